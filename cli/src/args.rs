@@ -1,0 +1,15 @@
+//! The command line as typed.
+
+use clap::{Parser, Subcommand};
+
+/// Measure, profile and predict clusters of commodity machines and Ethernet.
+#[derive(Debug, Parser)]
+#[command(name = "meikyo", version, about, propagate_version = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// One capability or tool a verb.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {}

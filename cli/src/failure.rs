@@ -1,0 +1,63 @@
+//! How a command ends: exit codes, the chain of causes, and the hint.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+/// What a command answers when it was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Done, and the answer is yes: exit code 0.
+    Yes,
+    /// Done, and the answer is no (loss found, device silent): exit code 1.
+    No,
+}
+
+/// Why a command could not be carried out (exit code 2), and what to type next.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    error: Box<dyn Error + Send + Sync>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure without a hint.
+    pub(crate) fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { error: error.into(), hint: None }
+    }
+
+    /// Adds what the person can do next, with a command that can be typed.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(error)
+    }
+}
+
+impl From<Answer> for ExitCode {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Yes => Self::SUCCESS,
+            Answer::No => Self::from(1),
+        }
+    }
+}
+
+/// The failure as text: the error, its causes once each, the hint.
+pub(crate) fn render(failure: &Failure) -> String {
+    let mut text = format!("error: {}\n", failure.error);
+    let mut cause = failure.error.source();
+    while let Some(error) = cause {
+        writeln!(text, "  cause: {error}").expect("writing to a string cannot fail");
+        cause = error.source();
+    }
+    if let Some(hint) = &failure.hint {
+        writeln!(text, "hint: {hint}").expect("writing to a string cannot fail");
+    }
+    text
+}

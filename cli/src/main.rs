@@ -1,0 +1,29 @@
+//! The binary `meikyo`: parses, resolves, dispatches.
+
+mod args;
+mod failure;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Args, Verb};
+use crate::failure::{Answer, Failure};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(args.verb) {
+        Ok(answer) => answer.into(),
+        Err(failure) => {
+            #[expect(clippy::print_stderr, reason = "the one place where errors are shown")]
+            {
+                eprint!("{}", failure::render(&failure));
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(verb: Verb) -> Result<Answer, Failure> {
+    match verb {}
+}

@@ -1,0 +1,164 @@
+//! The cluster as the file describes it, with every range unfolded and every default applied.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use meikyo_units::Nanos;
+
+/// Everything that the cluster file says, resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// Name of the cluster.
+    pub name: String,
+    /// The file that it was read from.
+    pub path: PathBuf,
+    /// Every host and switch, in the order of the file.
+    pub devices: Vec<Device>,
+    /// How long the recording keeps readings; `None` keeps everything.
+    pub keep: Option<Nanos>,
+}
+
+/// A host or a switch that answers SNMP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Unique name.
+    pub name: String,
+    /// Host or switch.
+    pub kind: DeviceKind,
+    /// The group (rack) that it belongs to.
+    pub group: Option<String>,
+    /// Where its agent listens.
+    pub address: SocketAddr,
+    /// How its agent is spoken to.
+    pub snmp: SnmpSettings,
+    /// What is measured.
+    pub measure: Vec<Measure>,
+    /// Where the device stands in the file.
+    pub place: Place,
+}
+
+/// What a device is in the machine room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// A machine that runs programs.
+    Host,
+    /// An Ethernet switch.
+    Switch,
+}
+
+/// A line of the cluster file, for messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// 1 for the first line.
+    pub line: usize,
+}
+
+/// How an agent is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnmpSettings {
+    /// Version and credentials.
+    pub access: Access,
+    /// Credentials for writing, used by `--freshen` only.
+    pub write_access: Option<Access>,
+    /// Span between two readings.
+    pub interval: Nanos,
+    /// How long an answer is waited for.
+    pub timeout: Nanos,
+    /// Most requests per second that the device is sent.
+    pub rate_max: u32,
+}
+
+/// Version and credentials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// SNMPv1 (RFC 1157).
+    V1 {
+        /// The community.
+        community: Secret,
+    },
+    /// SNMPv2c (RFC 1901).
+    V2c {
+        /// The community.
+        community: Secret,
+    },
+    /// SNMPv3 with the user-based security model (RFC 3414).
+    V3 {
+        /// The user's name.
+        user: String,
+        /// Authentication; `None` is noAuthNoPriv.
+        auth: Option<(AuthProtocol, Secret)>,
+        /// Encryption, only with authentication.
+        privacy: Option<(PrivProtocol, Secret)>,
+    },
+}
+
+/// Authentication protocols of RFC 3414 and RFC 7860.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AuthProtocol {
+    /// HMAC-MD5-96.
+    Md5,
+    /// HMAC-SHA-96.
+    Sha1,
+    /// HMAC-128-SHA-224.
+    Sha224,
+    /// HMAC-192-SHA-256.
+    Sha256,
+    /// HMAC-256-SHA-384.
+    Sha384,
+    /// HMAC-384-SHA-512.
+    Sha512,
+}
+
+/// Privacy protocols: RFC 3826, and for 256 bits the key extension of draft-blumenthal-aes-usm-04.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PrivProtocol {
+    /// CFB128-AES-128.
+    Aes128,
+    /// CFB128-AES-256.
+    Aes256,
+}
+
+/// A reference to a secret; the secret itself never enters the model, a log or a recording.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Secret {
+    /// The value of an environment variable: `env:NAME`.
+    Env(String),
+    /// The first line of a file: `file:PATH`, relative to the cluster file.
+    File(PathBuf),
+}
+
+/// One thing to measure on a device, in a person's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Measure {
+    /// What.
+    pub what: What,
+    /// Only these columns of its table; empty means all.
+    pub columns: Vec<String>,
+    /// Own interval; `None` means the device's.
+    pub every: Option<Nanos>,
+    /// The words as they stand in the file.
+    pub text: String,
+    /// Where they stand.
+    pub place: Place,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// `interface:NAME`.
+    Interface(String),
+    /// `interfaces`: all of them, by name.
+    Interfaces,
+    /// `disk:PATH`.
+    Disk(String),
+    /// `load`.
+    Load,
+    /// `cpu`.
+    Cpu,
+    /// `memory`.
+    Memory,
+    /// `uptime`: `sysUpTime.0`, which every request carries anyway; alone it is the cheapest poll.
+    Uptime,
+    /// An OID in digits or a known object name with its instance; checked by the engine.
+    Object(String),
+}

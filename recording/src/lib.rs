@@ -1,0 +1,7 @@
+//! The recording: an append log, Parquet tables, and reading both.
+
+mod batch;
+pub mod schema;
+
+pub use batch::{Batch, Symbol};
+pub use schema::{Column, ColumnKind, Meaning, TableSchema};

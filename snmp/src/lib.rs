@@ -1,0 +1,1 @@
+//! The SNMP engine: codec, collector, agents, freshness.

@@ -1,0 +1,139 @@
+//! Amounts of data and data rates.
+
+use std::fmt;
+use std::ops::{Add, AddAssign};
+use std::str::FromStr;
+
+use crate::quantity::{self, ParseQuantityError, Units};
+use crate::time::serde_as_text;
+
+const BYTE_UNITS: Units = Units {
+    table: &[
+        ("B", 1),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("TiB", 1 << 40),
+    ],
+    allowed: "`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`",
+    example: "4MiB",
+};
+
+const RATE_UNITS: Units = Units {
+    table: &[
+        ("bit/s", 1),
+        ("kbit/s", 1_000),
+        ("Mbit/s", 1_000_000),
+        ("Gbit/s", 1_000_000_000),
+        ("Tbit/s", 1_000_000_000_000),
+    ],
+    allowed: "`bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, `Tbit/s`",
+    example: "1Gbit/s",
+};
+
+/// An amount of data in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// `bytes` bytes.
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    /// Saturates at 2^64 - 1 bytes.
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = ParseQuantityError;
+    /// Parses `4MiB`, `1.5GB`: a decimal number and a unit.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        quantity::parse(text, &BYTE_UNITS).map(Self)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        quantity::write(self.0, BYTE_UNITS.table, f)
+    }
+}
+
+/// A data rate in bits per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct BitsPerSecond(u64);
+
+impl BitsPerSecond {
+    /// 10^9 bit/s.
+    pub const GIGABIT: Self = Self(1_000_000_000);
+
+    /// `rate` bit/s.
+    pub const fn new(rate: u64) -> Self {
+        Self(rate)
+    }
+
+    /// The rate in bit/s.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl FromStr for BitsPerSecond {
+    type Err = ParseQuantityError;
+    /// Parses `1Gbit/s`: a decimal number and a unit.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        quantity::parse(text, &RATE_UNITS).map(Self)
+    }
+}
+
+impl fmt::Display for BitsPerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        quantity::write(self.0, RATE_UNITS.table, f)
+    }
+}
+
+serde_as_text!(Bytes);
+serde_as_text!(BitsPerSecond);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimal_and_binary_units_differ() {
+        assert_eq!("1MB".parse(), Ok(Bytes::new(1_000_000)));
+        assert_eq!("1MiB".parse(), Ok(Bytes::new(1_048_576)));
+        assert_eq!("2.5Gbit/s".parse(), Ok(BitsPerSecond::new(2_500_000_000)));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn printed_amounts_parse_back(bytes: u64) {
+            let amount = Bytes::new(bytes);
+            proptest::prop_assert_eq!(amount.to_string().parse(), Ok(amount));
+        }
+    }
+}

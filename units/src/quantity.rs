@@ -1,0 +1,80 @@
+//! A decimal number followed by a unit, parsed exactly.
+
+/// Why a text is not a quantity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseQuantityError {
+    /// The text does not begin with a decimal number.
+    #[error("`{text}` does not begin with a number; write for example `{example}`")]
+    Number {
+        /// The text as given.
+        text: String,
+        /// A correct text of the same kind.
+        example: &'static str,
+    },
+    /// The number has no unit, or one that this kind of quantity does not know.
+    #[error("`{text}` has no known unit; allowed are {allowed}")]
+    Unit {
+        /// The text as given.
+        text: String,
+        /// The units that are understood.
+        allowed: &'static str,
+    },
+    /// The value is finer than the smallest unit, or larger than 64 bits hold.
+    #[error("`{text}` cannot be kept exactly in 64 bits")]
+    Range {
+        /// The text as given.
+        text: String,
+    },
+}
+
+/// The units of one kind of quantity, for parsing and for printing.
+pub(crate) struct Units {
+    /// Name and size in the smallest unit.
+    pub(crate) table: &'static [(&'static str, u64)],
+    /// The names as a list for messages.
+    pub(crate) allowed: &'static str,
+    /// A correct text.
+    pub(crate) example: &'static str,
+}
+
+/// Parses `text` into a whole number of the smallest unit of `units`.
+pub(crate) fn parse(text: &str, units: &Units) -> Result<u64, ParseQuantityError> {
+    let trimmed = text.trim();
+    let split = trimmed
+        .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')
+        .unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(split);
+    let digits = number.replace('_', "");
+    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+    if whole.is_empty() || fraction.contains('.') {
+        return Err(ParseQuantityError::Number { text: text.into(), example: units.example });
+    }
+    let unit = unit.trim();
+    let Some(&(_, size)) = units.table.iter().find(|(name, _)| *name == unit) else {
+        return Err(ParseQuantityError::Unit { text: text.into(), allowed: units.allowed });
+    };
+    let range = || ParseQuantityError::Range { text: text.into() };
+    let whole: u128 = whole.parse().map_err(|_| range())?;
+    let mut value = whole.checked_mul(u128::from(size)).ok_or_else(range)?;
+    let mut scale = u128::from(size);
+    for digit in fraction.bytes().map(|b| u128::from(b - b'0')) {
+        if digit != 0 && scale % 10 != 0 {
+            return Err(range());
+        }
+        scale /= 10;
+        value += digit * scale;
+    }
+    u64::try_from(value).map_err(|_| range())
+}
+
+/// Writes `value` with the largest unit that keeps it a whole number.
+pub(crate) fn write(
+    value: u64,
+    units: &[(&str, u64)],
+    f: &mut std::fmt::Formatter<'_>,
+) -> std::fmt::Result {
+    let fitting = units.iter().filter(|(_, size)| value != 0 && value.is_multiple_of(*size));
+    let (name, size) =
+        fitting.max_by_key(|(_, size)| *size).copied().unwrap_or_else(|| units[0]);
+    f.pad(&format!("{}{name}", value / size))
+}

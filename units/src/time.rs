@@ -1,0 +1,269 @@
+//! Spans and instants in whole nanoseconds.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Mul, Sub};
+use std::str::FromStr;
+
+use crate::quantity::{self, ParseQuantityError, Units};
+
+const UNITS: Units = Units {
+    table: &[
+        ("ns", 1),
+        ("us", 1_000),
+        ("µs", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("m", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("d", 86_400_000_000_000),
+    ],
+    allowed: "`ns`, `us`, `ms`, `s`, `min`, `h`, `d`",
+    example: "100ms",
+};
+
+/// The units that a span is printed in, one name each.
+const PRINTED: &[(&str, u64)] = &[
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+
+/// A span of time in nanoseconds, never negative; at most 584 years.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Nanos(u64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// One second.
+    pub const SECOND: Self = Self(1_000_000_000);
+
+    /// A span of `nanos` nanoseconds.
+    pub const fn new(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// A span of `micros` microseconds; saturates at the largest span.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros.saturating_mul(1_000))
+    }
+
+    /// A span of `millis` milliseconds; saturates at the largest span.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// A span of `seconds` seconds; saturates at the largest span.
+    pub const fn from_secs(seconds: u64) -> Self {
+        Self(seconds.saturating_mul(1_000_000_000))
+    }
+
+    /// The span in nanoseconds.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The span in whole microseconds, rounded down.
+    pub const fn as_micros(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// The span in seconds; exact up to 2^53 ns (104 days), then rounded to the nearest `f64`.
+    #[expect(clippy::cast_precision_loss, reason = "the doc states the rounding")]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The difference, or zero when `other` is longer.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// The same span for the standard library.
+    pub const fn to_std(self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.0)
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    /// Saturates at the largest span.
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Mul<u64> for Nanos {
+    type Output = Self;
+    /// Saturates at the largest span.
+    fn mul(self, factor: u64) -> Self {
+        Self(self.0.saturating_mul(factor))
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = ParseQuantityError;
+    /// Parses `100ms`, `1.5s`, `30d`: a decimal number and a unit.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        quantity::parse(text, &UNITS).map(Self)
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// The largest unit that keeps the number whole: `100ms`, `1500us`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        quantity::write(self.0, PRINTED, f)
+    }
+}
+
+/// An instant of the wall clock: nanoseconds since 1970-01-01T00:00:00 UTC, leap seconds not counted.
+///
+/// The range is 1677 to 2262; arithmetic saturates at its ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct WallTime(i64);
+
+impl WallTime {
+    /// The instant `nanos` nanoseconds after the Unix epoch.
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the Unix epoch.
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+
+    /// Reads the system's real-time clock (`CLOCK_REALTIME`).
+    #[expect(clippy::disallowed_methods, reason = "the one place where the wall clock is read")]
+    pub fn now() -> Self {
+        let since = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or(std::time::Duration::ZERO);
+        Self(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    }
+
+    /// The latest multiple of `interval` since the epoch that is not after this instant.
+    ///
+    /// # Panics
+    /// If `interval` is zero.
+    #[must_use]
+    pub fn floor(self, interval: Nanos) -> Self {
+        let interval = i64::try_from(interval.get()).unwrap_or(i64::MAX);
+        Self(self.0 - self.0.rem_euclid(interval))
+    }
+
+    /// The span from `earlier` to this instant, or zero when `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Nanos {
+        Nanos::new(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// This instant moved back by `span`.
+    #[must_use]
+    pub fn before(self, span: Nanos) -> Self {
+        Self(self.0.saturating_sub(i64::try_from(span.get()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl Add<Nanos> for WallTime {
+    type Output = Self;
+    fn add(self, span: Nanos) -> Self {
+        Self(self.0.saturating_add(i64::try_from(span.get()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl Sub for WallTime {
+    type Output = Nanos;
+    /// The span between two ordered instants.
+    ///
+    /// # Panics
+    /// In debug builds if `earlier` is later than `self`; use [`WallTime::since`] where the order is
+    /// not known.
+    fn sub(self, earlier: Self) -> Nanos {
+        debug_assert!(self >= earlier, "instants are subtracted in order");
+        self.since(earlier)
+    }
+}
+
+macro_rules! serde_as_text {
+    ($type:ty) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use serde_as_text;
+
+serde_as_text!(Nanos);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_parse_exactly() {
+        for (text, nanos) in [
+            ("100ms", 100_000_000),
+            ("1.5s", 1_500_000_000),
+            ("0.000001ms", 1),
+            ("30d", 2_592_000_000_000_000),
+            ("2 min", 120_000_000_000),
+            ("10_000us", 10_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(Nanos::new(nanos)), "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_spans_say_what_is_allowed() {
+        let message = |text: &str| text.parse::<Nanos>().unwrap_err().to_string();
+        assert_eq!(
+            message("100"),
+            "`100` has no known unit; allowed are `ns`, `us`, `ms`, `s`, `min`, `h`, `d`"
+        );
+        assert_eq!(
+            message("fast"),
+            "`fast` does not begin with a number; write for example `100ms`"
+        );
+        assert_eq!(message("0.5ns"), "`0.5ns` cannot be kept exactly in 64 bits");
+        assert_eq!(message("600000d"), "`600000d` cannot be kept exactly in 64 bits");
+    }
+
+    #[test]
+    fn instants_align_to_multiples_also_before_the_epoch() {
+        let interval = Nanos::from_millis(100);
+        assert_eq!(
+            WallTime::from_nanos(-1).floor(interval),
+            WallTime::from_nanos(-100_000_000)
+        );
+        assert_eq!(WallTime::from_nanos(250_000_000).floor(interval).as_nanos(), 200_000_000);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn printed_spans_parse_back(nanos: u64) {
+            let span = Nanos::new(nanos);
+            proptest::prop_assert_eq!(span.to_string().parse(), Ok(span));
+        }
+    }
+}
