@@ -70,12 +70,8 @@ pub enum Meaning {
 impl TableSchema {
     /// A table of the given name whose first column is `time`.
     pub fn new(name: &str, doc: &str, columns: Vec<Column>) -> Self {
-        let time = Column::new(
-            "time",
-            ColumnKind::Time,
-            Meaning::Label,
-            "due instant of the interval",
-        );
+        let time =
+            Column::new("time", ColumnKind::Time, Meaning::Label, "due instant of the interval");
         let columns = std::iter::once(time).chain(columns).collect();
         Self { name: name.into(), doc: doc.into(), columns }
     }

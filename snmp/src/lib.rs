@@ -1,1 +1,3 @@
 //! The SNMP engine: codec, collector, agents, freshness.
+
+pub mod tables;

@@ -74,7 +74,6 @@ pub(crate) fn write(
     f: &mut std::fmt::Formatter<'_>,
 ) -> std::fmt::Result {
     let fitting = units.iter().filter(|(_, size)| value != 0 && value.is_multiple_of(*size));
-    let (name, size) =
-        fitting.max_by_key(|(_, size)| *size).copied().unwrap_or_else(|| units[0]);
+    let (name, size) = fitting.max_by_key(|(_, size)| *size).copied().unwrap_or_else(|| units[0]);
     f.pad(&format!("{}{name}", value / size))
 }

@@ -252,10 +252,7 @@ mod tests {
     #[test]
     fn instants_align_to_multiples_also_before_the_epoch() {
         let interval = Nanos::from_millis(100);
-        assert_eq!(
-            WallTime::from_nanos(-1).floor(interval),
-            WallTime::from_nanos(-100_000_000)
-        );
+        assert_eq!(WallTime::from_nanos(-1).floor(interval), WallTime::from_nanos(-100_000_000));
         assert_eq!(WallTime::from_nanos(250_000_000).floor(interval).as_nanos(), 200_000_000);
     }
 
