@@ -118,6 +118,16 @@ fn text(name: &str, doc: &str) -> Column {
     Column::new(name, ColumnKind::Text, Meaning::Gauge, doc)
 }
 
+fn word(name: &str, doc: &str) -> Column {
+    Column::new(name, ColumnKind::Symbol, Meaning::Gauge, doc)
+}
+
+/// Last column of every table whose values come from answers: with `time` and `device` it leads to
+/// the row of `polls` that has the receive time.
+fn pdu() -> Column {
+    gauge("pdu", "the PDU that carried the row, see `polls`")
+}
+
 fn device() -> Column {
     symbol("device", "name in the cluster file")
 }
@@ -151,6 +161,7 @@ pub fn schema(table: Table) -> TableSchema {
                 gauge("total_bytes", "dskTotal, or hrStorageSize"),
                 gauge("used_bytes", "dskUsed, or hrStorageUsed"),
                 gauge("available_bytes", "dskAvail; null where the agent has only hrStorage"),
+                pdu(),
             ],
         ),
         Table::Load => TableSchema::new(
@@ -161,6 +172,7 @@ pub fn schema(table: Table) -> TableSchema {
                 real("load_1min", "runnable tasks, mean of 1 minute"),
                 real("load_5min", "runnable tasks, mean of 5 minutes"),
                 real("load_15min", "runnable tasks, mean of 15 minutes"),
+                pdu(),
             ],
         ),
         Table::Cpu => cpu(),
@@ -174,6 +186,7 @@ pub fn schema(table: Table) -> TableSchema {
                 counter64("counter", "Counter64 or Counter32"),
                 signed("integer", "INTEGER, Gauge32 or TimeTicks"),
                 text("text", "OCTET STRING as UTF-8 or hexadecimal, OBJECT IDENTIFIER, IpAddress"),
+                pdu(),
             ],
         ),
         Table::Freshness => freshness(),
@@ -214,7 +227,7 @@ fn polls() -> TableSchema {
                 Meaning::State,
                 "ok, late, skipped, error or missed",
             ),
-            symbol("reason", "why skipped or error; null otherwise"),
+            word("reason", "why skipped or error; null otherwise"),
             gauge("batch", "the batch that carried the request, see `batches`"),
             signed("received_us", "kernel receive time of the answer, µs after `time`"),
             Column::new(
@@ -269,6 +282,7 @@ fn interfaces() -> TableSchema {
             gauge("oper_status", "ifOperStatus: 1 up, 2 down"),
             gauge("counter_bits", "32 or 64: how wide the octet and packet counters are"),
             gauge("discontinuity_cs", "ifCounterDiscontinuityTime, sysUpTime of the last one"),
+            pdu(),
         ],
     )
 }
@@ -290,6 +304,7 @@ fn cpu() -> TableSchema {
             ticks("interrupt_ticks", "ssCpuRawInterrupt"),
             ticks("softirq_ticks", "ssCpuRawSoftIRQ"),
             ticks("steal_ticks", "ssCpuRawSteal"),
+            pdu(),
         ],
     )
 }
@@ -306,6 +321,7 @@ fn memory() -> TableSchema {
             gauge("cached_bytes", "memCached"),
             gauge("swap_total_bytes", "memTotalSwap"),
             gauge("swap_available_bytes", "memAvailSwap"),
+            pdu(),
         ],
     )
 }
@@ -319,12 +335,12 @@ fn freshness() -> TableSchema {
             symbol("table", "the table of the value"),
             symbol("instance", "interface, path or object; null where the table has none"),
             symbol("column", "the column of the value"),
-            symbol("class", "every_poll, periodic, irregular, unchanged or frozen"),
+            word("class", "every_poll, periodic, irregular, unchanged or frozen"),
             gauge("period_us", "mean span between updates"),
             signed("phase_us", "an update instant, µs after `time`"),
             gauge("period_us_min", "least span seen between updates"),
             gauge("period_us_max", "greatest span seen between updates"),
-            symbol("source", "observed, or declared (nsCacheTable)"),
+            word("source", "observed, or declared (nsCacheTable)"),
         ],
     )
 }
