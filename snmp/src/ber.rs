@@ -329,14 +329,19 @@ pub fn open(out: &mut Vec<u8>, tag: u8) -> usize {
 pub fn close(out: &mut Vec<u8>, start: usize) {
     let length = out.len() - start;
     if length < 0x80 {
-        out[start - 1] = (length & 0x7f) as u8;
+        out[start - 1] = low_octet(length);
     } else {
         let octets = length.to_be_bytes();
         let zeros = octets.iter().take_while(|&&octet| octet == 0).count();
         let digits = &octets[zeros..];
-        out[start - 1] = 0x80 | (digits.len() & 0x7f) as u8;
+        out[start - 1] = 0x80 | low_octet(digits.len());
         out.splice(start..start, digits.iter().copied());
     }
+}
+
+#[inline]
+fn low_octet(number: usize) -> u8 {
+    number.to_le_bytes()[0]
 }
 
 /// Appends a whole element.
@@ -353,8 +358,7 @@ pub fn put_signed(out: &mut Vec<u8>, tag: u8, number: i64) {
     let significant = 64 - if number < 0 { number.leading_ones() } else { number.leading_zeros() };
     // One bit more for the sign.
     let octets = (significant / 8 + 1) as usize;
-    out.push(tag);
-    out.push((octets & 0x0f) as u8);
+    out.extend_from_slice(&[tag, low_octet(octets)]);
     out.extend_from_slice(&number.to_be_bytes()[8 - octets..]);
 }
 

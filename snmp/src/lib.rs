@@ -6,10 +6,13 @@ pub mod oid;
 pub mod pdu;
 pub mod plan;
 pub mod tables;
+pub mod template;
+pub mod usm;
 pub mod value;
 
 pub use ber::DecodeError;
 pub use message::Version;
 pub use oid::{Oid, ParseOidError};
 pub use pdu::{ErrorStatus, Pdu, PduType, VarbindIter};
+pub use template::{RequestTemplate, Response, Security, peek_request_id, read_response};
 pub use value::{Value, ValueRef};

@@ -153,7 +153,7 @@ pub struct Pdu {
 }
 
 impl Pdu {
-    /// A request of these objects (Get or GetNext).
+    /// A request of these objects (`Get` or `GetNext`).
     pub fn request(kind: PduType, request_id: i32, oids: &[Oid]) -> Self {
         let varbinds = oids.iter().map(|oid| (oid.clone(), Value::Null)).collect();
         Self { kind, request_id, error_status: 0, error_index: 0, varbinds }
