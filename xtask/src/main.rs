@@ -1,2 +1,64 @@
-//! Automation of the workspace.
-fn main() {}
+//! Automation of the workspace: the test run, tidy, the demo, the benches.
+//!
+//! `./x WORD` and `cargo xtask WORD` are the same; `x` only installs what is missing before.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a face: it prints its progress")]
+
+mod program;
+mod python;
+mod test_run;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+const USAGE: &str = "\
+usage: ./x WORD [ARGUMENTS]
+
+  test [FILTER]  formatting, lints, tidy, every test; closes with `N passed, N failed, N skipped`
+  tidy           what the lints cannot see: layers, names, links, licences
+  fmt            formats the sources
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Carries out one word; the answer is whether all is well.
+fn run(arguments: &[String]) -> anyhow::Result<bool> {
+    let root = workspace_root()?;
+    let (word, rest) = match arguments {
+        [] => ("", arguments),
+        [word, rest @ ..] => (word.as_str(), rest),
+    };
+    match word {
+        "test" => test_run::run(&root, rest),
+        "tidy" => tidy::run(&root),
+        "fmt" => program::cargo(&root, &["fmt", "--all"]).run(),
+        "" | "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            Ok(true)
+        }
+        unknown => anyhow::bail!("`{unknown}` is not known\n\n{USAGE}"),
+    }
+}
+
+/// The directory of the workspace's manifest.
+fn workspace_root() -> anyhow::Result<PathBuf> {
+    let crate_directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = crate_directory.parent().context("`xtask` has no parent directory")?;
+    anyhow::ensure!(
+        root.join("Cargo.lock").is_file(),
+        "the workspace has moved since xtask was built; run `cargo build -p xtask`"
+    );
+    Ok(root.to_path_buf())
+}

@@ -1,0 +1,78 @@
+//! Other programs: run in the workspace's root, shown before they start, judged by their exit code.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+
+/// A program about to be run.
+pub(crate) struct Program {
+    command: Command,
+    shown: String,
+}
+
+/// The cargo that runs this very program, so that the toolchain stays the same.
+pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Program {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let mut program = program(root, &cargo, arguments);
+    program.shown = format!("cargo {}", arguments.join(" "));
+    program
+}
+
+/// A program by name, run in `directory`.
+pub(crate) fn program(directory: &Path, name: &str, arguments: &[&str]) -> Program {
+    let mut command = Command::new(name);
+    command.args(arguments).current_dir(directory);
+    // What cargo says of this package must not reach the cargo that is started from here.
+    for (variable, _) in std::env::vars() {
+        if variable.starts_with("CARGO_PKG_") || variable == "CARGO_MANIFEST_DIR" {
+            command.env_remove(variable);
+        }
+    }
+    Program { command, shown: format!("{name} {}", arguments.join(" ")) }
+}
+
+impl Program {
+    /// Sets a variable of its environment.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Runs it with our own output; whether it ended well.
+    pub(crate) fn run(mut self) -> anyhow::Result<bool> {
+        eprintln!("$ {}", self.shown);
+        let status =
+            self.command.status().with_context(|| format!("cannot run `{}`", self.shown))?;
+        Ok(status.success())
+    }
+
+    /// Runs it quietly; its standard output, or an error with what it said.
+    pub(crate) fn output(mut self) -> anyhow::Result<String> {
+        let output =
+            self.command.output().with_context(|| format!("cannot run `{}`", self.shown))?;
+        anyhow::ensure!(
+            output.status.success(),
+            "`{}` failed: {}",
+            self.shown,
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Runs it and hands every line of its standard output to `line`; its errors go to ours.
+    pub(crate) fn lines(mut self, mut line: impl FnMut(&str)) -> anyhow::Result<bool> {
+        eprintln!("$ {}", self.shown);
+        let mut child = self
+            .command
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot run `{}`", self.shown))?;
+        let stdout = child.stdout.take().context("the child has no standard output")?;
+        for octets in BufReader::new(stdout).split(b'\n') {
+            line(&String::from_utf8_lossy(&octets.context("cannot read the child's output")?));
+        }
+        Ok(child.wait().context("cannot wait for the child")?.success())
+    }
+}

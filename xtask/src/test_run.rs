@@ -1,0 +1,126 @@
+//! The whole test run: checks, then every test, one tally, one closing line.
+//!
+//! Skipping is never silent: a test that lacks something prints a line `SKIPPED: reason` and is
+//! counted apart from those that passed.
+
+mod libtest;
+mod tally;
+
+use std::path::Path;
+
+use crate::program::{cargo, program};
+use crate::test_run::libtest::LibtestOutput;
+use crate::test_run::tally::Tally;
+use crate::{python, tidy};
+
+/// Runs everything; `arguments` may hold one filter, which then goes to the test binaries only.
+///
+/// The answer is whether nothing failed.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
+    let mut tally = Tally::default();
+    let filter = match arguments {
+        [] => None,
+        [filter] => Some(filter.as_str()),
+        _ => anyhow::bail!("`./x test` takes one filter at most, a part of the tests' names"),
+    };
+    if filter.is_none() {
+        checks(root, &mut tally)?;
+    }
+    let interpreter = python::environment(root);
+    tests(root, filter, &interpreter, &mut tally)?;
+    if filter.is_none() {
+        examples(root, &interpreter, &mut tally)?;
+    }
+    println!("\n{tally}");
+    Ok(tally.failed() == 0)
+}
+
+/// Formatting, lints, tidy, documentation, licences: each counts once.
+fn checks(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
+    tally.check("formatting", cargo(root, &["fmt", "--all", "--check"]).run()?);
+    let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    tally.check("lints", cargo(root, &lints).run()?);
+    tally.check("tidy", tidy::run(root)?);
+    let documents = ["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"];
+    let documents = cargo(root, &documents).env("RUSTDOCFLAGS", "-D warnings");
+    tally.check("documentation", documents.run()?);
+    if program(root, "cargo-deny", &["--version"]).output().is_ok() {
+        let deny = ["deny", "--offline", "check", "bans", "licenses", "sources"];
+        tally.check("cargo deny", cargo(root, &deny).run()?);
+    } else {
+        tally.skipped(
+            "cargo deny",
+            "cargo-deny is not installed; tidy checks licences, duplicates and sources without it",
+        );
+    }
+    Ok(())
+}
+
+/// Unit, integration, system and documentation tests of every crate.
+fn tests(
+    root: &Path,
+    filter: Option<&str>,
+    interpreter: &Result<String, String>,
+    tally: &mut Tally,
+) -> anyhow::Result<()> {
+    let slow = slow_features(root)?;
+    let mut arguments = vec!["test", "--workspace", "--no-fail-fast", "--locked"];
+    if !slow.is_empty() {
+        arguments.extend(["--features", &slow]);
+    }
+    arguments.push("--");
+    arguments.push("--show-output");
+    arguments.extend(filter);
+    let mut output = LibtestOutput::default();
+    let mut run = cargo(root, &arguments);
+    if let Ok(interpreter) = interpreter {
+        run = run.env("MEIKYO_PYTHON", interpreter);
+    }
+    let ended_well = run.lines(|line| {
+        if output.take(line, tally) {
+            println!("{line}");
+        }
+    })?;
+    output.finish(ended_well, tally);
+    Ok(())
+}
+
+/// `package/slow` of every package that has slow suites, joined by commas.
+fn slow_features(root: &Path) -> anyhow::Result<String> {
+    let workspace = tidy::workspace::read(root)?;
+    let slow = workspace.members().filter(|package| package.features.contains_key("slow"));
+    Ok(slow.map(|package| format!("{}/slow", package.name)).collect::<Vec<_>>().join(","))
+}
+
+/// The examples in Python that test themselves: `examples/test_*.py`.
+fn examples(
+    root: &Path,
+    interpreter: &Result<String, String>,
+    tally: &mut Tally,
+) -> anyhow::Result<()> {
+    let mut scripts: Vec<_> = std::fs::read_dir(root.join("examples"))?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.starts_with("test_") && name.ends_with(".py"))
+        .collect();
+    scripts.sort();
+    for script in scripts {
+        let name = format!("examples/{script}");
+        match interpreter {
+            Ok(interpreter) => {
+                let mut skipped = None;
+                let passed = program(root, interpreter, &[&name]).lines(|line| {
+                    println!("{line}");
+                    if let Some(reason) = line.trim().strip_prefix("SKIPPED: ") {
+                        skipped = Some(reason.to_owned());
+                    }
+                })?;
+                match skipped {
+                    Some(reason) if passed => tally.skipped(&name, &reason),
+                    _ => tally.check(&name, passed),
+                }
+            }
+            Err(reason) => tally.skipped(&name, reason),
+        }
+    }
+    Ok(())
+}
