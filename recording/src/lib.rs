@@ -1,6 +1,7 @@
 //! The recording: an append log, Parquet tables, and reading both.
 
 mod batch;
+pub mod counter;
 pub mod schema;
 
 pub use batch::{Batch, Symbol};
