@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use crate::output::PrintError;
+
 /// What a command answers when it was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -30,6 +32,13 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+}
+
+impl Failure {
+    /// Whether the reader of our standard output has gone, which is no failure.
+    pub(crate) fn is_closed_output(&self) -> bool {
+        matches!(self.error.downcast_ref(), Some(PrintError::Closed))
     }
 }
 

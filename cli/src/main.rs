@@ -2,6 +2,7 @@
 
 mod args;
 mod failure;
+mod output;
 
 use std::process::ExitCode;
 
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     match run(args.verb) {
         Ok(answer) => answer.into(),
+        Err(failure) if failure.is_closed_output() => ExitCode::SUCCESS,
         Err(failure) => {
             #[expect(clippy::print_stderr, reason = "the one place where errors are shown")]
             {

@@ -1,0 +1,109 @@
+//! Data on standard output: the one place where it is printed.
+
+use std::fmt;
+use std::io::{self, Write as _};
+
+use serde::Serialize;
+
+/// Why data could not be printed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PrintError {
+    /// The reader has gone (`| head`): the command has done all that was wanted.
+    #[error("nobody reads standard output any more")]
+    Closed,
+    /// For example because the disk that it goes to is full.
+    #[error("cannot write to standard output")]
+    Write(#[source] io::Error),
+    /// The data has no JSON form.
+    #[error("cannot write the result as JSON")]
+    Json(#[source] serde_json::Error),
+}
+
+impl From<io::Error> for PrintError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe { Self::Closed } else { Self::Write(error) }
+    }
+}
+
+/// Prints `text` as it is.
+///
+/// # Errors
+/// [`PrintError::Closed`] when nobody reads any more, which `main` counts as success.
+pub(crate) fn print(text: &str) -> Result<(), PrintError> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// Prints one JSON document on a line of its own.
+///
+/// # Errors
+/// As [`print`], and when `document` has no JSON form.
+pub(crate) fn print_json(document: &impl Serialize) -> Result<(), PrintError> {
+    let mut text = serde_json::to_string(document).map_err(PrintError::Json)?;
+    text.push('\n');
+    print(&text)
+}
+
+/// A table for people: columns as wide as their widest cell, numbers to the right.
+#[derive(Debug, Default)]
+pub(crate) struct TextTable {
+    rows: Vec<Vec<String>>,
+}
+
+impl TextTable {
+    /// A table with these headings.
+    pub(crate) fn new(headings: &[&str]) -> Self {
+        Self { rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()] }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+}
+
+impl fmt::Display for TextTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let cell = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
+        let width = |column| self.rows.iter().map(|row| cell(row, column).chars().count()).max();
+        let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        let numeric: Vec<_> = (0..columns)
+            .map(|column| self.rows.iter().skip(1).all(|row| is_number(&cell(row, column))))
+            .collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for column in 0..columns {
+                let (text, width) = (cell(row, column), widths[column]);
+                let gap = if column == 0 { "" } else { "  " };
+                line.push_str(gap);
+                if numeric[column] {
+                    line.push_str(&format!("{text:>width$}"));
+                } else {
+                    line.push_str(&format!("{text:<width$}"));
+                }
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a cell is to stand at the right: a number, or nothing.
+fn is_number(cell: &str) -> bool {
+    cell.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | ',' | 'e' | '%'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_right_and_words_left() {
+        let mut table = TextTable::new(&["device", "polls"]);
+        table.row(["node1".into(), "12".into()]);
+        table.row(["switch-7".into(), "3".into()]);
+        assert_eq!(table.to_string(), "device    polls\nnode1        12\nswitch-7      3\n");
+    }
+}
