@@ -1,8 +1,50 @@
 //! The cluster file: hosts, switches, groups and what to measure.
+//!
+//! [`load`] reads a `cluster.toml`, checks all of it, unfolds its ranges and applies its defaults.
+//! What is wrong is told at once, each problem with its line, its key and what is allowed. The
+//! reference of the file is `docs/cluster-file.md`.
+//!
+//! ```
+//! let text = r#"
+//! name = "presto"
+//! measure = ["interface:eth0", "load", "disk:/ every 10s"]
+//! snmp = { version = "2c", community = "env:MEIKYO_COMMUNITY" }
+//!
+//! [[hosts]]
+//! name = "node[001-225]"
+//! address = "10.0.0.[1-225]"
+//! "#;
+//! let cluster = meikyo_cluster::parse(text, "cluster.toml".as_ref())?;
+//! assert_eq!(cluster.devices.len(), 225);
+//! assert_eq!(cluster.devices[41].name, "node042");
+//! assert_eq!(cluster.devices[41].address.to_string(), "10.0.0.42:161");
+//! # Ok::<(), meikyo_cluster::LoadError>(())
+//! ```
+//!
+//! This crate opens no socket and reads no clock. Secrets stay references ([`Secret`]) until
+//! [`Secret::read`] is called.
 
+mod fold;
+mod keys;
+mod layer;
+mod load;
+mod measure;
 mod model;
+mod nearest;
+mod origin;
+mod problem;
+mod schema;
+mod secret;
+mod section;
 
+pub use fold::{UNFOLD_MAX, UnfoldError, fold, unfold};
+pub use load::{DEVICES_MAX, Resolved, load, load_resolved, parse, parse_resolved};
+pub use measure::ParseMeasureError;
 pub use model::{
     Access, AuthProtocol, Cluster, Device, DeviceKind, Measure, Place, PrivProtocol, Secret,
     SnmpSettings, What,
 };
+pub use origin::{Origin, Origins};
+pub use problem::{LoadError, PROBLEMS_MAX, Problem, Problems};
+pub use schema::schema;
+pub use secret::{ParseSecretError, SecretError};

@@ -1,7 +1,7 @@
 //! The cluster as the file describes it, with every range unfolded and every default applied.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use meikyo_units::Nanos;
 
@@ -16,6 +16,13 @@ pub struct Cluster {
     pub devices: Vec<Device>,
     /// How long the recording keeps readings; `None` keeps everything.
     pub keep: Option<Nanos>,
+}
+
+impl Cluster {
+    /// The directory that paths in the file are relative to.
+    pub fn base(&self) -> &Path {
+        self.path.parent().unwrap_or_else(|| Path::new(""))
+    }
 }
 
 /// A host or a switch that answers SNMP.

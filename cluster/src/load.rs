@@ -1,0 +1,484 @@
+//! From the text of a cluster file to a [`Cluster`], with every problem told at once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use meikyo_units::Nanos;
+use toml::de::DeTable;
+
+use crate::fold::{unfold, unfold_addresses};
+use crate::keys;
+use crate::layer::{Settled, SnmpLayer};
+use crate::nearest::hint;
+use crate::problem::LoadError;
+use crate::section::{Reading, Section, Sourced};
+use crate::{Cluster, Device, DeviceKind, Measure, Origin, Origins, Place};
+
+/// Most devices of one cluster: what one collector's address table is made for.
+pub const DEVICES_MAX: usize = 65_536;
+/// Longest name of a device, in bytes: that of a host name (RFC 1035).
+const NAME_BYTES_MAX: usize = 255;
+/// Largest file that is read; 65,536 devices with a section each need less.
+const FILE_BYTES_MAX: u64 = 32 << 20;
+/// Readings are kept at least this long: a whole partition of the recording.
+const KEEP_MIN: Nanos = Nanos::from_secs(3_600);
+
+/// A cluster, and for each of its devices where the settings come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// One for each device, in the same order.
+    pub origins: Vec<Origins>,
+    /// Where `keep` comes from.
+    pub keep_origin: Origin,
+}
+
+/// Reads the cluster file at `path`.
+///
+/// # Errors
+/// If it cannot be read, or with everything that is wrong with it.
+pub fn load(path: &Path) -> Result<Cluster, LoadError> {
+    load_resolved(path).map(|resolved| resolved.cluster)
+}
+
+/// Like [`load`], with the origin of every setting.
+///
+/// # Errors
+/// If it cannot be read, or with everything that is wrong with it.
+pub fn load_resolved(path: &Path) -> Result<Resolved, LoadError> {
+    let failed = |source| LoadError::Read { path: path.into(), source };
+    let size_bytes = fs::metadata(path).map_err(failed)?.len();
+    if size_bytes > FILE_BYTES_MAX {
+        return Err(LoadError::TooLarge {
+            path: path.into(),
+            size_bytes,
+            limit_bytes: FILE_BYTES_MAX,
+        });
+    }
+    parse_resolved(&fs::read_to_string(path).map_err(failed)?, path)
+}
+
+/// Reads the text of a cluster file; `path` is for messages and for secrets beside the file.
+///
+/// # Errors
+/// With everything that is wrong with it, each with its line and key.
+pub fn parse(text: &str, path: &Path) -> Result<Cluster, LoadError> {
+    parse_resolved(text, path).map(|resolved| resolved.cluster)
+}
+
+/// Like [`parse`], with the origin of every setting.
+///
+/// # Errors
+/// With everything that is wrong with it, each with its line and key.
+pub fn parse_resolved(text: &str, path: &Path) -> Result<Resolved, LoadError> {
+    let mut reading = Reading::new(text);
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let line = error.span().map_or(1, |span| reading.line(span.start));
+        reading.note(line, "", format!("not valid TOML: {}", one_line(error.message())));
+    }
+    if !errors.is_empty() {
+        // What was skipped to go on would only make further, false problems.
+        return Err(reading.into_error(path));
+    }
+    let table = table.get_ref();
+    let file = Section::open(&mut reading, String::new(), keys::FILE, table, 1);
+    let mut resolved = read_file(&mut reading, &file);
+    resolved.cluster.path = path.into();
+    if reading.has_problems() { Err(reading.into_error(path)) } else { Ok(resolved) }
+}
+
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a section gives to the devices under it.
+#[derive(Debug, Clone, Default)]
+struct Defaults {
+    snmp: SnmpLayer,
+    measure: Option<Sourced<Vec<Measure>>>,
+}
+
+impl Defaults {
+    fn read(reading: &mut Reading, section: &Section<'_>, below: &Self) -> Self {
+        Self {
+            snmp: SnmpLayer::read(reading, section, &below.snmp),
+            measure: read_measures(reading, section).or_else(|| below.measure.clone()),
+        }
+    }
+}
+
+/// A group's section.
+struct Group<'a> {
+    section: Section<'a>,
+    defaults: Defaults,
+}
+
+/// Everything that entries are read against, and what they have given so far.
+struct Gathering<'a> {
+    file: Defaults,
+    groups: BTreeMap<String, Group<'a>>,
+    /// Group and line by member.
+    members: BTreeMap<String, Sourced<String>>,
+    devices: Vec<Device>,
+    origins: Vec<Origins>,
+    names: BTreeMap<String, usize>,
+    addresses: BTreeMap<SocketAddr, usize>,
+}
+
+fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
+    let name = file.text(reading, "name");
+    if !file.has("name") {
+        file.note(
+            reading,
+            "name",
+            "missing; give the cluster a name, for example name = \"presto\"",
+        );
+    }
+    let keep = file.section(reading, "recording").and_then(|section| {
+        section.parsed(reading, "keep", |text| match text.parse::<Nanos>() {
+            Ok(keep) if keep < KEEP_MIN => Err(format!("{keep} is too short; at least {KEEP_MIN}")),
+            Ok(keep) => Ok(keep),
+            Err(error) => Err(error.to_string()),
+        })
+    });
+    let defaults = Defaults::read(reading, file, &Defaults::default());
+    let mut gathering = Gathering {
+        groups: BTreeMap::new(),
+        members: BTreeMap::new(),
+        file: defaults,
+        devices: Vec::new(),
+        origins: Vec::new(),
+        names: BTreeMap::new(),
+        addresses: BTreeMap::new(),
+    };
+    gathering.read_groups(reading, file);
+    let mut entries = Vec::new();
+    for (key, kind) in [("hosts", DeviceKind::Host), ("switches", DeviceKind::Switch)] {
+        entries.extend(file.sections(reading, key).into_iter().map(|entry| (entry, kind)));
+    }
+    if !file.has("hosts") && !file.has("switches") {
+        file.note(
+            reading,
+            "hosts",
+            "missing; a cluster has at least one `[[hosts]]` or `[[switches]]` with `name` and \
+             `address`",
+        );
+    }
+    entries.sort_by_key(|(entry, _)| entry.line);
+    for (entry, kind) in &entries {
+        gathering.read_entry(reading, entry, *kind);
+    }
+    gathering.note_strangers(reading);
+    Resolved {
+        cluster: Cluster {
+            name: name.map(|name| name.value).unwrap_or_default(),
+            path: Path::new("").into(),
+            devices: gathering.devices,
+            keep: keep.as_ref().map(|keep| keep.value),
+        },
+        origins: gathering.origins,
+        keep_origin: Origin::of(keep.as_ref()),
+    }
+}
+
+impl<'a> Gathering<'a> {
+    fn read_groups(&mut self, reading: &mut Reading, file: &Section<'a>) {
+        for (name, section) in file.named(reading, "groups") {
+            let defaults = Defaults::read(reading, &section, &self.file);
+            for member in read_names(reading, &section, "members", unfold) {
+                if let Some(other) = self.members.get(&member.value) {
+                    let text = format!(
+                        "`{}` is a member of `{}` already (line {})",
+                        member.value, other.value, other.line
+                    );
+                    reading.note(member.line, section.key("members"), text);
+                    continue;
+                }
+                let group = Sourced { value: name.clone(), line: member.line };
+                self.members.insert(member.value, group);
+            }
+            self.groups.insert(name, Group { section, defaults });
+        }
+    }
+
+    fn read_entry(&mut self, reading: &mut Reading, entry: &Section<'_>, kind: DeviceKind) {
+        for key in ["name", "address"] {
+            if !entry.has(key) {
+                entry.note(reading, key, "missing; every entry has `name` and `address`");
+            }
+        }
+        let names = read_names(reading, entry, "name", unfold);
+        let addresses = read_names(reading, entry, "address", unfold_addresses);
+        if !names.is_empty() && !addresses.is_empty() && names.len() != addresses.len() {
+            let text = format!(
+                "{} for {}; as many are needed",
+                counted(addresses.len(), "address", "addresses"),
+                counted(names.len(), "name", "names")
+            );
+            entry.note(reading, "address", text);
+        }
+        let own_group = self.read_group_of(reading, entry);
+        // One set of settings for each group that the entry's devices belong to.
+        let mut settings: BTreeMap<Option<String>, Option<Settings>> = BTreeMap::new();
+        for (at, name) in names.iter().enumerate() {
+            let group = self.group_of(reading, name, own_group.as_ref());
+            let group_name = group.as_ref().map(|group| group.value.clone());
+            let settings = settings
+                .entry(group_name)
+                .or_insert_with_key(|group| self.settings(reading, entry, group.as_deref()));
+            let port = settings.as_ref().map_or(161, |settings| settings.settled.port);
+            let address = addresses
+                .get(at)
+                .and_then(|address| self.read_address(reading, entry, address, name, port));
+            let known = self.note_name(reading, entry, name);
+            if let (Some(settings), Some((address, own_port)), false) = (settings, address, known) {
+                let origins = settings.origins(entry, reading, own_port, group.as_ref());
+                self.origins.push(origins);
+                self.devices.push(Device {
+                    name: name.value.clone(),
+                    kind,
+                    group: group.map(|group| group.value),
+                    address,
+                    snmp: settings.settled.snmp.clone(),
+                    measure: settings.measure.value.clone(),
+                    place: Place { line: entry.line },
+                });
+            }
+        }
+    }
+
+    /// The `group` of an entry; it must be among the sections of `groups`, where there are any.
+    fn read_group_of(&self, reading: &mut Reading, entry: &Section<'_>) -> Option<Sourced<String>> {
+        let group = entry.text(reading, "group")?;
+        if !self.groups.is_empty() && !self.groups.contains_key(&group.value) {
+            let meant = hint(&group.value, self.groups.keys().map(String::as_str));
+            let text = format!("no section `[groups.{}]`{meant}", group.value);
+            reading.note(group.line, entry.key("group"), text);
+        }
+        Some(group)
+    }
+
+    fn group_of(
+        &mut self,
+        reading: &mut Reading,
+        name: &Sourced<String>,
+        own: Option<&Sourced<String>>,
+    ) -> Option<Sourced<String>> {
+        match (self.members.get(&name.value), own) {
+            (Some(member), Some(own)) if member.value != own.value => {
+                let text = format!(
+                    "`{}` is a member of `{}` already (line {})",
+                    name.value, member.value, member.line
+                );
+                reading.note(own.line, "group", text);
+                None
+            }
+            (Some(group), _) | (None, Some(group)) => Some(group.clone()),
+            (None, None) => None,
+        }
+    }
+
+    fn settings(
+        &self,
+        reading: &mut Reading,
+        entry: &Section<'_>,
+        group: Option<&str>,
+    ) -> Option<Settings> {
+        let group = group.and_then(|group| self.groups.get(group));
+        let below = group.map_or(&self.file, |group| &group.defaults);
+        let own = Defaults::read(reading, entry, below);
+        let settled = own.snmp.settle(reading, entry.line);
+        if own.measure.is_none() && !entry.has("measure") {
+            let text = "missing; say what to measure here, in the group or at the top of the file, \
+                        for example measure = [\"interfaces\", \"load\"]";
+            entry.note(reading, "measure", text);
+        }
+        let settings = Settings { settled: settled?, measure: own.measure? };
+        check_spans(reading, &settings);
+        Some(settings)
+    }
+
+    /// The address with the port that it has or is given, and whether it is its own port.
+    fn read_address(
+        &mut self,
+        reading: &mut Reading,
+        entry: &Section<'_>,
+        text: &Sourced<String>,
+        name: &Sourced<String>,
+        port: u16,
+    ) -> Option<(SocketAddr, bool)> {
+        let (address, own_port) = match parse_address(&text.value) {
+            Some((ip, own)) => (SocketAddr::new(ip, own.unwrap_or(port)), own.is_some()),
+            None => {
+                let text = format!(
+                    "`{}` is not an IP address; allowed are `10.0.0.7`, `10.0.0.7:1610`, \
+                     `fd00::7`, `[fd00::7]:1610`, with ranges such as `10.0.0.[1-225]`",
+                    text.value
+                );
+                entry.note(reading, "address", text);
+                return None;
+            }
+        };
+        if let Some(&other) = self.addresses.get(&address) {
+            let text =
+                format!("`{}` has the address {address} of a device in line {other}", name.value);
+            reading.note(text_line(entry, reading, "address"), entry.key("address"), text);
+            return None;
+        }
+        self.addresses.insert(address, text.line);
+        Some((address, own_port))
+    }
+
+    /// Notes what is wrong with a name; true if the name is taken or cannot be used.
+    fn note_name(
+        &mut self,
+        reading: &mut Reading,
+        entry: &Section<'_>,
+        name: &Sourced<String>,
+    ) -> bool {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.value.len() > NAME_BYTES_MAX || !name.value.chars().all(allowed) {
+            let text = format!(
+                "`{}` is not a name; allowed are at most {NAME_BYTES_MAX} letters, digits, `-`, \
+                 `_` and `.`",
+                name.value
+            );
+            reading.note(name.line, entry.key("name"), text);
+            return true;
+        }
+        if let Some(&other) = self.names.get(&name.value) {
+            let text = format!("`{}` is named already in line {other}", name.value);
+            reading.note(name.line, entry.key("name"), text);
+            return true;
+        }
+        if self.names.len() == DEVICES_MAX {
+            let text = format!("more than {DEVICES_MAX} devices");
+            reading.note(name.line, entry.key("name"), text);
+            return true;
+        }
+        self.names.insert(name.value.clone(), name.line);
+        false
+    }
+
+    /// Notes members of groups that are no devices.
+    fn note_strangers(&self, reading: &mut Reading) {
+        for (member, group) in &self.members {
+            if self.names.contains_key(member) {
+                continue;
+            }
+            let meant = hint(member, self.names.keys().map(String::as_str));
+            let key = self
+                .groups
+                .get(&group.value)
+                .map_or_else(String::new, |group| group.section.key("members"));
+            reading.note(group.line, key, format!("no host or switch is named `{member}`{meant}"));
+        }
+    }
+}
+
+/// What the devices of one entry and one group share.
+struct Settings {
+    settled: Settled,
+    measure: Sourced<Vec<Measure>>,
+}
+
+impl Settings {
+    fn origins(
+        &self,
+        entry: &Section<'_>,
+        reading: &Reading,
+        own_port: bool,
+        group: Option<&Sourced<String>>,
+    ) -> Origins {
+        let address = Origin::Line(text_line(entry, reading, "address"));
+        Origins {
+            entry: Origin::Line(entry.line),
+            address,
+            port: if own_port { address } else { self.settled.port_origin },
+            group: Origin::of(group),
+            version: self.settled.version_origin,
+            credentials: self.settled.credentials_origin,
+            write: self.settled.write_origin,
+            interval: self.settled.interval_origin,
+            timeout: self.settled.timeout_origin,
+            rate_max: self.settled.rate_max_origin,
+            measure: Origin::Line(self.measure.line),
+        }
+    }
+}
+
+fn text_line(entry: &Section<'_>, reading: &Reading, name: &str) -> usize {
+    entry.line_of(reading, name)
+}
+
+/// A measurement's own interval is a multiple of the device's, so that it falls on its instants.
+fn check_spans(reading: &mut Reading, settings: &Settings) {
+    let interval = settings.settled.snmp.interval;
+    for measure in &settings.measure.value {
+        if let Some(every) = measure.every
+            && (every < interval || !every.get().is_multiple_of(interval.get()))
+        {
+            let text = format!(
+                "`{}`: {every} is not a multiple of the device's interval of {interval}",
+                measure.text
+            );
+            reading.note(measure.place.line, "measure", text);
+        }
+    }
+}
+
+fn read_measures(reading: &mut Reading, section: &Section<'_>) -> Option<Sourced<Vec<Measure>>> {
+    let texts = section.texts(reading, "measure")?;
+    let mut measures: Vec<Measure> = Vec::new();
+    for text in texts.value {
+        match Measure::parse(&text.value, Place { line: text.line }) {
+            Ok(measure) => {
+                if let Some(other) = measures.iter().find(|other| other.what == measure.what) {
+                    let problem = format!(
+                        "`{}` and `{}` (line {}) measure the same",
+                        measure.text, other.text, other.place.line
+                    );
+                    reading.note(text.line, section.key("measure"), problem);
+                }
+                measures.push(measure);
+            }
+            Err(error) => reading.note(text.line, section.key("measure"), error.to_string()),
+        }
+    }
+    Some(Sourced { value: measures, line: texts.line })
+}
+
+/// The unfolded texts of a key, each with its line.
+fn read_names(
+    reading: &mut Reading,
+    section: &Section<'_>,
+    key: &str,
+    unfold: fn(&str) -> Result<Vec<String>, crate::UnfoldError>,
+) -> Vec<Sourced<String>> {
+    let mut names = Vec::new();
+    for text in section.texts(reading, key).map(|texts| texts.value).unwrap_or_default() {
+        match unfold(&text.value) {
+            Ok(unfolded) => {
+                names.extend(unfolded.into_iter().map(|value| Sourced { value, line: text.line }))
+            }
+            Err(error) => reading.note(text.line, section.key(key), error.to_string()),
+        }
+    }
+    names
+}
+
+fn parse_address(text: &str) -> Option<(IpAddr, Option<u16>)> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return (address.port() != 0).then_some((address.ip(), Some(address.port())));
+    }
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    bare.parse().ok().map(|ip| (ip, None))
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

@@ -1,0 +1,4 @@
+//! The cluster file, read as a whole.
+
+mod problems;
+mod values;

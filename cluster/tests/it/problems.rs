@@ -1,0 +1,147 @@
+//! What wrong files are told.
+
+use std::path::Path;
+
+use meikyo_cluster::{LoadError, PROBLEMS_MAX, load, parse};
+
+fn problems(text: &str) -> String {
+    match parse(text, Path::new("cluster.toml")) {
+        Ok(_) => "no problem".into(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn all_problems_are_told_at_once_in_the_order_of_the_lines() {
+    let text = r#"
+nmae = "presto"
+measure = ["interfce:eth0", "load"]
+links = []
+
+[snmp]
+version = "2"
+intervall = "10ms"
+timeout = "fast"
+port = "161"
+rate_max = 0
+
+[[hosts]]
+name = "node[1-3]"
+address = "10.0.0.[1-4]"
+
+[[host]]
+name = "head"
+"#;
+    insta::assert_snapshot!(problems(text), @r#"
+cluster.toml:1: name: missing; give the cluster a name, for example name = "presto"
+cluster.toml:2: nmae: unknown key (did you mean `name`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `recording`
+cluster.toml:3: measure: `interfce:eth0` is not known (did you mean `interface:NAME`?); allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, `cpu`, `memory`, `uptime`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its instance such as `ifHCInOctets.3`
+cluster.toml:4: links: `links` is reserved for a later version and not understood yet
+cluster.toml:7: snmp.version: "2" is not known (did you mean `2c`?); allowed are "1", "2c", "3"
+cluster.toml:8: snmp.intervall: unknown key (did you mean `interval`?); allowed are `version`, `community`, `user`, `auth`, `privacy`, `port`, `interval`, `timeout`, `rate_max`, `write`
+cluster.toml:9: snmp.timeout: `fast` does not begin with a number; write for example `100ms`
+cluster.toml:10: snmp.port: expected a whole number from 1 to 65535, without quotes; found a text
+cluster.toml:11: snmp.rate_max: 0 is out of range; allowed are 1 to 1000000
+cluster.toml:15: hosts.address: 4 addresses for 3 names; as many are needed
+cluster.toml:17: host: unknown key (did you mean `hosts`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `recording`
+"#);
+}
+
+#[test]
+fn credentials_are_by_reference_and_fit_the_version() {
+    let with = |snmp: &str| {
+        problems(&format!(
+            "name = \"x\"\nmeasure = [\"load\"]\nsnmp = {{ {snmp} }}\n[[hosts]]\nname = \"a\"\n\
+             address = \"10.0.0.1\"\n"
+        ))
+    };
+    insta::assert_snapshot!(with("version = \"2c\", community = \"public\""), @"cluster.toml:3: snmp.community: secrets stand in the file by reference only; allowed are `env:NAME` (an environment variable) and `file:PATH` (the first line of a file)");
+    assert!(!with("version = \"2c\", community = \"hunter2\"").contains("hunter2"));
+    insta::assert_snapshot!(with("community = \"env:C\""), @r#"cluster.toml:3: snmp.community: a community needs version = "2c" (or "1") beside it; without one the version is "3""#);
+    insta::assert_snapshot!(with("version = \"2c\""), @r#"cluster.toml:3: snmp.community: missing; version "2c" needs it: give `community` as "env:NAME" or "file:PATH""#);
+    insta::assert_snapshot!(with("version = \"3\""), @r#"cluster.toml:3: snmp.user: missing; version "3" needs it: give `user` with `auth` and `privacy`, or ask for version = "2c" with a `community`"#);
+    insta::assert_snapshot!(with("user = \"u\", auth = { protocol = \"SHA256\" }"), @r#"
+cluster.toml:3: snmp.auth.password: missing; `auth` has `protocol` and `password`
+cluster.toml:3: snmp.auth.protocol: "SHA256" is not known (did you mean `SHA-256`?); allowed are "MD5", "SHA-1", "SHA-224", "SHA-256", "SHA-384", "SHA-512"
+"#);
+    insta::assert_snapshot!(with("user = \"u\", privacy = { protocol = \"AES-128\", password = \"env:P\" }"), @"cluster.toml:3: snmp.privacy: `privacy` needs `auth` beside it (RFC 3414)");
+    insta::assert_snapshot!(with("version = \"2c\", community = \"env:C\", user = \"u\""), @r#"cluster.toml:3: snmp.user: `user` is for version "3"; here the version is "2c""#);
+    insta::assert_snapshot!(with("user = \"u\", write = { community = \"env:C\" }"), @r#"cluster.toml:3: snmp.write.community: a community needs version = "2c" (or "1") beside it; without one the version is "3""#);
+    insta::assert_snapshot!(with("user = \"u\", interval = \"0.5ms\""), @"cluster.toml:3: snmp.interval: 500us is out of range; allowed are 1ms to 1h");
+}
+
+#[test]
+fn devices_are_unique_and_groups_known() {
+    let text = r#"
+name = "x"
+measure = ["load", "load every 1s", "disk:/ every 150ms"]
+snmp = { version = "2c", community = "env:C" }
+
+[groups.rack1]
+members = "node[1-2],nod3"
+
+[groups.rack2]
+members = "node2"
+
+[[hosts]]
+name = "node[1-2]"
+address = "10.0.0.[1-2]"
+
+[[hosts]]
+name = ["node2", "bad name"]
+address = ["10.0.0.1", "node2.example"]
+
+[[switches]]
+name = "sw1"
+address = "10.0.1.1"
+group = "rakc1"
+
+[[switches]]
+address = 7
+"#;
+    insta::assert_snapshot!(problems(text), @r#"
+cluster.toml:3: measure: `disk:/ every 150ms`: 150ms is not a multiple of the device's interval of 100ms
+cluster.toml:3: measure: `load every 1s` and `load` (line 3) measure the same
+cluster.toml:7: groups.rack1.members: no host or switch is named `nod3`
+cluster.toml:10: groups.rack2.members: `node2` is a member of `rack1` already (line 7)
+cluster.toml:17: hosts.name: `bad name` is not a name; allowed are at most 255 letters, digits, `-`, `_` and `.`
+cluster.toml:17: hosts.name: `node2` is named already in line 13
+cluster.toml:18: hosts.address: `node2.example` is not an IP address; allowed are `10.0.0.7`, `10.0.0.7:1610`, `fd00::7`, `[fd00::7]:1610`, with ranges such as `10.0.0.[1-225]`
+cluster.toml:18: hosts.address: `node2` has the address 10.0.0.1:161 of a device in line 14
+cluster.toml:23: switches.group: no section `[groups.rakc1]` (did you mean `rack1`?)
+cluster.toml:25: switches.name: missing; every entry has `name` and `address`
+cluster.toml:26: switches.address: expected a text in quotes such as "node[001-225]", or a list of them; found a whole number
+"#);
+}
+
+#[test]
+fn text_that_is_not_toml_is_told_by_line() {
+    insta::assert_snapshot!(problems("name = \"x\n[[hosts]\nname = node1\n"), @r#"
+cluster.toml:1: not valid TOML: invalid basic string, expected `"`
+cluster.toml:2: not valid TOML: unclosed array table, expected `]`
+cluster.toml:3: not valid TOML: duplicate key
+"#);
+    insta::assert_snapshot!(problems(""), @r#"
+cluster.toml:1: hosts: missing; a cluster has at least one `[[hosts]]` or `[[switches]]` with `name` and `address`
+cluster.toml:1: name: missing; give the cluster a name, for example name = "presto"
+"#);
+    insta::assert_snapshot!(problems("name = 1\nhosts = 3\n"), @r#"
+cluster.toml:1: name: expected a text in quotes; found a whole number
+cluster.toml:2: hosts: expected sections, each under its own `[[hosts]]`; found a whole number
+"#);
+}
+
+#[test]
+fn the_list_of_problems_is_bounded() {
+    let keys: String = (0..5_000).map(|key| format!("k{key} = 1\n")).collect();
+    let Err(error) = parse(&keys, Path::new("cluster.toml")) else { panic!("5,000 problems") };
+    assert_eq!(error.problems().len(), PROBLEMS_MAX);
+    assert!(error.to_string().ends_with("and 4952 more"), "{error}");
+}
+
+#[test]
+fn a_missing_file_is_told_with_its_path() {
+    let error = load(Path::new("no-such-directory/cluster.toml")).unwrap_err();
+    assert!(matches!(error, LoadError::Read { .. }));
+    assert_eq!(error.to_string(), "cannot read the cluster file `no-such-directory/cluster.toml`");
+}

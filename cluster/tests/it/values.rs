@@ -1,0 +1,159 @@
+//! What right files say.
+
+use std::path::Path;
+
+use meikyo_cluster::{
+    Access, AuthProtocol, Cluster, DeviceKind, Origin, PrivProtocol, Secret, What, parse,
+    parse_resolved,
+};
+use meikyo_units::Nanos;
+
+fn read(text: &str) -> Cluster {
+    parse(text, Path::new("etc/cluster.toml")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+const MINIMAL: &str = r#"name = "presto"
+measure = ["interfaces", "load"]
+snmp = { version = "2c", community = "env:COMMUNITY" }
+
+[[hosts]]
+name = "node[001-225]"
+address = "10.0.0.[1-225]"
+"#;
+
+#[test]
+fn eight_lines_describe_a_cluster() {
+    assert!(MINIMAL.lines().count() <= 8);
+    let cluster = read(MINIMAL);
+    assert_eq!(cluster.name, "presto");
+    assert_eq!(cluster.base(), Path::new("etc"));
+    assert_eq!(cluster.keep, None);
+    assert_eq!(cluster.devices.len(), 225);
+    let device = &cluster.devices[9];
+    assert_eq!(device.name, "node010");
+    assert_eq!(device.kind, DeviceKind::Host);
+    assert_eq!(device.address.to_string(), "10.0.0.10:161");
+    assert_eq!(device.snmp.interval, Nanos::from_millis(100));
+    assert_eq!(device.snmp.timeout, Nanos::SECOND);
+    assert_eq!(device.snmp.rate_max, 1_000);
+    assert_eq!(device.snmp.write_access, None);
+    let community = Secret::Env("COMMUNITY".into());
+    assert_eq!(device.snmp.access, Access::V2c { community });
+    assert_eq!(device.place.line, 5);
+    let what: Vec<_> = device.measure.iter().map(|measure| &measure.what).collect();
+    assert_eq!(what, [&What::Interfaces, &What::Load]);
+}
+
+const LAYERED: &str = r#"
+name = "two-racks"
+measure = ["load"]
+
+[snmp]
+user = "meikyo"
+auth = { protocol = "SHA-256", password = "file:secrets/auth" }
+privacy = { protocol = "AES-128", password = "file:secrets/privacy" }
+interval = "200ms"
+write = { user = "meikyo-write" }
+
+[recording]
+keep = "30d"
+
+[groups.rack1]
+members = ["node[1-2]", "sw1"]
+snmp = { interval = "1s" }
+measure = ["cpu"]
+
+[[hosts]]
+name = "node[1-3]"
+address = ["10.0.0.[1-2]", "[fd00::3]:1610"]
+
+[[switches]]
+name = "sw1"
+address = "10.0.1.1"
+snmp = { version = "2c", community = "env:SWITCH", timeout = "2s", rate_max = 50, port = 1161 }
+measure = ["interfaces(in_octets,out_octets)", "ifHCInOctets.3 every 10s"]
+"#;
+
+#[test]
+fn the_nearer_section_wins() {
+    let cluster = read(LAYERED);
+    let [node1, _, node3, switch] = &cluster.devices[..] else { panic!("four devices") };
+    assert_eq!(cluster.keep, Some("30d".parse().unwrap()));
+    let v3 = Access::V3 {
+        user: "meikyo".into(),
+        auth: Some((AuthProtocol::Sha256, Secret::File("secrets/auth".into()))),
+        privacy: Some((PrivProtocol::Aes128, Secret::File("secrets/privacy".into()))),
+    };
+    assert_eq!(node1.snmp.access, v3);
+    assert_eq!(node3.snmp.access, v3);
+    let write = Access::V3 { user: "meikyo-write".into(), auth: None, privacy: None };
+    assert_eq!(node1.snmp.write_access, Some(write));
+    assert_eq!(
+        (node1.group.as_deref(), node1.snmp.interval, &node1.measure[0].what),
+        (Some("rack1"), Nanos::SECOND, &What::Cpu)
+    );
+    assert_eq!(
+        (node3.group.as_deref(), node3.snmp.interval, &node3.measure[0].what),
+        (None, Nanos::from_millis(200), &What::Load)
+    );
+    assert_eq!(node3.address.to_string(), "[fd00::3]:1610");
+    assert_eq!(switch.kind, DeviceKind::Switch);
+    assert_eq!(switch.address.to_string(), "10.0.1.1:1161");
+    assert_eq!(switch.group.as_deref(), Some("rack1"));
+    assert_eq!(switch.snmp.access, Access::V2c { community: Secret::Env("SWITCH".into()) });
+    assert_eq!((switch.snmp.timeout, switch.snmp.rate_max), (Nanos::from_secs(2), 50));
+    assert_eq!(switch.measure[0].columns, ["in_octets", "out_octets"]);
+    assert_eq!(switch.measure[1].every, Some(Nanos::from_secs(10)));
+    assert_eq!(switch.measure[1].place.line, 28);
+}
+
+#[test]
+fn every_setting_has_its_origin() {
+    let resolved = parse_resolved(LAYERED, Path::new("cluster.toml")).unwrap();
+    let (node1, switch) = (resolved.origins[0], resolved.origins[3]);
+    assert_eq!(node1.version, Origin::Default);
+    assert_eq!(node1.credentials, Origin::Line(6));
+    assert_eq!(node1.interval, Origin::Line(17));
+    assert_eq!(node1.timeout, Origin::Default);
+    assert_eq!(node1.measure, Origin::Line(18));
+    assert_eq!(node1.group, Origin::Line(16));
+    assert_eq!(switch.port, Origin::Line(27));
+    assert_eq!(switch.interval, Origin::Line(17));
+    assert_eq!(resolved.keep_origin, Origin::Line(13));
+}
+
+#[test]
+fn ports_and_ipv6_addresses_fold_too() {
+    let text = r#"
+        name = "loopback"
+        measure = ["uptime"]
+        snmp = { version = "1", community = "file:community" }
+        [[hosts]]
+        name = "a[1-2],b[1-3],c"
+        address = "127.0.0.1:[1611-1612],[fd00::[1-2]]:162,fd00::9,[::1]"
+    "#;
+    let addresses: Vec<_> =
+        read(text).devices.iter().map(|device| device.address.to_string()).collect();
+    assert_eq!(
+        addresses,
+        [
+            "127.0.0.1:1611",
+            "127.0.0.1:1612",
+            "[fd00::1]:162",
+            "[fd00::2]:162",
+            "[fd00::9]:161",
+            "[::1]:161"
+        ]
+    );
+}
+
+#[test]
+fn sixty_five_thousand_devices_are_read() {
+    let text = MINIMAL
+        .replace("node[001-225]", "r[0-255]n[0-255]")
+        .replace("10.0.0.[1-225]", "10.0.[0-255].[0-255]");
+    let cluster = read(&text);
+    assert_eq!(cluster.devices.len(), 65_536);
+    assert_eq!(cluster.devices[65_535].name, "r255n255");
+    assert_eq!(cluster.devices[65_535].address.to_string(), "10.0.255.255:161");
+}
