@@ -1,6 +1,7 @@
 //! The SNMP engine: codec, collector, agents, freshness.
 
 pub mod ber;
+pub mod freshness;
 pub mod message;
 pub mod oid;
 pub mod pdu;
