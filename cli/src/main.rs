@@ -1,6 +1,7 @@
 //! The binary `meikyo`: parses, resolves, dispatches.
 
 mod args;
+mod bench;
 mod failure;
 mod output;
 

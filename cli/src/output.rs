@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
+use meikyo_units::WallTime;
 use serde::Serialize;
 
 /// Why data could not be printed.
@@ -43,6 +44,12 @@ pub(crate) fn print_json(document: &impl Serialize) -> Result<(), PrintError> {
     let mut text = serde_json::to_string(document).map_err(PrintError::Json)?;
     text.push('\n');
     print(&text)
+}
+
+/// An instant as RFC 3339 with the digits that it needs: `2026-11-21T20:14:00.1Z`.
+pub(crate) fn instant_text(time: WallTime) -> String {
+    jiff::Timestamp::from_nanosecond(time.as_nanos().into())
+        .map_or_else(|_| format!("{} ns", time.as_nanos()), |instant| instant.to_string())
 }
 
 /// A table for people: columns as wide as their widest cell, numbers to the right.
@@ -98,6 +105,12 @@ fn is_number(cell: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instants_have_the_digits_that_they_need() {
+        let due = WallTime::from_nanos(1_700_000_000_100_000_000);
+        assert_eq!(instant_text(due), "2023-11-14T22:13:20.1Z");
+    }
 
     #[test]
     fn numbers_stand_right_and_words_left() {

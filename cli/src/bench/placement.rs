@@ -1,0 +1,175 @@
+//! Child processes of a bench: where they run, what they used, and that none is left behind.
+#![expect(unsafe_code, reason = "scheduling and resource usage are asked of the kernel")]
+
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, ExitStatus};
+
+use meikyo_units::{Bytes, Nanos};
+
+/// Priority of a farm under `SCHED_FIFO`: above the collector's, so that an answer is never late
+/// because of the one who asks.
+const FIFO_PRIORITY: i32 = 60;
+
+/// Where a process runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Placement {
+    /// The only core that it may use; `None` for any.
+    pub(crate) core: Option<usize>,
+    /// Whether it runs under `SCHED_FIFO`.
+    pub(crate) realtime: bool,
+}
+
+/// What a process used in its whole life.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Usage {
+    /// User and system time of all its threads.
+    pub(crate) cpu: Nanos,
+    /// Greatest resident size.
+    pub(crate) peak_rss: Bytes,
+}
+
+/// A child that is killed when it is dropped before its end.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    child: Child,
+    ended: bool,
+}
+
+/// Puts the calling thread where `placement` says; what it starts is put there, too.
+pub(crate) fn place_thread(placement: Placement) -> io::Result<()> {
+    if let Some(core) = placement.core {
+        // SAFETY: an all-zero cpu_set_t is an empty set, a valid value of the plain C struct.
+        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: `set` is a live cpu_set_t, and CPU_SET ignores cores outside of it.
+        unsafe { libc::CPU_SET(core, &mut set) };
+        // SAFETY: `set` is live for the call and its size is the one given; 0 is this thread.
+        let result = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+        check(result)?;
+    }
+    if placement.realtime {
+        let parameter = libc::sched_param { sched_priority: FIFO_PRIORITY };
+        // SAFETY: `parameter` is live for the call; 0 is this thread.
+        check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) })?;
+    }
+    Ok(())
+}
+
+/// Starts a process at its place. A thread of its own is placed and starts it, since a child begins
+/// with the affinity and the scheduling of the thread that started it.
+pub(crate) fn spawn(mut command: Command, placement: Placement) -> io::Result<Placed> {
+    let start = || {
+        place_thread(placement)?;
+        command.spawn()
+    };
+    let child = std::thread::scope(|scope| scope.spawn(start).join())
+        .unwrap_or_else(|_| Err(io::Error::other("the thread that starts a child panicked")))?;
+    Ok(Placed { child, ended: false })
+}
+
+impl Placed {
+    /// The process.
+    pub(crate) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Asks it to end (`SIGTERM`).
+    pub(crate) fn terminate(&self) -> io::Result<()> {
+        // SAFETY: plain call; the child is not waited for yet, so that its pid is still its own.
+        check(unsafe { libc::kill(self.pid(), libc::SIGTERM) })
+    }
+
+    /// Waits for its end, at most for `patience`, then kills it. The usage is of the whole process.
+    pub(crate) fn wait(mut self, patience: Nanos) -> io::Result<(ExitStatus, Usage)> {
+        if !self.ends_within(patience)? {
+            self.child.kill()?;
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("process {} did not end within {patience}", self.child.id()),
+            ));
+        }
+        let mut status = 0;
+        // SAFETY: an all-zero rusage is a valid value of the plain C struct.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: both out-parameters are live for the call.
+        let waited = unsafe { libc::wait4(self.pid(), &raw mut status, 0, &raw mut usage) };
+        check(waited)?;
+        self.ended = true;
+        let kib = u64::try_from(usage.ru_maxrss).unwrap_or(0);
+        let cpu = span(usage.ru_utime) + span(usage.ru_stime);
+        let usage = Usage { cpu, peak_rss: Bytes::new(kib * 1024) };
+        Ok((ExitStatus::from_raw(status), usage))
+    }
+
+    /// Whether the process has ended within `patience`; it is not reaped.
+    fn ends_within(&self, patience: Nanos) -> io::Result<bool> {
+        // SAFETY: plain call; the child is not waited for yet, so that its pid is still its own.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid(), 0) };
+        let fd = i32::try_from(fd).unwrap_or(-1);
+        check(fd)?;
+        // SAFETY: the kernel has just opened it for us, and nobody else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let timeout = i32::try_from(patience.get() / 1_000_000).unwrap_or(i32::MAX);
+        // SAFETY: one live pollfd.
+        let ready = unsafe { libc::poll(&raw mut poll, 1, timeout) };
+        check(ready)?;
+        Ok(ready > 0)
+    }
+
+    fn pid(&self) -> libc::pid_t {
+        libc::pid_t::try_from(self.child.id()).expect("the kernel's pids fit their own type")
+    }
+}
+
+impl Drop for Placed {
+    fn drop(&mut self) {
+        if !self.ended && self.child.kill().is_ok() {
+            self.child.wait().expect("a child that was killed can be waited for");
+        }
+    }
+}
+
+/// CPU time of the calling thread so far.
+pub(crate) fn thread_cpu() -> io::Result<Nanos> {
+    // SAFETY: an all-zero rusage is a valid value of the plain C struct.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the out-parameter is live for the call.
+    check(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) })?;
+    Ok(span(usage.ru_utime) + span(usage.ru_stime))
+}
+
+fn span(time: libc::timeval) -> Nanos {
+    let part = |value: i64| u64::try_from(value).unwrap_or(0);
+    Nanos::from_secs(part(time.tv_sec)) + Nanos::from_micros(part(time.tv_usec))
+}
+
+fn check(result: i32) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_runs_where_it_is_put_and_its_usage_is_its_own() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "grep -q '^Cpus_allowed_list:[[:space:]]*0$' /proc/self/status"]);
+        let placed = spawn(command, Placement { core: Some(0), realtime: false }).unwrap();
+        let (status, usage) = placed.wait(Nanos::from_secs(30)).unwrap();
+        assert!(status.success());
+        assert!(usage.cpu < Nanos::from_secs(30));
+        assert!(usage.peak_rss > Bytes::new(100_000));
+    }
+
+    #[test]
+    fn a_child_that_does_not_end_is_killed_and_reported() {
+        let mut command = Command::new("sleep");
+        command.arg("1000");
+        let placed = spawn(command, Placement::default()).unwrap();
+        let error = placed.wait(Nanos::from_millis(50)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}
