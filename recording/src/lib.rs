@@ -2,6 +2,7 @@
 
 mod batch;
 pub mod counter;
+pub mod rate;
 pub mod schema;
 
 pub use batch::{Batch, Symbol};
