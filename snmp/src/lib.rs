@@ -1,6 +1,7 @@
 //! The SNMP engine: codec, collector, agents, freshness.
 
 pub mod ber;
+pub mod credentials;
 pub mod freshness;
 pub mod message;
 pub mod oid;
@@ -12,6 +13,7 @@ pub mod usm;
 pub mod value;
 
 pub use ber::DecodeError;
+pub use credentials::{Credentials, CredentialsError};
 pub use message::Version;
 pub use oid::{Oid, ParseOidError};
 pub use pdu::{ErrorStatus, Pdu, PduType, VarbindIter};
