@@ -2,6 +2,10 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::verbs::completions::CompletionsArgs;
+use crate::verbs::config::ConfigArgs;
+use crate::verbs::man::ManArgs;
+
 /// Measure, profile and predict clusters of commodity machines and Ethernet.
 #[derive(Debug, Parser)]
 #[command(name = "meikyo", version, about, propagate_version = true)]
@@ -12,4 +16,8 @@ pub(crate) struct Args {
 
 /// One capability or tool a verb.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Verb {}
+pub(crate) enum Verb {
+    Config(ConfigArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}

@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod failure;
 mod output;
+mod verbs;
 
 use std::process::ExitCode;
 
@@ -28,5 +29,9 @@ fn main() -> ExitCode {
 }
 
 fn run(verb: Verb) -> Result<Answer, Failure> {
-    match verb {}
+    match verb {
+        Verb::Config(args) => verbs::config::run(args),
+        Verb::Completions(args) => verbs::completions::run(&args),
+        Verb::Man(args) => verbs::man::run(&args),
+    }
 }

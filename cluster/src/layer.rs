@@ -63,7 +63,7 @@ impl AccessLayer {
             broken: false,
             version: section.word(reading, "version"),
             community: section.parsed(reading, "community", str::parse),
-            user: section.text(reading, "user"),
+            user: section.parsed(reading, "user", check_user),
             auth: read_auth(reading, section),
             privacy: read_privacy(reading, section),
         };
@@ -132,6 +132,13 @@ impl AccessLayer {
         let layer = if self.line > 0 { self.line } else { otherwise };
         self.version.as_ref().map_or(layer, |version| version.line)
     }
+}
+
+/// RFC 3414, section 5: `usmUserName` has 1 to 32 octets. Quotes and line feeds would spoil the lines
+/// of `snmpd.conf`.
+fn check_user(name: &str) -> Result<String, &'static str> {
+    let fits = name.len() <= 32 && !name.contains(|c: char| c.is_control() || c == '"');
+    fits.then(|| name.to_owned()).ok_or("not a user; allowed are 1 to 32 bytes without quotes")
 }
 
 fn read_auth(

@@ -24,6 +24,7 @@
 //! This crate opens no socket and reads no clock. Secrets stay references ([`Secret`]) until
 //! [`Secret::read`] is called.
 
+mod diff;
 mod fold;
 mod keys;
 mod layer;
@@ -36,7 +37,9 @@ mod problem;
 mod schema;
 mod secret;
 mod section;
+mod snmpd_conf;
 
+pub use diff::{Change, Difference, diff};
 pub use fold::{UNFOLD_MAX, UnfoldError, fold, unfold};
 pub use load::{DEVICES_MAX, Resolved, load, load_resolved, parse, parse_resolved};
 pub use measure::ParseMeasureError;
@@ -48,3 +51,4 @@ pub use origin::{Origin, Origins};
 pub use problem::{LoadError, PROBLEMS_MAX, Problem, Problems};
 pub use schema::schema;
 pub use secret::{ParseSecretError, SecretError};
+pub use snmpd_conf::{AgentLines, agent_lines, device_agent_lines};

@@ -137,7 +137,11 @@ impl Measure {
     /// # Errors
     /// If it is not of the form `KIND[:NAME][(column,column)] [every DURATION]`.
     pub fn parse(text: &str, place: Place) -> Result<Self, ParseMeasureError> {
-        let form = || ParseMeasureError::Form { text: text.into() };
+        let form = || ParseMeasureError::Form { text: text.escape_debug().to_string() };
+        // Names reach the agent's configuration and tables of text: one line, no quotes.
+        if text.contains(|c: char| c.is_control() || c == '"') {
+            return Err(form());
+        }
         let (body, every) = split_every(text)?;
         let (body, columns) = match body.strip_suffix(')') {
             None => (body, None),
@@ -269,6 +273,7 @@ mod tests {
     #[test]
     fn errors_say_what_is_allowed() {
         let message = |text: &str| parse(text).unwrap_err();
+        insta::assert_snapshot!(message("disk:/\nrwuser x"), @r#"`disk:/\nrwuser x` cannot be read; the form is `KIND[:NAME][(column,column)] [every DURATION]`"#);
         insta::assert_snapshot!(message("interfce:eth0"), @"`interfce:eth0` is not known (did you mean `interface:NAME`?); allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, `cpu`, `memory`, `uptime`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its instance such as `ifHCInOctets.3`");
         insta::assert_snapshot!(message("interface"), @"`interface` needs a name: write `interface:NAME`");
         insta::assert_snapshot!(message("disk:sda1"), @"`disk` needs a name: write `disk:/PATH`");

@@ -1,0 +1,5 @@
+//! The verbs: one module each, with its arguments and what it does.
+
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod man;

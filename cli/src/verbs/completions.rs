@@ -1,0 +1,25 @@
+//! `meikyo completions`: what a shell needs to complete our verbs and options.
+
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+
+use crate::failure::{Answer, Failure};
+use crate::output;
+
+/// Print the completions for a shell.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// If the output cannot be written.
+pub(crate) fn run(args: &CompletionsArgs) -> Result<Answer, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut crate::Args::command(), "meikyo", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(Answer::Yes)
+}

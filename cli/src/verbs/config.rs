@@ -1,0 +1,77 @@
+//! `meikyo config`: the cluster file checked, shown, and turned into what agents and editors need.
+
+mod agents;
+mod check;
+mod show;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use meikyo_cluster::{LoadError, Resolved, load_resolved};
+
+use crate::failure::{Answer, Failure};
+use crate::output;
+
+/// Check and show the cluster file, and print what agents and editors need.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Tell everything that is wrong with a cluster file; exit 1 if anything is
+    Check(FileArgs),
+    /// Show every setting with the line that it comes from; secrets stay references
+    Show(FileArgs),
+    /// Print the snmpd.conf lines with which hosts show exactly what is measured, read-only
+    Agents(FileArgs),
+    /// Print the JSON schema of the cluster file, for editors
+    Schema,
+}
+
+/// The file, and how to print.
+#[derive(Debug, Args)]
+struct FileArgs {
+    /// The cluster file
+    #[arg(value_name = "FILE", default_value = "cluster.toml")]
+    file: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// If the file cannot be read, is wrong (except for `check`, whose answer that is), or the output
+/// cannot be written.
+pub(crate) fn run(args: ConfigArgs) -> Result<Answer, Failure> {
+    match args.what {
+        What::Check(args) => check::run(&args),
+        What::Show(args) => show::run(&args),
+        What::Agents(args) => agents::run(&args),
+        What::Schema => {
+            output::print(&meikyo_cluster::schema())?;
+            Ok(Answer::Yes)
+        }
+    }
+}
+
+/// The file, which must be right.
+fn load(args: &FileArgs) -> Result<Resolved, Failure> {
+    load_resolved(&args.file).map_err(|error| unreadable(args, error))
+}
+
+fn unreadable(args: &FileArgs, error: LoadError) -> Failure {
+    let hint = match error {
+        LoadError::Invalid(_) => {
+            "the keys and what they allow are in docs/cluster-file.md".to_owned()
+        }
+        LoadError::Read { .. } | LoadError::TooLarge { .. } => {
+            format!("name the cluster file; `{}` was tried", args.file.display())
+        }
+    };
+    Failure::new(error).hint(hint)
+}

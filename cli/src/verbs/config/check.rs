@@ -1,0 +1,132 @@
+//! `meikyo config check`: everything that is wrong with a cluster file.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use meikyo_cluster::{Access, Cluster, DeviceKind, LoadError, Problems, Secret, load};
+use serde::Serialize;
+
+use super::FileArgs;
+use crate::failure::{Answer, Failure};
+use crate::output;
+
+/// The answer as JSON.
+#[derive(Debug, Serialize)]
+struct Checked<'a> {
+    schema: &'static str,
+    file: &'a Path,
+    ok: bool,
+    hosts: usize,
+    switches: usize,
+    measures: usize,
+    problems: Vec<ProblemRow<'a>>,
+    problems_unlisted: usize,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ProblemRow<'a> {
+    line: usize,
+    key: &'a str,
+    text: &'a str,
+}
+
+pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
+    match load(&args.file) {
+        Ok(cluster) => accept(args, &cluster),
+        Err(LoadError::Invalid(problems)) => refuse(args, &problems),
+        Err(error) => Err(super::unreadable(args, error)),
+    }
+}
+
+fn accept(args: &FileArgs, cluster: &Cluster) -> Result<Answer, Failure> {
+    let of_kind = |kind| cluster.devices.iter().filter(|device| device.kind == kind).count();
+    let checked = Checked {
+        schema: SCHEMA,
+        file: &args.file,
+        ok: true,
+        hosts: of_kind(DeviceKind::Host),
+        switches: of_kind(DeviceKind::Switch),
+        measures: cluster.devices.iter().map(|device| device.measure.len()).sum(),
+        problems: Vec::new(),
+        problems_unlisted: 0,
+        warnings: warnings(cluster),
+    };
+    if args.json {
+        output::print_json(&checked)?;
+        return Ok(Answer::Yes);
+    }
+    let file = args.file.display();
+    let mut text: String =
+        checked.warnings.iter().map(|warning| format!("{file}: warning: {warning}\n")).collect();
+    text += &format!(
+        "{file}: cluster `{}` is right: {} hosts, {} switches, {} things to measure\n",
+        cluster.name, checked.hosts, checked.switches, checked.measures
+    );
+    output::print(&text)?;
+    Ok(Answer::Yes)
+}
+
+fn refuse(args: &FileArgs, problems: &Problems) -> Result<Answer, Failure> {
+    if args.json {
+        output::print_json(&Checked {
+            schema: SCHEMA,
+            file: &args.file,
+            ok: false,
+            hosts: 0,
+            switches: 0,
+            measures: 0,
+            problems: problems
+                .listed
+                .iter()
+                .map(|problem| ProblemRow {
+                    line: problem.line,
+                    key: &problem.key,
+                    text: &problem.text,
+                })
+                .collect(),
+            problems_unlisted: problems.unlisted,
+            warnings: Vec::new(),
+        })?;
+    } else {
+        output::print(&format!("{problems}\n"))?;
+    }
+    Ok(Answer::No)
+}
+
+const SCHEMA: &str = "meikyo.config.check/1";
+
+/// What is right in the file and will still hurt: secrets that cannot be read here, or that others
+/// can read too.
+fn warnings(cluster: &Cluster) -> Vec<String> {
+    let mut secrets = BTreeSet::new();
+    for device in &cluster.devices {
+        let write = device.snmp.write_access.as_ref();
+        for access in std::iter::once(&device.snmp.access).chain(write) {
+            match access {
+                Access::V1 { community } | Access::V2c { community } => {
+                    secrets.insert(community);
+                }
+                Access::V3 { auth, privacy, .. } => {
+                    secrets.extend(auth.iter().map(|(_, secret)| secret));
+                    secrets.extend(privacy.iter().map(|(_, secret)| secret));
+                }
+            }
+        }
+    }
+    secrets.into_iter().filter_map(|secret| warning(secret, cluster.base())).collect()
+}
+
+fn warning(secret: &Secret, base: &Path) -> Option<String> {
+    if let Err(error) = secret.read(base) {
+        return Some(format!("`{secret}`: {error}"));
+    }
+    let Secret::File(path) = secret else { return None };
+    is_open_to_others(&base.join(path))
+        .then(|| format!("`{secret}` can be read by every user of this machine; `chmod o-rwx` it"))
+}
+
+fn is_open_to_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o007 != 0)
+}

@@ -1,0 +1,204 @@
+//! `meikyo config show`: every setting with its origin.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use meikyo_cluster::{
+    Access, AuthProtocol, Device, DeviceKind, Measure, Origin, Origins, PrivProtocol, Resolved,
+    SnmpSettings, fold,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::FileArgs;
+use crate::failure::{Answer, Failure};
+use crate::output::{self, TextTable};
+
+/// The answer as JSON.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    schema: &'static str,
+    name: &'a str,
+    file: &'a Path,
+    keep_ns: Option<String>,
+    keep_line: Option<usize>,
+    devices: Vec<Value>,
+}
+
+pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
+    let resolved = super::load(args)?;
+    if args.json {
+        output::print_json(&document(&resolved))?;
+    } else {
+        output::print(&text(&resolved))?;
+    }
+    Ok(Answer::Yes)
+}
+
+fn document(resolved: &Resolved) -> Shown<'_> {
+    let cluster = &resolved.cluster;
+    Shown {
+        schema: "meikyo.config.show/1",
+        name: &cluster.name,
+        file: &cluster.path,
+        // Spans beyond 104 days do not fit the numbers of JSON readers.
+        keep_ns: cluster.keep.map(|keep| keep.get().to_string()),
+        keep_line: line(resolved.keep_origin),
+        devices: cluster.devices.iter().zip(&resolved.origins).map(device_document).collect(),
+    }
+}
+
+fn device_document((device, origins): (&Device, &Origins)) -> Value {
+    let snmp = &device.snmp;
+    let sourced = |value: Value, origin| json!({ "value": value, "line": line(origin) });
+    let measure = |measure: &Measure| {
+        json!({
+            "text": measure.text,
+            "every_us": measure.every.unwrap_or(snmp.interval).as_micros(),
+            "line": measure.place.line,
+        })
+    };
+    json!({
+        "name": device.name,
+        "kind": kind(device.kind),
+        "group": sourced(json!(device.group), origins.group),
+        "address": sourced(json!(device.address.ip().to_string()), origins.address),
+        "port": sourced(json!(device.address.port()), origins.port),
+        "version": sourced(json!(version(&snmp.access)), origins.version),
+        "credentials": sourced(json!(credentials(&snmp.access)), origins.credentials),
+        "write": sourced(json!(snmp.write_access.as_ref().map(write_credentials)), origins.write),
+        "interval_us": sourced(json!(snmp.interval.as_micros()), origins.interval),
+        "timeout_us": sourced(json!(snmp.timeout.as_micros()), origins.timeout),
+        "rate_max": sourced(json!(snmp.rate_max), origins.rate_max),
+        "measure": device.measure.iter().map(measure).collect::<Vec<_>>(),
+    })
+}
+
+fn line(origin: Origin) -> Option<usize> {
+    match origin {
+        Origin::Default => None,
+        Origin::Line(line) => Some(line),
+    }
+}
+
+fn from(origin: Origin) -> String {
+    match origin {
+        Origin::Default => "built in".into(),
+        Origin::Line(line) => format!("line {line}"),
+    }
+}
+
+fn kind(kind: DeviceKind) -> &'static str {
+    match kind {
+        DeviceKind::Host => "host",
+        DeviceKind::Switch => "switch",
+    }
+}
+
+fn version(access: &Access) -> &'static str {
+    match access {
+        Access::V1 { .. } => "1",
+        Access::V2c { .. } => "2c",
+        Access::V3 { .. } => "3",
+    }
+}
+
+/// The credentials as words; secrets are references.
+fn credentials(access: &Access) -> String {
+    match access {
+        Access::V1 { community } | Access::V2c { community } => format!("community {community}"),
+        Access::V3 { user, auth, privacy } => {
+            let mut text = format!("user {user}");
+            if let Some((protocol, secret)) = auth {
+                text += &format!(", auth {} {secret}", auth_word(*protocol));
+            }
+            if let Some((protocol, secret)) = privacy {
+                text += &format!(", privacy {} {secret}", privacy_word(*protocol));
+            }
+            text
+        }
+    }
+}
+
+fn write_credentials(access: &Access) -> String {
+    format!("version {}, {}", version(access), credentials(access))
+}
+
+fn auth_word(protocol: AuthProtocol) -> &'static str {
+    match protocol {
+        AuthProtocol::Md5 => "MD5",
+        AuthProtocol::Sha1 => "SHA-1",
+        AuthProtocol::Sha224 => "SHA-224",
+        AuthProtocol::Sha256 => "SHA-256",
+        AuthProtocol::Sha384 => "SHA-384",
+        AuthProtocol::Sha512 => "SHA-512",
+    }
+}
+
+fn privacy_word(protocol: PrivProtocol) -> &'static str {
+    match protocol {
+        PrivProtocol::Aes128 => "AES-128",
+        PrivProtocol::Aes256 => "AES-256",
+    }
+}
+
+fn text(resolved: &Resolved) -> String {
+    let cluster = &resolved.cluster;
+    let keep = cluster.keep.map_or_else(|| "everything".to_owned(), |keep| keep.to_string());
+    let mut text = format!(
+        "cluster {}, {} devices, from {}\nkeep {keep} ({})\n",
+        cluster.name,
+        cluster.devices.len(),
+        cluster.path.display(),
+        from(resolved.keep_origin)
+    );
+    for (device, origins, devices) in alike(resolved) {
+        text += &block(device, origins, &devices);
+    }
+    text
+}
+
+/// Devices that differ in name and address only, together, in the order of the file.
+fn alike(resolved: &Resolved) -> Vec<(&Device, &Origins, Vec<&Device>)> {
+    let mut blocks: Vec<(&Device, &Origins, Vec<&Device>)> = Vec::new();
+    // By entry, group and port: everything else follows from these.
+    let mut positions: BTreeMap<(Origins, Option<&str>, u16), usize> = BTreeMap::new();
+    for (device, origins) in resolved.cluster.devices.iter().zip(&resolved.origins) {
+        let key = (*origins, device.group.as_deref(), device.address.port());
+        let position = *positions.entry(key).or_insert_with(|| {
+            blocks.push((device, origins, Vec::new()));
+            blocks.len() - 1
+        });
+        blocks[position].2.push(device);
+    }
+    blocks
+}
+
+fn block(device: &Device, origins: &Origins, devices: &[&Device]) -> String {
+    let names: Vec<_> = devices.iter().map(|device| device.name.clone()).collect();
+    let addresses: Vec<_> = devices.iter().map(|device| device.address.ip().to_string()).collect();
+    let heading = format!("{} {}", kind(device.kind), fold(&names));
+    let SnmpSettings { access, write_access, interval, timeout, rate_max } = &device.snmp;
+    let mut table = TextTable::new(&["setting", "from", "value"]);
+    let mut row = |setting: &str, value: String, origin: String| {
+        table.row([setting.to_owned(), origin, value]);
+    };
+    row("address", fold(&addresses), from(origins.address));
+    row("port", device.address.port().to_string(), from(origins.port));
+    if let Some(group) = &device.group {
+        row("group", group.clone(), from(origins.group));
+    }
+    row("version", version(access).into(), from(origins.version));
+    row("credentials", credentials(access), from(origins.credentials));
+    if let Some(write) = write_access {
+        row("write", write_credentials(write), from(origins.write));
+    }
+    row("interval", interval.to_string(), from(origins.interval));
+    row("timeout", timeout.to_string(), from(origins.timeout));
+    row("rate_max", format!("{rate_max} requests/s"), from(origins.rate_max));
+    for measure in &device.measure {
+        row("measure", measure.text.clone(), format!("line {}", measure.place.line));
+    }
+    let indented: String = table.to_string().lines().map(|line| format!("  {line}\n")).collect();
+    format!("\n{heading} ({})\n{indented}", devices.len())
+}
