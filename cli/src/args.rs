@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::verbs::agents::AgentsArgs;
 use crate::verbs::completions::CompletionsArgs;
 use crate::verbs::config::ConfigArgs;
 use crate::verbs::man::ManArgs;
@@ -20,4 +21,5 @@ pub(crate) enum Verb {
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+    Agents(Box<AgentsArgs>),
 }

@@ -33,5 +33,6 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Config(args) => verbs::config::run(args),
         Verb::Completions(args) => verbs::completions::run(&args),
         Verb::Man(args) => verbs::man::run(&args),
+        Verb::Agents(args) => verbs::agents::run(&args),
     }
 }

@@ -1,7 +1,9 @@
 //! The SNMP engine: codec, collector, agents, freshness.
 
+pub mod agent;
 pub mod ber;
 pub mod credentials;
+pub mod farm;
 pub mod freshness;
 pub mod message;
 pub mod oid;

@@ -1,0 +1,150 @@
+//! A farm on a socket: a thread that waits, answers in batches, and holds back what is to leave
+//! later.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+
+use meikyo_units::{Nanos, WallTime};
+use thiserror::Error;
+
+use super::socket::{FarmSocket, Inbox, Outbox};
+use super::{Farm, FarmCounters, Replies};
+
+/// Answers that are held back at most; beyond, answers are lost and counted.
+const HELD_BACK_MAX: usize = 1 << 20;
+
+/// Why a farm cannot run.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The port is taken, or needs a privilege.
+    #[error("cannot bind UDP port {port} on the loopback addresses of the farm")]
+    Bind {
+        /// The port.
+        port: u16,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The socket failed.
+    #[error("the socket of the farm failed")]
+    Socket(#[source] io::Error),
+}
+
+/// Ends [`run`]: as soon as something is written to the other end, or it is closed.
+#[derive(Debug)]
+pub struct Stop(UnixStream);
+
+impl Stop {
+    /// A stop and the end that triggers it, which can be given to a signal handler.
+    ///
+    /// # Errors
+    ///
+    /// What socketpair(2) says.
+    pub fn pair() -> io::Result<(Self, UnixStream)> {
+        let (stop, trigger) = UnixStream::pair()?;
+        Ok((Self(stop), trigger))
+    }
+}
+
+/// What a farm did while it ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunReport {
+    /// What the farm counted.
+    pub farm: FarmCounters,
+    /// Answers that the kernel did not take, or for which there was no room to hold them back.
+    pub refused: u64,
+}
+
+/// Answers that leave later.
+#[derive(Debug, Default)]
+struct HeldBack {
+    queue: BinaryHeap<Reverse<(WallTime, u64, usize)>>,
+    slots: Vec<(Ipv4Addr, Option<SocketAddrV4>, Vec<u8>)>,
+    free: Vec<usize>,
+    sequence: u64,
+}
+
+impl HeldBack {
+    /// Holds an answer back; `false` if there is no room.
+    fn push(&mut self, at: WallTime, from: Ipv4Addr, to: SocketAddrV4, bytes: &[u8]) -> bool {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None if self.slots.len() < HELD_BACK_MAX => {
+                self.slots.push((from, None, Vec::new()));
+                self.slots.len() - 1
+            }
+            None => return false,
+        };
+        let place = &mut self.slots[slot];
+        (place.0, place.1) = (from, Some(to));
+        place.2.clear();
+        place.2.extend_from_slice(bytes);
+        self.sequence += 1;
+        self.queue.push(Reverse((at, self.sequence, slot)));
+        true
+    }
+
+    fn next_at(&self) -> Option<WallTime> {
+        self.queue.peek().map(|Reverse((at, _, _))| *at)
+    }
+
+    /// Moves what is due to `outbox`.
+    fn release(&mut self, now: WallTime, outbox: &mut Outbox) {
+        while self.next_at().is_some_and(|at| at <= now) {
+            let Some(Reverse((_, _, slot))) = self.queue.pop() else { return };
+            let (from, to, bytes) = &self.slots[slot];
+            if let Some(to) = to {
+                outbox.push(*from, *to, bytes);
+            }
+            self.free.push(slot);
+        }
+    }
+}
+
+/// Serves the farm on UDP `port` (0: a free one) until `stop`; calls `ready` with the port as soon
+/// as requests are taken.
+///
+/// # Errors
+///
+/// [`RunError`].
+pub fn run(
+    farm: &mut Farm,
+    port: u16,
+    stop: &Stop,
+    ready: impl FnOnce(u16),
+) -> Result<RunReport, RunError> {
+    let socket = FarmSocket::bind(port).map_err(|source| RunError::Bind { port, source })?;
+    ready(socket.port().map_err(RunError::Socket)?);
+    let (mut inbox, mut outbox, mut replies) = (Inbox::new(), Outbox::default(), Replies::new());
+    let mut held_back = HeldBack::default();
+    let mut refused = 0;
+    for round in 0_u64.. {
+        let idle = inbox.receive(&socket).map_err(RunError::Socket)? == 0;
+        // Also a farm that never runs out of requests has to see the stop.
+        if idle || round.is_multiple_of(1024) {
+            let timeout = held_back.next_at().map(|at| at.since(WallTime::now()));
+            let timeout = if idle { timeout } else { Some(Nanos::ZERO) };
+            if socket.wait(stop.0.as_fd(), timeout).map_err(RunError::Socket)? {
+                break;
+            }
+        }
+        let now = WallTime::now();
+        for (peer, to, request) in inbox.datagrams() {
+            replies.clear();
+            farm.handle(now, to, request, &mut replies);
+            for reply in replies.iter() {
+                if reply.send_at <= now {
+                    outbox.push(reply.from, peer, reply.bytes);
+                } else if !held_back.push(reply.send_at, reply.from, peer, reply.bytes) {
+                    refused += 1;
+                }
+            }
+        }
+        held_back.release(now, &mut outbox);
+        refused += outbox.send(&socket);
+    }
+    Ok(RunReport { farm: farm.counters(), refused })
+}
