@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod ber;
+pub mod client;
 pub mod credentials;
 pub mod farm;
 pub mod freshness;
@@ -15,6 +16,7 @@ pub mod usm;
 pub mod value;
 
 pub use ber::DecodeError;
+pub use client::{Client, ClientOptions, RequestError};
 pub use credentials::{Credentials, CredentialsError};
 pub use message::Version;
 pub use oid::{Oid, ParseOidError};
