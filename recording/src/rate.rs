@@ -9,7 +9,11 @@
 //!
 //! This module does not find out how often an agent updates; see table `freshness`.
 
+mod freshness;
+
 use meikyo_units::Nanos;
+
+pub use freshness::{Freshness, Timeline};
 
 use crate::counter::{self, Bounds, Reading};
 
@@ -57,6 +61,21 @@ impl Span {
     #[expect(clippy::cast_precision_loss, reason = "a rate; 53 bits are exact enough")]
     pub fn per_second(&self) -> f64 {
         self.increase as f64 * 1e9 / (self.to - self.from) as f64
+    }
+
+    /// Cuts off what lies before `floor`, at the same rate; a span wholly before it stays.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of the increase, which is not negative"
+    )]
+    pub(crate) fn clip(&mut self, floor: i64) {
+        if self.from < floor && floor < self.to {
+            let share = (self.to - floor) as f64 / (self.to - self.from) as f64;
+            self.increase = (self.increase as f64 * share) as u64;
+            self.from = floor;
+        }
     }
 }
 

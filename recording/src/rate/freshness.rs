@@ -1,0 +1,138 @@
+//! What is known of how often the values of a recording are updated: its table `freshness`.
+//!
+//! Where a value has no finding of its own, one of the same instance counts (an agent refreshes a
+//! whole interface at once), else one of the same table of the device, else
+//! [`Updates::UNKNOWN`]. The first finding also counts for the time before it, in which it was
+//! being found. A value that merely stood still (`unchanged`, `frozen`) keeps what was found
+//! before.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
+use meikyo_units::Nanos;
+
+use super::Updates;
+use crate::series;
+
+/// The findings of a recording, by series.
+#[derive(Debug, Clone, Default)]
+pub struct Freshness {
+    /// By device, table, instance and column; each in order of time.
+    found: BTreeMap<[String; 4], Vec<(i64, Updates)>>,
+}
+
+impl Freshness {
+    /// Takes rows of table `freshness` in any order; rows that say nothing are left out.
+    pub fn add(&mut self, rows: &RecordBatch) {
+        let text = |name| series::texts(rows, name);
+        let (Some(device), Some(table), Some(column), Some(class)) =
+            (text("device"), text("table"), text("column"), text("class"))
+        else {
+            return;
+        };
+        let times = rows
+            .column_by_name("time")
+            .and_then(|time| time.as_primitive_opt::<TimestampNanosecondType>());
+        let Some(times) = times else { return };
+        let unsigned = |name: &str, row| {
+            let column = rows.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?;
+            column.is_valid(row).then(|| column.value(row))
+        };
+        let phase_us = |row| {
+            let column = rows.column_by_name("phase_us")?.as_primitive_opt::<Int64Type>()?;
+            column.is_valid(row).then(|| column.value(row))
+        };
+        let instances = text("instance");
+        for row in 0..rows.num_rows() {
+            let time = times.value(row);
+            let period = unsigned("period_us", row);
+            let updates = match (class.get(row), period) {
+                (Some("every_poll"), _) => Updates::EveryPoll,
+                (Some("periodic"), Some(period)) if period > 0 => Updates::Periodic {
+                    period: Nanos::from_micros(period),
+                    phase: phase_us(row).map(|us| time.saturating_add(us.saturating_mul(1_000))),
+                },
+                (Some("irregular"), mean) => match unsigned("period_us_max", row).or(mean) {
+                    Some(greatest) if greatest > 0 => {
+                        Updates::Irregular { greatest: Nanos::from_micros(greatest) }
+                    }
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            let name = |texts: series::Texts<'_>| texts.get(row).unwrap_or_default().to_owned();
+            let instance = instances.map(name).unwrap_or_default();
+            self.insert([name(device), name(table), instance, name(column)], time, updates);
+        }
+    }
+
+    /// Notes that from `time` on the value of `[device, table, instance, column]` is updated so;
+    /// the instance of a table without one is empty.
+    pub fn insert(&mut self, series: [String; 4], time: i64, updates: Updates) {
+        let found = self.found.entry(series).or_default();
+        let position = found.partition_point(|(earlier, _)| *earlier <= time);
+        found.insert(position, (time, updates));
+    }
+
+    /// What counts for one value, over time.
+    pub fn of(&self, device: &str, table: &str, instance: &str, column: &str) -> Timeline<'_> {
+        let key = |instance: &str, column: &str| {
+            [device.to_owned(), table.to_owned(), instance.to_owned(), column.to_owned()]
+        };
+        if let Some(found) = self.found.get(&key(instance, column)) {
+            return Timeline { found };
+        }
+        let of_device = self.found.range(key("", "")..);
+        let of_device =
+            of_device.take_while(|(series, _)| series[0] == device && series[1] == table);
+        let sibling = of_device
+            .map(|(series, found)| (series[2] == instance, found))
+            .max_by_key(|(same_instance, _)| *same_instance);
+        Timeline { found: sibling.map_or(&[], |(_, found)| found) }
+    }
+}
+
+/// How one value is updated, over time.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeline<'a> {
+    found: &'a [(i64, Updates)],
+}
+
+impl Timeline<'_> {
+    /// What counts at `time`.
+    #[inline]
+    pub fn at(&self, time: i64) -> Updates {
+        match self.found {
+            [] => Updates::UNKNOWN,
+            [(_, only)] => *only,
+            found => found[found.partition_point(|(from, _)| *from <= time).max(1) - 1].1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(instance: &str, column: &str) -> [String; 4] {
+        ["node1", "interfaces", instance, column].map(str::to_owned)
+    }
+
+    #[test]
+    fn findings_count_from_their_time_the_first_also_before_and_siblings_help() {
+        let periodic = Updates::Periodic { period: Nanos::from_secs(3), phase: None };
+        let mut freshness = Freshness::default();
+        freshness.insert(key("eth0", "in_octets"), 200, Updates::EveryPoll);
+        freshness.insert(key("eth0", "in_octets"), 100, periodic);
+        let own = freshness.of("node1", "interfaces", "eth0", "in_octets");
+        assert_eq!(own.at(50), periodic);
+        assert_eq!(own.at(199), periodic);
+        assert_eq!(own.at(200), Updates::EveryPoll);
+        let of = |device, table, instance, column| freshness.of(device, table, instance, column);
+        assert_eq!(of("node1", "interfaces", "eth0", "out_errors").at(100), periodic);
+        assert_eq!(of("node1", "interfaces", "eth1", "in_octets").at(100), periodic);
+        assert_eq!(of("node1", "cpu", "", "user_ticks").at(100), Updates::UNKNOWN);
+        assert_eq!(of("node2", "interfaces", "eth0", "in_octets").at(100), Updates::UNKNOWN);
+    }
+}

@@ -1,0 +1,101 @@
+//! The rows of a table as Arrow columns, and the series in them.
+//!
+//! A series is what agrees in all labels but `time`: the readings of one interface of one device.
+//! Rows that are sorted by their labels and then by time hold each series as one run.
+
+mod polls;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray as _, DictionaryArray, Int32Array, RecordBatch, StringArray,
+};
+use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef, TimeUnit};
+use arrow::error::ArrowError;
+
+pub use polls::{PollCursor, PollTimes, Received};
+
+use crate::schema::{ColumnKind, Meaning, TableSchema};
+
+/// The Arrow type of a column: symbols are dictionaries, `time` is `TIMESTAMP(ns, UTC)`.
+pub fn arrow_type(kind: ColumnKind) -> DataType {
+    match kind {
+        ColumnKind::Time => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+        ColumnKind::Symbol => {
+            DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+        }
+        ColumnKind::Text => DataType::Utf8,
+        ColumnKind::U64 => DataType::UInt64,
+        ColumnKind::I64 => DataType::Int64,
+        ColumnKind::F64 => DataType::Float64,
+    }
+}
+
+/// The Arrow schema of a table; only `time` is never null.
+pub fn arrow_schema(table: &TableSchema) -> SchemaRef {
+    let field = |column: &crate::schema::Column| {
+        let nullable = column.kind != ColumnKind::Time;
+        Field::new(&column.name, arrow_type(column.kind), nullable)
+    };
+    Arc::new(Schema::new(table.columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// The runs of rows that agree in all of these columns: the series of sorted rows.
+///
+/// # Errors
+/// When a column is of a type that Arrow cannot compare.
+pub fn runs(columns: &[ArrayRef], rows: usize) -> Result<Vec<Range<usize>>, ArrowError> {
+    if rows == 0 {
+        return Ok(Vec::new());
+    }
+    if columns.is_empty() {
+        return Ok(std::iter::once(0..rows).collect());
+    }
+    Ok(arrow::compute::partition(columns)?.ranges())
+}
+
+/// Positions of the labels of a table but `time`.
+pub fn labels(table: &TableSchema) -> impl Iterator<Item = usize> + '_ {
+    let columns = table.columns.iter().enumerate();
+    columns
+        .filter(|(_, column)| column.meaning == Meaning::Label && column.kind != ColumnKind::Time)
+        .map(|(position, _)| position)
+}
+
+/// A column of texts, plain or as a dictionary.
+#[derive(Debug, Clone, Copy)]
+pub enum Texts<'a> {
+    /// `Utf8`.
+    Plain(&'a StringArray),
+    /// `Dictionary(Int32, Utf8)`.
+    Coded(&'a Int32Array, &'a StringArray),
+}
+
+impl<'a> Texts<'a> {
+    /// The column as texts; `None` when it is of another type.
+    pub fn new(column: &'a ArrayRef) -> Option<Self> {
+        if let Some(plain) = column.as_string_opt::<i32>() {
+            return Some(Self::Plain(plain));
+        }
+        let coded: &DictionaryArray<Int32Type> = column.as_dictionary_opt()?;
+        Some(Self::Coded(coded.keys(), coded.values().as_string_opt::<i32>()?))
+    }
+
+    /// The text of a row; `None` where it is null.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<&'a str> {
+        match self {
+            Self::Plain(texts) => texts.is_valid(row).then(|| texts.value(row)),
+            Self::Coded(keys, texts) => {
+                let key = keys.is_valid(row).then(|| keys.value(row))?;
+                Some(texts.value(usize::try_from(key).ok()?))
+            }
+        }
+    }
+}
+
+/// The texts of the column of that name; `None` when there is none or it holds no texts.
+pub fn texts<'a>(rows: &'a RecordBatch, name: &str) -> Option<Texts<'a>> {
+    Texts::new(rows.column_by_name(name)?)
+}

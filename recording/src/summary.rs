@@ -1,0 +1,438 @@
+//! Summaries: what a table held in every second, 10 s, minute and 10 minutes.
+//!
+//! A view of a month cannot read every reading. [`Summariser::summarise`] condenses sorted rows of
+//! a table to rows of its summary table (named `TABLE.summary`, see [`Summariser::schema`]), one a
+//! zoom level, series and span of time:
+//!
+//! - a gauge `x` becomes `x_min`, `x_mean`, `x_max` and `x_count` (its readings, nulls not counted);
+//! - a counter `x` becomes its rate, `x_per_s_min`, `x_per_s_mean`, `x_per_s_max`, taken between
+//!   update edges (see [`crate::rate`]), and `x_covered_us`, the part of the span in which the rate
+//!   is known, so that mean * covered is what was counted;
+//! - a state becomes `x_worst`;
+//! - `rows` says how many rows there were.
+//!
+//! Two rows of the same level, series and `time` may exist, from two files whose border lies in the
+//! span; a reader merges them: least, greatest and worst as they are, means weighted by count or
+//! covered time. What a counter counted across the border is kept, since a summariser remembers
+//! where its series stood.
+//!
+//! The module reads and writes no files.
+
+mod cells;
+mod counters;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array as _, ArrayRef, AsArray as _, Float64Array, Int64Array, RecordBatch,
+    TimestampNanosecondArray, UInt32Array, UInt64Array,
+};
+use arrow::compute::{concat_batches, take};
+use arrow::datatypes::{SchemaRef, TimestampNanosecondType};
+use arrow::error::ArrowError;
+use meikyo_units::Nanos;
+
+use crate::rate::{Edges, Freshness};
+use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
+use crate::series::{self, PollTimes};
+use cells::{Cells, STATES_FROM_BEST};
+
+/// The spans that every table is summarised over; each is a multiple of the first.
+pub const ZOOM_LEVELS: [Nanos; 4] =
+    [Nanos::from_secs(1), Nanos::from_secs(10), Nanos::from_secs(60), Nanos::from_secs(600)];
+
+/// What ends the name of a summary table.
+pub const SUFFIX: &str = ".summary";
+
+/// Spans before the first row of its file that a series can have rows for, with what was counted
+/// since the file before; more are not written, which a long gap would ask for.
+const SPANS_BEFORE_MAX: i64 = 64;
+
+/// What rows are joined with to be summarised.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// How often values are updated.
+    pub freshness: &'a Freshness,
+    /// When answers were received; without it the due instants count.
+    pub polls: Option<&'a PollTimes>,
+}
+
+/// Condenses the rows of one table, file after file.
+#[derive(Debug)]
+pub struct Summariser {
+    table: TableSchema,
+    schema: TableSchema,
+    arrow: SchemaRef,
+    levels: Vec<i64>,
+    /// Positions of the values that are summarised.
+    values: Vec<usize>,
+    /// Where the counters of each series stood, by labels.
+    edges: BTreeMap<Vec<Option<String>>, Vec<Edges>>,
+}
+
+impl Summariser {
+    /// A summariser of a table over [`ZOOM_LEVELS`]; `None` when the table has nothing to
+    /// summarise: no labels that make series, or no values.
+    pub fn new(table: &TableSchema) -> Option<Self> {
+        let values = value_positions(table);
+        (!values.is_empty()).then(|| Self::over(table, &ZOOM_LEVELS))
+    }
+
+    /// A summariser over other spans, each a multiple of the first.
+    ///
+    /// # Panics
+    /// If there is no span, one is zero, or one is not a multiple of the first.
+    pub fn over(table: &TableSchema, levels: &[Nanos]) -> Self {
+        let levels: Vec<_> =
+            levels.iter().map(|level| i64::try_from(level.get()).unwrap_or(i64::MAX)).collect();
+        assert!(
+            levels
+                .first()
+                .is_some_and(|&first| first > 0
+                    && levels.iter().all(|level| *level > 0 && level % first == 0)),
+            "zoom levels are multiples of the first"
+        );
+        let schema = summary_schema(table);
+        let arrow = series::arrow_schema(&schema);
+        let values = value_positions(table);
+        Self { table: table.clone(), schema, arrow, levels, values, edges: BTreeMap::new() }
+    }
+
+    /// The schema of the summary table.
+    pub fn schema(&self) -> &TableSchema {
+        &self.schema
+    }
+
+    /// Condenses rows that are sorted by their labels and then by time; columns that they do not
+    /// have are taken for null. The result is sorted by level, labels and time.
+    ///
+    /// # Errors
+    /// When a column is not of the type that [`series::arrow_schema`] gives it.
+    pub fn summarise(
+        &mut self,
+        rows: &RecordBatch,
+        context: Context<'_>,
+    ) -> Result<RecordBatch, ArrowError> {
+        let input = Input::new(&self.table, rows)?;
+        let mut outputs: Vec<_> = self.levels.iter().map(|_| Output::default()).collect();
+        let mut cells: Vec<_> =
+            self.values.iter().map(|&value| Cells::new(&self.table.columns[value])).collect();
+        let coarsest = self.levels.iter().max().copied().unwrap_or(0);
+        let margin = (2 * coarsest).max(self.levels[0] * SPANS_BEFORE_MAX);
+        for run in series::runs(&input.labels, rows.num_rows())? {
+            let labels = input.labels_of(run.start);
+            let edges = self.edges.entry(labels).or_default();
+            edges.resize_with(self.values.len(), Edges::default);
+            let mut series = Series::begin(&input, run, self.levels[0]);
+            series.fill(&input, &self.values, edges, &mut cells, context, margin);
+            series.emit(&self.levels, &mut cells, &mut outputs);
+        }
+        let parts: Result<Vec<_>, _> = outputs
+            .into_iter()
+            .zip(&self.levels)
+            .map(|(output, level)| self.finish(output, *level, &input))
+            .collect();
+        concat_batches(&self.arrow, &parts?)
+    }
+
+    fn finish(
+        &self,
+        output: Output,
+        level: i64,
+        input: &Input<'_>,
+    ) -> Result<RecordBatch, ArrowError> {
+        let count = output.times.len();
+        let times = TimestampNanosecondArray::from(output.times).with_timezone("UTC");
+        let mut columns: Vec<ArrayRef> = vec![
+            Arc::new(times),
+            Arc::new(UInt64Array::from(vec![level.unsigned_abs() / 1_000_000; count])),
+        ];
+        let from = UInt32Array::from(output.label_rows);
+        for (label, position) in input.labels.iter().zip(series::labels(&self.table)) {
+            let kind = series::arrow_type(self.table.columns[position].kind);
+            columns.push(arrow::compute::cast(&take(label, &from, None)?, &kind)?);
+        }
+        columns.push(Arc::new(UInt64Array::from(output.rows)));
+        if count == 0 {
+            return Ok(RecordBatch::new_empty(self.arrow.clone()));
+        }
+        for value in output.values {
+            value.into_columns(&mut columns)?;
+        }
+        RecordBatch::try_new(self.arrow.clone(), columns)
+    }
+}
+
+fn value_positions(table: &TableSchema) -> Vec<usize> {
+    let summarised = |column: &Column| match column.meaning {
+        Meaning::Label => false,
+        Meaning::State => true,
+        Meaning::Counter32 | Meaning::Counter64 => column.kind == ColumnKind::U64,
+        Meaning::Gauge => {
+            matches!(column.kind, ColumnKind::U64 | ColumnKind::I64 | ColumnKind::F64)
+        }
+    };
+    let columns = table.columns.iter().enumerate();
+    columns.filter(|(_, column)| summarised(column)).map(|(position, _)| position).collect()
+}
+
+fn summary_schema(table: &TableSchema) -> TableSchema {
+    let gauge = |name: String, kind, doc: String| Column::new(&name, kind, Meaning::Gauge, &doc);
+    let mut columns =
+        vec![Column::new("level_ms", ColumnKind::U64, Meaning::Label, "span of the row, ms")];
+    columns.extend(series::labels(table).map(|label| table.columns[label].clone()));
+    columns.push(gauge("rows".into(), ColumnKind::U64, "rows of the table in the span".into()));
+    for value in value_positions(table) {
+        let Column { name, kind, meaning, doc } = &table.columns[value];
+        match meaning {
+            Meaning::State => {
+                columns.push(Column::new(
+                    &format!("{name}_worst"),
+                    ColumnKind::Symbol,
+                    Meaning::State,
+                    &format!("worst of: {doc}"),
+                ));
+            }
+            Meaning::Counter32 | Meaning::Counter64 => {
+                for part in ["min", "mean", "max"] {
+                    let doc = format!("{part} rate a second of: {doc}");
+                    columns.push(gauge(format!("{name}_per_s_{part}"), ColumnKind::F64, doc));
+                }
+                let doc = "part of the span in which the rate is known, µs".into();
+                columns.push(gauge(format!("{name}_covered_us"), ColumnKind::U64, doc));
+            }
+            Meaning::Gauge | Meaning::Label => {
+                for (part, kind) in [("min", *kind), ("mean", ColumnKind::F64), ("max", *kind)] {
+                    columns.push(gauge(format!("{name}_{part}"), kind, format!("{part}: {doc}")));
+                }
+                let doc = "readings that are not null".into();
+                columns.push(gauge(format!("{name}_count"), ColumnKind::U64, doc));
+            }
+        }
+    }
+    TableSchema {
+        name: format!("{}{SUFFIX}", table.name),
+        doc: format!("{}: condensed to spans of 1 s, 10 s, 1 min and 10 min", table.doc),
+        columns: std::iter::once(Column::new(
+            "time",
+            ColumnKind::Time,
+            Meaning::Label,
+            "begin of the span",
+        ))
+        .chain(columns)
+        .collect(),
+    }
+}
+
+/// The columns of the rows that are being condensed.
+struct Input<'a> {
+    table: &'a TableSchema,
+    times: &'a [i64],
+    labels: Vec<ArrayRef>,
+    /// By position in the table; `None` where the rows have no such column.
+    columns: Vec<Option<ArrayRef>>,
+}
+
+impl<'a> Input<'a> {
+    fn new(table: &'a TableSchema, rows: &'a RecordBatch) -> Result<Self, ArrowError> {
+        let columns: Vec<_> =
+            table.columns.iter().map(|column| rows.column_by_name(&column.name).cloned()).collect();
+        let wrong =
+            |name: &str| ArrowError::SchemaError(format!("column `{name}` has no usable type"));
+        let times = rows
+            .column_by_name("time")
+            .and_then(|time| time.as_primitive_opt::<TimestampNanosecondType>())
+            .ok_or_else(|| wrong("time"))?
+            .values();
+        let mut labels = Vec::new();
+        for label in series::labels(table) {
+            let column =
+                columns[label].as_ref().ok_or_else(|| wrong(&table.columns[label].name))?;
+            labels.push(column.clone());
+        }
+        Ok(Self { table, times, labels, columns })
+    }
+
+    fn labels_of(&self, row: usize) -> Vec<Option<String>> {
+        let text = |label: &ArrayRef| Some(series::Texts::new(label)?.get(row)?.to_owned());
+        self.labels.iter().map(text).collect()
+    }
+
+    fn label(&self, name: &str, row: usize) -> String {
+        let position = self.table.column(name).and_then(|label| self.columns[label].as_ref());
+        let text =
+            position.and_then(|column| Some(series::Texts::new(column)?.get(row)?.to_owned()));
+        text.unwrap_or_default()
+    }
+
+    /// The label after the device, which names the instance.
+    fn instance(&self, row: usize) -> String {
+        let second = series::labels(self.table).nth(1);
+        second.map(|label| self.label(&self.table.columns[label].name, row)).unwrap_or_default()
+    }
+
+    fn column<T: Clone + 'static>(&self, position: usize) -> Option<&T> {
+        self.columns[position].as_ref()?.as_any().downcast_ref::<T>()
+    }
+}
+
+/// One series while it is condensed to the finest level.
+struct Series {
+    rows: Range<usize>,
+    /// The finest level.
+    span: i64,
+    /// Ordinals of the spans of the first and the last row.
+    first: i64,
+    last: i64,
+    /// Ordinal of the span that `counts[0]` and the first of all cells stand for.
+    base: i64,
+    /// Rows in each span.
+    counts: Vec<u64>,
+}
+
+impl Series {
+    fn begin(input: &Input<'_>, rows: Range<usize>, span: i64) -> Self {
+        let first = input.times[rows.start].div_euclid(span);
+        let last = input.times[rows.end - 1].div_euclid(span);
+        Self { rows, span, first, last, base: first, counts: Vec::new() }
+    }
+
+    fn fill(
+        &mut self,
+        input: &Input<'_>,
+        values: &[usize],
+        edges: &mut [Edges],
+        cells: &mut [Cells],
+        context: Context<'_>,
+        margin: i64,
+    ) {
+        let mut spans = counters::spans(input, &self.rows, values, edges, context);
+        let floor = input.times[self.rows.start].saturating_sub(margin);
+        let (mut from, mut to) = (self.first, self.last);
+        for span in &mut spans {
+            span.retain(|span| span.to > floor);
+        }
+        for span in spans.iter_mut().flatten() {
+            span.clip(floor);
+            from = from.min(span.from.div_euclid(self.span));
+            to = to.max((span.to - 1).div_euclid(self.span));
+        }
+        self.base = from;
+        let count = usize::try_from(to - from + 1).unwrap_or(0);
+        self.counts = vec![0; count];
+        for row in self.rows.clone() {
+            let at = self.slot(input.times[row]);
+            self.counts[at] += 1;
+        }
+        for ((cells, &value), spans) in cells.iter_mut().zip(values).zip(&spans) {
+            cells.reset(count);
+            match cells {
+                Cells::Rates(rates) => {
+                    for span in spans {
+                        cells::add_span(rates, span, self.base, self.span);
+                    }
+                }
+                Cells::Numbers(numbers) => self.fill_numbers(input, value, numbers),
+                Cells::States(states) => {
+                    let Some(column) = &input.columns[value] else { continue };
+                    let Some(texts) = series::Texts::new(column) else { continue };
+                    for row in self.rows.clone() {
+                        if let Some(word) = texts.get(row) {
+                            let at = self.slot(input.times[row]);
+                            states.worst(at, word);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn slot(&self, time: i64) -> usize {
+        usize::try_from(time.div_euclid(self.span) - self.base).unwrap_or(0)
+    }
+
+    fn fill_numbers(&self, input: &Input<'_>, value: usize, numbers: &mut cells::Numbers) {
+        if let Some(column) = input.column::<UInt64Array>(value) {
+            for row in self.rows.clone().filter(|&row| column.is_valid(row)) {
+                numbers.add_u64(self.slot(input.times[row]), column.value(row));
+            }
+        } else if let Some(column) = input.column::<Int64Array>(value) {
+            for row in self.rows.clone().filter(|&row| column.is_valid(row)) {
+                numbers.add_i64(self.slot(input.times[row]), column.value(row));
+            }
+        } else if let Some(column) = input.column::<Float64Array>(value) {
+            for row in self.rows.clone().filter(|&row| column.is_valid(row)) {
+                numbers.add_f64(self.slot(input.times[row]), column.value(row));
+            }
+        }
+    }
+
+    /// Writes the series' rows of every level, folding the finest into the coarser ones.
+    fn emit(&mut self, levels: &[i64], cells: &mut [Cells], outputs: &mut [Output]) {
+        for (&level, output) in levels.iter().zip(outputs) {
+            let factor = level / self.span;
+            if factor > 1 {
+                self.fold(factor, cells);
+            }
+            if output.values.is_empty() {
+                output.values = cells.iter().map(Cells::same_kind).collect();
+            }
+            for slot in 0..self.counts.len() {
+                let span = self.base + i64::try_from(slot).unwrap_or(i64::MAX);
+                let between = span > self.first && span < self.last;
+                let too_early = span < self.first - SPANS_BEFORE_MAX;
+                let empty = self.counts[slot] == 0;
+                if empty && (between || too_early || cells.iter().all(|cells| cells.none_at(slot)))
+                {
+                    continue;
+                }
+                output.times.push(span * level);
+                output.label_rows.push(u32::try_from(self.rows.start).unwrap_or(u32::MAX));
+                output.rows.push(self.counts[slot]);
+                for (to, from) in output.values.iter_mut().zip(&*cells) {
+                    to.push_from(from, slot);
+                }
+            }
+        }
+    }
+
+    /// Makes every cell stand for `factor` times its span.
+    fn fold(&mut self, factor: i64, cells: &mut [Cells]) {
+        let base = self.base.div_euclid(factor);
+        let offset = usize::try_from(self.base - base * factor).unwrap_or(0);
+        let width = usize::try_from(factor).unwrap_or(usize::MAX);
+        let slots = (self.counts.len() + offset).div_ceil(width);
+        let mut counts = vec![0; slots];
+        for (slot, count) in self.counts.iter().enumerate() {
+            counts[(slot + offset) / width] += count;
+        }
+        for cells in cells {
+            cells.fold(offset, width, slots);
+        }
+        self.counts = counts;
+        self.base = base;
+        self.first = self.first.div_euclid(factor);
+        self.last = self.last.div_euclid(factor);
+        self.span *= factor;
+    }
+}
+
+/// The rows of one level as they come.
+#[derive(Default)]
+struct Output {
+    times: Vec<i64>,
+    /// A row of the input that has the labels.
+    label_rows: Vec<u32>,
+    rows: Vec<u64>,
+    values: Vec<Cells>,
+}
+
+/// The rank of a state, the greater the worse; a word that is not known ranks worst.
+pub fn state_rank(word: &str) -> usize {
+    STATES_FROM_BEST.iter().position(|known| *known == word).unwrap_or(STATES_FROM_BEST.len())
+}
