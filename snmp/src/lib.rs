@@ -10,6 +10,7 @@ pub mod message;
 pub mod oid;
 pub mod pdu;
 pub mod plan;
+pub mod resolve;
 pub mod tables;
 pub mod template;
 pub mod usm;

@@ -77,6 +77,8 @@ pub enum Convert {
     },
     /// A whole number of hundredths (`laLoadInt`).
     Hundredths,
+    /// Nothing is asked: the column holds this number (`counter_bits`).
+    Constant(u64),
     /// Whatever the agent says; the column is chosen by its type (table `objects` only).
     AsTyped,
 }
