@@ -88,6 +88,13 @@ impl Batch {
         self.columns[column].put_octets(self.rows - 1, value.as_bytes());
     }
 
+    /// The raw bits of a value: the integer, the bits of the double, the number of the symbol, the
+    /// end of the text; `None` where it is null.
+    pub fn bits(&self, column: usize, row: usize) -> Option<u64> {
+        let column = &self.columns[column];
+        (!column.is_null(row)).then(|| column.bits[row])
+    }
+
     /// Empties the batch and keeps its buffers.
     pub fn clear(&mut self) {
         self.rows = 0;

@@ -1,11 +1,52 @@
 //! The recording: an append log, Parquet tables, and reading both.
+//!
+//! An engine declares its tables ([`TableSchema`]) and hands rows ([`Batch`]) to a
+//! [`StreamWriter`], which appends them to a log at once and compacts the log to Parquet files in
+//! the background. The crate knows no measurement: what columns mean is data.
+//!
+//! ```
+//! use meikyo_recording::{
+//!     Column, ColumnKind, Kind, Meaning, StreamOptions, StreamWriter, TableSchema,
+//! };
+//!
+//! let dir = tempfile::tempdir()?;
+//! let load = TableSchema::new(
+//!     "load",
+//!     "load averages",
+//!     vec![
+//!         Column::new("device", ColumnKind::Symbol, Meaning::Label, "name"),
+//!         Column::new("load_1min", ColumnKind::F64, Meaning::Gauge, "runnable tasks"),
+//!     ],
+//! );
+//! let options = StreamOptions::COLLECTOR;
+//! let mut writer = StreamWriter::open(dir.path(), Kind::Measured, "snmp", vec![load], options)?;
+//! let device = writer.symbol("node001");
+//! let mut batch = writer.batch(0);
+//! batch.begin_row(1_700_000_000_000_000_000);
+//! batch.put_symbol(1, device);
+//! batch.put_f64(2, 0.25);
+//! writer.submit(batch);
+//! let report = writer.close()?;
+//! assert_eq!(report.counters.rows_kept, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod batch;
 pub mod counter;
+pub mod format;
+pub mod layout;
+pub mod log;
 pub mod rate;
 pub mod schema;
+mod writer;
+pub mod segment;
 pub mod series;
 pub mod summary;
 
 pub use batch::{Batch, Symbol};
+pub use format::Kind;
 pub use schema::{Column, ColumnKind, Meaning, TableSchema};
+pub use writer::{
+    CloseError, CloseReport, Incident, IncidentKind, Kept, OpenStreamError, StreamOptions,
+    StreamWriter, WhenFull, WriterCounters,
+};

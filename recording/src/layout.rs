@@ -1,0 +1,301 @@
+//! Where everything lies in a recording's directory, and which of it counts.
+//!
+//! ```text
+//! DIR/recording.toml
+//! DIR/log/STREAM/lock                                 held by the stream's writer
+//! DIR/log/STREAM/next                                 the next sequence number
+//! DIR/log/STREAM/FIRST.log                            segments, named by their first frame
+//! DIR/TABLE/date=YYYY-MM-DD/hour=HH/STREAM-FIRST-LAST.parquet
+//! DIR/TABLE.summary/date=YYYY-MM-DD/hour=HH/STREAM-FIRST-LAST.parquet
+//! ```
+//!
+//! **The rule that no row is doubled by**: a Parquet file whose sequence range holds the first
+//! sequence number of a segment that exists does not count. Compaction renames all files of a
+//! segment into place and then unlinks the segment, so the unlink is the one instant at which rows
+//! move from the log to Parquet. A reader must therefore open the segments first and list the
+//! Parquet files afterwards, which [`list`] does: a segment that is unlinked in between stays
+//! readable through its open file, and hides its Parquet files.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The directory of the log in a recording.
+pub const LOG: &str = "log";
+
+/// The name of a Parquet file: the stream, and the range of sequence numbers that it was made of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ParquetName {
+    /// The stream's name.
+    pub stream: String,
+    /// Sequence number of the first frame of the segment that the file was made of.
+    pub first: u64,
+    /// Sequence number of its last frame.
+    pub last: u64,
+}
+
+impl ParquetName {
+    /// The file's name.
+    pub fn file_name(&self) -> String {
+        format!("{}-{}-{}.parquet", self.stream, self.first, self.last)
+    }
+
+    /// Reads a file's name; `None` when it is not one of ours.
+    pub fn parse(file_name: &str) -> Option<Self> {
+        let mut parts = file_name.strip_suffix(".parquet")?.rsplitn(3, '-');
+        let last = parts.next()?.parse().ok()?;
+        let first = parts.next()?.parse().ok()?;
+        let stream = parts.next()?;
+        is_name(stream).then(|| Self { stream: stream.into(), first, last })
+    }
+}
+
+/// Whether a text can name a stream or a table: letters, digits, `_`, `-` and `.`, none of them
+/// first but a letter or digit.
+pub fn is_name(text: &str) -> bool {
+    text.len() <= 100
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+/// The directory of a stream's segments.
+pub fn stream_dir(dir: &Path, stream: &str) -> PathBuf {
+    dir.join(LOG).join(stream)
+}
+
+/// The file of the segment whose first frame has the sequence number `first`.
+pub fn segment_path(dir: &Path, stream: &str, first: u64) -> PathBuf {
+    stream_dir(dir, stream).join(format!("{first:010}.log"))
+}
+
+/// The hour that an instant lies in, in hours since the epoch.
+pub fn hour_of(time_ns: i64) -> i64 {
+    time_ns.div_euclid(3_600_000_000_000)
+}
+
+/// The directory of a table's rows of one hour, `hour` in hours since the epoch.
+///
+/// # Panics
+/// If the hour is not one that 64 bits of ns can name.
+pub fn hour_dir(dir: &Path, table: &str, hour: i64) -> PathBuf {
+    let days = i32::try_from(hour.div_euclid(24)).expect("64 bits of ns are 107,000 days");
+    let date = jiff::civil::date(1970, 1, 1) + jiff::Span::new().days(days);
+    dir.join(table).join(format!("date={date}")).join(format!("hour={:02}", hour.rem_euclid(24)))
+}
+
+/// A segment that exists.
+#[derive(Debug)]
+pub struct SegmentFile {
+    /// The stream's name.
+    pub stream: String,
+    /// Sequence number of its first frame.
+    pub first: u64,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The file, open for reading.
+    pub file: File,
+}
+
+/// A Parquet file that counts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ParquetFile {
+    /// The table's name, which may end in `.summary`.
+    pub table: String,
+    /// The hour that its rows lie in, in hours since the epoch.
+    pub hour: i64,
+    /// Its name taken apart.
+    pub name: ParquetName,
+    /// Where it lies.
+    pub path: PathBuf,
+}
+
+/// The files of a recording that count at one instant.
+#[derive(Debug)]
+pub struct Listing {
+    /// The segments of all streams, by stream and then sequence number.
+    pub segments: Vec<SegmentFile>,
+    /// The Parquet files that no segment hides, by table, hour and name.
+    pub parquet: Vec<ParquetFile>,
+    /// The Parquet files that a segment hides.
+    pub hidden: Vec<ParquetFile>,
+}
+
+/// Why the files of a recording could not be listed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot list `{path}`")]
+pub struct ListError {
+    /// The directory or file.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+/// Lists the files of the recording in `dir` that count, in the order that the rule asks for.
+///
+/// # Errors
+/// When a directory or segment cannot be read; what vanishes meanwhile is no error.
+pub fn list(dir: &Path) -> Result<Listing, ListError> {
+    list_hours(dir, |_, _| true)
+}
+
+/// As [`list`], without looking into hours of tables that `wanted` does not want.
+///
+/// # Errors
+/// As [`list`].
+pub fn list_hours(dir: &Path, wanted: impl Fn(&str, i64) -> bool) -> Result<Listing, ListError> {
+    let mut segments = Vec::new();
+    for (stream, path) in entries(&dir.join(LOG))? {
+        for (first, path) in segments_of(&path)? {
+            match File::open(&path) {
+                Ok(file) => {
+                    segments.push(SegmentFile { stream: stream.clone(), first, path, file });
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(ListError { path, source }),
+            }
+        }
+    }
+    segments.sort_by(|a, b| (&a.stream, a.first).cmp(&(&b.stream, b.first)));
+    let mut parquet = parquet_files(dir, wanted)?;
+    parquet.sort();
+    let (hidden, parquet) = parquet.into_iter().partition(|file| {
+        segments.iter().any(|segment| {
+            segment.stream == file.name.stream
+                && (file.name.first..=file.name.last).contains(&segment.first)
+        })
+    });
+    Ok(Listing { segments, parquet, hidden })
+}
+
+/// The segments in a stream's directory with the sequence numbers of their first frames, in order.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub(crate) fn segments_of(stream_dir: &Path) -> Result<Vec<(u64, PathBuf)>, ListError> {
+    let mut segments: Vec<_> = entries(stream_dir)?
+        .into_iter()
+        .filter_map(|(name, path)| Some((name.strip_suffix(".log")?.parse().ok()?, path)))
+        .collect();
+    segments.sort();
+    Ok(segments)
+}
+
+/// The file that holds a stream's next sequence number.
+pub(crate) fn next_path(dir: &Path, stream: &str) -> PathBuf {
+    stream_dir(dir, stream).join("next")
+}
+
+/// The last sequence number of a stream whose rows are no longer in the log; 0 if there is none.
+///
+/// The file `next` knows; without it every Parquet file's name is looked at.
+pub(crate) fn last_sequence(dir: &Path, stream: &str) -> Result<u64, ListError> {
+    let noted = fs::read_to_string(next_path(dir, stream)).ok();
+    if let Some(next) = noted.and_then(|text| text.trim().parse::<u64>().ok()) {
+        return Ok(next.saturating_sub(1));
+    }
+    let files = parquet_files(dir, |_, _| true)?;
+    let of_stream = files.iter().filter(|file| file.name.stream == stream);
+    Ok(of_stream.map(|file| file.name.last).max().unwrap_or(0))
+}
+
+fn parquet_files(
+    dir: &Path,
+    wanted: impl Fn(&str, i64) -> bool,
+) -> Result<Vec<ParquetFile>, ListError> {
+    let mut files = Vec::new();
+    for (table, path) in entries(dir)? {
+        if table == LOG || !is_name(&table) || !path.is_dir() {
+            continue;
+        }
+        for (date, path) in entries(&path)? {
+            let Some(day) = date.strip_prefix("date=").and_then(day_of) else { continue };
+            for (hour, path) in entries(&path)? {
+                let Some(hour) =
+                    hour.strip_prefix("hour=").and_then(|hour| hour.parse::<u8>().ok())
+                else {
+                    continue;
+                };
+                let hour: i64 = day * 24 + i64::from(hour);
+                if !wanted(&table, hour) {
+                    continue;
+                }
+                let names = entries(&path)?.into_iter();
+                files.extend(names.filter_map(|(name, path)| {
+                    let name = ParquetName::parse(&name)?;
+                    Some(ParquetFile { table: table.clone(), hour, name, path })
+                }));
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn day_of(date: &str) -> Option<i64> {
+    let date: jiff::civil::Date = date.parse().ok()?;
+    let since = jiff::civil::date(1970, 1, 1).until(date).ok()?;
+    Some(i64::from(since.get_days()))
+}
+
+/// Names and paths in a directory, sorted; none when there is no such directory.
+pub(crate) fn entries(dir: &Path) -> Result<Vec<(String, PathBuf)>, ListError> {
+    let refused = |source| ListError { path: dir.into(), source };
+    let listing = match fs::read_dir(dir) {
+        Ok(listing) => listing,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(refused(source)),
+    };
+    let mut found = Vec::new();
+    for entry in listing {
+        let entry = entry.map_err(refused)?;
+        if let Ok(name) = entry.file_name().into_string() {
+            found.push((name, entry.path()));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_parquet_files_read_back() {
+        let name = ParquetName { stream: "rack-1.snmp".into(), first: 7, last: 12_345_678_901 };
+        assert_eq!(name.file_name(), "rack-1.snmp-7-12345678901.parquet");
+        assert_eq!(ParquetName::parse(&name.file_name()), Some(name));
+        for other in [".snmp-1-2.parquet", "snmp-1-2.parquet.tmp", "1-2.parquet", "notes.txt"] {
+            assert_eq!(ParquetName::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn hours_have_directories_also_before_the_epoch() {
+        let at = |time| hour_dir(Path::new("r"), "polls", hour_of(time)).display().to_string();
+        assert_eq!(at(0), "r/polls/date=1970-01-01/hour=00");
+        assert_eq!(at(-1), "r/polls/date=1969-12-31/hour=23");
+        // 2026-11-21T20:37:09Z is 1795293429 s after the epoch.
+        assert_eq!(at(1_795_293_429_000_000_000), "r/polls/date=2026-11-21/hour=20");
+        assert_eq!(day_of("2026-11-21"), Some(1_795_293_429 / 86_400));
+    }
+
+    #[test]
+    fn a_segment_hides_the_parquet_files_that_were_made_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let hour = hour_dir(dir.path(), "polls", 5);
+        fs::create_dir_all(&hour).unwrap();
+        fs::create_dir_all(stream_dir(dir.path(), "a")).unwrap();
+        for name in ["a-1-9.parquet", "a-10-19.parquet", "b-10-19.parquet", ".a-1-2.parquet.tmp"] {
+            fs::write(hour.join(name), "").unwrap();
+        }
+        fs::write(segment_path(dir.path(), "a", 10), "").unwrap();
+        let listing = list(dir.path()).unwrap();
+        let names = |files: &[ParquetFile]| -> Vec<_> {
+            files.iter().map(|file| file.name.file_name()).collect()
+        };
+        assert_eq!(names(&listing.parquet), ["a-1-9.parquet", "b-10-19.parquet"]);
+        assert_eq!(names(&listing.hidden), ["a-10-19.parquet"]);
+        assert_eq!(listing.segments[0].first, 10);
+        assert_eq!(listing.parquet[0].hour, 5);
+    }
+}

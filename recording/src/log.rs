@@ -1,0 +1,162 @@
+//! The append log: frames, and how a batch of rows becomes one.
+//!
+//! A segment file is a row of frames and nothing else. A frame is a header of 56 octets and a
+//! payload; both carry a checksum, so that a reader can skip a payload it does not want without
+//! reading it, and still knows that the header is whole. All numbers are little endian.
+//! `docs/recording-format.md` describes every octet.
+//!
+//! The codec of rows is chosen for the collector's thread budget, not for size: a column is reduced
+//! to 0, 1, 2, 4 or 8 octets a value above its least value (frame of reference), in two passes over
+//! memory that is in the cache. Bit packing or deltas would save a third of the log, which lives
+//! for minutes, and cost more than the write itself. The log is not compressed and not sorted;
+//! compaction does both.
+
+mod decode;
+mod encode;
+
+#[cfg(test)]
+use decode::columns_of;
+pub(crate) use decode::{decode_rows, head_of, symbols_of};
+pub(crate) use encode::{encode_head, encode_rows, encode_symbols};
+
+use serde::{Deserialize, Serialize};
+
+use crate::format::Kind;
+use crate::schema::TableSchema;
+
+/// The first four octets of every frame.
+pub(crate) const MAGIC: [u8; 4] = *b"MKYF";
+
+/// Octets of a frame's header.
+pub(crate) const HEADER_LEN: usize = 56;
+
+/// The longest payload that is written or accepted.
+///
+/// A batch of 241 devices is some kilobytes; the limit keeps a damaged length from being believed.
+pub(crate) const PAYLOAD_MAX: usize = 1 << 28;
+
+/// What a frame's payload is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// The segment's [`Head`] as JSON; the first frame of every segment.
+    Head,
+    /// Texts of symbols, numbered on from the frame's `rows` field of all such frames before.
+    Symbols,
+    /// Rows of one table, column by column.
+    Rows,
+    /// A codec that this version does not know; such frames are skipped and counted.
+    Unknown(u16),
+}
+
+impl Codec {
+    fn number(self) -> u16 {
+        match self {
+            Self::Head => 0,
+            Self::Symbols => 1,
+            Self::Rows => 2,
+            Self::Unknown(number) => number,
+        }
+    }
+
+    fn from_number(number: u16) -> Self {
+        match number {
+            0 => Self::Head,
+            1 => Self::Symbols,
+            2 => Self::Rows,
+            other => Self::Unknown(other),
+        }
+    }
+}
+
+/// What a segment says about itself in its first frame.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The format version, see [`crate::format::FORMAT_VERSION`].
+    pub format: u32,
+    /// Measured or simulated.
+    pub kind: Kind,
+    /// The stream's name.
+    pub stream: String,
+    /// The stream's tables in the order in which frames number them.
+    pub tables: Vec<TableSchema>,
+}
+
+/// The header of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// What the payload is.
+    pub codec: Codec,
+    /// The position of the table among the stream's tables; 0 where the codec has none.
+    pub table: usize,
+    /// Rows in the payload, or symbols.
+    pub rows: usize,
+    /// Ordinal of the frame in its stream, from 1; the order of everything in the stream.
+    pub sequence: u64,
+    /// The least `time` among the rows, in ns since the epoch; 0 where there are none.
+    pub least_time: i64,
+    /// The greatest `time` among the rows, in ns since the epoch; 0 where there are none.
+    pub greatest_time: i64,
+    /// Octets of the payload.
+    pub payload_len: usize,
+    /// CRC-32 (IEEE 802.3) of the payload.
+    pub payload_crc: u32,
+}
+
+impl FrameHeader {
+    /// The header's octets.
+    fn encoded(&self) -> [u8; HEADER_LEN] {
+        let mut octets = [0; HEADER_LEN];
+        octets[0..4].copy_from_slice(&MAGIC);
+        octets[4..8].copy_from_slice(&narrow_u32(self.payload_len).to_le_bytes());
+        octets[8..10].copy_from_slice(&self.codec.number().to_le_bytes());
+        let table = u16::try_from(self.table).expect("a stream has fewer than 65,536 tables");
+        octets[10..12].copy_from_slice(&table.to_le_bytes());
+        octets[12..16].copy_from_slice(&narrow_u32(self.rows).to_le_bytes());
+        octets[16..24].copy_from_slice(&self.sequence.to_le_bytes());
+        octets[24..32].copy_from_slice(&self.least_time.to_le_bytes());
+        octets[32..40].copy_from_slice(&self.greatest_time.to_le_bytes());
+        octets[40..44].copy_from_slice(&self.payload_crc.to_le_bytes());
+        let crc = crc32fast::hash(&octets[..HEADER_LEN - 4]);
+        octets[HEADER_LEN - 4..].copy_from_slice(&crc.to_le_bytes());
+        octets
+    }
+
+    /// Reads a header; `None` when the octets are not a whole and undamaged one.
+    pub(crate) fn decode(octets: &[u8]) -> Option<Self> {
+        let octets: &[u8; HEADER_LEN] = octets.get(..HEADER_LEN)?.try_into().ok()?;
+        if octets[..4] != MAGIC {
+            return None;
+        }
+        if crc32fast::hash(&octets[..HEADER_LEN - 4]) != le_u32(octets, HEADER_LEN - 4) {
+            return None;
+        }
+        let payload_len = usize::try_from(le_u32(octets, 4)).ok()?;
+        (payload_len <= PAYLOAD_MAX).then_some(Self {
+            codec: Codec::from_number(u16::from_le_bytes([octets[8], octets[9]])),
+            table: usize::from(u16::from_le_bytes([octets[10], octets[11]])),
+            rows: usize::try_from(le_u32(octets, 12)).ok()?,
+            sequence: le_u64(octets, 16),
+            least_time: le_u64(octets, 24).cast_signed(),
+            greatest_time: le_u64(octets, 32).cast_signed(),
+            payload_len,
+            payload_crc: le_u32(octets, 40),
+        })
+    }
+}
+
+fn narrow_u32(value: usize) -> u32 {
+    u32::try_from(value).expect("frames are bounded by PAYLOAD_MAX")
+}
+
+fn le_u32(octets: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+}
+
+fn le_u64(octets: &[u8], at: usize) -> u64 {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(&octets[at..at + 8]);
+    u64::from_le_bytes(eight)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,327 @@
+//! Reading a log segment, finished or still being written.
+//!
+//! ```text
+//! let Some(mut segment) = SegmentReader::open(&path)? else { /* not even a head: no rows */ };
+//! let mut batch = Batch::new(table, &segment.head().tables[table]);
+//! while let Some(frame) = segment.next_rows(|header| header.table == table)? {
+//!     segment.decode(&frame, &mut batch)?;     // columns of raw bits, see `Batch`
+//!     segment.symbol(number)                   // the text of a symbol in it
+//! }
+//! segment.ending()                             // torn and damaged octets
+//! ```
+//!
+//! A reader sees the segment as long as it was when opened. What is behind the last whole frame is
+//! the **torn tail**: of a writer that was killed, or of one that is in the middle of a write. A
+//! frame whose checksum fails and that has whole frames behind it is **damage**: it is skipped and
+//! counted, the frames behind it are read. Frames that are not wanted are skipped by their header,
+//! and their payload is not looked at.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use crate::batch::Batch;
+use crate::format::FORMAT_VERSION;
+use crate::log::{self, Codec, FrameHeader, HEADER_LEN, Head, MAGIC, decode_rows};
+
+/// Octets that are read from the file at once.
+const READ_BUFFER: usize = 1 << 18;
+
+/// Why a segment could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadSegmentError {
+    /// The system refused.
+    #[error("cannot read segment `{path}`")]
+    System {
+        /// The segment.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The segment's first frame is damaged, frames behind it are not.
+    #[error("the head of segment `{path}` is damaged: nobody knows what its rows are")]
+    Head {
+        /// The segment.
+        path: PathBuf,
+    },
+    /// The segment was written by a newer version.
+    #[error(
+        "segment `{path}` has format version {found}, this program reads versions up to \
+         {FORMAT_VERSION}"
+    )]
+    Newer {
+        /// The segment.
+        path: PathBuf,
+        /// Its format version.
+        found: u32,
+    },
+    /// A frame's checksum is right and its contents are not of the segment's schema.
+    #[error("frame {sequence} of segment `{path}` does not fit the schema in its head")]
+    Schema {
+        /// The segment.
+        path: PathBuf,
+        /// The frame.
+        sequence: u64,
+    },
+}
+
+/// What was found wrong at the end of a segment, and inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ending {
+    /// The length up to the last whole frame, in octets.
+    pub whole_bytes: u64,
+    /// Octets behind the last whole frame.
+    pub torn_bytes: u64,
+    /// Octets between whole frames that are not whole frames.
+    pub damaged_bytes: u64,
+    /// The first octet that is damaged, if any is.
+    pub first_damage: Option<u64>,
+    /// Frames of a codec that this version does not know.
+    pub unknown_frames: u64,
+    /// The sequence number of the last whole frame; 0 before the first.
+    pub last_sequence: u64,
+}
+
+/// A cursor over the frames of one segment.
+#[derive(Debug)]
+pub struct SegmentReader {
+    path: PathBuf,
+    file: BufReader<File>,
+    /// The file's length when it was opened.
+    len: u64,
+    /// Where the next frame begins.
+    at: u64,
+    head: Head,
+    symbols: Vec<Option<String>>,
+    payload: Vec<u8>,
+    ending: Ending,
+}
+
+impl SegmentReader {
+    /// Opens a segment; `None` when it does not even hold a whole head, and so no row.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is of a newer format.
+    pub fn open(path: &Path) -> Result<Option<Self>, ReadSegmentError> {
+        let file = File::open(path)
+            .map_err(|source| ReadSegmentError::System { path: path.into(), source })?;
+        Self::from_file(file, path)
+    }
+
+    /// As [`SegmentReader::open`], of a file that is open already and may be unlinked meanwhile.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is of a newer format.
+    pub fn from_file(mut file: File, path: &Path) -> Result<Option<Self>, ReadSegmentError> {
+        let refused = |source| ReadSegmentError::System { path: path.into(), source };
+        let len = file.metadata().map_err(refused)?.len();
+        file.rewind().map_err(refused)?;
+        let head = Head {
+            format: FORMAT_VERSION,
+            kind: crate::format::Kind::Measured,
+            stream: String::new(),
+            tables: Vec::new(),
+        };
+        let mut reader = Self {
+            path: path.into(),
+            file: BufReader::with_capacity(READ_BUFFER, file),
+            len,
+            at: 0,
+            head,
+            symbols: Vec::new(),
+            payload: Vec::new(),
+            ending: Ending::default(),
+        };
+        let first = reader.next_frame(|_| true)?;
+        let Some(first) = first else { return Ok(None) };
+        let damaged = || ReadSegmentError::Head { path: path.into() };
+        if first.codec != Codec::Head {
+            return Err(damaged());
+        }
+        let head = log::head_of(&reader.payload).ok_or_else(damaged)?;
+        if head.format > FORMAT_VERSION {
+            return Err(ReadSegmentError::Newer { path: path.into(), found: head.format });
+        }
+        reader.head = head;
+        Ok(Some(reader))
+    }
+
+    /// What the segment says about itself: stream, kind, tables.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The segment's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The text of a symbol that a frame read so far uses; `None` only where damage took it.
+    pub fn symbol(&self, number: u64) -> Option<&str> {
+        self.symbols.get(usize::try_from(number).ok()?)?.as_deref()
+    }
+
+    /// The symbols read so far, by their numbers.
+    pub fn symbols(&self) -> &[Option<String>] {
+        &self.symbols
+    }
+
+    /// What was found wrong so far; complete once [`SegmentReader::next_rows`] returned `None`.
+    pub fn ending(&self) -> Ending {
+        self.ending
+    }
+
+    /// The next frame of rows that `wanted` accepts by its header; symbols are read on the way.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn next_rows(
+        &mut self,
+        mut wanted: impl FnMut(&FrameHeader) -> bool,
+    ) -> Result<Option<FrameHeader>, ReadSegmentError> {
+        loop {
+            let tables = self.head.tables.len();
+            let header = self.next_frame(|header| match header.codec {
+                Codec::Rows => header.table < tables && wanted(header),
+                Codec::Head | Codec::Symbols => true,
+                Codec::Unknown(_) => false,
+            })?;
+            let Some(header) = header else { return Ok(None) };
+            match header.codec {
+                Codec::Rows => return Ok(Some(header)),
+                Codec::Symbols => self.take_symbols(&header)?,
+                Codec::Head | Codec::Unknown(_) => {}
+            }
+        }
+    }
+
+    /// Decodes the rows of the frame that [`SegmentReader::next_rows`] returned last.
+    ///
+    /// # Errors
+    /// When the payload does not fit the schema.
+    pub fn decode(&self, header: &FrameHeader, batch: &mut Batch) -> Result<(), ReadSegmentError> {
+        let schema = &self.head.tables[header.table];
+        decode_rows(&self.payload, header.rows, schema, batch)
+            .ok_or_else(|| self.misfit(header.sequence))?;
+        batch.table = header.table;
+        Ok(())
+    }
+
+    fn misfit(&self, sequence: u64) -> ReadSegmentError {
+        ReadSegmentError::Schema { path: self.path.clone(), sequence }
+    }
+
+    fn take_symbols(&mut self, header: &FrameHeader) -> Result<(), ReadSegmentError> {
+        let (first, texts) = log::symbols_of(&self.payload, header.rows)
+            .ok_or_else(|| self.misfit(header.sequence))?;
+        if self.symbols.len() < first + texts.len() {
+            self.symbols.resize(first + texts.len(), None);
+        }
+        for (slot, text) in self.symbols[first..].iter_mut().zip(texts) {
+            *slot = Some(text);
+        }
+        Ok(())
+    }
+
+    /// The next whole frame that is wanted, its payload read; frames that are not are passed over.
+    fn next_frame(
+        &mut self,
+        mut wanted: impl FnMut(&FrameHeader) -> bool,
+    ) -> Result<Option<FrameHeader>, ReadSegmentError> {
+        loop {
+            let Some(header) = self.header_here()? else {
+                if self.resynchronise()? {
+                    continue;
+                }
+                return Ok(None);
+            };
+            if let Codec::Unknown(_) = header.codec {
+                self.ending.unknown_frames += 1;
+            }
+            if !wanted(&header) {
+                let skip = HEADER_LEN + header.payload_len;
+                self.pass(&header);
+                self.skip(skip)?;
+                continue;
+            }
+            self.skip(HEADER_LEN)?;
+            self.payload.resize(header.payload_len, 0);
+            self.file.read_exact(&mut self.payload).map_err(|source| self.refused(source))?;
+            if crc32fast::hash(&self.payload) == header.payload_crc {
+                self.pass(&header);
+                return Ok(Some(header));
+            }
+            self.file.seek(SeekFrom::Start(self.at)).map_err(|source| self.refused(source))?;
+            if !self.resynchronise()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The header of the frame at the cursor, if the frame lies wholly in the file.
+    fn header_here(&mut self) -> Result<Option<FrameHeader>, ReadSegmentError> {
+        if self.len - self.at < HEADER_LEN as u64 {
+            return Ok(None);
+        }
+        let mut octets = [0; HEADER_LEN];
+        self.file.read_exact(&mut octets).map_err(|source| self.refused(source))?;
+        self.file.seek_relative(-56).map_err(|source| self.refused(source))?;
+        let header = FrameHeader::decode(&octets);
+        Ok(header.filter(|header| self.len - self.at >= frame_len(header)))
+    }
+
+    fn pass(&mut self, header: &FrameHeader) {
+        self.at += frame_len(header);
+        self.ending.whole_bytes = self.at;
+        self.ending.last_sequence = header.sequence;
+    }
+
+    fn skip(&mut self, octets: usize) -> Result<(), ReadSegmentError> {
+        let octets = i64::try_from(octets).expect("frames are bounded by PAYLOAD_MAX");
+        self.file.seek_relative(octets).map_err(|source| self.refused(source))
+    }
+
+    /// Looks for the next whole frame behind one that is not; false when there is none.
+    fn resynchronise(&mut self) -> Result<bool, ReadSegmentError> {
+        let mut rest = Vec::new();
+        self.file.seek(SeekFrom::Start(self.at)).map_err(|source| self.refused(source))?;
+        let len = self.len - self.at;
+        self.file
+            .by_ref()
+            .take(len)
+            .read_to_end(&mut rest)
+            .map_err(|source| self.refused(source))?;
+        let found =
+            (1..rest.len()).find(|&at| rest[at..].starts_with(&MAGIC) && whole_frame(&rest[at..]));
+        match found {
+            None => {
+                self.ending.torn_bytes = rest.len() as u64;
+                self.at = self.len;
+                Ok(false)
+            }
+            Some(skipped) => {
+                self.ending.first_damage.get_or_insert(self.at);
+                self.ending.damaged_bytes += skipped as u64;
+                self.at += skipped as u64;
+                self.file.seek(SeekFrom::Start(self.at)).map_err(|source| self.refused(source))?;
+                Ok(true)
+            }
+        }
+    }
+
+    fn refused(&self, source: io::Error) -> ReadSegmentError {
+        ReadSegmentError::System { path: self.path.clone(), source }
+    }
+}
+
+fn frame_len(header: &FrameHeader) -> u64 {
+    (HEADER_LEN + header.payload_len) as u64
+}
+
+fn whole_frame(octets: &[u8]) -> bool {
+    FrameHeader::decode(octets).is_some_and(|header| {
+        octets
+            .get(HEADER_LEN..HEADER_LEN + header.payload_len)
+            .is_some_and(|payload| crc32fast::hash(payload) == header.payload_crc)
+    })
+}

@@ -1,0 +1,194 @@
+//! Opening a stream: the lock, and putting right what an earlier writer left.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use meikyo_units::WallTime;
+
+use super::{Incident, IncidentKind};
+use crate::format::{self, IdentityError, Kind};
+use crate::layout::{self, ListError};
+use crate::schema::TableSchema;
+use crate::segment::{ReadSegmentError, SegmentReader};
+
+/// Why a stream could not be opened for writing.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenStreamError {
+    /// The directory is not a recording that this can be written to.
+    #[error("cannot write to recording `{path}`")]
+    Recording {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: IdentityError,
+    },
+    /// Another writer has the stream.
+    #[error("stream `{stream}` of recording `{path}` already has a writer, in another process")]
+    Locked {
+        /// The stream.
+        stream: String,
+        /// The recording.
+        path: PathBuf,
+    },
+    /// A name cannot be the name of a directory here.
+    #[error(
+        "`{name}` cannot name a {what}: letters, digits, `_`, `-` and `.` are allowed, a letter or \
+         digit first, `log` is taken"
+    )]
+    Name {
+        /// The name.
+        name: String,
+        /// Stream or table.
+        what: &'static str,
+    },
+    /// The system refused.
+    #[error("cannot {doing} `{path}`")]
+    System {
+        /// What was being done.
+        doing: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An old segment cannot be read.
+    #[error("cannot recover stream `{stream}`")]
+    Segment {
+        /// The stream.
+        stream: String,
+        /// Why.
+        source: ReadSegmentError,
+    },
+    /// The recording's files cannot be listed.
+    #[error("cannot recover stream `{stream}`")]
+    List {
+        /// The stream.
+        stream: String,
+        /// Why.
+        source: ListError,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a writer thread")]
+    Thread {
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What is known once a stream has been put right.
+pub(super) struct Recovered {
+    pub(super) lock: File,
+    pub(super) next_sequence: u64,
+    pub(super) torn_bytes: u64,
+    pub(super) incidents: Vec<Incident>,
+}
+
+pub(super) fn recover(
+    dir: &Path,
+    kind: Kind,
+    stream: &str,
+    tables: &[TableSchema],
+) -> Result<Recovered, OpenStreamError> {
+    check_names(stream, tables)?;
+    format::create(dir, kind)
+        .map_err(|source| OpenStreamError::Recording { path: dir.into(), source })?;
+    let stream_dir = layout::stream_dir(dir, stream);
+    let lock = lock(dir, &stream_dir, stream)?;
+    let listed = |source| OpenStreamError::List { stream: stream.into(), source };
+    let mut recovered = Recovered { lock, next_sequence: 1, torn_bytes: 0, incidents: Vec::new() };
+    for (first, path) in layout::segments_of(&stream_dir).map_err(listed)? {
+        let last = put_right(&path, stream, &mut recovered)?;
+        recovered.next_sequence = recovered.next_sequence.max(first.max(last) + 1);
+    }
+    let last_compacted = layout::last_sequence(dir, stream).map_err(listed)?;
+    recovered.next_sequence = recovered.next_sequence.max(last_compacted + 1);
+    Ok(recovered)
+}
+
+fn check_names(stream: &str, tables: &[TableSchema]) -> Result<(), OpenStreamError> {
+    let names = tables.iter().map(|table| (table.name.as_str(), "table"));
+    for (name, what) in names.chain([(stream, "stream")]) {
+        if !layout::is_name(name) || name == layout::LOG {
+            return Err(OpenStreamError::Name { name: name.into(), what });
+        }
+    }
+    Ok(())
+}
+
+fn lock(dir: &Path, stream_dir: &Path, stream: &str) -> Result<File, OpenStreamError> {
+    let refused = |doing, path: &Path| {
+        let path = path.to_path_buf();
+        move |source| OpenStreamError::System { doing, path, source }
+    };
+    fs::create_dir_all(stream_dir).map_err(refused("create", stream_dir))?;
+    let path = stream_dir.join("lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(refused("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(OpenStreamError::Locked { stream: stream.into(), path: dir.into() })
+        }
+        Err(TryLockError::Error(source)) => Err(refused("lock", &path)(source)),
+    }
+}
+
+/// Cuts what a killed writer left behind the last whole frame; returns that frame's number.
+fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64, OpenStreamError> {
+    let failed = |source| OpenStreamError::Segment { stream: stream.into(), source };
+    let system = |doing| move |source| OpenStreamError::System { doing, path: path.into(), source };
+    let at = WallTime::now();
+    let opened = match SegmentReader::open(path) {
+        Ok(opened) => opened,
+        Err(error @ ReadSegmentError::Head { .. }) => {
+            // Measuring goes on; whoever wants to rescue the rows finds them in the renamed file.
+            fs::rename(path, path.with_extension("log.damaged")).map_err(system("rename"))?;
+            let text = format!("{error}; it was renamed to end in `.damaged`");
+            recovered.incidents.push(Incident { at, kind: IncidentKind::Damage, rows: 0, text });
+            return Ok(0);
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let Some(mut reader) = opened else {
+        let torn = fs::metadata(path).map_err(system("read"))?.len();
+        fs::remove_file(path).map_err(system("remove"))?;
+        if torn > 0 {
+            recovered.torn_bytes += torn;
+            let text =
+                format!("`{}` held no whole frame, its {torn} bytes were cut", path.display());
+            recovered.incidents.push(Incident { at, kind: IncidentKind::TornTail, rows: 0, text });
+        }
+        return Ok(0);
+    };
+    let mut rows = 0;
+    while let Some(frame) = reader.next_rows(|_| true).map_err(failed)? {
+        rows += frame.rows;
+    }
+    let ending = reader.ending();
+    if ending.torn_bytes > 0 {
+        let file = OpenOptions::new().write(true).open(path).map_err(system("open"))?;
+        file.set_len(ending.whole_bytes).map_err(system("cut"))?;
+        file.sync_all().map_err(system("sync"))?;
+        recovered.torn_bytes += ending.torn_bytes;
+        let torn = ending.torn_bytes;
+        let text = format!("the last {torn} bytes of `{}` were cut: a torn frame", path.display());
+        recovered.incidents.push(Incident { at, kind: IncidentKind::TornTail, rows: 0, text });
+    }
+    if let Some(damage) = ending.first_damage {
+        let text = format!(
+            "{} bytes of `{}` are damaged, the first at {damage}; rows in them are lost",
+            ending.damaged_bytes,
+            path.display()
+        );
+        recovered.incidents.push(Incident { at, kind: IncidentKind::Damage, rows: 0, text });
+    }
+    if rows == 0 {
+        fs::remove_file(path).map_err(system("remove"))?;
+    }
+    Ok(ending.last_sequence)
+}

@@ -1,0 +1,440 @@
+//! The writer thread: encodes what is queued, one write for all of it, and reports.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use meikyo_units::{Nanos, WallTime};
+
+use super::queue::{Message, Shared};
+use super::sync::Syncer;
+use super::{Incident, IncidentKind, Kept, StreamOptions};
+use crate::batch::Batch;
+use crate::format::Kind;
+use crate::layout;
+use crate::log::{Head, encode_head, encode_rows, encode_symbols};
+
+/// Octets after which what is encoded is written, even if more is queued: bounds the buffer.
+const WRITE_AT: usize = 4 << 20;
+
+/// How long a segment waits for late rows once the clock has left its span and nothing comes.
+const IDLE_GRACE: Nanos = Nanos::from_secs(10);
+
+/// How long the thread sleeps when nothing is queued, at least and at most: it then looks whether
+/// a sync or the end of a segment is due.
+const PATIENCE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+
+/// Why a stream was not closed in full.
+#[derive(Debug, thiserror::Error)]
+pub enum CloseError {
+    /// The last rows could not be synced to the disk.
+    #[error("the last rows of stream `{stream}` may not be on the disk")]
+    Sync {
+        /// The stream.
+        stream: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A thread of the writer ended before its time: a bug.
+    #[error("the writer of the stream ended by a panic; what was reported kept is in the log")]
+    Panicked,
+}
+
+/// What a writer thread begins with.
+pub(super) struct Start {
+    pub(super) dir: PathBuf,
+    pub(super) head: Head,
+    pub(super) options: StreamOptions,
+    pub(super) next_sequence: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct WriterThread(JoinHandle<Result<(), CloseError>>);
+
+impl WriterThread {
+    pub(super) fn start(start: Start, shared: Arc<Shared>) -> Result<Self, io::Error> {
+        let syncer = Syncer::start(Arc::clone(&shared))?;
+        let mut writer = Writer::new(start, shared, syncer);
+        std::thread::Builder::new()
+            .name("recording-writer".into())
+            .spawn(move || writer.run())
+            .map(Self)
+    }
+
+    pub(super) fn join(self) -> Result<(), CloseError> {
+        self.0.join().unwrap_or(Err(CloseError::Panicked))
+    }
+}
+
+/// The segment that is being written.
+struct OpenSegment {
+    path: PathBuf,
+    /// `None` until the first write.
+    file: Option<Arc<File>>,
+    /// Its length: whole frames only.
+    bytes: u64,
+    /// The span of time that it is for, in multiples of `segment_span` since the epoch.
+    slot: i64,
+    /// Rows by table, those in the buffer included.
+    rows: Vec<usize>,
+    /// Symbols that its frames define, those in the buffer included.
+    symbols: usize,
+    /// Symbols that its written frames define.
+    symbols_kept: usize,
+}
+
+struct PendingMark {
+    token: u64,
+    /// Rows before it, since the mark before, that are in the buffer.
+    unwritten_rows: u64,
+    /// Rows before it, since the mark before, that were dropped.
+    lost_rows: u64,
+}
+
+/// The system refuses writes since some write on.
+struct Refused {
+    rows: u64,
+}
+
+struct Writer {
+    dir: PathBuf,
+    head: Head,
+    options: StreamOptions,
+    shared: Arc<Shared>,
+    syncer: Syncer,
+    next_sequence: u64,
+    symbols: Vec<String>,
+    segment: Option<OpenSegment>,
+    /// Encoded frames that are not written yet.
+    buffer: Vec<u8>,
+    buffered_frames: u64,
+    unwritten_rows: u64,
+    lost_rows: u64,
+    marks: Vec<PendingMark>,
+    written: Vec<Batch>,
+    refused: Option<Refused>,
+    bytes_kept: u64,
+    /// Octets kept that no sync was asked for yet.
+    unsynced: bool,
+    last_sync: Instant,
+    /// When rows were written last.
+    last_rows: Instant,
+}
+
+/// Whether the thread goes on.
+enum Next {
+    Continue,
+    Close { compact: bool },
+}
+
+impl Writer {
+    fn new(start: Start, shared: Arc<Shared>, syncer: Syncer) -> Self {
+        Self {
+            dir: start.dir,
+            head: start.head,
+            options: start.options,
+            shared,
+            syncer,
+            next_sequence: start.next_sequence,
+            symbols: Vec::new(),
+            segment: None,
+            buffer: Vec::new(),
+            buffered_frames: 0,
+            unwritten_rows: 0,
+            lost_rows: 0,
+            marks: Vec::new(),
+            written: Vec::new(),
+            refused: None,
+            bytes_kept: 0,
+            unsynced: false,
+            last_sync: monotonic(),
+            last_rows: monotonic(),
+        }
+    }
+
+    fn run(&mut self) -> Result<(), CloseError> {
+        let mut messages = Vec::new();
+        let mut kept = Vec::new();
+        let patience = self.options.sync_every.to_std().clamp(PATIENCE.0, PATIENCE.1);
+        loop {
+            self.shared.take(&mut messages, patience);
+            let mut next = Next::Continue;
+            let mut answers = Vec::new();
+            for message in messages.drain(..) {
+                match message {
+                    Message::Batch(batch) => self.append(batch),
+                    Message::Symbols(mut symbols) => self.symbols.append(&mut symbols),
+                    Message::Mark { token, lost_rows } => self.pend_mark(token, lost_rows),
+                    Message::Sync { answer } => answers.push(answer),
+                    Message::Close { compact } => next = Next::Close { compact },
+                }
+            }
+            self.write();
+            self.return_marks(&mut kept);
+            self.shared.give_back(&mut kept, &mut self.written);
+            self.sync(answers);
+            self.end_idle_segment();
+            if let Next::Close { compact } = next {
+                return self.close(compact);
+            }
+        }
+    }
+
+    /// Encodes the rows of a batch; writes and begins a new segment where they need one.
+    fn append(&mut self, mut batch: Batch) {
+        let rows = batch.rows();
+        let slot = self.slot_of(&batch);
+        let limit = self.options.segment_rows;
+        if let Some(segment) = &self.segment {
+            let full = segment.rows[batch.table()].saturating_add(rows) > limit
+                && segment.rows[batch.table()] > 0;
+            // Rows of the span before are late answers; of any earlier one, a clock stepped back.
+            let other_span = slot > segment.slot || slot < segment.slot - 1;
+            if full || other_span {
+                self.write();
+                self.end_segment();
+            }
+        }
+        self.begin_frames(slot);
+        let sequence = self.take_sequence();
+        if encode_rows(&mut batch, sequence, &mut self.buffer).is_some() {
+            self.buffered_frames += 1;
+            self.unwritten_rows += rows as u64;
+            if let Some(segment) = &mut self.segment {
+                segment.rows[batch.table()] += rows;
+            }
+        } else {
+            self.lost_rows += rows as u64;
+            self.shared.counters.rows_dropped.add(rows as u64);
+            let text = format!("a batch of {rows} rows is larger than a frame can be");
+            self.report(IncidentKind::DiskRefused, rows as u64, text);
+        }
+        batch.clear();
+        self.written.push(batch);
+        if self.buffer.len() >= WRITE_AT {
+            self.write();
+        }
+    }
+
+    fn slot_of(&self, batch: &Batch) -> i64 {
+        let times = &batch.columns[0].bits;
+        let greatest = times.iter().map(|bits| bits.cast_signed()).max().unwrap_or(0);
+        greatest.div_euclid(span_ns(self.options.segment_span))
+    }
+
+    /// Puts what must stand before rows into the buffer: a segment's head, symbols not yet in it.
+    fn begin_frames(&mut self, slot: i64) {
+        if self.segment.is_none() {
+            let sequence = self.take_sequence();
+            self.segment = Some(OpenSegment {
+                path: layout::segment_path(&self.dir, &self.head.stream, sequence),
+                file: None,
+                bytes: 0,
+                slot,
+                rows: vec![0; self.head.tables.len()],
+                symbols: 0,
+                symbols_kept: 0,
+            });
+            encode_head(&self.head, sequence, &mut self.buffer);
+            self.buffered_frames += 1;
+        }
+        let defined = self.segment.as_ref().map_or(0, |segment| segment.symbols);
+        if defined < self.symbols.len() {
+            let sequence = self.take_sequence();
+            encode_symbols(&self.symbols[defined..], defined, sequence, &mut self.buffer);
+            self.buffered_frames += 1;
+            if let Some(segment) = &mut self.segment {
+                segment.symbols = self.symbols.len();
+            }
+        }
+    }
+
+    /// Numbers are never used twice, also not for frames that could not be written.
+    fn take_sequence(&mut self) -> u64 {
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        sequence
+    }
+
+    /// Hands the buffer to the kernel in one write, or drops and counts its rows.
+    fn write(&mut self) {
+        if self.buffer.is_empty() {
+            return;
+        }
+        let Some(mut segment) = self.segment.take() else { return };
+        match write_to(&mut segment, &self.buffer) {
+            Ok(()) => {
+                self.segment = Some(segment);
+                self.count_written();
+            }
+            Err(error) => {
+                self.count_refused(&error);
+                self.segment = self.cut_back(segment);
+            }
+        }
+        self.buffer.clear();
+        self.buffered_frames = 0;
+        self.unwritten_rows = 0;
+    }
+
+    fn count_written(&mut self) {
+        let bytes = self.buffer.len() as u64;
+        let rows = self.marks.iter().map(|mark| mark.unwritten_rows).sum::<u64>();
+        let counters = &self.shared.counters;
+        counters.rows_kept.add(rows + self.unwritten_rows);
+        counters.bytes_kept.add(bytes);
+        counters.frames.add(self.buffered_frames);
+        counters.writes.add(1);
+        self.bytes_kept += bytes;
+        self.unsynced = true;
+        self.last_rows = monotonic();
+        for mark in &mut self.marks {
+            mark.unwritten_rows = 0;
+        }
+        if let Some(Refused { rows }) = self.refused.take() {
+            let text = format!("rows are kept again; {rows} rows were dropped");
+            self.report(IncidentKind::Resumed, rows, text);
+        }
+    }
+
+    fn count_refused(&mut self, error: &io::Error) {
+        let mut rows = self.unwritten_rows;
+        self.lost_rows += self.unwritten_rows;
+        for mark in &mut self.marks {
+            rows += mark.unwritten_rows;
+            mark.lost_rows += std::mem::take(&mut mark.unwritten_rows);
+        }
+        self.shared.counters.disk_errors.add(1);
+        self.shared.counters.rows_dropped.add(rows);
+        if self.refused.is_none() {
+            let dir = self.dir.display();
+            let text = format!("cannot write to `{dir}`, rows are dropped and counted: {error}");
+            self.report(IncidentKind::DiskRefused, rows, text);
+        }
+        self.refused.get_or_insert(Refused { rows: 0 }).rows += rows;
+    }
+
+    /// Removes what a refused write left of itself; a segment that cannot be cut is not gone on with.
+    fn cut_back(&self, mut segment: OpenSegment) -> Option<OpenSegment> {
+        let file = segment.file.as_ref()?;
+        if segment.bytes == 0 {
+            drop(fs::remove_file(&segment.path));
+            return None;
+        }
+        file.set_len(segment.bytes).ok()?;
+        segment.symbols = segment.symbols_kept;
+        Some(segment)
+    }
+
+    fn pend_mark(&mut self, token: u64, dropped_at_queue: u64) {
+        self.marks.push(PendingMark {
+            token,
+            unwritten_rows: std::mem::take(&mut self.unwritten_rows),
+            lost_rows: std::mem::take(&mut self.lost_rows) + dropped_at_queue,
+        });
+    }
+
+    fn return_marks(&mut self, kept: &mut Vec<Kept>) {
+        if self.marks.is_empty() {
+            return;
+        }
+        let at = WallTime::now();
+        let marks = self.marks.drain(..);
+        kept.extend(marks.map(|PendingMark { token, lost_rows, .. }| Kept {
+            token,
+            at,
+            lost_rows,
+        }));
+    }
+
+    /// Asks for a sync when one is due, or wanted by `answers`.
+    fn sync(&mut self, answers: Vec<SyncSender<Result<(), io::Error>>>) {
+        let file = self.segment.as_ref().and_then(|segment| segment.file.clone());
+        let Some(file) = file else {
+            for answer in answers {
+                let refused = || io::Error::other("the system refuses writes");
+                let result = if self.refused.is_some() { Err(refused()) } else { Ok(()) };
+                drop(answer.send(result));
+            }
+            return;
+        };
+        let now = monotonic();
+        let due = now.duration_since(self.last_sync) >= self.options.sync_every.to_std();
+        if answers.is_empty() && !(due && self.unsynced && !self.syncer.is_busy()) {
+            return;
+        }
+        self.last_sync = now;
+        self.unsynced = false;
+        let mut answers = answers.into_iter();
+        self.syncer.ask(Arc::clone(&file), self.bytes_kept, answers.next());
+        for answer in answers {
+            self.syncer.ask(Arc::clone(&file), self.bytes_kept, Some(answer));
+        }
+    }
+
+    /// Ends a segment whose span is over when no row comes that would.
+    fn end_idle_segment(&mut self) {
+        if self.head.kind != Kind::Measured {
+            return;
+        }
+        if monotonic().duration_since(self.last_rows) < IDLE_GRACE.to_std() {
+            return;
+        }
+        let span = span_ns(self.options.segment_span);
+        let slot = WallTime::now().before(IDLE_GRACE).as_nanos().div_euclid(span);
+        if self.segment.as_ref().is_some_and(|segment| slot > segment.slot) {
+            self.end_segment();
+        }
+    }
+
+    /// Ends the segment; everything in it is written.
+    fn end_segment(&mut self) {
+        let Some(segment) = self.segment.take() else { return };
+        if let Some(file) = segment.file {
+            self.syncer.ask(file, self.bytes_kept, None);
+        }
+    }
+
+    fn close(&mut self, _compact: bool) -> Result<(), CloseError> {
+        let file = self.segment.as_ref().and_then(|segment| segment.file.clone());
+        let synced = file.map_or(Ok(()), |file| file.sync_data());
+        self.end_segment();
+        let stream = self.head.stream.clone();
+        synced.map_err(|source| CloseError::Sync { stream, source })
+    }
+
+    fn report(&self, kind: IncidentKind, rows: u64, text: String) {
+        self.shared.report(Incident { at: WallTime::now(), kind, rows, text });
+    }
+}
+
+/// Writes whole frames to the end of a segment, which is made if it has no file yet.
+fn write_to(segment: &mut OpenSegment, frames: &[u8]) -> Result<(), io::Error> {
+    let file = match &segment.file {
+        Some(file) => Arc::clone(file),
+        None => {
+            if let Some(dir) = segment.path.parent() {
+                fs::create_dir_all(dir)?;
+            }
+            let file = OpenOptions::new().append(true).create_new(true).open(&segment.path)?;
+            Arc::clone(segment.file.insert(Arc::new(file)))
+        }
+    };
+    (&*file).write_all(frames)?;
+    segment.bytes += frames.len() as u64;
+    segment.symbols_kept = segment.symbols;
+    Ok(())
+}
+
+fn span_ns(span: Nanos) -> i64 {
+    i64::try_from(span.get().max(1)).unwrap_or(i64::MAX)
+}
+
+#[expect(clippy::disallowed_methods, reason = "group commits are spaced by the time that passes")]
+fn monotonic() -> Instant {
+    Instant::now()
+}
