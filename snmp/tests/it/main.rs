@@ -1,0 +1,4 @@
+//! The SNMP engine against real agents.
+
+mod client;
+mod snmpd;

@@ -1,0 +1,111 @@
+//! A real net-snmp agent of the test's own: free loopback port, own configuration, own state.
+
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+pub(crate) const AUTH_PASSWORD: &str = "authentication";
+pub(crate) const PRIV_PASSWORD: &str = "encryption word";
+
+/// USM users of the agent: name, authentication and privacy as net-snmp calls them.
+pub(crate) const USERS: [(&str, &str, &str); 7] = [
+    ("md5", "MD5", "AES"),
+    ("sha1", "SHA", "AES"),
+    ("sha224", "SHA-224", "AES"),
+    ("sha256", "SHA-256", "AES"),
+    ("sha384", "SHA-384", "AES"),
+    ("sha512", "SHA-512", "AES-256"),
+    ("sha1long", "SHA", "AES-256"),
+];
+
+pub(crate) struct Snmpd {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    _directory: TempDir,
+}
+
+#[expect(clippy::print_stdout, reason = "a skipped test says so where the runner counts it")]
+pub(crate) fn skipped(reason: &str) {
+    println!("SKIPPED: {reason}");
+}
+
+fn installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into()])
+        .any(|directory| directory.join(program).is_file())
+}
+
+impl Snmpd {
+    /// Starts the agent and waits until it listens; `None`, and the reason printed, if net-snmp is
+    /// not installed.
+    pub(crate) fn start() -> Option<Self> {
+        for program in ["snmpd", "snmpget"] {
+            if !installed(program) {
+                skipped(&format!("{program} is not installed"));
+                return None;
+            }
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let probe = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = probe.local_addr().unwrap();
+        drop(probe);
+        let mut lines = vec![
+            "rocommunity public".to_owned(),
+            "rwcommunity private".to_owned(),
+            "sysContact a person".to_owned(),
+            "sysServices 72".to_owned(),
+            "createUser plain".to_owned(),
+            "rouser plain noauth".to_owned(),
+        ];
+        for (user, auth, privacy) in USERS {
+            lines.push(format!(
+                "createUser {user} {auth} \"{AUTH_PASSWORD}\" {privacy} \"{PRIV_PASSWORD}\""
+            ));
+            lines.push(format!("rwuser {user} auth"));
+        }
+        let file = directory.path().join("snmpd.conf");
+        std::fs::write(&file, lines.join("\n")).unwrap();
+        let mut child = Command::new("/usr/sbin/snmpd")
+            .args(["-f", "-Lo", "-C", "-c"])
+            .arg(&file)
+            .arg(format!("udp:{address}"))
+            .env("SNMP_PERSISTENT_DIR", directory.path())
+            .env("MIBS", "")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let listens = lines.any(|line| line.unwrap().starts_with("NET-SNMP version"));
+        assert!(listens, "snmpd ended before it listened");
+        // The pipe is read on, so that the agent never waits for room in it.
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        Some(Self { child, address, _directory: directory })
+    }
+
+    /// What a net-snmp tool says, without its last newline.
+    pub(crate) fn tool(&self, program: &str, arguments: &[&str], oids: &[&str]) -> String {
+        let output = Command::new(program)
+            .args(arguments)
+            .args(["-t", "2", "-r", "2", "-OnqUet"])
+            .arg(self.address.to_string())
+            .args(oids)
+            .env("MIBS", "")
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{program} {arguments:?}: {errors}");
+        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    }
+}
+
+impl Drop for Snmpd {
+    fn drop(&mut self) {
+        // Both fail only if the agent is gone already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
