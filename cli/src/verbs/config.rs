@@ -61,17 +61,44 @@ pub(crate) fn run(args: ConfigArgs) -> Result<Answer, Failure> {
 
 /// The file, which must be right.
 fn load(args: &FileArgs) -> Result<Resolved, Failure> {
-    load_resolved(&args.file).map_err(|error| unreadable(args, error))
+    load_resolved(&args.file).map_err(unreadable)
 }
 
-fn unreadable(args: &FileArgs, error: LoadError) -> Failure {
+fn unreadable(error: LoadError) -> Failure {
     let hint = match error {
         LoadError::Invalid(_) => {
             "the keys and what they allow are in docs/cluster-file.md".to_owned()
         }
         LoadError::Read { .. } | LoadError::TooLarge { .. } => {
-            format!("name the cluster file; `{}` was tried", args.file.display())
+            "name the cluster file; docs/cluster-file.md shows how to begin one".to_owned()
         }
     };
     Failure::new(error).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use meikyo_cluster::What;
+    use meikyo_snmp::tables::{Table, schema};
+
+    /// What a person may choose in parentheses is what the tables hold: the cluster file knows no
+    /// engine, so the two lists are compared here.
+    #[test]
+    fn columns_of_the_file_are_columns_of_the_tables() {
+        // Time and labels, the number of the PDU, and what says how to read the other columns.
+        let always =
+            ["time", "device", "interface", "path", "pdu", "counter_bits", "discontinuity_cs"];
+        for (what, table) in [
+            (What::Interfaces, Table::Interfaces),
+            (What::Disk("/".into()), Table::Storage),
+            (What::Load, Table::Load),
+            (What::Cpu, Table::Cpu),
+            (What::Memory, Table::Memory),
+        ] {
+            let names: Vec<_> = schema(table).columns.into_iter().map(|c| c.name).collect();
+            let chosen: Vec<_> =
+                names.iter().map(|name| &**name).filter(|name| !always.contains(name)).collect();
+            assert_eq!(what.columns(), chosen, "{table:?}");
+        }
+    }
 }

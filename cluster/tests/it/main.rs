@@ -1,4 +1,6 @@
 //! The cluster file, read as a whole.
 
+mod changes;
+mod generated;
 mod problems;
 mod values;

@@ -35,7 +35,7 @@ pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
     match load(&args.file) {
         Ok(cluster) => accept(args, &cluster),
         Err(LoadError::Invalid(problems)) => refuse(args, &problems),
-        Err(error) => Err(super::unreadable(args, error)),
+        Err(error) => Err(super::unreadable(error)),
     }
 }
 
