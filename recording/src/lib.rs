@@ -38,10 +38,10 @@ pub mod layout;
 pub mod log;
 pub mod rate;
 pub mod schema;
-mod writer;
 pub mod segment;
 pub mod series;
 pub mod summary;
+mod writer;
 
 pub use batch::{Batch, Symbol};
 pub use format::Kind;

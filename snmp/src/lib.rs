@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod ber;
 pub mod client;
+pub mod collector;
 pub mod credentials;
 pub mod farm;
 pub mod freshness;
@@ -10,9 +11,15 @@ pub mod message;
 pub mod oid;
 pub mod pdu;
 pub mod plan;
+pub mod poll;
 pub mod resolve;
+#[expect(unsafe_code, reason = "batches of datagrams are system calls")]
+mod socket;
+#[expect(unsafe_code, reason = "priority, waiting and clocks are system calls")]
+pub mod system;
 pub mod tables;
 pub mod template;
+pub mod twin;
 pub mod usm;
 pub mod value;
 

@@ -256,9 +256,9 @@ fn intervals() -> TableSchema {
             signed("sent_us", "when the last request was handed over, µs after `time`"),
             signed("complete_us", "when the last answer was received, µs after `time`"),
             signed("kept_us", "when the last row was handed to the kernel, µs after `time`"),
+            gauge("stalled", "1 if our own late wake-up spoiled the interval, else 0"),
             counter64("socket_drops", "datagrams that our own socket dropped (SO_RXQ_OVFL)"),
             counter64("strays", "datagrams that belong to no open request"),
-            counter64("stalls", "intervals that our own late wake-up spoiled"),
         ],
     )
 }

@@ -1,0 +1,507 @@
+//! The collector: the poll core on real sockets, on one thread.
+//!
+//! # Threads
+//! The collector's thread owns the core, the sockets and the rows. It never waits for a disk, a
+//! name or a viewer: rows go to the recording's writer thread through a bounded queue, names are
+//! resolved on a thread of their own ([`crate::resolver`]), and whoever wants something of it sends
+//! a [`Command`] and wakes it.
+//!
+//! # Cost
+//! Two system calls for 64 requests and as many answers. After a burst the thread naps for
+//! [`NAP`] instead of waking for every answer: the kernel has stamped them already, so nothing is
+//! lost but wake-ups.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError};
+
+use meikyo_recording::{StreamWriter, WriterCounters};
+use meikyo_units::{Bytes, Nanos, WallTime};
+
+use crate::plan::DevicePlan;
+use crate::poll::{Counts, DeviceSpec, Event, Pace, PollOptions, Poller, Rows};
+use crate::socket::{ReceiveBatch, SendBatch, Socket, SocketError, charged};
+use crate::system::{self, RealtimeError, Waker};
+use crate::tables::Table;
+
+/// How long answers are left to gather before they are read.
+const NAP: Nanos = Nanos::from_micros(100);
+
+/// Rows are handed to the writer when the interval is complete, or this long after the first.
+const HAND_OVER: Nanos = Nanos::from_millis(1);
+
+/// Difference between real-time and monotonic clock that counts as a step and not as slewing.
+const CLOCK_STEP: Nanos = Nanos::from_millis(5);
+
+/// How often the clocks are compared for the table `clocks`.
+const CLOCKS_EVERY: Nanos = Nanos::from_secs(10);
+
+/// Answers that the receive buffer is sized for, a device: the open one and a stray.
+const ANSWERS_PER_DEVICE: u64 = 2;
+
+/// The longest answer that is usual, for sizing the receive buffer.
+const ANSWER_USUAL: usize = 1_400;
+
+/// What the collector can be asked to do while it runs.
+#[derive(Debug)]
+pub enum Command {
+    /// Put a person's mark into `events`; the answer comes when it is handed to the writer.
+    Mark {
+        /// The text.
+        text: String,
+        /// Told when the mark is on its way.
+        done: Sender<()>,
+    },
+    /// The names of a device are resolved.
+    Resolved {
+        /// The device.
+        ordinal: u32,
+        /// What it is to be asked.
+        plan: DevicePlan,
+        /// What the cluster file asks for and the agent does not have.
+        problems: Vec<String>,
+    },
+    /// Interval, timeout or rate cap of a device have changed.
+    Respecify {
+        /// The device.
+        ordinal: u32,
+        /// As it is from now on; its address and credentials are as before.
+        spec: DeviceSpec,
+    },
+    /// The names of a device could not be resolved.
+    Unresolved {
+        /// The device.
+        ordinal: u32,
+        /// Why.
+        problem: String,
+    },
+    /// The cluster file has changed: both happen between two intervals.
+    Exchange {
+        /// Devices that are no longer asked.
+        remove: Vec<u32>,
+        /// New or changed devices, with their names resolved if that was possible.
+        add: Vec<(DeviceSpec, Option<DevicePlan>)>,
+        /// The ordinals of the added ones, in their order.
+        done: Sender<Vec<u32>>,
+    },
+    /// An event for the recording, by its kind and text.
+    Note {
+        /// The kind.
+        kind: &'static str,
+        /// The device that it concerns.
+        ordinal: Option<u32>,
+        /// For people.
+        text: String,
+    },
+    /// End after the open requests.
+    Stop,
+}
+
+/// What the collector tells of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// The names of a device must be resolved; it is not asked anything until they are.
+    Resolve(u32),
+    /// An agent has restarted.
+    Restarted(u32),
+}
+
+/// The collector at one moment, sent once a second.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// When.
+    pub at: WallTime,
+    /// What the core counts.
+    pub counts: Counts,
+    /// How many (device, interval)s ended in each state since the start.
+    pub states: [u64; 5],
+    /// What the writer counts.
+    pub writer: WriterCounters,
+    /// Requests open now.
+    pub in_flight: usize,
+}
+
+/// How the collector runs.
+#[derive(Debug, Clone, Copy)]
+pub struct CollectorOptions {
+    /// When the requests of an interval leave.
+    pub pace: Pace,
+    /// `SCHED_FIFO` and locked memory.
+    pub realtime: bool,
+}
+
+/// Why a collector could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// No socket.
+    #[error("the collector has no socket")]
+    Socket(#[from] SocketError),
+    /// Real-time priority was asked for and refused.
+    #[error("`--realtime` cannot be had; {}", source.remedy())]
+    Realtime {
+        /// What was refused.
+        source: RealtimeError,
+    },
+    /// The thread could not be started.
+    #[error("the collector's thread cannot start")]
+    Thread(#[source] io::Error),
+}
+
+/// The ends that the outside holds of a collector.
+#[derive(Debug)]
+pub struct Ends {
+    /// Commands to the collector.
+    pub commands: Receiver<Command>,
+    /// Notices from it.
+    pub notices: Sender<Notice>,
+    /// Its state, once a second; a status that nobody takes is replaced by none.
+    pub status: SyncSender<Status>,
+    /// Wakes it.
+    pub waker: Arc<Waker>,
+}
+
+/// A collector before its thread starts.
+#[derive(Debug)]
+pub struct Collector {
+    poller: Poller,
+    sockets: Vec<Socket>,
+    ends: Ends,
+    realtime: bool,
+    clocks: Clocks,
+    /// When the oldest row that is not handed over was written.
+    rows_since: Option<WallTime>,
+    status_at: WallTime,
+    stopping: bool,
+}
+
+/// The relation of the clocks.
+#[derive(Debug)]
+struct Clocks {
+    /// Real time minus monotonic time, in ns.
+    difference: i64,
+    written: Nanos,
+    host: String,
+}
+
+impl Collector {
+    /// A collector for about `devices` devices that writes into `writer`, whose tables are
+    /// [`crate::tables::schemas`].
+    ///
+    /// # Errors
+    /// [`StartError::Socket`] when the system gives no socket.
+    pub fn new(
+        writer: StreamWriter,
+        devices: &[DeviceSpec],
+        options: CollectorOptions,
+        host: &str,
+        ends: Ends,
+    ) -> Result<Self, StartError> {
+        let wanted =
+            charged(ANSWER_USUAL).get() * ANSWERS_PER_DEVICE * devices.len().max(64) as u64;
+        let needs_v6 = devices.iter().any(|device| device.address.is_ipv6());
+        let needs_v4 = devices.iter().any(|device| device.address.is_ipv4()) || !needs_v6;
+        let mut sockets = Vec::new();
+        for (needed, v6) in [(needs_v4, false), (needs_v6, true)] {
+            if needed {
+                sockets.push(Socket::open(v6, Bytes::new(wanted))?);
+            }
+        }
+        let least = sockets.iter().map(|socket| socket.receive_buffer().get()).min().unwrap_or(0);
+        let fitting = usize::try_from(least / charged(ANSWER_USUAL).get()).unwrap_or(usize::MAX);
+        let in_flight_max = fitting.max(1);
+        let now = WallTime::now();
+        let poll_options = PollOptions { pace: options.pace, in_flight_max, real_time: true };
+        let mut poller = Poller::new(now, Rows::new(writer), poll_options);
+        for device in devices {
+            poller.add_device(now, device.clone());
+        }
+        if in_flight_max < devices.len() {
+            let text = format!(
+                "the receive buffer holds {in_flight_max} answers: requests in flight are capped \
+                 to that; net.core.rmem_max or CAP_NET_ADMIN lifts it"
+            );
+            let event = Event { text: &text, ..Event::default() };
+            poller.rows().event(now, "in_flight_capped", event);
+        }
+        let clocks = Clocks {
+            difference: now.as_nanos() - signed(system::monotonic()),
+            written: Nanos::ZERO,
+            host: host.into(),
+        };
+        Ok(Self {
+            poller,
+            sockets,
+            ends,
+            realtime: options.realtime,
+            clocks,
+            rows_since: None,
+            status_at: now,
+            stopping: false,
+        })
+    }
+
+    /// The core, to set plans before the start.
+    pub fn poller(&mut self) -> &mut Poller {
+        &mut self.poller
+    }
+
+    /// Starts the thread; it gives the writer back when it is stopped.
+    ///
+    /// # Errors
+    /// [`StartError`] when real-time priority was asked for and refused, or no thread can be had.
+    pub fn start(self) -> Result<std::thread::JoinHandle<StreamWriter>, StartError> {
+        let (ready, started) = std::sync::mpsc::channel();
+        let realtime = self.realtime;
+        let thread = std::thread::Builder::new().name("collector".into()).spawn(move || {
+            let permitted = if realtime { system::become_realtime() } else { Ok(()) };
+            let refused = permitted.is_err();
+            if ready.send(permitted).is_err() || refused {
+                return self.poller.finish();
+            }
+            system::sharpen_timers();
+            self.run()
+        });
+        let thread = thread.map_err(StartError::Thread)?;
+        match started.recv() {
+            Ok(Err(source)) => Err(StartError::Realtime { source }),
+            _ => Ok(thread),
+        }
+    }
+
+    fn run(mut self) -> StreamWriter {
+        let (mut sends, mut receives) = (SendBatch::default(), ReceiveBatch::new());
+        loop {
+            let now = self.now();
+            self.poller.handle_time(now);
+            self.exchange_datagrams(&mut sends, &mut receives);
+            self.take_commands();
+            self.tell();
+            if self.stopping && self.poller.in_flight() == 0 {
+                return self.poller.finish();
+            }
+            self.hand_over();
+            self.wait();
+        }
+    }
+
+    /// The real time; a step of the clock is written down, and the schedule follows it.
+    fn now(&mut self) -> WallTime {
+        let (now, monotonic) = (WallTime::now(), system::monotonic());
+        let difference = now.as_nanos() - signed(monotonic);
+        let step = difference - self.clocks.difference;
+        if step.unsigned_abs() > CLOCK_STEP.get() {
+            self.poller.handle_clock_step(now, step);
+        }
+        self.clocks.difference = difference;
+        if monotonic.saturating_sub(self.clocks.written) >= CLOCKS_EVERY
+            || self.clocks.written == Nanos::ZERO
+        {
+            self.clocks.written = monotonic;
+            let offset = system::clock_offset();
+            let host = self.poller.rows().symbol(&self.clocks.host);
+            let batch = self.poller.rows().batch(Table::Clocks);
+            batch.begin_row(now.as_nanos());
+            batch.put_symbol(1, host);
+            batch.put_u64(2, monotonic.get());
+            batch.put_i64(3, offset.offset_ns);
+            if let Some(error) = offset.error {
+                batch.put_u64(4, error.get());
+            }
+        }
+        now
+    }
+
+    /// Sends everything that is due and reads everything that is there.
+    fn exchange_datagrams(&mut self, sends: &mut SendBatch, receives: &mut ReceiveBatch) {
+        loop {
+            self.poller.poll_transmit(WallTime::now(), sends);
+            if sends.len() > 0 {
+                self.send(sends);
+            }
+            let read = self.receive(receives);
+            if sends.len() > 0 {
+                continue;
+            }
+            if self.poller.in_flight() == 0 || self.stopping {
+                return;
+            }
+            if read == 0 {
+                return;
+            }
+            if !self.poller.has_queued() {
+                // Let answers gather; they are stamped already.
+                system::wait(&[], Some(NAP));
+            }
+        }
+    }
+
+    fn send(&mut self, batch: &SendBatch) {
+        let mut from = 0;
+        let v6_socket = self.sockets.len() - 1;
+        while from < batch.len() {
+            let socket = if batch.address(from).is_ipv6() { v6_socket } else { 0 };
+            match self.sockets[socket].send(batch, from) {
+                Ok(sent) => from += sent.max(1),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    system::wait(&[], Some(NAP));
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    self.poller.handle_send_error(batch, from);
+                    from += 1;
+                }
+            }
+        }
+    }
+
+    /// Reads what waits at the sockets; returns how many datagrams.
+    fn receive(&mut self, batch: &mut ReceiveBatch) -> usize {
+        let mut total = 0;
+        for position in 0..self.sockets.len() {
+            loop {
+                // An error of the socket itself (a port unreachable elsewhere) is no datagram.
+                let count = self.sockets[position].receive(batch).unwrap_or(0);
+                let mut drops = None;
+                for datagram in batch.datagrams() {
+                    drops = datagram.drops.or(drops);
+                    let received = datagram.received.unwrap_or_else(WallTime::now);
+                    self.poller.handle_datagram(received, datagram);
+                }
+                if let Some(drops) = drops {
+                    self.poller.handle_drops(WallTime::now(), position, drops);
+                }
+                total += count;
+                if count < crate::socket::BATCH {
+                    break;
+                }
+            }
+        }
+        total
+    }
+
+    fn take_commands(&mut self) {
+        while let Ok(command) = self.ends.commands.try_recv() {
+            let now = WallTime::now();
+            match command {
+                Command::Mark { text, done } => {
+                    let event = Event { text: &text, ..Event::default() };
+                    self.poller.rows().event(now, "mark", event);
+                    self.poller.flush();
+                    if done.send(()).is_err() {
+                        tracing::debug!("nobody waits for the mark any more");
+                    }
+                }
+                Command::Resolved { ordinal, plan, problems } => {
+                    self.poller.set_plan(ordinal, plan);
+                    for problem in problems {
+                        self.note(now, "not_found", Some(ordinal), &problem);
+                    }
+                }
+                Command::Respecify { ordinal, spec } => {
+                    self.poller.respecify(now, ordinal, &spec);
+                }
+                Command::Unresolved { ordinal, problem } => {
+                    self.poller.resolution_failed(now, ordinal);
+                    self.note(now, "unresolved", Some(ordinal), &problem);
+                }
+                Command::Exchange { remove, add, done } => {
+                    for ordinal in remove {
+                        self.poller.remove_device(ordinal);
+                    }
+                    let mut ordinals = Vec::new();
+                    for (spec, plan) in add {
+                        let ordinal = self.poller.add_device(now, spec);
+                        if let Some(plan) = plan {
+                            self.poller.set_plan(ordinal, plan);
+                        }
+                        ordinals.push(ordinal);
+                    }
+                    if done.send(ordinals).is_err() {
+                        tracing::debug!("nobody waits for the exchange any more");
+                    }
+                }
+                Command::Note { kind, ordinal, text } => self.note(now, kind, ordinal, &text),
+                Command::Stop => self.stopping = true,
+            }
+        }
+        if self.stopping {
+            self.poller.stop();
+        }
+    }
+
+    fn note(&mut self, now: WallTime, kind: &str, ordinal: Option<u32>, text: &str) {
+        let device = ordinal.map(|ordinal| self.poller.device_symbol(ordinal));
+        self.poller.rows().event(now, kind, Event { device, text, ..Event::default() });
+    }
+
+    /// Tells the outside what it must know. A receiver that is gone is not told.
+    fn tell(&mut self) {
+        let resolve = self.poller.take_to_resolve().into_iter().map(Notice::Resolve);
+        let restarted = self.poller.take_restarted().into_iter().map(Notice::Restarted);
+        for notice in restarted.chain(resolve) {
+            if self.ends.notices.send(notice).is_err() {
+                tracing::debug!("nobody listens to notices");
+            }
+        }
+        let now = WallTime::now();
+        if now.since(self.status_at) < Nanos::SECOND {
+            return;
+        }
+        self.status_at = now;
+        for incident in self.poller.rows().writer().take_incidents() {
+            let event =
+                Event { text: &incident.text, count: Some(incident.rows), ..Event::default() };
+            self.poller.rows().event(incident.at, incident.kind.word(), event);
+        }
+        let status = Status {
+            at: now,
+            counts: self.poller.counts(),
+            states: self.poller.states(),
+            writer: self.poller.rows().writer().counters(),
+            in_flight: self.poller.in_flight(),
+        };
+        if let Err(TrySendError::Disconnected(_)) = self.ends.status.try_send(status) {
+            tracing::debug!("nobody takes the status");
+        }
+    }
+
+    /// Hands rows to the writer when the interval is complete, or when they have waited long enough.
+    fn hand_over(&mut self) {
+        let now = WallTime::now();
+        if self.poller.rows().is_empty() {
+            self.poller.write_intervals();
+            if self.poller.rows().is_empty() {
+                return;
+            }
+        }
+        let since = *self.rows_since.get_or_insert(now);
+        if self.poller.in_flight() == 0 || now.since(since) >= HAND_OVER {
+            self.poller.flush();
+            self.rows_since = None;
+        }
+    }
+
+    fn wait(&mut self) {
+        let now = WallTime::now();
+        let status_due = self.status_at + Nanos::SECOND;
+        let rows_due = self.rows_since.map(|since| since + HAND_OVER);
+        let next = self.poller.next_wakeup().into_iter().chain(rows_due).chain([status_due]).min();
+        let span = next.map_or(Nanos::SECOND, |next| next.since(now));
+        if span == Nanos::ZERO {
+            return;
+        }
+        let mut fds = [self.ends.waker.fd(); 3];
+        for (slot, socket) in fds[1..].iter_mut().zip(&self.sockets) {
+            *slot = socket.fd();
+        }
+        let ready = system::wait(&fds[..=self.sockets.len()], Some(span));
+        if ready & 1 != 0 {
+            self.ends.waker.clear();
+        }
+    }
+}
+
+/// A span as a signed number of ns.
+fn signed(span: Nanos) -> i64 {
+    i64::try_from(span.get()).unwrap_or(i64::MAX)
+}

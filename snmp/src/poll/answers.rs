@@ -1,0 +1,231 @@
+//! What comes back: answers are matched, read and written down.
+
+use meikyo_units::WallTime;
+
+use crate::pdu::{ErrorStatus, PduType};
+use crate::poll::device::{Device, Phase};
+use crate::poll::request::Answer;
+use crate::poll::rows::{Event, PollRow, Reason};
+use crate::poll::session::Report;
+use crate::poll::{DEVICE_BITS, Poller, observe, values};
+use crate::socket::{Datagram, SendBatch};
+use crate::tables::State;
+use crate::template;
+use crate::usm::ReportKind;
+
+/// How often one PDU is sent again within its interval because the agent asked for it (v3
+/// discovery and time, `tooBig`, `noSuchName`): enough to split 64 rows and to leave out a few.
+const AGAIN_MAX: u32 = 16;
+
+impl Poller {
+    /// The kernel refused the datagram at `index` of the batch sent last.
+    pub(crate) fn handle_send_error(&mut self, batch: &SendBatch, index: usize) {
+        if let Some(ordinal) = self.open_request(batch.datagram(index)) {
+            self.end_open(ordinal, State::Error, Some(Reason::Unreachable));
+        }
+    }
+
+    /// The device whose open request has the id that a datagram carries.
+    fn open_request(&self, octets: &[u8]) -> Option<u32> {
+        let id = template::peek_request_id(octets)?;
+        let ordinal = id.cast_unsigned() & ((1 << DEVICE_BITS) - 1);
+        let device = self.devices.get(ordinal as usize)?;
+        let open = device.pending.as_ref().is_some_and(|open| open.id == id && !open.queued);
+        open.then_some(ordinal)
+    }
+
+    /// Takes in a datagram.
+    pub(crate) fn handle_datagram(&mut self, received: WallTime, datagram: Datagram<'_>) {
+        let Some(id) = template::peek_request_id(datagram.octets) else {
+            self.unreadable(received, datagram.from);
+            return;
+        };
+        let ordinal = id.cast_unsigned() & ((1 << DEVICE_BITS) - 1);
+        let Some(device) = self.devices.get_mut(ordinal as usize) else {
+            self.counts.strays += 1;
+            return;
+        };
+        let open = device.pending.as_ref().is_some_and(|open| open.id == id && !open.queued);
+        if device.from != datagram.from || !open {
+            // After a silence any answer is a sign of life, even one that came too late.
+            if device.from == datagram.from && device.is_backed_off() && device.pending.is_none() {
+                device.not_before = received;
+                device.misses = 0;
+            }
+            self.counts.strays += 1;
+            return;
+        }
+        if datagram.cut {
+            self.fail(ordinal, received, Reason::BadPacket);
+            return;
+        }
+        let mut answer = std::mem::take(&mut self.answer);
+        self.read(ordinal, received, datagram.octets, &mut answer);
+        self.answer = answer;
+    }
+
+    /// A packet that is not SNMP: it ends the open request of the device that sent it.
+    fn unreadable(&mut self, received: WallTime, from: std::net::SocketAddr) {
+        let asked = |device: &Device| {
+            device.from == from && device.pending.as_ref().is_some_and(|open| !open.queued)
+        };
+        // Rare, so a search is right: no map has to be kept for it.
+        match self.devices.iter().position(asked) {
+            Some(position) => {
+                let ordinal = u32::try_from(position).expect("ordinals are 18 bits");
+                self.fail(ordinal, received, Reason::BadPacket);
+            }
+            None => self.counts.strays += 1,
+        }
+    }
+
+    fn read(&mut self, ordinal: u32, received: WallTime, octets: &mut [u8], answer: &mut Answer) {
+        let device = &mut self.devices[ordinal as usize];
+        let Some(pending) = device.pending else { return };
+        let Ok(response) = template::read_response(octets, &device.session.security()) else {
+            return self.fail(ordinal, received, Reason::BadPacket);
+        };
+        if response.kind == PduType::Report {
+            let report = device.session.report(received, &response);
+            return self.report(ordinal, received, report);
+        }
+        if !device.session.is_timely(received, &response) {
+            self.counts.strays += 1;
+            return;
+        }
+        if response.error_status != 0 {
+            let (status, index) = (response.error_status, response.error_index);
+            return self.error_status(ordinal, received, status, index);
+        }
+        let request = &device.sets[pending.set].requests[pending.pdu];
+        match request.read(response, answer) {
+            Ok(()) => self.accept(ordinal, received, answer),
+            Err(reason) => self.fail(ordinal, received, reason),
+        }
+    }
+
+    /// A v3 agent reports why it did not answer.
+    fn report(&mut self, ordinal: u32, received: WallTime, report: Report) {
+        let device = &mut self.devices[ordinal as usize];
+        let reason = match report {
+            Report::AskAgain => {
+                let Some(mut pending) = device.pending else { return };
+                let interval = self.rings[pending.ring].interval;
+                pending.set = device.renew_sets(pending.due, interval);
+                let last = device.sets[pending.set].requests.len() - 1;
+                pending.pdu = pending.pdu.min(last);
+                device.pending = Some(pending);
+                return self.ask_again(ordinal, received);
+            }
+            Report::Refused(ReportKind::UnknownUserName) => Reason::UnknownUser,
+            Report::Refused(ReportKind::WrongDigest) => Reason::WrongDigest,
+            Report::Refused(ReportKind::DecryptionError) => Reason::DecryptionError,
+            Report::Refused(ReportKind::UnsupportedSecurityLevel) => Reason::UnsupportedSecurity,
+            Report::Refused(ReportKind::NotInTimeWindow) => Reason::NotInTimeWindow,
+            Report::Refused(ReportKind::UnknownEngineId) | Report::Unknown => Reason::BadPacket,
+        };
+        self.fail(ordinal, received, reason);
+    }
+
+    /// An answer with an error status: some can be cured within the interval.
+    fn error_status(&mut self, ordinal: u32, received: WallTime, status: i32, index: i32) {
+        let device = &mut self.devices[ordinal as usize];
+        let Some(pending) = device.pending else { return };
+        let (set, pdu) = (pending.set, pending.pdu);
+        let position = usize::try_from(index).unwrap_or(0);
+        if status == ErrorStatus::TooBig.code() {
+            if device.split(set, pdu) {
+                return self.ask_again(ordinal, received);
+            }
+            return self.fail(ordinal, received, Reason::TooBig);
+        }
+        if status == ErrorStatus::NoSuchName.code()
+            && position > 1
+            && let Some(object) = device.leave_out(set, pdu, position)
+        {
+            let (object, text) = (object.to_string(), "the agent has no such object");
+            let device = Some(device.name);
+            let event = Event { device, object: Some(&object), text, count: None };
+            self.rows.event(pending.due, "missing_object", event);
+            return self.ask_again(ordinal, received);
+        }
+        self.fail(ordinal, received, Reason::ErrorStatus);
+    }
+
+    /// Sends the same PDU of the same interval again, in a form that the agent can answer.
+    fn ask_again(&mut self, ordinal: u32, received: WallTime) {
+        let device = &mut self.devices[ordinal as usize];
+        let Some(pending) = device.pending.as_mut() else { return };
+        let ring = pending.ring;
+        if pending.again >= AGAIN_MAX {
+            return self.fail(ordinal, received, Reason::ErrorStatus);
+        }
+        pending.again += 1;
+        pending.queued = true;
+        self.in_flight -= 1;
+        self.rings[ring].queue.push_front((received, ordinal));
+    }
+
+    /// A good answer: its rows are written, and the next PDU of the interval is queued.
+    fn accept(&mut self, ordinal: u32, received: WallTime, answer: &Answer) {
+        let device = &mut self.devices[ordinal as usize];
+        let Some(mut pending) = device.pending else { return };
+        let ring = &mut self.rings[pending.ring];
+        device.misses = 0;
+        let in_time = received <= pending.due + ring.interval;
+        let state = if in_time { State::Ok } else { State::Late };
+        let stalled = ring.tally(pending.due).is_some_and(|tally| tally.stalled);
+        self.rows.poll(PollRow {
+            due: pending.due,
+            device: device.name,
+            pdu: pending.pdu,
+            state,
+            reason: (stalled && !in_time).then_some(Reason::Stall),
+            batch: Some(pending.batch),
+            received: Some(received),
+            uptime_cs: answer.uptime_cs,
+        });
+        let restarted = answer.uptime_cs.is_some_and(|uptime| device.restarted(uptime, received));
+        if restarted {
+            self.restarted.push(ordinal);
+            let text = "sysUpTime went back: the agent restarted";
+            let event = Event { device: Some(device.name), text, ..Event::default() };
+            self.rows.event(pending.due, "restart", event);
+        }
+        let renamed = values::write(device, &pending, answer, &mut self.rows);
+        observe::observe(device, &pending, answer, received, &mut self.rows);
+        let unresolved = device.phase == Phase::Unresolved && received >= device.resolve_after;
+        if unresolved || (device.phase == Phase::Resolved && (renamed || restarted)) {
+            device.phase = Phase::Resolving;
+            self.to_resolve.push(ordinal);
+        }
+        pending.worst = pending.worst.max(state);
+        if let Some(tally) = ring.tally(pending.due) {
+            tally.answered(received);
+        }
+        self.in_flight -= 1;
+        let more = pending.pdu + 1 < device.sets[pending.set].requests.len();
+        if more && device.phase != Phase::Resolving {
+            pending.pdu += 1;
+            pending.again = 0;
+            pending.queued = true;
+            device.pending = Some(pending);
+            ring.queue.push_front((received, ordinal));
+            return;
+        }
+        device.pending = None;
+        self.states[pending.worst as usize] += 1;
+        ring.end(pending.due, pending.worst);
+        self.close_intervals(pending.ring);
+    }
+
+    /// The open request ends in an error, with whatever was answered before it kept.
+    fn fail(&mut self, ordinal: u32, received: WallTime, reason: Reason) {
+        self.devices[ordinal as usize].misses = 0;
+        let Some(pending) = self.devices[ordinal as usize].pending else { return };
+        if let Some(tally) = self.rings[pending.ring].tally(pending.due) {
+            tally.answered(received);
+        }
+        self.end_open(ordinal, State::Error, Some(reason));
+    }
+}

@@ -1,0 +1,347 @@
+//! One device as the poll core sees it: what it is asked, what is open, how it has behaved.
+
+use std::collections::BTreeMap;
+
+use meikyo_recording::Symbol;
+use meikyo_units::{Nanos, WallTime};
+
+use crate::Oid;
+use crate::credentials::Credentials;
+use crate::freshness::Activity;
+use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan};
+use crate::poll::request::{Request, pack};
+use crate::poll::rows::Rows;
+use crate::poll::series::Series;
+use crate::poll::session::Session;
+use crate::socket::Address;
+use crate::tables::{State, Table};
+
+/// Unanswered requests in a row after which a device is asked less often.
+const MISSES_BEFORE_BACK_OFF: u32 = 3;
+
+/// How long a request to a silent device is waited for, and so how often it is asked. A device is
+/// noticed again within this span and one interval after it begins to answer.
+pub(super) const BACK_OFF: Nanos = Nanos::from_millis(500);
+
+/// How long a device whose names could not be resolved is left before they are tried again.
+pub(super) const RESOLVE_AGAIN: Nanos = Nanos::from_secs(5);
+
+/// How a device is spoken to.
+#[derive(Debug, Clone)]
+pub struct DeviceSpec {
+    /// Name in the cluster file.
+    pub name: String,
+    /// Where its agent listens.
+    pub address: std::net::SocketAddr,
+    /// Version, community or user, with the secrets.
+    pub credentials: Credentials,
+    /// Span between two readings.
+    pub interval: Nanos,
+    /// How long an answer is waited for.
+    pub timeout: Nanos,
+    /// Most requests per second.
+    pub rate_max: u32,
+}
+
+impl DeviceSpec {
+    /// How a device of the cluster file is spoken to. It is asked at the shortest span at which
+    /// anything of it is wanted.
+    pub fn new(device: &meikyo_cluster::Device, credentials: Credentials) -> Self {
+        let own = device.snmp.interval;
+        let wanted = device.measure.iter().map(|measure| measure.every.unwrap_or(own));
+        Self {
+            name: device.name.clone(),
+            address: device.address,
+            credentials,
+            interval: wanted.min().unwrap_or(own),
+            timeout: device.snmp.timeout,
+            rate_max: device.snmp.rate_max,
+        }
+    }
+}
+
+/// What is known of a device's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Not yet resolved: it is asked for `sysUpTime.0` until it answers.
+    Unresolved,
+    /// Its tables are being walked; nothing else is asked of it.
+    Resolving,
+    /// Asked for what the cluster file wants.
+    Resolved,
+}
+
+/// The request that a device has to answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pending {
+    /// The ring of the interval, which need not be the device's any more.
+    pub(super) ring: usize,
+    pub(super) due: WallTime,
+    pub(super) id: i32,
+    /// Position in [`Device::sets`].
+    pub(super) set: usize,
+    /// Position in the set.
+    pub(super) pdu: usize,
+    pub(super) sent: WallTime,
+    pub(super) deadline: WallTime,
+    pub(super) batch: u32,
+    /// Worst state of the PDUs answered so far in this interval.
+    pub(super) worst: State,
+    /// How often this PDU was sent again for the sake of v3 discovery, `tooBig` or `noSuchName`.
+    pub(super) again: u32,
+    /// Whether it still waits in the queue.
+    pub(super) queued: bool,
+}
+
+/// A device.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) address: Address,
+    pub(super) from: std::net::SocketAddr,
+    pub(super) pending: Option<Pending>,
+    pub(super) phase: Phase,
+    pub(super) removed: bool,
+    pub(super) ring: usize,
+    pub(super) generation: u32,
+    pub(super) misses: u32,
+    pub(super) not_before: WallTime,
+    pub(super) resolve_after: WallTime,
+    /// Takes effect when nothing is open.
+    pub(super) next_plan: Option<DevicePlan>,
+    pub(super) timeout: Nanos,
+    /// Span between two requests at the rate cap.
+    spacing: Nanos,
+    allowed_at: WallTime,
+    pub(super) name: Symbol,
+    /// `sysUpTime.0` of the last answer, and when that was received.
+    pub(super) uptime: Option<(u32, WallTime)>,
+    pub(super) session: Session,
+    pub(super) rows: Vec<RowPlan>,
+    /// Distinct spans of the rows, see [`Device::set_for`].
+    spans: Vec<Nanos>,
+    pub(super) sets: Vec<RequestSet>,
+    pub(super) series: Vec<Series>,
+    /// What moved last, by table.
+    pub(super) activity: [Activity; Table::ALL.len()],
+    /// Where each row's series begin, and the row's second label.
+    targets: Vec<(Option<Symbol>, usize)>,
+    /// Objects that a v1 agent refuses.
+    absent: Vec<Oid>,
+}
+
+/// The requests for one combination of due rows.
+#[derive(Debug)]
+pub(super) struct RequestSet {
+    /// Bit i stands for the i-th span of the device.
+    due: u64,
+    pub(super) requests: Vec<Request>,
+}
+
+impl Device {
+    pub(super) fn new(spec: DeviceSpec, ring: usize, rows: &mut Rows) -> Self {
+        let mut device = Self {
+            address: Address::from(spec.address),
+            from: spec.address,
+            pending: None,
+            phase: Phase::Unresolved,
+            removed: false,
+            ring,
+            generation: 0,
+            misses: 0,
+            not_before: WallTime::default(),
+            resolve_after: WallTime::default(),
+            next_plan: None,
+            timeout: spec.timeout,
+            spacing: spacing(spec.rate_max),
+            allowed_at: WallTime::default(),
+            name: rows.symbol(&spec.name),
+            uptime: None,
+            session: Session::new(spec.credentials),
+            rows: Vec::new(),
+            spans: Vec::new(),
+            sets: Vec::new(),
+            series: Vec::new(),
+            activity: [Activity::default(); Table::ALL.len()],
+            targets: Vec::new(),
+            absent: Vec::new(),
+        };
+        device.plan(Vec::new(), rows);
+        device
+    }
+
+    /// Takes over what the device is asked; series that it was asked before go on.
+    pub(super) fn set_plan(&mut self, plan: DevicePlan, rows: &mut Rows) {
+        self.phase = Phase::Resolved;
+        self.absent.clear();
+        self.plan(plan.rows, rows);
+    }
+
+    /// Takes over timeout and rate cap; the ring is the caller's.
+    pub(super) fn respecify(&mut self, spec: &DeviceSpec, ring: usize) {
+        self.ring = ring;
+        self.timeout = spec.timeout;
+        self.spacing = spacing(spec.rate_max);
+    }
+
+    /// The real-time clock was set: instants of the past follow it.
+    pub(super) fn clock_stepped(&mut self, moved: &dyn Fn(WallTime) -> WallTime) {
+        for at in [&mut self.not_before, &mut self.resolve_after, &mut self.allowed_at] {
+            *at = moved(*at);
+        }
+        if let Some(pending) = &mut self.pending {
+            pending.sent = moved(pending.sent);
+            pending.deadline = moved(pending.deadline);
+        }
+        if let Some((_, at)) = &mut self.uptime {
+            *at = moved(*at);
+        }
+        for series in &mut self.series {
+            series.freshness.interrupt();
+        }
+    }
+
+    fn plan(&mut self, plan: Vec<RowPlan>, rows: &mut Rows) {
+        let mut known: BTreeMap<(Table, Option<String>, usize), Series> = BTreeMap::new();
+        let old = std::mem::take(&mut self.series);
+        for (series, key) in old.into_iter().zip(series_keys(&self.rows)) {
+            known.insert(key, series);
+        }
+        self.series =
+            series_keys(&plan).map(|key| known.remove(&key).unwrap_or_default()).collect();
+        self.targets.clear();
+        let mut first = 0;
+        for row in &plan {
+            let instance = row.instance.as_deref().map(|instance| rows.symbol(instance));
+            self.targets.push((instance, first));
+            first += asked(row).count();
+        }
+        self.spans = plan.iter().map(|row| row.every).collect();
+        self.spans.sort_unstable();
+        self.spans.dedup();
+        self.spans.truncate(64);
+        self.rows = plan;
+        self.sets.clear();
+    }
+
+    /// The requests for the rows that are due at `due`, a multiple of `interval`: those whose own
+    /// span has a multiple in the interval that ends there.
+    pub(super) fn set_for(&mut self, due: WallTime, interval: Nanos) -> usize {
+        let earlier = due.before(interval);
+        let mut bits = 0;
+        for (bit, &span) in self.spans.iter().enumerate() {
+            if span <= interval || due.floor(span) != earlier.floor(span) {
+                bits |= 1_u64 << bit;
+            }
+        }
+        if let Some(position) = self.sets.iter().position(|set| set.due == bits) {
+            return position;
+        }
+        let spans = &self.spans;
+        let is_due = |row: &RowPlan| {
+            let bit = spans.iter().position(|&span| span == row.every).unwrap_or(0);
+            bits >> bit & 1 == 1
+        };
+        let due_rows: Vec<usize> =
+            (0..self.rows.len()).filter(|&row| is_due(&self.rows[row])).collect();
+        let requests =
+            pack(&self.rows, &due_rows).into_iter().map(|rows| self.request(rows)).collect();
+        self.sets.push(RequestSet { due: bits, requests });
+        self.sets.len() - 1
+    }
+
+    fn request(&self, rows: Vec<usize>) -> Request {
+        Request::new(&self.session, &self.rows, rows, &self.absent, &mut |row| self.targets[row])
+    }
+
+    /// Forgets templates that were made for another engine; returns the position of the set that
+    /// is due at `due`.
+    pub(super) fn renew_sets(&mut self, due: WallTime, interval: Nanos) -> usize {
+        self.sets.clear();
+        self.set_for(due, interval)
+    }
+
+    /// Divides a request whose answer was too big; `false` if it holds a single row.
+    pub(super) fn split(&mut self, set: usize, pdu: usize) -> bool {
+        let planned = self.sets[set].requests[pdu].planned.clone();
+        if planned.len() < 2 {
+            return false;
+        }
+        let (front, back) = planned.split_at(planned.len() / 2);
+        let halves = [self.request(front.to_vec()), self.request(back.to_vec())];
+        self.sets[set].requests.splice(pdu..=pdu, halves);
+        true
+    }
+
+    /// Leaves out an object that the agent refuses together with others; `false` if there is none
+    /// at that position of the request.
+    pub(super) fn leave_out(&mut self, set: usize, pdu: usize, error_index: usize) -> Option<Oid> {
+        let request = &self.sets[set].requests[pdu];
+        let object = request.object(error_index)?;
+        if self.absent.contains(&object) {
+            return None;
+        }
+        self.absent.push(object.clone());
+        let rebuilt = self.request(request.planned.clone());
+        self.sets[set].requests[pdu] = rebuilt;
+        let keep = self.sets[set].due;
+        // Other combinations hold the object too and are made anew when they are due. The set in
+        // use keeps its position, which the pending request names.
+        self.sets.truncate(set + 1);
+        self.sets[..set].iter_mut().for_each(|other| other.due = u64::MAX);
+        self.sets[set].due = keep;
+        Some(object)
+    }
+
+    /// Whether the rate cap allows an interval of `requests` requests now; if so, they are counted.
+    pub(super) fn take_allowance(&mut self, now: WallTime, requests: usize) -> bool {
+        let span = self.spacing * requests as u64;
+        let start = self.allowed_at.max(now);
+        // Bursts of one interval's requests pass; the average may not exceed the cap.
+        if start.since(now) > span {
+            return false;
+        }
+        self.allowed_at = start + span;
+        true
+    }
+
+    /// Whether the device is being asked less often because it is silent.
+    pub(super) fn is_backed_off(&self) -> bool {
+        self.misses >= MISSES_BEFORE_BACK_OFF
+    }
+
+    /// How long the next request is waited for.
+    pub(super) fn patience(&self) -> Nanos {
+        if self.is_backed_off() { self.timeout.min(BACK_OFF) } else { self.timeout }
+    }
+
+    /// Compares the uptime of an answer with the last one; `true` if the agent restarted.
+    ///
+    /// `sysUpTime` wraps after 497 days, so going back is a restart unless the last value was
+    /// within the elapsed span, and a minute of clock error, of the wrap.
+    pub(super) fn restarted(&mut self, uptime_cs: u32, received: WallTime) -> bool {
+        const MINUTE_CS: u64 = 6_000;
+        let restarted = self.uptime.is_some_and(|(last, at)| {
+            let elapsed_cs = received.since(at).get() / 10_000_000;
+            let to_wrap = u64::from(u32::MAX - last);
+            uptime_cs < last && to_wrap > elapsed_cs + MINUTE_CS
+        });
+        self.uptime = Some((uptime_cs, received));
+        restarted
+    }
+}
+
+/// Span between two requests at a cap of `rate_max` requests per second.
+fn spacing(rate_max: u32) -> Nanos {
+    Nanos::new(1_000_000_000 / u64::from(rate_max.max(1)))
+}
+
+/// The values of a row that the agent is asked for.
+fn asked(row: &RowPlan) -> impl Iterator<Item = &ValuePlan> {
+    row.values.iter().filter(|value| !matches!(value.convert, Convert::Constant(_)))
+}
+
+/// The series of a plan in their order.
+fn series_keys(plan: &[RowPlan]) -> impl Iterator<Item = (Table, Option<String>, usize)> + '_ {
+    plan.iter()
+        .flat_map(|row| asked(row).map(|value| (row.table, row.instance.clone(), value.column)))
+}

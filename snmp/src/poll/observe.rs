@@ -1,0 +1,115 @@
+//! What the values of an answer tell about the agent: how fresh they are, and what it has no more.
+
+use meikyo_units::WallTime;
+
+use crate::freshness::{Class, Finding};
+use crate::poll::device::{Device, Pending};
+use crate::poll::request::Answer;
+use crate::poll::rows::{Event, Rows};
+use crate::poll::series::Change;
+use crate::tables::{Table, schema};
+
+/// Compares the values of an answer with the ones before, and writes down findings and events.
+pub(super) fn observe(
+    device: &mut Device,
+    pending: &Pending,
+    answer: &Answer,
+    received: WallTime,
+    rows: &mut Rows,
+) {
+    let request = &device.sets[pending.set].requests[pending.pdu];
+    for (position, target) in request.rows.iter().enumerate() {
+        if answer.renamed.contains(&position) {
+            continue;
+        }
+        let activity = &mut device.activity[target.table.index()];
+        for (slot, value) in target.values.clone().enumerate() {
+            let series = &mut device.series[target.series + slot];
+            let change = series.observe(answer.values[value], &answer.texts);
+            let changed = match change {
+                Change::Same | Change::First => false,
+                Change::Changed => {
+                    activity.moved(received);
+                    true
+                }
+                Change::Missing => continue,
+                Change::Vanished | Change::Returned => {
+                    let plan = &device.rows[request.planned[position]];
+                    let column = &schema(target.table).columns[target.columns[slot]].name;
+                    let object = plan.instance.as_ref().map_or_else(
+                        || format!("{}.{column}", schema(target.table).name),
+                        |instance| format!("{}.{instance}.{column}", schema(target.table).name),
+                    );
+                    let (kind, text) = if change == Change::Vanished {
+                        ("missing_object", "the agent has no such object")
+                    } else {
+                        ("object_returned", "the agent has the object again")
+                    };
+                    let event = Event {
+                        device: Some(device.name),
+                        object: Some(&object),
+                        text,
+                        count: None,
+                    };
+                    rows.event(pending.due, kind, event);
+                    continue;
+                }
+            };
+            if let Some(finding) = series.freshness.observe(received, changed, activity) {
+                let place = Place {
+                    table: target.table,
+                    instance: device.rows[request.planned[position]].instance.as_deref(),
+                    column: target.columns[slot],
+                };
+                write_finding(pending.due, device.name, &place, finding, rows);
+            }
+        }
+    }
+}
+
+/// Which value a finding is about.
+struct Place<'a> {
+    table: Table,
+    instance: Option<&'a str>,
+    column: usize,
+}
+
+/// Writes a row of `freshness`.
+fn write_finding(
+    due: WallTime,
+    device: meikyo_recording::Symbol,
+    place: &Place<'_>,
+    finding: Finding,
+    rows: &mut Rows,
+) {
+    let schema = schema(place.table);
+    let table = rows.symbol(&schema.name);
+    let instance = place.instance.map(|instance| rows.symbol(instance));
+    let column = rows.symbol(&schema.columns[place.column].name);
+    let class = rows.symbol(finding.class.word());
+    let source = rows.symbol(finding.source.word());
+    let batch = rows.batch(Table::Freshness);
+    batch.begin_row(due.as_nanos());
+    batch.put_symbol(1, device);
+    batch.put_symbol(2, table);
+    if let Some(instance) = instance {
+        batch.put_symbol(3, instance);
+    }
+    batch.put_symbol(4, column);
+    batch.put_symbol(5, class);
+    match finding.class {
+        Class::Periodic { period, phase } => {
+            batch.put_u64(6, period.as_micros());
+            if let Some(phase) = phase {
+                batch.put_i64(7, (phase.as_nanos() - due.as_nanos()).div_euclid(1_000));
+            }
+        }
+        Class::Irregular { least, mean, greatest } => {
+            batch.put_u64(6, mean.as_micros());
+            batch.put_u64(8, least.as_micros());
+            batch.put_u64(9, greatest.as_micros());
+        }
+        Class::EveryPoll | Class::Unchanged | Class::Frozen => {}
+    }
+    batch.put_symbol(10, source);
+}

@@ -1,0 +1,344 @@
+//! One GET of a device: the template that is sent, and what each object of the answer is for.
+
+use std::net::Ipv4Addr;
+
+use meikyo_recording::Symbol;
+
+use crate::Oid;
+use crate::plan::{Convert, RowPlan};
+use crate::poll::rows::Reason;
+use crate::poll::session::Session;
+use crate::tables::{Table, schema};
+use crate::template::{RequestTemplate, Response};
+use crate::value::ValueRef;
+
+/// Longest answer that is planned for: what an Ethernet frame carries over IPv4 or IPv6 and UDP
+/// (1,500 - 40 - 8), less what v3 headers may grow by.
+const ANSWER_MAX: usize = 1_400;
+
+/// Octets of a message around its variable bindings: v3 with authentication and privacy, an engine
+/// identifier and a user of 32 octets each.
+const MESSAGE_OVERHEAD: usize = 190;
+
+/// One GET, ready to be sent again and again.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) template: RequestTemplate,
+    expected: Vec<Expected>,
+    pub(super) rows: Vec<RowTarget>,
+    values: usize,
+    /// Positions of the rows in the device's plan.
+    pub(super) planned: Vec<usize>,
+}
+
+/// One object of the answer.
+#[derive(Debug)]
+struct Expected {
+    /// BER content octets of its identifier.
+    oid: Vec<u8>,
+    role: Role,
+}
+
+#[derive(Debug)]
+enum Role {
+    Uptime,
+    Guard { row: usize, octets: Vec<u8> },
+    High { value: usize },
+    Value { value: usize, convert: Convert },
+}
+
+/// Where one row of the answer goes.
+#[derive(Debug)]
+pub(super) struct RowTarget {
+    pub(super) table: Table,
+    pub(super) instance: Option<Symbol>,
+    pub(super) pdu_column: Option<usize>,
+    /// The values of the row in [`Answer::values`].
+    pub(super) values: std::ops::Range<usize>,
+    /// Columns of those values.
+    pub(super) columns: Vec<usize>,
+    /// Position of the first value among the device's series.
+    pub(super) series: usize,
+    /// Constant columns.
+    pub(super) constants: Vec<(usize, u64)>,
+}
+
+/// A converted value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Reading {
+    /// The agent has no such object, or it is of another type than planned.
+    Missing,
+    Unsigned(u64),
+    Signed(i64),
+    Real(f64),
+    /// A counter of unplanned type, for the table `objects`.
+    Counter(u64),
+    /// A range of [`Answer::texts`].
+    Text {
+        start: usize,
+        end: usize,
+    },
+}
+
+/// What an answer says; reused from answer to answer.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) uptime_cs: Option<u32>,
+    pub(super) values: Vec<Reading>,
+    pub(super) texts: String,
+    /// Rows whose guard did not hold.
+    pub(super) renamed: Vec<usize>,
+    high: Vec<u32>,
+}
+
+impl Request {
+    /// A request for the given rows of a plan; `absent` names objects that the agent refuses to
+    /// answer together with others (SNMPv1 `noSuchName`).
+    pub(super) fn new(
+        session: &Session,
+        plan: &[RowPlan],
+        planned: Vec<usize>,
+        absent: &[Oid],
+        targets: &mut dyn FnMut(usize) -> (Option<Symbol>, usize),
+    ) -> Self {
+        let mut request = Self {
+            template: session.template(&[]),
+            expected: Vec::new(),
+            rows: Vec::new(),
+            values: 0,
+            planned,
+        };
+        let mut oids = Vec::new();
+        let mut expect = |expected: &mut Vec<Expected>, oid: &Oid, role| {
+            if !absent.contains(oid) {
+                expected.push(Expected { oid: oid.encoded(), role });
+                oids.push(oid.clone());
+            }
+        };
+        expect(&mut request.expected, &sys_uptime(), Role::Uptime);
+        for (row, &position) in request.planned.iter().enumerate() {
+            let planned = &plan[position];
+            let (instance, series) = targets(position);
+            let first = request.values;
+            let (mut columns, mut constants) = (Vec::new(), Vec::new());
+            if let Some(guard) = &planned.guard {
+                let role = Role::Guard { row, octets: guard.expected.clone() };
+                expect(&mut request.expected, &guard.oid, role);
+            }
+            for value in &planned.values {
+                if let Convert::Constant(constant) = value.convert {
+                    constants.push((value.column, constant));
+                    continue;
+                }
+                let slot = request.values;
+                if let Convert::LowHigh { high, .. } = &value.convert {
+                    expect(&mut request.expected, high, Role::High { value: slot });
+                }
+                let role = Role::Value { value: slot, convert: value.convert.clone() };
+                expect(&mut request.expected, &value.oid, role);
+                columns.push(value.column);
+                request.values += 1;
+            }
+            request.rows.push(RowTarget {
+                table: planned.table,
+                instance,
+                pdu_column: schema(planned.table).column("pdu"),
+                values: first..request.values,
+                columns,
+                series,
+                constants,
+            });
+        }
+        request.template = session.template(&oids);
+        request
+    }
+
+    /// The identifier at a varbind position of the answer (1 for the first, as `error-index`).
+    pub(super) fn object(&self, error_index: usize) -> Option<Oid> {
+        let expected = self.expected.get(error_index.checked_sub(1)?)?;
+        Oid::decode(&expected.oid).ok()
+    }
+
+    /// Reads the objects of an answer.
+    ///
+    /// # Errors
+    /// [`Reason::WrongObjects`] when they are not exactly those asked for, in their order;
+    /// [`Reason::BadPacket`] when they cannot be decoded.
+    pub(super) fn read(&self, response: Response<'_>, answer: &mut Answer) -> Result<(), Reason> {
+        answer.uptime_cs = None;
+        answer.renamed.clear();
+        answer.texts.clear();
+        answer.values.clear();
+        answer.values.resize(self.values, Reading::Missing);
+        answer.high.clear();
+        answer.high.resize(self.values, 0);
+        let mut expected = self.expected.iter();
+        for varbind in response.varbinds {
+            let (oid, value) = varbind.map_err(|_| Reason::BadPacket)?;
+            let Some(expected) = expected.next().filter(|expected| expected.oid == oid) else {
+                return Err(Reason::WrongObjects);
+            };
+            match &expected.role {
+                Role::Uptime => {
+                    if let ValueRef::TimeTicks(ticks) = value {
+                        answer.uptime_cs = Some(ticks);
+                    }
+                }
+                Role::Guard { row, octets } => {
+                    if !matches!(value, ValueRef::OctetString(said) if said == octets) {
+                        answer.renamed.push(*row);
+                    }
+                }
+                Role::High { value: slot } => {
+                    answer.high[*slot] =
+                        unsigned(&value).and_then(|high| u32::try_from(high).ok()).unwrap_or(0);
+                }
+                Role::Value { value: slot, convert } => {
+                    answer.values[*slot] =
+                        convert_value(&value, convert, answer.high[*slot], &mut answer.texts);
+                }
+            }
+        }
+        if expected.next().is_some() { Err(Reason::WrongObjects) } else { Ok(()) }
+    }
+}
+
+/// `sysUpTime.0` (RFC 3418), which every request begins with.
+fn sys_uptime() -> Oid {
+    Oid::from_slice(&[1, 3, 6, 1, 2, 1, 1, 3, 0])
+}
+
+/// A whole number that is not negative.
+fn unsigned(value: &ValueRef<'_>) -> Option<u64> {
+    match value {
+        ValueRef::Integer(integer) => u64::try_from(*integer).ok(),
+        ValueRef::Counter32(number) | ValueRef::Gauge32(number) | ValueRef::TimeTicks(number) => {
+            Some(u64::from(*number))
+        }
+        ValueRef::Counter64(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn convert_value(
+    value: &ValueRef<'_>,
+    convert: &Convert,
+    high: u32,
+    texts: &mut String,
+) -> Reading {
+    let number = |reading: fn(u64) -> Reading| unsigned(value).map_or(Reading::Missing, reading);
+    match convert {
+        Convert::Unsigned => number(Reading::Unsigned),
+        Convert::Signed => match value {
+            ValueRef::Integer(integer) => Reading::Signed(*integer),
+            _ => Reading::Missing,
+        },
+        Convert::Scaled(factor) => match unsigned(value) {
+            Some(number) => Reading::Unsigned(number.saturating_mul(*factor)),
+            None => Reading::Missing,
+        },
+        Convert::LowHigh { factor, .. } => match unsigned(value) {
+            Some(low) => Reading::Unsigned((u64::from(high) << 32 | low).saturating_mul(*factor)),
+            None => Reading::Missing,
+        },
+        Convert::Hundredths => match value {
+            // Exact: both fit 32 bits.
+            ValueRef::Integer(integer) => i32::try_from(*integer)
+                .map_or(Reading::Missing, |hundredths| {
+                    Reading::Real(f64::from(hundredths) / 100.0)
+                }),
+            _ => Reading::Missing,
+        },
+        Convert::Constant(constant) => Reading::Unsigned(*constant),
+        Convert::AsTyped => as_typed(value, texts),
+    }
+}
+
+/// The value for the table `objects`, where the agent's type chooses the column.
+fn as_typed(value: &ValueRef<'_>, texts: &mut String) -> Reading {
+    match value {
+        ValueRef::Counter32(number) => Reading::Counter(u64::from(*number)),
+        ValueRef::Counter64(number) => Reading::Counter(*number),
+        ValueRef::Integer(integer) => Reading::Signed(*integer),
+        ValueRef::Gauge32(number) | ValueRef::TimeTicks(number) => {
+            Reading::Signed(i64::from(*number))
+        }
+        ValueRef::OctetString(octets) | ValueRef::Opaque(octets) => {
+            text(texts, |texts| push_octets(octets, texts))
+        }
+        ValueRef::ObjectId(encoded) => match Oid::decode(encoded) {
+            Ok(oid) => text(texts, |texts| texts.push_str(&oid.to_string())),
+            Err(_) => Reading::Missing,
+        },
+        ValueRef::IpAddress(octets) => {
+            text(texts, |texts| texts.push_str(&Ipv4Addr::from(*octets).to_string()))
+        }
+        _ => Reading::Missing,
+    }
+}
+
+fn text(texts: &mut String, push: impl FnOnce(&mut String)) -> Reading {
+    let start = texts.len();
+    push(texts);
+    Reading::Text { start, end: texts.len() }
+}
+
+/// Octets as they are where they are text, in hexadecimal where not.
+fn push_octets(octets: &[u8], texts: &mut String) {
+    match std::str::from_utf8(octets) {
+        Ok(said) if !said.chars().any(|c| c.is_control() && c != '\n' && c != '\t') => {
+            texts.push_str(said);
+        }
+        _ => {
+            for octet in octets {
+                let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or('?');
+                texts.push(digit(octet >> 4));
+                texts.push(digit(octet & 15));
+            }
+        }
+    }
+}
+
+/// Divides the due rows of a plan among as few PDUs as fit, in their order.
+pub(super) fn pack(plan: &[RowPlan], due: &[usize]) -> Vec<Vec<usize>> {
+    let mut pdus: Vec<Vec<usize>> = Vec::new();
+    let mut room = 0;
+    for &position in due {
+        let size = answer_size(&plan[position]);
+        if pdus.is_empty() || size > room {
+            pdus.push(Vec::new());
+            room = ANSWER_MAX - MESSAGE_OVERHEAD;
+        }
+        room = room.saturating_sub(size);
+        pdus.last_mut().expect("one was pushed").push(position);
+    }
+    if pdus.is_empty() {
+        // Only `sysUpTime.0`: the cheapest sign of life.
+        pdus.push(Vec::new());
+    }
+    pdus
+}
+
+/// Octets that a row takes in an answer, at most.
+fn answer_size(row: &RowPlan) -> usize {
+    /// Type and length of binding, identifier and value.
+    const FRAMING: usize = 6;
+    /// The longest number: a Counter64.
+    const NUMBER: usize = 9;
+    /// What is reserved for a text of unknown length.
+    const TEXT: usize = 64;
+    let guard = row
+        .guard
+        .as_ref()
+        .map_or(0, |guard| guard.oid.encoded().len() + guard.expected.len() + FRAMING);
+    let values = row.values.iter().map(|value| {
+        let own = value.oid.encoded().len() + FRAMING + NUMBER;
+        match &value.convert {
+            Convert::Constant(_) => 0,
+            Convert::LowHigh { .. } => 2 * own,
+            Convert::AsTyped => own + TEXT,
+            _ => own,
+        }
+    });
+    guard + values.sum::<usize>()
+}

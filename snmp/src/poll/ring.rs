@@ -1,0 +1,118 @@
+//! The absolute schedule: devices of one interval, due at its multiples on the wall clock.
+
+use std::collections::VecDeque;
+
+use meikyo_units::{Nanos, WallTime};
+
+use crate::tables::State;
+
+/// Devices that are read at the same span, and the intervals of theirs that are still open.
+#[derive(Debug)]
+pub(super) struct Ring {
+    /// Span between two readings.
+    pub(super) interval: Nanos,
+    /// The next due instant, a multiple of `interval` since the epoch.
+    pub(super) next: WallTime,
+    /// Ordinals of the devices.
+    pub(super) devices: Vec<u32>,
+    /// Requests waiting to be sent: the earliest instant, and the device.
+    pub(super) queue: VecDeque<(WallTime, u32)>,
+    /// Intervals whose devices have not all ended, oldest first.
+    pub(super) open: VecDeque<Tally>,
+}
+
+/// How the devices of one interval ended so far.
+#[derive(Debug, Clone)]
+pub(super) struct Tally {
+    pub(super) due: WallTime,
+    pub(super) devices: u32,
+    /// Devices that have not ended.
+    pub(super) left: u32,
+    /// Indexed by [`State`].
+    pub(super) states: [u32; State::ALL.len()],
+    pub(super) batches: u32,
+    pub(super) first_sent: Option<WallTime>,
+    pub(super) last_sent: Option<WallTime>,
+    pub(super) last_answer: Option<WallTime>,
+    /// When the rows of the last answer were handed to the kernel.
+    pub(super) last_kept: Option<WallTime>,
+    /// Whether there are answers whose rows are not handed over.
+    unhanded: bool,
+    /// The mark behind the rows of the last answer, until it is kept.
+    token: Option<u64>,
+    /// The collector itself was late.
+    pub(super) stalled: bool,
+}
+
+impl Ring {
+    /// A ring whose first interval is the next multiple after `now`.
+    pub(super) fn new(interval: Nanos, now: WallTime) -> Self {
+        Self {
+            interval,
+            next: now.floor(interval) + interval,
+            devices: Vec::new(),
+            queue: VecDeque::new(),
+            open: VecDeque::new(),
+        }
+    }
+
+    /// Opens the tally of an interval.
+    pub(super) fn open(&mut self, due: WallTime) {
+        let devices = u32::try_from(self.devices.len()).expect("ordinals are 18 bits");
+        self.open.push_back(Tally {
+            due,
+            devices,
+            left: devices,
+            states: [0; State::ALL.len()],
+            batches: 0,
+            first_sent: None,
+            last_sent: None,
+            last_answer: None,
+            last_kept: None,
+            unhanded: false,
+            token: None,
+            stalled: false,
+        });
+    }
+
+    /// The open tally of an interval; at most timeout / interval of them are open, and the one that
+    /// is asked for is most often the newest.
+    pub(super) fn tally(&mut self, due: WallTime) -> Option<&mut Tally> {
+        self.open.iter_mut().rev().find(|tally| tally.due == due)
+    }
+
+    /// Counts the end of one device's interval.
+    pub(super) fn end(&mut self, due: WallTime, state: State) {
+        if let Some(tally) = self.tally(due) {
+            tally.states[state as usize] += 1;
+            tally.left = tally.left.saturating_sub(1);
+        }
+    }
+}
+
+impl Tally {
+    /// An answer of this interval was received.
+    pub(super) fn answered(&mut self, received: WallTime) {
+        self.last_answer = self.last_answer.max(Some(received));
+        self.unhanded = true;
+    }
+
+    /// All rows written so far were handed over before the mark `token`.
+    pub(super) fn handed_over(&mut self, token: u64) {
+        if std::mem::take(&mut self.unhanded) {
+            self.token = Some(token);
+        }
+    }
+
+    /// All rows before the mark `token` are kept since `at`, where that is known.
+    pub(super) fn kept(&mut self, token: u64, at: Option<WallTime>) {
+        if self.token.take_if(|own| *own <= token).is_some() {
+            self.last_kept = at;
+        }
+    }
+
+    /// Devices that ended in `state`.
+    pub(super) fn ended(&self, state: State) -> u64 {
+        u64::from(self.states[state as usize])
+    }
+}

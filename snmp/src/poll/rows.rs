@@ -1,0 +1,255 @@
+//! The rows of a running measurement on their way to the recording.
+
+use meikyo_recording::{Batch, StreamWriter, Symbol};
+use meikyo_units::WallTime;
+
+use crate::tables::{State, Table};
+
+/// Why a (device, interval) was skipped, or ended in error, or whose fault a late one was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Reason {
+    /// Skipped: the request of an earlier interval is still unanswered.
+    InFlight,
+    /// Skipped: the device has not answered for some time and is asked less often.
+    BackedOff,
+    /// Skipped: the device's cap of requests per second is reached.
+    RateCap,
+    /// Skipped: the receive buffer could not have held another answer.
+    InFlightCap,
+    /// Skipped: the collector itself woke up after the interval had passed.
+    Overrun,
+    /// Skipped: the device's names are being resolved.
+    Resolving,
+    /// Late or missed, but the collector itself was late with the request.
+    Stall,
+    /// Missed while our own socket dropped datagrams.
+    SocketDrops,
+    /// The kernel refused to send to this address.
+    Unreachable,
+    /// A packet that is not SNMP, or was cut.
+    BadPacket,
+    /// An answer with other objects than were asked.
+    WrongObjects,
+    /// A single row is too big for the agent.
+    TooBig,
+    /// The agent answered with an error status (RFC 3416, section 3).
+    ErrorStatus,
+    /// SNMPv3: the agent does not know the user.
+    UnknownUser,
+    /// SNMPv3: the authentication password is wrong.
+    WrongDigest,
+    /// SNMPv3: the privacy password is wrong.
+    DecryptionError,
+    /// SNMPv3: the agent does not accept the security level or the protocol.
+    UnsupportedSecurity,
+    /// SNMPv3: our clock of the agent's engine could not be brought into its window.
+    NotInTimeWindow,
+    /// Skipped: the measurement was ended.
+    Stopped,
+}
+
+impl Reason {
+    const ALL: [(Self, &'static str); 19] = [
+        (Self::InFlight, "in_flight"),
+        (Self::BackedOff, "backed_off"),
+        (Self::RateCap, "rate_cap"),
+        (Self::InFlightCap, "in_flight_cap"),
+        (Self::Overrun, "overrun"),
+        (Self::Resolving, "resolving"),
+        (Self::Stall, "stall"),
+        (Self::SocketDrops, "socket_drops"),
+        (Self::Unreachable, "unreachable"),
+        (Self::BadPacket, "bad_packet"),
+        (Self::WrongObjects, "wrong_objects"),
+        (Self::TooBig, "too_big"),
+        (Self::ErrorStatus, "error_status"),
+        (Self::UnknownUser, "unknown_user"),
+        (Self::WrongDigest, "wrong_digest"),
+        (Self::DecryptionError, "decryption_error"),
+        (Self::UnsupportedSecurity, "unsupported_security"),
+        (Self::NotInTimeWindow, "not_in_time_window"),
+        (Self::Stopped, "stopped"),
+    ];
+
+    /// The word that is recorded.
+    pub const fn word(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
+/// Positions of the columns of `polls`.
+mod polls {
+    pub(super) const DEVICE: usize = 1;
+    pub(super) const PDU: usize = 2;
+    pub(super) const STATE: usize = 3;
+    pub(super) const REASON: usize = 4;
+    pub(super) const BATCH: usize = 5;
+    pub(super) const RECEIVED_US: usize = 6;
+    pub(super) const UPTIME_CS: usize = 7;
+}
+
+/// One row of `polls`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PollRow {
+    pub(super) due: WallTime,
+    pub(super) device: Symbol,
+    pub(super) pdu: usize,
+    pub(super) state: State,
+    pub(super) reason: Option<Reason>,
+    /// The batch that carried the request; `None` when nothing was sent.
+    pub(super) batch: Option<u32>,
+    /// Kernel receive time of the answer.
+    pub(super) received: Option<WallTime>,
+    pub(super) uptime_cs: Option<u32>,
+}
+
+/// An event, see [`Rows::event`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Event<'a> {
+    /// The device that it concerns; `None` for the collector itself.
+    pub device: Option<Symbol>,
+    /// Interface, disk or object.
+    pub object: Option<&'a str>,
+    /// For people.
+    pub text: &'a str,
+    /// How many, where the kind counts something.
+    pub count: Option<u64>,
+}
+
+/// Batches that are being filled, one a table.
+#[derive(Debug)]
+pub struct Rows {
+    writer: StreamWriter,
+    batches: Vec<Batch>,
+    states: [Symbol; State::ALL.len()],
+    reasons: [Symbol; Reason::ALL.len()],
+}
+
+impl Rows {
+    /// Rows for a stream whose tables are [`crate::tables::schemas`].
+    pub fn new(mut writer: StreamWriter) -> Self {
+        let batches = Table::ALL.into_iter().map(|table| writer.batch(table.index())).collect();
+        let states = State::ALL.map(|state| writer.symbol(state.word()));
+        let reasons = Reason::ALL.map(|(_, word)| writer.symbol(word));
+        Self { writer, batches, states, reasons }
+    }
+
+    /// The batch of a table.
+    #[inline]
+    pub(crate) fn batch(&mut self, table: Table) -> &mut Batch {
+        &mut self.batches[table.index()]
+    }
+
+    /// Interns a text.
+    pub(crate) fn symbol(&mut self, text: &str) -> Symbol {
+        self.writer.symbol(text)
+    }
+
+    /// Writes a row of `polls`.
+    #[inline]
+    pub(super) fn poll(&mut self, row: PollRow) {
+        let (state, reasons) = (self.states[row.state as usize], &self.reasons);
+        let batch = &mut self.batches[Table::Polls.index()];
+        batch.begin_row(row.due.as_nanos());
+        batch.put_symbol(polls::DEVICE, row.device);
+        batch.put_u64(polls::PDU, row.pdu as u64);
+        batch.put_symbol(polls::STATE, state);
+        if let Some(reason) = row.reason {
+            batch.put_symbol(polls::REASON, reasons[reason as usize]);
+        }
+        if let Some(ordinal) = row.batch {
+            batch.put_u64(polls::BATCH, u64::from(ordinal));
+        }
+        if let Some(received) = row.received {
+            let offset = (received.as_nanos() - row.due.as_nanos()).div_euclid(1_000);
+            batch.put_i64(polls::RECEIVED_US, offset);
+        }
+        if let Some(uptime) = row.uptime_cs {
+            batch.put_u64(polls::UPTIME_CS, u64::from(uptime));
+        }
+    }
+
+    /// Writes a row of `batches`: `requests` requests were handed to the kernel at `sent`.
+    pub(super) fn sent(&mut self, due: WallTime, ordinal: u32, sent: WallTime, requests: usize) {
+        let batch = self.batch(Table::Batches);
+        batch.begin_row(due.as_nanos());
+        batch.put_u64(1, u64::from(ordinal));
+        batch.put_i64(2, (sent.as_nanos() - due.as_nanos()).div_euclid(1_000));
+        batch.put_u64(3, requests as u64);
+    }
+
+    /// Writes a row of `events`. Callers write on changes only, never once a poll.
+    pub fn event(&mut self, time: WallTime, kind: &str, event: Event<'_>) {
+        let kind = self.writer.symbol(kind);
+        let object = event.object.map(|object| self.writer.symbol(object));
+        let batch = self.batch(Table::Events);
+        batch.begin_row(time.as_nanos());
+        if let Some(device) = event.device {
+            batch.put_symbol(1, device);
+        }
+        batch.put_symbol(2, kind);
+        if let Some(object) = object {
+            batch.put_symbol(3, object);
+        }
+        batch.put_text(4, event.text);
+        if let Some(count) = event.count {
+            batch.put_u64(5, count);
+        }
+    }
+
+    /// Whether no row waits to be handed over.
+    pub fn is_empty(&self) -> bool {
+        self.batches.iter().all(|batch| batch.rows() == 0)
+    }
+
+    /// Hands every row over to the writer thread; returns how many.
+    pub fn flush(&mut self) -> usize {
+        let mut rows = 0;
+        for (table, slot) in self.batches.iter_mut().enumerate() {
+            if slot.rows() > 0 {
+                rows += slot.rows();
+                let full = std::mem::replace(slot, self.writer.batch(table));
+                self.writer.submit(full);
+            }
+        }
+        rows
+    }
+
+    /// The writer below.
+    pub fn writer(&mut self) -> &mut StreamWriter {
+        &mut self.writer
+    }
+
+    /// Hands over what is left and gives the writer back.
+    pub fn finish(mut self) -> StreamWriter {
+        self.flush();
+        self.writer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::schema;
+
+    #[test]
+    fn reasons_and_positions_agree() {
+        for (position, (reason, _)) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, position);
+        }
+        let polls = schema(Table::Polls);
+        let columns = [
+            ("device", polls::DEVICE),
+            ("pdu", polls::PDU),
+            ("state", polls::STATE),
+            ("reason", polls::REASON),
+            ("batch", polls::BATCH),
+            ("received_us", polls::RECEIVED_US),
+            ("uptime_cs", polls::UPTIME_CS),
+        ];
+        for (name, position) in columns {
+            assert_eq!(polls.column(name), Some(position));
+        }
+    }
+}

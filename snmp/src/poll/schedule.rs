@@ -1,0 +1,280 @@
+//! When what is asked: intervals begin, requests leave, waits end.
+
+use std::collections::VecDeque;
+
+use meikyo_units::{Nanos, WallTime};
+
+use crate::poll::device::{Pending, Phase};
+use crate::poll::rows::{Event, PollRow, Reason};
+use crate::poll::{DEVICE_BITS, GENERATION_MAX, GENERATION_MIN, Pace, Poller};
+use crate::socket::{BATCH, SendBatch};
+use crate::tables::State;
+
+/// Overslept intervals that are written device by device; of longer sleeps the rest is counted in
+/// one event.
+const OVERRUN_ROWS_MAX: u64 = 100;
+
+impl Poller {
+    /// Ends requests whose wait is over and begins intervals that are due.
+    pub fn handle_time(&mut self, now: WallTime) {
+        self.expire(now);
+        if self.stopping {
+            return;
+        }
+        for ring in 0..self.rings.len() {
+            let interval = self.rings[ring].interval;
+            if self.rings[ring].next > now || self.rings[ring].devices.is_empty() {
+                if self.rings[ring].next <= now {
+                    self.rings[ring].next = now.floor(interval) + interval;
+                }
+                continue;
+            }
+            let due = now.floor(interval);
+            self.overslept(ring, due);
+            self.begin(ring, due, now);
+            self.rings[ring].next = due + interval;
+        }
+    }
+
+    /// Writes down the intervals before `due` that nobody woke up for.
+    fn overslept(&mut self, ring: usize, due: WallTime) {
+        let (first, interval) = (self.rings[ring].next, self.rings[ring].interval);
+        let lost = due.since(first).get() / interval.get();
+        if lost == 0 {
+            return;
+        }
+        self.counts.overruns += lost;
+        let text = "the collector itself slept through intervals";
+        self.rows.event(due, "overrun", Event { text, count: Some(lost), ..Event::default() });
+        for missed in 0..lost.min(OVERRUN_ROWS_MAX) {
+            let missed = first + interval * missed;
+            self.rings[ring].open(missed);
+            for position in 0..self.rings[ring].devices.len() {
+                let ordinal = self.rings[ring].devices[position];
+                self.skip(ordinal, missed, Reason::Overrun);
+            }
+            self.close_intervals(ring);
+        }
+    }
+
+    /// Begins one interval: every device is queued, or skipped with its reason.
+    fn begin(&mut self, ring: usize, due: WallTime, now: WallTime) {
+        self.rings[ring].open(due);
+        let interval = self.rings[ring].interval;
+        if now.since(due).get() > interval.get() / 4 {
+            self.stall(ring, due);
+        }
+        self.drop_unsent(ring);
+        let count = self.rings[ring].devices.len() as u64;
+        let mut queued = 0_u64;
+        for position in 0..self.rings[ring].devices.len() {
+            let ordinal = self.rings[ring].devices[position];
+            let device = &mut self.devices[ordinal as usize];
+            let reason = match &device.pending {
+                Some(_) => Some(Reason::InFlight),
+                None if device.phase == Phase::Resolving => Some(Reason::Resolving),
+                None if due < device.not_before => Some(Reason::BackedOff),
+                None => None,
+            };
+            if let Some(reason) = reason {
+                self.skip(ordinal, due, reason);
+                continue;
+            }
+            if let Some(plan) = device.next_plan.take() {
+                device.set_plan(plan, &mut self.rows);
+            }
+            let set = device.set_for(due, interval);
+            let requests = device.sets[set].requests.len();
+            if !device.take_allowance(now, requests) {
+                self.skip(ordinal, due, Reason::RateCap);
+                continue;
+            }
+            device.pending = Some(Pending {
+                ring,
+                due,
+                id: 0,
+                set,
+                pdu: 0,
+                sent: due,
+                deadline: due,
+                batch: 0,
+                worst: State::Ok,
+                again: 0,
+                queued: true,
+            });
+            let at = match self.options.pace {
+                Pace::AtOnce => due,
+                // Four fifths, so that the last ones too can be answered within the interval.
+                Pace::Spread => due + Nanos::new(interval.get() / 5 * 4 / count * queued),
+            };
+            self.rings[ring].queue.push_back((at, ordinal));
+            queued += 1;
+        }
+        self.close_intervals(ring);
+    }
+
+    /// Ends requests of an earlier interval that could not be sent in it. Those that are under way
+    /// (a further PDU, a second try) stay.
+    fn drop_unsent(&mut self, ring: usize) {
+        for (at, ordinal) in std::mem::take(&mut self.rings[ring].queue) {
+            let pending = self.devices[ordinal as usize].pending.as_ref();
+            if pending.is_some_and(|pending| pending.pdu > 0 || pending.again > 0) {
+                self.rings[ring].queue.push_back((at, ordinal));
+            } else {
+                self.end_open(ordinal, State::Skipped, Some(Reason::InFlightCap));
+            }
+        }
+    }
+
+    fn skip(&mut self, ordinal: u32, due: WallTime, reason: Reason) {
+        let device = &self.devices[ordinal as usize];
+        let (name, ring) = (device.name, device.ring);
+        self.rows.poll(PollRow {
+            due,
+            device: name,
+            pdu: 0,
+            state: State::Skipped,
+            reason: Some(reason),
+            batch: None,
+            received: None,
+            uptime_cs: None,
+        });
+        self.states[State::Skipped as usize] += 1;
+        self.rings[ring].end(due, State::Skipped);
+    }
+
+    /// Marks an interval as spoiled by ourselves, once.
+    fn stall(&mut self, ring: usize, due: WallTime) {
+        if let Some(tally) = self.rings[ring].tally(due).filter(|tally| !tally.stalled) {
+            tally.stalled = true;
+            self.counts.stalls += 1;
+        }
+    }
+
+    /// Fills `batch` with requests that are due, at most [`BATCH`] of one interval; leaves it empty
+    /// when there are none. The caller hands them to the kernel at once.
+    pub(crate) fn poll_transmit(&mut self, now: WallTime, batch: &mut SendBatch) {
+        batch.clear();
+        for ring in 0..self.rings.len() {
+            self.transmit_ring(ring, now, batch);
+            if batch.len() > 0 {
+                return;
+            }
+        }
+    }
+
+    fn transmit_ring(&mut self, ring: usize, now: WallTime, batch: &mut SendBatch) {
+        let mut interval_due = None;
+        while batch.len() < BATCH && self.in_flight < self.options.in_flight_max {
+            let Some(&(at, ordinal)) = self.rings[ring].queue.front() else { break };
+            let device = &mut self.devices[ordinal as usize];
+            let Some(pending) = device.pending.as_mut().filter(|pending| pending.queued) else {
+                self.rings[ring].queue.pop_front();
+                continue;
+            };
+            if at > now || interval_due.is_some_and(|due| due != pending.due) {
+                break;
+            }
+            interval_due = Some(pending.due);
+            self.rings[ring].queue.pop_front();
+            let batch_ordinal =
+                self.rings[ring].tally(pending.due).map_or(0, |tally| tally.batches);
+            self.send(ordinal, now, batch_ordinal, batch);
+        }
+        let Some(due) = interval_due else { return };
+        let quarter = self.rings[ring].interval.get() / 4;
+        if let Some(tally) = self.rings[ring].tally(due) {
+            let expected = tally.last_sent.unwrap_or(due);
+            let late = self.options.pace == Pace::AtOnce && now.since(expected).get() > quarter;
+            let (ordinal, first_of_interval) = (tally.batches, tally.first_sent.is_none());
+            tally.batches += 1;
+            tally.first_sent.get_or_insert(now);
+            tally.last_sent = Some(now);
+            self.rows.sent(due, ordinal, now, batch.len());
+            if late && first_of_interval {
+                self.stall(ring, due);
+            }
+        }
+    }
+
+    fn send(&mut self, ordinal: u32, now: WallTime, batch_ordinal: u32, batch: &mut SendBatch) {
+        let device = &mut self.devices[ordinal as usize];
+        device.generation = if device.generation >= GENERATION_MAX {
+            GENERATION_MIN
+        } else {
+            (device.generation + 1).max(GENERATION_MIN)
+        };
+        let id = (device.generation << DEVICE_BITS | ordinal).cast_signed();
+        let patience = device.patience();
+        let pending = device.pending.as_mut().expect("only pending requests are queued");
+        pending.id = id;
+        pending.queued = false;
+        pending.sent = now;
+        pending.deadline = now + patience;
+        pending.batch = batch_ordinal;
+        let request = &mut device.sets[pending.set].requests[pending.pdu];
+        let engine = device.session.engine(now);
+        self.salt = self.salt.wrapping_add(1);
+        request.template.write(id, engine.as_ref(), self.salt, &mut batch.octets);
+        batch.end_datagram(&device.address);
+        let deadline = pending.deadline;
+        let waits = self.timeouts.iter().position(|(span, _)| *span == patience);
+        let waits = waits.unwrap_or_else(|| {
+            self.timeouts.push((patience, VecDeque::new()));
+            self.timeouts.len() - 1
+        });
+        self.timeouts[waits].1.push_back((deadline, id));
+        self.in_flight += 1;
+        self.counts.requests += 1;
+    }
+
+    /// Ends the open request of a device, if there is one.
+    pub(super) fn end_open(&mut self, ordinal: u32, state: State, reason: Option<Reason>) {
+        let device = &mut self.devices[ordinal as usize];
+        let Some(pending) = device.pending.take() else { return };
+        let ring = pending.ring;
+        if pending.queued {
+            self.rings[ring].queue.retain(|&(_, other)| other != ordinal);
+        } else {
+            self.in_flight -= 1;
+        }
+        self.rows.poll(PollRow {
+            due: pending.due,
+            device: device.name,
+            pdu: pending.pdu,
+            state,
+            reason,
+            batch: (!pending.queued).then_some(pending.batch),
+            received: None,
+            uptime_cs: None,
+        });
+        self.states[pending.worst.max(state) as usize] += 1;
+        self.rings[ring].end(pending.due, pending.worst.max(state));
+        self.close_intervals(ring);
+    }
+
+    /// Ends the requests whose wait is over.
+    fn expire(&mut self, now: WallTime) {
+        for waits in 0..self.timeouts.len() {
+            while let Some(&(deadline, id)) = self.timeouts[waits].1.front() {
+                let ordinal = id.cast_unsigned() & ((1 << DEVICE_BITS) - 1);
+                let device = &mut self.devices[ordinal as usize];
+                let open = device.pending.as_ref().filter(|open| open.id == id && !open.queued);
+                let Some(&pending) = open else {
+                    self.timeouts[waits].1.pop_front();
+                    continue;
+                };
+                if deadline > now {
+                    break;
+                }
+                self.timeouts[waits].1.pop_front();
+                device.misses = device.misses.saturating_add(1);
+                let ring = pending.ring;
+                let stalled =
+                    self.rings[ring].tally(pending.due).is_some_and(|tally| tally.stalled);
+                let reason = stalled.then_some(Reason::Stall);
+                self.end_open(ordinal, State::Missed, reason);
+            }
+        }
+    }
+}

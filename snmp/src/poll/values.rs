@@ -1,0 +1,50 @@
+//! The rows of an answer, column by column: the hot end of the poll core.
+
+use crate::poll::device::{Device, Pending};
+use crate::poll::request::{Answer, Reading};
+use crate::poll::rows::Rows;
+
+/// Columns of `objects` that are chosen by the agent's type.
+const OBJECT_COUNTER: usize = 3;
+const OBJECT_TEXT: usize = 5;
+
+/// Writes the rows of an answer; `true` if a row was not the one that was planned.
+pub(super) fn write(
+    device: &mut Device,
+    pending: &Pending,
+    answer: &Answer,
+    rows: &mut Rows,
+) -> bool {
+    let request = &device.sets[pending.set].requests[pending.pdu];
+    for (row, target) in request.rows.iter().enumerate() {
+        if answer.renamed.contains(&row) {
+            continue;
+        }
+        let batch = rows.batch(target.table);
+        batch.begin_row(pending.due.as_nanos());
+        batch.put_symbol(1, device.name);
+        if let Some(instance) = target.instance {
+            batch.put_symbol(2, instance);
+        }
+        for (slot, value) in target.values.clone().enumerate() {
+            let column = target.columns[slot];
+            match answer.values[value] {
+                Reading::Missing => {}
+                Reading::Unsigned(number) => batch.put_u64(column, number),
+                Reading::Signed(integer) => batch.put_i64(column, integer),
+                Reading::Real(real) => batch.put_f64(column, real),
+                Reading::Counter(number) => batch.put_u64(OBJECT_COUNTER, number),
+                Reading::Text { start, end } => {
+                    batch.put_text(OBJECT_TEXT, &answer.texts[start..end]);
+                }
+            }
+        }
+        for &(column, constant) in &target.constants {
+            batch.put_u64(column, constant);
+        }
+        if let Some(column) = target.pdu_column {
+            batch.put_u64(column, pending.pdu as u64);
+        }
+    }
+    !answer.renamed.is_empty()
+}

@@ -1,0 +1,197 @@
+//! A measurement under virtual time: the poll core and the simulated agents in one loop.
+//!
+//! The same core that measures a cluster asks a [`Farm`] that answers at virtual instants, so a day
+//! is recorded in minutes and a test of thousands of intervals takes no time. Nothing waits for a
+//! clock; what is recorded is what a collector on an idle machine would have recorded.
+//!
+//! # Cost
+//! About 2 µs a poll, half of it the simulated agent.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::{IpAddr, SocketAddr};
+
+use meikyo_cluster::Device;
+use meikyo_units::{Nanos, WallTime};
+
+use crate::client::{Received, Session, Walk};
+use crate::credentials::Credentials;
+use crate::farm::{Farm, Replies};
+use crate::poll::{DeviceSpec, Poller};
+use crate::resolve;
+use crate::socket::{Datagram, SendBatch};
+use crate::{Oid, Value};
+
+/// How long a datagram takes from one side to the other: what a switch and two network stacks take
+/// on an idle gigabit Ethernet.
+const TRANSIT: Nanos = Nanos::from_micros(60);
+
+/// How long the collector takes to hand over one request; what makes answers come one by one.
+const SPACING: Nanos = Nanos::new(1_300);
+
+/// The poll core and a farm.
+#[derive(Debug)]
+pub struct Twin {
+    poller: Poller,
+    farm: Farm,
+    devices: Vec<(Device, Credentials)>,
+    now: WallTime,
+    under_way: BinaryHeap<Reverse<Answer>>,
+    answers: u64,
+}
+
+/// An answer on its way; the earliest first, and of equals the one that was sent first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Answer {
+    received: WallTime,
+    ordinal: u64,
+    from: SocketAddr,
+    octets: Vec<u8>,
+}
+
+impl Twin {
+    /// A measurement of `devices` on `farm` from `start` on.
+    pub fn new(
+        start: WallTime,
+        mut poller: Poller,
+        farm: Farm,
+        devices: Vec<(Device, Credentials)>,
+    ) -> Self {
+        for (device, credentials) in &devices {
+            poller.add_device(start, DeviceSpec::new(device, credentials.clone()));
+        }
+        Self { poller, farm, devices, now: start, under_way: BinaryHeap::new(), answers: 0 }
+    }
+
+    /// The core, for its counts and rows.
+    pub fn poller(&mut self) -> &mut Poller {
+        &mut self.poller
+    }
+
+    /// The farm, to let things happen to it.
+    pub fn farm(&mut self) -> &mut Farm {
+        &mut self.farm
+    }
+
+    /// Where virtual time stands.
+    pub fn now(&self) -> WallTime {
+        self.now
+    }
+
+    /// Lets virtual time pass until `end`.
+    pub fn run_until(&mut self, end: WallTime) {
+        let mut sends = SendBatch::default();
+        let mut replies = Replies::new();
+        loop {
+            let arrival = self.under_way.peek().map(|Reverse(answer)| answer.received);
+            let next = self.poller.next_wakeup().into_iter().chain(arrival).min();
+            let Some(next) = next.filter(|&next| next < end) else { break };
+            self.now = self.now.max(next);
+            self.deliver();
+            self.poller.handle_time(self.now);
+            self.transmit(&mut sends, &mut replies);
+            for ordinal in self.poller.take_to_resolve() {
+                self.resolve(ordinal);
+            }
+            self.poller.take_restarted().clear();
+            if self.poller.in_flight() == 0 {
+                self.poller.flush();
+            }
+        }
+        self.now = self.now.max(end);
+    }
+
+    /// Ends the measurement and gives the writer back.
+    pub fn finish(self) -> meikyo_recording::StreamWriter {
+        self.poller.finish()
+    }
+
+    /// Hands over the answers that have arrived.
+    fn deliver(&mut self) {
+        while self.under_way.peek().is_some_and(|Reverse(answer)| answer.received <= self.now) {
+            let Some(Reverse(mut answer)) = self.under_way.pop() else { break };
+            let datagram = Datagram {
+                from: answer.from,
+                received: Some(answer.received),
+                octets: &mut answer.octets,
+                cut: false,
+                drops: None,
+            };
+            self.poller.handle_datagram(answer.received, datagram);
+        }
+    }
+
+    /// Carries requests to the agents, and their answers onto the way back.
+    fn transmit(&mut self, sends: &mut SendBatch, replies: &mut Replies) {
+        loop {
+            self.poller.poll_transmit(self.now, sends);
+            if sends.len() == 0 {
+                return;
+            }
+            for index in 0..sends.len() {
+                let SocketAddr::V4(to) = sends.address(index) else { continue };
+                let arrival = self.now + TRANSIT + SPACING * index as u64;
+                replies.clear();
+                self.farm.handle(arrival, *to.ip(), sends.datagram(index), replies);
+                for reply in replies.iter() {
+                    self.answers += 1;
+                    self.under_way.push(Reverse(Answer {
+                        received: reply.send_at + TRANSIT,
+                        ordinal: self.answers,
+                        from: SocketAddr::new(IpAddr::V4(reply.from), to.port()),
+                        octets: reply.bytes.to_vec(),
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Walks a device's tables at once: virtual time stands still meanwhile.
+    fn resolve(&mut self, ordinal: u32) {
+        let (device, credentials) = &self.devices[ordinal as usize];
+        match walk(&mut self.farm, self.now, device, credentials) {
+            Some(walked) => {
+                let (plan, _) = resolve::plan(device, &walked);
+                self.poller.set_plan(ordinal, plan);
+            }
+            None => self.poller.resolution_failed(self.now, ordinal),
+        }
+    }
+}
+
+/// Requests of one walk that may go unanswered.
+const LOST_MAX: u32 = 64;
+
+/// Everything that the plan of a device needs to know; `None` if its agent does not say it.
+fn walk(
+    farm: &mut Farm,
+    now: WallTime,
+    device: &Device,
+    credentials: &Credentials,
+) -> Option<Vec<(Oid, Value)>> {
+    let IpAddr::V4(to) = device.address.ip() else { return None };
+    let mut session = Session::new(now, credentials.clone());
+    let mut walk = Walk::new(credentials.version(), resolve::walks_for(device));
+    let (mut replies, mut request, mut id, mut lost) = (Replies::new(), Vec::new(), 1, 0);
+    while let Some(pdu) = walk.request(id) {
+        request.clear();
+        session.encode(now, &pdu, &mut request);
+        replies.clear();
+        farm.handle(now, to, &request, &mut replies);
+        let answer = replies
+            .iter()
+            .find_map(|reply| session.receive(now, id, &mut reply.bytes.to_vec()).ok());
+        match answer {
+            Some(Received::Answer(pdu)) => walk.accept(pdu).ok()?,
+            Some(_) => {}
+            None => {
+                lost += 1;
+                if lost > LOST_MAX {
+                    return None;
+                }
+            }
+        }
+        id += 1;
+    }
+    Some(walk.into_found())
+}
