@@ -6,12 +6,14 @@ pub mod client;
 pub mod collector;
 pub mod credentials;
 pub mod farm;
+pub mod freshen;
 pub mod freshness;
 pub mod message;
 pub mod oid;
 pub mod pdu;
 pub mod plan;
 pub mod poll;
+pub mod probe;
 pub mod resolve;
 #[expect(unsafe_code, reason = "batches of datagrams are system calls")]
 mod socket;

@@ -22,6 +22,7 @@ use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan};
 use crate::tables::{Table, schema};
 use crate::{Oid, Value};
 
+pub(crate) use problem::view_line;
 pub use problem::{Fault, Problem};
 use walked::Walked;
 

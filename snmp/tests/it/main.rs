@@ -1,5 +1,8 @@
 //! The SNMP engine against real agents.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod client;
+mod freshness;
+mod probe;
 mod snmpd;
 mod twin;

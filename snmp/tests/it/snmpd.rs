@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
@@ -23,7 +24,7 @@ pub(crate) const USERS: [(&str, &str, &str); 7] = [
 pub(crate) struct Snmpd {
     child: Child,
     pub(crate) address: SocketAddr,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 #[expect(clippy::print_stdout, reason = "a skipped test says so where the runner counts it")]
@@ -68,22 +69,20 @@ impl Snmpd {
         }
         let file = directory.path().join("snmpd.conf");
         std::fs::write(&file, lines.join("\n")).unwrap();
-        let mut child = Command::new("/usr/sbin/snmpd")
-            .args(["-f", "-Lo", "-C", "-c"])
-            .arg(&file)
-            .arg(format!("udp:{address}"))
-            .env("SNMP_PERSISTENT_DIR", directory.path())
-            .env("MIBS", "")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let listens = lines.any(|line| line.unwrap().starts_with("NET-SNMP version"));
-        assert!(listens, "snmpd ended before it listened");
-        // The pipe is read on, so that the agent never waits for room in it.
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        Some(Self { child, address, _directory: directory })
+        let child = spawn(directory.path(), address);
+        Some(Self { child, address, directory })
+    }
+
+    /// The agent ends and is started anew, as after a reboot of its host.
+    pub(crate) fn restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.child = spawn(self.directory.path(), self.address);
+    }
+
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// What a net-snmp tool says, without its last newline.
@@ -100,6 +99,27 @@ impl Snmpd {
         assert!(output.status.success(), "{program} {arguments:?}: {errors}");
         String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
     }
+}
+
+/// Starts the agent of the configuration in `directory` and waits until it listens.
+fn spawn(directory: &Path, address: SocketAddr) -> Child {
+    let mut child = Command::new("/usr/sbin/snmpd")
+        .args(["-f", "-Lo", "-C", "-c"])
+        .arg(directory.join("snmpd.conf"))
+        .arg(format!("udp:{address}"))
+        // Not where the configuration is: the agent keeps a file of the same name.
+        .env("SNMP_PERSISTENT_DIR", directory.join("state"))
+        .env("MIBS", "")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let listens = lines.any(|line| line.unwrap().starts_with("NET-SNMP version"));
+    assert!(listens, "snmpd ended before it listened");
+    // The pipe is read on, so that the agent never waits for room in it.
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    child
 }
 
 impl Drop for Snmpd {

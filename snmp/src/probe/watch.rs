@@ -1,0 +1,220 @@
+//! Asking for a device's values again and again, and what that shows.
+
+use meikyo_units::{Nanos, WallTime};
+
+use super::{ProbeError, wait_until};
+use crate::client::{Client, RequestError};
+use crate::freshness::{Activity, Detector, Finding};
+use crate::plan::{Convert, DevicePlan};
+use crate::resolve;
+use crate::tables::{Table, schema};
+use crate::{Oid, Value};
+
+/// Objects in one request. A collector packs by octets; this is safely below any agent's limit.
+const OBJECTS_MAX: usize = 24;
+
+/// Round trips of a probe's requests, from user space to user space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Latency {
+    /// Requests that were answered.
+    pub answers: usize,
+    /// Requests that were not, and were sent again.
+    pub lost: usize,
+    /// The least round trip.
+    pub least: Nanos,
+    /// Half of the round trips were shorter.
+    pub median: Nanos,
+    /// 99 of 100 were shorter.
+    pub p99: Nanos,
+}
+
+/// One value of a device, with what was seen of it.
+#[derive(Debug, Clone)]
+pub struct Watched {
+    /// The recording's table.
+    pub table: Table,
+    /// Interface, path or object; `None` where the table has none.
+    pub instance: Option<String>,
+    /// The column.
+    pub column: String,
+    /// The object instance.
+    pub oid: Oid,
+    /// The newest value; `None` if the agent has none.
+    pub value: Option<Value>,
+    /// The refresh that the agent declares, zero for none.
+    pub declared: Option<Nanos>,
+    /// What was found out.
+    pub found: Option<Finding>,
+    /// How often the value moved.
+    pub moved: usize,
+    /// The greatest span between two moves, if there were two.
+    pub longest: Option<Nanos>,
+}
+
+struct Series {
+    watched: Watched,
+    detector: Detector,
+    moved_at: Option<WallTime>,
+}
+
+/// The values of a device while they are watched.
+pub(super) struct Watch {
+    requests: Vec<Vec<Oid>>,
+    series: Vec<Series>,
+    activity: [Activity; Table::ALL.len()],
+    uptime: Option<Value>,
+    round_trips: Vec<Nanos>,
+    lost: usize,
+}
+
+impl Watch {
+    pub(super) fn new(plan: &DevicePlan, walked: &[(Oid, Value)]) -> Self {
+        let mut series = Vec::new();
+        for row in &plan.rows {
+            let schema = schema(row.table);
+            let declared = resolve::declared_refresh(walked, row);
+            for value in &row.values {
+                if matches!(value.convert, Convert::Constant(_)) {
+                    continue;
+                }
+                series.push(Series {
+                    watched: Watched {
+                        table: row.table,
+                        instance: row.instance.clone(),
+                        column: schema.columns[value.column].name.clone(),
+                        oid: value.oid.clone(),
+                        value: None,
+                        declared,
+                        found: None,
+                        moved: 0,
+                        longest: None,
+                    },
+                    detector: declared.map_or_else(Detector::new, Detector::declared),
+                    moved_at: None,
+                });
+            }
+        }
+        let uptime = super::SYSTEM[2];
+        let oids: Vec<Oid> = series.iter().map(|series| series.watched.oid.clone()).collect();
+        let mut requests: Vec<Vec<Oid>> = oids
+            .chunks(OBJECTS_MAX)
+            .map(|chunk| [&[Oid::from_slice(uptime)], chunk].concat())
+            .collect();
+        if requests.is_empty() {
+            requests.push(vec![Oid::from_slice(uptime)]);
+        }
+        Self {
+            requests,
+            series,
+            activity: [Activity::default(); Table::ALL.len()],
+            uptime: None,
+            round_trips: Vec::new(),
+            lost: 0,
+        }
+    }
+
+    /// Asks for everything every `every`, for a span of `watch`.
+    pub(super) fn run(
+        &mut self,
+        client: &mut Client,
+        every: Nanos,
+        watch: Nanos,
+    ) -> Result<(), ProbeError> {
+        let start = WallTime::now();
+        let mut due = start;
+        while due.since(start) < watch {
+            wait_until(due);
+            self.poll(client)?;
+            let now = WallTime::now();
+            // What was overrun is left out: asking twice at once would show nothing.
+            while due <= now {
+                due = due + every;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for everything once.
+    pub(super) fn poll(&mut self, client: &mut Client) -> Result<(), ProbeError> {
+        let mut first = 0;
+        for request in &self.requests {
+            let sent = WallTime::now();
+            let answer = match client.get(request) {
+                Ok(answer) => answer,
+                Err(RequestError::Timeout { .. }) if !self.round_trips.is_empty() => {
+                    self.lost += 1;
+                    first += request.len() - 1;
+                    continue;
+                }
+                Err(error) => return Err(ProbeError::Request(error)),
+            };
+            let received = WallTime::now();
+            self.round_trips.push(received.since(sent));
+            let mut values = answer.into_iter().map(|(_, value)| value);
+            let uptime = values.next();
+            let uptime_moved = uptime != self.uptime;
+            self.uptime = uptime;
+            for (series, value) in self.series[first..].iter_mut().zip(values) {
+                let activity = &mut self.activity[series.watched.table.index()];
+                if uptime_moved {
+                    activity.uptime_moved(received);
+                }
+                series.take(value, received, activity);
+            }
+            first += request.len() - 1;
+        }
+        Ok(())
+    }
+
+    /// Requests that one poll takes.
+    pub(super) fn requests(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Round trips so far; none at first.
+    pub(super) fn latency(&self) -> Latency {
+        let mut sorted = self.round_trips.clone();
+        sorted.sort_unstable();
+        let at = |share_percent: usize| {
+            let last = sorted.len().saturating_sub(1);
+            sorted.get(last * share_percent / 100).copied().unwrap_or(Nanos::ZERO)
+        };
+        Latency {
+            answers: sorted.len(),
+            lost: self.lost,
+            least: at(0),
+            median: at(50),
+            p99: at(99),
+        }
+    }
+
+    pub(super) fn finish(self) -> (Latency, Vec<Watched>) {
+        let latency = self.latency();
+        (latency, self.series.into_iter().map(Series::finish).collect())
+    }
+}
+
+impl Series {
+    fn take(&mut self, value: Value, at: WallTime, activity: &mut Activity) {
+        let value = Some(value).filter(|value| !value.is_exception());
+        let known = self.watched.value.is_some();
+        let changed = known && value.is_some() && value != self.watched.value;
+        if value.is_some() {
+            if changed {
+                activity.moved(at);
+                self.watched.moved += 1;
+                if let Some(before) = self.moved_at.replace(at) {
+                    let span = at.since(before);
+                    self.watched.longest = self.watched.longest.max(Some(span));
+                }
+            }
+            // What is found is read at the end.
+            let _ = self.detector.observe(at, changed, activity);
+        }
+        self.watched.value = value.or_else(|| self.watched.value.take());
+    }
+
+    fn finish(self) -> Watched {
+        Watched { found: self.detector.finding(), ..self.watched }
+    }
+}
