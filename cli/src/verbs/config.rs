@@ -79,6 +79,8 @@ fn unreadable(error: LoadError) -> Failure {
 #[cfg(test)]
 mod tests {
     use meikyo_cluster::What;
+    use meikyo_snmp::Oid;
+    use meikyo_snmp::resolve::walks_for;
     use meikyo_snmp::tables::{Table, schema};
 
     /// What a person may choose in parentheses is what the tables hold: the cluster file knows no
@@ -99,6 +101,34 @@ mod tests {
             let chosen: Vec<_> =
                 names.iter().map(|name| &**name).filter(|name| !always.contains(name)).collect();
             assert_eq!(what.columns(), chosen, "{table:?}");
+        }
+    }
+
+    /// What the engine walks to find names lies in the view that the printed lines give, apart from
+    /// `hrStorageTable`, which is looked at only where there are no `disk` lines.
+    #[test]
+    fn the_printed_view_holds_what_the_engine_asks_for() {
+        let text = r#"
+            name = "x"
+            measure = ["interfaces", "disk:/", "load", "cpu", "memory", "1.3.6.1.2.1.1.5.0"]
+            snmp = { version = "2c", community = "env:C" }
+            hosts = [{ name = "a", address = "10.0.0.1" }]
+        "#;
+        let cluster = meikyo_cluster::parse(text, "cluster.toml".as_ref()).unwrap();
+        let device = &cluster.devices[0];
+        let lines = meikyo_cluster::device_agent_lines(device, |_| None);
+        let view: Vec<Oid> = lines
+            .iter()
+            .filter_map(|line| line.strip_prefix("view meikyo included ."))
+            .map(|oid| oid.parse().unwrap())
+            .collect();
+        let hr_storage: Oid = "1.3.6.1.2.1.25.2".parse().unwrap();
+        let walks = walks_for(device);
+        assert!(walks.len() > 8, "{walks:?}");
+        for walk in walks.iter().filter(|walk| !walk.starts_with(&hr_storage)) {
+            // An object is found by a walk of what is around it: the view holds the object alone.
+            let shown = view.iter().any(|oid| walk.starts_with(oid) || oid.starts_with(walk));
+            assert!(shown, "{walk} is not in {lines:#?}");
         }
     }
 }

@@ -3,4 +3,5 @@
 mod changes;
 mod generated;
 mod problems;
+mod properties;
 mod values;
