@@ -19,6 +19,7 @@ pub mod resolve;
 mod socket;
 #[expect(unsafe_code, reason = "priority, waiting and clocks are system calls")]
 pub mod system;
+pub mod survey;
 pub mod tables;
 pub mod template;
 pub mod twin;
