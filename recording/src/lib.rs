@@ -37,6 +37,7 @@ pub mod format;
 pub mod layout;
 pub mod log;
 pub mod rate;
+pub mod read;
 pub mod schema;
 pub mod segment;
 pub mod series;
@@ -45,6 +46,7 @@ mod writer;
 
 pub use batch::{Batch, Symbol};
 pub use format::Kind;
+pub use read::{ReadCost, ReadError, Recording, Scan, Selection};
 pub use schema::{Column, ColumnKind, Meaning, TableSchema};
 pub use writer::{
     CloseError, CloseReport, Incident, IncidentKind, Kept, OpenStreamError, StreamOptions,

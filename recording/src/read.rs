@@ -1,0 +1,241 @@
+//! Reading a recording, finished or still being written.
+//!
+//! [`Recording::scan`] hands out the rows of one table as Arrow batches, from the Parquet files and
+//! from the log alike. It touches only what the selection needs: the hours of the time range, in
+//! these files the row groups and pages whose statistics allow a wanted row, in these the wanted
+//! columns; [`ReadCost`] counts it.
+//!
+//! A scan sees the recording as it was when the scan began. It opens the log segments before it
+//! lists the Parquet files, so that rows which move from one to the other meanwhile are read once
+//! (see [`crate::layout`]). A damaged file costs its own rows: it is named in [`Scan::problems`],
+//! and the rest is read.
+//!
+//! Every batch is sorted by its labels and then by time; batches of one stream follow each other in
+//! time for every series.
+
+mod log_rows;
+mod parquet_rows;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use arrow::error::ArrowError;
+use meikyo_units::WallTime;
+
+use crate::format::{self, Identity, IdentityError};
+use crate::layout::{self, ListError};
+use crate::schema::TableSchema;
+use crate::segment::{ReadSegmentError, SegmentReader};
+
+pub use scan::Scan;
+
+/// A recording that is read.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    dir: PathBuf,
+    identity: Identity,
+}
+
+/// Which rows and columns of which table are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// Name of the table.
+    pub table: String,
+    /// The columns in the order in which they are wanted; all when `None`.
+    pub columns: Option<Vec<String>>,
+    /// Label columns with the texts of which a row has one; for example `device`.
+    pub labels: Vec<(String, Vec<String>)>,
+    /// The least `time`; from the begin when `None`.
+    pub from: Option<WallTime>,
+    /// The first `time` that is not wanted any more; to the end when `None`.
+    pub to: Option<WallTime>,
+}
+
+impl Selection {
+    /// All rows and columns of a table.
+    pub fn all(table: &str) -> Self {
+        Self { table: table.into(), columns: None, labels: Vec::new(), from: None, to: None }
+    }
+}
+
+/// What a scan touched so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReadCost {
+    /// Parquet files opened.
+    pub files_opened: u64,
+    /// Log segments opened.
+    pub segments_opened: u64,
+    /// Row groups of which rows were decoded.
+    pub row_groups_read: u64,
+    /// Column chunks of them that were decoded.
+    pub columns_read: u64,
+    /// Octets read from Parquet files and of log segments.
+    pub bytes_read: u64,
+    /// Rows handed out.
+    pub rows: u64,
+}
+
+/// A file that could not be read wholly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+/// Why a recording could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is none, or of a newer format.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// Its files could not be listed.
+    #[error(transparent)]
+    List(#[from] ListError),
+    /// A log segment was written by a newer version.
+    #[error(transparent)]
+    Segment(#[from] ReadSegmentError),
+    /// There is no such table.
+    #[error("`{dir}` has no table `{table}`; it has {}", listed(.known))]
+    UnknownTable {
+        /// The recording.
+        dir: PathBuf,
+        /// The table asked for.
+        table: String,
+        /// The tables that there are.
+        known: Vec<String>,
+    },
+    /// The table has no such column.
+    #[error("table `{table}` has no column `{column}`; it has {}", listed(.known))]
+    UnknownColumn {
+        /// The table.
+        table: String,
+        /// The column asked for.
+        column: String,
+        /// The columns that there are.
+        known: Vec<String>,
+    },
+    /// Rows could not be put into Arrow columns.
+    #[error("cannot assemble rows of table `{table}`")]
+    Arrow {
+        /// The table.
+        table: String,
+        /// What Arrow said.
+        source: ArrowError,
+    },
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".into();
+    }
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+impl Recording {
+    /// Opens the recording in `dir`.
+    ///
+    /// # Errors
+    /// When there is none, or it is of a newer format.
+    pub fn open(dir: &Path) -> Result<Self, ReadError> {
+        Ok(Self { dir: dir.into(), identity: format::read(dir)? })
+    }
+
+    /// Its directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What it says about itself.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The tables that have rows or a writer, by name; summary tables end in `.summary`.
+    ///
+    /// # Errors
+    /// When the directory cannot be read, or the log is of a newer format.
+    pub fn tables(&self) -> Result<BTreeMap<String, TableSchema>, ReadError> {
+        let listing = layout::list(&self.dir)?;
+        let mut tables = BTreeMap::new();
+        let mut newest: BTreeMap<&str, &Path> = BTreeMap::new();
+        for file in &listing.parquet {
+            newest.insert(&file.table, &file.path);
+        }
+        for (table, path) in newest {
+            if let Ok(schema) = parquet_rows::table_schema(path) {
+                tables.insert(table.to_owned(), schema);
+            }
+        }
+        for segment in listing.segments {
+            match SegmentReader::from_file(segment.file, &segment.path) {
+                Ok(Some(reader)) => {
+                    let of_log = reader.head().tables.iter();
+                    tables.extend(of_log.map(|table| (table.name.clone(), table.clone())));
+                }
+                Err(error @ ReadSegmentError::Newer { .. }) => return Err(error.into()),
+                Ok(None) | Err(_) => {}
+            }
+        }
+        Ok(tables)
+    }
+
+    /// The schema of one table.
+    ///
+    /// # Errors
+    /// As [`Recording::tables`], and when there is no such table, with those that there are.
+    pub fn table(&self, name: &str) -> Result<TableSchema, ReadError> {
+        let mut tables = self.tables()?;
+        tables.remove(name).ok_or_else(|| ReadError::UnknownTable {
+            dir: self.dir.clone(),
+            table: name.into(),
+            known: tables.into_keys().collect(),
+        })
+    }
+
+    /// The least and the greatest `time` of a table; `None` when it has no rows.
+    ///
+    /// Only the statistics of its first and last hours and the headers of the log are read.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn span(&self, table: &str) -> Result<Option<(WallTime, WallTime)>, ReadError> {
+        let listing = layout::list_hours(&self.dir, |name, _| name == table)?;
+        let hours = listing.parquet.iter().map(|file| file.hour);
+        let ends = hours.clone().min().into_iter().chain(hours.max()).collect::<Vec<_>>();
+        let at_ends = listing.parquet.iter().filter(|file| ends.contains(&file.hour));
+        let mut spans: Vec<_> =
+            at_ends.filter_map(|file| parquet_rows::time_span(&file.path)).collect();
+        for segment in listing.segments {
+            let Ok(Some(mut reader)) = SegmentReader::from_file(segment.file, &segment.path) else {
+                continue;
+            };
+            let tables = reader.head().tables.clone();
+            let of_table = |index: usize| tables.get(index).is_some_and(|of| of.name == table);
+            let wanted = |header: &crate::log::FrameHeader| {
+                if of_table(header.table) && header.rows > 0 {
+                    spans.push((header.least_time, header.greatest_time));
+                }
+                false
+            };
+            // Damage ends this segment's headers here; what was seen until then counts.
+            let _read: Result<_, ReadSegmentError> = reader.next_rows(wanted);
+        }
+        let least = spans.iter().map(|span| span.0).min();
+        let greatest = spans.iter().map(|span| span.1).max();
+        Ok(least.zip(greatest).map(|(a, b)| (WallTime::from_nanos(a), WallTime::from_nanos(b))))
+    }
+
+    /// The rows of a table that a selection wants.
+    ///
+    /// # Errors
+    /// When there is no such table or column, with those that there are; when the directory cannot
+    /// be read; when the log is of a newer format.
+    pub fn scan(&self, selection: &Selection) -> Result<Scan, ReadError> {
+        Scan::begin(self, selection)
+    }
+}

@@ -1,0 +1,396 @@
+//! Rows of one Parquet file, with everything left out that its statistics rule out.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, RecordBatch, new_null_array};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{Field, Schema, TimestampNanosecondType};
+use arrow::error::ArrowError;
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder, RowFilter, RowSelection,
+};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::statistics::Statistics;
+
+use super::ReadCost;
+use super::scan::Plan;
+use crate::schema::TableSchema;
+use crate::series;
+
+/// Rows that a batch has at most.
+const BATCH_ROWS: usize = 1 << 16;
+
+/// The key of a Parquet file's metadata under which its [`TableSchema`] stands, as JSON.
+pub(crate) const SCHEMA_KEY: &str = "meikyo.table";
+
+/// Octets read from files.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Meter(Arc<AtomicU64>);
+
+impl Meter {
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: usize) {
+        self.0.fetch_add(u64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+/// A file that counts what is read of it.
+#[derive(Debug)]
+struct MeteredFile {
+    file: File,
+    len: u64,
+    meter: Meter,
+}
+
+impl Length for MeteredFile {
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl ChunkReader for MeteredFile {
+    type T = MeteredRead;
+
+    fn get_read(&self, start: u64) -> ParquetResult<MeteredRead> {
+        let mut file = self.file.try_clone()?;
+        file.seek(SeekFrom::Start(start))?;
+        Ok(MeteredRead { file: BufReader::new(file), meter: self.meter.clone() })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        if start.saturating_add(u64::try_from(length).unwrap_or(u64::MAX)) > self.len {
+            return Err(ParquetError::EOF(format!("{length} octets at {start} of {}", self.len)));
+        }
+        let mut octets = vec![0; length];
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut octets)?;
+        self.meter.add(length);
+        Ok(octets.into())
+    }
+}
+
+/// Reads on from one place of a file.
+struct MeteredRead {
+    file: BufReader<File>,
+    meter: Meter,
+}
+
+impl Read for MeteredRead {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(octets)?;
+        self.meter.add(read);
+        Ok(read)
+    }
+}
+
+fn metered(path: &Path, meter: &Meter) -> io::Result<MeteredFile> {
+    let file = File::open(path)?;
+    let len = file.metadata()?.len();
+    Ok(MeteredFile { file, len, meter: meter.clone() })
+}
+
+fn metadata(file: &MeteredFile) -> ParquetResult<ParquetMetaData> {
+    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
+    reader.parse_and_finish(file)
+}
+
+/// The schema of the table that a file belongs to.
+pub(super) fn table_schema(path: &Path) -> Result<TableSchema, String> {
+    let file = metered(path, &Meter::default()).map_err(|error| error.to_string())?;
+    let metadata = metadata(&file).map_err(|error| error.to_string())?;
+    let pairs = metadata.file_metadata().key_value_metadata();
+    let schema = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == SCHEMA_KEY));
+    let json = schema.and_then(|pair| pair.value.as_deref());
+    let json = json.ok_or_else(|| format!("it has no `{SCHEMA_KEY}` in its metadata"))?;
+    serde_json::from_str(json).map_err(|error| format!("its `{SCHEMA_KEY}` is damaged: {error}"))
+}
+
+/// The least and the greatest `time` of a file; `None` when it has no rows or cannot be read.
+pub(super) fn time_span(path: &Path) -> Option<(i64, i64)> {
+    let file = metered(path, &Meter::default()).ok()?;
+    let metadata = metadata(&file).ok()?;
+    let time = column_of(&metadata, "time")?;
+    let spans = metadata.row_groups().iter().filter_map(|group| times_of(group.column(time)));
+    spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+fn column_of(metadata: &ParquetMetaData, name: &str) -> Option<usize> {
+    let columns = metadata.file_metadata().schema_descr().columns();
+    columns.iter().position(|column| column.name() == name)
+}
+
+fn times_of(chunk: &ColumnChunkMetaData) -> Option<(i64, i64)> {
+    match chunk.statistics()? {
+        Statistics::Int64(of) => Some((*of.min_opt()?, *of.max_opt()?)),
+        _ => None,
+    }
+}
+
+/// What the columns that rows are chosen by allow, in some rows.
+enum Verdict {
+    None,
+    Some,
+    All,
+}
+
+/// What the statistics of a row group say.
+fn judge(group: &RowGroupMetaData, plan: &Plan, columns: &[Option<usize>]) -> Verdict {
+    let mut all = plan.labels.is_empty();
+    if let Some((least, greatest)) = columns[0].and_then(|time| times_of(group.column(time))) {
+        if !plan.wants_span(least, greatest) {
+            return Verdict::None;
+        }
+        all &= plan.wants_all_of(least, greatest);
+    } else {
+        all = false;
+    }
+    for ((_, wanted), column) in plan.labels.iter().zip(&columns[1..]) {
+        let Some(column) = *column else { return Verdict::None };
+        let Some(statistics) = group.column(column).statistics() else { continue };
+        let ends = (statistics.min_bytes_opt(), statistics.max_bytes_opt());
+        if let (Some(least), Some(greatest)) = ends
+            && !has_between(wanted, least, greatest)
+        {
+            return Verdict::None;
+        }
+    }
+    if all { Verdict::All } else { Verdict::Some }
+}
+
+/// Whether one of the texts lies between two others, compared by octets; a bound that was cut off
+/// at its end is still a bound.
+fn has_between(wanted: &BTreeSet<String>, least: &[u8], greatest: &[u8]) -> bool {
+    wanted.iter().any(|text| text.as_bytes() >= least && text.as_bytes() <= greatest)
+}
+
+/// Opens a file for the rows that the plan wants; `None` when it has none of them, or has gone by
+/// retention since it was listed.
+pub(super) fn open(
+    path: &Path,
+    plan: &Plan,
+    meter: &Meter,
+    cost: &mut ReadCost,
+) -> Result<Option<ParquetRecordBatchReader>, String> {
+    let file = match metered(path, meter) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    cost.files_opened += 1;
+    open_file(file, plan, cost).map_err(|error| error.to_string())
+}
+
+fn open_file(
+    file: MeteredFile,
+    plan: &Plan,
+    cost: &mut ReadCost,
+) -> ParquetResult<Option<ParquetRecordBatchReader>> {
+    let mut metadata = metadata(&file)?;
+    let name = |position: usize| plan.table.columns[position].name.as_str();
+    let choosing: Vec<_> =
+        plan.choosing().map(|position| column_of(&metadata, name(position))).collect();
+    let (mut groups, mut whole) = (Vec::new(), true);
+    for (index, group) in metadata.row_groups().iter().enumerate() {
+        match judge(group, plan, &choosing) {
+            Verdict::None => {}
+            Verdict::Some => {
+                groups.push(index);
+                whole = false;
+            }
+            Verdict::All => groups.push(index),
+        }
+    }
+    if groups.is_empty() {
+        return Ok(None);
+    }
+    if !whole {
+        let mut reader = ParquetMetaDataReader::new_with_metadata(metadata)
+            .with_page_index_policy(PageIndexPolicy::Optional);
+        reader.read_page_indexes(&file)?;
+        metadata = reader.finish()?;
+    }
+    let metadata = Arc::new(metadata);
+    let wanted: Vec<_> =
+        plan.columns.iter().filter_map(|&column| column_of(&metadata, name(column))).collect();
+    cost.row_groups_read += u64::try_from(groups.len()).unwrap_or(0);
+    let chosen = choosing.iter().flatten().filter(|_| !whole);
+    let touched: BTreeSet<_> = wanted.iter().chain(chosen).collect();
+    cost.columns_read += u64::try_from(groups.len() * touched.len()).unwrap_or(0);
+    let selection = (!whole).then(|| pages(&metadata, &groups, plan, &choosing));
+    let projection = ProjectionMask::roots(metadata.file_metadata().schema_descr(), wanted);
+    let choosing = ProjectionMask::roots(
+        metadata.file_metadata().schema_descr(),
+        choosing.into_iter().flatten(),
+    );
+    let arrow = reader_metadata(metadata, plan)?;
+    let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, arrow)
+        .with_batch_size(BATCH_ROWS)
+        .with_row_groups(groups)
+        .with_projection(projection);
+    if let Some(selection) = selection {
+        builder = builder.with_row_selection(selection);
+        let chooser = Chooser::new(plan);
+        let predicate = ArrowPredicateFn::new(choosing, move |batch| chooser.choose(&batch));
+        builder = builder.with_row_filter(RowFilter::new(vec![Box::new(predicate)]));
+    }
+    Ok(Some(builder.build()?))
+}
+
+/// The file's columns with the types that our batches have.
+fn reader_metadata(
+    metadata: Arc<ParquetMetaData>,
+    plan: &Plan,
+) -> ParquetResult<ArrowReaderMetadata> {
+    let plain = ArrowReaderMetadata::try_new(metadata.clone(), ArrowReaderOptions::new())?;
+    let typed = |field: &Arc<Field>| {
+        let known = plan.table.column(field.name());
+        let kind = known.map(|column| series::arrow_type(plan.table.columns[column].kind));
+        match kind {
+            Some(kind) => Arc::new(Field::new(field.name(), kind, field.is_nullable())),
+            None => field.clone(),
+        }
+    };
+    let fields: Vec<_> = plain.schema().fields().iter().map(typed).collect();
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
+    ArrowReaderMetadata::try_new(metadata, options)
+}
+
+/// The rows of the chosen row groups that lie in pages which may hold a wanted row.
+fn pages(
+    metadata: &ParquetMetaData,
+    groups: &[usize],
+    plan: &Plan,
+    columns: &[Option<usize>],
+) -> RowSelection {
+    let mut ranges = Vec::new();
+    let mut base = 0;
+    for &group in groups {
+        let rows = usize::try_from(metadata.row_group(group).num_rows()).unwrap_or(0);
+        let mut wanted = RowSelection::from_consecutive_ranges(std::iter::once(0..rows), rows);
+        for (ordinal, column) in columns.iter().enumerate() {
+            let Some(column) = *column else { continue };
+            let index = metadata.page_index_for_row_group(group);
+            let (Some(bounds), Some(places)) =
+                (index.column_index(column), index.offset_index(column))
+            else {
+                continue;
+            };
+            let starts: Vec<_> = places
+                .page_locations()
+                .iter()
+                .map(|page| usize::try_from(page.first_row_index).unwrap_or(0))
+                .collect();
+            let kept = (0..starts.len())
+                .filter(|&page| page_may_hold(bounds, page, plan, ordinal))
+                .map(|page| starts[page]..starts.get(page + 1).copied().unwrap_or(rows));
+            let of_column = RowSelection::from_consecutive_ranges(kept, rows);
+            wanted = wanted.intersection(&of_column);
+        }
+        let mut at = base;
+        for run in wanted.iter() {
+            if !run.skip {
+                ranges.push(at..at + run.row_count);
+            }
+            at += run.row_count;
+        }
+        base += rows;
+    }
+    RowSelection::from_consecutive_ranges(ranges.into_iter(), base)
+}
+
+/// Whether a page of the `ordinal`-th choosing column may hold a wanted row.
+fn page_may_hold(bounds: &ColumnIndexMetaData, page: usize, plan: &Plan, ordinal: usize) -> bool {
+    match bounds {
+        ColumnIndexMetaData::INT64(times) if ordinal == 0 => {
+            let ends = times.min_value(page).zip(times.max_value(page));
+            ends.is_none_or(|(least, greatest)| plan.wants_span(*least, *greatest))
+        }
+        ColumnIndexMetaData::BYTE_ARRAY(texts) if ordinal > 0 => {
+            let ends = texts.min_value(page).zip(texts.max_value(page));
+            let wanted = &plan.labels[ordinal - 1].1;
+            ends.is_none_or(|(least, greatest)| has_between(wanted, least, greatest))
+        }
+        _ => true,
+    }
+}
+
+/// Chooses rows by time and labels.
+struct Chooser {
+    from: i64,
+    to: i64,
+    labels: Vec<(String, BTreeSet<String>)>,
+}
+
+impl Chooser {
+    fn new(plan: &Plan) -> Self {
+        let label = |(position, texts): &(usize, BTreeSet<String>)| {
+            (plan.table.columns[*position].name.clone(), texts.clone())
+        };
+        let labels = plan.labels.iter().map(label).collect();
+        Self { from: plan.from, to: plan.to, labels }
+    }
+
+    fn choose(&self, batch: &RecordBatch) -> Result<BooleanArray, ArrowError> {
+        let missing = |name: &str| ArrowError::SchemaError(format!("no usable column `{name}`"));
+        let times = batch
+            .column_by_name("time")
+            .and_then(|time| time.as_primitive_opt::<TimestampNanosecondType>())
+            .ok_or_else(|| missing("time"))?
+            .values();
+        let mut chosen = BooleanBuffer::collect_bool(times.len(), |row| {
+            times[row] >= self.from && times[row] < self.to
+        });
+        for (name, wanted) in &self.labels {
+            let texts = series::texts(batch, name).ok_or_else(|| missing(name))?;
+            chosen = &chosen & &matching(texts, times.len(), wanted);
+        }
+        Ok(BooleanArray::new(chosen, None))
+    }
+}
+
+/// The rows that have one of the wanted texts; a dictionary is looked at once and not row by row.
+fn matching(texts: series::Texts<'_>, rows: usize, wanted: &BTreeSet<String>) -> BooleanBuffer {
+    match texts {
+        series::Texts::Plain(_) => BooleanBuffer::collect_bool(rows, |row| {
+            texts.get(row).is_some_and(|text| wanted.contains(text))
+        }),
+        series::Texts::Coded(keys, values) => {
+            let among: Vec<_> = (0..values.len())
+                .map(|value| values.is_valid(value) && wanted.contains(values.value(value)))
+                .collect();
+            BooleanBuffer::collect_bool(rows, |row| {
+                keys.is_valid(row) && usize::try_from(keys.value(row)).is_ok_and(|key| among[key])
+            })
+        }
+    }
+}
+
+/// The columns of a file's batch in the order in which they are wanted, null where it has none.
+pub(super) fn arranged(batch: &RecordBatch, plan: &Plan) -> Result<RecordBatch, ArrowError> {
+    let column = |field: &Arc<Field>| -> Result<ArrayRef, ArrowError> {
+        match batch.column_by_name(field.name()) {
+            Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
+            Some(column) => arrow::compute::cast(column, field.data_type()),
+            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+        }
+    };
+    let columns: Result<Vec<_>, _> = plan.arrow.fields().iter().map(column).collect();
+    RecordBatch::try_new(plan.arrow.clone(), columns?)
+}

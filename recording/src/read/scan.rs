@@ -1,0 +1,219 @@
+//! One pass over the rows that a selection wants.
+
+use std::collections::BTreeSet;
+use std::vec::IntoIter;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+
+use super::{Problem, ReadCost, ReadError, Recording, Selection, log_rows, parquet_rows};
+use crate::layout::{self, ParquetFile, SegmentFile};
+use crate::schema::{ColumnKind, TableSchema};
+use crate::segment::ReadSegmentError;
+use crate::series;
+
+/// A selection with its names resolved.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// The table whole.
+    pub(super) table: TableSchema,
+    /// Positions of the wanted columns, in the order in which they are wanted.
+    pub(super) columns: Vec<usize>,
+    /// Positions of label columns, and the texts of which a row has one.
+    pub(super) labels: Vec<(usize, BTreeSet<String>)>,
+    /// The least `time`.
+    pub(super) from: i64,
+    /// The first `time` not wanted any more.
+    pub(super) to: i64,
+    /// Schema of the batches.
+    pub(super) arrow: SchemaRef,
+}
+
+impl Plan {
+    fn new(table: TableSchema, selection: &Selection) -> Result<Self, ReadError> {
+        let position = |name: &String| {
+            table.column(name).ok_or_else(|| ReadError::UnknownColumn {
+                table: table.name.clone(),
+                column: name.clone(),
+                known: table.columns.iter().map(|column| column.name.clone()).collect(),
+            })
+        };
+        let columns: Vec<usize> = match &selection.columns {
+            Some(names) => names.iter().map(position).collect::<Result<_, _>>()?,
+            None => (0..table.columns.len()).collect(),
+        };
+        let mut labels = Vec::new();
+        for (name, texts) in &selection.labels {
+            labels.push((position(name)?, texts.iter().cloned().collect()));
+        }
+        let wanted = TableSchema {
+            columns: columns.iter().map(|&column| table.columns[column].clone()).collect(),
+            ..table.clone()
+        };
+        Ok(Self {
+            arrow: series::arrow_schema(&wanted),
+            columns,
+            labels,
+            from: selection.from.map_or(i64::MIN, |from| from.as_nanos()),
+            to: selection.to.map_or(i64::MAX, |to| to.as_nanos()),
+            table,
+        })
+    }
+
+    /// Whether an hour, counted from the epoch, has wanted instants.
+    fn wants_hour(&self, hour: i64) -> bool {
+        self.from < self.to
+            && (layout::hour_of(self.from)..=layout::hour_of(self.to.saturating_sub(1)))
+                .contains(&hour)
+    }
+
+    /// Whether one of the instants is wanted.
+    pub(super) fn wants_span(&self, least: i64, greatest: i64) -> bool {
+        least < self.to && greatest >= self.from
+    }
+
+    /// Whether all of the instants are wanted.
+    pub(super) fn wants_all_of(&self, least: i64, greatest: i64) -> bool {
+        least >= self.from && greatest < self.to
+    }
+
+    /// Positions of `time` and of the labels that rows are chosen by.
+    pub(super) fn choosing(&self) -> impl Iterator<Item = usize> + '_ {
+        std::iter::once(0).chain(self.labels.iter().map(|(label, _)| *label))
+    }
+}
+
+/// One pass over the rows that a selection wants: an iterator of batches.
+#[derive(Debug)]
+pub struct Scan {
+    plan: Plan,
+    files: IntoIter<ParquetFile>,
+    segments: IntoIter<SegmentFile>,
+    file: Option<(ParquetFile, ParquetRecordBatchReader)>,
+    /// Batches of the segment that is being read.
+    of_log: IntoIter<RecordBatch>,
+    /// What the open file has read of its octets.
+    meter: parquet_rows::Meter,
+    cost: ReadCost,
+    problems: Vec<Problem>,
+}
+
+impl Scan {
+    pub(super) fn begin(recording: &Recording, selection: &Selection) -> Result<Self, ReadError> {
+        let table = recording.table(&selection.table)?;
+        let plan = Plan::new(table, selection)?;
+        let listing = layout::list_hours(recording.dir(), |table, hour| {
+            table == plan.table.name && plan.wants_hour(hour)
+        })?;
+        let mut files = listing.parquet;
+        files.sort_by_key(|file| (file.hour, file.name.first));
+        Ok(Self {
+            plan,
+            files: files.into_iter(),
+            segments: listing.segments.into_iter(),
+            file: None,
+            of_log: Vec::new().into_iter(),
+            meter: parquet_rows::Meter::default(),
+            cost: ReadCost::default(),
+            problems: Vec::new(),
+        })
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        self.plan.arrow.clone()
+    }
+
+    /// The wanted columns as the table describes them, in their order.
+    pub fn table(&self) -> TableSchema {
+        let columns = self.plan.columns.iter();
+        TableSchema {
+            columns: columns.map(|&column| self.plan.table.columns[column].clone()).collect(),
+            ..self.plan.table.clone()
+        }
+    }
+
+    /// What was touched so far.
+    pub fn cost(&self) -> ReadCost {
+        ReadCost { bytes_read: self.cost.bytes_read + self.meter.bytes(), ..self.cost }
+    }
+
+    /// The files that could not be read wholly so far.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The next batch of the open file, or of the next one; `None` when there is no file left.
+    fn next_of_files(&mut self) -> Option<Result<RecordBatch, ReadError>> {
+        loop {
+            if let Some((file, reader)) = &mut self.file {
+                match reader.next() {
+                    Some(Ok(batch)) if batch.num_rows() > 0 => {
+                        let columns = parquet_rows::arranged(&batch, &self.plan);
+                        return Some(columns.map_err(|source| self.assembling(source)));
+                    }
+                    Some(Ok(_)) => continue,
+                    Some(Err(error)) => {
+                        let path = file.path.clone();
+                        self.problems.push(Problem { path, what: error.to_string() });
+                        self.file = None;
+                    }
+                    None => self.file = None,
+                }
+            }
+            let file = self.files.next()?;
+            match parquet_rows::open(&file.path, &self.plan, &self.meter, &mut self.cost) {
+                Ok(Some(reader)) => self.file = Some((file, reader)),
+                Ok(None) => {}
+                Err(what) => self.problems.push(Problem { path: file.path, what }),
+            }
+        }
+    }
+
+    fn next_of_log(&mut self) -> Option<Result<RecordBatch, ReadError>> {
+        loop {
+            if let Some(batch) = self.of_log.next() {
+                return Some(Ok(batch));
+            }
+            let segment = self.segments.next()?;
+            let path = segment.path.clone();
+            match log_rows::read(segment, &self.plan, &mut self.cost) {
+                Ok((batches, problem)) => {
+                    self.of_log = batches.into_iter();
+                    self.problems.extend(problem.map(|what| Problem { path, what }));
+                }
+                Err(log_rows::LogError::Arrow(source)) => {
+                    return Some(Err(self.assembling(source)));
+                }
+                Err(log_rows::LogError::Segment(error @ ReadSegmentError::Newer { .. })) => {
+                    return Some(Err(error.into()));
+                }
+                Err(log_rows::LogError::Segment(error)) => {
+                    self.problems.push(Problem { path, what: error.to_string() });
+                }
+            }
+        }
+    }
+
+    fn assembling(&self, source: arrow::error::ArrowError) -> ReadError {
+        ReadError::Arrow { table: self.plan.table.name.clone(), source }
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<RecordBatch, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.next_of_files().or_else(|| self.next_of_log());
+        if let Some(Ok(batch)) = &next {
+            self.cost.rows += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
+        }
+        next
+    }
+}
+
+/// Whether a column can hold labels that rows are chosen by.
+pub(super) fn is_text(kind: ColumnKind) -> bool {
+    matches!(kind, ColumnKind::Symbol | ColumnKind::Text)
+}
