@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array as _, ArrayRef, AsArray as _, DictionaryArray, Float64Array, RecordBatch,
+    Array as _, ArrayRef, AsArray as _, DictionaryArray, Float64Array, Int64Array, RecordBatch,
     TimestampNanosecondArray, UInt64Array,
 };
 use arrow::datatypes::{
@@ -183,10 +183,7 @@ fn rates_are_taken_over_receive_times() {
     let polls = RecordBatch::try_from_iter([
         ("time", values_batch.column(0).clone()),
         ("device", values_batch.column(1).clone()),
-        (
-            "received_us",
-            Arc::new(arrow::array::Int64Array::from_iter_values((1..20).map(late))) as ArrayRef,
-        ),
+        ("received_us", Arc::new(Int64Array::from_iter_values((1..20).map(late))) as ArrayRef),
     ])
     .unwrap();
     let polls = PollTimes::new([polls]).unwrap();
