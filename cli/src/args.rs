@@ -6,6 +6,8 @@ use crate::verbs::agents::AgentsArgs;
 use crate::verbs::completions::CompletionsArgs;
 use crate::verbs::config::ConfigArgs;
 use crate::verbs::man::ManArgs;
+use crate::verbs::mark::MarkArgs;
+use crate::verbs::measure::MeasureArgs;
 
 /// Measure, profile and predict clusters of commodity machines and Ethernet.
 #[derive(Debug, Parser)]
@@ -18,6 +20,8 @@ pub(crate) struct Args {
 /// One capability or tool a verb.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    Measure(MeasureArgs),
+    Mark(MarkArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

@@ -4,3 +4,5 @@ pub(crate) mod agents;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod man;
+pub(crate) mod mark;
+pub(crate) mod measure;

@@ -15,11 +15,12 @@ pub mod plan;
 pub mod poll;
 pub mod probe;
 pub mod resolve;
+pub mod resolver;
 #[expect(unsafe_code, reason = "batches of datagrams are system calls")]
 mod socket;
+pub mod survey;
 #[expect(unsafe_code, reason = "priority, waiting and clocks are system calls")]
 pub mod system;
-pub mod survey;
 pub mod tables;
 pub mod template;
 pub mod twin;

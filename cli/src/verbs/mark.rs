@@ -1,0 +1,27 @@
+//! `meikyo mark`: a person's or a script's mark in a running recording.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::failure::{Answer, Failure};
+use crate::verbs::measure::control;
+
+/// Note in a running recording that something was done, for example a parameter changed
+#[derive(Debug, Args)]
+pub(crate) struct MarkArgs {
+    /// What was done
+    text: String,
+    /// The recording that a measurement is writing
+    #[arg(long, value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
+    recording: PathBuf,
+}
+
+/// Puts the mark into `events`.
+pub(crate) fn run(args: &MarkArgs) -> Result<Answer, Failure> {
+    control::mark(&args.recording, &args.text).map_err(|error| {
+        Failure::from(error)
+            .hint("marks go through a running `meikyo measure`; name its `--out` with --recording")
+    })?;
+    Ok(Answer::Yes)
+}

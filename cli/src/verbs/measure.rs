@@ -1,0 +1,270 @@
+//! `meikyo measure`: collect from every device of a cluster file into a recording.
+//!
+//! # Threads
+//! The main thread owns the list of devices, passes names to be resolved to the resolver's thread,
+//! watches the cluster file and tells the person how it goes. The collector's and the writer's
+//! threads never wait for it.
+
+pub(crate) mod control;
+mod devices;
+mod report;
+mod setup;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::time::Duration;
+
+use clap::Args;
+use meikyo_recording::{Kind, StreamOptions, StreamWriter};
+use meikyo_snmp::collector::{Collector, CollectorOptions, Command, Ends, Notice, Status};
+use meikyo_snmp::poll::Pace;
+use meikyo_snmp::system::Waker;
+use meikyo_snmp::{resolver, tables};
+use meikyo_units::{Nanos, WallTime};
+
+use crate::failure::{Answer, Failure};
+use crate::output;
+use devices::Devices;
+
+/// How long the main thread waits for news before it looks at everything else.
+const TURN: Duration = Duration::from_millis(20);
+
+/// Name of the stream that a collector writes.
+const STREAM: &str = "snmp";
+
+/// Measure every device of a cluster file and keep every reading
+#[derive(Debug, Args)]
+pub(crate) struct MeasureArgs {
+    /// The cluster file
+    #[arg(long, value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
+    cluster: PathBuf,
+    /// The recording that is written; an earlier one is continued
+    #[arg(long, value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
+    out: PathBuf,
+    /// End after this span, for example 30s; without it at SIGINT or SIGTERM
+    #[arg(long = "for", value_name = "SPAN")]
+    span: Option<Nanos>,
+    /// Spread the requests over each interval instead of sending them all at once
+    #[arg(long)]
+    spread: bool,
+    /// Real-time priority and locked memory for the collector
+    #[arg(long)]
+    realtime: bool,
+    /// How often readings are forced to the disk; bounds what a power cut can take
+    #[arg(long, value_name = "SPAN", default_value = "1s")]
+    sync: Nanos,
+    /// Leave everything in the log instead of compacting it into Parquet files
+    #[arg(long)]
+    no_compact: bool,
+    /// No line a second
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print the summary at the end as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures until the span is over or the person ends it.
+pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
+    let cluster = meikyo_cluster::load(&args.cluster).map_err(|error| {
+        Failure::from(error).hint(format!("meikyo config check {}", args.cluster.display()))
+    })?;
+    let stop = stop_on_signals()?;
+    let options = StreamOptions {
+        sync_every: args.sync,
+        keep: cluster.keep,
+        compact: !args.no_compact,
+        ..StreamOptions::COLLECTOR
+    };
+    let devices = Devices::new(cluster)?;
+    let writer = StreamWriter::open(&args.out, Kind::Measured, STREAM, tables::schemas(), options)?;
+    let (commands, taken) = channel();
+    let (notices_in, notices) = channel();
+    let (status_in, status) = sync_channel(8);
+    let waker = Arc::new(Waker::new()?);
+    let collector = Collector::new(
+        writer,
+        &devices.specs(),
+        CollectorOptions {
+            pace: if args.spread { Pace::Spread } else { Pace::AtOnce },
+            realtime: args.realtime,
+        },
+        &host_name(),
+        Ends { commands: taken, notices: notices_in, status: status_in, waker: Arc::clone(&waker) },
+    )?;
+    let started = WallTime::now();
+    let thread = collector.start()?;
+    control::open(&args.out, commands.clone(), Arc::clone(&waker))?;
+    let mut measurement =
+        Measurement { args, devices, commands, waker, status: None, started, told: 0 };
+    measurement.attend(&stop, &notices, &status)?;
+    measurement.send(Command::Stop);
+    let writer = thread.join().map_err(|_| Failure::new("the collector's thread has panicked"))?;
+    control::close(&args.out);
+    while let Ok(last) = status.try_recv() {
+        measurement.status = Some(last);
+    }
+    let report = writer.close()?;
+    let span = WallTime::now().since(started);
+    let Some(status) = &measurement.status else {
+        return Err(Failure::new("the measurement ended before its first second"));
+    };
+    let summary = report::Summary::new(
+        &args.out,
+        measurement.devices.count(),
+        span,
+        status,
+        &report.counters,
+    );
+    if args.json {
+        output::print_json(&summary)?;
+    } else {
+        output::print(&summary.text())?;
+    }
+    Ok(if summary.is_whole() { Answer::Yes } else { Answer::No })
+}
+
+/// What the main thread has in hand while it runs.
+struct Measurement<'a> {
+    args: &'a MeasureArgs,
+    devices: Devices,
+    commands: Sender<Command>,
+    waker: Arc<Waker>,
+    status: Option<Status>,
+    started: WallTime,
+    /// Problems told so far.
+    told: usize,
+}
+
+impl Measurement<'_> {
+    /// Most problems told on the terminal; all are in `events`.
+    const TOLD_MAX: usize = 20;
+
+    fn send(&self, command: Command) {
+        if self.commands.send(command).is_err() {
+            tracing::warn!("the collector has ended by itself");
+        }
+        self.waker.wake();
+    }
+
+    /// Attends to the measurement until it is to end.
+    fn attend(
+        &mut self,
+        stop: &AtomicBool,
+        notices: &Receiver<Notice>,
+        status: &Receiver<Status>,
+    ) -> Result<(), Failure> {
+        let (jobs, jobs_taken) = channel();
+        let (outcomes_in, outcomes) = channel();
+        std::thread::Builder::new().name("resolver".into()).spawn(move || {
+            let mut report = |outcome| {
+                if outcomes_in.send(outcome).is_err() {
+                    tracing::debug!("the measurement has ended");
+                }
+            };
+            if let Err(error) = resolver::run(&jobs_taken, resolver::OPTIONS, &mut report) {
+                tracing::error!(%error, "names cannot be resolved");
+            }
+        })?;
+        let end = self.args.span.map(|span| self.started + span);
+        while !stop.load(Ordering::Relaxed) && end.is_none_or(|end| WallTime::now() < end) {
+            match notices.recv_timeout(TURN) {
+                Ok(Notice::Resolve(ordinal)) => {
+                    if let Some(job) = self.devices.job(ordinal)
+                        && jobs.send(job).is_err()
+                    {
+                        tracing::error!("the resolver has ended");
+                    }
+                }
+                Ok(Notice::Restarted(ordinal)) => {
+                    tracing::info!(device = self.devices.name(ordinal), "the agent restarted");
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::new("the collector has ended by itself"));
+                }
+            }
+            while let Ok(outcome) = outcomes.try_recv() {
+                for problem in outcome.result.iter().flat_map(|(_, problems)| problems) {
+                    self.tell(&problem.to_string());
+                }
+                for command in self.devices.resolved(outcome) {
+                    self.send(command);
+                }
+            }
+            while let Ok(status) = status.try_recv() {
+                if !self.args.quiet {
+                    say(&report::line(&status, self.status.as_ref()));
+                }
+                self.status = Some(status);
+            }
+            self.follow_file(&jobs);
+        }
+        Ok(())
+    }
+
+    /// Takes over a changed cluster file.
+    fn follow_file(&mut self, jobs: &Sender<resolver::Job>) {
+        match self.devices.reload(WallTime::now()) {
+            Ok(None) => {}
+            Ok(Some(changes)) => {
+                say(&changes.text);
+                let note = Command::Note { kind: "reload", ordinal: None, text: changes.text };
+                self.send(note);
+                let (done, ordinals) = channel();
+                let (remove, add) = (changes.remove, changes.add);
+                if !remove.is_empty() || !add.is_empty() {
+                    let specs = add.iter().map(|ready| (ready.spec(), None)).collect();
+                    self.send(Command::Exchange { remove, add: specs, done });
+                    if let Ok(ordinals) = ordinals.recv() {
+                        self.devices.added(&ordinals, add);
+                    }
+                }
+                for job in changes.jobs {
+                    if jobs.send(job).is_err() {
+                        tracing::error!("the resolver has ended");
+                    }
+                }
+            }
+            Err(problem) => {
+                say(&problem);
+                self.send(Command::Note { kind: "reload_refused", ordinal: None, text: problem });
+            }
+        }
+    }
+
+    fn tell(&mut self, problem: &str) {
+        self.told += 1;
+        if self.told <= Self::TOLD_MAX {
+            say(problem);
+        }
+        if self.told == Self::TOLD_MAX {
+            say("further problems stand in the recording's table `events`");
+        }
+    }
+}
+
+/// A line for the person at the terminal.
+#[expect(clippy::print_stderr, reason = "progress is for people and goes to stderr")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+/// A flag that SIGINT and SIGTERM set.
+fn stop_on_signals() -> Result<Arc<AtomicBool>, std::io::Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // The second signal ends the process at once: what is kept is kept.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+/// The name of this host, for the table `clocks`.
+fn host_name() -> String {
+    let path = Path::new("/proc/sys/kernel/hostname");
+    std::fs::read_to_string(path).map_or_else(|_| "localhost".into(), |name| name.trim().into())
+}

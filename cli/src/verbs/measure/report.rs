@@ -1,0 +1,142 @@
+//! What a measurement tells of itself: a line a second while it runs, a summary at its end.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use meikyo_recording::WriterCounters;
+use meikyo_snmp::collector::Status;
+use meikyo_snmp::tables::State;
+use meikyo_units::{Bytes, Nanos};
+use serde::Serialize;
+
+use crate::output;
+
+/// One line about the second that has passed.
+pub(super) fn line(status: &Status, before: Option<&Status>) -> String {
+    let mut text = output::instant_text(status.at.floor(Nanos::SECOND));
+    for (position, state) in State::ALL.into_iter().enumerate() {
+        let earlier = before.map_or(0, |before| before.states[position]);
+        let count = status.states[position] - earlier;
+        write!(text, "  {} {count}", state.word()).expect("writing to a string cannot fail");
+    }
+    let kept = Bytes::new(status.writer.bytes_kept);
+    write!(text, "  kept {} rows, {}", status.writer.rows_kept, approximate(kept))
+        .expect("writing to a string cannot fail");
+    if status.writer.rows_dropped > 0 {
+        write!(text, "  DROPPED {} rows", status.writer.rows_dropped)
+            .expect("writing to a string cannot fail");
+    }
+    text
+}
+
+/// An amount with three digits: `1.23 MB`.
+pub(super) fn approximate(amount: Bytes) -> String {
+    let steps = [("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000_u64)];
+    let fitting = steps.into_iter().rev().find(|(_, size)| amount.get() >= *size);
+    let (unit, size) = fitting.unwrap_or(steps[0]);
+    let hundredths = u128::from(amount.get()) * 100 / u128::from(size);
+    format!("{}.{:02} {unit}", hundredths / 100, hundredths % 100)
+}
+
+/// The end of a measurement, for programs.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    schema: &'static str,
+    recording: String,
+    devices: usize,
+    seconds: f64,
+    ok: u64,
+    late: u64,
+    missed: u64,
+    errors: u64,
+    skipped: u64,
+    requests: u64,
+    strays: u64,
+    stalls: u64,
+    overruns: u64,
+    socket_drops: u64,
+    rows_kept: u64,
+    rows_dropped: u64,
+    bytes_logged: u64,
+}
+
+impl Summary {
+    pub(super) fn new(
+        recording: &Path,
+        devices: usize,
+        span: Nanos,
+        status: &Status,
+        writer: &WriterCounters,
+    ) -> Self {
+        let ended = |state: State| status.states[state as usize];
+        Self {
+            schema: "meikyo.measure.1",
+            recording: recording.display().to_string(),
+            devices,
+            seconds: span.as_secs_f64(),
+            ok: ended(State::Ok),
+            late: ended(State::Late),
+            missed: ended(State::Missed),
+            errors: ended(State::Error),
+            skipped: ended(State::Skipped),
+            requests: status.counts.requests,
+            strays: status.counts.strays,
+            stalls: status.counts.stalls,
+            overruns: status.counts.overruns,
+            socket_drops: status.counts.socket_drops,
+            rows_kept: writer.rows_kept,
+            rows_dropped: writer.rows_dropped,
+            bytes_logged: writer.bytes_kept,
+        }
+    }
+
+    /// Whether every reading that came is kept.
+    pub(super) fn is_whole(&self) -> bool {
+        self.rows_dropped == 0
+    }
+
+    /// The summary for people.
+    pub(super) fn text(&self) -> String {
+        let polls = self.ok + self.late + self.missed + self.errors + self.skipped;
+        let mut text = format!(
+            "{} devices for {:.1} s: {polls} (device, interval)s\n\
+             ok {}  late {}  missed {}  error {}  skipped {}\n\
+             {} rows kept, {} dropped, {} logged\n",
+            self.devices,
+            self.seconds,
+            self.ok,
+            self.late,
+            self.missed,
+            self.errors,
+            self.skipped,
+            self.rows_kept,
+            self.rows_dropped,
+            approximate(Bytes::new(self.bytes_logged)),
+        );
+        let own = [
+            (self.stalls, "intervals spoiled by our own late wake-up"),
+            (self.overruns, "intervals slept through"),
+            (self.socket_drops, "datagrams dropped by our own socket"),
+            (self.strays, "stray datagrams"),
+        ];
+        for (count, what) in own {
+            if count > 0 {
+                writeln!(text, "{count} {what}").expect("writing to a string cannot fail");
+            }
+        }
+        writeln!(text, "recording: {}", self.recording).expect("writing to a string cannot fail");
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_a_fitting_unit() {
+        assert_eq!(approximate(Bytes::new(0)), "0.00 B");
+        assert_eq!(approximate(Bytes::new(1_234)), "1.23 kB");
+        assert_eq!(approximate(Bytes::new(5_999_999_999)), "5.99 GB");
+    }
+}
