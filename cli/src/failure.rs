@@ -57,6 +57,17 @@ impl From<Answer> for ExitCode {
     }
 }
 
+/// An error with its causes on one line, for messages that do not end the command.
+pub(crate) fn one_line(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        write!(text, ": {error}").expect("writing to a string cannot fail");
+        cause = error.source();
+    }
+    text
+}
+
 /// The failure as text: the error, its causes once each, the hint.
 pub(crate) fn render(failure: &Failure) -> String {
     let mut text = format!("error: {}\n", failure.error);

@@ -392,7 +392,7 @@ impl Collector {
                     }
                 }
                 Command::Resolved { ordinal, plan, problems } => {
-                    self.poller.set_plan(ordinal, plan);
+                    self.poller.set_plan(now, ordinal, plan);
                     for problem in problems {
                         self.note(now, "not_found", Some(ordinal), &problem);
                     }
@@ -412,7 +412,7 @@ impl Collector {
                     for (spec, plan) in add {
                         let ordinal = self.poller.add_device(now, spec);
                         if let Some(plan) = plan {
-                            self.poller.set_plan(ordinal, plan);
+                            self.poller.set_plan(now, ordinal, plan);
                         }
                         ordinals.push(ordinal);
                     }

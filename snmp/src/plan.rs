@@ -35,6 +35,9 @@ pub struct RowPlan {
     pub values: Vec<ValuePlan>,
     /// Span between two readings.
     pub every: Nanos,
+    /// How long the agent says that it keeps these values before it reads them anew; zero for not
+    /// at all, `None` if it says nothing.
+    pub declared_refresh: Option<Nanos>,
 }
 
 /// An object that travels in the same PDU as a row and names it, so that a renumbered table is

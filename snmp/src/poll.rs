@@ -191,12 +191,12 @@ impl Poller {
     }
 
     /// Sets what a device is asked from its next interval on.
-    pub fn set_plan(&mut self, ordinal: u32, plan: DevicePlan) {
+    pub fn set_plan(&mut self, now: WallTime, ordinal: u32, plan: DevicePlan) {
         let device = &mut self.devices[ordinal as usize];
         if device.pending.is_some() {
             device.next_plan = Some(plan);
         } else {
-            device.set_plan(plan, &mut self.rows);
+            device.set_plan(now, plan, &mut self.rows);
         }
     }
 

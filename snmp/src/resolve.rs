@@ -54,13 +54,13 @@ pub fn walks_for(device: &Device) -> Vec<Oid> {
     walks
 }
 
-/// What the device is asked, and what of the wanted it does not have. `walked` holds what the walks
+/// What the device is asked, and what of the wanted it does not have. `varbinds` holds what the walks
 /// of [`walks_for`] returned, in any order.
 ///
 /// A plan without rows still asks for `sysUpTime.0`, which every request carries: that is all that
 /// `uptime` needs.
-pub fn plan(device: &Device, walked: &[(Oid, Value)]) -> (DevicePlan, Vec<Problem>) {
-    let walked = Walked::new(walked);
+pub fn plan(device: &Device, varbinds: &[(Oid, Value)]) -> (DevicePlan, Vec<Problem>) {
+    let walked = Walked::new(varbinds);
     let mut rows = Vec::new();
     let mut problems = Vec::new();
     if walked.below(SYS_UP_TIME).next().is_none() {
@@ -79,9 +79,11 @@ pub fn plan(device: &Device, walked: &[(Oid, Value)]) -> (DevicePlan, Vec<Proble
             What::Object(name) => objects::one(&mut wanted, &walked, name),
         }
     }
-    let plan =
-        DevicePlan { name: device.name.clone(), address: device.address, rows: merged(rows) };
-    (plan, problems)
+    let mut rows = merged(rows);
+    for row in &mut rows {
+        row.declared_refresh = declared_refresh(varbinds, row);
+    }
+    (DevicePlan { name: device.name.clone(), address: device.address, rows }, problems)
 }
 
 /// How long the agent says that it keeps the values of a row before it reads them anew

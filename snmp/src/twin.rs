@@ -152,7 +152,7 @@ impl Twin {
         match walk(&mut self.farm, self.now, device, credentials) {
             Some(walked) => {
                 let (plan, _) = resolve::plan(device, &walked);
-                self.poller.set_plan(ordinal, plan);
+                self.poller.set_plan(self.now, ordinal, plan);
             }
             None => self.poller.resolution_failed(self.now, ordinal),
         }

@@ -7,6 +7,7 @@
 
 pub(crate) mod control;
 mod devices;
+mod freshening;
 mod report;
 mod setup;
 
@@ -27,6 +28,7 @@ use meikyo_units::{Nanos, WallTime};
 use crate::failure::{Answer, Failure};
 use crate::output;
 use devices::Devices;
+use freshening::Freshening;
 
 /// How long the main thread waits for news before it looks at everything else.
 const TURN: Duration = Duration::from_millis(20);
@@ -52,6 +54,12 @@ pub(crate) struct MeasureArgs {
     /// Real-time priority and locked memory for the collector
     #[arg(long)]
     realtime: bool,
+    /// Let net-snmp agents read interface counters anew at every request; needs a write credential
+    #[arg(long)]
+    freshen: bool,
+    /// With --freshen: tell what it would do, and do nothing
+    #[arg(long, requires = "freshen")]
+    dry_run: bool,
     /// How often readings are forced to the disk; bounds what a power cut can take
     #[arg(long, value_name = "SPAN", default_value = "1s")]
     sync: Nanos,
@@ -79,6 +87,9 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         ..StreamOptions::COLLECTOR
     };
     let devices = Devices::new(cluster)?;
+    if args.dry_run {
+        return freshening::dry_run(&devices);
+    }
     let writer = StreamWriter::open(&args.out, Kind::Measured, STREAM, tables::schemas(), options)?;
     let (commands, taken) = channel();
     let (notices_in, notices) = channel();
@@ -97,10 +108,18 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let started = WallTime::now();
     let thread = collector.start()?;
     control::open(&args.out, commands.clone(), Arc::clone(&waker))?;
+    let freshening = args
+        .freshen
+        .then(|| start_freshening(&devices, commands.clone(), Arc::clone(&waker)))
+        .transpose()?;
     let mut measurement =
-        Measurement { args, devices, commands, waker, status: None, started, told: 0 };
-    measurement.attend(&stop, &notices, &status)?;
+        Measurement { args, devices, commands, waker, status: None, started, told: 0, freshening };
+    let attended = measurement.attend(&stop, &notices, &status);
+    if let Some(freshening) = measurement.freshening.take() {
+        freshening.restore();
+    }
     measurement.send(Command::Stop);
+    attended?;
     let writer = thread.join().map_err(|_| Failure::new("the collector's thread has panicked"))?;
     control::close(&args.out);
     while let Ok(last) = status.try_recv() {
@@ -136,6 +155,7 @@ struct Measurement<'a> {
     started: WallTime,
     /// Problems told so far.
     told: usize,
+    freshening: Option<Freshening>,
 }
 
 impl Measurement<'_> {
@@ -189,6 +209,10 @@ impl Measurement<'_> {
             while let Ok(outcome) = outcomes.try_recv() {
                 for problem in outcome.result.iter().flat_map(|(_, problems)| problems) {
                     self.tell(&problem.to_string());
+                }
+                // After every resolution: at the start, and when the agent restarted.
+                if let (Some(freshening), Ok(_)) = (&self.freshening, &outcome.result) {
+                    freshening.wish(outcome.ordinal);
                 }
                 for command in self.devices.resolved(outcome) {
                     self.send(command);
@@ -244,6 +268,20 @@ impl Measurement<'_> {
             say("further problems stand in the recording's table `events`");
         }
     }
+}
+
+/// Starts to freshen; what happens is told to the person and recorded.
+fn start_freshening(
+    devices: &Devices,
+    commands: Sender<Command>,
+    waker: Arc<Waker>,
+) -> Result<Freshening, Failure> {
+    Freshening::start(devices, move |ordinal, text| {
+        say(&text);
+        if commands.send(Command::Note { kind: "freshen", ordinal: Some(ordinal), text }).is_ok() {
+            waker.wake();
+        }
+    })
 }
 
 /// A line for the person at the terminal.

@@ -9,6 +9,7 @@ use crate::Oid;
 use crate::credentials::Credentials;
 use crate::freshness::Activity;
 use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan};
+use crate::poll::observe;
 use crate::poll::request::{Request, pack};
 use crate::poll::rows::Rows;
 use crate::poll::series::Series;
@@ -170,10 +171,11 @@ impl Device {
     }
 
     /// Takes over what the device is asked; series that it was asked before go on.
-    pub(super) fn set_plan(&mut self, plan: DevicePlan, rows: &mut Rows) {
+    pub(super) fn set_plan(&mut self, now: WallTime, plan: DevicePlan, rows: &mut Rows) {
         self.phase = Phase::Resolved;
         self.absent.clear();
         self.plan(plan.rows, rows);
+        observe::declare(self, now, rows);
     }
 
     /// Takes over timeout and rate cap; the ring is the caller's.
@@ -206,8 +208,11 @@ impl Device {
         for (series, key) in old.into_iter().zip(series_keys(&self.rows)) {
             known.insert(key, series);
         }
-        self.series =
-            series_keys(&plan).map(|key| known.remove(&key).unwrap_or_default()).collect();
+        let declared = plan.iter().flat_map(|row| asked(row).map(|_| row.declared_refresh));
+        self.series = series_keys(&plan)
+            .zip(declared)
+            .map(|(key, declared)| known.remove(&key).unwrap_or_else(|| Series::new(declared)))
+            .collect();
         self.targets.clear();
         let mut first = 0;
         for row in &plan {
@@ -336,7 +341,7 @@ fn spacing(rate_max: u32) -> Nanos {
 }
 
 /// The values of a row that the agent is asked for.
-fn asked(row: &RowPlan) -> impl Iterator<Item = &ValuePlan> {
+pub(super) fn asked(row: &RowPlan) -> impl Iterator<Item = &ValuePlan> {
     row.values.iter().filter(|value| !matches!(value.convert, Convert::Constant(_)))
 }
 

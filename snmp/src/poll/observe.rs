@@ -2,8 +2,8 @@
 
 use meikyo_units::WallTime;
 
-use crate::freshness::{Class, Finding};
-use crate::poll::device::{Device, Pending};
+use crate::freshness::{Class, Finding, Source};
+use crate::poll::device::{Device, Pending, asked};
 use crate::poll::request::Answer;
 use crate::poll::rows::{Event, Rows};
 use crate::poll::series::Change;
@@ -62,6 +62,23 @@ pub(super) fn observe(
                     column: target.columns[slot],
                 };
                 write_finding(pending.due, device.name, &place, finding, rows);
+            }
+        }
+    }
+}
+
+/// Writes down what the agent declares of values that polling has not shown yet.
+pub(super) fn declare(device: &Device, now: WallTime, rows: &mut Rows) {
+    let mut series = device.series.iter();
+    for row in &device.rows {
+        for value in asked(row) {
+            let Some(finding) = series.next().and_then(|series| series.freshness.finding()) else {
+                continue;
+            };
+            if finding.source == Source::Declared {
+                let instance = row.instance.as_deref();
+                let place = Place { table: row.table, instance, column: value.column };
+                write_finding(now, device.name, &place, finding, rows);
             }
         }
     }

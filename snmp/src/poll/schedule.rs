@@ -81,7 +81,7 @@ impl Poller {
                 continue;
             }
             if let Some(plan) = device.next_plan.take() {
-                device.set_plan(plan, &mut self.rows);
+                device.set_plan(due, plan, &mut self.rows);
             }
             let set = device.set_for(due, interval);
             let requests = device.sets[set].requests.len();

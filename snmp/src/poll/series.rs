@@ -1,5 +1,7 @@
 //! What the poll core remembers of one value between two answers.
 
+use meikyo_units::Nanos;
+
 use crate::freshness::Detector;
 use crate::poll::request::Reading;
 
@@ -31,6 +33,12 @@ pub(super) enum Change {
 }
 
 impl Series {
+    /// A value that has not been seen, of which the agent declares how often it is refreshed.
+    pub(super) fn new(declared: Option<Nanos>) -> Self {
+        let freshness = declared.map_or_else(Detector::new, Detector::declared);
+        Self { freshness, ..Self::default() }
+    }
+
     /// Takes in a value.
     #[inline]
     pub(super) fn observe(&mut self, reading: Reading, texts: &str) -> Change {

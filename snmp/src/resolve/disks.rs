@@ -141,5 +141,6 @@ fn push(wanted: &mut Wanted<'_>, path: &str, guard: Guard, values: Vec<crate::pl
         guard: Some(guard),
         values,
         every: wanted.every(),
+        declared_refresh: None,
     });
 }

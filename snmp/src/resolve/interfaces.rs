@@ -170,5 +170,6 @@ fn add(wanted: &mut Wanted<'_>, walked: &Walked<'_>, interface: &Interface<'_>, 
         guard: Some(interface.guard.clone()),
         values,
         every: wanted.every(),
+        declared_refresh: None,
     });
 }

@@ -43,5 +43,12 @@ pub(super) fn one(wanted: &mut Wanted<'_>, walked: &Walked<'_>, text: &str) {
     let values = vec![value(Table::Objects, "integer", oid, Convert::AsTyped)];
     let every = wanted.every();
     let instance = Some(text.to_owned());
-    wanted.rows.push(RowPlan { table: Table::Objects, instance, guard: None, values, every });
+    wanted.rows.push(RowPlan {
+        table: Table::Objects,
+        instance,
+        guard: None,
+        values,
+        every,
+        declared_refresh: None,
+    });
 }

@@ -108,6 +108,13 @@ impl Scalars {
             wanted.problem(fault, has(&values));
         }
         let every = wanted.every();
-        wanted.rows.push(RowPlan { table: self.table, instance: None, guard: None, values, every });
+        wanted.rows.push(RowPlan {
+            table: self.table,
+            instance: None,
+            guard: None,
+            values,
+            every,
+            declared_refresh: None,
+        });
     }
 }

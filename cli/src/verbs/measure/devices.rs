@@ -12,6 +12,7 @@ use meikyo_snmp::resolver::{Job, Outcome};
 use meikyo_units::{Nanos, WallTime};
 
 use super::setup::{self, Ready, SetupError};
+use crate::failure::one_line;
 
 /// How often the cluster file is looked at.
 const LOOK_EVERY: Nanos = Nanos::from_millis(250);
@@ -54,6 +55,16 @@ impl Devices {
         })
     }
 
+    /// The cluster file as it was read last.
+    pub(super) fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// The devices by ordinal.
+    pub(super) fn by_ordinal(&self) -> &BTreeMap<u32, Ready> {
+        &self.by_ordinal
+    }
+
     pub(super) fn count(&self) -> usize {
         self.by_ordinal.len()
     }
@@ -82,7 +93,7 @@ impl Devices {
                 if let Some(ready) = changing {
                     self.by_ordinal.insert(ordinal, ready);
                 }
-                vec![Command::Unresolved { ordinal, problem: chain(&error) }]
+                vec![Command::Unresolved { ordinal, problem: one_line(&error) }]
             }
             (Ok((plan, problems)), changing) => {
                 let problems = problems.iter().map(ToString::to_string).collect();
@@ -116,11 +127,12 @@ impl Devices {
             return Ok(None);
         }
         self.stamp = stamp;
-        let cluster = meikyo_cluster::load(&self.cluster.path)
-            .map_err(|error| format!("the changed cluster file is not taken: {}", chain(&error)))?;
-        let changes = self
-            .changes(&cluster)
-            .map_err(|error| format!("the changed cluster file is not taken: {}", chain(&error)))?;
+        let cluster = meikyo_cluster::load(&self.cluster.path).map_err(|error| {
+            format!("the changed cluster file is not taken: {}", one_line(&error))
+        })?;
+        let changes = self.changes(&cluster).map_err(|error| {
+            format!("the changed cluster file is not taken: {}", one_line(&error))
+        })?;
         self.cluster = cluster;
         Ok(changes)
     }
@@ -179,10 +191,4 @@ fn job(ordinal: u32, ready: &Ready) -> Job {
 fn stamp(path: &PathBuf) -> Option<(SystemTime, u64)> {
     let facts = std::fs::metadata(path).ok()?;
     Some((facts.modified().ok()?, facts.len()))
-}
-
-/// An error with its causes on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| error.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
