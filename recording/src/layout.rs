@@ -202,6 +202,15 @@ fn parquet_files(
     dir: &Path,
     wanted: impl Fn(&str, i64) -> bool,
 ) -> Result<Vec<ParquetFile>, ListError> {
+    parquet_files_with(dir, wanted, ParquetName::parse)
+}
+
+/// The files in all hours that are wanted whose name `parse` accepts.
+pub(crate) fn parquet_files_with(
+    dir: &Path,
+    wanted: impl Fn(&str, i64) -> bool,
+    parse: impl Fn(&str) -> Option<ParquetName>,
+) -> Result<Vec<ParquetFile>, ListError> {
     let mut files = Vec::new();
     for (table, path) in entries(dir)? {
         if table == LOG || !is_name(&table) || !path.is_dir() {
@@ -210,18 +219,13 @@ fn parquet_files(
         for (date, path) in entries(&path)? {
             let Some(day) = date.strip_prefix("date=").and_then(day_of) else { continue };
             for (hour, path) in entries(&path)? {
-                let Some(hour) =
-                    hour.strip_prefix("hour=").and_then(|hour| hour.parse::<u8>().ok())
-                else {
-                    continue;
-                };
-                let hour: i64 = day * 24 + i64::from(hour);
+                let hour = hour.strip_prefix("hour=").and_then(|hour| hour.parse::<u8>().ok());
+                let Some(hour) = hour.map(|hour| day * 24 + i64::from(hour)) else { continue };
                 if !wanted(&table, hour) {
                     continue;
                 }
-                let names = entries(&path)?.into_iter();
-                files.extend(names.filter_map(|(name, path)| {
-                    let name = ParquetName::parse(&name)?;
+                files.extend(entries(&path)?.into_iter().filter_map(|(name, path)| {
+                    let name = parse(&name)?;
                     Some(ParquetFile { table: table.clone(), hour, name, path })
                 }));
             }

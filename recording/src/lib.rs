@@ -32,22 +32,27 @@
 //! ```
 
 mod batch;
+pub mod compact;
 pub mod counter;
 pub mod format;
 pub mod layout;
 pub mod log;
+pub mod parquet_file;
 pub mod rate;
 pub mod read;
+pub mod retention;
 pub mod schema;
 pub mod segment;
 pub mod series;
 pub mod summary;
+mod system_calls;
 mod writer;
 
 pub use batch::{Batch, Symbol};
 pub use format::Kind;
 pub use read::{ReadCost, ReadError, Recording, Scan, Selection};
 pub use schema::{Column, ColumnKind, Meaning, TableSchema};
+pub use system_calls::room_bytes;
 pub use writer::{
     CloseError, CloseReport, Incident, IncidentKind, Kept, OpenStreamError, StreamOptions,
     StreamWriter, WhenFull, WriterCounters,

@@ -14,9 +14,7 @@
 mod decode;
 mod encode;
 
-#[cfg(test)]
-use decode::columns_of;
-pub(crate) use decode::{decode_rows, head_of, symbols_of};
+pub(crate) use decode::{ColumnView, columns_of, decode_rows, head_of, symbols_of};
 pub(crate) use encode::{encode_head, encode_rows, encode_symbols};
 
 use serde::{Deserialize, Serialize};

@@ -14,6 +14,7 @@
 //! directory that became read-only make rows that are **counted** ([`StreamWriter::counters`]) and
 //! reported once per change ([`StreamWriter::take_incidents`]).
 
+mod compactor;
 mod counters;
 mod queue;
 mod recovery;
@@ -197,6 +198,7 @@ impl StreamWriter {
                 },
                 options,
                 next_sequence: recovered.next_sequence,
+                leftovers: recovered.leftovers,
             },
             Arc::clone(&shared),
         )

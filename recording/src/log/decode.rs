@@ -41,6 +41,11 @@ impl<'a> ColumnView<'a> {
     const ALL_NULL: Self =
         Self { width: 0, base: 0, nulls: &[], values: &[], octets: &[], all_null: true };
 
+    /// Whether no row has a value.
+    pub(crate) fn is_all_null(&self) -> bool {
+        self.all_null
+    }
+
     /// Whether `row` has no value.
     #[inline]
     pub(crate) fn is_null(&self, row: usize) -> bool {

@@ -37,6 +37,8 @@ pub struct WriterCounters {
     pub parquet_bytes: u64,
     /// Octets of the summaries that compaction made.
     pub summary_bytes: u64,
+    /// CPU time of the writer thread in ns: encoding and the calls that hand rows to the kernel.
+    pub write_cpu_ns: u64,
     /// CPU time of compaction in ns.
     pub compaction_cpu_ns: u64,
     /// Rows deleted because they were older than `keep`.
@@ -84,6 +86,7 @@ pub(super) struct Counters {
     pub(super) rows_compacted: Counter,
     pub(super) parquet_bytes: Counter,
     pub(super) summary_bytes: Counter,
+    pub(super) write_cpu_ns: Counter,
     pub(super) compaction_cpu_ns: Counter,
     pub(super) rows_deleted: Counter,
     pub(super) bytes_deleted: Counter,
@@ -109,6 +112,7 @@ impl Counters {
             rows_compacted: self.rows_compacted.get(),
             parquet_bytes: self.parquet_bytes.get(),
             summary_bytes: self.summary_bytes.get(),
+            write_cpu_ns: self.write_cpu_ns.get(),
             compaction_cpu_ns: self.compaction_cpu_ns.get(),
             rows_deleted: self.rows_deleted.get(),
             bytes_deleted: self.bytes_deleted.get(),

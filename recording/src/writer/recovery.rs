@@ -80,6 +80,8 @@ pub enum OpenStreamError {
 pub(super) struct Recovered {
     pub(super) lock: File,
     pub(super) next_sequence: u64,
+    /// Old segments that hold rows, in order.
+    pub(super) leftovers: Vec<PathBuf>,
     pub(super) torn_bytes: u64,
     pub(super) incidents: Vec<Incident>,
 }
@@ -96,7 +98,13 @@ pub(super) fn recover(
     let stream_dir = layout::stream_dir(dir, stream);
     let lock = lock(dir, &stream_dir, stream)?;
     let listed = |source| OpenStreamError::List { stream: stream.into(), source };
-    let mut recovered = Recovered { lock, next_sequence: 1, torn_bytes: 0, incidents: Vec::new() };
+    let mut recovered = Recovered {
+        lock,
+        next_sequence: 1,
+        leftovers: Vec::new(),
+        torn_bytes: 0,
+        incidents: Vec::new(),
+    };
     for (first, path) in layout::segments_of(&stream_dir).map_err(listed)? {
         let last = put_right(&path, stream, &mut recovered)?;
         recovered.next_sequence = recovered.next_sequence.max(first.max(last) + 1);
@@ -189,6 +197,8 @@ fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64
     }
     if rows == 0 {
         fs::remove_file(path).map_err(system("remove"))?;
+    } else {
+        recovered.leftovers.push(path.into());
     }
     Ok(ending.last_sequence)
 }

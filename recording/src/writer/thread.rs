@@ -10,13 +10,16 @@ use std::time::{Duration, Instant};
 
 use meikyo_units::{Nanos, WallTime};
 
+use super::compactor::{Compactor, End};
 use super::queue::{Message, Shared};
 use super::sync::Syncer;
-use super::{Incident, IncidentKind, Kept, StreamOptions};
+use super::{Incident, IncidentKind, Kept, StreamOptions, WhenFull};
 use crate::batch::Batch;
+use crate::compact::CompactError;
 use crate::format::Kind;
 use crate::layout;
 use crate::log::{Head, encode_head, encode_rows, encode_symbols};
+use crate::system_calls::thread_cpu_ns;
 
 /// Octets after which what is encoded is written, even if more is queued: bounds the buffer.
 const WRITE_AT: usize = 4 << 20;
@@ -39,6 +42,14 @@ pub enum CloseError {
         /// What the system said.
         source: io::Error,
     },
+    /// A segment could not be compacted; its rows are in the log and are read from there.
+    #[error("a segment of stream `{stream}` could not be compacted; its rows stay in the log")]
+    Compact {
+        /// The stream.
+        stream: String,
+        /// Why.
+        source: CompactError,
+    },
     /// A thread of the writer ended before its time: a bug.
     #[error("the writer of the stream ended by a panic; what was reported kept is in the log")]
     Panicked,
@@ -50,6 +61,8 @@ pub(super) struct Start {
     pub(super) head: Head,
     pub(super) options: StreamOptions,
     pub(super) next_sequence: u64,
+    /// Old segments that are to be compacted.
+    pub(super) leftovers: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -58,7 +71,13 @@ pub(super) struct WriterThread(JoinHandle<Result<(), CloseError>>);
 impl WriterThread {
     pub(super) fn start(start: Start, shared: Arc<Shared>) -> Result<Self, io::Error> {
         let syncer = Syncer::start(Arc::clone(&shared))?;
-        let mut writer = Writer::new(start, shared, syncer);
+        let compactor = if start.options.compact {
+            let (leftovers, shared) = (start.leftovers.clone(), Arc::clone(&shared));
+            Some(Compactor::start(&start.dir, start.options.keep, leftovers, shared)?)
+        } else {
+            None
+        };
+        let mut writer = Writer::new(start, shared, syncer, compactor);
         std::thread::Builder::new()
             .name("recording-writer".into())
             .spawn(move || writer.run())
@@ -106,6 +125,7 @@ struct Writer {
     options: StreamOptions,
     shared: Arc<Shared>,
     syncer: Syncer,
+    compactor: Option<Compactor>,
     next_sequence: u64,
     symbols: Vec<String>,
     segment: Option<OpenSegment>,
@@ -132,13 +152,19 @@ enum Next {
 }
 
 impl Writer {
-    fn new(start: Start, shared: Arc<Shared>, syncer: Syncer) -> Self {
+    fn new(
+        start: Start,
+        shared: Arc<Shared>,
+        syncer: Syncer,
+        compactor: Option<Compactor>,
+    ) -> Self {
         Self {
             dir: start.dir,
             head: start.head,
             options: start.options,
             shared,
             syncer,
+            compactor,
             next_sequence: start.next_sequence,
             symbols: Vec::new(),
             segment: None,
@@ -176,6 +202,7 @@ impl Writer {
             self.write();
             self.return_marks(&mut kept);
             self.shared.give_back(&mut kept, &mut self.written);
+            self.shared.counters.write_cpu_ns.set(thread_cpu_ns());
             self.sync(answers);
             self.end_idle_segment();
             if let Next::Close { compact } = next {
@@ -325,7 +352,10 @@ impl Writer {
             drop(fs::remove_file(&segment.path));
             return None;
         }
-        file.set_len(segment.bytes).ok()?;
+        if file.set_len(segment.bytes).is_err() {
+            self.compact(segment.path);
+            return None;
+        }
         segment.symbols = segment.symbols_kept;
         Some(segment)
     }
@@ -397,14 +427,31 @@ impl Writer {
         if let Some(file) = segment.file {
             self.syncer.ask(file, self.bytes_kept, None);
         }
+        if segment.bytes > 0 {
+            self.compact(segment.path);
+        }
     }
 
-    fn close(&mut self, _compact: bool) -> Result<(), CloseError> {
+    fn compact(&self, segment: PathBuf) {
+        if let Some(compactor) = &self.compactor {
+            compactor.push(segment);
+            if self.options.when_full == WhenFull::Wait {
+                compactor.wait_for_room();
+            }
+        }
+    }
+
+    fn close(&mut self, compact: bool) -> Result<(), CloseError> {
         let file = self.segment.as_ref().and_then(|segment| segment.file.clone());
         let synced = file.map_or(Ok(()), |file| file.sync_data());
         self.end_segment();
-        let stream = self.head.stream.clone();
-        synced.map_err(|source| CloseError::Sync { stream, source })
+        let stream = || self.head.stream.clone();
+        if let Some(compactor) = self.compactor.take() {
+            let end = if compact { End::Finish } else { End::Leave };
+            let compacted = compactor.end(end);
+            compacted.map_err(|source| CloseError::Compact { stream: stream(), source })?;
+        }
+        synced.map_err(|source| CloseError::Sync { stream: stream(), source })
     }
 
     fn report(&self, kind: IncidentKind, rows: u64, text: String) {

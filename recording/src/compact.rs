@@ -1,0 +1,336 @@
+//! Turning a finished log segment into Parquet files.
+//!
+//! A segment's rows are sorted by labels and then by time, table by table, and written to one file
+//! for each hour that they lie in. Files appear under temporary names, are synced, are renamed, and
+//! only then is the segment unlinked: a crash at any point leaves the segment, which hides what was
+//! renamed already (see [`crate::layout`]), or the files alone.
+//!
+//! Rows are not copied to be sorted: the payloads of one table are in memory as they are in the log,
+//! and the order is 8 octets a row. At the limit of 8 million rows a table that is some 250 MB, for
+//! the largest table; a smaller `segment_rows` makes it less.
+
+mod order;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::layout::{self, ListError, ParquetName};
+use crate::log::FrameHeader;
+use crate::parquet_file::{self, Facts, FileStatistics};
+use crate::schema::TableSchema;
+use crate::segment::{ReadSegmentError, SegmentReader};
+pub(crate) use order::{Place, RowOrder, Rows};
+
+/// What a compaction made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Compacted {
+    /// Rows in the files.
+    pub rows: u64,
+    /// Octets of the files.
+    pub bytes: u64,
+    /// Files.
+    pub files: u64,
+    /// Octets of the segment that are damaged; it is then renamed to end in `.damaged` and kept.
+    pub damaged_bytes: u64,
+}
+
+/// Why a segment could not be compacted; it is still there.
+#[derive(Debug, thiserror::Error)]
+pub enum CompactError {
+    /// The segment cannot be read.
+    #[error("cannot compact segment `{path}`")]
+    Segment {
+        /// The segment.
+        path: PathBuf,
+        /// Why.
+        source: ReadSegmentError,
+    },
+    /// A Parquet file could not be written.
+    #[error("cannot write `{path}`")]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: parquet::errors::ParquetError,
+    },
+    /// The system refused.
+    #[error("cannot {doing} `{path}`")]
+    System {
+        /// What was being done.
+        doing: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The recording's files cannot be listed.
+    #[error("cannot look for what an earlier compaction left")]
+    List {
+        /// Why.
+        source: ListError,
+    },
+}
+
+/// A file under its temporary name.
+struct Made {
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+/// What the headers of a segment say, before any payload is read.
+struct Survey {
+    reader: SegmentReader,
+    first: u64,
+    last: u64,
+    /// Whether a table has rows.
+    used: Vec<bool>,
+    /// The hours that the first and the last row lie in.
+    hours: (i64, i64),
+}
+
+/// Compacts the finished segment at `path` of the recording in `dir`, and unlinks it.
+///
+/// The stream's lock must be held: nobody else may compact or write the segment.
+///
+/// # Errors
+/// When something cannot be read or written; the segment then stays as it was.
+pub fn compact(dir: &Path, path: &Path) -> Result<Compacted, CompactError> {
+    let Some(survey) = survey(path)? else {
+        unlink(path)?;
+        return Ok(Compacted::default());
+    };
+    remove_leftovers(dir, &survey)?;
+    let mut made = Vec::new();
+    let compacted = write_tables(dir, path, &survey, &mut made);
+    match compacted.and_then(|compacted| publish(&made).map(|()| compacted)) {
+        Ok(compacted) => {
+            note_next(dir, &survey)?;
+            if compacted.damaged_bytes > 0 {
+                let aside = path.with_extension("log.damaged");
+                fs::rename(path, &aside).map_err(system("rename", path))?;
+            } else {
+                unlink(path)?;
+            }
+            Ok(compacted)
+        }
+        Err(error) => {
+            for file in &made {
+                // The error that is told is the first; a file that stays is removed next time.
+                drop(fs::remove_file(&file.temporary));
+            }
+            Err(error)
+        }
+    }
+}
+
+/// What compacting a stream that nobody writes came to.
+#[derive(Debug)]
+pub enum StreamOutcome {
+    /// Every segment was compacted; what they made together, and how many they were.
+    Compacted(Compacted, u64),
+    /// A writer has the stream, which compacts it itself.
+    Live,
+}
+
+/// Compacts every segment of every stream of the recording in `dir` that no writer has.
+///
+/// Returns the streams by name with what came of them.
+///
+/// # Errors
+/// At the first segment that cannot be compacted; those before it are, and it stays as it was.
+pub fn compact_recording(dir: &Path) -> Result<Vec<(String, StreamOutcome)>, CompactError> {
+    let listed = |source| CompactError::List { source };
+    let mut outcomes = Vec::new();
+    for (stream, path) in layout::entries(&dir.join(layout::LOG)).map_err(listed)? {
+        let lock = path.join("lock");
+        let file = match File::open(&lock) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(source) => return Err(system("open", &lock)(source)),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                outcomes.push((stream, StreamOutcome::Live));
+                continue;
+            }
+            Err(fs::TryLockError::Error(source)) => return Err(system("lock", &lock)(source)),
+        }
+        let mut total = Compacted::default();
+        let mut segments = 0;
+        for (_, segment) in layout::segments_of(&path).map_err(listed)? {
+            let made = compact(dir, &segment)?;
+            total.rows += made.rows;
+            total.bytes += made.bytes;
+            total.files += made.files;
+            total.damaged_bytes += made.damaged_bytes;
+            segments += 1;
+        }
+        outcomes.push((stream, StreamOutcome::Compacted(total, segments)));
+    }
+    Ok(outcomes)
+}
+
+fn survey(path: &Path) -> Result<Option<Survey>, CompactError> {
+    let failed = |source| CompactError::Segment { path: path.into(), source };
+    let Some(mut reader) = SegmentReader::open(path).map_err(failed)? else { return Ok(None) };
+    let mut used = vec![false; reader.head().tables.len()];
+    let first = reader.ending().last_sequence;
+    let mut hours = (i64::MAX, i64::MIN);
+    reader
+        .next_rows(|header| {
+            used[header.table] |= header.rows > 0;
+            hours.0 = hours.0.min(layout::hour_of(header.least_time));
+            hours.1 = hours.1.max(layout::hour_of(header.greatest_time));
+            false
+        })
+        .map_err(failed)?;
+    let last = reader.ending().last_sequence;
+    Ok(Some(Survey { reader, first, last, used, hours }))
+}
+
+/// Removes what an earlier compaction of the same segment left when it was killed.
+fn remove_leftovers(dir: &Path, survey: &Survey) -> Result<(), CompactError> {
+    let stream = &survey.reader.head().stream;
+    let range = survey.first..=survey.last;
+    let stale = |name: &ParquetName| name.stream == *stream && range.contains(&name.first);
+    let hours = survey.hours.0..=survey.hours.1;
+    let wanted = |_: &str, hour| hours.contains(&hour);
+    let files = layout::parquet_files_with(dir, wanted, |file_name| {
+        let name = file_name.strip_prefix('.').and_then(|name| name.strip_suffix(TEMPORARY));
+        let name = name.unwrap_or(file_name);
+        ParquetName::parse(name).filter(|name| stale(name))
+    })
+    .map_err(|source| CompactError::List { source })?;
+    for file in files {
+        unlink(&file.path)?;
+    }
+    Ok(())
+}
+
+/// What ends a temporary name, behind the final one; a dot is in front.
+const TEMPORARY: &str = ".tmp";
+
+fn write_tables(
+    dir: &Path,
+    segment: &Path,
+    survey: &Survey,
+    made: &mut Vec<Made>,
+) -> Result<Compacted, CompactError> {
+    let mut total = Compacted::default();
+    let head = survey.reader.head();
+    for (table, schema) in head.tables.iter().enumerate() {
+        if !survey.used[table] {
+            continue;
+        }
+        let (payloads, damaged_bytes) = payloads_of(segment, table)?;
+        total.damaged_bytes = total.damaged_bytes.max(damaged_bytes);
+        let rows = Rows::new(&payloads, schema, segment)?;
+        let name =
+            ParquetName { stream: head.stream.clone(), first: survey.first, last: survey.last };
+        let facts =
+            Facts { name: &name, kind: head.kind, schema, symbols: survey.reader.symbols() };
+        for (hour, order) in RowOrder::by_hour(&rows, schema, survey.reader.symbols()) {
+            let statistics = write_file(dir, hour, &facts, &rows, &order, made)?;
+            total.rows += statistics.rows;
+            total.bytes += statistics.bytes;
+            total.files += 1;
+        }
+    }
+    Ok(total)
+}
+
+fn write_file(
+    dir: &Path,
+    hour: i64,
+    facts: &Facts<'_>,
+    rows: &Rows<'_>,
+    order: &RowOrder,
+    made: &mut Vec<Made>,
+) -> Result<FileStatistics, CompactError> {
+    let directory = layout::hour_dir(dir, &facts.schema.name, hour);
+    fs::create_dir_all(&directory).map_err(system("create", &directory))?;
+    let file_name = facts.name.file_name();
+    let temporary = directory.join(format!(".{file_name}{TEMPORARY}"));
+    made.push(Made { temporary: temporary.clone(), path: directory.join(file_name) });
+    let file = File::create(&temporary).map_err(system("create", &temporary))?;
+    parquet_file::write(file, facts, rows, order)
+        .map_err(|source| CompactError::Parquet { path: temporary.clone(), source })
+}
+
+/// The frames of one table with their payloads.
+type Payloads = Vec<(FrameHeader, Vec<u8>)>;
+
+/// The frames of one table, and the damaged octets that were met on the way.
+fn payloads_of(segment: &Path, table: usize) -> Result<(Payloads, u64), CompactError> {
+    let failed = |source| CompactError::Segment { path: segment.into(), source };
+    let mut payloads = Vec::new();
+    let Some(mut reader) = SegmentReader::open(segment).map_err(failed)? else {
+        return Ok((payloads, 0));
+    };
+    while let Some(header) = reader.next_rows(|header| header.table == table).map_err(failed)? {
+        payloads.push((header, reader.payload().to_vec()));
+    }
+    Ok((payloads, reader.ending().damaged_bytes))
+}
+
+/// Renames all files into place and makes that last.
+fn publish(made: &[Made]) -> Result<(), CompactError> {
+    let mut directories: Vec<&Path> = Vec::new();
+    for Made { temporary, path } in made {
+        fs::rename(temporary, path).map_err(system("rename", temporary))?;
+        directories.extend(path.parent());
+    }
+    // The directories above may be new too: table, date and hour.
+    let above: Vec<_> = directories.iter().flat_map(|dir| dir.ancestors().take(4)).collect();
+    let mut all = above;
+    all.sort_unstable();
+    all.dedup();
+    for directory in all {
+        sync_directory(directory)?;
+    }
+    Ok(())
+}
+
+/// Notes the sequence number that goes on from here, for a log without segments.
+fn note_next(dir: &Path, survey: &Survey) -> Result<(), CompactError> {
+    let path = layout::next_path(dir, &survey.reader.head().stream);
+    let known = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let next = known.unwrap_or(0).max(survey.last + 1);
+    let temporary = path.with_extension("tmp");
+    fs::write(&temporary, format!("{next}\n")).map_err(system("write", &temporary))?;
+    fs::rename(&temporary, &path).map_err(system("rename", &temporary))
+}
+
+fn unlink(path: &Path) -> Result<(), CompactError> {
+    fs::remove_file(path).map_err(system("remove", path))?;
+    path.parent().map_or(Ok(()), sync_directory)
+}
+
+fn sync_directory(directory: &Path) -> Result<(), CompactError> {
+    let opened = File::open(directory).map_err(system("open", directory))?;
+    opened.sync_all().map_err(system("sync", directory))
+}
+
+fn system(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> CompactError {
+    let path = path.to_path_buf();
+    move |source| CompactError::System { doing, path: path.clone(), source }
+}
+
+/// The error of a frame whose checksum is right and whose payload is not of the schema.
+fn misfit(segment: &Path, header: &FrameHeader) -> CompactError {
+    let source =
+        ReadSegmentError::Schema { path: segment.to_path_buf(), sequence: header.sequence };
+    CompactError::Segment { path: segment.into(), source }
+}
+
+/// The positions of the columns that rows are sorted by, most significant first.
+fn sort_columns(schema: &TableSchema) -> Vec<usize> {
+    crate::series::labels(schema)
+        .filter(|&position| schema.columns[position].kind == crate::schema::ColumnKind::Symbol)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

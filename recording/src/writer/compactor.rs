@@ -1,0 +1,212 @@
+//! The thread that compacts finished segments, in the background and giving way to everybody.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use meikyo_units::{Nanos, WallTime};
+
+use super::queue::Shared;
+use super::{Incident, IncidentKind};
+use crate::compact::{CompactError, Compacted, compact};
+use crate::retention;
+use crate::system_calls::{give_way, thread_cpu_ns};
+
+/// Segments that may wait before a writer that can wait does.
+const BACKLOG_MAX: usize = 4;
+
+/// The thread; segments are handed to it as they end.
+#[derive(Debug)]
+pub(super) struct Compactor {
+    todo: Arc<Todo>,
+    thread: Option<JoinHandle<Result<(), CompactError>>>,
+}
+
+#[derive(Debug, Default)]
+struct Todo {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    segments: Vec<PathBuf>,
+    /// The segment being worked on is not in `segments` any more.
+    working: bool,
+    end: Option<End>,
+}
+
+/// How the thread is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// When everything is compacted.
+    Finish,
+    /// After what is being worked on.
+    Leave,
+}
+
+struct Work {
+    dir: PathBuf,
+    keep: Option<Nanos>,
+    shared: Arc<Shared>,
+    /// Segments that could not be compacted; tried again when the next one has been.
+    failed: Vec<PathBuf>,
+}
+
+impl Compactor {
+    pub(super) fn start(
+        dir: &Path,
+        keep: Option<Nanos>,
+        leftovers: Vec<PathBuf>,
+        shared: Arc<Shared>,
+    ) -> Result<Self, io::Error> {
+        let todo = Arc::new(Todo::default());
+        locked(&todo.state).segments = leftovers;
+        let work = Work { dir: dir.into(), keep, shared, failed: Vec::new() };
+        let own = Arc::clone(&todo);
+        let thread = std::thread::Builder::new()
+            .name("recording-compactor".into())
+            .spawn(move || run(&own, work))?;
+        Ok(Self { todo, thread: Some(thread) })
+    }
+
+    /// Hands over a finished segment.
+    pub(super) fn push(&self, segment: PathBuf) {
+        locked(&self.todo.state).segments.push(segment);
+        self.todo.changed.notify_all();
+    }
+
+    /// Waits until the backlog is small again.
+    pub(super) fn wait_for_room(&self) {
+        let state = locked(&self.todo.state);
+        let full = |state: &mut State| state.segments.len() >= BACKLOG_MAX;
+        drop(self.todo.changed.wait_while(state, full));
+    }
+
+    /// Ends the thread; the error is that of a segment that could not be compacted in the end.
+    pub(super) fn end(mut self, end: End) -> Result<(), CompactError> {
+        locked(&self.todo.state).end = Some(end);
+        self.todo.changed.notify_all();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            // A panic there is a bug that the thread's message has told; segments are untouched.
+            Some(Err(_)) | None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Compactor {
+    fn drop(&mut self) {
+        locked(&self.todo.state).end.get_or_insert(End::Leave);
+        self.todo.changed.notify_all();
+    }
+}
+
+fn run(todo: &Todo, mut work: Work) -> Result<(), CompactError> {
+    give_way();
+    while let Some(segment) = next(todo) {
+        if work.compact(segment).is_ok() {
+            for segment in std::mem::take(&mut work.failed) {
+                // It is told each time; the next success tries again.
+                drop(work.compact(segment));
+            }
+            work.delete_old();
+        }
+    }
+    let wanted = locked(&todo.state).end == Some(End::Finish);
+    let mut result = Ok(());
+    if wanted {
+        for segment in std::mem::take(&mut work.failed) {
+            let compacted = work.compact(segment);
+            result = result.and(compacted);
+        }
+    }
+    result
+}
+
+/// The next segment; `None` when the thread is to end.
+fn next(todo: &Todo) -> Option<PathBuf> {
+    let mut state = locked(&todo.state);
+    state.working = false;
+    todo.changed.notify_all();
+    loop {
+        if state.end == Some(End::Leave) {
+            return None;
+        }
+        if !state.segments.is_empty() {
+            state.working = true;
+            let segment = state.segments.remove(0);
+            todo.changed.notify_all();
+            return Some(segment);
+        }
+        if state.end == Some(End::Finish) {
+            return None;
+        }
+        state = todo.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+impl Work {
+    fn compact(&mut self, segment: PathBuf) -> Result<(), CompactError> {
+        let before = thread_cpu_ns();
+        let result = compact(&self.dir, &segment);
+        let counters = &self.shared.counters;
+        counters.compaction_cpu_ns.add(thread_cpu_ns().saturating_sub(before));
+        match result {
+            Ok(Compacted { rows, bytes, damaged_bytes, .. }) => {
+                counters.compactions.add(1);
+                counters.rows_compacted.add(rows);
+                counters.parquet_bytes.add(bytes);
+                if damaged_bytes > 0 {
+                    let text = format!(
+                        "{damaged_bytes} bytes of `{}` are damaged; it was renamed to end in \
+                         `.damaged`, its other rows are in Parquet files",
+                        segment.display()
+                    );
+                    self.report(IncidentKind::Damage, 0, text);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                counters.disk_errors.add(1);
+                let mut text = error.to_string();
+                let mut cause = std::error::Error::source(&error);
+                while let Some(source) = cause {
+                    text = format!("{text}: {source}");
+                    cause = source.source();
+                }
+                self.report(IncidentKind::CompactionFailed, 0, text);
+                self.failed.push(segment);
+                Err(error)
+            }
+        }
+    }
+
+    fn delete_old(&self) {
+        let Some(keep) = self.keep else { return };
+        let deleted = retention::delete_before(&self.dir, WallTime::now().before(keep));
+        let counters = &self.shared.counters;
+        counters.rows_deleted.add(deleted.rows);
+        counters.bytes_deleted.add(deleted.bytes);
+        if deleted.files > 0 {
+            let text = format!(
+                "{} rows older than {keep} were deleted, {} files of {} bytes",
+                deleted.rows, deleted.files, deleted.bytes
+            );
+            self.report(IncidentKind::Deleted, deleted.rows, text);
+        }
+        if let Some(error) = deleted.error {
+            counters.disk_errors.add(1);
+            self.report(IncidentKind::DiskRefused, 0, error);
+        }
+    }
+
+    fn report(&self, kind: IncidentKind, rows: u64, text: String) {
+        self.shared.report(Incident { at: WallTime::now(), kind, rows, text });
+    }
+}
+
+fn locked(mutex: &Mutex<State>) -> MutexGuard<'_, State> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
