@@ -8,13 +8,14 @@ mod access;
 mod community;
 mod instances;
 mod request;
+mod secured;
 
 use meikyo_units::WallTime;
 
 use crate::message::{self, Version};
-use crate::{ErrorStatus, PduType, ValueRef};
+use crate::{DecodeError, ErrorStatus, PduType, ValueRef};
 
-pub use access::{Access, Community, Engine, MESSAGE_BYTES_MAX};
+pub use access::{Access, AgentUser, Community, Engine, MESSAGE_BYTES_MAX};
 pub use instances::{Find, Instances, InstancesBuilder, compare_encoded};
 pub use request::{RequestCache, Slot};
 
@@ -107,6 +108,12 @@ pub struct Counters {
 pub struct Responder {
     requests: RequestCache,
     counters: Counters,
+    /// What is added to the ids of answers: not 0 only in an agent that is simulated as faulty.
+    pub(crate) id_shift: i32,
+    /// A v3 request while it is decrypted.
+    request: Vec<u8>,
+    /// A scoped PDU before it is encrypted.
+    scoped: Vec<u8>,
 }
 
 impl Responder {
@@ -143,8 +150,8 @@ pub fn respond<M: Mib>(
         Ok(Version::V1 | Version::V2c) => {
             community::respond(responder, now, request, access, mib, out)
         }
-        Ok(Version::V3) => {
-            let _ = engine;
+        Ok(Version::V3) => secured::respond(responder, now, request, access, engine, mib, out),
+        Err(DecodeError::Version(_)) => {
             responder.counters.bad_versions += 1;
             Outcome::Dropped(Drop::Unauthorized)
         }

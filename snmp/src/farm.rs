@@ -12,9 +12,12 @@ mod faults;
 mod machine;
 mod objects;
 mod replies;
+mod script;
 mod shell;
 mod socket;
 mod traffic;
+pub mod truth;
+mod users;
 
 use std::net::Ipv4Addr;
 
@@ -22,16 +25,23 @@ use meikyo_units::{Nanos, WallTime};
 
 use self::cache::CacheClock;
 use self::draw::{below, draw, stream_key};
+use self::faults::Fate;
 use self::machine::{Held, Machine, MachineMib, World};
 use self::objects::{Layout, Shape};
 use self::traffic::Increments;
-use crate::agent::{self, Access, Engine, Outcome, Responder};
+use self::truth::{Seen, TruthEventKind, TruthLog};
+use crate::agent::{self, Access, Engine, Exchange, Find, Outcome, Responder};
+use crate::peek_request_id;
+use crate::usm::EngineId;
 
 pub use cache::Cache;
 pub use faults::{Faults, ParseFaultError, ParseShareError, Share};
 pub use machine::CounterStart;
 pub use replies::{Replies, Reply};
+pub use script::{Action, Event, ParseEventError};
 pub use shell::{RunError, RunReport, Stop, run};
+pub use socket::{BindError, FarmSocket};
+pub use users::{AUTH_PASSWORD, PRIVACY_PASSWORD, SimulatedUserError, simulated_user};
 
 /// What a farm is made of.
 #[derive(Debug, Clone)]
@@ -68,6 +78,7 @@ impl FarmOptions {
     pub fn new(hosts: u32, switches: u32) -> Self {
         let mut access = Access::read_only(b"public");
         access.communities.push(agent::Community { name: b"private".to_vec(), write: true });
+        access.users.push(users::default_user());
         Self {
             hosts,
             switches,
@@ -103,6 +114,14 @@ impl FarmOptions {
     /// The address of agent `ordinal`.
     pub fn address(&self, ordinal: u32) -> Ipv4Addr {
         Ipv4Addr::from(u32::from(self.first).wrapping_add(ordinal))
+    }
+
+    /// The ordinal of the agent with this name.
+    pub fn ordinal_of(&self, name: &str) -> Option<u32> {
+        let digits = |prefix| name.strip_prefix(prefix)?.parse::<u32>().ok()?.checked_sub(1);
+        let switch = || digits("switch")?.checked_add(self.hosts);
+        let ordinal = digits("node").or_else(switch)?;
+        (ordinal < self.agents() && self.name(ordinal) == name).then_some(ordinal)
     }
 
     fn shape(&self, ordinal: u32) -> Shape {
@@ -149,11 +168,17 @@ pub struct FarmCounters {
 #[derive(Debug)]
 pub struct Farm {
     options: FarmOptions,
+    start: WallTime,
     world: World,
     layouts: Vec<Layout>,
     agents: Vec<Agent>,
     responder: Responder,
     counters: FarmCounters,
+    /// What is still to be done, the next at the end.
+    script: Vec<Event>,
+    /// When the next is due.
+    next_event: Option<WallTime>,
+    truth: Option<TruthLog>,
     held: Vec<Held>,
 }
 
@@ -170,11 +195,15 @@ impl Farm {
             increments: Increments::octets(),
         };
         let mut farm = Self {
+            start,
             world,
             layouts: Vec::new(),
             agents: Vec::new(),
             responder: Responder::new(),
             counters: FarmCounters::default(),
+            script: Vec::new(),
+            next_event: None,
+            truth: None,
             held: Vec::new(),
             options,
         };
@@ -185,15 +214,38 @@ impl Farm {
         farm
     }
 
+    /// Adds what is done to the agents; those at the same time in the order given.
+    pub fn schedule(&mut self, events: impl IntoIterator<Item = Event>) {
+        self.script.reverse();
+        self.script.extend(events);
+        self.script.sort_by_key(|event| event.at);
+        self.script.reverse();
+        self.next_event = self.script.last().map(|event| self.start + event.at);
+    }
+
+    /// Begins to record the truth, see [`truth`].
+    pub fn record_truth(&mut self) {
+        let head = truth::TruthHead {
+            agents: self.options.agents(),
+            hosts: self.options.hosts,
+            seed: self.options.seed,
+            step: self.options.step,
+            start: self.start,
+        };
+        self.truth = Some(TruthLog::new(head));
+    }
+
+    /// The octets of the truth file that were not taken away yet; nothing if it is not recorded.
+    pub fn truth(&mut self) -> Option<&mut Vec<u8>> {
+        self.truth.as_mut().map(|log| &mut log.bytes)
+    }
+
     fn agent(&mut self, ordinal: u32, start: WallTime) -> Agent {
         let key = stream_key(self.options.seed, ordinal.into());
         let layout = self.layout(self.options.shape(ordinal));
         let up = Nanos::from_secs(3_600 + below(draw(key, u64::MAX - 1), 30 * 86_400));
-        let engine = Engine {
-            id: engine_id(self.options.seed, ordinal),
-            boots: 1 + u32::try_from(below(draw(key, u64::MAX - 2), 20)).unwrap_or(0),
-            started: start.before(up),
-        };
+        let boots = 1 + u32::try_from(below(draw(key, u64::MAX - 2), 20)).unwrap_or(0);
+        let engine = Engine::new(engine_id(self.options.seed, ordinal), boots, start.before(up));
         let mut machine = Machine::new(
             self.options.name(ordinal),
             key,
@@ -242,6 +294,9 @@ impl Farm {
     ///
     /// `now` must not go back. Free of allocation once the lists of objects are known.
     pub fn handle(&mut self, now: WallTime, to: Ipv4Addr, request: &[u8], replies: &mut Replies) {
+        while self.next_event.is_some_and(|at| at <= now) {
+            self.do_next_event();
+        }
         let Some(ordinal) = self.ordinal(to) else {
             self.counters.strangers += 1;
             return;
@@ -252,14 +307,16 @@ impl Farm {
         agent.requests += 1;
         if fate.request_lost {
             self.counters.lost += 1;
+            self.note(ordinal, now, &fate, peek_request_id(request), None);
             return;
         }
+        self.held.clear();
+        let held = self.truth.is_some().then_some(&mut self.held);
         let machine = &mut agent.machine;
         let layout = &self.layouts[machine.layout];
-        self.held.clear();
-        let mut mib =
-            MachineMib::new(machine, layout, &self.world, fate.error, Some(&mut self.held));
+        let mut mib = MachineMib::new(machine, layout, &self.world, fate.error, held);
         let start = replies.open();
+        self.responder.id_shift = i32::from(fate.wrong_id);
         let outcome = agent::respond(
             &mut self.responder,
             now,
@@ -269,26 +326,128 @@ impl Farm {
             &mut mib,
             replies.bytes(),
         );
-        if let Outcome::Answered(_) = outcome {
-            if fate.answer_lost {
-                self.counters.lost += 1;
-                replies.drop_from(start);
-                return;
+        let Outcome::Answered(exchange) = outcome else {
+            return;
+        };
+        self.note(ordinal, now, &fate, Some(exchange.request_id), Some(exchange));
+        if fate.answer_lost {
+            self.counters.lost += 1;
+            replies.drop_from(start);
+            return;
+        }
+        self.counters.answers += 1;
+        replies.close(start, now + fate.delay, to, fate.truncate);
+        if let Some(after) = fate.duplicate {
+            replies.repeat_last(after);
+        }
+    }
+
+    /// Records the truth of a request.
+    #[inline]
+    fn note(
+        &mut self,
+        ordinal: usize,
+        now: WallTime,
+        fate: &Fate,
+        request_id: Option<i32>,
+        exchange: Option<Exchange>,
+    ) {
+        let Some(truth) = &mut self.truth else { return };
+        let machine = &self.agents[ordinal].machine;
+        let list = exchange.and_then(|exchange| exchange.list);
+        if let Some(number) = list.filter(|&number| truth.is_new(number)) {
+            let layout = &self.layouts[machine.layout];
+            let objects = self.responder.requests().list(number).into_iter().flatten();
+            let moving = objects.filter_map(|(oid, find)| match find {
+                Find::At(position) if layout.is_moving(position) => {
+                    Some((oid, layout.subject(position)))
+                }
+                _ => None,
+            });
+            truth.list(number, moving);
+        }
+        let report = exchange.is_some_and(|exchange| exchange.report);
+        let seen = Seen {
+            flags: fate.flags() | if report { truth::flag::REPORT } else { 0 },
+            agent: u32::try_from(ordinal).unwrap_or(u32::MAX),
+            request_id: request_id.unwrap_or(0),
+            received: now,
+            sent: now + fate.delay,
+            uptime_cs: machine.uptime_cs(now),
+            error_status: exchange.map_or(0, |exchange| exchange.error_status as u8),
+            list,
+        };
+        truth.request(&seen, &self.held);
+    }
+
+    fn do_next_event(&mut self) {
+        let Some(event) = self.script.pop() else { return };
+        let at = self.start + event.at;
+        self.next_event = self.script.last().map(|event| self.start + event.at);
+        for &ordinal in &event.agents {
+            self.act(ordinal, at, &event.action);
+        }
+    }
+
+    fn act(&mut self, ordinal: u32, at: WallTime, action: &Action) {
+        let Some(agent) = usize::try_from(ordinal).ok().and_then(|at| self.agents.get_mut(at))
+        else {
+            return;
+        };
+        let machine = &mut agent.machine;
+        let kind = match action {
+            Action::Restart | Action::RestartRenumbered => {
+                machine.restart(at);
+                Some(TruthEventKind::Restart)
             }
-            self.counters.answers += 1;
-            replies.close(start, now + fate.delay, to, fate.truncate);
-            if let Some(after) = fate.duplicate {
-                replies.repeat_last(after);
+            Action::Reboot => {
+                machine.reboot(at, &self.world);
+                Some(TruthEventKind::Reboot)
             }
+            Action::Reset => {
+                machine.reset_counters(at, &self.world);
+                Some(TruthEventKind::Reset)
+            }
+            Action::Renumber => Some(TruthEventKind::Renumber),
+            Action::Die => {
+                agent.faults.dead = true;
+                None
+            }
+            Action::Wake => {
+                agent.faults.dead = false;
+                None
+            }
+            Action::Set(settings) => {
+                for setting in settings {
+                    // Checked when the script was read.
+                    drop(agent.faults.set(setting));
+                }
+                None
+            }
+            Action::Cache(cache) => {
+                machine.interface_cache = CacheClock::new(*cache);
+                machine.host_cache = CacheClock::new(*cache);
+                None
+            }
+            Action::Hide(_) | Action::Show(_) => None,
+        };
+        (agent.engine.started, agent.engine.boots) = (machine.started, machine.boots);
+        let layout = machine.layout;
+        let changed = self.layouts[layout].shape.after(action);
+        let layout = changed.map_or(layout, |shape| self.layout(shape));
+        if let Some(agent) = usize::try_from(ordinal).ok().and_then(|at| self.agents.get_mut(at)) {
+            agent.machine.layout = layout;
+        }
+        if let (Some(truth), Some(kind)) = (&mut self.truth, kind) {
+            truth.event(ordinal, at, kind);
         }
     }
 }
 
 /// An engine id of the farm: format 5 (octets) under the enterprise number that RFC 5612 sets
 /// aside for documentation.
-fn engine_id(seed: u64, ordinal: u32) -> Vec<u8> {
-    let mut id = vec![0x80, 0x00, 0x7e, 0xd9, 0x05];
-    id.extend_from_slice(&ordinal.to_be_bytes());
-    id.extend_from_slice(&stream_key(seed, u64::MAX).to_be_bytes()[..4]);
-    id
+fn engine_id(seed: u64, ordinal: u32) -> EngineId {
+    let seed = stream_key(seed, u64::MAX).to_be_bytes();
+    let id = [&[0x80, 0x00, 0x7e, 0xd9, 0x05], &ordinal.to_be_bytes()[..], &seed[..4]].concat();
+    EngineId::from_slice(&id).unwrap_or_default()
 }

@@ -13,7 +13,7 @@ mod privacy;
 pub use auth::AuthKey;
 pub use clock::{EngineClock, WINDOW_SECONDS};
 pub use envelope::{Envelope, Message, Scoped, SecurityLevel, decode_v3, encode_v3};
-pub(crate) use envelope::{Seal, encode_unsealed};
+pub(crate) use envelope::{Head, Seal, encode_scoped_unsealed, encode_unsealed};
 pub use keys::{KeyError, LocalKeys, MasterKey, PASSWORD_OCTETS_MIN, localize, master_key};
 pub use privacy::PrivKey;
 

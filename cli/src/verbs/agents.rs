@@ -1,14 +1,23 @@
 //! `meikyo agents`: a farm of simulated agents.
 
+mod cluster_file;
+
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 use clap::Args;
-use meikyo_snmp::farm::{self, Cache, CounterStart, Farm, FarmOptions, Faults, Stop};
+use meikyo_snmp::farm::truth::TruthWriter;
+use meikyo_snmp::farm::{self, Cache, CounterStart, Event, Farm, FarmOptions, Stop};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::failure::{Answer, Failure};
+use crate::output;
 
 /// Run simulated hosts and switches that answer SNMP, each on a loopback address of its own.
+///
+/// Values move as in real life and follow from the seed alone. Versions 1 and 2c read with the
+/// community `public` and write with `private`; version 3 takes the user `meikyo` and those given
+/// with --user, with the passwords `simulated-authentication` and `simulated-privacy`.
 #[derive(Debug, Args)]
 pub(crate) struct AgentsArgs {
     /// How many hosts.
@@ -26,6 +35,9 @@ pub(crate) struct AgentsArgs {
     /// Interfaces of each host, lo included.
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=250))]
     interfaces: u32,
+    /// Ports of each switch.
+    #[arg(long, default_value_t = 48, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    ports: u32,
     /// Span between two changes of the counters.
     #[arg(long, default_value = "100ms", value_name = "SPAN")]
     step: Nanos,
@@ -35,23 +47,50 @@ pub(crate) struct AgentsArgs {
     /// Start the counters shortly before they wrap at so many bits.
     #[arg(long, value_name = "BITS", value_parser = ["32", "64"])]
     wrap: Option<String>,
-    /// Faults of all agents, for example loss=5% or delay=2ms; can be repeated.
-    #[arg(long = "fault", value_name = "FAULT=VALUE")]
+    /// Share of requests or answers that get lost: short for --fault "loss=5%".
+    #[arg(long, value_name = "SHARE")]
+    loss: Option<String>,
+    /// Faults of all agents or of some: "loss=5% delay=2ms", "late=5% node[001-010]". Known are
+    /// delay, jitter, loss, duplicate, reorder, late, `late_by`, truncate, `wrong_id`, error,
+    /// status.
+    #[arg(long = "fault", value_name = "FAULT=VALUE ... [DEVICES]")]
     faults: Vec<String>,
+    /// What is done when: "at 5s restart node003". Actions: restart, reboot, renumber, restart
+    /// renumbered, reset, die, wake, set FAULT=VALUE, cache SPAN, hide OID, show OID.
+    #[arg(long = "do", value_name = "LINE")]
+    script_lines: Vec<String>,
+    /// A file with such lines; # starts a comment.
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// A further user of version 3, for example "monitor:SHA-1:AES-256".
+    #[arg(long = "user", value_name = "NAME[:AUTH[:PRIVACY]]")]
+    users: Vec<String>,
+    /// Write down what every agent really held at every request.
+    #[arg(long, value_name = "FILE")]
+    truth: Option<PathBuf>,
     /// Everything random follows from this number.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Print the cluster file of exactly this farm and exit.
+    #[arg(long)]
+    print_cluster: bool,
+    /// Write `cluster.toml` and its secrets to this directory before the farm starts.
+    #[arg(long, value_name = "DIR", conflicts_with = "print_cluster")]
+    write_cluster: Option<PathBuf>,
+    /// The version that the cluster file asks for.
+    #[arg(long, default_value = "2c", value_name = "VERSION", value_parser = ["1", "2c", "3"])]
+    snmp_version: String,
+    /// The interval of the cluster file.
+    #[arg(long, default_value = "100ms", value_name = "SPAN")]
+    interval: Nanos,
 }
 
 impl AgentsArgs {
     fn options(&self) -> Result<FarmOptions, Failure> {
-        let mut faults = Faults::default();
-        for setting in &self.faults {
-            faults.set(setting)?;
-        }
-        Ok(FarmOptions {
+        let mut options = FarmOptions {
             first: self.first,
             interfaces: self.interfaces,
+            ports: self.ports,
             step: self.step,
             cache: self.cache,
             counters: match self.wrap.as_deref() {
@@ -59,38 +98,96 @@ impl AgentsArgs {
                 Some(_) => CounterStart::Before64BitWrap,
                 None => CounterStart::Random,
             },
-            faults,
             seed: self.seed,
             ..FarmOptions::new(self.count, self.switches)
-        })
+        };
+        for user in &self.users {
+            options.access.users.push(farm::simulated_user(user)?);
+        }
+        let last = u64::from(u32::from(self.first)) + u64::from(options.agents());
+        if !self.first.is_loopback() || last > u64::from(u32::from(Ipv4Addr::new(128, 0, 0, 0))) {
+            let text =
+                format!("{} agents from {} on leave 127.0.0.0/8", options.agents(), self.first);
+            return Err(Failure::new(text).hint("meikyo agents --first 127.1.0.1"));
+        }
+        Ok(options)
+    }
+
+    fn events(&self, options: &FarmOptions) -> Result<Vec<Event>, Failure> {
+        let mut events = Vec::new();
+        if let Some(share) = &self.loss {
+            events.push(Event::faults(&format!("loss={share}"), options)?);
+        }
+        for faults in &self.faults {
+            events.push(Event::faults(faults, options)?);
+        }
+        for line in &self.script_lines {
+            events.push(Event::parse(line, options)?);
+        }
+        let Some(path) = &self.script else { return Ok(events) };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())))?;
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split('#').next().unwrap_or("").trim();
+            if !line.is_empty() {
+                let event = Event::parse(line, options).map_err(|error| {
+                    Failure::new(format!("{}:{number}: {error}", path.display()))
+                })?;
+                events.push(event);
+            }
+        }
+        Ok(events)
     }
 }
 
 /// Runs the farm until it is interrupted.
 ///
 /// # Errors
-/// If a setting is wrong or the port cannot be bound.
+/// If a setting is wrong, the port cannot be bound or a file cannot be written.
 pub(crate) fn run(args: &AgentsArgs) -> Result<Answer, Failure> {
     let options = args.options()?;
+    let events = args.events(&options)?;
+    if args.print_cluster {
+        output::print(&cluster_file::text(args, &options, args.port, "env:MEIKYO_AGENTS_"))?;
+        return Ok(Answer::Yes);
+    }
     let (agents, first) = (options.agents(), options.first);
     let mut farm = Farm::new(options, WallTime::now());
+    farm.schedule(events);
+    let mut truth = None;
+    if let Some(path) = &args.truth {
+        farm.record_truth();
+        truth = Some(TruthWriter::create(path).map_err(|error| {
+            Failure::new(format!("cannot write the truth to `{}`: {error}", path.display()))
+        })?);
+    }
     let (stop, trigger) = Stop::pair()?;
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::low_level::pipe::register(signal, trigger.try_clone()?)?;
     }
-    let ready = |port| {
-        #[expect(clippy::print_stderr, reason = "says to people and scripts that it is ready")]
-        {
-            eprintln!("ready: {agents} agents at {first}:{port} and the addresses after it");
-        }
-    };
-    let report = farm::run(&mut farm, args.port, &stop, ready)?;
-    #[expect(clippy::print_stderr, reason = "a last word for people")]
-    {
-        eprintln!(
-            "{} requests, {} answers, {} lost on purpose, {} refused by the kernel",
-            report.farm.requests, report.farm.answers, report.farm.lost, report.refused
-        );
+    let socket = farm::FarmSocket::bind(args.port)?;
+    let port = socket.port()?;
+    if let Some(directory) = &args.write_cluster {
+        cluster_file::write(args, farm.options(), port, directory)?;
     }
+    say(&format!("ready: {agents} agents at {first}:{port} and the addresses after it"));
+    let report = farm::run(&mut farm, &socket, &stop, truth.as_mut())?;
+    if let (Some(writer), Some(bytes)) = (truth, farm.truth()) {
+        writer.finish(bytes)?;
+    }
+    say(&format!(
+        "{} requests, {} answers, {} lost on purpose, {} for addresses without an agent, {} \
+         answers refused by the kernel",
+        report.farm.requests,
+        report.farm.answers,
+        report.farm.lost,
+        report.farm.strangers,
+        report.refused
+    ));
     Ok(Answer::Yes)
+}
+
+#[expect(clippy::print_stderr, reason = "tells people and scripts how the farm is doing")]
+fn say(line: &str) {
+    eprintln!("{line}");
 }

@@ -187,7 +187,8 @@ pub(crate) fn answer<M: Mib>(
         report: false,
         list: None,
     };
-    let pdu = open_response(out, request.request_id, 0, 0);
+    let answer_id = request.request_id.wrapping_add(responder.id_shift);
+    let pdu = open_response(out, answer_id, 0, 0);
     let done = match begun {
         Err(status) => Err(Stop::Status(status, 0)),
         Ok(()) => match request.kind {
@@ -215,7 +216,7 @@ pub(crate) fn answer<M: Mib>(
     exchange.error_status = status;
     exchange.list = None;
     let index = i32::try_from(index).unwrap_or(0);
-    let pdu = open_response(out, request.request_id, status.code(), index);
+    let pdu = open_response(out, answer_id, status.code(), index);
     out.extend_from_slice(if empty { &[] } else { request.list });
     close_response(out, pdu);
     if out.len() + HEAD_BYTES > terms.bytes_max { Err(Drop::TooBig) } else { Ok(exchange) }

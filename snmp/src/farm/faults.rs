@@ -6,6 +6,7 @@ use std::str::FromStr;
 use meikyo_units::Nanos;
 
 use super::draw::draw;
+use super::truth::flag;
 use crate::ErrorStatus;
 
 /// A share of all cases, from none to all, in steps of 2^-32.
@@ -178,6 +179,23 @@ pub(crate) struct Fate {
     pub(crate) truncate: Option<u64>,
     pub(crate) wrong_id: bool,
     pub(crate) error: Option<ErrorStatus>,
+}
+
+impl Fate {
+    /// As the truth file says it.
+    pub(super) fn flags(&self) -> u8 {
+        [
+            (self.request_lost || self.answer_lost, flag::LOST),
+            (self.request_lost, flag::REQUEST_LOST),
+            (self.late, flag::LATE),
+            (self.duplicate.is_some(), flag::DUPLICATED),
+            (self.truncate.is_some(), flag::TRUNCATED),
+            (self.wrong_id, flag::WRONG_ID),
+        ]
+        .into_iter()
+        .filter_map(|(holds, flag)| holds.then_some(flag))
+        .sum()
+    }
 }
 
 impl Faults {

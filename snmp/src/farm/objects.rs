@@ -1,5 +1,6 @@
 //! What a simulated host or switch serves: every instance, and where its value comes from.
 
+use super::script::Action;
 use crate::agent::{Instances, InstancesBuilder};
 use crate::{Oid, Value};
 
@@ -158,6 +159,25 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// The shape that the machine has after this, if another.
+    pub(crate) fn after(&self, action: &Action) -> Option<Self> {
+        let mut shape = self.clone();
+        match action {
+            Action::Renumber | Action::RestartRenumbered => {
+                let moving = shape.interfaces.len().saturating_sub(usize::from(self.host)).max(1);
+                let moving = u32::try_from(moving).unwrap_or(u32::MAX);
+                // Bounded, so that a farm has few layouts however often it is renumbered.
+                shape.rotation = (shape.rotation + 1) % moving;
+            }
+            Action::Hide(oid) => shape.hidden.push(oid.clone()),
+            Action::Show(oid) => shape.hidden.retain(|hidden| hidden != oid),
+            _ => return None,
+        }
+        Some(shape)
+    }
+}
+
 /// The instances of machines of one shape.
 #[derive(Debug)]
 pub(crate) struct Layout {
@@ -184,6 +204,11 @@ impl Layout {
         tree.builder.retain(|oid| !shape.hidden.iter().any(|hidden| oid.starts_with(hidden)));
         let (instances, sources) = tree.builder.finish();
         Self { shape, instances, sources }
+    }
+
+    /// Whether the value of instance `position` moves.
+    pub(crate) fn is_moving(&self, position: usize) -> bool {
+        matches!(self.sources.get(position), Some(Source::Moving(..)))
     }
 
     /// What instance `position` is about, for the truth file: an interface's name, a disk's path.

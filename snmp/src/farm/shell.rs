@@ -12,26 +12,16 @@ use meikyo_units::{Nanos, WallTime};
 use thiserror::Error;
 
 use super::socket::{FarmSocket, Inbox, Outbox};
+use super::truth::TruthWriter;
 use super::{Farm, FarmCounters, Replies};
 
 /// Answers that are held back at most; beyond, answers are lost and counted.
 const HELD_BACK_MAX: usize = 1 << 20;
 
-/// Why a farm cannot run.
+/// Why a farm stopped by itself: its socket failed.
 #[derive(Debug, Error)]
-pub enum RunError {
-    /// The port is taken, or needs a privilege.
-    #[error("cannot bind UDP port {port} on the loopback addresses of the farm")]
-    Bind {
-        /// The port.
-        port: u16,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The socket failed.
-    #[error("the socket of the farm failed")]
-    Socket(#[source] io::Error),
-}
+#[error("the socket of the farm failed")]
+pub struct RunError(#[source] io::Error);
 
 /// Ends [`run`]: as soon as something is written to the other end, or it is closed.
 #[derive(Debug)]
@@ -104,30 +94,27 @@ impl HeldBack {
     }
 }
 
-/// Serves the farm on UDP `port` (0: a free one) until `stop`; calls `ready` with the port as soon
-/// as requests are taken.
+/// Serves the farm until `stop`. If the farm records its truth, `truth` takes it.
 ///
 /// # Errors
 ///
 /// [`RunError`].
 pub fn run(
     farm: &mut Farm,
-    port: u16,
+    socket: &FarmSocket,
     stop: &Stop,
-    ready: impl FnOnce(u16),
+    mut truth: Option<&mut TruthWriter>,
 ) -> Result<RunReport, RunError> {
-    let socket = FarmSocket::bind(port).map_err(|source| RunError::Bind { port, source })?;
-    ready(socket.port().map_err(RunError::Socket)?);
     let (mut inbox, mut outbox, mut replies) = (Inbox::new(), Outbox::default(), Replies::new());
     let mut held_back = HeldBack::default();
     let mut refused = 0;
     for round in 0_u64.. {
-        let idle = inbox.receive(&socket).map_err(RunError::Socket)? == 0;
+        let idle = inbox.receive(socket).map_err(RunError)? == 0;
         // Also a farm that never runs out of requests has to see the stop.
         if idle || round.is_multiple_of(1024) {
             let timeout = held_back.next_at().map(|at| at.since(WallTime::now()));
             let timeout = if idle { timeout } else { Some(Nanos::ZERO) };
-            if socket.wait(stop.0.as_fd(), timeout).map_err(RunError::Socket)? {
+            if socket.wait(stop.0.as_fd(), timeout).map_err(RunError)? {
                 break;
             }
         }
@@ -144,7 +131,10 @@ pub fn run(
             }
         }
         held_back.release(now, &mut outbox);
-        refused += outbox.send(&socket);
+        refused += outbox.send(socket);
+        if let (Some(writer), Some(bytes)) = (&mut truth, farm.truth()) {
+            writer.take(bytes);
+        }
     }
     Ok(RunReport { farm: farm.counters(), refused })
 }

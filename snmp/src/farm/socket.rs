@@ -14,6 +14,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use meikyo_units::Nanos;
+use thiserror::Error;
 
 /// Datagrams per system call.
 const BATCH: usize = 64;
@@ -27,15 +28,34 @@ type Control = [u64; 4];
 /// Where the data of a control message begin.
 const CONTROL_HEAD: usize = size_of::<libc::cmsghdr>();
 
+/// Why the port of a farm cannot be had.
+#[derive(Debug, Error)]
+#[error("cannot bind UDP port {port} for the agents")]
+pub struct BindError {
+    /// The port.
+    port: u16,
+    /// What the system said.
+    source: io::Error,
+}
+
 /// The socket of a farm.
 #[derive(Debug)]
-pub(super) struct FarmSocket {
+pub struct FarmSocket {
     socket: UdpSocket,
 }
 
 impl FarmSocket {
-    /// Binds to `port` of every address of the machine.
-    pub(super) fn bind(port: u16) -> io::Result<Self> {
+    /// Binds to UDP `port` of every address of the machine; 0 takes a free one. Requests are kept
+    /// from then on, so that whoever is told the port may ask at once.
+    ///
+    /// # Errors
+    ///
+    /// If the port is taken or needs a privilege.
+    pub fn bind(port: u16) -> Result<Self, BindError> {
+        Self::try_bind(port).map_err(|source| BindError { port, source })
+    }
+
+    fn try_bind(port: u16) -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
         let farm = Self { socket };
         farm.set(libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
@@ -60,7 +80,11 @@ impl FarmSocket {
     }
 
     /// The port that it is bound to.
-    pub(super) fn port(&self) -> io::Result<u16> {
+    ///
+    /// # Errors
+    ///
+    /// What getsockname(2) says.
+    pub fn port(&self) -> io::Result<u16> {
         Ok(self.socket.local_addr()?.port())
     }
 

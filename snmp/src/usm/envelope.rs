@@ -315,6 +315,17 @@ impl Seal {
     }
 }
 
+/// What a message says around its scoped PDU; the fields are those of [`Message`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head<'a> {
+    pub(crate) msg_id: i32,
+    pub(crate) max_size: i32,
+    pub(crate) level: SecurityLevel,
+    pub(crate) reportable: bool,
+    pub(crate) engine: EngineTime,
+    pub(crate) user: &'a [u8],
+}
+
 /// Appends a message with zeros where the seal goes, and says where that is.
 pub(crate) fn encode_unsealed(message: &Message, keys: &LocalKeys, out: &mut Vec<u8>) -> Seal {
     let mut scoped = Vec::new();
@@ -323,7 +334,24 @@ pub(crate) fn encode_unsealed(message: &Message, keys: &LocalKeys, out: &mut Vec
     ber::put(&mut scoped, tag::OCTET_STRING, &message.context_name);
     message.pdu.encode_into(&mut scoped);
     ber::close(&mut scoped, start);
+    let head = Head {
+        msg_id: message.msg_id,
+        max_size: message.max_size,
+        level: message.level,
+        reportable: message.reportable,
+        engine: message.engine,
+        user: &message.user,
+    };
+    encode_scoped_unsealed(&head, &scoped, keys, out)
+}
 
+/// As [`encode_unsealed`], around a scoped PDU that is encoded already.
+pub(crate) fn encode_scoped_unsealed(
+    message: &Head<'_>,
+    scoped: &[u8],
+    keys: &LocalKeys,
+    out: &mut Vec<u8>,
+) -> Seal {
     let begin = out.len();
     let whole = ber::open(out, tag::SEQUENCE);
     ber::put_signed(out, tag::INTEGER, Version::V3.code());
@@ -344,16 +372,16 @@ pub(crate) fn encode_unsealed(message: &Message, keys: &LocalKeys, out: &mut Vec
     ber::put(out, tag::OCTET_STRING, &message.engine.engine_id);
     ber::put_signed(out, tag::INTEGER, message.engine.boots.into());
     ber::put_signed(out, tag::INTEGER, message.engine.time.into());
-    ber::put(out, tag::OCTET_STRING, &message.user);
+    ber::put(out, tag::OCTET_STRING, message.user);
     ber::put(out, tag::OCTET_STRING, &[0; super::auth::MAC_OCTETS_MAX][..mac_octets]);
     ber::put(out, tag::OCTET_STRING, &[0; 8][..salt_octets]);
     ber::close(out, parameters);
     ber::close(out, string);
     let before_scoped = out.len();
     if message.level == SecurityLevel::AuthPriv {
-        ber::put(out, tag::OCTET_STRING, &scoped);
+        ber::put(out, tag::OCTET_STRING, scoped);
     } else {
-        out.extend_from_slice(&scoped);
+        out.extend_from_slice(scoped);
     }
     // From the end, since closing the elements moves what lies inside them.
     let from_end = out.len() - before_scoped;

@@ -1,0 +1,110 @@
+//! The cluster file of a farm, so that it can be measured as it is.
+
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use meikyo_snmp::farm::{AUTH_PASSWORD, FarmOptions, PRIVACY_PASSWORD};
+
+use super::AgentsArgs;
+use crate::failure::Failure;
+
+/// The secrets of every farm, by the end of their reference; none of them guards anything.
+const SECRETS: [(&str, &str); 4] = [
+    ("COMMUNITY", "public"),
+    ("WRITE_COMMUNITY", "private"),
+    ("AUTH", AUTH_PASSWORD),
+    ("PRIVACY", PRIVACY_PASSWORD),
+];
+
+/// The text; `refer` is what every reference to a secret begins with.
+pub(super) fn text(args: &AgentsArgs, options: &FarmOptions, port: u16, refer: &str) -> String {
+    let mut text = String::from("# The cluster of a farm of simulated agents.\n");
+    if refer.starts_with("env:") {
+        for (name, value) in SECRETS {
+            line(&mut text, &format!("# export {}{name}={value}", &refer[4..]));
+        }
+    }
+    let reference = |name: &str| {
+        if refer.starts_with("env:") {
+            format!("\"{refer}{name}\"")
+        } else {
+            format!("\"{refer}{}\"", name.to_lowercase())
+        }
+    };
+    line(&mut text, "name = \"simulated\"");
+    line(
+        &mut text,
+        "measure = [\"interface:eth0(in_octets,out_octets)\", \
+         \"disk:/(used_bytes,available_bytes)\", \"load(load_1min)\"]",
+    );
+    line(&mut text, "\n[snmp]");
+    line(&mut text, &format!("version = \"{}\"", args.snmp_version));
+    if args.snmp_version == "3" {
+        line(&mut text, "user = \"meikyo\"");
+        let (auth, privacy) = (reference("AUTH"), reference("PRIVACY"));
+        line(&mut text, &format!("auth = {{ protocol = \"SHA-256\", password = {auth} }}"));
+        line(&mut text, &format!("privacy = {{ protocol = \"AES-128\", password = {privacy} }}"));
+    } else {
+        line(&mut text, &format!("community = {}", reference("COMMUNITY")));
+    }
+    let write = reference("WRITE_COMMUNITY");
+    line(&mut text, &format!("write = {{ version = \"2c\", community = {write} }}"));
+    line(&mut text, &format!("port = {port}"));
+    line(&mut text, &format!("interval = \"{}\"", args.interval));
+    devices(&mut text, "hosts", 0..options.hosts, options);
+    devices(&mut text, "switches", options.hosts..options.agents(), options);
+    text
+}
+
+fn line(text: &mut String, line: &str) {
+    writeln!(text, "{line}").expect("writing to a string cannot fail");
+}
+
+fn devices(
+    text: &mut String,
+    section: &str,
+    ordinals: std::ops::Range<u32>,
+    options: &FarmOptions,
+) {
+    if ordinals.is_empty() {
+        return;
+    }
+    let names: Vec<String> = ordinals.clone().map(|ordinal| options.name(ordinal)).collect();
+    let addresses: Vec<String> =
+        ordinals.map(|ordinal| options.address(ordinal).to_string()).collect();
+    line(text, &format!("\n[[{section}]]"));
+    line(text, &format!("name = \"{}\"", meikyo_cluster::fold(&names)));
+    line(text, &format!("address = \"{}\"", meikyo_cluster::fold(&addresses)));
+    if section == "switches" {
+        line(text, "measure = [\"interfaces(in_octets,out_octets)\"]");
+    }
+}
+
+/// Writes `cluster.toml` and the secrets that it refers to into `directory`.
+pub(super) fn write(
+    args: &AgentsArgs,
+    options: &FarmOptions,
+    port: u16,
+    directory: &Path,
+) -> Result<(), Failure> {
+    let failed = |error| {
+        Failure::new(format!("cannot write the cluster file to `{}`: {error}", directory.display()))
+    };
+    fs::create_dir_all(directory).map_err(failed)?;
+    for (name, value) in SECRETS {
+        let path = directory.join(name.to_lowercase());
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(failed)?;
+        writeln!(file, "{value}").map_err(failed)?;
+    }
+    let text = text(args, options, port, "file:");
+    fs::write(directory.join("cluster.toml"), text).map_err(failed)
+}
