@@ -22,17 +22,15 @@ const SECRETS: [(&str, &str); 4] = [
 /// The text; `refer` is what every reference to a secret begins with.
 pub(super) fn text(args: &AgentsArgs, options: &FarmOptions, port: u16, refer: &str) -> String {
     let mut text = String::from("# The cluster of a farm of simulated agents.\n");
-    if refer.starts_with("env:") {
+    let variable = refer.strip_prefix("env:");
+    if let Some(variable) = variable {
         for (name, value) in SECRETS {
-            line(&mut text, &format!("# export {}{name}={value}", &refer[4..]));
+            line(&mut text, &format!("# export {variable}{name}={value}"));
         }
     }
-    let reference = |name: &str| {
-        if refer.starts_with("env:") {
-            format!("\"{refer}{name}\"")
-        } else {
-            format!("\"{refer}{}\"", name.to_lowercase())
-        }
+    let reference = |name: &str| match variable {
+        Some(_) => format!("\"{refer}{name}\""),
+        None => format!("\"{refer}{}\"", name.to_lowercase()),
     };
     line(&mut text, "name = \"simulated\"");
     line(
