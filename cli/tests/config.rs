@@ -23,6 +23,7 @@ fn meikyo(directory: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_meikyo"))
         .args(args)
         .current_dir(directory)
+        .env_remove("MEIKYO_CLUSTER")
         .output()
         .expect("the binary starts")
 }
@@ -91,6 +92,17 @@ error: cannot read the cluster file `nowhere.toml`
   cause: No such file or directory (os error 2)
 hint: name the cluster file; docs/cluster-file.md shows how to begin one
 "#);
+}
+
+#[test]
+fn the_environment_names_the_file_where_nobody_else_does() {
+    let directory = directory_with(MINIMAL);
+    let output = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+        .args(["config", "check"])
+        .env("MEIKYO_CLUSTER", directory.path().join("cluster.toml"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
 #[test]

@@ -366,11 +366,12 @@ impl<'a> Gathering<'a> {
 
     /// Notes members of groups that are no devices.
     fn note_strangers(&self, reading: &mut Reading) {
-        for (member, group) in &self.members {
-            if self.names.contains_key(member) {
-                continue;
-            }
-            let meant = hint(member, self.names.keys().map(String::as_str));
+        // Every hint compares with every name: for a few strangers a help, for thousands a stall.
+        const HINTS_MAX: usize = 8;
+        let strangers = self.members.iter().filter(|(name, _)| !self.names.contains_key(*name));
+        for (at, (member, group)) in strangers.enumerate() {
+            let names = self.names.keys().map(String::as_str);
+            let meant = hint(member, names.take(if at < HINTS_MAX { DEVICES_MAX } else { 0 }));
             let key = self
                 .groups
                 .get(&group.value)

@@ -35,7 +35,7 @@ enum What {
 #[derive(Debug, Args)]
 struct FileArgs {
     /// The cluster file
-    #[arg(value_name = "FILE", default_value = "cluster.toml")]
+    #[arg(value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
     file: PathBuf,
     /// Print one JSON document
     #[arg(long)]

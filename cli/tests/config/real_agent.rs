@@ -1,6 +1,7 @@
 //! The lines of `meikyo config agents` in a real `snmpd`, asked with net-snmp's own tools.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -59,7 +60,8 @@ impl Agent {
         fs::write(directory.path().join("cluster.toml"), text).unwrap();
         let printed = meikyo(directory.path(), &["config", "agents"]);
         assert_eq!(printed.status.code(), Some(0), "{printed:?}");
-        let lines = stdout(&printed).replace("<file:secret>", PASSWORD);
+        fs::write(directory.path().join("secret"), format!("{PASSWORD}\n")).unwrap();
+        let lines = filled(&printed.stdout, directory.path());
         assert!(!lines.contains("<file:"), "{lines}");
         fs::write(directory.path().join("snmpd.conf"), lines).unwrap();
         let log = fs::File::create(directory.path().join("snmpd.log")).unwrap();
@@ -146,6 +148,22 @@ impl Agent {
         let set = self.ask("snmpset", &self.credentials, &[&down, "i", "2"]);
         assert!(!set.status.success(), "nobody may switch an interface off");
     }
+}
+
+/// The lines with their secrets, as the guide says to put them in.
+fn filled(lines: &[u8], base: &Path) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/fill-secrets.sh");
+    let mut child = Command::new(script)
+        .arg(base)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The lines fit a pipe, so nothing waits for the other end.
+    child.stdin.take().unwrap().write_all(lines).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    stdout(&output)
 }
 
 fn path_of(tool: &str) -> Option<std::path::PathBuf> {
@@ -247,4 +265,25 @@ fn a_user_for_writing_has_a_view_of_its_own() {
     assert!(set.status.success(), "{set:?}");
     let read = agent.ask("snmpget", &writer, &[UPTIME]);
     assert!(stdout(&read).contains("No Such"), "`writer` only writes: {read:?}");
+}
+
+#[test]
+fn a_missing_secret_is_told_and_not_left_empty() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/fill-secrets.sh");
+    let mut child = Command::new(script)
+        .arg(directory.path())
+        .env("WORD", "a&b\\1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = b"rocommunity \"<env:WORD>\"\nrocommunity \"<file:nowhere>\"\n";
+    child.stdin.take().unwrap().write_all(lines).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).starts_with("rocommunity \"a&b\\1\"\n"), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("there is no secret in file:nowhere"), "{said}");
 }

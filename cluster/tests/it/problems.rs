@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use meikyo_cluster::{LoadError, PROBLEMS_MAX, load, parse};
+use meikyo_units::{Nanos, WallTime};
 
 fn problems(text: &str) -> String {
     match parse(text, Path::new("cluster.toml")) {
@@ -144,4 +145,23 @@ fn a_missing_file_is_told_with_its_path() {
     let error = load(Path::new("no-such-directory/cluster.toml")).unwrap_err();
     assert!(matches!(error, LoadError::Read { .. }));
     assert_eq!(error.to_string(), "cannot read the cluster file `no-such-directory/cluster.toml`");
+}
+
+#[test]
+fn files_made_to_stall_or_to_break_the_parser_are_told_soon() {
+    let deep = format!("name = {}", "[".repeat(200_000));
+    let dotted = format!("{} = 1", vec!["a"; 50_000].join("."));
+    let strangers = "name = \"x\"\n[groups.a]\nmembers = \"r[0-99999]\"\n[[hosts]]\n\
+                     name = \"n[0-65535]\"\naddress = \"10.0.0.1\"\n"
+        .to_owned();
+    let bomb = "name = \"x\"\n[[hosts]]\nname = \"n[0-99999999999999999]\"\n".to_owned();
+    let entry = "[[hosts]]\nname = \"a b\"\nsnmp = { itnerval = 1 }\n";
+    let entries = entry.repeat(20_000);
+    let started = WallTime::now();
+    for text in [deep, dotted, strangers, bomb, entries] {
+        let told = problems(&text);
+        assert!(told.len() < 50_000 && told != "no problem", "{told}");
+    }
+    let took = WallTime::now().since(started);
+    assert!(took < Nanos::from_secs(20), "{took}");
 }
