@@ -38,6 +38,7 @@ pub mod format;
 pub mod layout;
 pub mod log;
 pub mod parquet_file;
+pub mod query;
 pub mod rate;
 pub mod read;
 pub mod retention;

@@ -18,15 +18,16 @@ mod parquet_rows;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod wanted;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use arrow::error::ArrowError;
 use meikyo_units::WallTime;
 
 use crate::format::{self, Identity, IdentityError};
-use crate::layout::{self, ListError};
+use crate::layout::{self, ListError, SegmentFile};
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader};
 
@@ -46,7 +47,8 @@ pub struct Selection {
     pub table: String,
     /// The columns in the order in which they are wanted; all when `None`.
     pub columns: Option<Vec<String>>,
-    /// Label columns with the texts of which a row has one; for example `device`.
+    /// Label columns with the texts of which a row has one; for example `device`. A text with `*`
+    /// (any octets) or `?` (one octet) in it stands for all that match it.
     pub labels: Vec<(String, Vec<String>)>,
     /// The least `time`; from the begin when `None`.
     pub from: Option<WallTime>,
@@ -189,6 +191,11 @@ impl Recording {
     /// # Errors
     /// As [`Recording::tables`], and when there is no such table, with those that there are.
     pub fn table(&self, name: &str) -> Result<TableSchema, ReadError> {
+        let listing = layout::list_hours(&self.dir, |table, _| table == name)?;
+        let newest = listing.parquet.last();
+        if let Some(Ok(schema)) = newest.map(|file| parquet_rows::table_schema(&file.path)) {
+            return Ok(schema);
+        }
         let mut tables = self.tables()?;
         tables.remove(name).ok_or_else(|| ReadError::UnknownTable {
             dir: self.dir.clone(),
@@ -211,23 +218,26 @@ impl Recording {
         let mut spans: Vec<_> =
             at_ends.filter_map(|file| parquet_rows::time_span(&file.path)).collect();
         for segment in listing.segments {
-            let Ok(Some(mut reader)) = SegmentReader::from_file(segment.file, &segment.path) else {
-                continue;
-            };
-            let tables = reader.head().tables.clone();
-            let of_table = |index: usize| tables.get(index).is_some_and(|of| of.name == table);
-            let wanted = |header: &crate::log::FrameHeader| {
-                if of_table(header.table) && header.rows > 0 {
-                    spans.push((header.least_time, header.greatest_time));
-                }
-                false
-            };
-            // Damage ends this segment's headers here; what was seen until then counts.
-            let _read: Result<_, ReadSegmentError> = reader.next_rows(wanted);
+            spans.extend(segment_spans(segment, table));
         }
         let least = spans.iter().map(|span| span.0).min();
         let greatest = spans.iter().map(|span| span.1).max();
         Ok(least.zip(greatest).map(|(a, b)| (WallTime::from_nanos(a), WallTime::from_nanos(b))))
+    }
+
+    /// The hours, counted from the epoch, in which a table has rows.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn hours(&self, table: &str) -> Result<BTreeSet<i64>, ReadError> {
+        let listing = layout::list_hours(&self.dir, |name, _| name == table)?;
+        let mut hours: BTreeSet<_> = listing.parquet.iter().map(|file| file.hour).collect();
+        for segment in listing.segments {
+            for (least, greatest) in segment_spans(segment, table) {
+                hours.extend(layout::hour_of(least)..=layout::hour_of(greatest));
+            }
+        }
+        Ok(hours)
     }
 
     /// The rows of a table that a selection wants.
@@ -238,4 +248,22 @@ impl Recording {
     pub fn scan(&self, selection: &Selection) -> Result<Scan, ReadError> {
         Scan::begin(self, selection)
     }
+}
+
+/// The least and the greatest `time` of every frame of a table in a segment.
+fn segment_spans(segment: SegmentFile, table: &str) -> Vec<(i64, i64)> {
+    let Ok(Some(mut reader)) = SegmentReader::from_file(segment.file, &segment.path) else {
+        return Vec::new();
+    };
+    let found = reader.head().tables.iter().position(|of_log| of_log.name == table);
+    let mut spans = Vec::new();
+    let headers = reader.next_rows(|header| {
+        if Some(header.table) == found && header.rows > 0 {
+            spans.push((header.least_time, header.greatest_time));
+        }
+        false
+    });
+    // What was seen before the system refused still counts; a scan reports the refusal.
+    drop(headers);
+    spans
 }

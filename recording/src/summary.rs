@@ -20,6 +20,7 @@
 
 mod cells;
 mod counters;
+mod merge;
 #[cfg(test)]
 mod tests;
 
@@ -36,10 +37,11 @@ use arrow::datatypes::{SchemaRef, TimestampNanosecondType};
 use arrow::error::ArrowError;
 use meikyo_units::Nanos;
 
-use crate::rate::{Edges, Freshness};
+use crate::rate::{Edges, Freshness, Span};
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
 use crate::series::{self, PollTimes};
 use cells::{Cells, STATES_FROM_BEST};
+pub use merge::merge;
 
 /// The spans that every table is summarised over; each is a multiple of the first.
 pub const ZOOM_LEVELS: [Nanos; 4] =
@@ -78,15 +80,16 @@ impl Summariser {
     /// A summariser of a table over [`ZOOM_LEVELS`]; `None` when the table has nothing to
     /// summarise: no labels that make series, or no values.
     pub fn new(table: &TableSchema) -> Option<Self> {
-        let values = value_positions(table);
-        (!values.is_empty()).then(|| Self::over(table, &ZOOM_LEVELS))
+        let values = value_positions(table, None);
+        (!values.is_empty()).then(|| Self::over(table, &ZOOM_LEVELS, None))
     }
 
-    /// A summariser over other spans, each a multiple of the first.
+    /// A summariser over other spans, each a multiple of the first, and if wanted of some columns
+    /// only.
     ///
     /// # Panics
     /// If there is no span, one is zero, or one is not a multiple of the first.
-    pub fn over(table: &TableSchema, levels: &[Nanos]) -> Self {
+    pub fn over(table: &TableSchema, levels: &[Nanos], columns: Option<&[String]>) -> Self {
         let levels: Vec<_> =
             levels.iter().map(|level| i64::try_from(level.get()).unwrap_or(i64::MAX)).collect();
         assert!(
@@ -96,9 +99,9 @@ impl Summariser {
                     && levels.iter().all(|level| *level > 0 && level % first == 0)),
             "zoom levels are multiples of the first"
         );
-        let schema = summary_schema(table);
+        let values = value_positions(table, columns);
+        let schema = summary_schema(table, &values);
         let arrow = series::arrow_schema(&schema);
-        let values = value_positions(table);
         Self { table: table.clone(), schema, arrow, levels, values, edges: BTreeMap::new() }
     }
 
@@ -167,8 +170,10 @@ impl Summariser {
     }
 }
 
-fn value_positions(table: &TableSchema) -> Vec<usize> {
+/// The columns of a table that a summary describes, out of the wanted ones.
+fn value_positions(table: &TableSchema, wanted: Option<&[String]>) -> Vec<usize> {
     let summarised = |column: &Column| match column.meaning {
+        _ if wanted.is_some_and(|wanted| !wanted.contains(&column.name)) => false,
         Meaning::Label => false,
         Meaning::State => true,
         Meaning::Counter32 | Meaning::Counter64 => column.kind == ColumnKind::U64,
@@ -180,13 +185,13 @@ fn value_positions(table: &TableSchema) -> Vec<usize> {
     columns.filter(|(_, column)| summarised(column)).map(|(position, _)| position).collect()
 }
 
-fn summary_schema(table: &TableSchema) -> TableSchema {
+fn summary_schema(table: &TableSchema, values: &[usize]) -> TableSchema {
     let gauge = |name: String, kind, doc: String| Column::new(&name, kind, Meaning::Gauge, &doc);
     let mut columns =
         vec![Column::new("level_ms", ColumnKind::U64, Meaning::Label, "span of the row, ms")];
     columns.extend(series::labels(table).map(|label| table.columns[label].clone()));
     columns.push(gauge("rows".into(), ColumnKind::U64, "rows of the table in the span".into()));
-    for value in value_positions(table) {
+    for &value in values {
         let Column { name, kind, meaning, doc } = &table.columns[value];
         match meaning {
             Meaning::State => {
@@ -226,6 +231,28 @@ fn summary_schema(table: &TableSchema) -> TableSchema {
         .chain(columns)
         .collect(),
     }
+}
+
+/// Hands out, for every series of sorted rows, the instants at which its rows were received and the
+/// spans of constant rate of some counters.
+///
+/// # Errors
+/// When a column is not of the type that [`series::arrow_schema`] gives it.
+pub(crate) fn spans_of_series(
+    table: &TableSchema,
+    rows: &RecordBatch,
+    names: &[String],
+    context: Context<'_>,
+    mut take: impl FnMut(&[i64], &[Vec<Span>]),
+) -> Result<(), ArrowError> {
+    let input = Input::new(table, rows)?;
+    let values: Vec<_> = names.iter().filter_map(|name| table.column(name)).collect();
+    for run in series::runs(&input.labels, rows.num_rows())? {
+        let mut edges = vec![Edges::default(); values.len()];
+        let spans = counters::spans(&input, &run, &values, &mut edges, context);
+        take(&counters::instants(&input, &run, context), &spans);
+    }
+    Ok(())
 }
 
 /// The columns of the rows that are being condensed.

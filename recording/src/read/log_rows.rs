@@ -139,7 +139,7 @@ impl LogRows {
             wanted.retain(|&row| {
                 is_text(kind)
                     && !column.is_null(row)
-                    && text_of(batch, source, row, symbols).is_some_and(|text| texts.contains(text))
+                    && text_of(batch, source, row, symbols).is_some_and(|text| texts.matches(text))
             });
         }
         self.times.extend(wanted.iter().map(|&row| times[row].cast_signed()));

@@ -27,6 +27,7 @@ use parquet::file::statistics::Statistics;
 
 use super::ReadCost;
 use super::scan::Plan;
+use super::wanted::Wanted;
 use crate::schema::TableSchema;
 use crate::series;
 
@@ -166,18 +167,12 @@ fn judge(group: &RowGroupMetaData, plan: &Plan, columns: &[Option<usize>]) -> Ve
         let Some(statistics) = group.column(column).statistics() else { continue };
         let ends = (statistics.min_bytes_opt(), statistics.max_bytes_opt());
         if let (Some(least), Some(greatest)) = ends
-            && !has_between(wanted, least, greatest)
+            && !wanted.may_lie_between(least, greatest)
         {
             return Verdict::None;
         }
     }
     if all { Verdict::All } else { Verdict::Some }
-}
-
-/// Whether one of the texts lies between two others, compared by octets; a bound that was cut off
-/// at its end is still a bound.
-fn has_between(wanted: &BTreeSet<String>, least: &[u8], greatest: &[u8]) -> bool {
-    wanted.iter().any(|text| text.as_bytes() >= least && text.as_bytes() <= greatest)
 }
 
 /// Opens a file for the rows that the plan wants; `None` when it has none of them, or has gone by
@@ -325,7 +320,7 @@ fn page_may_hold(bounds: &ColumnIndexMetaData, page: usize, plan: &Plan, ordinal
         ColumnIndexMetaData::BYTE_ARRAY(texts) if ordinal > 0 => {
             let ends = texts.min_value(page).zip(texts.max_value(page));
             let wanted = &plan.labels[ordinal - 1].1;
-            ends.is_none_or(|(least, greatest)| has_between(wanted, least, greatest))
+            ends.is_none_or(|(least, greatest)| wanted.may_lie_between(least, greatest))
         }
         _ => true,
     }
@@ -335,12 +330,12 @@ fn page_may_hold(bounds: &ColumnIndexMetaData, page: usize, plan: &Plan, ordinal
 struct Chooser {
     from: i64,
     to: i64,
-    labels: Vec<(String, BTreeSet<String>)>,
+    labels: Vec<(String, Wanted)>,
 }
 
 impl Chooser {
     fn new(plan: &Plan) -> Self {
-        let label = |(position, texts): &(usize, BTreeSet<String>)| {
+        let label = |(position, texts): &(usize, Wanted)| {
             (plan.table.columns[*position].name.clone(), texts.clone())
         };
         let labels = plan.labels.iter().map(label).collect();
@@ -366,14 +361,14 @@ impl Chooser {
 }
 
 /// The rows that have one of the wanted texts; a dictionary is looked at once and not row by row.
-fn matching(texts: series::Texts<'_>, rows: usize, wanted: &BTreeSet<String>) -> BooleanBuffer {
+fn matching(texts: series::Texts<'_>, rows: usize, wanted: &Wanted) -> BooleanBuffer {
     match texts {
         series::Texts::Plain(_) => BooleanBuffer::collect_bool(rows, |row| {
-            texts.get(row).is_some_and(|text| wanted.contains(text))
+            texts.get(row).is_some_and(|text| wanted.matches(text))
         }),
         series::Texts::Coded(keys, values) => {
             let among: Vec<_> = (0..values.len())
-                .map(|value| values.is_valid(value) && wanted.contains(values.value(value)))
+                .map(|value| values.is_valid(value) && wanted.matches(values.value(value)))
                 .collect();
             BooleanBuffer::collect_bool(rows, |row| {
                 keys.is_valid(row) && usize::try_from(keys.value(row)).is_ok_and(|key| among[key])

@@ -1,12 +1,12 @@
 //! One pass over the rows that a selection wants.
 
-use std::collections::BTreeSet;
 use std::vec::IntoIter;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
+use super::wanted::Wanted;
 use super::{Problem, ReadCost, ReadError, Recording, Selection, log_rows, parquet_rows};
 use crate::layout::{self, ParquetFile, SegmentFile};
 use crate::schema::{ColumnKind, TableSchema};
@@ -21,7 +21,7 @@ pub(super) struct Plan {
     /// Positions of the wanted columns, in the order in which they are wanted.
     pub(super) columns: Vec<usize>,
     /// Positions of label columns, and the texts of which a row has one.
-    pub(super) labels: Vec<(usize, BTreeSet<String>)>,
+    pub(super) labels: Vec<(usize, Wanted)>,
     /// The least `time`.
     pub(super) from: i64,
     /// The first `time` not wanted any more.
@@ -45,7 +45,7 @@ impl Plan {
         };
         let mut labels = Vec::new();
         for (name, texts) in &selection.labels {
-            labels.push((position(name)?, texts.iter().cloned().collect()));
+            labels.push((position(name)?, Wanted::new(texts)));
         }
         let wanted = TableSchema {
             columns: columns.iter().map(|&column| table.columns[column].clone()).collect(),

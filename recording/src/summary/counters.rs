@@ -46,6 +46,13 @@ pub(super) fn spans(
     spans
 }
 
+/// When the rows of a series were received; where that is not known, when they were due.
+pub(super) fn instants(input: &Input<'_>, rows: &Range<usize>, context: Context<'_>) -> Vec<i64> {
+    let device = input.label("device", rows.start);
+    let readings = Hints::new(input).readings(&device, rows, input, context);
+    readings.iter().map(|reading| reading.at).collect()
+}
+
 /// Columns that say how a row's counters count.
 struct Hints<'a> {
     pdu: Option<&'a UInt64Array>,

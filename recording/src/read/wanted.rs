@@ -1,0 +1,73 @@
+//! Texts that label columns are wanted to have.
+
+use std::collections::BTreeSet;
+
+/// Some texts; one with `*` or `?` in it stands for all that match it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Wanted {
+    exact: BTreeSet<String>,
+    globs: Vec<String>,
+}
+
+impl Wanted {
+    pub(super) fn new(texts: &[String]) -> Self {
+        let (globs, exact): (Vec<_>, _) =
+            texts.iter().cloned().partition(|text| text.contains(['*', '?']));
+        Self { exact: exact.into_iter().collect(), globs }
+    }
+
+    /// Whether a text is wanted.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        self.exact.contains(text)
+            || self.globs.iter().any(|glob| matches(glob.as_bytes(), text.as_bytes()))
+    }
+
+    /// Whether a wanted text can lie between two others, compared by octets; a bound that was cut
+    /// off at its end is still a bound.
+    pub(super) fn may_lie_between(&self, least: &[u8], greatest: &[u8]) -> bool {
+        let exact = self.exact.iter().any(|text| {
+            let text = text.as_bytes();
+            text >= least && text <= greatest
+        });
+        exact
+            || self.globs.iter().any(|glob| {
+                let prefix = glob.split(['*', '?']).next().unwrap_or_default().as_bytes();
+                let head = &least[..prefix.len().min(least.len())];
+                prefix <= greatest && head <= prefix
+            })
+    }
+}
+
+/// Whether a text matches a pattern in which `*` stands for any octets and `?` for one.
+fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    match pattern.split_first() {
+        None => text.is_empty(),
+        Some((b'*', rest)) => (0..=text.len()).any(|skip| matches(rest, &text[skip..])),
+        Some((b'?', rest)) => !text.is_empty() && matches(rest, &text[1..]),
+        Some((octet, rest)) => text.first() == Some(octet) && matches(rest, &text[1..]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_texts_and_rule_out_ranges() {
+        let wanted = Wanted::new(&["node1".into(), "sw-*-b?".into()]);
+        for (text, expected) in
+            [("node1", true), ("node11", false), ("sw-r1-b2", true), ("sw-r1-b", false)]
+        {
+            assert_eq!(wanted.matches(text), expected, "{text}");
+        }
+        let between = |least: &str, greatest: &str| {
+            wanted.may_lie_between(least.as_bytes(), greatest.as_bytes())
+        };
+        assert!(between("node0", "node2"));
+        assert!(!between("node10", "node2"));
+        assert!(between("sw-a", "sw-z"));
+        assert!(between("a", "sw-a"));
+        assert!(!between("sx", "z"));
+        assert!(!between("a", "b"));
+    }
+}
