@@ -5,9 +5,11 @@ use clap::{Parser, Subcommand};
 use crate::verbs::agents::AgentsArgs;
 use crate::verbs::completions::CompletionsArgs;
 use crate::verbs::config::ConfigArgs;
+use crate::verbs::export::ExportArgs;
 use crate::verbs::man::ManArgs;
 use crate::verbs::mark::MarkArgs;
 use crate::verbs::measure::MeasureArgs;
+use crate::verbs::query::QueryArgs;
 
 /// Measure, profile and predict clusters of commodity machines and Ethernet.
 #[derive(Debug, Parser)]
@@ -26,4 +28,6 @@ pub(crate) enum Verb {
     Completions(CompletionsArgs),
     Man(ManArgs),
     Agents(Box<AgentsArgs>),
+    Query(QueryArgs),
+    Export(ExportArgs),
 }

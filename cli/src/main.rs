@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod failure;
 mod output;
+mod rows;
 mod verbs;
 
 use std::process::ExitCode;
@@ -35,6 +36,8 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Config(args) => verbs::config::run(args),
         Verb::Completions(args) => verbs::completions::run(&args),
         Verb::Man(args) => verbs::man::run(&args),
+        Verb::Query(args) => verbs::query::run(&args),
+        Verb::Export(args) => verbs::export::run(&args),
         Verb::Agents(args) => verbs::agents::run(&args),
     }
 }

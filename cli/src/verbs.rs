@@ -3,6 +3,8 @@
 pub(crate) mod agents;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod export;
 pub(crate) mod man;
 pub(crate) mod mark;
 pub(crate) mod measure;
+pub(crate) mod query;

@@ -75,7 +75,7 @@ fn compact_log(dir: &Path, stream: &str, first: u64, last: u64) {
     let recording = Recording::open(dir).unwrap();
     let all = rows(&mut recording.scan(&Selection::all("interfaces")).unwrap());
     let times = all.column(0).as_primitive::<TimestampNanosecondType>().values().to_vec();
-    let hours: std::collections::BTreeSet<_> = times.iter().map(|time| time / HOUR).collect();
+    let hours: BTreeSet<_> = times.iter().map(|time| time / HOUR).collect();
     for hour in hours {
         let of_hour = times.iter().map(|time| Some(time / HOUR == hour)).collect();
         let part = arrow::compute::filter_record_batch(&all, &of_hour).unwrap();
