@@ -28,14 +28,12 @@ use parquet::file::statistics::Statistics;
 use super::ReadCost;
 use super::scan::Plan;
 use super::wanted::Wanted;
+use crate::parquet_file::SCHEMA_KEY;
 use crate::schema::TableSchema;
 use crate::series;
 
 /// Rows that a batch has at most.
 const BATCH_ROWS: usize = 1 << 16;
-
-/// The key of a Parquet file's metadata under which its [`TableSchema`] stands, as JSON.
-pub(crate) const SCHEMA_KEY: &str = "meikyo.table";
 
 /// Octets read from files.
 #[derive(Debug, Clone, Default)]
