@@ -53,3 +53,21 @@ fn systemd_rates_the_unit_as_hardly_exposed() {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
+
+#[test]
+fn the_program_knows_every_option_of_the_unit() {
+    let unit = unit();
+    let command = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    let mut words = command.split_whitespace();
+    assert_eq!(words.next(), Some(INSTALLED));
+    let verb = words.next().unwrap();
+    let help = Command::new(env!("CARGO_BIN_EXE_meikyo")).args([verb, "--help"]).output().unwrap();
+    assert!(help.status.success(), "{verb}: {help:?}");
+    let help = String::from_utf8(help.stdout).unwrap();
+    let options: Vec<_> = words.filter(|word| word.starts_with("--")).collect();
+    assert!(options.len() > 2, "{command}");
+    for option in options {
+        let listed = help.lines().any(|line| line.split([' ', ',']).any(|word| word == option));
+        assert!(listed, "`{verb}` has no {option}:\n{help}");
+    }
+}

@@ -222,6 +222,10 @@ impl<'a> Gathering<'a> {
             entry.note(reading, "address", text);
         }
         let own_group = self.read_group_of(reading, entry);
+        if names.is_empty() {
+            // The name is wrong; what is wrong beside it is told too.
+            self.settings(reading, entry, own_group.as_ref().map(|group| group.value.as_str()));
+        }
         // One set of settings for each group that the entry's devices belong to.
         let mut settings: BTreeMap<Option<String>, Option<Settings>> = BTreeMap::new();
         for (at, name) in names.iter().enumerate() {

@@ -71,10 +71,15 @@ impl FromStr for Secret {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once(':') {
             Some(("env", name)) if is_variable(name) => Ok(Self::Env(name.to_owned())),
-            Some(("file", path)) if !path.is_empty() => Ok(Self::File(PathBuf::from(path))),
+            Some(("file", path)) if is_path(path) => Ok(Self::File(PathBuf::from(path))),
             _ => Err(ParseSecretError),
         }
     }
+}
+
+/// References stand between `<` and `>`, inside of quotes, in the lines for agents.
+fn is_path(path: &str) -> bool {
+    !path.is_empty() && !path.contains(|c: char| c.is_control() || "<>\"".contains(c))
 }
 
 fn is_variable(name: &str) -> bool {
@@ -100,7 +105,7 @@ mod tests {
     fn only_references_are_secrets_and_the_error_does_not_repeat_the_text() {
         assert_eq!("env:A_1".parse(), Ok(Secret::Env("A_1".into())));
         assert_eq!("file:keys/auth".parse(), Ok(Secret::File("keys/auth".into())));
-        for text in ["public", "env:", "env:1", "env:A B", "file:", ""] {
+        for text in ["public", "env:", "env:1", "env:A B", "file:", "file:a\nb", "file:a>b", ""] {
             assert_eq!(text.parse::<Secret>(), Err(ParseSecretError), "{text}");
         }
         assert!(!ParseSecretError.to_string().contains("public"));

@@ -9,6 +9,9 @@ use crate::keys::{Keys, Kind, RESERVED};
 use crate::nearest::hint;
 use crate::problem::{Collected, LoadError};
 
+/// Texts reach messages, tables and the agents' configuration, where a line is a line.
+const NO_CONTROL: &str = "must be one line without control characters";
+
 /// A value and the line where the file says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sourced<T> {
@@ -73,7 +76,8 @@ impl<'a> Section<'a> {
             let name: &str = key.get_ref();
             if !keys.iter().any(|known| known.name == name) {
                 let line = reading.line(key.span().start);
-                reading.note(line, section.key(name), section.unknown(name));
+                let shown = name.escape_debug().to_string();
+                reading.note(line, section.key(&shown), section.unknown(name));
             }
         }
         section
@@ -132,6 +136,10 @@ impl<'a> Section<'a> {
         match value.get_ref() {
             DeValue::String(text) if text.trim().is_empty() => {
                 reading.note(line, self.key(name), "must not be empty");
+                None
+            }
+            DeValue::String(text) if text.contains(char::is_control) => {
+                reading.note(line, self.key(name), NO_CONTROL);
                 None
             }
             DeValue::String(text) => Some(Sourced { value: text.to_string(), line }),
@@ -198,6 +206,9 @@ impl<'a> Section<'a> {
         for item in items {
             let line = reading.line(item.span().start);
             match item.get_ref() {
+                DeValue::String(text) if text.contains(char::is_control) => {
+                    reading.note(line, self.key(name), NO_CONTROL);
+                }
                 DeValue::String(text) => texts.push(Sourced { value: text.to_string(), line }),
                 other => self.wrong_kind(reading, line, name, other),
             }
@@ -245,7 +256,12 @@ impl<'a> Section<'a> {
         entries.sort_by_key(|(key, _)| key.span().start);
         let mut sections = Vec::new();
         for (key, value) in entries {
-            let path = format!("{}.{}.", self.key(name), key.get_ref());
+            let path = format!("{}.{}.", self.key(name), key.get_ref().escape_debug());
+            if key.get_ref().contains(char::is_control) {
+                let line = reading.line(key.span().start);
+                reading.note(line, path.trim_end_matches('.'), NO_CONTROL);
+                continue;
+            }
             if let Some(section) = self.open_value(reading, name, keys, value, path) {
                 sections.push((key.get_ref().to_string(), section));
             }

@@ -133,6 +133,18 @@ cluster.toml:2: hosts: expected sections, each under its own `[[hosts]]`; found 
 }
 
 #[test]
+fn no_text_of_the_file_makes_a_line_of_its_own() {
+    let text = "name = \"a\\nb\"\nmeasure = [\"load\\n\"]\n\"k\\ny\" = 1\n[groups.\"g\\n\"]\n\
+                [[hosts]]\nname = \"a\\u001b[0m\"\naddress = \"10.0.0.1\"\ngroup = \"x\\ty\"\n\
+                snmp = { version = \"2c\", community = \"file:a\\nrwcommunity x\" }\n";
+    let Err(error) = parse(text, Path::new("cluster.toml")) else { panic!("six problems") };
+    let lines: Vec<_> = error.problems().iter().map(|problem| problem.line).collect();
+    assert_eq!(lines, [1, 2, 3, 4, 6, 8, 9], "{error}");
+    assert_eq!(error.to_string().lines().count(), 7, "{error}");
+    assert!(!error.to_string().contains('\u{1b}'));
+}
+
+#[test]
 fn the_list_of_problems_is_bounded() {
     let keys: String = (0..5_000).map(|key| format!("k{key} = 1\n")).collect();
     let Err(error) = parse(&keys, Path::new("cluster.toml")) else { panic!("5,000 problems") };
