@@ -112,9 +112,12 @@ fn poll(
 ) {
     let time = 1_795_292_400_000_000_000 + i64::try_from(interval).unwrap_or(0) * 100_000_000;
     let mut batches = [0, 1, 2, 3].map(|table| writer.batch(table));
-    for at in 0..states.len() {
-        // Answers come in about the order of the requests.
-        let at = if random.next() % 4 == 0 { (at + 1) % states.len() } else { at };
+    // Answers come in about the order of the requests.
+    let mut order: Vec<_> = (0..states.len()).collect();
+    for pair in order.chunks_exact_mut(2).filter(|_| random.next() % 4 == 0) {
+        pair.swap(0, 1);
+    }
+    for at in order {
         let (state, device) = (&mut states[at], words.devices[at]);
         state.advance(random, interval + at, cache);
         let [polls, interfaces, storage, load] = &mut batches;

@@ -32,9 +32,11 @@
 //! ```
 
 mod batch;
+pub mod check;
 pub mod compact;
 pub mod counter;
 pub mod format;
+pub mod inventory;
 pub mod layout;
 pub mod log;
 pub mod parquet_file;

@@ -76,6 +76,9 @@ pub enum OpenStreamError {
     },
 }
 
+/// Who only looks whether a stream has a writer holds the lock for some microseconds.
+const LOCK_TRIES: usize = 100;
+
 /// What is known once a stream has been put right.
 pub(super) struct Recovered {
     pub(super) lock: File,
@@ -137,13 +140,14 @@ fn lock(dir: &Path, stream_dir: &Path, stream: &str) -> Result<File, OpenStreamE
         .write(true)
         .open(&path)
         .map_err(refused("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(OpenStreamError::Locked { stream: stream.into(), path: dir.into() })
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            Err(TryLockError::Error(source)) => return Err(refused("lock", &path)(source)),
         }
-        Err(TryLockError::Error(source)) => Err(refused("lock", &path)(source)),
     }
+    Err(OpenStreamError::Locked { stream: stream.into(), path: dir.into() })
 }
 
 /// Cuts what a killed writer left behind the last whole frame; returns that frame's number.

@@ -1,0 +1,292 @@
+//! What a recording holds: rows, octets, times and gaps, by the headers of its files alone.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use meikyo_units::{Nanos, WallTime};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::file::statistics::Statistics;
+
+use crate::format::{self, Identity, IdentityError};
+use crate::layout::{self, ListError, ParquetFile, SegmentFile};
+use crate::segment::{ReadSegmentError, SegmentReader};
+use crate::summary::SUFFIX;
+
+/// The least span without a row of a stream that is called a gap. Within a segment the collector
+/// records its own stalls; a gap is what a collector that did not run left.
+pub const GAP_LEAST: Nanos = Nanos::from_secs(10);
+
+/// What a recording holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inventory {
+    /// What `recording.toml` says.
+    pub identity: Identity,
+    /// The tables that have rows, by name; summaries among them.
+    pub tables: Vec<TableInventory>,
+    /// Octets of the log.
+    pub log_bytes: u64,
+    /// Octets of Parquet files, summaries apart.
+    pub parquet_bytes: u64,
+    /// Octets of summaries.
+    pub summary_bytes: u64,
+    /// The spans that streams have rows for, and what lies between them.
+    pub streams: Vec<StreamInventory>,
+    /// Octets that can still be written to the recording's file system; `None` where it does not say.
+    pub room_bytes: Option<u64>,
+}
+
+/// What one table holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableInventory {
+    /// The table's name.
+    pub name: String,
+    /// Its rows, in the log and in Parquet files.
+    pub rows: u64,
+    /// Rows of these that are still in the log.
+    pub log_rows: u64,
+    /// Octets of its Parquet files.
+    pub parquet_bytes: u64,
+    /// Its Parquet files.
+    pub files: u64,
+    /// The least and the greatest `time`.
+    pub times: Option<(WallTime, WallTime)>,
+}
+
+/// What one stream holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamInventory {
+    /// The stream's name.
+    pub name: String,
+    /// Whether a writer has it now.
+    pub live: bool,
+    /// The spans without a row, [`GAP_LEAST`] or longer, from the last row to the next.
+    pub gaps: Vec<(WallTime, WallTime)>,
+    /// The span from the first row to the last, gaps left out.
+    pub covered: Nanos,
+    /// The part of it that is in Parquet files.
+    pub covered_by_files: Nanos,
+}
+
+impl Inventory {
+    /// Octets of Parquet files, summaries included, a day of measuring; `None` while less than a
+    /// second of it is known.
+    pub fn bytes_a_day(&self) -> Option<u64> {
+        let covered = self.streams.iter().map(|stream| stream.covered_by_files).max()?;
+        let bytes = u128::from(self.parquet_bytes) + u128::from(self.summary_bytes);
+        let day = u128::from(Nanos::from_secs(86_400).get());
+        let known = covered >= Nanos::SECOND && bytes > 0;
+        known.then(|| u64::try_from(bytes * day / u128::from(covered.get())).unwrap_or(u64::MAX))
+    }
+
+    /// Whole days until the disk is full at that rate; `None` while it is not known.
+    pub fn days_left(&self) -> Option<u64> {
+        Some(self.room_bytes? / self.bytes_a_day()?.max(1))
+    }
+}
+
+/// Why an inventory could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum InventoryError {
+    /// The directory is no recording that this program reads.
+    #[error("cannot read recording `{path}`")]
+    Identity {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: IdentityError,
+    },
+    /// The files cannot be listed.
+    #[error("cannot read recording `{path}`")]
+    List {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: ListError,
+    },
+    /// A segment cannot be read.
+    #[error("cannot read the log")]
+    Segment {
+        /// Why.
+        source: ReadSegmentError,
+    },
+}
+
+/// Spans of time, `(least, greatest)` in ns since the epoch.
+type Spans = Vec<(i64, i64)>;
+
+#[derive(Default)]
+struct Gathered {
+    tables: BTreeMap<String, TableInventory>,
+    /// Each stream's spans in segments and in files.
+    spans: BTreeMap<String, (Spans, Spans)>,
+    log_bytes: u64,
+}
+
+/// Looks at every file's header or footer.
+///
+/// # Errors
+/// When the recording cannot be read; Parquet files that cannot are left out, see
+/// [`crate::check::check`].
+pub fn inventory(dir: &Path) -> Result<Inventory, InventoryError> {
+    let identity = format::read(dir)
+        .map_err(|source| InventoryError::Identity { path: dir.into(), source })?;
+    let listing =
+        layout::list(dir).map_err(|source| InventoryError::List { path: dir.into(), source })?;
+    let mut gathered = Gathered::default();
+    for segment in listing.segments {
+        gathered.add_segment(segment).map_err(|source| InventoryError::Segment { source })?;
+    }
+    for file in &listing.parquet {
+        gathered.add_parquet(file);
+    }
+    let streams = gathered.spans.into_iter();
+    let streams = streams.map(|(name, spans)| stream_of(dir, name, spans)).collect();
+    let tables: Vec<_> = gathered.tables.into_values().collect();
+    let bytes = |summaries: bool| {
+        let wanted = tables.iter().filter(|table| table.name.ends_with(SUFFIX) == summaries);
+        wanted.map(|table| table.parquet_bytes).sum()
+    };
+    Ok(Inventory {
+        identity,
+        log_bytes: gathered.log_bytes,
+        parquet_bytes: bytes(false),
+        summary_bytes: bytes(true),
+        streams,
+        room_bytes: crate::system_calls::room_bytes(dir).ok(),
+        tables,
+    })
+}
+
+impl Gathered {
+    fn table(&mut self, name: &str) -> &mut TableInventory {
+        self.tables.entry(name.to_owned()).or_insert_with(|| TableInventory {
+            name: name.to_owned(),
+            rows: 0,
+            log_rows: 0,
+            parquet_bytes: 0,
+            files: 0,
+            times: None,
+        })
+    }
+
+    fn add_segment(&mut self, segment: SegmentFile) -> Result<(), ReadSegmentError> {
+        self.log_bytes += segment.file.metadata().map_or(0, |metadata| metadata.len());
+        let Some(mut reader) = SegmentReader::from_file(segment.file, &segment.path)? else {
+            return Ok(());
+        };
+        let mut frames = Vec::new();
+        reader.next_rows(|header| {
+            frames.push(*header);
+            false
+        })?;
+        for header in frames {
+            let times = (header.least_time, header.greatest_time);
+            let table = self.table(&reader.head().tables[header.table].name);
+            table.rows += header.rows as u64;
+            table.log_rows += header.rows as u64;
+            widen(table, times);
+            self.spans.entry(segment.stream.clone()).or_default().0.push(times);
+        }
+        Ok(())
+    }
+
+    fn add_parquet(&mut self, file: &ParquetFile) {
+        let Some(footer) = Footer::read(&file.path) else { return };
+        let table = self.table(&file.table);
+        table.rows += footer.rows;
+        table.files += 1;
+        table.parquet_bytes += fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
+        let Some(times) = footer.times else { return };
+        widen(table, times);
+        if !file.table.ends_with(SUFFIX) {
+            self.spans.entry(file.name.stream.clone()).or_default().1.push(times);
+        }
+    }
+}
+
+fn widen(table: &mut TableInventory, (least, greatest): (i64, i64)) {
+    let (least, greatest) = (WallTime::from_nanos(least), WallTime::from_nanos(greatest));
+    table.times = Some(match table.times {
+        None => (least, greatest),
+        Some((from, to)) => (from.min(least), to.max(greatest)),
+    });
+}
+
+/// What the footer of a Parquet file says.
+pub(crate) struct Footer {
+    pub(crate) rows: u64,
+    /// The least and the greatest value of the first column, `time`.
+    pub(crate) times: Option<(i64, i64)>,
+}
+
+impl Footer {
+    /// `None` when the file is not a whole Parquet file.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        let reader = SerializedFileReader::new(File::open(path).ok()?).ok()?;
+        let metadata = reader.metadata();
+        let rows = u64::try_from(metadata.file_metadata().num_rows()).ok()?;
+        let mut times: Option<(i64, i64)> = None;
+        for group in metadata.row_groups() {
+            let Some(Statistics::Int64(time)) = group.column(0).statistics() else { continue };
+            if let (Some(&least), Some(&greatest)) = (time.min_opt(), time.max_opt()) {
+                let (from, to) = times.unwrap_or((least, greatest));
+                times = Some((from.min(least), to.max(greatest)));
+            }
+        }
+        Some(Self { rows, times })
+    }
+}
+
+fn stream_of(dir: &Path, name: String, (log, files): (Spans, Spans)) -> StreamInventory {
+    let (_, covered_by_files) = cover(files.clone());
+    let (gaps, covered) = cover([log, files].concat());
+    let live = is_locked(&layout::stream_dir(dir, &name).join("lock"));
+    StreamInventory { name, live, gaps, covered, covered_by_files }
+}
+
+/// The gaps between spans, and the time that they cover without them.
+fn cover(mut spans: Spans) -> (Vec<(WallTime, WallTime)>, Nanos) {
+    spans.sort_unstable();
+    let mut gaps = Vec::new();
+    let mut covered = Nanos::ZERO;
+    let mut open: Option<(WallTime, WallTime)> = None;
+    for (from, to) in spans {
+        let (from, to) = (WallTime::from_nanos(from), WallTime::from_nanos(to));
+        open = Some(match open {
+            None => (from, to),
+            Some((begin, end)) if from.since(end) < GAP_LEAST => (begin, end.max(to)),
+            Some((begin, end)) => {
+                covered += end.since(begin);
+                gaps.push((end, from));
+                (from, to)
+            }
+        });
+    }
+    if let Some((begin, end)) = open {
+        covered += end.since(begin);
+    }
+    (gaps, covered)
+}
+
+/// Whether somebody holds the lock of a stream.
+fn is_locked(path: &Path) -> bool {
+    File::open(path)
+        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_what_no_span_covers_for_10_s() {
+        const S: i64 = 1_000_000_000;
+        let at = |seconds: i64| WallTime::from_nanos(seconds * S);
+        let spans = vec![(30 * S, 40 * S), (0, 5 * S), (4 * S, 9 * S), (18 * S, 20 * S)];
+        let (gaps, covered) = cover(spans);
+        assert_eq!(gaps, [(at(20), at(30))]);
+        assert_eq!(covered, Nanos::from_secs(30));
+        assert_eq!(cover(Vec::new()), (Vec::new(), Nanos::ZERO));
+    }
+}

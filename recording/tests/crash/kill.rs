@@ -1,0 +1,167 @@
+//! `kill -9` at random moments, recovery and compaction among them.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use meikyo_recording::{Kind, StreamOptions, StreamWriter, WhenFull};
+
+use super::rows::{self, Found, read};
+
+const KILLS: u64 = 200;
+/// Kills of one recording, before it is finished and a new one begun.
+const KILLS_OF_ONE: u64 = 10;
+/// Reports after which a process is killed at the latest.
+const REPORTS_MAX: u64 = 40;
+
+/// Small segments, so that there is always one that is being compacted.
+fn options() -> StreamOptions {
+    StreamOptions { segment_rows: 1_500, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR }
+}
+
+/// Writes rows and prints `kept TABLE-A-ROWS TABLE-B-ROWS` as marks come back, for ever.
+pub(crate) fn write_until_killed(dir: &Path) {
+    let run: u64 = std::env::var("MEIKYO_CRASH_RUN").unwrap().parse().unwrap();
+    let mut writer =
+        StreamWriter::open(dir, Kind::Measured, "s", rows::tables(), options()).unwrap();
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "\ntorn {}", writer.counters().torn_bytes_cut).unwrap();
+    let (mut a, mut b) = (0, 0);
+    let mut marks = std::collections::VecDeque::new();
+    for batch in 0_u64.. {
+        let rows = 1 + batch * 37 % 200;
+        rows::submit(&mut writer, 0, run, a..a + rows);
+        a += rows;
+        if batch % 3 == 0 {
+            rows::submit(&mut writer, 1, run, b..b + rows / 2);
+            b += rows / 2;
+        }
+        writer.mark(batch);
+        marks.push_back((batch, a, b));
+        for kept in writer.take_kept() {
+            assert_eq!(kept.lost_rows, 0);
+            let (token, a, b) = marks.pop_front().unwrap();
+            assert_eq!(token, kept.token);
+            writeln!(out, "kept {a} {b}").unwrap();
+            out.flush().unwrap();
+        }
+    }
+}
+
+/// What a killed process had said.
+#[derive(Debug, Default)]
+struct Said {
+    torn_bytes: Option<u64>,
+    kept: (u64, u64),
+}
+
+/// Starts a writer, and kills it after some of its reports.
+fn start_and_kill(dir: &Path, run: u64, reports: u64) -> Said {
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "started_process", "--nocapture", "--test-threads=1"])
+        .env("MEIKYO_CRASH_ROLE", "write")
+        .env("MEIKYO_CRASH_DIR", dir)
+        .env("MEIKYO_CRASH_RUN", run.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut said = Said::default();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let hear = |line: String, said: &mut Said| {
+        let mut words = line.split(' ');
+        match (words.next(), words.next(), words.next()) {
+            (Some("torn"), Some(bytes), None) => said.torn_bytes = bytes.parse().ok(),
+            (Some("kept"), Some(a), Some(b)) => {
+                said.kept = (a.parse().unwrap(), b.parse().unwrap());
+                return true;
+            }
+            _ => {}
+        }
+        false
+    };
+    let mut heard = 0;
+    while heard < reports {
+        let line = lines.next().expect("it writes until it is killed").unwrap();
+        heard += u64::from(hear(line, &mut said));
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    // What it said before it was killed counts; a line that was cut has no end and is no report.
+    for line in lines.map_while(Result::ok).collect::<Vec<_>>() {
+        hear(line, &mut said);
+    }
+    said
+}
+
+fn seed() -> u64 {
+    std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_121)
+}
+
+/// xorshift64*: the reports after which each process is killed follow from the seed.
+fn next(random: &mut u64) -> u64 {
+    *random ^= *random >> 12;
+    *random ^= *random << 25;
+    *random ^= *random >> 27;
+    random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+}
+
+fn compare(found: &mut Found, run: u64, said: &Said, place: &str) {
+    let (a, b) = (found.prefix(0, run), found.prefix(1, run));
+    let (kept_a, kept_b) = said.kept;
+    assert!(a >= kept_a && b >= kept_b, "{place}: {a}, {b} rows read, {kept_a}, {kept_b} kept");
+    assert_eq!(found.damaged_bytes, 0, "{place}");
+}
+
+#[test]
+fn what_was_reported_kept_is_read_after_kills_at_200_moments() {
+    let seed = seed();
+    let mut random = seed | 1;
+    let mut torn_tails = 0;
+    for recording in 0..KILLS / KILLS_OF_ONE {
+        let dir = tempfile::tempdir().unwrap();
+        let mut torn_bytes = 0;
+        let mut lengths = Vec::new();
+        for run in 0..KILLS_OF_ONE {
+            let place = format!("SEED={seed}, recording {recording}, run {run}");
+            // Every fifth is killed before it reports anything: while it recovers.
+            let reports =
+                if next(&mut random) % 5 == 0 { 0 } else { next(&mut random) % REPORTS_MAX };
+            let said = start_and_kill(dir.path(), run, reports);
+            if let Some(cut) = said.torn_bytes {
+                assert_eq!(cut, torn_bytes, "{place}: torn bytes cut by the next writer");
+            }
+            if !dir.path().join("log").exists() {
+                lengths.push((0, 0));
+                continue;
+            }
+            let mut found = read(dir.path());
+            torn_bytes = found.torn_bytes;
+            torn_tails += u64::from(torn_bytes > 0);
+            compare(&mut found, run, &said, &place);
+            lengths.push((found.prefix(0, run), found.prefix(1, run)));
+            for (earlier, &(a, b)) in lengths.iter().enumerate() {
+                let run = earlier as u64;
+                assert_eq!((found.prefix(0, run), found.prefix(1, run)), (a, b), "{place}");
+            }
+        }
+        finish(dir.path(), &lengths, seed);
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "SEED={seed}: {KILLS} kills, {torn_tails} torn tails").unwrap();
+}
+
+/// Closes the recording: everything is then in Parquet files, and still the same.
+fn finish(dir: &Path, lengths: &[(u64, u64)], seed: u64) {
+    let writer = StreamWriter::open(dir, Kind::Measured, "s", rows::tables(), options()).unwrap();
+    writer.close().unwrap();
+    assert!(meikyo_recording::layout::list(dir).unwrap().segments.is_empty());
+    let mut found = read(dir);
+    for (run, &(a, b)) in lengths.iter().enumerate() {
+        let run = run as u64;
+        assert_eq!((found.prefix(0, run), found.prefix(1, run)), (a, b), "SEED={seed}, closed");
+    }
+    let report = meikyo_recording::check::check(dir).unwrap();
+    assert_eq!(report.damage, []);
+    assert_eq!(report.rows, lengths.iter().map(|(a, b)| a + b).sum::<u64>());
+}
