@@ -10,6 +10,7 @@ use crate::verbs::man::ManArgs;
 use crate::verbs::mark::MarkArgs;
 use crate::verbs::measure::MeasureArgs;
 use crate::verbs::query::QueryArgs;
+use crate::verbs::recording::RecordingArgs;
 
 /// Measure, profile and predict clusters of commodity machines and Ethernet.
 #[derive(Debug, Parser)]
@@ -24,6 +25,7 @@ pub(crate) struct Args {
 pub(crate) enum Verb {
     Measure(MeasureArgs),
     Mark(MarkArgs),
+    Recording(RecordingArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

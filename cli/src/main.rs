@@ -33,6 +33,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
     match verb {
         Verb::Measure(args) => verbs::measure::run(&args),
         Verb::Mark(args) => verbs::mark::run(&args),
+        Verb::Recording(args) => verbs::recording::run(&args),
         Verb::Config(args) => verbs::config::run(args),
         Verb::Completions(args) => verbs::completions::run(&args),
         Verb::Man(args) => verbs::man::run(&args),

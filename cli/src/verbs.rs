@@ -8,3 +8,4 @@ pub(crate) mod man;
 pub(crate) mod mark;
 pub(crate) mod measure;
 pub(crate) mod query;
+pub(crate) mod recording;

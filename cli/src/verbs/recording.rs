@@ -1,0 +1,281 @@
+//! `meikyo recording`: what a recording holds, whether it is whole, and compacting it.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use meikyo_recording::check::{self, CheckReport};
+use meikyo_recording::compact::{self, StreamOutcome};
+use meikyo_recording::inventory::{self, Inventory};
+use meikyo_units::WallTime;
+use serde_json::{Value, json};
+
+use crate::failure::{Answer, Failure};
+use crate::output::{self, TextTable, instant_text};
+
+/// Show what a recording holds, check that it is whole, compact its log.
+#[derive(Debug, Args)]
+pub(crate) struct RecordingArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Show rows, bytes, bytes a day, days left on the disk, and gaps
+    Info(DirectoryArgs),
+    /// Read every byte and tell what is damaged, with its place; exit 1 if anything is
+    Check(DirectoryArgs),
+    /// Turn the log of streams that nobody writes into Parquet files
+    Compact(DirectoryArgs),
+}
+
+/// The recording, and how to print.
+#[derive(Debug, Args)]
+struct DirectoryArgs {
+    /// The recording's directory
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// If the directory is no recording that this version reads, or cannot be read or written.
+pub(crate) fn run(args: &RecordingArgs) -> Result<Answer, Failure> {
+    match &args.what {
+        What::Info(args) => info(args),
+        What::Check(args) => check(args),
+        What::Compact(args) => compact(args),
+    }
+}
+
+fn info(args: &DirectoryArgs) -> Result<Answer, Failure> {
+    let inventory = inventory::inventory(&args.dir)?;
+    if args.json {
+        output::print_json(&info_json(&inventory))?;
+    } else {
+        output::print(&info_text(&args.dir, &inventory))?;
+    }
+    Ok(Answer::Yes)
+}
+
+fn info_json(inventory: &Inventory) -> Value {
+    let nanos = |time: WallTime| time.as_nanos().to_string();
+    let tables: Vec<_> = inventory
+        .tables
+        .iter()
+        .map(|table| {
+            json!({
+                "table": table.name,
+                "rows": table.rows,
+                "log_rows": table.log_rows,
+                "files": table.files,
+                "parquet_bytes": table.parquet_bytes,
+                "first_time_ns": table.times.map(|times| nanos(times.0)),
+                "last_time_ns": table.times.map(|times| nanos(times.1)),
+            })
+        })
+        .collect();
+    let streams: Vec<_> = inventory
+        .streams
+        .iter()
+        .map(|stream| {
+            let gaps = stream.gaps.iter();
+            let gaps: Vec<_> = gaps
+                .map(|(from, to)| json!({ "from_ns": nanos(*from), "to_ns": nanos(*to) }))
+                .collect();
+            json!({
+                "stream": stream.name,
+                "live": stream.live,
+                "covered_s": stream.covered.as_secs_f64(),
+                "gaps": gaps,
+            })
+        })
+        .collect();
+    json!({
+        "schema": "meikyo.recording.info.1",
+        "format": inventory.identity.format,
+        "kind": inventory.identity.kind,
+        "tables": tables,
+        "streams": streams,
+        "log_bytes": inventory.log_bytes,
+        "parquet_bytes": inventory.parquet_bytes,
+        "summary_bytes": inventory.summary_bytes,
+        "bytes_a_day": inventory.bytes_a_day(),
+        "room_bytes": inventory.room_bytes,
+        "days_left": inventory.days_left(),
+    })
+}
+
+fn info_text(dir: &Path, inventory: &Inventory) -> String {
+    let identity = &inventory.identity;
+    let mut text = format!(
+        "recording {}: {}, format {}, {}\n\n",
+        dir.display(),
+        identity.kind.word(),
+        identity.format,
+        identity.created_by,
+    );
+    let mut tables =
+        TextTable::new(&["table", "rows", "in the log", "files", "bytes", "first", "last"]);
+    for table in &inventory.tables {
+        let time = |time: Option<WallTime>| time.map_or_else(|| "-".into(), instant_text);
+        tables.row([
+            table.name.clone(),
+            table.rows.to_string(),
+            table.log_rows.to_string(),
+            table.files.to_string(),
+            table.parquet_bytes.to_string(),
+            time(table.times.map(|times| times.0)),
+            time(table.times.map(|times| times.1)),
+        ]);
+    }
+    text += &tables.to_string();
+    text += &format!(
+        "\nParquet {}, summaries {}, log {}\n",
+        amount(inventory.parquet_bytes),
+        amount(inventory.summary_bytes),
+        amount(inventory.log_bytes),
+    );
+    if let Some(bytes) = inventory.bytes_a_day() {
+        text += &format!("{} a day of measuring at this rate\n", amount(bytes));
+    }
+    if let Some(room) = inventory.room_bytes {
+        let days = inventory.days_left().map(|days| format!(": {days} days at this rate"));
+        text += &format!("{} are free on the disk{}\n", amount(room), days.unwrap_or_default());
+    }
+    for stream in &inventory.streams {
+        let live = if stream.live { "being written" } else { "not being written" };
+        let covered = stream.covered.as_secs_f64();
+        let gaps = stream.gaps.len();
+        text += &format!("stream {}: {live}, {covered:.1} s covered, gaps: {gaps}\n", stream.name);
+        for (from, to) in &stream.gaps {
+            let span = to.since(*from).as_secs_f64();
+            text += &format!(
+                "  nothing from {} to {} ({span:.1} s)\n",
+                instant_text(*from),
+                instant_text(*to),
+            );
+        }
+    }
+    text
+}
+
+/// An amount of data in the unit that keeps four digits, rounded to a tenth.
+fn amount(bytes: u64) -> String {
+    let units =
+        [("TB", 1_000_000_000_000_u64), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
+    match units.iter().find(|(_, size)| bytes >= *size) {
+        Some((unit, size)) => {
+            let tenths = (u128::from(bytes) * 10 + u128::from(size / 2)) / u128::from(*size);
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+        None => format!("{bytes} bytes"),
+    }
+}
+
+fn check(args: &DirectoryArgs) -> Result<Answer, Failure> {
+    let report = check::check(&args.dir)?;
+    if args.json {
+        output::print_json(&check_json(&report))?;
+    } else {
+        output::print(&check_text(&report))?;
+    }
+    Ok(if report.damage.is_empty() { Answer::Yes } else { Answer::No })
+}
+
+fn check_json(report: &CheckReport) -> Value {
+    let damage = report.damage.iter();
+    let damage: Vec<_> = damage
+        .map(|damage| json!({ "path": damage.path, "at_byte": damage.at, "what": damage.what }))
+        .collect();
+    json!({
+        "schema": "meikyo.recording.check.1",
+        "whole": damage.is_empty(),
+        "segments": report.segments,
+        "files": report.files,
+        "rows": report.rows,
+        "torn_bytes": report.torn_bytes,
+        "hidden_files": report.hidden_files,
+        "damage": damage,
+    })
+}
+
+fn check_text(report: &CheckReport) -> String {
+    let mut text = format!(
+        "{} rows read from {} segments and {} Parquet files\n",
+        report.rows, report.segments, report.files
+    );
+    if report.torn_bytes > 0 {
+        text += &format!(
+            "{} bytes at the end of the log are a torn frame; the next writer cuts them\n",
+            report.torn_bytes
+        );
+    }
+    if report.hidden_files > 0 {
+        text += &format!(
+            "{} files of an unfinished compaction do not count; the next one removes them\n",
+            report.hidden_files
+        );
+    }
+    for damage in &report.damage {
+        let at = damage.at.map(|at| format!(", byte {at}")).unwrap_or_default();
+        text += &format!("damaged: {}{at}: {}\n", damage.path.display(), damage.what);
+    }
+    text += if report.damage.is_empty() { "whole\n" } else { "not whole\n" };
+    text
+}
+
+fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
+    meikyo_recording::format::read(&args.dir)?;
+    let outcomes = compact::compact_recording(&args.dir)?;
+    let mut text = String::new();
+    let mut streams = Vec::new();
+    for (stream, outcome) in outcomes {
+        match outcome {
+            StreamOutcome::Live => {
+                text += &format!("stream {stream} is being written, its writer compacts it\n");
+                streams.push(json!({ "stream": stream, "live": true }));
+            }
+            StreamOutcome::Compacted(made, segments) => {
+                text += &format!(
+                    "stream {stream}: {segments} segments, {} rows in {} files of {}\n",
+                    made.rows,
+                    made.files,
+                    amount(made.bytes)
+                );
+                streams.push(json!({
+                    "stream": stream,
+                    "live": false,
+                    "segments": segments,
+                    "rows": made.rows,
+                    "files": made.files,
+                    "parquet_bytes": made.bytes,
+                    "damaged_bytes": made.damaged_bytes,
+                }));
+            }
+        }
+    }
+    if args.json {
+        output::print_json(&json!({ "schema": "meikyo.recording.compact.1", "streams": streams }))?;
+    } else {
+        output::print(&text)?;
+    }
+    Ok(Answer::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_rounded_to_a_tenth_of_their_unit() {
+        assert_eq!(amount(999), "999 bytes");
+        assert_eq!(amount(1_050), "1.1 kB");
+        assert_eq!(amount(2_149_999_999), "2.1 GB");
+        assert_eq!(amount(u64::MAX), "18446744.1 TB");
+    }
+}
