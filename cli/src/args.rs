@@ -9,6 +9,7 @@ use crate::verbs::export::ExportArgs;
 use crate::verbs::man::ManArgs;
 use crate::verbs::mark::MarkArgs;
 use crate::verbs::measure::MeasureArgs;
+use crate::verbs::probe::ProbeArgs;
 use crate::verbs::query::QueryArgs;
 use crate::verbs::recording::RecordingArgs;
 
@@ -27,6 +28,7 @@ pub(crate) enum Verb {
     Mark(MarkArgs),
     Recording(RecordingArgs),
     Config(ConfigArgs),
+    Probe(ProbeArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     Agents(Box<AgentsArgs>),

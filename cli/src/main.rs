@@ -35,6 +35,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Mark(args) => verbs::mark::run(&args),
         Verb::Recording(args) => verbs::recording::run(&args),
         Verb::Config(args) => verbs::config::run(args),
+        Verb::Probe(args) => verbs::probe::run(&args),
         Verb::Completions(args) => verbs::completions::run(&args),
         Verb::Man(args) => verbs::man::run(&args),
         Verb::Query(args) => verbs::query::run(&args),

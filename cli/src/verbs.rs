@@ -7,5 +7,6 @@ pub(crate) mod export;
 pub(crate) mod man;
 pub(crate) mod mark;
 pub(crate) mod measure;
+pub(crate) mod probe;
 pub(crate) mod query;
 pub(crate) mod recording;

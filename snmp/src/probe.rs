@@ -4,6 +4,8 @@
 //! only faster, so that refreshes are seen as they happen. It changes nothing and keeps nothing.
 
 mod cost;
+mod inspect;
+mod trouble;
 mod watch;
 
 use meikyo_cluster::Device;
@@ -17,6 +19,8 @@ use crate::resolve::{self, Problem};
 use crate::{Oid, Value};
 
 pub use cost::{Cost, CpuTime, ReadCpuError};
+pub use inspect::{Inspected, inspect};
+pub use trouble::Trouble;
 pub use watch::{Latency, Watched};
 
 /// `sysDescr.0`, `sysName.0` (RFC 3418) and `sysUpTime.0`.

@@ -239,16 +239,25 @@ impl Series {
             _ => false,
         };
         let thorough = matches!(spans, 7 | 11 | 15 | 19 | 23);
+        if let Some(kind) = self.period_of_newest(2, false).filter(confirms) {
+            return self.become_kind(kind);
+        }
         match self.period_of_newest(spans, thorough) {
             Some(kind @ Kind::Periodic { idle, .. })
-                if spans >= if idle { SPANS_IDLE } else { SPANS_FIRST } || confirms(&kind) =>
+                if spans >= if idle { SPANS_IDLE } else { SPANS_FIRST } =>
             {
                 self.become_kind(kind)
             }
             None if self.adjacent.count_ones() >= 2 && spans >= SPANS_FIRST => {
                 self.become_kind(Kind::EveryPoll)
             }
-            None if spans >= SPANS_IRREGULAR => self.become_irregular(spans),
+            None if spans >= SPANS_IRREGULAR => {
+                // One refresh out of turn, for another manager, leaves the others periodic.
+                match self.period_of_newest(SPANS_FIRST + 1, false) {
+                    Some(kind @ Kind::Periodic { idle: false, .. }) => self.become_kind(kind),
+                    _ => self.become_irregular(spans),
+                }
+            }
             _ => false,
         }
     }

@@ -1,0 +1,81 @@
+//! `meikyo probe`: what devices answer, before a run.
+
+mod device;
+mod file;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use meikyo_cluster::{Cluster, load};
+use meikyo_units::Nanos;
+
+use crate::failure::{Answer, Failure};
+
+/// Names that a hint lists at most.
+const NAMES_MAX: usize = 8;
+
+/// Show what a device answers, how fast, how fresh, and what polling costs it; without DEVICE,
+/// check the whole cluster before a run.
+///
+/// Without DEVICE, every device is asked once: silent hosts, refused credentials and missing objects
+/// are told with what to do about them. Exit 1 if there is any.
+#[derive(Debug, Args)]
+pub(crate) struct ProbeArgs {
+    /// A host or switch of the cluster file
+    #[arg(value_name = "DEVICE")]
+    device: Option<String>,
+    /// The cluster file
+    #[arg(long, value_name = "FILE", default_value = "cluster.toml")]
+    cluster: PathBuf,
+    /// How long the device is watched for refreshes; a cache of 3 s needs 10 s
+    #[arg(long = "for", value_name = "SPAN", default_value = "12s")]
+    watch: Nanos,
+    /// Span between two requests while it is watched
+    #[arg(long, value_name = "SPAN", default_value = "20ms")]
+    every: Nanos,
+    /// Process of the device's agent, if it runs on this host: its real CPU time is read while the
+    /// device is polled at its own interval
+    #[arg(long, value_name = "PID", requires = "device")]
+    agent_pid: Option<u32>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// If the cluster file is wrong, does not hold the device, or the system gives no socket. A device
+/// that does not answer is an answer, and it is no.
+pub(crate) fn run(args: &ProbeArgs) -> Result<Answer, Failure> {
+    let cluster = load(&args.cluster).map_err(|error| {
+        Failure::new(error).hint("`meikyo config check` tells everything that is wrong with it")
+    })?;
+    match &args.device {
+        None => file::run(args, &cluster),
+        Some(name) => {
+            let device = cluster.devices.iter().find(|device| &device.name == name);
+            let device = device.ok_or_else(|| unknown(args, &cluster, name))?;
+            device::run(args, &cluster, device)
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` has no device `{name}`", file.display())]
+struct UnknownDevice {
+    file: PathBuf,
+    name: String,
+}
+
+fn unknown(args: &ProbeArgs, cluster: &Cluster, name: &str) -> Failure {
+    let names: Vec<_> = cluster.devices.iter().map(|device| device.name.clone()).collect();
+    let folded = meikyo_cluster::fold(&names);
+    let mut parts = folded.split(',');
+    let mut known = parts.by_ref().take(NAMES_MAX).collect::<Vec<_>>().join(",");
+    if parts.next().is_some() {
+        known += ",...";
+    }
+    Failure::new(UnknownDevice { file: args.cluster.clone(), name: name.to_owned() })
+        .hint(format!("it has {known}"))
+}

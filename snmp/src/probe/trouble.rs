@@ -1,0 +1,162 @@
+//! Why an agent is not heard, and what a person does about that.
+
+use std::error::Error;
+
+use meikyo_cluster::{Access, Device};
+
+use super::ProbeError;
+use crate::client::{ReceiveError, RequestError};
+use crate::credentials::CredentialsError;
+use crate::survey::SurveyError;
+use crate::usm::ReportKind;
+
+/// Why a device cannot be measured at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// What is wrong, with its causes.
+    pub text: String,
+    /// What to do next.
+    pub remedy: String,
+}
+
+impl Trouble {
+    /// The credentials cannot be used; nothing was sent.
+    pub fn of_credentials(error: &CredentialsError) -> Self {
+        let remedy = "the secret stands behind `env:NAME` or in `file:PATH`, relative to the \
+                      cluster file: set it, or correct the reference";
+        Self { text: chain(error), remedy: remedy.to_owned() }
+    }
+
+    /// A survey did not get through to the device.
+    pub fn of_survey(device: &Device, error: &SurveyError) -> Self {
+        let remedy = match error {
+            SurveyError::Silent { .. } => silent(device),
+            SurveyError::Refused(ReceiveError::Refused(report)) => refused(device, *report),
+            SurveyError::Refused(_) | SurveyError::Walk(_) => broken(),
+        };
+        let text = match error {
+            SurveyError::Silent { .. } => format!("{} at {}", chain(error), device.address),
+            _ => chain(error),
+        };
+        Self { text, remedy }
+    }
+
+    /// A probe did not get through to the device.
+    pub fn of_probe(device: &Device, error: &ProbeError) -> Self {
+        let remedy = match error {
+            ProbeError::Request(RequestError::Timeout { .. }) => silent(device),
+            ProbeError::Request(RequestError::NothingListens { .. }) => format!(
+                "start an agent there (`systemctl start snmpd`), or correct the address: its \
+                 `agentAddress` must hold {}",
+                device.address
+            ),
+            ProbeError::Request(RequestError::Refused {
+                source: ReceiveError::Refused(report),
+                ..
+            }) => refused(device, *report),
+            ProbeError::Request(_) => broken(),
+            ProbeError::Connect(_) => "the system gives no socket: see `ulimit -n`".to_owned(),
+            ProbeError::Cpu(_) => {
+                "name the process of the agent on this host: `pidof snmpd`".to_owned()
+            }
+        };
+        Self { text: chain(error), remedy }
+    }
+}
+
+/// An error with its causes, once each.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.ends_with(&next) {
+            text += ": ";
+            text += &next;
+        }
+        cause = error.source();
+    }
+    text
+}
+
+fn silent(device: &Device) -> String {
+    let credential = match &device.snmp.access {
+        Access::V1 { community } | Access::V2c { community } => format!(
+            "the community in `{community}` is another (agents leave a wrong one unanswered)"
+        ),
+        Access::V3 { user, .. } => format!("it does not speak SNMPv3 to `{user}`"),
+    };
+    format!(
+        "the host is down, no agent listens at {}, a firewall is between, or {credential}; \
+         `meikyo config agents` prints the snmpd.conf lines that it needs",
+        device.address
+    )
+}
+
+fn refused(device: &Device, report: ReportKind) -> String {
+    let Access::V3 { user, auth, privacy } = &device.snmp.access else { return broken() };
+    let with = |secret: Option<&meikyo_cluster::Secret>| {
+        secret.map_or_else(|| "the password".to_owned(), |secret| format!("`{secret}`"))
+    };
+    match report {
+        ReportKind::UnknownUserName => {
+            format!("the agent has no user `{user}`: `meikyo config agents` prints its createUser")
+        }
+        ReportKind::WrongDigest => format!(
+            "{} or the authentication protocol of `{user}` is another at the agent",
+            with(auth.as_ref().map(|(_, secret)| secret))
+        ),
+        ReportKind::DecryptionError => format!(
+            "{} or the privacy protocol of `{user}` is another at the agent",
+            with(privacy.as_ref().map(|(_, secret)| secret))
+        ),
+        ReportKind::UnsupportedSecurityLevel => format!(
+            "the agent's user `{user}` has no such authentication or encryption: compare its \
+             createUser with the cluster file"
+        ),
+        ReportKind::NotInTimeWindow | ReportKind::UnknownEngineId => {
+            "the agent changes its engine id or its clock all the time: look at its log".to_owned()
+        }
+    }
+}
+
+fn broken() -> String {
+    "the agent's answers cannot be used: look at its log, and try another SNMP version".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn device(snmp: &str) -> Device {
+        let text = format!(
+            "name = \"test\"\nmeasure = [\"load\"]\nsnmp = {{ {snmp} }}\n[[hosts]]\n\
+             name = \"node1\"\naddress = \"10.0.0.7\"\n"
+        );
+        meikyo_cluster::parse(&text, Path::new("cluster.toml")).unwrap().devices.remove(0)
+    }
+
+    #[test]
+    fn silence_names_the_reference_of_the_community_and_not_the_community() {
+        let device = device("version = \"2c\", community = \"env:COMMUNITY\"");
+        let error = SurveyError::Silent { attempts: 3, last: None };
+        let trouble = Trouble::of_survey(&device, &error);
+        assert_eq!(trouble.text, "no answer after 3 attempts at 10.0.0.7:161");
+        assert!(trouble.remedy.contains("`env:COMMUNITY`"), "{}", trouble.remedy);
+    }
+
+    #[test]
+    fn a_refused_user_is_told_which_secret_is_wrong() {
+        let device = device(
+            "version = \"3\", user = \"meikyo\", auth = { protocol = \"sha256\", password = \
+             \"file:auth\" }",
+        );
+        let error = SurveyError::Refused(ReceiveError::Refused(ReportKind::WrongDigest));
+        let trouble = Trouble::of_survey(&device, &error);
+        assert!(trouble.remedy.contains("`file:auth`"), "{}", trouble.remedy);
+        let error = SurveyError::Refused(ReceiveError::Refused(ReportKind::UnknownUserName));
+        assert!(Trouble::of_survey(&device, &error).remedy.contains("no user `meikyo`"));
+    }
+}
