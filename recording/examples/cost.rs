@@ -7,6 +7,8 @@
 //! every 5 s); answers come 2 ms after the due instant, give or take 30 µs. CACHE is the number of
 //! intervals between two updates of the counters, as an agent with a cache shows them.
 
+#![expect(clippy::cast_possible_truncation, reason = "counts far below 2^53, and 64-bit machines")]
+
 use std::error::Error;
 use std::io::Write as _;
 
@@ -114,7 +116,7 @@ fn poll(
     let mut batches = [0, 1, 2, 3].map(|table| writer.batch(table));
     // Answers come in about the order of the requests.
     let mut order: Vec<_> = (0..states.len()).collect();
-    for pair in order.chunks_exact_mut(2).filter(|_| random.next() % 4 == 0) {
+    for pair in order.chunks_exact_mut(2).filter(|_| random.next().is_multiple_of(4)) {
         pair.swap(0, 1);
     }
     for at in order {
@@ -149,17 +151,17 @@ impl Device {
         for octets in &mut self.octets {
             *octets += rounded(100_000.0 * random.normal().exp());
         }
-        if tick % cache == 0 {
+        if tick.is_multiple_of(cache) {
             self.shown = self.octets;
         }
-        if random.next() % 10 == 0 {
+        if random.next().is_multiple_of(10) {
             self.disk += 4_096 * (random.next() % 1_000);
         }
-        if tick % 50 == 0 {
+        if tick.is_multiple_of(50) {
             self.load = as_f64(usize::try_from(random.next() % 400).unwrap_or(0)) / 100.0;
         }
-        self.uptime_cs +=
-            10 + u64::from(random.next() % 10 == 0) - u64::from(random.next() % 10 == 0);
+        self.uptime_cs += 10 + u64::from(random.next().is_multiple_of(10))
+            - u64::from(random.next().is_multiple_of(10));
     }
 }
 

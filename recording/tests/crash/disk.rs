@@ -26,8 +26,8 @@ fn on_a_small_disk(role: &str, before: &str) -> bool {
         Err(error) => Some(format!("`unshare` cannot be started: {error}")),
     };
     if let Some(reason) = reason {
-        writeln!(std::io::stdout(), "SKIPPED: a small disk needs a mount namespace: {reason}")
-            .unwrap();
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "SKIPPED: a small disk needs a mount namespace: {reason}").unwrap();
         return false;
     }
     let exe = std::env::current_exe().unwrap();

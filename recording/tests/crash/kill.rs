@@ -131,8 +131,11 @@ fn what_was_reported_kept_is_read_after_kills_at_200_moments() {
         for run in 0..KILLS_OF_ONE {
             let place = format!("SEED={seed}, recording {recording}, run {run}");
             // Every fifth is killed before it reports anything: while it recovers.
-            let reports =
-                if next(&mut random) % 5 == 0 { 0 } else { next(&mut random) % REPORTS_MAX };
+            let reports = if next(&mut random).is_multiple_of(5) {
+                0
+            } else {
+                next(&mut random) % REPORTS_MAX
+            };
             let said = start_and_kill(dir.path(), run, reports);
             if let Some(cut) = said.torn_bytes {
                 assert_eq!(cut, torn_bytes, "{place}: torn bytes cut by the next writer");
