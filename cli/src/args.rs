@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::bench::BenchArgs;
 use crate::verbs::agents::AgentsArgs;
 use crate::verbs::completions::CompletionsArgs;
 use crate::verbs::config::ConfigArgs;
@@ -34,4 +35,5 @@ pub(crate) enum Verb {
     Agents(Box<AgentsArgs>),
     Query(QueryArgs),
     Export(ExportArgs),
+    Bench(BenchArgs),
 }

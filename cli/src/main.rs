@@ -34,6 +34,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Measure(args) => verbs::measure::run(&args),
         Verb::Mark(args) => verbs::mark::run(&args),
         Verb::Recording(args) => verbs::recording::run(&args),
+        Verb::Bench(args) => bench::run(&args),
         Verb::Config(args) => verbs::config::run(args),
         Verb::Probe(args) => verbs::probe::run(&args),
         Verb::Completions(args) => verbs::completions::run(&args),

@@ -39,7 +39,7 @@ pub(crate) fn print(text: &str) -> Result<(), PrintError> {
 /// Prints one JSON document on a line of its own.
 ///
 /// # Errors
-/// As [`print`], and when `document` has no JSON form.
+/// As [`print()`], and when `document` has no JSON form.
 pub(crate) fn print_json(document: &impl Serialize) -> Result<(), PrintError> {
     let mut text = serde_json::to_string(document).map_err(PrintError::Json)?;
     text.push('\n');

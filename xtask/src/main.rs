@@ -3,6 +3,8 @@
 //! `./x WORD` and `cargo xtask WORD` are the same; `x` only installs what is missing before.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a face: it prints its progress")]
 
+mod bench;
+mod demo;
 mod program;
 mod python;
 mod test_run;
@@ -16,7 +18,9 @@ use anyhow::Context as _;
 const USAGE: &str = "\
 usage: ./x WORD [ARGUMENTS]
 
+  demo           this machine and a simulated cluster, measured every 0.1 s for 20 s
   test [FILTER]  formatting, lints, tidy, every test; closes with `N passed, N failed, N skipped`
+  bench [NAME]   the benches, all of them or `./x bench collect --agents 1000`
   tidy           what the lints cannot see: layers, names, links, licences
   fmt            formats the sources
 ";
@@ -42,6 +46,8 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
     };
     match word {
         "test" => test_run::run(&root, rest),
+        "demo" => demo::run(&root),
+        "bench" => bench::run(&root, rest),
         "tidy" => tidy::run(&root),
         "fmt" => program::cargo(&root, &["fmt", "--all"]).run(),
         "" | "help" | "--help" | "-h" => {

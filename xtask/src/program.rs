@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
 
@@ -38,6 +38,20 @@ impl Program {
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self
+    }
+
+    /// Shows it under another name, without its directory.
+    pub(crate) fn shown_as(mut self, name: &str) -> Self {
+        let arguments = self.command.get_args().map(|word| word.to_string_lossy());
+        let words: Vec<_> = std::iter::once(name.into()).chain(arguments).collect();
+        self.shown = words.join(" ");
+        self
+    }
+
+    /// Starts it in the background; its standard error can be read, its standard output is dropped.
+    pub(crate) fn spawn_with_log(mut self) -> anyhow::Result<Child> {
+        self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        self.command.spawn().with_context(|| format!("cannot run `{}`", self.shown))
     }
 
     /// Runs it with our own output; whether it ended well.

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus};
 
-use meikyo_units::{Bytes, Nanos};
+use meikyo_units::{Bytes, Nanos, WallTime};
 
 /// Priority of a farm under `SCHED_FIFO`: above the collector's, so that an answer is never late
 /// because of the one who asks.
@@ -138,6 +138,20 @@ pub(crate) fn thread_cpu() -> io::Result<Nanos> {
     // SAFETY: the out-parameter is live for the call.
     check(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) })?;
     Ok(span(usage.ru_utime) + span(usage.ru_stime))
+}
+
+/// Waits until the wall clock shows `until`.
+pub(crate) fn wait_until(until: WallTime) -> io::Result<()> {
+    loop {
+        let left = until.since(WallTime::now());
+        if left == Nanos::ZERO {
+            return Ok(());
+        }
+        // Rounded up, so that it does not wake just before.
+        let timeout = i32::try_from(left.get().div_ceil(1_000_000)).unwrap_or(i32::MAX);
+        // SAFETY: no descriptors are given, only the timeout counts.
+        check(unsafe { libc::poll(std::ptr::null_mut(), 0, timeout) })?;
+    }
 }
 
 fn span(time: libc::timeval) -> Nanos {

@@ -33,11 +33,23 @@ impl Observations {
         Some(f64::midpoint(self.sorted[self.len() / 2 - 1], above))
     }
 
+    /// The mean; `None` where nothing was observed.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        let count = real(u64::try_from(self.len()).unwrap_or(u64::MAX));
+        if self.sorted.is_empty() { None } else { Some(self.sorted.iter().sum::<f64>() / count) }
+    }
+
     /// The least observation that at least `percent` of 100 are not above (nearest rank).
     pub(crate) fn percentile(&self, percent: usize) -> Option<f64> {
         let rank = (self.len() * percent).div_ceil(100).max(1);
         self.sorted.get(rank - 1).copied()
     }
+}
+
+/// A count or a size as a real number; those of a bench are far below 2^53.
+#[expect(clippy::cast_precision_loss, reason = "below 2^53, where it is exact")]
+pub(crate) fn real(count: u64) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]
@@ -55,6 +67,7 @@ mod tests {
         assert_eq!(hundred.percentile(99), Some(99.0));
         assert_eq!(hundred.percentile(100), Some(100.0));
         assert_eq!(hundred.median(), Some(50.5));
+        assert_eq!(hundred.mean(), Some(50.5));
         assert_eq!(hundred.least(), Some(1.0));
         // Of 600 intervals the p99 leaves 6 above it.
         let many: Vec<i32> = (1..=600).collect();

@@ -1,0 +1,122 @@
+//! `meikyo bench agent`: what ten requests a second cost a real `snmpd`, with its caches and without
+//! (requirement 3 of the paper: no load on what is measured).
+
+use clap::Args;
+use meikyo_units::{Nanos, WallTime};
+use serde::Serialize;
+
+use crate::bench::cluster_text::{ClusterText, Speech};
+use crate::bench::collector::{Collector, CollectorPlan};
+use crate::bench::machine::Machine;
+use crate::bench::placement::{Placement, wait_until};
+use crate::bench::real_agent::{RealAgent, RealAgentError};
+use crate::failure::{Answer, Failure};
+use crate::output;
+
+/// Share of a core that an agent may take, in per cent, with its caches and without.
+const REACH_PERCENT: (f64, f64) = (0.1, 1.0);
+/// The collector resolves names and fills the agent's caches before the window begins.
+const SETTLE: Nanos = Nanos::from_secs(3);
+
+/// CPU time of a real snmpd while it is polled, with its caches and freshened.
+#[derive(Debug, Args)]
+pub(crate) struct AgentCostArgs {
+    /// Span between two readings
+    #[arg(long, default_value = "100ms")]
+    every: Nanos,
+    /// How long each of the three windows lasts: idle, polled, freshened
+    #[arg(long = "for", default_value = "20s", value_name = "DURATION")]
+    span: Nanos,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shares of one core, in per cent.
+#[derive(Debug, Serialize)]
+struct AgentCost {
+    schema: &'static str,
+    machine: Machine,
+    interval_ms: f64,
+    window_s: f64,
+    idle_core_percent: f64,
+    cached_core_percent: f64,
+    freshened_core_percent: f64,
+}
+
+/// Runs the bench; the answer is whether both shares are within reach.
+pub(crate) fn run(args: &AgentCostArgs) -> Result<Answer, Failure> {
+    let machine = Machine::observe();
+    let scratch = tempfile::tempdir()?;
+    let mut agent = RealAgent::start(scratch.path(), Placement { core: Some(0), realtime: false })
+        .map_err(|error| match error {
+            RealAgentError::Missing => {
+                Failure::new(error).hint("`apt-get install snmpd`, or `./x bench` does it")
+            }
+            error => Failure::new(error),
+        })?;
+    let address = ([127, 0, 0, 1], agent.port).into();
+    let text = ClusterText {
+        devices: &[("real".into(), address)],
+        speech: Speech::V2c,
+        every: args.every,
+        measure: &["interface:lo(in_octets,out_octets)", "disk:/(used_bytes)", "load(load_1min)"],
+    };
+    let file = text.write(scratch.path())?;
+    let idle = share_over(&mut agent, args.span)?;
+    let mut polled = |freshen: bool| -> Result<f64, Failure> {
+        let plan = CollectorPlan {
+            cluster_file: &file,
+            recording: &scratch.path().join(if freshen { "freshened" } else { "cached" }),
+            span: SETTLE + args.span + Nanos::SECOND,
+            placement: Placement::default(),
+            realtime: false,
+            freshen,
+        };
+        let collector = Collector::start(&plan)?;
+        wait_until(WallTime::now() + SETTLE)?;
+        let share = share_over(&mut agent, args.span)?;
+        collector.finish()?;
+        Ok(share)
+    };
+    let cost = AgentCost {
+        schema: "meikyo.bench.agent/1",
+        machine,
+        interval_ms: args.every.as_secs_f64() * 1e3,
+        window_s: args.span.as_secs_f64(),
+        idle_core_percent: idle,
+        cached_core_percent: polled(false)?,
+        freshened_core_percent: polled(true)?,
+    };
+    if args.json {
+        output::print_json(&cost)?
+    } else {
+        output::print(&text_of(&cost))?
+    }
+    let (cached, freshened) = REACH_PERCENT;
+    let reached = cost.cached_core_percent <= cached && cost.freshened_core_percent <= freshened;
+    Ok(if reached { Answer::Yes } else { Answer::No })
+}
+
+/// The agent's share of a core over the next `span`, in per cent.
+fn share_over(agent: &mut RealAgent, span: Nanos) -> Result<f64, Failure> {
+    let (cpu, begin) = (agent.cpu()?, WallTime::now());
+    wait_until(begin + span)?;
+    let used = agent.cpu()?.saturating_sub(cpu);
+    Ok(used.as_secs_f64() / WallTime::now().since(begin).as_secs_f64() * 100.0)
+}
+
+fn text_of(cost: &AgentCost) -> String {
+    let (cached, freshened) = REACH_PERCENT;
+    format!(
+        "{}a real snmpd, asked for 4 objects every {} ms, over {} s each; share of one core:\n  \
+         idle       {:.3} %\n  polled     {:.3} %   (reach {cached} %)\n  \
+         freshened  {:.3} %   (reach {freshened} %)\n",
+        cost.machine,
+        cost.interval_ms,
+        cost.window_s,
+        cost.idle_core_percent,
+        cost.cached_core_percent,
+        cost.freshened_core_percent
+    )
+}
