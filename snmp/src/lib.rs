@@ -9,6 +9,7 @@ pub mod farm;
 pub mod freshen;
 pub mod freshness;
 pub mod message;
+pub mod objects;
 pub mod oid;
 pub mod pdu;
 pub mod plan;
