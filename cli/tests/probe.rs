@@ -140,7 +140,7 @@ fn each_fault_has_one_message_with_place_and_remedy_and_the_rest_goes_on() {
     };
     let remedy = |name: &str| of(name)[0]["remedy"].as_str().unwrap().to_owned();
     for (name, count, line) in
-        [("good", 0, 0), ("wrong", 1, 7), ("silent", 1, 11), ("unset", 1, 14), ("unknown", 2, 20)]
+        [("good", 0, 0), ("wrong", 1, 7), ("silent", 1, 11), ("unset", 1, 14), ("unknown", 2, 21)]
     {
         let problems = of(name);
         assert_eq!(problems.len(), count, "{document}");
