@@ -3,34 +3,32 @@
 use super::walked::Walked;
 use super::{Fault, Wanted, value};
 use crate::Oid;
+use crate::objects;
 use crate::plan::{Convert, RowPlan};
 use crate::tables::Table;
-
-/// The OID of an object as it is written in the cluster file: digits, or a known name with its
-/// instance.
-pub(super) fn oid_of(text: &str) -> Option<Oid> {
-    text.trim_start_matches('.').parse().ok()
-}
 
 /// The subtree whose walk shows whether the instance is there: a walk begins behind the OID it is
 /// given, so that of the instance itself would not.
 pub(super) fn walk(text: &str) -> Option<Oid> {
-    let oid = oid_of(text)?;
+    let oid = objects::lookup(text).ok()?.oid;
     let (_, parent) = oid.as_slice().split_last()?;
     Some(Oid::from_slice(parent))
 }
 
 /// An object of the table `objects`.
 pub(super) fn one(wanted: &mut Wanted<'_>, walked: &Walked<'_>, text: &str) {
-    let Some(oid) = oid_of(text) else {
-        wanted.problem(Fault::UnknownObject { name: text.to_owned() }, Vec::new());
-        return;
+    let oid = match objects::lookup(text) {
+        Ok(instance) => instance.oid,
+        Err(source) => {
+            wanted.problem(Fault::UnknownObject { source }, Vec::new());
+            return;
+        }
     };
     if walked.get(oid.as_slice()).is_none() {
         let parent = oid.as_slice().split_last().map_or(&[][..], |(_, parent)| parent);
         let beside: Vec<_> = walked
             .below(parent)
-            .map(|(rest, _)| Oid::from_slice(parent).child(rest).to_string())
+            .map(|(rest, _)| shown(text, &Oid::from_slice(parent).child(rest)))
             .collect();
         let hidden = beside.is_empty();
         wanted.problem(Fault::NoObject { object: text.to_owned() }, beside);
@@ -51,4 +49,10 @@ pub(super) fn one(wanted: &mut Wanted<'_>, walked: &Walked<'_>, text: &str) {
         every,
         declared_refresh: None,
     });
+}
+
+/// An instance as the person would write it: digits if that is what stands in the file.
+fn shown(text: &str, oid: &Oid) -> String {
+    let digits = text.starts_with(|first: char| first == '.' || first.is_ascii_digit());
+    if digits { oid.to_string() } else { objects::name_of(oid) }
 }

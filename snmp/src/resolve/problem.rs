@@ -4,6 +4,8 @@ use std::fmt;
 
 use meikyo_cluster::{Device, Measure};
 
+use crate::objects::LookupError;
+
 /// Names of what the agent has instead that a message lists at most.
 const NAMES_MAX: usize = 12;
 
@@ -67,14 +69,11 @@ pub enum Fault {
         /// As written, or the OID.
         object: String,
     },
-    /// The name is not one that is known.
-    #[error(
-        "`{name}` is not a known object; write its OID with the instance, such as \
-             `1.3.6.1.2.1.1.3.0`"
-    )]
+    /// What is written names no object instance.
+    #[error("{source}")]
     UnknownObject {
-        /// As written.
-        name: String,
+        /// Why.
+        source: LookupError,
     },
 }
 

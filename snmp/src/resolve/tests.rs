@@ -236,3 +236,15 @@ fn every_subtree_is_walked_once() {
     assert!(walks.contains(&oid("1.3.6.1.2.1.1.3")));
     assert!(walks.contains(&oid("1.3.6.1.4.1.8072.1.5.3.1.2")));
 }
+
+#[test]
+fn objects_are_asked_by_name_too() {
+    let (rows, problems) = resolved("\"sysUpTime.0\", \"ifHCInOctets.4\"");
+    assert_eq!(problems, []);
+    let oids: Vec<_> = rows.iter().map(|row| row.values[0].oid.to_string()).collect();
+    assert_eq!(oids, ["1.3.6.1.2.1.1.3.0", "1.3.6.1.2.1.31.1.1.1.6.4"]);
+    let (_, problems) = resolved("\"ifHCInOctets.7\", \"ifHCInOctet.4\"");
+    assert_eq!(problems[0].has, ["ifHCInOctets.1", "ifHCInOctets.4"]);
+    let text = problems[1].to_string();
+    assert!(text.contains("`ifHCInOctets`") && text.contains("line 8"), "{text}");
+}
