@@ -374,7 +374,11 @@ impl Series {
                 && (better - period).abs() < 0.2 * period
             {
                 self.tell = 0;
-                return self.improve(kind);
+                let told = self.improve(kind);
+                if !told {
+                    self.tell = 8;
+                }
+                return told;
             }
         }
         false
