@@ -24,6 +24,7 @@ use crate::output;
 
 /// The collector against simulated agents: completion, jitter, CPU, bytes a value, all verified.
 #[derive(Debug, Args)]
+#[command(disable_version_flag = true)]
 pub(crate) struct CollectArgs {
     /// How many agents
     #[arg(long, default_value_t = 241, value_parser = clap::value_parser!(u32).range(1..=60_000))]
@@ -35,8 +36,8 @@ pub(crate) struct CollectArgs {
     #[arg(long = "for", default_value = "30s", value_name = "DURATION")]
     span: Nanos,
     /// What is spoken: 1, 2c, or 3 (authPriv, SHA-256 and AES-128)
-    #[arg(long, default_value = "2c", value_name = "VERSION", value_parser = parse_speech)]
-    version: Speech,
+    #[arg(long = "version", default_value = "2c", value_name = "VERSION", value_parser = parse_speech)]
+    speech: Speech,
     /// Collector and farm with real-time priority
     #[arg(long)]
     realtime: bool,
@@ -90,7 +91,7 @@ impl CollectArgs {
             values: Values::Five,
             every: self.every,
             span: self.span,
-            speech: self.version,
+            speech: self.speech,
             realtime: self.realtime,
             cache: self.cache.clone(),
             bare: self.bare,

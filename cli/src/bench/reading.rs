@@ -48,7 +48,7 @@ impl Intervals {
             "missed",
             "errors",
             "skipped",
-            "stalls",
+            "stalled",
             "kept_us",
             "complete_us",
             "sent_us",
@@ -77,8 +77,7 @@ impl Intervals {
                 errors: sum("errors"),
                 skipped: sum("skipped"),
             },
-            // A counter since the start of the collector: the last is the total.
-            stalls: columns["stalls"].iter().copied().max().unwrap_or(0).cast_unsigned(),
+            stalls: columns["stalled"].iter().filter(|stalled| **stalled != 0).count() as u64,
             kept_us: observed("kept_us"),
             complete_us: observed("complete_us"),
             sent_us: observed("sent_us"),
