@@ -91,8 +91,8 @@ fn measure_and_look(root: &Path, real: bool) -> anyhow::Result<bool> {
             "interfaces",
             "--device",
             device,
-            "--interface",
-            interface,
+            "--label",
+            &format!("interface={interface}"),
             "--columns",
             columns,
             "--every",
@@ -101,8 +101,8 @@ fn measure_and_look(root: &Path, real: bool) -> anyhow::Result<bool> {
     )?;
     match python::environment(root) {
         Ok(interpreter) => {
-            println!("\nthe same files in DuckDB:");
-            let script = ["examples/duckdb_recording.py", recording.as_str()];
+            println!("\nthe same files in DuckDB and pandas:");
+            let script = ["examples/open_recording.py", recording.as_str()];
             well &= program(root, &interpreter, &script).run()?;
         }
         Err(reason) => println!("\nDuckDB is left out: {reason}"),
