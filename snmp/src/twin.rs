@@ -24,7 +24,7 @@ use crate::{Oid, Value};
 
 /// How long a datagram takes from one side to the other: what a switch and two network stacks take
 /// on an idle gigabit Ethernet.
-const TRANSIT: Nanos = Nanos::from_micros(60);
+pub const TRANSIT: Nanos = Nanos::from_micros(60);
 
 /// How long the collector takes to hand over one request; what makes answers come one by one.
 const SPACING: Nanos = Nanos::new(1_300);
