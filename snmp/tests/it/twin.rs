@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use arrow::array::{Array, AsArray as _};
+use arrow::array::{Array as _, AsArray as _};
 use arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
 use meikyo_cluster::Cluster;
 use meikyo_recording::{Kind, Recording, Selection, StreamOptions, StreamWriter, WhenFull};
@@ -79,25 +79,25 @@ fn polls(dir: &Path) -> Polls {
         let batch = batch.expect("its files are whole");
         let column = |name: &str| batch.column_by_name(name).expect("the schema is fixed").clone();
         let (time, received) = (column("time"), column("received_us"));
-        let (device, state) = (column("device"), column("state"));
+        let (device, state) = (texts(&column("device")), texts(&column("state")));
         for row in 0..batch.num_rows() {
             let key = (
-                text(&device, row).expect("polls have a device"),
+                device.value(row).to_owned(),
                 time.as_primitive::<TimestampNanosecondType>().value(row),
             );
             let received = received.as_primitive::<Int64Type>();
             let received = received.is_valid(row).then(|| received.value(row));
-            let state = text(&state, row).expect("polls have a state");
+            let state = state.value(row).to_owned();
             assert_eq!(polls.insert(key.clone(), (state, received)), None, "two rows of {key:?}");
         }
     }
     polls
 }
 
-fn text(column: &arrow::array::ArrayRef, row: usize) -> Option<String> {
-    let plain = arrow::compute::cast(column, &arrow::datatypes::DataType::Utf8).ok()?;
-    let strings = plain.as_string::<i32>();
-    strings.is_valid(row).then(|| strings.value(row).to_owned())
+/// A column of texts without its dictionary.
+fn texts(column: &arrow::array::ArrayRef) -> arrow::array::StringArray {
+    let plain = arrow::compute::cast(column, &arrow::datatypes::DataType::Utf8);
+    plain.expect("the column holds texts").as_string::<i32>().clone()
 }
 
 /// The state that the interval of a request must have, worked out from what the farm did with it.
@@ -134,7 +134,7 @@ fn every_state_and_every_value_is_right_under_faults() {
     let mut options = FarmOptions::new(250, 0);
     options.seed = 20_261_121;
     for fault in
-        ["loss 5%", "duplicate 5%", "late 5%", "reorder 5%", "truncate 0.5%", "wrong-id 0.5%"]
+        ["loss=5%", "duplicate=5%", "late=5%", "reorder=5%", "truncate=0.5%", "wrong_id=0.5%"]
     {
         options.faults.set(fault).expect("a fault of the farm");
     }
@@ -191,11 +191,11 @@ fn verify_octets(dir: &Path, asked: &BTreeMap<(String, i64), &TruthRequest>) -> 
     for batch in recording.scan(&Selection::all("interfaces")).expect("the table is there") {
         let batch = batch.expect("its files are whole");
         let column = |name: &str| batch.column_by_name(name).expect("the schema is fixed").clone();
-        let (time, device) = (column("time"), column("device"));
+        let (time, device) = (column("time"), texts(&column("device")));
         let columns = [(column("in_octets"), 6), (column("out_octets"), 10)];
         for row in 0..batch.num_rows() {
             let key = (
-                text(&device, row).expect("a device"),
+                device.value(row).to_owned(),
                 time.as_primitive::<TimestampNanosecondType>().value(row),
             );
             let request = asked[&key];
