@@ -335,7 +335,7 @@ impl Collector {
         }
     }
 
-    fn send(&mut self, batch: &SendBatch) {
+    fn send(&mut self, batch: &mut SendBatch) {
         let mut from = 0;
         let v6_socket = self.sockets.len() - 1;
         while from < batch.len() {

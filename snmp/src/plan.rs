@@ -62,7 +62,7 @@ pub struct ValuePlan {
 }
 
 /// How an agent's value becomes a column's value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Convert {
     /// A whole number as it is: counters, gauges, time ticks.
     Unsigned,

@@ -35,7 +35,7 @@ pub use self::rows::{Event, Reason, Rows};
 
 use self::closing::Closed;
 use self::device::{Device, Phase};
-use self::request::Answer;
+use self::request::{Answer, Layouts};
 use self::ring::Ring;
 use crate::plan::DevicePlan;
 use crate::tables::State;
@@ -95,6 +95,7 @@ pub struct Poller {
     options: PollOptions,
     devices: Vec<Device>,
     rings: Vec<Ring>,
+    layouts: Layouts,
     /// Open requests by the time they were sent; an entry whose id is no longer open is skipped.
     timeouts: Vec<(Nanos, VecDeque<(WallTime, i32)>)>,
     in_flight: usize,
@@ -122,6 +123,7 @@ impl Poller {
             options,
             devices: Vec::new(),
             rings: Vec::new(),
+            layouts: Layouts::default(),
             timeouts: Vec::new(),
             in_flight: 0,
             answer: Answer::default(),

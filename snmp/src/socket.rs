@@ -76,28 +76,30 @@ impl Socket {
     ///
     /// # Errors
     /// The kernel's error for the first of them; `WouldBlock` when its send buffer is full.
-    pub(crate) fn send(&self, batch: &SendBatch, from: usize) -> io::Result<usize> {
+    pub(crate) fn send(&self, batch: &mut SendBatch, from: usize) -> io::Result<usize> {
         let count = batch.len() - from;
         assert!(count <= BATCH, "a batch is at most {BATCH} datagrams");
-        // SAFETY: mmsghdr and iovec are plain data; all zero bits are valid values of both.
-        let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
-        // SAFETY: as above.
-        let mut vectors: [libc::iovec; BATCH] = unsafe { zeroed() };
-        for (slot, index) in (from..batch.len()).enumerate() {
-            let bytes = batch.datagram(index);
-            vectors[slot] =
-                libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-            let address = &batch.addresses[index];
-            let header = &mut headers[slot].msg_hdr;
-            header.msg_name = std::ptr::from_ref(&address.storage).cast_mut().cast();
-            header.msg_namelen = address.length;
-            header.msg_iov = &raw mut vectors[slot];
-            header.msg_iovlen = 1;
+        batch.vectors.clear();
+        batch.headers.clear();
+        for index in from..batch.len() {
+            let octets = batch.datagram(index);
+            let vector =
+                libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
+            batch.vectors.push(vector);
+        }
+        for (vector, address) in batch.vectors.iter_mut().zip(&batch.addresses[from..]) {
+            // SAFETY: mmsghdr is plain data; all zero bits are a valid value.
+            let mut header: libc::mmsghdr = unsafe { zeroed() };
+            header.msg_hdr.msg_name = std::ptr::from_ref(&address.storage).cast_mut().cast();
+            header.msg_hdr.msg_namelen = address.length;
+            header.msg_hdr.msg_iov = vector;
+            header.msg_hdr.msg_iovlen = 1;
+            batch.headers.push(header);
         }
         let count = libc::c_uint::try_from(count).expect("at most BATCH");
-        // SAFETY: the first `count` headers point at names and vectors that live past the call, and
-        // the kernel only reads them.
-        let sent = unsafe { libc::sendmmsg(self.fd(), headers.as_mut_ptr(), count, 0) };
+        // SAFETY: the `count` headers point at names and vectors that live past the call, and the
+        // kernel only reads them.
+        let sent = unsafe { libc::sendmmsg(self.fd(), batch.headers.as_mut_ptr(), count, 0) };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
@@ -106,37 +108,22 @@ impl Socket {
     /// # Errors
     /// `WouldBlock` when none is waiting, otherwise the kernel's error.
     pub(crate) fn receive(&self, batch: &mut ReceiveBatch) -> io::Result<usize> {
-        batch.count = 0;
-        // SAFETY: mmsghdr and iovec are plain data; all zero bits are valid values of both.
-        let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
-        // SAFETY: as above.
-        let mut vectors: [libc::iovec; BATCH] = unsafe { zeroed() };
-        let slots = batch.octets.chunks_exact_mut(DATAGRAM).zip(&mut batch.names);
-        for (slot, (octets, name)) in slots.enumerate() {
-            vectors[slot] = libc::iovec { iov_base: octets.as_mut_ptr().cast(), iov_len: DATAGRAM };
-            let header = &mut headers[slot].msg_hdr;
-            header.msg_name = std::ptr::from_mut(name).cast();
-            header.msg_namelen = length_of::<libc::sockaddr_in6>();
-            header.msg_iov = &raw mut vectors[slot];
-            header.msg_iovlen = 1;
-            header.msg_control = batch.controls[slot].0.as_mut_ptr().cast();
-            header.msg_controllen = CONTROL;
-        }
+        batch.prepare();
         let most = libc::c_uint::try_from(BATCH).expect("a small constant");
         // SAFETY: every header points at a name, a vector and a control buffer of the stated sizes,
         // which live past the call and are not otherwise borrowed.
         let count = unsafe {
             libc::recvmmsg(
                 self.fd(),
-                headers.as_mut_ptr(),
+                batch.headers.as_mut_ptr(),
                 most,
                 libc::MSG_DONTWAIT,
                 std::ptr::null_mut(),
             )
         };
         let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-        for (slot, header) in headers.iter().enumerate().take(count) {
-            batch.facts[slot] = Facts {
+        for (header, facts) in batch.headers.iter().zip(&mut batch.facts).take(count) {
+            *facts = Facts {
                 length: usize::try_from(header.msg_len).unwrap_or(0),
                 cut: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
                 ..control_facts(&header.msg_hdr)
@@ -153,6 +140,9 @@ pub(crate) struct SendBatch {
     pub(crate) octets: Vec<u8>,
     ends: Vec<usize>,
     addresses: Vec<Address>,
+    /// What the kernel is given; made anew for every call, in memory that stays.
+    vectors: Vec<libc::iovec>,
+    headers: Vec<libc::mmsghdr>,
 }
 
 impl SendBatch {
@@ -268,6 +258,9 @@ pub(crate) struct ReceiveBatch {
     octets: Box<[u8]>,
     names: Box<[libc::sockaddr_in6]>,
     controls: Box<[Control]>,
+    /// Point at the three above, which never move.
+    vectors: Box<[libc::iovec]>,
+    headers: Box<[libc::mmsghdr]>,
     facts: Box<[Facts]>,
     count: usize,
 }
@@ -304,13 +297,41 @@ impl ReceiveBatch {
     pub(crate) fn new() -> Self {
         // SAFETY: sockaddr_in6 is plain data; all zero bits are a valid value.
         let name: libc::sockaddr_in6 = unsafe { zeroed() };
-        Self {
+        // SAFETY: mmsghdr is plain data; all zero bits are a valid value.
+        let header: libc::mmsghdr = unsafe { zeroed() };
+        let vector = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let mut batch = Self {
             octets: vec![0; BATCH * DATAGRAM].into(),
             names: vec![name; BATCH].into(),
             controls: vec![Control([0; CONTROL]); BATCH].into(),
+            vectors: vec![vector; BATCH].into(),
+            headers: vec![header; BATCH].into(),
             facts: vec![Facts::default(); BATCH].into(),
-            count: 0,
+            count: BATCH,
+        };
+        for (vector, octets) in
+            batch.vectors.iter_mut().zip(batch.octets.chunks_exact_mut(DATAGRAM))
+        {
+            *vector = libc::iovec { iov_base: octets.as_mut_ptr().cast(), iov_len: DATAGRAM };
         }
+        let targets = batch.names.iter_mut().zip(&mut batch.controls).zip(&mut batch.vectors);
+        for (header, ((name, control), vector)) in batch.headers.iter_mut().zip(targets) {
+            header.msg_hdr.msg_name = std::ptr::from_mut(name).cast();
+            header.msg_hdr.msg_iov = vector;
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
+        }
+        batch
+    }
+
+    /// Empties the batch: the sizes that the kernel wrote into used headers become those of the
+    /// buffers again.
+    fn prepare(&mut self) {
+        for header in self.headers.iter_mut().take(self.count) {
+            header.msg_hdr.msg_namelen = length_of::<libc::sockaddr_in6>();
+            header.msg_hdr.msg_controllen = CONTROL;
+        }
+        self.count = 0;
     }
 
     /// The datagrams of the last receive, in the order of their arrival.
@@ -427,7 +448,7 @@ mod tests {
         }
         assert_eq!(sends.address(1), peer.local_addr().unwrap());
         let before = WallTime::now();
-        assert_eq!(socket.send(&sends, 0).unwrap(), 2);
+        assert_eq!(socket.send(&mut sends, 0).unwrap(), 2);
         for text in [b"one".as_slice(), b"three"] {
             let mut buffer = [0; 16];
             let (length, from) = peer.recv_from(&mut buffer).unwrap();

@@ -97,8 +97,8 @@ impl Poller {
             let (status, index) = (response.error_status, response.error_index);
             return self.error_status(ordinal, received, status, index);
         }
-        let request = &device.sets[pending.set].requests[pending.pdu];
-        match request.read(response, answer) {
+        let layout = device.sets[pending.set].requests[pending.pdu].layout;
+        match self.layouts.get(layout).read(response, answer) {
             Ok(()) => self.accept(ordinal, received, answer),
             Err(reason) => self.fail(ordinal, received, reason),
         }
@@ -111,7 +111,7 @@ impl Poller {
             Report::AskAgain => {
                 let Some(mut pending) = device.pending else { return };
                 let interval = self.rings[pending.ring].interval;
-                pending.set = device.renew_sets(pending.due, interval);
+                pending.set = device.renew_sets(pending.due, interval, &mut self.layouts);
                 let last = device.sets[pending.set].requests.len() - 1;
                 pending.pdu = pending.pdu.min(last);
                 device.pending = Some(pending);
@@ -134,14 +134,14 @@ impl Poller {
         let (set, pdu) = (pending.set, pending.pdu);
         let position = usize::try_from(index).unwrap_or(0);
         if status == ErrorStatus::TooBig.code() {
-            if device.split(set, pdu) {
+            if device.split(set, pdu, &mut self.layouts) {
                 return self.ask_again(ordinal, received);
             }
             return self.fail(ordinal, received, Reason::TooBig);
         }
         if status == ErrorStatus::NoSuchName.code()
             && position > 1
-            && let Some(object) = device.leave_out(set, pdu, position)
+            && let Some(object) = device.leave_out(set, pdu, position, &mut self.layouts)
         {
             let (object, text) = (object.to_string(), "the agent has no such object");
             let device = Some(device.name);
@@ -192,8 +192,9 @@ impl Poller {
             let event = Event { device: Some(device.name), text, ..Event::default() };
             self.rows.event(pending.due, "restart", event);
         }
-        let renamed = values::write(device, &pending, answer, &mut self.rows);
-        observe::observe(device, &pending, answer, received, &mut self.rows);
+        let layout = self.layouts.get(device.sets[pending.set].requests[pending.pdu].layout);
+        let renamed = values::write(device, layout, &pending, answer, &mut self.rows);
+        observe::observe(device, layout, &pending, answer, received, &mut self.rows);
         let unresolved = device.phase == Phase::Unresolved && received >= device.resolve_after;
         if unresolved || (device.phase == Phase::Resolved && (renamed || restarted)) {
             device.phase = Phase::Resolving;

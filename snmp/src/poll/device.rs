@@ -10,7 +10,7 @@ use crate::credentials::Credentials;
 use crate::freshness::Activity;
 use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan};
 use crate::poll::observe;
-use crate::poll::request::{Request, pack};
+use crate::poll::request::{Layouts, Request, pack};
 use crate::poll::rows::Rows;
 use crate::poll::series::Series;
 use crate::poll::session::Session;
@@ -120,6 +120,8 @@ pub(super) struct Device {
     pub(super) rows: Vec<RowPlan>,
     /// Distinct spans of the rows, see [`Device::set_for`].
     spans: Vec<Nanos>,
+    /// Whether every row is due at every interval.
+    always_all: bool,
     pub(super) sets: Vec<RequestSet>,
     pub(super) series: Vec<Series>,
     /// What moved last, by table.
@@ -160,6 +162,7 @@ impl Device {
             session: Session::new(spec.credentials),
             rows: Vec::new(),
             spans: Vec::new(),
+            always_all: false,
             sets: Vec::new(),
             series: Vec::new(),
             activity: [Activity::default(); Table::ALL.len()],
@@ -180,6 +183,7 @@ impl Device {
 
     /// Takes over timeout and rate cap; the ring is the caller's.
     pub(super) fn respecify(&mut self, spec: &DeviceSpec, ring: usize) {
+        self.always_all = false;
         self.ring = ring;
         self.timeout = spec.timeout;
         self.spacing = spacing(spec.rate_max);
@@ -225,12 +229,27 @@ impl Device {
         self.spans.dedup();
         self.spans.truncate(64);
         self.rows = plan;
+        self.always_all = false;
         self.sets.clear();
     }
 
     /// The requests for the rows that are due at `due`, a multiple of `interval`: those whose own
     /// span has a multiple in the interval that ends there.
-    pub(super) fn set_for(&mut self, due: WallTime, interval: Nanos) -> usize {
+    #[inline]
+    pub(super) fn set_for(
+        &mut self,
+        due: WallTime,
+        interval: Nanos,
+        layouts: &mut Layouts,
+    ) -> usize {
+        // Most devices are asked for everything at every interval.
+        if self.always_all && !self.sets.is_empty() {
+            return 0;
+        }
+        self.set_of_due_rows(due, interval, layouts)
+    }
+
+    fn set_of_due_rows(&mut self, due: WallTime, interval: Nanos, layouts: &mut Layouts) -> usize {
         let earlier = due.before(interval);
         let mut bits = 0;
         for (bit, &span) in self.spans.iter().enumerate() {
@@ -238,6 +257,7 @@ impl Device {
                 bits |= 1_u64 << bit;
             }
         }
+        self.always_all = self.spans.iter().all(|&span| span <= interval);
         if let Some(position) = self.sets.iter().position(|set| set.due == bits) {
             return position;
         }
@@ -248,52 +268,64 @@ impl Device {
         };
         let due_rows: Vec<usize> =
             (0..self.rows.len()).filter(|&row| is_due(&self.rows[row])).collect();
-        let requests =
-            pack(&self.rows, &due_rows).into_iter().map(|rows| self.request(rows)).collect();
+        let pdus = pack(&self.rows, &due_rows);
+        let requests = pdus.into_iter().map(|rows| self.request(rows, layouts)).collect();
         self.sets.push(RequestSet { due: bits, requests });
         self.sets.len() - 1
     }
 
-    fn request(&self, rows: Vec<usize>) -> Request {
-        Request::new(&self.session, &self.rows, rows, &self.absent, &mut |row| self.targets[row])
+    fn request(&self, rows: Vec<usize>, layouts: &mut Layouts) -> Request {
+        let targets = |row: usize| self.targets[row];
+        Request::new(&self.session, &self.rows, rows, &self.absent, &targets, layouts)
     }
 
     /// Forgets templates that were made for another engine; returns the position of the set that
     /// is due at `due`.
-    pub(super) fn renew_sets(&mut self, due: WallTime, interval: Nanos) -> usize {
+    pub(super) fn renew_sets(
+        &mut self,
+        due: WallTime,
+        interval: Nanos,
+        layouts: &mut Layouts,
+    ) -> usize {
         self.sets.clear();
-        self.set_for(due, interval)
+        self.set_for(due, interval, layouts)
     }
 
     /// Divides a request whose answer was too big; `false` if it holds a single row.
-    pub(super) fn split(&mut self, set: usize, pdu: usize) -> bool {
-        let planned = self.sets[set].requests[pdu].planned.clone();
+    pub(super) fn split(&mut self, set: usize, pdu: usize, layouts: &mut Layouts) -> bool {
+        let planned = layouts.get(self.sets[set].requests[pdu].layout).planned.clone();
         if planned.len() < 2 {
             return false;
         }
         let (front, back) = planned.split_at(planned.len() / 2);
-        let halves = [self.request(front.to_vec()), self.request(back.to_vec())];
+        let halves = [self.request(front.to_vec(), layouts), self.request(back.to_vec(), layouts)];
         self.sets[set].requests.splice(pdu..=pdu, halves);
         true
     }
 
-    /// Leaves out an object that the agent refuses together with others; `false` if there is none
+    /// Leaves out an object that the agent refuses together with others; `None` if there is none
     /// at that position of the request.
-    pub(super) fn leave_out(&mut self, set: usize, pdu: usize, error_index: usize) -> Option<Oid> {
-        let request = &self.sets[set].requests[pdu];
-        let object = request.object(error_index)?;
+    pub(super) fn leave_out(
+        &mut self,
+        set: usize,
+        pdu: usize,
+        error_index: usize,
+        layouts: &mut Layouts,
+    ) -> Option<Oid> {
+        let layout = layouts.get(self.sets[set].requests[pdu].layout);
+        let object = layout.object(error_index)?;
         if self.absent.contains(&object) {
             return None;
         }
+        let planned = layout.planned.clone();
         self.absent.push(object.clone());
-        let rebuilt = self.request(request.planned.clone());
-        self.sets[set].requests[pdu] = rebuilt;
-        let keep = self.sets[set].due;
+        self.sets[set].requests[pdu] = self.request(planned, layouts);
         // Other combinations hold the object too and are made anew when they are due. The set in
         // use keeps its position, which the pending request names.
         self.sets.truncate(set + 1);
-        self.sets[..set].iter_mut().for_each(|other| other.due = u64::MAX);
-        self.sets[set].due = keep;
+        for other in &mut self.sets[..set] {
+            other.due = u64::MAX;
+        }
         Some(object)
     }
 

@@ -4,7 +4,7 @@ use meikyo_units::WallTime;
 
 use crate::freshness::{Class, Finding, Source};
 use crate::poll::device::{Device, Pending, asked};
-use crate::poll::request::Answer;
+use crate::poll::request::{Answer, Layout};
 use crate::poll::rows::{Event, Rows};
 use crate::poll::series::Change;
 use crate::tables::{Table, schema};
@@ -12,13 +12,13 @@ use crate::tables::{Table, schema};
 /// Compares the values of an answer with the ones before, and writes down findings and events.
 pub(super) fn observe(
     device: &mut Device,
+    layout: &Layout,
     pending: &Pending,
     answer: &Answer,
     received: WallTime,
     rows: &mut Rows,
 ) {
-    let request = &device.sets[pending.set].requests[pending.pdu];
-    for (position, target) in request.rows.iter().enumerate() {
+    for (position, target) in layout.rows.iter().enumerate() {
         if answer.renamed.contains(&position) {
             continue;
         }
@@ -34,7 +34,7 @@ pub(super) fn observe(
                 }
                 Change::Missing => continue,
                 Change::Vanished | Change::Returned => {
-                    let plan = &device.rows[request.planned[position]];
+                    let plan = &device.rows[layout.planned[position]];
                     let column = &schema(target.table).columns[target.columns[slot]].name;
                     let object = plan.instance.as_ref().map_or_else(
                         || format!("{}.{column}", schema(target.table).name),
@@ -58,7 +58,7 @@ pub(super) fn observe(
             if let Some(finding) = series.freshness.observe(received, changed, activity) {
                 let place = Place {
                     table: target.table,
-                    instance: device.rows[request.planned[position]].instance.as_deref(),
+                    instance: device.rows[layout.planned[position]].instance.as_deref(),
                     column: target.columns[slot],
                 };
                 write_finding(pending.due, device.name, &place, finding, rows);

@@ -83,7 +83,7 @@ impl Poller {
             if let Some(plan) = device.next_plan.take() {
                 device.set_plan(due, plan, &mut self.rows);
             }
-            let set = device.set_for(due, interval);
+            let set = device.set_for(due, interval, &mut self.layouts);
             let requests = device.sets[set].requests.len();
             if !device.take_allowance(now, requests) {
                 self.skip(ordinal, due, Reason::RateCap);
@@ -215,7 +215,8 @@ impl Poller {
         let request = &mut device.sets[pending.set].requests[pending.pdu];
         let engine = device.session.engine(now);
         self.salt = self.salt.wrapping_add(1);
-        request.template.write(id, engine.as_ref(), self.salt, &mut batch.octets);
+        let template = request.template(&mut self.layouts);
+        template.write(id, engine.as_ref(), self.salt, &mut batch.octets);
         batch.end_datagram(&device.address);
         let deadline = pending.deadline;
         let waits = self.timeouts.iter().position(|(span, _)| *span == patience);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use meikyo_units::WallTime;
 
-use crate::Oid;
 use crate::credentials::Credentials;
 use crate::template::{RequestTemplate, Response, Security};
 use crate::usm::{EngineClock, EngineTime, ReportKind, User};
+use crate::{Oid, Version};
 
 /// How a device's messages are secured.
 #[derive(Debug)]
@@ -44,6 +44,12 @@ impl Session {
             Some(community) => RequestTemplate::community(version, community, oids),
             None => RequestTemplate::v3(Arc::clone(&self.user), oids),
         }
+    }
+
+    /// Version and community, for v1 and v2c.
+    pub(super) fn community(&self) -> Option<(Version, Vec<u8>)> {
+        let community = self.credentials.community()?;
+        Some((self.credentials.version(), community.to_vec()))
     }
 
     /// What a response must show to be believed.

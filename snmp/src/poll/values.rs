@@ -1,7 +1,7 @@
 //! The rows of an answer, column by column: the hot end of the poll core.
 
 use crate::poll::device::{Device, Pending};
-use crate::poll::request::{Answer, Reading};
+use crate::poll::request::{Answer, Layout, Reading};
 use crate::poll::rows::Rows;
 
 /// Columns of `objects` that are chosen by the agent's type.
@@ -10,13 +10,13 @@ const OBJECT_TEXT: usize = 5;
 
 /// Writes the rows of an answer; `true` if a row was not the one that was planned.
 pub(super) fn write(
-    device: &mut Device,
+    device: &Device,
+    layout: &Layout,
     pending: &Pending,
     answer: &Answer,
     rows: &mut Rows,
 ) -> bool {
-    let request = &device.sets[pending.set].requests[pending.pdu];
-    for (row, target) in request.rows.iter().enumerate() {
+    for (row, target) in layout.rows.iter().enumerate() {
         if answer.renamed.contains(&row) {
             continue;
         }
