@@ -70,7 +70,7 @@ pub fn run(
         survey.step(TURN)?;
         while let Some(finished) = survey.poll_finished() {
             let Some(device) = open.remove(&finished.device) else { continue };
-            let ordinal = u32::try_from(finished.device).expect("keys are ordinals");
+            let Ok(ordinal) = u32::try_from(finished.device) else { continue };
             let result = finished.result.map(|walked| resolve::plan(&device, &walked));
             report(Outcome { ordinal, result });
         }

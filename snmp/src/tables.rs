@@ -177,18 +177,7 @@ pub fn schema(table: Table) -> TableSchema {
         ),
         Table::Cpu => cpu(),
         Table::Memory => memory(),
-        Table::Objects => TableSchema::new(
-            "objects",
-            "any other object, by name or OID",
-            vec![
-                device(),
-                symbol("object", "as written in the cluster file, with its instance"),
-                counter64("counter", "Counter64 or Counter32"),
-                signed("integer", "INTEGER, Gauge32 or TimeTicks"),
-                text("text", "OCTET STRING as UTF-8 or hexadecimal, OBJECT IDENTIFIER, IpAddress"),
-                pdu(),
-            ],
-        ),
+        Table::Objects => objects(),
         Table::Freshness => freshness(),
         Table::Events => TableSchema::new(
             "events",
@@ -321,6 +310,21 @@ fn memory() -> TableSchema {
             gauge("cached_bytes", "memCached"),
             gauge("swap_total_bytes", "memTotalSwap"),
             gauge("swap_available_bytes", "memAvailSwap"),
+            pdu(),
+        ],
+    )
+}
+
+fn objects() -> TableSchema {
+    TableSchema::new(
+        "objects",
+        "any other object, by name or OID",
+        vec![
+            device(),
+            symbol("object", "as written in the cluster file, with its instance"),
+            counter64("counter", "Counter64 or Counter32"),
+            signed("integer", "INTEGER, Gauge32 or TimeTicks"),
+            text("text", "OCTET STRING as UTF-8 or hexadecimal, OBJECT IDENTIFIER, IpAddress"),
             pdu(),
         ],
     )

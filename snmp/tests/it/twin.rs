@@ -129,6 +129,7 @@ fn a_healthy_cluster_is_ok_at_every_interval() {
 
 /// 10^6 (device, interval)s under loss, duplicates, overtaking and late answers.
 #[test]
+#[expect(clippy::print_stdout, reason = "seed and counts are shown when the test fails")]
 fn every_state_and_every_value_is_right_under_faults() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut options = FarmOptions::new(250, 0);
