@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::bench::BenchArgs;
+use crate::verbs::agent::AgentArgs;
 use crate::verbs::agents::AgentsArgs;
 use crate::verbs::completions::CompletionsArgs;
 use crate::verbs::config::ConfigArgs;
@@ -32,6 +33,7 @@ pub(crate) enum Verb {
     Probe(ProbeArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+    Agent(Box<AgentArgs>),
     Agents(Box<AgentsArgs>),
     Query(QueryArgs),
     Export(ExportArgs),

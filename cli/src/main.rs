@@ -41,6 +41,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Man(args) => verbs::man::run(&args),
         Verb::Query(args) => verbs::query::run(&args),
         Verb::Export(args) => verbs::export::run(&args),
+        Verb::Agent(args) => verbs::agent::run(&args),
         Verb::Agents(args) => verbs::agents::run(&args),
     }
 }

@@ -1,5 +1,6 @@
 //! The verbs: one module each, with its arguments and what it does.
 
+pub(crate) mod agent;
 pub(crate) mod agents;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -2,13 +2,17 @@
 //!
 //! [`respond`] is a pure step, one datagram in and at most one out, with `now` as an argument: the
 //! same code answers for this host ([`host`]) and for thousands of simulated agents
-//! ([`crate::farm`]), on a socket or under virtual time. It opens no socket and reads no clock.
+//! ([`crate::farm`]), on a socket or under virtual time. Only [`serve`] knows a socket
+//! and a clock.
 
 mod access;
 mod community;
+pub mod host;
 mod instances;
 mod request;
 mod secured;
+mod serve;
+mod stop;
 
 use meikyo_units::WallTime;
 
@@ -18,6 +22,8 @@ use crate::{DecodeError, ErrorStatus, PduType, ValueRef};
 pub use access::{Access, AgentUser, Community, Engine, MESSAGE_BYTES_MAX};
 pub use instances::{Find, Instances, InstancesBuilder, compare_encoded};
 pub use request::{RequestCache, Slot};
+pub use serve::serve;
+pub use stop::Stop;
 
 /// What an agent can be asked about: instances in the order of their OIDs, with values of now.
 pub trait Mib {

@@ -34,12 +34,13 @@ use crate::agent::{self, Access, Engine, Exchange, Find, Outcome, Responder};
 use crate::peek_request_id;
 use crate::usm::EngineId;
 
+pub use crate::agent::Stop;
 pub use cache::Cache;
 pub use faults::{Faults, ParseFaultError, ParseShareError, Share};
 pub use machine::CounterStart;
 pub use replies::{Replies, Reply};
 pub use script::{Action, Event, ParseEventError};
-pub use shell::{RunError, RunReport, Stop, run};
+pub use shell::{RunError, RunReport, run};
 pub use socket::{BindError, FarmSocket};
 pub use users::{AUTH_PASSWORD, PRIVACY_PASSWORD, SimulatedUserError, simulated_user};
 

@@ -6,7 +6,6 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
 
 use meikyo_units::{Nanos, WallTime};
 use thiserror::Error;
@@ -14,6 +13,7 @@ use thiserror::Error;
 use super::socket::{FarmSocket, Inbox, Outbox};
 use super::truth::TruthWriter;
 use super::{Farm, FarmCounters, Replies};
+use crate::agent::Stop;
 
 /// Answers that are held back at most; beyond, answers are lost and counted.
 const HELD_BACK_MAX: usize = 1 << 20;
@@ -22,22 +22,6 @@ const HELD_BACK_MAX: usize = 1 << 20;
 #[derive(Debug, Error)]
 #[error("the socket of the farm failed")]
 pub struct RunError(#[source] io::Error);
-
-/// Ends [`run`]: as soon as something is written to the other end, or it is closed.
-#[derive(Debug)]
-pub struct Stop(UnixStream);
-
-impl Stop {
-    /// A stop and the end that triggers it, which can be given to a signal handler.
-    ///
-    /// # Errors
-    ///
-    /// What socketpair(2) says.
-    pub fn pair() -> io::Result<(Self, UnixStream)> {
-        let (stop, trigger) = UnixStream::pair()?;
-        Ok((Self(stop), trigger))
-    }
-}
 
 /// What a farm did while it ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +98,7 @@ pub fn run(
         if idle || round.is_multiple_of(1024) {
             let timeout = held_back.next_at().map(|at| at.since(WallTime::now()));
             let timeout = if idle { timeout } else { Some(Nanos::ZERO) };
-            if socket.wait(stop.0.as_fd(), timeout).map_err(RunError)? {
+            if stop.wait(socket.as_fd(), timeout).map_err(RunError)? {
                 break;
             }
         }

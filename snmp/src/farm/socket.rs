@@ -3,17 +3,13 @@
 //!
 //! Sketch: a loopback datagram costs the kernel about 1 µs; 64 of them per system call make the
 //! call itself negligible.
-#![expect(
-    unsafe_code,
-    reason = "recvmmsg(2), sendmmsg(2) and ppoll(2) have no safe wrapper in std"
-)]
+#![expect(unsafe_code, reason = "recvmmsg(2) and sendmmsg(2) have no safe wrapper in std")]
 
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-use meikyo_units::Nanos;
 use thiserror::Error;
 
 /// Datagrams per system call.
@@ -91,24 +87,11 @@ impl FarmSocket {
     fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
+}
 
-    /// Waits until a datagram is there, `stop` is readable or closed, or `timeout` is over. Returns
-    /// whether `stop` is.
-    pub(super) fn wait(&self, stop: BorrowedFd<'_>, timeout: Option<Nanos>) -> io::Result<bool> {
-        let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let mut entries = [entry(self.fd()), entry(stop.as_raw_fd())];
-        let span = timeout.map(|timeout| libc::timespec {
-            tv_sec: i64::try_from(timeout.get() / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(timeout.get() % 1_000_000_000).unwrap_or(0),
-        });
-        let span = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the array and the time, if any, live across the call, and no signal mask is given.
-        let result = unsafe { libc::ppoll(entries.as_mut_ptr(), 2, span, std::ptr::null()) };
-        if result < 0 {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
-        }
-        Ok(entries[1].revents != 0)
+impl AsFd for FarmSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
@@ -327,13 +310,13 @@ mod tests {
         let socket = FarmSocket::bind(0).unwrap();
         let port = socket.port().unwrap();
         let client = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let (stop, _stopper) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (stop, _trigger) = crate::agent::Stop::pair().unwrap();
         let (mut inbox, mut outbox) = (Inbox::new(), Outbox::default());
         for last in [1_u8, 7, 254] {
             let agent = Ipv4Addr::new(127, 1, 2, last);
             client.send_to(&[last; 3], (agent, port)).unwrap();
-            let stop = std::os::fd::AsFd::as_fd(&stop);
-            assert!(!socket.wait(stop, Some(Nanos::from_secs(5))).unwrap());
+            let patience = meikyo_units::Nanos::from_secs(5);
+            assert!(!stop.wait(socket.as_fd(), Some(patience)).unwrap());
             assert_eq!(inbox.receive(&socket).unwrap(), 1);
             for (peer, to, bytes) in inbox.datagrams() {
                 assert_eq!((to, bytes), (agent, &[last; 3][..]));

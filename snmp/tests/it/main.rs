@@ -1,6 +1,7 @@
 //! The SNMP engine against real agents.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
+mod agent;
 mod client;
 mod codec;
 mod freshness;

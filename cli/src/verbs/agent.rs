@@ -1,0 +1,150 @@
+//! `meikyo agent`: this host's real counters over SNMP.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::str::FromStr;
+
+use clap::Args;
+use meikyo_cluster::{Access as AskedAccess, AuthProtocol, PrivProtocol, Secret};
+use meikyo_snmp::Credentials;
+use meikyo_snmp::agent::host::{Host, Roots};
+use meikyo_snmp::agent::{self, Access, AgentUser, Community, Engine, MESSAGE_BYTES_MAX, Stop};
+use meikyo_units::WallTime;
+
+use crate::failure::{Answer, Failure};
+
+/// Serve this host's real counters over SNMP, read anew for every request.
+///
+/// For hosts whose own agent caches too long. Serves interfaces, load, disks, CPU, memory and the
+/// system group, and can only be read. Needs no privileges.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// UDP address to listen at: the one that the collector asks.
+    #[arg(long, default_value = "127.0.0.1:1610", value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// Answer versions 1 and 2c with this community, env:NAME or file:PATH.
+    #[arg(long, value_name = "REFERENCE")]
+    community: Option<Secret>,
+    /// Answer version 3 with this user.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// How the user signs: MD5, SHA-1, SHA-224, SHA-256, SHA-384 or SHA-512, and the password.
+    #[arg(long, value_name = "PROTOCOL:REFERENCE", requires = "user")]
+    auth: Option<Keyed<AuthProtocol>>,
+    /// How the user encrypts: AES-128 or AES-256, and the password.
+    #[arg(long, value_name = "PROTOCOL:REFERENCE", requires = "auth")]
+    privacy: Option<Keyed<PrivProtocol>>,
+}
+
+/// A protocol and the reference to its password: `SHA-256:file:password`.
+#[derive(Debug, Clone)]
+struct Keyed<P> {
+    protocol: P,
+    password: Secret,
+}
+
+trait Named: Copy + 'static {
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+impl Named for AuthProtocol {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("MD5", Self::Md5),
+        ("SHA-1", Self::Sha1),
+        ("SHA-224", Self::Sha224),
+        ("SHA-256", Self::Sha256),
+        ("SHA-384", Self::Sha384),
+        ("SHA-512", Self::Sha512),
+    ];
+}
+
+impl Named for PrivProtocol {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("AES-128", Self::Aes128), ("AES-256", Self::Aes256)];
+}
+
+impl<P: Named> FromStr for Keyed<P> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = P::WORDS.iter().map(|(word, _)| *word).collect();
+        let wrong = || {
+            format!(
+                "write PROTOCOL:env:NAME or PROTOCOL:file:PATH, PROTOCOL one of {}",
+                words.join(", ")
+            )
+        };
+        let (word, reference) = text.split_once(':').ok_or_else(wrong)?;
+        let known = P::WORDS.iter().find(|(known, _)| *known == word).ok_or_else(wrong)?;
+        let password = reference.parse().map_err(|_| wrong())?;
+        Ok(Self { protocol: known.1, password })
+    }
+}
+
+impl AgentArgs {
+    fn access(&self) -> Result<Access, Failure> {
+        let here = Path::new(".");
+        let mut access = Access {
+            communities: Vec::new(),
+            users: Vec::new(),
+            message_bytes_max: MESSAGE_BYTES_MAX,
+        };
+        if let Some(community) = &self.community {
+            let name = community.read(here)?.into_bytes();
+            access.communities.push(Community { name, write: false });
+        }
+        if let Some(user) = &self.user {
+            let asked = AskedAccess::V3 {
+                user: user.clone(),
+                auth: self.auth.clone().map(|keyed| (keyed.protocol, keyed.password)),
+                privacy: self.privacy.clone().map(|keyed| (keyed.protocol, keyed.password)),
+            };
+            access.users.extend(AgentUser::new(Credentials::resolve(&asked, here)?, false));
+        }
+        if access.communities.is_empty() && access.users.is_empty() {
+            return Err(Failure::new("nobody may ask this agent").hint(
+                "meikyo agent --user monitor --auth SHA-256:file:auth --privacy AES-128:file:privacy",
+            ));
+        }
+        Ok(access)
+    }
+}
+
+/// Serves until it is interrupted.
+///
+/// # Errors
+/// If a secret cannot be read, the address cannot be bound or the host cannot be read.
+pub(crate) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
+    let access = args.access()?;
+    let mut engine = Engine::of_this_host(WallTime::now());
+    let mut host = Host::new(Roots::default(), &engine)?;
+    let socket = UdpSocket::bind(args.listen).map_err(|error| cannot_bind(args.listen, &error))?;
+    let (stop, trigger) = Stop::pair()?;
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::low_level::pipe::register(signal, trigger.try_clone()?)?;
+    }
+    let address = socket.local_addr()?;
+    say(&format!("ready: this host at {address}, engine {}", engine.id));
+    let counters = agent::serve(&socket, &access, &mut engine, &mut host, &stop)?;
+    say(&format!(
+        "{} requests, {} answers, {} damaged, {} with a wrong community",
+        counters.received, counters.answered, counters.malformed, counters.bad_communities
+    ));
+    Ok(Answer::Yes)
+}
+
+fn cannot_bind(address: SocketAddr, error: &io::Error) -> Failure {
+    let failure = Failure::new(format!("cannot listen at UDP {address}: {error}"));
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            failure.hint(format!("meikyo agent --listen {}:1610", address.ip()))
+        }
+        _ => failure.hint("see who listens already: `ss -lunp`"),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "tells people and scripts how the agent is doing")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}
