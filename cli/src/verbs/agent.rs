@@ -23,8 +23,8 @@ pub(crate) struct AgentArgs {
     /// UDP address to listen at: the one that the collector asks.
     #[arg(long, default_value = "127.0.0.1:1610", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
-    /// Answer versions 1 and 2c with this community, env:NAME or file:PATH.
-    #[arg(long, value_name = "REFERENCE")]
+    /// Answer versions 1 and 2c with this community, a reference as in the cluster file.
+    #[arg(long, value_name = "env:NAME|file:PATH")]
     community: Option<Secret>,
     /// Answer version 3 with this user.
     #[arg(long, value_name = "NAME")]

@@ -63,7 +63,9 @@ impl HostAgent {
 }
 
 fn by_oid(text: &str) -> BTreeMap<String, String> {
+    // The tools end a walk with a sentence.
     text.lines()
+        .filter(|line| line.starts_with('.') && !line.contains("No more variables"))
         .filter_map(|line| line.split_once(' '))
         .map(|(oid, value)| (oid.to_owned(), value.trim().to_owned()))
         .collect()

@@ -4,6 +4,7 @@
 mod agent;
 mod client;
 mod codec;
+mod farm;
 mod freshness;
 mod probe;
 mod snmpd;

@@ -6,7 +6,7 @@ use std::io;
 use super::{Roots, integer, low};
 use crate::Value;
 
-/// IFF_UP of netdevice(7).
+/// `IFF_UP` of netdevice(7).
 const FLAG_UP: u64 = 1;
 
 /// An interface with its counters.
@@ -152,14 +152,16 @@ impl Interface {
         }
     }
 
+    /// Empty for an interface without one, as RFC 2863 asks; the kernel says zeros for lo.
     fn physical_address(&self, roots: &Roots) -> Vec<u8> {
         let text = attribute(roots, &self.name, "address").unwrap_or_default();
         let octets = text.split(':').map(|octet| u8::from_str_radix(octet, 16));
-        octets.collect::<Result<_, _>>().unwrap_or_default()
+        let octets: Vec<u8> = octets.collect::<Result<_, _>>().unwrap_or_default();
+        if octets.iter().all(|&octet| octet == 0) { Vec::new() } else { octets }
     }
 }
 
-/// ifType (IANAifType-MIB) of an `ARPHRD_` number of the kernel.
+/// ifType (`IANAifType-MIB`) of an `ARPHRD_` number of the kernel.
 const fn kind(hardware: u64) -> u64 {
     match hardware {
         1 => 6,
