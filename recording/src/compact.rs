@@ -20,6 +20,7 @@ use crate::log::FrameHeader;
 use crate::parquet_file::{self, Facts, FileStatistics};
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader};
+use crate::views;
 pub(crate) use order::{Place, RowOrder, Rows};
 
 /// What a compaction made.
@@ -106,6 +107,7 @@ pub fn compact(dir: &Path, path: &Path) -> Result<Compacted, CompactError> {
     match compacted.and_then(|compacted| publish(&made).map(|()| compacted)) {
         Ok(compacted) => {
             note_next(dir, &survey)?;
+            views::refresh(dir).map_err(system("write", &dir.join(views::FILE_NAME)))?;
             if compacted.damaged_bytes > 0 {
                 let aside = path.with_extension("log.damaged");
                 fs::rename(path, &aside).map_err(system("rename", path))?;

@@ -49,6 +49,7 @@ pub mod segment;
 pub mod series;
 pub mod summary;
 mod system_calls;
+pub mod views;
 mod writer;
 
 pub use batch::{Batch, Symbol};

@@ -31,6 +31,7 @@ use crate::layout::{self, ListError, SegmentFile};
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader};
 
+pub(crate) use parquet_rows::table_schema;
 pub use scan::Scan;
 
 /// A recording that is read.
@@ -169,7 +170,7 @@ impl Recording {
             newest.insert(&file.table, &file.path);
         }
         for (table, path) in newest {
-            if let Ok(schema) = parquet_rows::table_schema(path) {
+            if let Ok(schema) = table_schema(path) {
                 tables.insert(table.to_owned(), schema);
             }
         }
@@ -193,7 +194,7 @@ impl Recording {
     pub fn table(&self, name: &str) -> Result<TableSchema, ReadError> {
         let listing = layout::list_hours(&self.dir, |table, _| table == name)?;
         let newest = listing.parquet.last();
-        if let Some(Ok(schema)) = newest.map(|file| parquet_rows::table_schema(&file.path)) {
+        if let Some(Ok(schema)) = newest.map(|file| table_schema(&file.path)) {
             return Ok(schema);
         }
         let mut tables = self.tables()?;

@@ -111,7 +111,7 @@ fn metadata(file: &MeteredFile) -> ParquetResult<ParquetMetaData> {
 }
 
 /// The schema of the table that a file belongs to.
-pub(super) fn table_schema(path: &Path) -> Result<TableSchema, String> {
+pub(crate) fn table_schema(path: &Path) -> Result<TableSchema, String> {
     let file = metered(path, &Meter::default()).map_err(|error| error.to_string())?;
     let metadata = metadata(&file).map_err(|error| error.to_string())?;
     let pairs = metadata.file_metadata().key_value_metadata();

@@ -1,0 +1,86 @@
+//! `views.sql`: the tables of a recording as DuckDB views, shipped in its directory.
+//!
+//! `time` in the value tables is the due instant; the receive time stands once, in `polls`. The
+//! views join them, so that nobody has to know how.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{fs, io};
+
+use crate::schema::TableSchema;
+use crate::{layout, read, summary};
+
+/// The file in a recording's directory.
+pub const FILE_NAME: &str = "views.sql";
+
+const HEAD: &str = "\
+-- Views of this recording for DuckDB. In the recording's directory:
+--
+--     duckdb -init views.sql
+--
+-- From anywhere else, first: SET file_search_path = 'RECORDING';
+--
+-- `time` is the instant at which a reading was due. TABLE_exact adds `received`, the kernel's
+-- receive time of the answer that carried the row, and the agent's uptime in it, joined from
+-- `polls`. The newest rows (at most 10 minutes of them) are still in the log and not seen here;
+-- `meikyo query` and `meikyo export` see them.
+";
+
+/// The text of `views.sql` for tables that have Parquet files.
+pub fn sql<'a>(tables: impl IntoIterator<Item = &'a TableSchema>) -> String {
+    let mut tables: Vec<_> = tables.into_iter().collect();
+    tables.sort_by_key(|table| &table.name);
+    let has_polls = tables.iter().any(|table| table.name == "polls");
+    let mut text = HEAD.to_owned();
+    for table in &tables {
+        let view = match table.name.strip_suffix(summary::SUFFIX) {
+            Some(of) => format!("{of}_summary"),
+            None => table.name.clone(),
+        };
+        writeln!(
+            text,
+            "\n-- {}\nCREATE OR REPLACE VIEW \"{view}\" AS\n  SELECT * FROM \
+             read_parquet('{}/*/*/*.parquet', hive_partitioning = true);",
+            table.doc, table.name
+        )
+        .expect("writing to a string cannot fail");
+        let joined = table.column("device").is_some() && table.column("pdu").is_some();
+        if has_polls && joined && table.name != "polls" {
+            text.push_str(&exact(&view));
+        }
+    }
+    text
+}
+
+fn exact(view: &str) -> String {
+    format!(
+        "CREATE OR REPLACE VIEW \"{view}_exact\" AS\n  \
+         SELECT t.*, make_timestamp_ns(epoch_ns(t.time) + 1000 * p.received_us)\n         \
+         AT TIME ZONE 'UTC' AS received,\n         \
+         p.state, p.uptime_cs\n  \
+         FROM \"{view}\" t LEFT JOIN polls p\n    \
+         ON p.device = t.device AND p.time = t.time AND p.pdu = coalesce(t.pdu, 0);\n"
+    )
+}
+
+/// Writes `views.sql` for the tables that have Parquet files, if it is not there as it should be.
+///
+/// # Errors
+/// When the directory cannot be read or the file cannot be written.
+pub fn refresh(dir: &Path) -> io::Result<()> {
+    let listing = layout::list(dir).map_err(io::Error::other)?;
+    let mut newest = BTreeMap::new();
+    for file in listing.parquet.iter().chain(&listing.hidden) {
+        newest.insert(&file.table, &file.path);
+    }
+    // A damaged file has no schema; its table then waits for the next one.
+    let tables: Vec<_> = newest.values().filter_map(|path| read::table_schema(path).ok()).collect();
+    let (path, text) = (dir.join(FILE_NAME), sql(&tables));
+    if fs::read_to_string(&path).is_ok_and(|found| found == text) {
+        return Ok(());
+    }
+    let temporary = dir.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
+    fs::write(&temporary, text)?;
+    fs::rename(&temporary, &path)
+}
