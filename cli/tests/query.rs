@@ -198,8 +198,8 @@ fn what_cannot_be_answered_says_what_there_is() {
     let path = dir.path().to_str().unwrap();
     for (args, expected) in [
         (vec!["query", path, "interface"], "has no table `interface`; it has"),
-        (vec!["query", path, "load", "--columns", "load_1"], "has no column `load_1`; it has"),
-        (vec!["query", path, "load", "--from", "yesterday"], "`yesterday` is not a time"),
+        (vec!["query", path, "polls", "--columns", "rtt"], "has no column `rtt`; it has"),
+        (vec!["query", path, "polls", "--from", "yesterday"], "`yesterday` is not a time"),
         (vec!["query", "/nowhere"], "is not a recording"),
     ] {
         let output = meikyo(&args);

@@ -14,6 +14,9 @@ use crate::{layout, read, summary};
 /// The file in a recording's directory.
 pub const FILE_NAME: &str = "views.sql";
 
+/// The table that has the receive times.
+const POLLS: &str = "polls";
+
 const HEAD: &str = "\
 -- Views of this recording for DuckDB. In the recording's directory:
 --
@@ -30,8 +33,9 @@ const HEAD: &str = "\
 /// The text of `views.sql` for tables that have Parquet files.
 pub fn sql<'a>(tables: impl IntoIterator<Item = &'a TableSchema>) -> String {
     let mut tables: Vec<_> = tables.into_iter().collect();
-    tables.sort_by_key(|table| &table.name);
-    let has_polls = tables.iter().any(|table| table.name == "polls");
+    // DuckDB wants what a view joins to be there when the view is made.
+    tables.sort_by_key(|table| (table.name != POLLS, &table.name));
+    let has_polls = tables.iter().any(|table| table.name == POLLS);
     let mut text = HEAD.to_owned();
     for table in &tables {
         let view = match table.name.strip_suffix(summary::SUFFIX) {
@@ -46,7 +50,7 @@ pub fn sql<'a>(tables: impl IntoIterator<Item = &'a TableSchema>) -> String {
         )
         .expect("writing to a string cannot fail");
         let joined = table.column("device").is_some() && table.column("pdu").is_some();
-        if has_polls && joined && table.name != "polls" {
+        if has_polls && joined && table.name != POLLS {
             text.push_str(&exact(&view));
         }
     }
@@ -83,4 +87,30 @@ pub fn refresh(dir: &Path) -> io::Result<()> {
     let temporary = dir.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
     fs::write(&temporary, text)?;
     fs::rename(&temporary, &path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Column, ColumnKind, Meaning};
+
+    fn table(name: &str, columns: &[&str]) -> TableSchema {
+        let column = |name: &&str| Column::new(name, ColumnKind::U64, Meaning::Gauge, "");
+        TableSchema::new(name, "a table", columns.iter().map(column).collect())
+    }
+
+    #[test]
+    fn what_a_view_joins_is_there_before_it() {
+        let text = sql(&[
+            table("load", &["device", "pdu"]),
+            table("polls", &["device", "pdu"]),
+            table("clocks", &["host"]),
+            table("load.summary", &["device"]),
+        ]);
+        let views: Vec<_> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("CREATE OR REPLACE VIEW \"")?.split('"').next())
+            .collect();
+        assert_eq!(views, ["polls", "clocks", "load", "load_exact", "load_summary"]);
+    }
 }
