@@ -1,5 +1,6 @@
 //! `meikyo query` and `meikyo export` on recordings that are made here, and the same recordings
 //! read by DuckDB and pandas.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -72,7 +73,6 @@ fn record(dir: &Path, compact: bool) {
 }
 
 fn meikyo(args: &[&str]) -> Output {
-    #[expect(clippy::disallowed_methods, reason = "system tests run the real binary")]
     Command::new(env!("CARGO_BIN_EXE_meikyo")).args(args).output().unwrap()
 }
 
@@ -233,7 +233,6 @@ fn python() -> Option<PathBuf> {
     let named = std::env::var_os("MEIKYO_PYTHON").map(PathBuf::from);
     let interpreter = named.unwrap_or_else(|| root.join("target/venv/bin/python"));
     let usable = |interpreter: &PathBuf| {
-        #[expect(clippy::disallowed_methods, reason = "the example runs under Python")]
         let output =
             Command::new(interpreter).args(["-c", "import duckdb, pandas, pyarrow"]).output();
         output.is_ok_and(|output| output.status.success())
@@ -244,19 +243,25 @@ fn python() -> Option<PathBuf> {
 #[test]
 fn duckdb_and_pandas_see_what_our_reader_sees() {
     let Some(python) = python() else {
-        println!("SKIPPED: no Python with duckdb, pandas and pyarrow (MEIKYO_PYTHON, target/venv)");
+        #[expect(clippy::print_stdout, reason = "the test run counts it")]
+        {
+            println!(
+                "SKIPPED: no Python with duckdb, pandas and pyarrow (MEIKYO_PYTHON, target/venv)"
+            );
+        }
         return;
     };
     let dir = tempfile::tempdir().unwrap();
     record(dir.path(), true);
     let path = dir.path().to_str().unwrap();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/open_recording.py");
-    #[expect(clippy::disallowed_methods, reason = "the example runs under Python")]
     let output = Command::new(python).arg(example).arg(path).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 6, "three devices from each: {text}");
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+    let (mean, real) = (|sum: i64| sum as f64 / 600.0, |value: u64| value as f64);
     let ours = json(&["query", path, "interfaces", "--columns", "device,in_octets", "--json"]);
     for row in &rows {
         let device = &row["device"];
@@ -265,8 +270,8 @@ fn duckdb_and_pandas_see_what_our_reader_sees() {
         let readings: Vec<_> = of_device.map(|row| row["in_octets"].as_u64().unwrap()).collect();
         assert_eq!(row["readings"].as_u64(), Some(readings.len() as u64));
         let greatest = row["greatest"].as_f64().unwrap();
-        assert!((greatest - readings.iter().max().map(|&max| max as f64).unwrap()).abs() < 0.5);
+        assert!((greatest - real(*readings.iter().max().unwrap())).abs() < 0.5);
         let delays = (0..600).map(|poll| late_us(number, poll)).sum::<i64>();
-        assert!((row["delay_us_mean"].as_f64().unwrap() - delays as f64 / 600.0).abs() < 1e-6);
+        assert!((row["delay_us_mean"].as_f64().unwrap() - mean(delays)).abs() < 1e-6);
     }
 }
