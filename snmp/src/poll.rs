@@ -96,8 +96,8 @@ pub struct Poller {
     devices: Vec<Device>,
     rings: Vec<Ring>,
     layouts: Layouts,
-    /// Open requests by the time they were sent; an entry whose id is no longer open is skipped.
-    timeouts: Vec<(Nanos, VecDeque<(WallTime, i32)>)>,
+    /// No open request's wait ends before this instant; `None` when nothing is open.
+    sweep_at: Option<WallTime>,
     in_flight: usize,
     answer: Answer,
     rows: Rows,
@@ -124,7 +124,7 @@ impl Poller {
             devices: Vec::new(),
             rings: Vec::new(),
             layouts: Layouts::default(),
-            timeouts: Vec::new(),
+            sweep_at: None,
             in_flight: 0,
             answer: Answer::default(),
             rows,
@@ -196,7 +196,7 @@ impl Poller {
     pub fn set_plan(&mut self, now: WallTime, ordinal: u32, plan: DevicePlan) {
         let device = &mut self.devices[ordinal as usize];
         if device.pending.is_some() {
-            device.next_plan = Some(plan);
+            device.next_plan = Some(Box::new(plan));
         } else {
             device.set_plan(now, plan, &mut self.rows);
         }
@@ -265,7 +265,7 @@ impl Poller {
     pub fn next_wakeup(&self) -> Option<WallTime> {
         let dues = self.rings.iter().filter(|ring| !ring.devices.is_empty()).map(|ring| ring.next);
         let sends = self.rings.iter().filter_map(|ring| ring.queue.front().map(|entry| entry.0));
-        let waits = self.timeouts.iter().filter_map(|(_, waits)| waits.front().map(|wait| wait.0));
+        let waits = self.sweep_at.filter(|_| self.in_flight > 0);
         dues.chain(sends).chain(waits).min()
     }
 
@@ -282,11 +282,7 @@ impl Poller {
             }
         }
         let moved = |at: WallTime| WallTime::from_nanos(at.as_nanos().saturating_add(step_ns));
-        for (_, waits) in &mut self.timeouts {
-            for (deadline, _) in waits {
-                *deadline = moved(*deadline);
-            }
-        }
+        self.sweep_at = self.sweep_at.map(moved);
         for device in &mut self.devices {
             device.clock_stepped(&moved);
         }

@@ -235,6 +235,13 @@ impl From<SocketAddr> for Address {
 }
 
 impl Address {
+    /// Whether it is this address; the scope and flow of IPv6 do not matter.
+    #[inline]
+    pub(crate) fn is(&self, other: &SocketAddr) -> bool {
+        let own = self.to_std();
+        own.ip() == other.ip() && own.port() == other.port()
+    }
+
     fn to_std(self) -> SocketAddr {
         socket_addr(&self.storage)
     }

@@ -46,9 +46,12 @@ impl Poller {
             return;
         };
         let open = device.pending.as_ref().is_some_and(|open| open.id == id && !open.queued);
-        if device.from != datagram.from || !open {
+        if !device.address.is(&datagram.from) || !open {
             // After a silence any answer is a sign of life, even one that came too late.
-            if device.from == datagram.from && device.is_backed_off() && device.pending.is_none() {
+            if device.address.is(&datagram.from)
+                && device.is_backed_off()
+                && device.pending.is_none()
+            {
                 device.not_before = received;
                 device.misses = 0;
             }
@@ -67,7 +70,7 @@ impl Poller {
     /// A packet that is not SNMP: it ends the open request of the device that sent it.
     fn unreadable(&mut self, received: WallTime, from: std::net::SocketAddr) {
         let asked = |device: &Device| {
-            device.from == from && device.pending.as_ref().is_some_and(|open| !open.queued)
+            device.address.is(&from) && device.pending.as_ref().is_some_and(|open| !open.queued)
         };
         // Rare, so a search is right: no map has to be kept for it.
         match self.devices.iter().position(asked) {
@@ -97,8 +100,7 @@ impl Poller {
             let (status, index) = (response.error_status, response.error_index);
             return self.error_status(ordinal, received, status, index);
         }
-        let layout = device.sets[pending.set].requests[pending.pdu].layout;
-        match self.layouts.get(layout).read(response, answer) {
+        match self.layouts.get(pending.layout).read(response, answer) {
             Ok(()) => self.accept(ordinal, received, answer),
             Err(reason) => self.fail(ordinal, received, reason),
         }
@@ -112,8 +114,6 @@ impl Poller {
                 let Some(mut pending) = device.pending else { return };
                 let interval = self.rings[pending.ring].interval;
                 pending.set = device.renew_sets(pending.due, interval, &mut self.layouts);
-                let last = device.sets[pending.set].requests.len() - 1;
-                pending.pdu = pending.pdu.min(last);
                 device.pending = Some(pending);
                 return self.ask_again(ordinal, received);
             }
@@ -155,6 +155,7 @@ impl Poller {
     /// Sends the same PDU of the same interval again, in a form that the agent can answer.
     fn ask_again(&mut self, ordinal: u32, received: WallTime) {
         let device = &mut self.devices[ordinal as usize];
+        device.refresh_pending();
         let Some(pending) = device.pending.as_mut() else { return };
         let ring = pending.ring;
         if pending.again >= AGAIN_MAX {
@@ -192,7 +193,7 @@ impl Poller {
             let event = Event { device: Some(device.name), text, ..Event::default() };
             self.rows.event(pending.due, "restart", event);
         }
-        let layout = self.layouts.get(device.sets[pending.set].requests[pending.pdu].layout);
+        let layout = self.layouts.get(pending.layout);
         let renamed = values::write(device, layout, &pending, answer, &mut self.rows);
         observe::observe(device, layout, &pending, answer, received, &mut self.rows);
         let unresolved = device.phase == Phase::Unresolved && received >= device.resolve_after;
@@ -205,12 +206,13 @@ impl Poller {
             tally.answered(received);
         }
         self.in_flight -= 1;
-        let more = pending.pdu + 1 < device.sets[pending.set].requests.len();
+        let more = pending.pdu + 1 < pending.requests;
         if more && device.phase != Phase::Resolving {
             pending.pdu += 1;
             pending.again = 0;
             pending.queued = true;
             device.pending = Some(pending);
+            device.refresh_pending();
             ring.queue.push_front((received, ordinal));
             return;
         }

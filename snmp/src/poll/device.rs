@@ -83,7 +83,12 @@ pub(super) struct Pending {
     pub(super) set: usize,
     /// Position in the set.
     pub(super) pdu: usize,
-    pub(super) sent: WallTime,
+    /// Layout of that request.
+    pub(super) layout: usize,
+    /// Whether devices of that layout share the template.
+    pub(super) shared: bool,
+    /// How many requests the interval takes.
+    pub(super) requests: usize,
     pub(super) deadline: WallTime,
     pub(super) batch: u32,
     /// Worst state of the PDUs answered so far in this interval.
@@ -94,42 +99,56 @@ pub(super) struct Pending {
     pub(super) queued: bool,
 }
 
-/// A device.
+/// A device. What every poll touches comes first and in this order: in a large cluster the time of
+/// the poll core is the time of fetching these lines from memory.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Device {
-    pub(super) address: Address,
-    pub(super) from: std::net::SocketAddr,
     pub(super) pending: Option<Pending>,
-    pub(super) phase: Phase,
-    pub(super) removed: bool,
-    pub(super) ring: usize,
-    pub(super) generation: u32,
-    pub(super) misses: u32,
     pub(super) not_before: WallTime,
-    pub(super) resolve_after: WallTime,
-    /// Takes effect when nothing is open.
-    pub(super) next_plan: Option<DevicePlan>,
-    pub(super) timeout: Nanos,
+    allowed_at: WallTime,
     /// Span between two requests at the rate cap.
     spacing: Nanos,
-    allowed_at: WallTime,
+    pub(super) timeout: Nanos,
+    /// Takes effect when nothing is open.
+    pub(super) next_plan: Option<Box<DevicePlan>>,
+    /// What is asked where every row is due at every interval, which is the rule.
+    always: Option<First>,
     pub(super) name: Symbol,
+    pub(super) generation: u32,
+    pub(super) misses: u32,
+    pub(super) ring: usize,
+    pub(super) phase: Phase,
+    pub(super) removed: bool,
+    pub(super) address: Address,
     /// `sysUpTime.0` of the last answer, and when that was received.
     pub(super) uptime: Option<(u32, WallTime)>,
-    pub(super) session: Session,
-    pub(super) rows: Vec<RowPlan>,
-    /// Distinct spans of the rows, see [`Device::set_for`].
-    spans: Vec<Nanos>,
-    /// Whether every row is due at every interval.
-    always_all: bool,
-    pub(super) sets: Vec<RequestSet>,
     pub(super) series: Vec<Series>,
+    pub(super) session: Session,
+    pub(super) resolve_after: WallTime,
     /// What moved last, by table.
     pub(super) activity: [Activity; Table::ALL.len()],
+    pub(super) rows: Vec<RowPlan>,
+    /// Distinct spans of the rows, see [`Device::first_for`].
+    spans: Vec<Nanos>,
+    pub(super) sets: Vec<RequestSet>,
     /// Where each row's series begin, and the row's second label.
     targets: Vec<(Option<Symbol>, usize)>,
     /// Objects that a v1 agent refuses.
     absent: Vec<Oid>,
+}
+
+/// The first request of an interval.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct First {
+    /// Position in [`Device::sets`].
+    pub(super) set: usize,
+    /// Its layout.
+    pub(super) layout: usize,
+    /// Whether devices of that layout share the template.
+    pub(super) shared: bool,
+    /// How many requests the interval takes.
+    pub(super) requests: usize,
 }
 
 /// The requests for one combination of due rows.
@@ -144,7 +163,6 @@ impl Device {
     pub(super) fn new(spec: DeviceSpec, ring: usize, rows: &mut Rows) -> Self {
         let mut device = Self {
             address: Address::from(spec.address),
-            from: spec.address,
             pending: None,
             phase: Phase::Unresolved,
             removed: false,
@@ -162,7 +180,7 @@ impl Device {
             session: Session::new(spec.credentials),
             rows: Vec::new(),
             spans: Vec::new(),
-            always_all: false,
+            always: None,
             sets: Vec::new(),
             series: Vec::new(),
             activity: [Activity::default(); Table::ALL.len()],
@@ -183,7 +201,7 @@ impl Device {
 
     /// Takes over timeout and rate cap; the ring is the caller's.
     pub(super) fn respecify(&mut self, spec: &DeviceSpec, ring: usize) {
-        self.always_all = false;
+        self.always = None;
         self.ring = ring;
         self.timeout = spec.timeout;
         self.spacing = spacing(spec.rate_max);
@@ -195,7 +213,6 @@ impl Device {
             *at = moved(*at);
         }
         if let Some(pending) = &mut self.pending {
-            pending.sent = moved(pending.sent);
             pending.deadline = moved(pending.deadline);
         }
         if let Some((_, at)) = &mut self.uptime {
@@ -229,24 +246,46 @@ impl Device {
         self.spans.dedup();
         self.spans.truncate(64);
         self.rows = plan;
-        self.always_all = false;
+        self.always = None;
         self.sets.clear();
     }
 
     /// The requests for the rows that are due at `due`, a multiple of `interval`: those whose own
     /// span has a multiple in the interval that ends there.
     #[inline]
-    pub(super) fn set_for(
+    pub(super) fn first_for(
         &mut self,
         due: WallTime,
         interval: Nanos,
         layouts: &mut Layouts,
-    ) -> usize {
-        // Most devices are asked for everything at every interval.
-        if self.always_all && !self.sets.is_empty() {
-            return 0;
+    ) -> First {
+        if let Some(always) = self.always {
+            return always;
         }
-        self.set_of_due_rows(due, interval, layouts)
+        let set = self.set_of_due_rows(due, interval, layouts);
+        let first = self.first_of(set);
+        if self.spans.iter().all(|&span| span <= interval) {
+            self.always = Some(first);
+        }
+        first
+    }
+
+    /// The first request of a set.
+    fn first_of(&self, set: usize) -> First {
+        let requests = &self.sets[set].requests;
+        let first = &requests[0];
+        First { set, layout: first.layout, shared: first.is_shared(), requests: requests.len() }
+    }
+
+    /// The requests of the open interval have changed: brings what it knows of them up to date.
+    pub(super) fn refresh_pending(&mut self) {
+        self.always = None;
+        let Some(pending) = &mut self.pending else { return };
+        let requests = &self.sets[pending.set].requests;
+        pending.requests = requests.len();
+        pending.pdu = pending.pdu.min(requests.len() - 1);
+        pending.layout = requests[pending.pdu].layout;
+        pending.shared = requests[pending.pdu].is_shared();
     }
 
     fn set_of_due_rows(&mut self, due: WallTime, interval: Nanos, layouts: &mut Layouts) -> usize {
@@ -257,7 +296,6 @@ impl Device {
                 bits |= 1_u64 << bit;
             }
         }
-        self.always_all = self.spans.iter().all(|&span| span <= interval);
         if let Some(position) = self.sets.iter().position(|set| set.due == bits) {
             return position;
         }
@@ -287,8 +325,9 @@ impl Device {
         interval: Nanos,
         layouts: &mut Layouts,
     ) -> usize {
+        self.always = None;
         self.sets.clear();
-        self.set_for(due, interval, layouts)
+        self.set_of_due_rows(due, interval, layouts)
     }
 
     /// Divides a request whose answer was too big; `false` if it holds a single row.

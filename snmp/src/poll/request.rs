@@ -79,6 +79,12 @@ impl Layouts {
         &self.all[position].0
     }
 
+    /// The template that devices of a layout share.
+    #[inline]
+    pub(super) fn template(&mut self, position: usize) -> &mut RequestTemplate {
+        &mut self.all[position].1
+    }
+
     /// The position of a layout, which is added if it is new.
     fn position(&mut self, layout: Layout, template: RequestTemplate) -> usize {
         let mut hasher = DefaultHasher::new();
@@ -204,13 +210,14 @@ impl Request {
         Self { layout: layouts.position(layout, template), template: own }
     }
 
-    /// The template that writes the request.
-    #[inline]
-    pub(super) fn template<'a>(&'a mut self, layouts: &'a mut Layouts) -> &'a mut RequestTemplate {
-        match &mut self.template {
-            Some(own) => own,
-            None => &mut layouts.all[self.layout].1,
-        }
+    /// Whether devices of the layout share the template.
+    pub(super) fn is_shared(&self) -> bool {
+        self.template.is_none()
+    }
+
+    /// The template of its own, if it has one.
+    pub(super) fn own_template(&mut self) -> Option<&mut RequestTemplate> {
+        self.template.as_deref_mut()
     }
 }
 
@@ -241,7 +248,7 @@ impl Layout {
         for varbind in response.varbinds {
             let (oid, value) = varbind.map_err(|_| Reason::BadPacket)?;
             let Some(expected) = expected.next() else { return Err(Reason::WrongObjects) };
-            if self.oids[oid_start..expected.oid_end] != *oid {
+            if !is_same(&self.oids[oid_start..expected.oid_end], oid) {
                 return Err(Reason::WrongObjects);
             }
             oid_start = expected.oid_end;
@@ -267,6 +274,22 @@ impl Layout {
             }
         }
         if expected.next().is_some() { Err(Reason::WrongObjects) } else { Ok(()) }
+    }
+}
+
+/// Whether two identifiers are the same: equality of slices without a call for the usual lengths of
+/// 8 to 16 octets (measured: 0.5 µs less a poll).
+#[inline]
+fn is_same(ours: &[u8], theirs: &[u8]) -> bool {
+    if ours.len() != theirs.len() {
+        return false;
+    }
+    match (ours.first_chunk::<8>(), theirs.first_chunk::<8>()) {
+        (Some(our_head), Some(their_head)) if ours.len() <= 16 => {
+            // The last 8 octets overlap the first where there are fewer than 16.
+            our_head == their_head && ours.last_chunk::<8>() == theirs.last_chunk::<8>()
+        }
+        _ => ours == theirs,
     }
 }
 

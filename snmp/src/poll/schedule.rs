@@ -1,7 +1,5 @@
 //! When what is asked: intervals begin, requests leave, waits end.
 
-use std::collections::VecDeque;
-
 use meikyo_units::{Nanos, WallTime};
 
 use crate::poll::device::{Pending, Phase};
@@ -81,11 +79,10 @@ impl Poller {
                 continue;
             }
             if let Some(plan) = device.next_plan.take() {
-                device.set_plan(due, plan, &mut self.rows);
+                device.set_plan(due, *plan, &mut self.rows);
             }
-            let set = device.set_for(due, interval, &mut self.layouts);
-            let requests = device.sets[set].requests.len();
-            if !device.take_allowance(now, requests) {
+            let first = device.first_for(due, interval, &mut self.layouts);
+            if !device.take_allowance(now, first.requests) {
                 self.skip(ordinal, due, Reason::RateCap);
                 continue;
             }
@@ -93,9 +90,11 @@ impl Poller {
                 ring,
                 due,
                 id: 0,
-                set,
+                set: first.set,
                 pdu: 0,
-                sent: due,
+                layout: first.layout,
+                shared: first.shared,
+                requests: first.requests,
                 deadline: due,
                 batch: 0,
                 worst: State::Ok,
@@ -209,22 +208,20 @@ impl Poller {
         let pending = device.pending.as_mut().expect("only pending requests are queued");
         pending.id = id;
         pending.queued = false;
-        pending.sent = now;
         pending.deadline = now + patience;
         pending.batch = batch_ordinal;
-        let request = &mut device.sets[pending.set].requests[pending.pdu];
+        let pending = *pending;
         let engine = device.session.engine(now);
         self.salt = self.salt.wrapping_add(1);
-        let template = request.template(&mut self.layouts);
+        let template = if pending.shared {
+            self.layouts.template(pending.layout)
+        } else {
+            let own = device.sets[pending.set].requests[pending.pdu].own_template();
+            own.expect("a request that shares no template has its own")
+        };
         template.write(id, engine.as_ref(), self.salt, &mut batch.octets);
         batch.end_datagram(&device.address);
-        let deadline = pending.deadline;
-        let waits = self.timeouts.iter().position(|(span, _)| *span == patience);
-        let waits = waits.unwrap_or_else(|| {
-            self.timeouts.push((patience, VecDeque::new()));
-            self.timeouts.len() - 1
-        });
-        self.timeouts[waits].1.push_back((deadline, id));
+        self.sweep_at = Some(self.sweep_at.map_or(pending.deadline, |at| at.min(pending.deadline)));
         self.in_flight += 1;
         self.counts.requests += 1;
     }
@@ -255,27 +252,30 @@ impl Poller {
     }
 
     /// Ends the requests whose wait is over.
+    ///
+    /// No queue of deadlines is kept: where all devices answer, nothing is open when the earliest
+    /// deadline comes, and nobody has to be looked at.
     fn expire(&mut self, now: WallTime) {
-        for waits in 0..self.timeouts.len() {
-            while let Some(&(deadline, id)) = self.timeouts[waits].1.front() {
-                let ordinal = id.cast_unsigned() & ((1 << DEVICE_BITS) - 1);
-                let device = &mut self.devices[ordinal as usize];
-                let open = device.pending.as_ref().filter(|open| open.id == id && !open.queued);
-                let Some(&pending) = open else {
-                    self.timeouts[waits].1.pop_front();
-                    continue;
-                };
-                if deadline > now {
-                    break;
-                }
-                self.timeouts[waits].1.pop_front();
-                device.misses = device.misses.saturating_add(1);
-                let ring = pending.ring;
-                let stalled =
-                    self.rings[ring].tally(pending.due).is_some_and(|tally| tally.stalled);
-                let reason = stalled.then_some(Reason::Stall);
-                self.end_open(ordinal, State::Missed, reason);
+        if self.sweep_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.sweep_at = None;
+        if self.in_flight == 0 {
+            return;
+        }
+        for ordinal in (0..).take(self.devices.len()) {
+            let device = &mut self.devices[ordinal as usize];
+            let Some(pending) = device.pending.filter(|pending| !pending.queued) else { continue };
+            if pending.deadline > now {
+                let earliest =
+                    self.sweep_at.map_or(pending.deadline, |at| at.min(pending.deadline));
+                self.sweep_at = Some(earliest);
+                continue;
             }
+            device.misses = device.misses.saturating_add(1);
+            let ring = pending.ring;
+            let stalled = self.rings[ring].tally(pending.due).is_some_and(|tally| tally.stalled);
+            self.end_open(ordinal, State::Missed, stalled.then_some(Reason::Stall));
         }
     }
 }
