@@ -127,7 +127,7 @@ fn a_healthy_cluster_is_ok_at_every_interval() {
     finish(twin);
 }
 
-/// 10^6 (device, interval)s under loss, duplicates, overtaking and late answers.
+/// 10^6 polls under loss, duplicates, overtaking and late answers.
 #[test]
 #[expect(clippy::print_stdout, reason = "seed and counts are shown when the test fails")]
 fn every_state_and_every_value_is_right_under_faults() {
@@ -142,13 +142,20 @@ fn every_state_and_every_value_is_right_under_faults() {
     println!("seed {} faults {:?}", options.seed, options.faults);
     let names: Vec<String> = (0..250).map(|ordinal| options.name(ordinal)).collect();
     let mut twin = twin(dir.path(), options, "\"interface:eth0(in_octets,out_octets)\"");
-    let end = START + Nanos::from_secs(401);
+    let end = START + Nanos::from_secs(681);
     twin.run_until(end);
     let strays = twin.poller().counts().strays;
     let requests = finish(twin);
     let polls = polls(dir.path());
-    assert!(polls.len() >= 1_000_000, "{} polls", polls.len());
-    assert!(strays > 40_000, "duplicates are strays: {strays}");
+    let asked = requests.values().map(Vec::len).sum::<usize>();
+    assert!(asked >= 1_000_000, "{asked} polls");
+    let is_stray = |request: &&TruthRequest| {
+        request.flags & (flag::LOST | flag::REQUEST_LOST) == 0
+            && request.flags & (flag::DUPLICATED | flag::WRONG_ID) != 0
+    };
+    let expected = requests.values().flatten().filter(is_stray).count() as u64;
+    // A few copies are still under way at the end; a copy of an answer with a wrong id counts twice.
+    assert!(strays.abs_diff(expected) * 50 < expected, "{strays} strays, {expected} sent");
     let mut asked = BTreeMap::new();
     for (agent, requests) in &requests {
         for request in requests {
@@ -170,6 +177,11 @@ fn every_state_and_every_value_is_right_under_faults() {
         }
         // A device that missed three in a row is waited for half as long, which matters to no
         // answer here: none is that late.
+        if request.flags & flag::WRONG_ID != 0 && request.flags & flag::TRUNCATED != 0 {
+            // Where the cut takes the wrong id away, the packet is only damaged.
+            assert!(state == "error" || state == "missed", "{key:?} {state}");
+            continue;
+        }
         let expected = state_due(request, due, Nanos::from_secs(1));
         assert_eq!(state, expected.word(), "{key:?} {request:?}");
         if matches!(expected, State::Ok | State::Late) {
@@ -182,7 +194,7 @@ fn every_state_and_every_value_is_right_under_faults() {
         assert!(counts.contains_key(state), "{state} did not happen");
     }
     let verified = verify_octets(dir.path(), &asked);
-    assert!(verified > 1_500_000, "{verified} values compared");
+    assert!(verified > 1_800_000, "{verified} values compared");
 }
 
 /// Compares every kept octet counter with what the farm answered to that very request.
