@@ -5,11 +5,15 @@
 //! only then is the segment unlinked: a crash at any point leaves the segment, which hides what was
 //! renamed already (see [`crate::layout`]), or the files alone.
 //!
+//! Summaries are made on the way, see [`summaries`].
+//!
 //! Rows are not copied to be sorted: the payloads of one table are in memory as they are in the log,
 //! and the order is 8 octets a row. At the limit of 8 million rows a table that is some 250 MB, for
 //! the largest table; a smaller `segment_rows` makes it less.
 
+mod files;
 mod order;
+mod summaries;
 
 use std::fs::{self, File};
 use std::io;
@@ -17,20 +21,26 @@ use std::path::{Path, PathBuf};
 
 use crate::layout::{self, ListError, ParquetName};
 use crate::log::FrameHeader;
-use crate::parquet_file::{self, Facts, FileStatistics};
+use crate::parquet_file::Gatherer;
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader};
 use crate::views;
-pub(crate) use order::{Place, RowOrder, Rows};
+use files::{NewFiles, SummaryFiles, TEMPORARY, parquet};
+use order::RowOrder;
+pub(crate) use order::{Place, Rows};
+use summaries::SegmentSummaries;
+pub use summaries::Summaries;
 
 /// What a compaction made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compacted {
-    /// Rows in the files.
+    /// Rows in the files, summaries apart.
     pub rows: u64,
-    /// Octets of the files.
+    /// Octets of the files, summaries apart.
     pub bytes: u64,
-    /// Files.
+    /// Octets of the summaries.
+    pub summary_bytes: u64,
+    /// Files, summaries among them.
     pub files: u64,
     /// Octets of the segment that are damaged; it is then renamed to end in `.damaged` and kept.
     pub damaged_bytes: u64,
@@ -73,12 +83,6 @@ pub enum CompactError {
     },
 }
 
-/// A file under its temporary name.
-struct Made {
-    temporary: PathBuf,
-    path: PathBuf,
-}
-
 /// What the headers of a segment say, before any payload is read.
 struct Survey {
     reader: SegmentReader,
@@ -92,20 +96,30 @@ struct Survey {
 
 /// Compacts the finished segment at `path` of the recording in `dir`, and unlinks it.
 ///
-/// The stream's lock must be held: nobody else may compact or write the segment.
+/// The stream's lock must be held: nobody else may compact or write the segment. `summaries` is
+/// that of the stream, whose segments are compacted in their order; out of order the summaries
+/// lack what counters counted between two segments.
 ///
 /// # Errors
 /// When something cannot be read or written; the segment then stays as it was.
-pub fn compact(dir: &Path, path: &Path) -> Result<Compacted, CompactError> {
+pub fn compact(
+    dir: &Path,
+    path: &Path,
+    summaries: &mut Summaries,
+) -> Result<Compacted, CompactError> {
     let Some(survey) = survey(path)? else {
         unlink(path)?;
         return Ok(Compacted::default());
     };
     remove_leftovers(dir, &survey)?;
-    let mut made = Vec::new();
-    let compacted = write_tables(dir, path, &survey, &mut made);
-    match compacted.and_then(|compacted| publish(&made).map(|()| compacted)) {
+    summaries.begin(dir, survey.first);
+    let head = survey.reader.head();
+    let name = ParquetName { stream: head.stream.clone(), first: survey.first, last: survey.last };
+    let mut files = NewFiles::new(dir, name, head.kind);
+    let compacted = write_tables(path, &survey, summaries, &mut files);
+    match compacted.and_then(|compacted| files.publish().map(|()| compacted)) {
         Ok(compacted) => {
+            summaries.end(survey.last);
             note_next(dir, &survey)?;
             views::refresh(dir).map_err(system("write", &dir.join(views::FILE_NAME)))?;
             if compacted.damaged_bytes > 0 {
@@ -117,10 +131,7 @@ pub fn compact(dir: &Path, path: &Path) -> Result<Compacted, CompactError> {
             Ok(compacted)
         }
         Err(error) => {
-            for file in &made {
-                // The error that is told is the first; a file that stays is removed next time.
-                drop(fs::remove_file(&file.temporary));
-            }
+            files.discard();
             Err(error)
         }
     }
@@ -160,11 +171,13 @@ pub fn compact_recording(dir: &Path) -> Result<Vec<(String, StreamOutcome)>, Com
             Err(fs::TryLockError::Error(source)) => return Err(system("lock", &lock)(source)),
         }
         let mut total = Compacted::default();
+        let mut summaries = Summaries::default();
         let mut segments = 0;
         for (_, segment) in layout::segments_of(&path).map_err(listed)? {
-            let made = compact(dir, &segment)?;
+            let made = compact(dir, &segment, &mut summaries)?;
             total.rows += made.rows;
             total.bytes += made.bytes;
+            total.summary_bytes += made.summary_bytes;
             total.files += made.files;
             total.damaged_bytes += made.damaged_bytes;
             segments += 1;
@@ -197,7 +210,7 @@ fn remove_leftovers(dir: &Path, survey: &Survey) -> Result<(), CompactError> {
     let stream = &survey.reader.head().stream;
     let range = survey.first..=survey.last;
     let stale = |name: &ParquetName| name.stream == *stream && range.contains(&name.first);
-    let hours = survey.hours.0..=survey.hours.1;
+    let hours = survey.hours.0 - summaries::HOURS_BEFORE..=survey.hours.1;
     let wanted = |_: &str, hour| hours.contains(&hour);
     let files = layout::parquet_files_with(dir, wanted, |file_name| {
         let name = file_name.strip_prefix('.').and_then(|name| name.strip_suffix(TEMPORARY));
@@ -211,54 +224,56 @@ fn remove_leftovers(dir: &Path, survey: &Survey) -> Result<(), CompactError> {
     Ok(())
 }
 
-/// What ends a temporary name, behind the final one; a dot is in front.
-const TEMPORARY: &str = ".tmp";
-
 fn write_tables(
-    dir: &Path,
     segment: &Path,
     survey: &Survey,
-    made: &mut Vec<Made>,
+    summaries: &mut Summaries,
+    files: &mut NewFiles<'_>,
 ) -> Result<Compacted, CompactError> {
     let mut total = Compacted::default();
-    let head = survey.reader.head();
-    for (table, schema) in head.tables.iter().enumerate() {
-        if !survey.used[table] {
-            continue;
-        }
+    let tables = &survey.reader.head().tables;
+    let used: Vec<_> = summaries::order_of(tables).filter(|&table| survey.used[table]).collect();
+    let mut summaries = SegmentSummaries::new(summaries, used.iter().map(|&table| &tables[table]));
+    for table in used {
         let (payloads, damaged_bytes) = payloads_of(segment, table)?;
         total.damaged_bytes = total.damaged_bytes.max(damaged_bytes);
-        let rows = Rows::new(&payloads, schema, segment)?;
-        let name =
-            ParquetName { stream: head.stream.clone(), first: survey.first, last: survey.last };
-        let facts =
-            Facts { name: &name, kind: head.kind, schema, symbols: survey.reader.symbols() };
-        for (hour, order) in RowOrder::by_hour(&rows, schema, survey.reader.symbols()) {
-            let statistics = write_file(dir, hour, &facts, &rows, &order, made)?;
-            total.rows += statistics.rows;
-            total.bytes += statistics.bytes;
-            total.files += 1;
-        }
+        let rows = Rows::new(&payloads, &tables[table], segment)?;
+        write_table(segment, survey, &tables[table], &rows, &mut summaries, files, &mut total)?;
     }
+    total.files = files.count();
     Ok(total)
 }
 
-fn write_file(
-    dir: &Path,
-    hour: i64,
-    facts: &Facts<'_>,
+/// Writes the rows of one table and their summary.
+fn write_table(
+    segment: &Path,
+    survey: &Survey,
+    schema: &TableSchema,
     rows: &Rows<'_>,
-    order: &RowOrder,
-    made: &mut Vec<Made>,
-) -> Result<FileStatistics, CompactError> {
-    let directory = layout::hour_dir(dir, &facts.schema.name, hour);
-    fs::create_dir_all(&directory).map_err(system("create", &directory))?;
-    let file_name = facts.name.file_name();
-    let temporary = directory.join(format!(".{file_name}{TEMPORARY}"));
-    made.push(Made { temporary: temporary.clone(), path: directory.join(file_name) });
-    let file = File::create(&temporary).map_err(system("create", &temporary))?;
-    parquet_file::write(file, facts, rows, order)
-        .map_err(|source| CompactError::Parquet { path: temporary.clone(), source })
+    summaries: &mut SegmentSummaries<'_>,
+    files: &mut NewFiles<'_>,
+    total: &mut Compacted,
+) -> Result<(), CompactError> {
+    let symbols = survey.reader.symbols();
+    let gatherer = Gatherer::new(rows, schema, symbols);
+    let mut summary = summaries.table(schema).map_err(parquet(segment))?;
+    let mut summary_files = SummaryFiles::default();
+    for (hour, order) in RowOrder::by_hour(rows, schema, symbols) {
+        let mut file = files.create(schema, hour)?;
+        for part in order.parts(rows, schema) {
+            let batch = gatherer.batch(part).map_err(parquet(segment))?;
+            file.write(&batch)?;
+            let condensed = summary.add(&batch).map_err(parquet(segment))?;
+            summary_files.write_all(files, summary.schema(), &condensed)?;
+        }
+        let condensed = summary.take().map_err(parquet(segment))?;
+        summary_files.write_all(files, summary.schema(), &condensed)?;
+        let written = file.finish()?;
+        total.rows += written.rows;
+        total.bytes += written.bytes;
+    }
+    total.summary_bytes += summary_files.finish()?;
+    Ok(())
 }
 
 /// The frames of one table with their payloads.
@@ -275,24 +290,6 @@ fn payloads_of(segment: &Path, table: usize) -> Result<(Payloads, u64), CompactE
         payloads.push((header, reader.payload().to_vec()));
     }
     Ok((payloads, reader.ending().damaged_bytes))
-}
-
-/// Renames all files into place and makes that last.
-fn publish(made: &[Made]) -> Result<(), CompactError> {
-    let mut directories: Vec<&Path> = Vec::new();
-    for Made { temporary, path } in made {
-        fs::rename(temporary, path).map_err(system("rename", temporary))?;
-        directories.extend(path.parent());
-    }
-    // The directories above may be new too: table, date and hour.
-    let above: Vec<_> = directories.iter().flat_map(|dir| dir.ancestors().take(4)).collect();
-    let mut all = above;
-    all.sort_unstable();
-    all.dedup();
-    for directory in all {
-        sync_directory(directory)?;
-    }
-    Ok(())
 }
 
 /// Notes the sequence number that goes on from here, for a log without segments.
@@ -334,5 +331,7 @@ fn sort_columns(schema: &TableSchema) -> Vec<usize> {
         .collect()
 }
 
+#[cfg(test)]
+mod summary_tests;
 #[cfg(test)]
 mod tests;

@@ -14,32 +14,29 @@ use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array as _, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, StringArray,
-    StringBuilder, TimestampNanosecondArray, UInt64Array,
+    ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    StringBuilder, TimestampNanosecondArray, UInt64Array, new_null_array,
 };
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::Int32Type;
-use parquet::arrow::ArrowSchemaConverter;
-use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
+use arrow::datatypes::{Int32Type, SchemaRef};
+use arrow::error::ArrowError;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{
     DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterPropertiesBuilder,
 };
-use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
-use crate::compact::{Place, RowOrder, Rows};
+use crate::compact::{Place, Rows};
 use crate::format::{FORMAT_VERSION, Kind};
 use crate::layout::ParquetName;
 use crate::schema::{ColumnKind, TableSchema};
 
 /// Rows of a row group. A reader decides by row groups first; a column of one is 8 MB in memory.
-pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
-
-/// Rows that are handed to the encoder at once: their arrays stay in the cache.
-const CHUNK_ROWS: usize = 1 << 14;
+const ROW_GROUP_ROWS: usize = 1 << 20;
 
 /// The key of the table's schema as JSON in a file's metadata.
 pub const SCHEMA_KEY: &str = "meikyo.table";
@@ -50,8 +47,6 @@ pub(crate) struct Facts<'a> {
     pub(crate) name: &'a ParquetName,
     pub(crate) kind: Kind,
     pub(crate) schema: &'a TableSchema,
-    /// Texts of the symbols by their numbers.
-    pub(crate) symbols: &'a [Option<String>],
 }
 
 /// What a file became.
@@ -61,50 +56,42 @@ pub(crate) struct FileStatistics {
     pub(crate) bytes: u64,
 }
 
-/// Writes the rows in their order, and makes the file last.
-pub(crate) fn write(
-    file: File,
-    facts: &Facts<'_>,
-    rows: &Rows<'_>,
-    order: &RowOrder,
-) -> Result<FileStatistics, ParquetError> {
-    let arrow_schema = crate::series::arrow_schema(facts.schema);
-    let parquet_schema = ArrowSchemaConverter::new().convert(&arrow_schema)?;
-    let properties = Arc::new(properties(facts.schema, Some(facts))?);
-    let root = parquet_schema.root_schema_ptr();
-    let mut writer = SerializedFileWriter::new(&file, root, properties)?;
-    let factory = ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&arrow_schema));
-    let texts: StringArray = facts
-        .symbols
-        .iter()
-        .map(|symbol| symbol.as_deref().unwrap_or_default())
-        .collect::<Vec<_>>()
-        .into();
-    let texts: ArrayRef = Arc::new(texts);
-    for (group, places) in order.places().chunks(ROW_GROUP_ROWS).enumerate() {
-        let columns = factory.create_column_writers(group)?;
-        let mut row_group = writer.next_row_group()?;
-        for (position, mut column) in columns.into_iter().enumerate() {
-            let field = arrow_schema.field(position);
-            let kind = facts.schema.columns[position].kind;
-            for chunk in places.chunks(CHUNK_ROWS) {
-                let array = gather(rows, chunk, position, kind, &texts)?;
-                for leaf in compute_leaves(field, &array)? {
-                    column.write(&leaf)?;
-                }
-            }
-            column.close()?.append_to_row_group(&mut row_group)?;
-        }
-        row_group.close()?;
+/// A file that is being written, batch after batch.
+#[derive(Debug)]
+pub(crate) struct TableFile {
+    writer: ArrowWriter<File>,
+    rows: u64,
+}
+
+impl TableFile {
+    pub(crate) fn new(file: File, facts: &Facts<'_>) -> Result<Self, ParquetError> {
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties(facts.schema, Some(facts))?)
+            .with_skip_arrow_metadata(true);
+        let schema = crate::series::arrow_schema(facts.schema);
+        Ok(Self { writer: ArrowWriter::try_new_with_options(file, schema, options)?, rows: 0 })
     }
-    writer.close()?;
-    file.sync_all()?;
-    let bytes = file.metadata()?.len();
-    Ok(FileStatistics { rows: order.len() as u64, bytes })
+
+    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<(), ParquetError> {
+        self.rows += rows.num_rows() as u64;
+        self.writer.write(rows)
+    }
+
+    /// Ends the row group, so that what follows is sorted anew.
+    pub(crate) fn end_group(&mut self) -> Result<(), ParquetError> {
+        self.writer.flush()
+    }
+
+    /// Ends the file and makes it last.
+    pub(crate) fn finish(self) -> Result<FileStatistics, ParquetError> {
+        let file = self.writer.into_inner()?;
+        file.sync_all()?;
+        Ok(FileStatistics { rows: self.rows, bytes: file.metadata()?.len() })
+    }
 }
 
 /// The properties of files of that table; `facts` go into the metadata.
-pub(crate) fn properties(
+fn properties(
     schema: &TableSchema,
     facts: Option<&Facts<'_>>,
 ) -> Result<WriterProperties, ParquetError> {
@@ -115,8 +102,14 @@ pub(crate) fn properties(
         .set_delta_binary_packed_encoder_options(DeltaBinaryPackedEncoderOptions::try_new(128, 4)?)
         .set_data_page_row_count_limit(20_000)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
+    // Means hardly ever repeat, and a dictionary that is given up has cost its time.
+    let repeats = !schema.name.ends_with(crate::summary::SUFFIX);
     for column in &schema.columns {
-        builder = encoded(builder, ColumnPath::from(column.name.as_str()), column.kind);
+        let path = ColumnPath::from(column.name.as_str());
+        if column.kind == ColumnKind::F64 {
+            builder = builder.set_column_dictionary_enabled(path.clone(), repeats);
+        }
+        builder = encoded(builder, path, column.kind);
     }
     let sorted_by = crate::series::labels(schema).chain([0]);
     let sorting = sorted_by
@@ -160,66 +153,96 @@ fn metadata(facts: &Facts<'_>) -> Vec<KeyValue> {
     ]
 }
 
-/// The values of one column in the order of `places`.
-fn gather(
-    rows: &Rows<'_>,
-    places: &[Place],
-    column: usize,
-    kind: ColumnKind,
-    symbols: &ArrayRef,
-) -> Result<ArrayRef, ParquetError> {
-    if kind == ColumnKind::Text {
-        return Ok(Arc::new(gather_texts(rows, places, column)));
+/// Brings rows of the log into the columns of a file.
+#[derive(Debug)]
+pub(crate) struct Gatherer<'a> {
+    rows: &'a Rows<'a>,
+    table: &'a TableSchema,
+    schema: SchemaRef,
+    /// Texts of the symbols by their numbers; at least one, so that there is a dictionary.
+    symbols: ArrayRef,
+}
+
+impl<'a> Gatherer<'a> {
+    pub(crate) fn new(
+        rows: &'a Rows<'a>,
+        table: &'a TableSchema,
+        symbols: &[Option<String>],
+    ) -> Self {
+        let texts = symbols.iter().map(|symbol| symbol.as_deref().unwrap_or_default());
+        let none = symbols.is_empty().then_some("");
+        let symbols = Arc::new(StringArray::from_iter_values(texts.chain(none)));
+        Self { rows, table, schema: crate::series::arrow_schema(table), symbols }
     }
-    let nulls = gather_nulls(rows, places, column);
-    let bits = places.iter().map(|&place| {
-        let (view, row) = rows.at(place, column);
-        view.bits(row)
-    });
-    Ok(match kind {
-        ColumnKind::Time => {
-            let values = bits.map(u64::cast_signed).collect::<Vec<_>>().into();
-            Arc::new(TimestampNanosecondArray::new(values, None).with_timezone("UTC"))
+
+    /// The rows at `places`, in that order.
+    pub(crate) fn batch(&self, places: &[Place]) -> Result<RecordBatch, ArrowError> {
+        let columns = self.table.columns.iter().enumerate();
+        let columns: Result<Vec<_>, _> =
+            columns.map(|(position, column)| self.column(places, position, column.kind)).collect();
+        RecordBatch::try_new(Arc::clone(&self.schema), columns?)
+    }
+
+    fn column(
+        &self,
+        places: &[Place],
+        column: usize,
+        kind: ColumnKind,
+    ) -> Result<ArrayRef, ArrowError> {
+        if self.rows.is_all_null(column) {
+            return Ok(new_null_array(self.schema.field(column).data_type(), places.len()));
         }
-        ColumnKind::I64 => {
-            Arc::new(Int64Array::new(bits.map(u64::cast_signed).collect::<Vec<_>>().into(), nulls))
+        if kind == ColumnKind::Text {
+            return Ok(Arc::new(self.texts(places, column)));
         }
-        ColumnKind::U64 => Arc::new(UInt64Array::new(bits.collect::<Vec<_>>().into(), nulls)),
-        ColumnKind::F64 => {
-            Arc::new(Float64Array::new(bits.map(f64::from_bits).collect::<Vec<_>>().into(), nulls))
-        }
-        ColumnKind::Symbol | ColumnKind::Text => {
-            let known = symbols.len() as u64;
-            let keys =
-                bits.map(|bits| if bits < known { i32::try_from(bits).unwrap_or(0) } else { 0 });
-            let keys = Int32Array::new(keys.collect::<Vec<_>>().into(), nulls);
-            if symbols.is_empty() {
-                let none: ArrayRef = Arc::new(StringArray::from(vec![""]));
-                return Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, none)?));
+        let nulls = self.nulls(places, column);
+        let bits = places.iter().map(|&place| {
+            let (view, row) = self.rows.at(place, column);
+            view.bits(row)
+        });
+        let signed = |bits: u64| bits.cast_signed();
+        Ok(match kind {
+            ColumnKind::Time => {
+                let values = bits.map(signed).collect::<Vec<_>>().into();
+                Arc::new(TimestampNanosecondArray::new(values, None).with_timezone("UTC"))
             }
-            Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(symbols))?)
+            ColumnKind::I64 => {
+                Arc::new(Int64Array::new(bits.map(signed).collect::<Vec<_>>().into(), nulls))
+            }
+            ColumnKind::U64 => Arc::new(UInt64Array::new(bits.collect::<Vec<_>>().into(), nulls)),
+            ColumnKind::F64 => {
+                let values = bits.map(f64::from_bits).collect::<Vec<_>>().into();
+                Arc::new(Float64Array::new(values, nulls))
+            }
+            ColumnKind::Symbol | ColumnKind::Text => {
+                let known = self.symbols.len() as u64;
+                let key = |bits| if bits < known { i32::try_from(bits).unwrap_or(0) } else { 0 };
+                let keys = Int32Array::new(bits.map(key).collect::<Vec<_>>().into(), nulls);
+                let symbols = Arc::clone(&self.symbols);
+                Arc::new(DictionaryArray::<Int32Type>::try_new(keys, symbols)?)
+            }
+        })
+    }
+
+    /// Which rows are not null; `None` when all are not.
+    fn nulls(&self, places: &[Place], column: usize) -> Option<NullBuffer> {
+        let valid = |&place: &Place| {
+            let (view, row) = self.rows.at(place, column);
+            !view.is_null(row)
+        };
+        if places.iter().all(valid) {
+            return None;
         }
-    })
-}
-
-/// Which rows are not null; `None` when all are not.
-fn gather_nulls(rows: &Rows<'_>, places: &[Place], column: usize) -> Option<NullBuffer> {
-    let valid = |&place: &Place| {
-        let (view, row) = rows.at(place, column);
-        !view.is_null(row)
-    };
-    if places.iter().all(valid) {
-        return None;
+        let buffer = BooleanBuffer::collect_bool(places.len(), |at| valid(&places[at]));
+        Some(NullBuffer::new(buffer))
     }
-    let buffer = BooleanBuffer::collect_bool(places.len(), |at| valid(&places[at]));
-    Some(NullBuffer::new(buffer))
-}
 
-fn gather_texts(rows: &Rows<'_>, places: &[Place], column: usize) -> StringArray {
-    let mut texts = StringBuilder::new();
-    for &place in places {
-        let (view, row) = rows.at(place, column);
-        texts.append_option(view.text(row));
+    fn texts(&self, places: &[Place], column: usize) -> StringArray {
+        let mut texts = StringBuilder::new();
+        for &place in places {
+            let (view, row) = self.rows.at(place, column);
+            texts.append_option(view.text(row));
+        }
+        texts.finish()
     }
-    texts.finish()
 }

@@ -65,6 +65,9 @@ pub enum Meaning {
     Counter64,
     /// The state of an interval; summaries keep the worst.
     State,
+    /// Explains the row rather than measuring: which PDU carried it, how wide its counters are.
+    /// Summaries leave it out.
+    Detail,
 }
 
 impl TableSchema {

@@ -52,7 +52,16 @@ pub fn runs(columns: &[ArrayRef], rows: usize) -> Result<Vec<Range<usize>>, Arro
     if columns.is_empty() {
         return Ok(std::iter::once(0..rows).collect());
     }
-    Ok(arrow::compute::partition(columns)?.ranges())
+    let texts: Option<Vec<_>> = columns.iter().map(Texts::new).collect();
+    let Some(texts) = texts else { return Ok(arrow::compute::partition(columns)?.ranges()) };
+    let begins = (1..rows).filter(|&row| texts.iter().any(|texts| texts.differ(row - 1, row)));
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    let mut begin = 0;
+    for next in begins.chain([rows]) {
+        runs.push(begin..next);
+        begin = next;
+    }
+    Ok(runs)
 }
 
 /// Positions of the labels of a table but `time`.
@@ -80,6 +89,18 @@ impl<'a> Texts<'a> {
         }
         let coded: &DictionaryArray<Int32Type> = column.as_dictionary_opt()?;
         Some(Self::Coded(coded.keys(), coded.values().as_string_opt::<i32>()?))
+    }
+
+    /// Whether the texts of two rows differ.
+    #[inline]
+    fn differ(&self, a: usize, b: usize) -> bool {
+        if let Self::Coded(keys, _) = self
+            && keys.null_count() == 0
+            && keys.value(a) == keys.value(b)
+        {
+            return false;
+        }
+        self.get(a) != self.get(b)
     }
 
     /// The text of a row; `None` where it is null.

@@ -29,10 +29,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array as _, ArrayRef, AsArray as _, Float64Array, Int64Array, RecordBatch,
-    TimestampNanosecondArray, UInt32Array, UInt64Array,
+    Array as _, ArrayRef, AsArray as _, RecordBatch, TimestampNanosecondArray, UInt32Array,
+    UInt64Array,
 };
-use arrow::compute::{concat_batches, take};
+use arrow::compute::{concat, concat_batches, take};
 use arrow::datatypes::{SchemaRef, TimestampNanosecondType};
 use arrow::error::ArrowError;
 use meikyo_units::Nanos;
@@ -74,14 +74,27 @@ pub struct Summariser {
     values: Vec<usize>,
     /// Where the counters of each series stood, by labels.
     edges: BTreeMap<Vec<Option<String>>, Vec<Edges>>,
+    gathered: Gathered,
+}
+
+/// What was condensed and not taken yet.
+#[derive(Debug, Default)]
+struct Gathered {
+    /// By level.
+    outputs: Vec<Output>,
+    /// The labels of the series, by column; parts as they came.
+    labels: Vec<Vec<ArrayRef>>,
+    /// Series in those parts.
+    series: usize,
 }
 
 impl Summariser {
     /// A summariser of a table over [`ZOOM_LEVELS`]; `None` when the table has nothing to
     /// summarise: no labels that make series, or no values.
     pub fn new(table: &TableSchema) -> Option<Self> {
-        let values = value_positions(table, None);
-        (!values.is_empty()).then(|| Self::over(table, &ZOOM_LEVELS, None))
+        let makes_series = series::labels(table).next().is_some();
+        let measures = !value_positions(table, None).is_empty();
+        (makes_series && measures).then(|| Self::over(table, &ZOOM_LEVELS, None))
     }
 
     /// A summariser over other spans, each a multiple of the first, and if wanted of some columns
@@ -102,7 +115,21 @@ impl Summariser {
         let values = value_positions(table, columns);
         let schema = summary_schema(table, &values);
         let arrow = series::arrow_schema(&schema);
-        Self { table: table.clone(), schema, arrow, levels, values, edges: BTreeMap::new() }
+        let gathered = Gathered::default();
+        Self {
+            table: table.clone(),
+            schema,
+            arrow,
+            levels,
+            values,
+            edges: BTreeMap::new(),
+            gathered,
+        }
+    }
+
+    /// The table that is summarised.
+    pub fn table(&self) -> &TableSchema {
+        &self.table
     }
 
     /// The schema of the summary table.
@@ -120,33 +147,90 @@ impl Summariser {
         rows: &RecordBatch,
         context: Context<'_>,
     ) -> Result<RecordBatch, ArrowError> {
+        self.add(rows, context)?;
+        self.finish()
+    }
+
+    /// As [`Summariser::summarise`], but keeps the result until [`Summariser::finish`]. What is
+    /// added between two of those shares one result, and must be sorted by labels in all.
+    ///
+    /// # Errors
+    /// As [`Summariser::summarise`].
+    pub fn add(&mut self, rows: &RecordBatch, context: Context<'_>) -> Result<(), ArrowError> {
         let input = Input::new(&self.table, rows)?;
-        let mut outputs: Vec<_> = self.levels.iter().map(|_| Output::default()).collect();
+        let Gathered { outputs, labels, series: ordinal } = &mut self.gathered;
+        outputs.resize_with(self.levels.len(), || Output::new(&self.table, &self.values));
+        labels.resize_with(input.labels.len(), Vec::new);
         let mut cells: Vec<_> =
             self.values.iter().map(|&value| Cells::new(&self.table.columns[value])).collect();
         let coarsest = self.levels.iter().max().copied().unwrap_or(0);
         let margin = (2 * coarsest).max(self.levels[0] * SPANS_BEFORE_MAX);
-        for run in series::runs(&input.labels, rows.num_rows())? {
-            let labels = input.labels_of(run.start);
-            let edges = self.edges.entry(labels).or_default();
-            edges.resize_with(self.values.len(), Edges::default);
-            let mut series = Series::begin(&input, run, self.levels[0]);
+        let counts = self.values.iter().any(|&value| counters::counts(&self.table.columns[value]));
+        let runs = series::runs(&input.labels, rows.num_rows())?;
+        let first_rows: UInt32Array =
+            runs.iter().map(|run| u32::try_from(run.start).ok()).collect();
+        for run in runs {
+            let mut none = Vec::new();
+            let edges = if counts {
+                let edges = self.edges.entry(input.labels_of(run.start)).or_default();
+                edges.resize_with(self.values.len(), Edges::default);
+                edges
+            } else {
+                &mut none
+            };
+            let mut series = Series::begin(&input, run, *ordinal, self.levels[0]);
             series.fill(&input, &self.values, edges, &mut cells, context, margin);
-            series.emit(&self.levels, &mut cells, &mut outputs);
+            series.emit(&self.levels, &mut cells, outputs);
+            *ordinal += 1;
         }
+        for (parts, label) in labels.iter_mut().zip(&input.labels) {
+            parts.push(take(label, &first_rows, None)?);
+        }
+        Ok(())
+    }
+
+    /// Rows that [`Summariser::finish`] would give.
+    pub fn gathered_rows(&self) -> usize {
+        self.gathered.outputs.iter().map(|output| output.times.len()).sum()
+    }
+
+    /// What was added since the last time, sorted by level, labels and time.
+    ///
+    /// # Errors
+    /// When a label is not of the type that [`series::arrow_schema`] gives it.
+    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+        let Gathered { outputs, labels, .. } = std::mem::take(&mut self.gathered);
+        let positions = series::labels(&self.table);
+        let labels: Result<Vec<_>, ArrowError> = labels
+            .iter()
+            .zip(positions)
+            .map(|(parts, position)| {
+                let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
+                let kind = series::arrow_type(self.table.columns[position].kind);
+                arrow::compute::cast(&concat(&parts)?, &kind)
+            })
+            .collect();
+        let labels = labels?;
         let parts: Result<Vec<_>, _> = outputs
             .into_iter()
             .zip(&self.levels)
-            .map(|(output, level)| self.finish(output, *level, &input))
+            .filter(|(output, _)| !output.times.is_empty())
+            .map(|(output, level)| self.level(output, *level, &labels))
             .collect();
         concat_batches(&self.arrow, &parts?)
     }
 
-    fn finish(
+    /// Forgets where the counters of all series stood: what comes next does not follow.
+    pub fn forget(&mut self) {
+        self.edges.clear();
+        self.gathered = Gathered::default();
+    }
+
+    fn level(
         &self,
         output: Output,
         level: i64,
-        input: &Input<'_>,
+        labels: &[ArrayRef],
     ) -> Result<RecordBatch, ArrowError> {
         let count = output.times.len();
         let times = TimestampNanosecondArray::from(output.times).with_timezone("UTC");
@@ -154,16 +238,13 @@ impl Summariser {
             Arc::new(times),
             Arc::new(UInt64Array::from(vec![level.unsigned_abs() / 1_000_000; count])),
         ];
-        let from = UInt32Array::from(output.label_rows);
-        for (label, position) in input.labels.iter().zip(series::labels(&self.table)) {
-            let kind = series::arrow_type(self.table.columns[position].kind);
-            columns.push(arrow::compute::cast(&take(label, &from, None)?, &kind)?);
+        let from = UInt32Array::from(output.series);
+        for label in labels {
+            columns.push(take(label, &from, None)?);
         }
         columns.push(Arc::new(UInt64Array::from(output.rows)));
-        if count == 0 {
-            return Ok(RecordBatch::new_empty(self.arrow.clone()));
-        }
-        for value in output.values {
+        for mut value in output.values {
+            value.pad(count);
             value.into_columns(&mut columns)?;
         }
         RecordBatch::try_new(self.arrow.clone(), columns)
@@ -174,7 +255,7 @@ impl Summariser {
 fn value_positions(table: &TableSchema, wanted: Option<&[String]>) -> Vec<usize> {
     let summarised = |column: &Column| match column.meaning {
         _ if wanted.is_some_and(|wanted| !wanted.contains(&column.name)) => false,
-        Meaning::Label => false,
+        Meaning::Label | Meaning::Detail => false,
         Meaning::State => true,
         Meaning::Counter32 | Meaning::Counter64 => column.kind == ColumnKind::U64,
         Meaning::Gauge => {
@@ -210,7 +291,7 @@ fn summary_schema(table: &TableSchema, values: &[usize]) -> TableSchema {
                 let doc = "part of the span in which the rate is known, µs".into();
                 columns.push(gauge(format!("{name}_covered_us"), ColumnKind::U64, doc));
             }
-            Meaning::Gauge | Meaning::Label => {
+            Meaning::Gauge | Meaning::Label | Meaning::Detail => {
                 for (part, kind) in [("min", *kind), ("mean", ColumnKind::F64), ("max", *kind)] {
                     columns.push(gauge(format!("{name}_{part}"), kind, format!("{part}: {doc}")));
                 }
@@ -310,6 +391,8 @@ impl<'a> Input<'a> {
 /// One series while it is condensed to the finest level.
 struct Series {
     rows: Range<usize>,
+    /// Its number among those gathered.
+    ordinal: u32,
     /// The finest level.
     span: i64,
     /// Ordinals of the spans of the first and the last row.
@@ -322,10 +405,11 @@ struct Series {
 }
 
 impl Series {
-    fn begin(input: &Input<'_>, rows: Range<usize>, span: i64) -> Self {
+    fn begin(input: &Input<'_>, rows: Range<usize>, ordinal: usize, span: i64) -> Self {
         let first = input.times[rows.start].div_euclid(span);
         let last = input.times[rows.end - 1].div_euclid(span);
-        Self { rows, span, first, last, base: first, counts: Vec::new() }
+        let ordinal = u32::try_from(ordinal).expect("fewer than 2^32 series");
+        Self { rows, ordinal, span, first, last, base: first, counts: Vec::new() }
     }
 
     fn fill(
@@ -351,52 +435,41 @@ impl Series {
         self.base = from;
         let count = usize::try_from(to - from + 1).unwrap_or(0);
         self.counts = vec![0; count];
-        for row in self.rows.clone() {
-            let at = self.slot(input.times[row]);
-            self.counts[at] += 1;
+        let slots = self.slots(&input.times[self.rows.clone()]);
+        for &slot in &slots {
+            self.counts[slot] += 1;
         }
         for ((cells, &value), spans) in cells.iter_mut().zip(values).zip(&spans) {
-            cells.reset(count);
+            // A column without a value has no cells, which costs nothing.
+            let column = input.columns[value].as_ref();
+            let column = column.filter(|column| column.null_count() < column.len());
+            cells.reset(if column.is_some() { count } else { 0 });
+            let Some(column) = column else { continue };
             match cells {
                 Cells::Rates(rates) => {
                     for span in spans {
                         cells::add_span(rates, span, self.base, self.span);
                     }
                 }
-                Cells::Numbers(numbers) => self.fill_numbers(input, value, numbers),
-                Cells::States(states) => {
-                    let Some(column) = &input.columns[value] else { continue };
-                    let Some(texts) = series::Texts::new(column) else { continue };
-                    for row in self.rows.clone() {
-                        if let Some(word) = texts.get(row) {
-                            let at = self.slot(input.times[row]);
-                            states.worst(at, word);
-                        }
-                    }
-                }
+                Cells::Numbers(numbers) => numbers.add_column(column, self.rows.start, &slots),
+                Cells::States(states) => states.add_column(column, self.rows.start, &slots),
             }
         }
     }
 
-    #[inline]
-    fn slot(&self, time: i64) -> usize {
-        usize::try_from(time.div_euclid(self.span) - self.base).unwrap_or(0)
-    }
-
-    fn fill_numbers(&self, input: &Input<'_>, value: usize, numbers: &mut cells::Numbers) {
-        if let Some(column) = input.column::<UInt64Array>(value) {
-            for row in self.rows.clone().filter(|&row| column.is_valid(row)) {
-                numbers.add_u64(self.slot(input.times[row]), column.value(row));
+    /// The slot of each row; rows are in order of time.
+    fn slots(&self, times: &[i64]) -> Vec<usize> {
+        let mut end = i64::MIN;
+        let mut slot = 0;
+        let slot_of = |&time: &i64| {
+            if time >= end {
+                let span = time.div_euclid(self.span);
+                end = (span + 1).saturating_mul(self.span);
+                slot = usize::try_from(span - self.base).unwrap_or(0);
             }
-        } else if let Some(column) = input.column::<Int64Array>(value) {
-            for row in self.rows.clone().filter(|&row| column.is_valid(row)) {
-                numbers.add_i64(self.slot(input.times[row]), column.value(row));
-            }
-        } else if let Some(column) = input.column::<Float64Array>(value) {
-            for row in self.rows.clone().filter(|&row| column.is_valid(row)) {
-                numbers.add_f64(self.slot(input.times[row]), column.value(row));
-            }
-        }
+            slot
+        };
+        times.iter().map(slot_of).collect()
     }
 
     /// Writes the series' rows of every level, folding the finest into the coarser ones.
@@ -406,8 +479,11 @@ impl Series {
             if factor > 1 {
                 self.fold(factor, cells);
             }
-            if output.values.is_empty() {
-                output.values = cells.iter().map(Cells::same_kind).collect();
+            let before = output.times.len();
+            for (to, from) in output.values.iter_mut().zip(&*cells) {
+                if !from.is_empty() {
+                    to.pad(before);
+                }
             }
             for slot in 0..self.counts.len() {
                 let span = self.base + i64::try_from(slot).unwrap_or(i64::MAX);
@@ -419,10 +495,12 @@ impl Series {
                     continue;
                 }
                 output.times.push(span * level);
-                output.label_rows.push(u32::try_from(self.rows.start).unwrap_or(u32::MAX));
+                output.series.push(self.ordinal);
                 output.rows.push(self.counts[slot]);
                 for (to, from) in output.values.iter_mut().zip(&*cells) {
-                    to.push_from(from, slot);
+                    if !from.is_empty() {
+                        to.push_from(from, slot);
+                    }
                 }
             }
         }
@@ -450,13 +528,21 @@ impl Series {
 }
 
 /// The rows of one level as they come.
-#[derive(Default)]
+#[derive(Debug)]
 struct Output {
     times: Vec<i64>,
-    /// A row of the input that has the labels.
-    label_rows: Vec<u32>,
+    /// The series of each row, by their numbers among those gathered.
+    series: Vec<u32>,
     rows: Vec<u64>,
+    /// Shorter than `times` where the last ones have no value.
     values: Vec<Cells>,
+}
+
+impl Output {
+    fn new(table: &TableSchema, values: &[usize]) -> Self {
+        let values = values.iter().map(|&value| Cells::new(&table.columns[value])).collect();
+        Self { times: Vec::new(), series: Vec::new(), rows: Vec::new(), values }
+    }
 }
 
 /// The rank of a state, the greater the worse; a word that is not known ranks worst.

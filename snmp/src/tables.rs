@@ -119,13 +119,21 @@ fn text(name: &str, doc: &str) -> Column {
 }
 
 fn word(name: &str, doc: &str) -> Column {
-    Column::new(name, ColumnKind::Symbol, Meaning::Gauge, doc)
+    Column::new(name, ColumnKind::Symbol, Meaning::Detail, doc)
+}
+
+fn detail(name: &str, doc: &str) -> Column {
+    Column::new(name, ColumnKind::U64, Meaning::Detail, doc)
+}
+
+fn signed_detail(name: &str, doc: &str) -> Column {
+    Column::new(name, ColumnKind::I64, Meaning::Detail, doc)
 }
 
 /// Last column of every table whose values come from answers: with `time` and `device` it leads to
 /// the row of `polls` that has the receive time.
 fn pdu() -> Column {
-    gauge("pdu", "the PDU that carried the row, see `polls`")
+    detail("pdu", "the PDU that carried the row, see `polls`")
 }
 
 fn device() -> Column {
@@ -146,7 +154,7 @@ pub fn schema(table: Table) -> TableSchema {
             "batches",
             "one row a batch of requests handed to the kernel",
             vec![
-                gauge("batch", "ordinal of the batch in its interval"),
+                detail("batch", "ordinal of the batch in its interval"),
                 signed("sent_us", "when the batch was handed to the kernel, µs after `time`"),
                 gauge("requests", "requests in the batch"),
             ],
@@ -187,19 +195,10 @@ pub fn schema(table: Table) -> TableSchema {
                 symbol("event", "kind: reset, renumbered, missing_object, mark, and others"),
                 symbol("object", "interface, disk or object that it concerns"),
                 text("text", "for people"),
-                gauge("count", "how many, where the kind counts something"),
+                detail("count", "how many, where the kind counts something"),
             ],
         ),
-        Table::Clocks => TableSchema::new(
-            "clocks",
-            "real time against monotonic time",
-            vec![
-                symbol("host", "whose clock"),
-                gauge("monotonic_ns", "CLOCK_MONOTONIC at `time`"),
-                signed("ntp_offset_ns", "estimated offset of the real-time clock (adjtimex)"),
-                gauge("ntp_error_ns", "its estimated error; null when not synchronised"),
-            ],
-        ),
+        Table::Clocks => clocks(),
     }
 }
 
@@ -209,7 +208,7 @@ fn polls() -> TableSchema {
         "one row a (device, interval, PDU)",
         vec![
             device(),
-            gauge("pdu", "ordinal of the PDU in the device's interval"),
+            detail("pdu", "ordinal of the PDU in the device's interval"),
             Column::new(
                 "state",
                 ColumnKind::Symbol,
@@ -217,7 +216,7 @@ fn polls() -> TableSchema {
                 "ok, late, skipped, error or missed",
             ),
             word("reason", "why skipped or error; null otherwise"),
-            gauge("batch", "the batch that carried the request, see `batches`"),
+            detail("batch", "the batch that carried the request, see `batches`"),
             signed("received_us", "kernel receive time of the answer, µs after `time`"),
             Column::new(
                 "uptime_cs",
@@ -269,8 +268,8 @@ fn interfaces() -> TableSchema {
             counter32("out_discards", "ifOutDiscards"),
             gauge("speed_mbps", "ifHighSpeed, 10^6 bit/s"),
             gauge("oper_status", "ifOperStatus: 1 up, 2 down"),
-            gauge("counter_bits", "32 or 64: how wide the octet and packet counters are"),
-            gauge("discontinuity_cs", "ifCounterDiscontinuityTime, sysUpTime of the last one"),
+            detail("counter_bits", "32 or 64: how wide the octet and packet counters are"),
+            detail("discontinuity_cs", "ifCounterDiscontinuityTime, sysUpTime of the last one"),
             pdu(),
         ],
     )
@@ -340,11 +339,24 @@ fn freshness() -> TableSchema {
             symbol("instance", "interface, path or object; null where the table has none"),
             symbol("column", "the column of the value"),
             word("class", "every_poll, periodic, irregular, unchanged or frozen"),
-            gauge("period_us", "mean span between updates"),
-            signed("phase_us", "an update instant, µs after `time`"),
-            gauge("period_us_min", "least span seen between updates"),
-            gauge("period_us_max", "greatest span seen between updates"),
+            detail("period_us", "mean span between updates"),
+            signed_detail("phase_us", "an update instant, µs after `time`"),
+            detail("period_us_min", "least span seen between updates"),
+            detail("period_us_max", "greatest span seen between updates"),
             word("source", "observed, or declared (nsCacheTable)"),
+        ],
+    )
+}
+
+fn clocks() -> TableSchema {
+    TableSchema::new(
+        "clocks",
+        "real time against monotonic time",
+        vec![
+            symbol("host", "whose clock"),
+            detail("monotonic_ns", "CLOCK_MONOTONIC at `time`"),
+            signed_detail("ntp_offset_ns", "estimated offset of the real-time clock (adjtimex)"),
+            detail("ntp_error_ns", "its estimated error; null when not synchronised"),
         ],
     )
 }

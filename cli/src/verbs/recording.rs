@@ -254,6 +254,7 @@ fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
                     "rows": made.rows,
                     "files": made.files,
                     "parquet_bytes": made.bytes,
+                    "summary_bytes": made.summary_bytes,
                     "damaged_bytes": made.damaged_bytes,
                 }));
             }

@@ -12,6 +12,12 @@ use crate::layout::hour_of;
 use crate::log::{ColumnView, FrameHeader, columns_of};
 use crate::schema::TableSchema;
 
+/// Rows that are encoded at once: their columns stay in the cache.
+const PART_ROWS: usize = 1 << 13;
+
+/// Rows at which a part ends within a series.
+const PART_ROWS_MAX: usize = 1 << 17;
+
 /// All rows of one table of a segment, where they lie in their frames.
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
@@ -66,6 +72,17 @@ impl<'a> Rows<'a> {
         view.bits(row).cast_signed()
     }
 
+    /// Whether the rows at two places agree in the columns `labels`.
+    fn same_series(&self, labels: &[usize], a: Place, b: Place) -> bool {
+        labels.iter().all(|&column| {
+            let ((view, row), (other, other_row)) = (self.at(a, column), self.at(b, column));
+            match (view.is_null(row), other.is_null(other_row)) {
+                (false, false) => view.bits(row) == other.bits(other_row),
+                (null, other_null) => null == other_null,
+            }
+        })
+    }
+
     fn places(&self) -> Vec<Place> {
         let mut places = Vec::with_capacity(self.frames.iter().sum());
         for (frame, &rows) in self.frames.iter().enumerate() {
@@ -101,14 +118,23 @@ impl RowOrder {
         split_by_hour(rows, places)
     }
 
-    /// Rows of the file.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// The rows in their order.
-    pub(crate) fn places(&self) -> &[Place] {
-        &self.0
+    /// The rows in their order, in parts that end with a series where they can.
+    pub(super) fn parts(
+        &self,
+        rows: &Rows<'_>,
+        schema: &TableSchema,
+    ) -> impl Iterator<Item = &[Place]> {
+        let labels = sort_columns(schema);
+        let mut rest = self.0.as_slice();
+        std::iter::from_fn(move || {
+            let last = *rest.get(..PART_ROWS).unwrap_or(rest).last()?;
+            let begin = rest.len().min(PART_ROWS);
+            let candidates = &rest[begin..rest.len().min(PART_ROWS_MAX)];
+            let more = candidates.partition_point(|&place| rows.same_series(&labels, last, place));
+            let (part, after) = rest.split_at(begin + more);
+            rest = after;
+            Some(part)
+        })
     }
 }
 
@@ -158,15 +184,7 @@ fn sort_by_rank(
 
 /// Sorts the runs of rows that agree in their labels by time, where they are not.
 fn sort_series_by_time(rows: &Rows<'_>, labels: &[usize], places: &mut [Place]) {
-    let same_series = |a: &Place, b: &Place| {
-        labels.iter().all(|&column| {
-            let ((view, row), (other, other_row)) = (rows.at(*a, column), rows.at(*b, column));
-            match (view.is_null(row), other.is_null(other_row)) {
-                (false, false) => view.bits(row) == other.bits(other_row),
-                (null, other_null) => null == other_null,
-            }
-        })
-    };
+    let same_series = |a: &Place, b: &Place| rows.same_series(labels, *a, *b);
     if places.is_sorted_by(|a, b| !same_series(a, b) || rows.time(*a) <= rows.time(*b)) {
         return;
     }

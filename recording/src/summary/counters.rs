@@ -7,7 +7,7 @@ use arrow::array::{Array as _, UInt64Array};
 use super::{Context, Input};
 use crate::counter::{Bounds, Reading, Width};
 use crate::rate::{Edges, Span};
-use crate::schema::Meaning;
+use crate::schema::{Column, Meaning};
 
 /// The spans of the counters among `values`, none for what is no counter.
 pub(super) fn spans(
@@ -17,11 +17,13 @@ pub(super) fn spans(
     edges: &mut [Edges],
     context: Context<'_>,
 ) -> Vec<Vec<Span>> {
-    let counts = |value: usize| {
-        matches!(input.table.columns[value].meaning, Meaning::Counter32 | Meaning::Counter64)
+    let column_of = |value: usize| {
+        let column = input.column::<UInt64Array>(value)?;
+        let used = counts(&input.table.columns[value]) && column.null_count() < column.len();
+        used.then_some(column)
     };
     let mut spans = vec![Vec::new(); values.len()];
-    if !values.iter().any(|&value| counts(value)) {
+    if !values.iter().any(|&value| column_of(value).is_some()) {
         return spans;
     }
     let device = input.label("device", rows.start);
@@ -29,21 +31,25 @@ pub(super) fn spans(
     let hints = Hints::new(input);
     let readings = hints.readings(&device, rows, input, context);
     for ((&value, edges), spans) in values.iter().zip(edges).zip(&mut spans) {
-        let Some(column) = input.column::<UInt64Array>(value).filter(|_| counts(value)) else {
-            continue;
-        };
+        let Some(column) = column_of(value) else { continue };
         let described = &input.table.columns[value];
         let name = &described.name;
+        let limits = hints.limits(name, described.meaning);
         let timeline = context.freshness.of(&device, &input.table.name, &instance, name);
         for (row, reading) in rows.clone().zip(&readings) {
             if column.is_valid(row) {
                 let reading = Reading { value: column.value(row), ..*reading };
-                let bounds = hints.bounds(name, described.meaning, row);
-                edges.push(reading, timeline.at(reading.at), bounds, |span| spans.push(span));
+                let updates = timeline.at(reading.at);
+                edges.push(reading, updates, limits.at(row), |span| spans.push(span));
             }
         }
     }
     spans
+}
+
+/// Whether a column is a counter.
+pub(super) fn counts(column: &Column) -> bool {
+    matches!(column.meaning, Meaning::Counter32 | Meaning::Counter64)
 }
 
 /// When the rows of a series were received; where that is not known, when they were due.
@@ -98,17 +104,37 @@ impl<'a> Hints<'a> {
         rows.clone().map(reading).collect()
     }
 
+    /// What limits the counter of that name, row for row.
+    fn limits(&self, name: &str, meaning: Meaning) -> Limits<'_> {
+        let octets = name.ends_with("_octets");
+        let follows_hint = octets || name.ends_with("_packets");
+        Limits {
+            narrow: meaning == Meaning::Counter32,
+            octets,
+            counter_bits: self.counter_bits.filter(|_| follows_hint),
+            speed_mbps: self.speed_mbps,
+        }
+    }
+}
+
+/// What limits one counter.
+struct Limits<'a> {
+    narrow: bool,
+    octets: bool,
+    counter_bits: Option<&'a UInt64Array>,
+    speed_mbps: Option<&'a UInt64Array>,
+}
+
+impl Limits<'_> {
     /// How wide the counter is, and how fast it can count where the interface's speed says so: a
     /// tenth more than line rate, for the jitter of readings.
     #[inline]
-    fn bounds(&self, name: &str, meaning: Meaning, row: usize) -> Bounds {
-        let narrow = meaning == Meaning::Counter32
-            || (name.ends_with("_octets") || name.ends_with("_packets"))
-                && value(self.counter_bits, row) == Some(32);
+    fn at(&self, row: usize) -> Bounds {
+        let narrow = self.narrow || value(self.counter_bits, row) == Some(32);
         let width = if narrow { Width::Bits32 } else { Width::Bits64 };
         let per_s = |mbps: u64| {
             let bits = mbps.saturating_mul(1_100_000);
-            if name.ends_with("_octets") { bits / 8 } else { bits / SHORTEST_FRAME_BITS }
+            if self.octets { bits / 8 } else { bits / SHORTEST_FRAME_BITS }
         };
         let speed = value(self.speed_mbps, row).filter(|mbps| *mbps > 0);
         Bounds { width, fastest_per_s: speed.map(per_s) }

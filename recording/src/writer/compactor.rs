@@ -9,7 +9,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use super::queue::Shared;
 use super::{Incident, IncidentKind};
-use crate::compact::{CompactError, Compacted, compact};
+use crate::compact::{CompactError, Compacted, Summaries, compact};
 use crate::retention;
 use crate::system_calls::{give_way, thread_cpu_ns};
 
@@ -50,6 +50,7 @@ struct Work {
     dir: PathBuf,
     keep: Option<Nanos>,
     shared: Arc<Shared>,
+    summaries: Summaries,
     /// Segments that could not be compacted; tried again when the next one has been.
     failed: Vec<PathBuf>,
 }
@@ -63,7 +64,8 @@ impl Compactor {
     ) -> Result<Self, io::Error> {
         let todo = Arc::new(Todo::default());
         locked(&todo.state).segments = leftovers;
-        let work = Work { dir: dir.into(), keep, shared, failed: Vec::new() };
+        let summaries = Summaries::default();
+        let work = Work { dir: dir.into(), keep, shared, summaries, failed: Vec::new() };
         let own = Arc::clone(&todo);
         let thread = std::thread::Builder::new()
             .name("recording-compactor".into())
@@ -150,14 +152,15 @@ fn next(todo: &Todo) -> Option<PathBuf> {
 impl Work {
     fn compact(&mut self, segment: PathBuf) -> Result<(), CompactError> {
         let before = thread_cpu_ns();
-        let result = compact(&self.dir, &segment);
+        let result = compact(&self.dir, &segment, &mut self.summaries);
         let counters = &self.shared.counters;
         counters.compaction_cpu_ns.add(thread_cpu_ns().saturating_sub(before));
         match result {
-            Ok(Compacted { rows, bytes, damaged_bytes, .. }) => {
+            Ok(Compacted { rows, bytes, summary_bytes, damaged_bytes, .. }) => {
                 counters.compactions.add(1);
                 counters.rows_compacted.add(rows);
                 counters.parquet_bytes.add(bytes);
+                counters.summary_bytes.add(summary_bytes);
                 if damaged_bytes > 0 {
                     let text = format!(
                         "{damaged_bytes} bytes of `{}` are damaged; it was renamed to end in \
