@@ -1,6 +1,6 @@
 //! The cluster file: hosts, switches, groups and what to measure.
 //!
-//! [`load`] reads a `cluster.toml`, checks all of it, unfolds its ranges and applies its defaults.
+//! [`load()`] reads a `cluster.toml`, checks all of it, unfolds its ranges and applies its defaults.
 //! What is wrong is told at once, each problem with its line, its key and what is allowed. The
 //! reference of the file is `docs/cluster-file.md`.
 //!

@@ -42,7 +42,7 @@ pub use replies::{Replies, Reply};
 pub use script::{Action, Event, ParseEventError};
 pub use shell::{RunError, RunReport, run};
 pub use socket::{BindError, FarmSocket};
-pub use users::{AUTH_PASSWORD, PRIVACY_PASSWORD, SimulatedUserError, simulated_user};
+pub use users::{AUTH_PASSWORD, PRIVACY_PASSWORD, SimulatedUserError, USER, simulated_user};
 
 /// What a farm is made of.
 #[derive(Debug, Clone)]

@@ -20,8 +20,8 @@ pub(crate) enum Speech {
 
 /// The user of SNMPv3; its passwords are those that every farm gives its users.
 pub(crate) const V3_USER: &str = "bench";
-const V3_AUTH_PASSWORD: &str = "simulated-authentication";
-const V3_PRIVACY_PASSWORD: &str = "simulated-privacy";
+const V3_AUTH_PASSWORD: &str = meikyo_snmp::farm::AUTH_PASSWORD;
+const V3_PRIVACY_PASSWORD: &str = meikyo_snmp::farm::PRIVACY_PASSWORD;
 
 /// What the file says.
 #[derive(Debug)]

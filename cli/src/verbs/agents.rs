@@ -1,6 +1,7 @@
 //! `meikyo agents`: a farm of simulated agents.
 
 mod cluster_file;
+mod virtual_day;
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -77,6 +78,13 @@ pub(crate) struct AgentsArgs {
     /// Write `cluster.toml` and its secrets to this directory before the farm starts.
     #[arg(long, value_name = "DIR", conflicts_with = "print_cluster")]
     write_cluster: Option<PathBuf>,
+    /// Instead of serving, record so much time of this farm as fast as the machine allows; needs
+    /// --out.
+    #[arg(long = "virtual", value_name = "SPAN", requires = "out")]
+    virtual_span: Option<Nanos>,
+    /// The recording that --virtual writes.
+    #[arg(long, value_name = "DIR", requires = "virtual_span")]
+    out: Option<PathBuf>,
     /// The version that the cluster file asks for.
     #[arg(long, default_value = "2c", value_name = "VERSION", value_parser = ["1", "2c", "3"])]
     snmp_version: String,
@@ -150,6 +158,13 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Answer, Failure> {
     if args.print_cluster {
         output::print(&cluster_file::text(args, &options, args.port, "env:MEIKYO_AGENTS_"))?;
         return Ok(Answer::Yes);
+    }
+    if let (Some(span), Some(out)) = (args.virtual_span, &args.out) {
+        return virtual_day::run(args, span, out, |start| {
+            let mut farm = Farm::new(options, start);
+            farm.schedule(events);
+            farm
+        });
     }
     let (agents, first) = (options.agents(), options.first);
     let mut farm = Farm::new(options, WallTime::now());

@@ -6,6 +6,8 @@ use thiserror::Error;
 use crate::agent::AgentUser;
 use crate::credentials::{Credentials, CredentialsError};
 
+/// The user that every farm has.
+pub const USER: &str = "meikyo";
 /// The authentication password of every simulated user.
 pub const AUTH_PASSWORD: &str = "simulated-authentication";
 /// The privacy password of every simulated user.
