@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_refused_user_is_told_which_secret_is_wrong() {
         let device = device(
-            "version = \"3\", user = \"meikyo\", auth = { protocol = \"sha256\", password = \
+            "version = \"3\", user = \"meikyo\", auth = { protocol = \"SHA-256\", password = \
              \"file:auth\" }",
         );
         let error = SurveyError::Refused(ReceiveError::Refused(ReportKind::WrongDigest));
