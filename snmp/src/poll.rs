@@ -261,12 +261,18 @@ impl Poller {
         self.rings.iter().any(|ring| !ring.queue.is_empty())
     }
 
+    /// The next instant at which an interval begins.
+    pub fn next_due(&self) -> Option<WallTime> {
+        let busy = self.rings.iter().filter(|ring| !ring.devices.is_empty());
+        busy.map(|ring| ring.next).min()
+    }
+
     /// The next instant at which [`Poller::handle_time`] has something to do.
     pub fn next_wakeup(&self) -> Option<WallTime> {
-        let dues = self.rings.iter().filter(|ring| !ring.devices.is_empty()).map(|ring| ring.next);
+        let due = self.next_due();
         let sends = self.rings.iter().filter_map(|ring| ring.queue.front().map(|entry| entry.0));
         let waits = self.sweep_at.filter(|_| self.in_flight > 0);
-        dues.chain(sends).chain(waits).min()
+        due.into_iter().chain(sends).chain(waits).min()
     }
 
     /// The real-time clock was set: the schedule follows it at the next multiple, and open requests
