@@ -1,11 +1,12 @@
 //! Writing one Parquet file.
 //!
-//! What was chosen, and what it lost against, is in the table of `docs/recording-format.md`,
-//! measured with `cargo run --release -p meikyo-recording --example cost`:
+//! What the choices come to is printed by
+//! `cargo run --release -p meikyo-recording --example cost`:
 //!
 //! - integers and times are `DELTA_BINARY_PACKED` with mini blocks of 32: counters of one series
 //!   follow each other, so that their deltas are the increments;
-//! - symbols, doubles and texts are dictionary encoded; doubles fall back to `BYTE_STREAM_SPLIT`;
+//! - symbols, doubles and texts are dictionary encoded; doubles fall back to `BYTE_STREAM_SPLIT`,
+//!   and begin with it in summaries, whose means hardly ever repeat;
 //! - every page is compressed with zstd, level 1;
 //! - pages of at most 20,000 rows carry their own least and greatest values (page index), so that
 //!   one series of a file can be read alone.
@@ -226,6 +227,9 @@ impl<'a> Gatherer<'a> {
 
     /// Which rows are not null; `None` when all are not.
     fn nulls(&self, places: &[Place], column: usize) -> Option<NullBuffer> {
+        if self.rows.is_full(column) {
+            return None;
+        }
         let valid = |&place: &Place| {
             let (view, row) = self.rows.at(place, column);
             !view.is_null(row)

@@ -7,8 +7,8 @@
 //! [`StreamOptions::sync_every`], so that a slow disk delays no report; a third compacts finished
 //! segments in the background.
 //!
-//! Sketch of the cost: a poll is 4 rows, about 80 octets in the log; copying and encoding them is
-//! 0.1 µs, their share of the write 0.05 µs. Measured numbers are in `docs/recording-format.md`.
+//! What a poll of 4 rows costs in CPU time and octets is in `docs/recording-format.md`, with the
+//! command that measured it.
 //!
 //! Nothing here blocks the engine under [`WhenFull::Drop`]: a full queue, a full disk or a
 //! directory that became read-only make rows that are **counted** ([`StreamWriter::counters`]) and

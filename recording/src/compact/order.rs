@@ -12,8 +12,9 @@ use crate::layout::hour_of;
 use crate::log::{ColumnView, FrameHeader, columns_of};
 use crate::schema::TableSchema;
 
-/// Rows that are encoded at once: their columns stay in the cache.
-const PART_ROWS: usize = 1 << 13;
+/// Rows that are encoded at once: enough that the cache lines of the log that one series touches
+/// serve the next ones too, few enough that their columns stay small.
+const PART_ROWS: usize = 1 << 15;
 
 /// Rows at which a part ends within a series.
 const PART_ROWS_MAX: usize = 1 << 17;
@@ -21,11 +22,18 @@ const PART_ROWS_MAX: usize = 1 << 17;
 /// All rows of one table of a segment, where they lie in their frames.
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
-    /// The columns of all frames, frame by frame.
-    views: Vec<ColumnView<'a>>,
-    columns: usize,
+    /// By column, the views of all frames: who follows a series through the frames stays within
+    /// one column.
+    columns: Vec<Vec<ColumnView<'a>>>,
+    /// By column, whether no row is null, and whether all are.
+    full: Vec<bool>,
+    all_null: Vec<bool>,
     /// Rows of each frame.
     frames: Vec<usize>,
+    /// Whether no row is earlier than the one before it in the log.
+    in_order: bool,
+    /// The hours of the earliest and the latest row.
+    hours: (i64, i64),
 }
 
 /// Where one row is.
@@ -45,31 +53,51 @@ impl<'a> Rows<'a> {
         schema: &TableSchema,
         segment: &Path,
     ) -> Result<Self, CompactError> {
-        let columns = schema.columns.len();
-        let mut views = Vec::with_capacity(payloads.len() * columns);
+        let mut columns: Vec<_> =
+            schema.columns.iter().map(|_| Vec::with_capacity(payloads.len())).collect();
         let mut frames = Vec::with_capacity(payloads.len());
+        let mut hours = (i64::MAX, i64::MIN);
+        let mut in_order = payloads.is_sorted_by(|a, b| a.0.greatest_time <= b.0.least_time);
         for (header, payload) in payloads {
-            let found = columns_of(payload, header.rows, schema);
-            views.extend(found.ok_or_else(|| misfit(segment, header))?);
+            let views = columns_of(payload, header.rows, schema);
+            for (column, view) in
+                columns.iter_mut().zip(views.ok_or_else(|| misfit(segment, header))?)
+            {
+                column.push(view);
+            }
             frames.push(header.rows);
+            hours.0 = hours.0.min(hour_of(header.least_time));
+            hours.1 = hours.1.max(hour_of(header.greatest_time));
+            let times = columns.first().and_then(|times| times.last());
+            in_order &= header.least_time == header.greatest_time
+                || times
+                    .is_some_and(|times| (0..header.rows).is_sorted_by_key(|row| time(times, row)));
         }
-        Ok(Self { views, columns, frames })
+        let full = columns.iter().map(|views| views.iter().all(ColumnView::is_full)).collect();
+        let all_null =
+            columns.iter().map(|views| views.iter().all(ColumnView::is_all_null)).collect();
+        Ok(Self { columns, full, all_null, frames, in_order, hours })
     }
 
     /// The view of `column` that the row at `place` lies in, and the row's number in it.
     #[inline]
     pub(crate) fn at(&self, place: Place, column: usize) -> (&ColumnView<'a>, usize) {
-        (&self.views[place.frame as usize * self.columns + column], place.row as usize)
+        (&self.columns[column][place.frame as usize], place.row as usize)
     }
 
     /// Whether no row has a value in `column`.
     pub(crate) fn is_all_null(&self, column: usize) -> bool {
-        self.views.iter().skip(column).step_by(self.columns).all(ColumnView::is_all_null)
+        self.all_null[column]
+    }
+
+    /// Whether every row has a value in `column`.
+    pub(crate) fn is_full(&self, column: usize) -> bool {
+        self.full[column]
     }
 
     fn time(&self, place: Place) -> i64 {
         let (view, row) = self.at(place, 0);
-        view.bits(row).cast_signed()
+        time(view, row)
     }
 
     /// Whether the rows at two places agree in the columns `labels`.
@@ -91,6 +119,10 @@ impl<'a> Rows<'a> {
         }
         places
     }
+}
+
+fn time(times: &ColumnView<'_>, row: usize) -> i64 {
+    times.bits(row).cast_signed()
 }
 
 fn narrow(count: usize) -> u32 {
@@ -184,10 +216,10 @@ fn sort_by_rank(
 
 /// Sorts the runs of rows that agree in their labels by time, where they are not.
 fn sort_series_by_time(rows: &Rows<'_>, labels: &[usize], places: &mut [Place]) {
-    let same_series = |a: &Place, b: &Place| rows.same_series(labels, *a, *b);
-    if places.is_sorted_by(|a, b| !same_series(a, b) || rows.time(*a) <= rows.time(*b)) {
+    if rows.in_order {
         return;
     }
+    let same_series = |a: &Place, b: &Place| rows.same_series(labels, *a, *b);
     for series in places.chunk_by_mut(same_series) {
         if !series.is_sorted_by_key(|place| rows.time(*place)) {
             series.sort_by_key(|place| rows.time(*place));
@@ -196,11 +228,10 @@ fn sort_series_by_time(rows: &Rows<'_>, labels: &[usize], places: &mut [Place]) 
 }
 
 fn split_by_hour(rows: &Rows<'_>, places: Vec<Place>) -> Vec<(i64, RowOrder)> {
-    let hours = places.iter().map(|&place| hour_of(rows.time(place)));
-    let Some(first) = hours.clone().next() else { return Vec::new() };
-    if hours.clone().all(|hour| hour == first) {
-        return vec![(first, RowOrder(places))];
+    if rows.hours.0 == rows.hours.1 {
+        return vec![(rows.hours.0, RowOrder(places))];
     }
+    let hours = places.iter().map(|&place| hour_of(rows.time(place)));
     let mut found: Vec<i64> = hours.collect();
     found.sort_unstable();
     found.dedup();

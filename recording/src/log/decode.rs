@@ -46,6 +46,11 @@ impl<'a> ColumnView<'a> {
         self.all_null
     }
 
+    /// Whether every row has a value.
+    pub(crate) fn is_full(&self) -> bool {
+        !self.all_null && self.nulls.is_empty()
+    }
+
     /// Whether `row` has no value.
     #[inline]
     pub(crate) fn is_null(&self, row: usize) -> bool {
