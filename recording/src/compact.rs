@@ -5,7 +5,7 @@
 //! only then is the segment unlinked: a crash at any point leaves the segment, which hides what was
 //! renamed already (see [`crate::layout`]), or the files alone.
 //!
-//! Summaries are made on the way, see [`summaries`].
+//! Summaries are made on the way, see `compact/summaries.rs`.
 //!
 //! Rows are not copied to be sorted: the payloads of one table are in memory as they are in the log,
 //! and the order is 8 octets a row. At the limit of 8 million rows a table that is some 250 MB, for

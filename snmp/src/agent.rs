@@ -2,7 +2,7 @@
 //!
 //! [`respond`] is a pure step, one datagram in and at most one out, with `now` as an argument: the
 //! same code answers for this host ([`host`]) and for thousands of simulated agents
-//! ([`crate::farm`]), on a socket or under virtual time. Only [`serve`] knows a socket
+//! ([`crate::farm`]), on a socket or under virtual time. Only [`serve()`] knows a socket
 //! and a clock.
 
 mod access;

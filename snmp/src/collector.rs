@@ -8,7 +8,7 @@
 //!
 //! # Cost
 //! Two system calls for 64 requests and as many answers. After a burst the thread naps for
-//! [`NAP`] instead of waking for every answer: the kernel has stamped them already, so nothing is
+//! at most 250 µs instead of waking for every answer: the kernel has stamped them already, so nothing is
 //! lost but wake-ups.
 
 use std::io;

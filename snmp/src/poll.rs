@@ -203,7 +203,7 @@ impl Poller {
     }
 
     /// Lets a device be asked for a sign of life again after its names could not be resolved; they
-    /// are tried again after [`device::RESOLVE_AGAIN`].
+    /// are tried again after 5 s.
     pub fn resolution_failed(&mut self, now: WallTime, ordinal: u32) {
         let device = &mut self.devices[ordinal as usize];
         device.phase = Phase::Unresolved;

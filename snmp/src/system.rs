@@ -65,7 +65,7 @@ pub(crate) fn sharpen_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
 
-/// Lets one thread wake another that waits in [`wait`].
+/// Lets one thread wake another that waits for datagrams.
 #[derive(Debug)]
 pub struct Waker(File);
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use meikyo_units::{Nanos, WallTime};
@@ -102,7 +103,13 @@ fn cpu_time(pid: u32) -> Result<Nanos, ReadCpuError> {
     let mut total = Nanos::ZERO;
     for task in fs::read_dir(&tasks).map_err(list)? {
         let path = task.map_err(list)?.path().join("schedstat");
-        let text = read(path.clone())?;
+        let text = match read(path.clone()) {
+            // The thread has ended since it was listed.
+            Err(ReadCpuError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                continue;
+            }
+            text => text?,
+        };
         let used = text.split_ascii_whitespace().next().and_then(|first| first.parse().ok());
         total += Nanos::new(used.ok_or(ReadCpuError::Form { path })?);
     }
