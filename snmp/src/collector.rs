@@ -342,7 +342,7 @@ impl Collector {
             if sends.len() > 0 {
                 continue;
             }
-            if self.poller.in_flight() == 0 || self.stopping {
+            if self.poller.awaited() == 0 || self.stopping {
                 return;
             }
             if read == 0 {
@@ -350,7 +350,7 @@ impl Collector {
             }
             if !self.poller.has_queued() {
                 // Let answers gather; they are stamped already.
-                let open = self.poller.in_flight() as u64;
+                let open = self.poller.awaited() as u64;
                 system::wait(&[], Some((NAP_EACH * open).min(NAP_MAX)));
             }
         }
@@ -496,7 +496,7 @@ impl Collector {
             }
         }
         let since = *self.rows_since.get_or_insert(now);
-        if self.poller.in_flight() == 0 || now.since(since) >= HAND_OVER {
+        if self.poller.awaited() == 0 || now.since(since) >= HAND_OVER {
             self.poller.flush();
             self.rows_since = None;
         }

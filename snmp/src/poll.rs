@@ -99,6 +99,8 @@ pub struct Poller {
     /// No open request's wait ends before this instant; `None` when nothing is open.
     sweep_at: Option<WallTime>,
     in_flight: usize,
+    /// Those of them whose devices have not been silent.
+    awaited: usize,
     answer: Answer,
     rows: Rows,
     closed: VecDeque<Closed>,
@@ -126,6 +128,7 @@ impl Poller {
             layouts: Layouts::default(),
             sweep_at: None,
             in_flight: 0,
+            awaited: 0,
             answer: Answer::default(),
             rows,
             closed: VecDeque::new(),
@@ -254,6 +257,11 @@ impl Poller {
     /// The number of requests without an answer yet.
     pub fn in_flight(&self) -> usize {
         self.in_flight
+    }
+
+    /// The number of open requests to devices that have not been silent: what an interval waits for.
+    pub fn awaited(&self) -> usize {
+        self.awaited
     }
 
     /// Whether requests wait to be sent at once.

@@ -164,6 +164,7 @@ impl Poller {
         pending.again += 1;
         pending.queued = true;
         self.in_flight -= 1;
+        self.awaited -= usize::from(pending.awaited);
         self.rings[ring].queue.push_front((received, ordinal));
     }
 
@@ -206,6 +207,7 @@ impl Poller {
             tally.answered(received);
         }
         self.in_flight -= 1;
+        self.awaited -= usize::from(pending.awaited);
         let more = pending.pdu + 1 < pending.requests;
         if more && device.phase != Phase::Resolving {
             pending.pdu += 1;

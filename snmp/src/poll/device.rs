@@ -97,6 +97,8 @@ pub(super) struct Pending {
     pub(super) again: u32,
     /// Whether it still waits in the queue.
     pub(super) queued: bool,
+    /// Whether an answer is likely: the device was not silent before.
+    pub(super) awaited: bool,
 }
 
 /// A device. What every poll touches comes first and in this order: in a large cluster the time of

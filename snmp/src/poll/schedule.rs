@@ -100,6 +100,7 @@ impl Poller {
                 worst: State::Ok,
                 again: 0,
                 queued: true,
+                awaited: !device.is_backed_off(),
             });
             let at = match self.options.pace {
                 Pace::AtOnce => due,
@@ -223,6 +224,7 @@ impl Poller {
         batch.end_datagram(&device.address);
         self.sweep_at = Some(self.sweep_at.map_or(pending.deadline, |at| at.min(pending.deadline)));
         self.in_flight += 1;
+        self.awaited += usize::from(pending.awaited);
         self.counts.requests += 1;
     }
 
@@ -235,6 +237,7 @@ impl Poller {
             self.rings[ring].queue.retain(|&(_, other)| other != ordinal);
         } else {
             self.in_flight -= 1;
+            self.awaited -= usize::from(pending.awaited);
         }
         self.rows.poll(PollRow {
             due: pending.due,
