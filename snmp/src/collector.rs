@@ -283,6 +283,7 @@ impl Collector {
             self.take_commands();
             self.tell();
             if self.stopping && self.poller.in_flight() == 0 {
+                self.send_status(WallTime::now());
                 return self.poller.finish();
             }
             self.hand_over();
@@ -474,6 +475,11 @@ impl Collector {
                 Event { text: &incident.text, count: Some(incident.rows), ..Event::default() };
             self.poller.rows().event(incident.at, incident.kind.word(), event);
         }
+        self.send_status(now);
+    }
+
+    /// Sends the status of this moment, once a second and at the end.
+    fn send_status(&mut self, now: WallTime) {
         let status = Status {
             at: now,
             counts: self.poller.counts(),

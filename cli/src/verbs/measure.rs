@@ -128,7 +128,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let report = writer.close()?;
     let span = WallTime::now().since(started);
     let Some(status) = &measurement.status else {
-        return Err(Failure::new("the measurement ended before its first second"));
+        return Err(Failure::new("the collector has ended without telling how it went"));
     };
     let summary = report::Summary::new(
         &args.out,

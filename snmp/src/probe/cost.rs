@@ -105,7 +105,10 @@ fn cpu_time(pid: u32) -> Result<Nanos, ReadCpuError> {
         let path = task.map_err(list)?.path().join("schedstat");
         let text = match read(path.clone()) {
             // The thread has ended since it was listed.
-            Err(ReadCpuError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            Err(ReadCpuError::Read { source, .. })
+                if source.kind() == ErrorKind::NotFound
+                    || source.raw_os_error() == Some(libc::ESRCH) =>
+            {
                 continue;
             }
             text => text?,
