@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::program::{cargo, program};
 
-/// What `./x bench` without arguments runs: what is promised and what is aimed at, see `docs/benchmarks.md`.
+/// What `./x bench` without arguments runs: what is promised, and what is aimed at and not reached.
 const ALL: [&str; 10] = [
     "collect --agents 241 --every 100ms --for 60s --realtime --runs 5",
     "collect --agents 1000 --every 100ms --for 30s --realtime --bare --runs 5",
