@@ -12,7 +12,7 @@ use meikyo_snmp::agent::host::{Host, Roots};
 use meikyo_snmp::agent::{self, Access, AgentUser, Counters, Engine, Stop};
 use meikyo_units::WallTime;
 
-use crate::snmpd::Snmpd;
+use crate::snmpd::{Snmpd, net_snmp};
 
 /// Our agent on a free loopback port, in a thread.
 struct HostAgent {
@@ -48,17 +48,7 @@ impl HostAgent {
 
     /// What a net-snmp tool prints: OID and value by line.
     fn tool(&self, program: &str, arguments: &[&str], oids: &[&str]) -> BTreeMap<String, String> {
-        let output = Command::new(program)
-            .args(arguments)
-            .args(["-t", "2", "-r", "2", "-OnqUet"])
-            .arg(self.address.to_string())
-            .args(oids)
-            .env("MIBS", "")
-            .output()
-            .unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{program} {arguments:?}: {errors}");
-        by_oid(&String::from_utf8(output.stdout).unwrap())
+        by_oid(&net_snmp(self.address, program, arguments, oids))
     }
 }
 

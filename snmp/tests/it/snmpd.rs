@@ -87,18 +87,28 @@ impl Snmpd {
 
     /// What a net-snmp tool says, without its last newline.
     pub(crate) fn tool(&self, program: &str, arguments: &[&str], oids: &[&str]) -> String {
-        let output = Command::new(program)
-            .args(arguments)
-            .args(["-t", "2", "-r", "2", "-OnqUet"])
-            .arg(self.address.to_string())
-            .args(oids)
-            .env("MIBS", "")
-            .output()
-            .unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{program} {arguments:?}: {errors}");
-        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+        net_snmp(self.address, program, arguments, oids).trim_end().to_owned()
     }
+}
+
+/// What a net-snmp tool prints about the agent at `address`.
+pub(crate) fn net_snmp(
+    address: SocketAddr,
+    program: &str,
+    arguments: &[&str],
+    oids: &[&str],
+) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .args(["-t", "2", "-r", "2", "-OnqUet"])
+        .arg(address.to_string())
+        .args(oids)
+        .env("MIBS", "")
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{program} {arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Starts the agent of the configuration in `directory` and waits until it listens.
