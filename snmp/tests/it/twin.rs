@@ -10,7 +10,7 @@ use meikyo_cluster::Cluster;
 use meikyo_recording::{Kind, Recording, Selection, StreamOptions, StreamWriter, WhenFull};
 use meikyo_snmp::Credentials;
 use meikyo_snmp::farm::truth::{self, TruthRecord, TruthRequest, flag};
-use meikyo_snmp::farm::{Farm, FarmOptions};
+use meikyo_snmp::farm::{Event, Farm, FarmOptions};
 use meikyo_snmp::poll::{Pace, PollOptions, Poller, Rows};
 use meikyo_snmp::tables::{State, schemas};
 use meikyo_snmp::twin::{TRANSIT, Twin};
@@ -228,4 +228,24 @@ fn verify_octets(dir: &Path, asked: &BTreeMap<(String, i64), &TruthRequest>) -> 
         }
     }
     verified
+}
+
+#[test]
+fn interfaces_that_are_renumbered_without_a_restart_are_not_mixed() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let options = FarmOptions::new(4, 0);
+    let names: Vec<String> = (0..4).map(|ordinal| options.name(ordinal)).collect();
+    let renumber = Event::parse("at 5s renumber node001", &options).expect("a line of the script");
+    let mut twin = twin(dir.path(), options, "\"interface:eth0(in_octets,out_octets)\"");
+    twin.farm().schedule([renumber]);
+    twin.run_until(START + Nanos::from_secs(15));
+    let requests = finish(twin);
+    let asked = requests.iter().flat_map(|(agent, requests)| {
+        let name = &names[*agent as usize];
+        requests.iter().map(move |request| {
+            ((name.clone(), request.received.floor(INTERVAL).as_nanos()), request)
+        })
+    });
+    let verified = verify_octets(dir.path(), &asked.collect());
+    assert!(verified > 4 * 2 * 140, "{verified} values compared");
 }
