@@ -368,6 +368,9 @@ impl Collector {
                     system::wait(&[], Some(NAP_MAX));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error)
+                    if error.raw_os_error() == Some(libc::EMSGSIZE)
+                        && self.sockets[socket].permit_fragments() => {}
                 Err(_) => {
                     self.poller.handle_send_error(batch, from);
                     from += 1;
@@ -384,6 +387,7 @@ impl Collector {
                 // An error of the socket itself (a port unreachable elsewhere) is no datagram.
                 let count = self.sockets[position].receive(batch).unwrap_or(0);
                 let mut drops = None;
+                self.poller.touch(batch.octets());
                 for datagram in batch.datagrams() {
                     drops = datagram.drops.or(drops);
                     let received = datagram.received.unwrap_or_else(WallTime::now);

@@ -140,6 +140,11 @@ impl Activity {
         self.moved = at.as_nanos();
     }
 
+    /// When a value of the agent table changed last, in ns; the least instant before it did.
+    pub(crate) fn newest(&self) -> i64 {
+        self.moved
+    }
+
     /// `sysUpTime` in the answer received at `at` differs from the one before.
     pub fn uptime_moved(&mut self, at: WallTime) {
         self.uptime_moved = at.as_nanos();
@@ -218,6 +223,11 @@ impl Detector {
             run: 0,
             quiet_doubled: 0,
         }
+    }
+
+    /// When the newest poll was, in ns; the least instant before the first.
+    pub(crate) fn polled(&self) -> i64 {
+        self.polled
     }
 
     /// A detector whose agent declares that it refreshes the value every `period`, zero for at

@@ -192,7 +192,14 @@ impl Poller {
     pub fn remove_device(&mut self, ordinal: u32) {
         let device = &mut self.devices[ordinal as usize];
         device.removed = true;
-        self.rings[device.ring].devices.retain(|&other| other != ordinal);
+        let ring = device.ring;
+        self.rings[ring].devices.retain(|&other| other != ordinal);
+        for ring in 0..self.rings.len() {
+            if let Some(position) = self.rings[ring].silent.iter().position(|&o| o == ordinal) {
+                self.rings[ring].silent.remove(position);
+                self.skip(ring, ordinal, self.rings[ring].begun(), Reason::BackedOff);
+            }
+        }
     }
 
     /// Sets what a device is asked from its next interval on.
@@ -238,6 +245,7 @@ impl Poller {
     pub fn stop(&mut self) {
         self.stopping = true;
         for ring in 0..self.rings.len() {
+            self.pass_over_silent(ring, Reason::Stopped);
             for (_, ordinal) in std::mem::take(&mut self.rings[ring].queue) {
                 self.end_open(ordinal, State::Skipped, Some(Reason::Stopped));
             }
@@ -280,7 +288,10 @@ impl Poller {
         let due = self.next_due();
         let sends = self.rings.iter().filter_map(|ring| ring.queue.front().map(|entry| entry.0));
         let waits = self.sweep_at.filter(|_| self.in_flight > 0);
-        due.into_iter().chain(sends).chain(waits).min()
+        let silent = self.rings.iter().filter(|ring| !ring.silent.is_empty());
+        let idle = self.is_idle();
+        let turns = silent.map(|ring| if idle { ring.begun() } else { ring.silent_by() });
+        due.into_iter().chain(sends).chain(waits).chain(turns).min()
     }
 
     /// The real-time clock was set: the schedule follows it at the next multiple, and open requests
@@ -289,6 +300,9 @@ impl Poller {
         let text = format!("the real-time clock was set by {step_ns} ns");
         let count = Some(step_ns.unsigned_abs());
         self.rows.event(now, "clock_step", Event { text: &text, count, ..Event::default() });
+        for ring in 0..self.rings.len() {
+            self.pass_over_silent(ring, Reason::BackedOff);
+        }
         for ring in &mut self.rings {
             ring.next = now.floor(ring.interval) + ring.interval;
             for (at, _) in &mut ring.queue {

@@ -3,6 +3,8 @@
 //! Every table has its full column set in every recording; what is not measured is null. `time` is
 //! the interval's due instant in all of them; the kernel's receive time stands once, in `polls`.
 
+use std::sync::LazyLock;
+
 use meikyo_recording::schema::{Column, ColumnKind, Meaning, TableSchema};
 
 /// A table of the SNMP engine; the discriminant is its position in [`schemas`].
@@ -142,11 +144,18 @@ fn device() -> Column {
 
 /// The schemas of all tables, in the order of [`Table::ALL`].
 pub fn schemas() -> Vec<TableSchema> {
-    Table::ALL.into_iter().map(schema).collect()
+    ALL.clone()
 }
 
 /// The schema of one table.
-pub fn schema(table: Table) -> TableSchema {
+pub fn schema(table: Table) -> &'static TableSchema {
+    &ALL[table.index()]
+}
+
+static ALL: LazyLock<Vec<TableSchema>> =
+    LazyLock::new(|| Table::ALL.into_iter().map(declared).collect());
+
+fn declared(table: Table) -> TableSchema {
     match table {
         Table::Polls => polls(),
         Table::Intervals => intervals(),

@@ -99,7 +99,7 @@ pub(crate) fn selection(
     span: Option<(WallTime, WallTime)>,
 ) -> Selection {
     Selection {
-        table: schema(table).name,
+        table: schema(table).name.clone(),
         columns: Some(columns.iter().map(|name| (*name).to_owned()).collect()),
         labels: Vec::new(),
         from: span.map(|(from, _)| from),

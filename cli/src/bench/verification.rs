@@ -192,7 +192,7 @@ impl Window<'_> {
                     match polls.get_mut(&(time, device.clone())) {
                         Some(poll) => poll.values[slot] = Some(value),
                         None => verdict.note_wrong(1, || {
-                            let table = schema(table).name;
+                            let table = &schema(table).name;
                             format!(
                                 "wrong: `{table}` has a row of {device} at {time} without its poll"
                             )

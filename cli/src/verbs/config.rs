@@ -97,7 +97,7 @@ mod tests {
             (What::Cpu, Table::Cpu),
             (What::Memory, Table::Memory),
         ] {
-            let names: Vec<_> = schema(table).columns.into_iter().map(|c| c.name).collect();
+            let names: Vec<_> = schema(table).columns.iter().map(|c| c.name.clone()).collect();
             let chosen: Vec<_> =
                 names.iter().map(|name| &**name).filter(|name| !always.contains(name)).collect();
             assert_eq!(what.columns(), chosen, "{table:?}");

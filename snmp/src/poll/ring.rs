@@ -15,6 +15,9 @@ pub(super) struct Ring {
     pub(super) next: WallTime,
     /// Ordinals of the devices.
     pub(super) devices: Vec<u32>,
+    /// Devices of the newest interval whose turn comes when the others have answered: nobody
+    /// waits for the silent.
+    pub(super) silent: Vec<u32>,
     /// Requests waiting to be sent: the earliest instant, and the device.
     pub(super) queue: VecDeque<(WallTime, u32)>,
     /// Intervals whose devices have not all ended, oldest first.
@@ -51,9 +54,20 @@ impl Ring {
             interval,
             next: now.floor(interval) + interval,
             devices: Vec::new(),
+            silent: Vec::new(),
             queue: VecDeque::new(),
             open: VecDeque::new(),
         }
+    }
+
+    /// The newest interval that has begun.
+    pub(super) fn begun(&self) -> WallTime {
+        self.next.before(self.interval)
+    }
+
+    /// When the silent have their turn at the latest.
+    pub(super) fn silent_by(&self) -> WallTime {
+        self.begun() + Nanos::new(self.interval.get() / 2)
     }
 
     /// Opens the tally of an interval.

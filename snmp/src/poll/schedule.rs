@@ -3,6 +3,7 @@
 use meikyo_units::{Nanos, WallTime};
 
 use crate::poll::device::{Pending, Phase};
+use crate::poll::ring::Ring;
 use crate::poll::rows::{Event, PollRow, Reason};
 use crate::poll::{DEVICE_BITS, GENERATION_MAX, GENERATION_MIN, Pace, Poller};
 use crate::socket::{BATCH, SendBatch};
@@ -20,6 +21,7 @@ impl Poller {
             return;
         }
         for ring in 0..self.rings.len() {
+            self.begin_silent(ring, now);
             let interval = self.rings[ring].interval;
             if self.rings[ring].next > now || self.rings[ring].devices.is_empty() {
                 if self.rings[ring].next <= now {
@@ -28,6 +30,7 @@ impl Poller {
                 continue;
             }
             let due = now.floor(interval);
+            self.pass_over_silent(ring, Reason::Overrun);
             self.overslept(ring, due);
             self.begin(ring, due, now);
             self.rings[ring].next = due + interval;
@@ -49,13 +52,14 @@ impl Poller {
             self.rings[ring].open(missed);
             for position in 0..self.rings[ring].devices.len() {
                 let ordinal = self.rings[ring].devices[position];
-                self.skip(ordinal, missed, Reason::Overrun);
+                self.skip(ring, ordinal, missed, Reason::Overrun);
             }
             self.close_intervals(ring);
         }
     }
 
-    /// Begins one interval: every device is queued, or skipped with its reason.
+    /// Begins one interval: every device is queued, or skipped with its reason; the silent ones
+    /// only when the others have answered.
     fn begin(&mut self, ring: usize, due: WallTime, now: WallTime) {
         self.rings[ring].open(due);
         let interval = self.rings[ring].interval;
@@ -67,48 +71,97 @@ impl Poller {
         let mut queued = 0_u64;
         for position in 0..self.rings[ring].devices.len() {
             let ordinal = self.rings[ring].devices[position];
-            let device = &mut self.devices[ordinal as usize];
-            let reason = match &device.pending {
-                Some(_) => Some(Reason::InFlight),
-                None if device.phase == Phase::Resolving => Some(Reason::Resolving),
-                None if due < device.not_before => Some(Reason::BackedOff),
-                None => None,
-            };
-            if let Some(reason) = reason {
-                self.skip(ordinal, due, reason);
+            if self.devices[ordinal as usize].is_silent() {
+                self.rings[ring].silent.push(ordinal);
                 continue;
             }
-            if let Some(plan) = device.next_plan.take() {
-                device.set_plan(due, *plan, &mut self.rows);
-            }
-            let first = device.first_for(due, interval, &mut self.layouts);
-            if !device.take_allowance(now, first.requests) {
-                self.skip(ordinal, due, Reason::RateCap);
-                continue;
-            }
-            device.pending = Some(Pending {
-                ring,
-                due,
-                id: 0,
-                set: first.set,
-                pdu: 0,
-                layout: first.layout,
-                shared: first.shared,
-                requests: first.requests,
-                deadline: due,
-                batch: 0,
-                worst: State::Ok,
-                again: 0,
-                queued: true,
-                awaited: !device.is_backed_off(),
-            });
             let at = match self.options.pace {
                 Pace::AtOnce => due,
                 // Four fifths, so that the last ones too can be answered within the interval.
                 Pace::Spread => due + Nanos::new(interval.get() / 5 * 4 / count * queued),
             };
-            self.rings[ring].queue.push_back((at, ordinal));
-            queued += 1;
+            queued += u64::from(self.ask(ring, ordinal, due, now, at));
+        }
+        self.close_intervals(ring);
+    }
+
+    /// Queues the first request of a device's interval, or skips it; `true` if it is queued.
+    fn ask(
+        &mut self,
+        ring: usize,
+        ordinal: u32,
+        due: WallTime,
+        now: WallTime,
+        at: WallTime,
+    ) -> bool {
+        let device = &mut self.devices[ordinal as usize];
+        let reason = match &device.pending {
+            Some(_) => Some(Reason::InFlight),
+            None if device.phase == Phase::Resolving => Some(Reason::Resolving),
+            None if due < device.not_before => Some(Reason::BackedOff),
+            None => None,
+        };
+        if let Some(reason) = reason {
+            self.skip(ring, ordinal, due, reason);
+            return false;
+        }
+        if let Some(plan) = device.next_plan.take() {
+            device.set_plan(due, *plan, &mut self.rows);
+        }
+        let interval = self.rings[ring].interval;
+        let first = device.first_for(due, interval, &mut self.layouts);
+        if !device.take_allowance(now, first.requests) {
+            self.skip(ring, ordinal, due, Reason::RateCap);
+            return false;
+        }
+        device.pending = Some(Pending {
+            ring,
+            due,
+            id: 0,
+            set: first.set,
+            pdu: 0,
+            layout: first.layout,
+            shared: first.shared,
+            requests: first.requests,
+            deadline: due,
+            batch: 0,
+            worst: State::Ok,
+            again: 0,
+            queued: true,
+            awaited: device.misses == 0,
+        });
+        self.rings[ring].queue.push_back((at, ordinal));
+        true
+    }
+
+    /// Gives the silent devices their turn, once no other is waited for or half of the interval has
+    /// passed.
+    fn begin_silent(&mut self, ring: usize, now: WallTime) {
+        if !self.is_silents_turn(ring, now) {
+            return;
+        }
+        let due = self.rings[ring].begun();
+        for ordinal in std::mem::take(&mut self.rings[ring].silent) {
+            self.ask(ring, ordinal, due, now, now);
+        }
+        self.close_intervals(ring);
+    }
+
+    fn is_silents_turn(&self, ring: usize, now: WallTime) -> bool {
+        let Ring { silent, next, .. } = &self.rings[ring];
+        !silent.is_empty() && now < *next && (self.is_idle() || now >= self.rings[ring].silent_by())
+    }
+
+    /// Whether nobody is waited for who is likely to answer.
+    pub(super) fn is_idle(&self) -> bool {
+        self.awaited == 0 && !self.has_queued()
+    }
+
+    /// Skips the silent devices of the newest interval, whose turn has not come.
+    pub(super) fn pass_over_silent(&mut self, ring: usize, reason: Reason) {
+        let due = self.rings[ring].begun();
+        for ordinal in std::mem::take(&mut self.rings[ring].silent) {
+            self.skip(ring, ordinal, due, reason);
         }
         self.close_intervals(ring);
     }
@@ -126,12 +179,10 @@ impl Poller {
         }
     }
 
-    fn skip(&mut self, ordinal: u32, due: WallTime, reason: Reason) {
-        let device = &self.devices[ordinal as usize];
-        let (name, ring) = (device.name, device.ring);
+    pub(super) fn skip(&mut self, ring: usize, ordinal: u32, due: WallTime, reason: Reason) {
         self.rows.poll(PollRow {
             due,
-            device: name,
+            device: self.devices[ordinal as usize].name,
             pdu: 0,
             state: State::Skipped,
             reason: Some(reason),
@@ -212,15 +263,15 @@ impl Poller {
         pending.deadline = now + patience;
         pending.batch = batch_ordinal;
         let pending = *pending;
-        let engine = device.session.engine(now);
-        self.salt = self.salt.wrapping_add(1);
-        let template = if pending.shared {
-            self.layouts.template(pending.layout)
+        if pending.shared {
+            self.layouts.template(pending.layout).write(id, None, 0, &mut batch.octets);
         } else {
+            let engine = device.session.engine(now);
+            self.salt = self.salt.wrapping_add(1);
             let own = device.sets[pending.set].requests[pending.pdu].own_template();
-            own.expect("a request that shares no template has its own")
-        };
-        template.write(id, engine.as_ref(), self.salt, &mut batch.octets);
+            let template = own.expect("a request that shares no template has its own");
+            template.write(id, engine.as_ref(), self.salt, &mut batch.octets);
+        }
         batch.end_datagram(&device.address);
         self.sweep_at = Some(self.sweep_at.map_or(pending.deadline, |at| at.min(pending.deadline)));
         self.in_flight += 1;

@@ -39,6 +39,12 @@ impl Series {
         Self { freshness, ..Self::default() }
     }
 
+    /// Reads what a value will be compared with, and makes nothing of it.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.last ^ self.freshness.polled().cast_unsigned()
+    }
+
     /// Takes in a value.
     #[inline]
     pub(super) fn observe(&mut self, reading: Reading, texts: &str) -> Change {

@@ -156,7 +156,7 @@ fn value_row(value: &Watched) -> ValueRow {
         _ => (None, None, None),
     };
     ValueRow {
-        table: meikyo_snmp::tables::schema(value.table).name,
+        table: meikyo_snmp::tables::schema(value.table).name.clone(),
         instance: value.instance.clone(),
         column: value.column.clone(),
         oid: value.oid.to_string(),
