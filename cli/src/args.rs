@@ -14,6 +14,7 @@ use crate::verbs::measure::MeasureArgs;
 use crate::verbs::probe::ProbeArgs;
 use crate::verbs::query::QueryArgs;
 use crate::verbs::recording::RecordingArgs;
+use crate::verbs::serve::ServeArgs;
 
 /// Measure, profile and predict clusters of commodity machines and Ethernet.
 #[derive(Debug, Parser)]
@@ -27,6 +28,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Measure(MeasureArgs),
+    Serve(ServeArgs),
     Mark(MarkArgs),
     Recording(RecordingArgs),
     Config(ConfigArgs),

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
 fn run(verb: Verb) -> Result<Answer, Failure> {
     match verb {
         Verb::Measure(args) => verbs::measure::run(&args),
+        Verb::Serve(args) => verbs::serve::run(&args),
         Verb::Mark(args) => verbs::mark::run(&args),
         Verb::Recording(args) => verbs::recording::run(&args),
         Verb::Bench(args) => bench::run(&args),

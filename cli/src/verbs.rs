@@ -11,3 +11,4 @@ pub(crate) mod measure;
 pub(crate) mod probe;
 pub(crate) mod query;
 pub(crate) mod recording;
+pub(crate) mod serve;

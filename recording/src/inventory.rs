@@ -269,6 +269,15 @@ fn cover(mut spans: Spans) -> (Vec<(WallTime, WallTime)>, Nanos) {
     (gaps, covered)
 }
 
+/// The streams that a writer has now, by name.
+///
+/// # Errors
+/// When the log's directory cannot be read.
+pub fn live_streams(dir: &Path) -> Result<Vec<String>, ListError> {
+    let streams = layout::entries(&dir.join(layout::LOG))?.into_iter();
+    Ok(streams.filter(|(_, path)| is_locked(&path.join("lock"))).map(|(name, _)| name).collect())
+}
+
 /// Whether somebody holds the lock of a stream.
 fn is_locked(path: &Path) -> bool {
     File::open(path)

@@ -35,6 +35,7 @@ mod batch;
 pub mod check;
 pub mod compact;
 pub mod counter;
+pub mod devices;
 pub mod format;
 pub mod inventory;
 pub mod layout;
@@ -56,7 +57,7 @@ pub use batch::{Batch, Symbol};
 pub use format::Kind;
 pub use read::{ReadCost, ReadError, Recording, Scan, Selection};
 pub use schema::{Column, ColumnKind, Meaning, TableSchema};
-pub use system_calls::room_bytes;
+pub use system_calls::{lower_priority, room_bytes};
 pub use writer::{
     CloseError, CloseReport, Incident, IncidentKind, Kept, OpenStreamError, StreamOptions,
     StreamWriter, WhenFull, WriterCounters,

@@ -27,7 +27,7 @@ use arrow::error::ArrowError;
 use meikyo_units::WallTime;
 
 use crate::format::{self, Identity, IdentityError};
-use crate::layout::{self, ListError, SegmentFile};
+use crate::layout::{self, ListError, ParquetFile, SegmentFile};
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader};
 
@@ -49,7 +49,8 @@ pub struct Selection {
     /// The columns in the order in which they are wanted; all when `None`.
     pub columns: Option<Vec<String>>,
     /// Label columns with the texts of which a row has one; for example `device`. A text with `*`
-    /// (any octets) or `?` (one octet) in it stands for all that match it.
+    /// (any octets) or `?` (one octet) in it stands for all that match it; numbers are written in
+    /// decimal, for example the `level_ms` of a summary.
     pub labels: Vec<(String, Vec<String>)>,
     /// The least `time`; from the begin when `None`.
     pub from: Option<WallTime>,
@@ -248,6 +249,31 @@ impl Recording {
     /// be read; when the log is of a newer format.
     pub fn scan(&self, selection: &Selection) -> Result<Scan, ReadError> {
         Scan::begin(self, selection)
+    }
+
+    /// The rows of one of the table's Parquet files that a selection wants, for readers that keep
+    /// what a file held: files never change. `table` is the table's schema.
+    ///
+    /// # Errors
+    /// When the table has no such column.
+    pub fn scan_file(
+        &self,
+        file: ParquetFile,
+        table: TableSchema,
+        selection: &Selection,
+    ) -> Result<Scan, ReadError> {
+        Scan::of_file(file, table, selection)
+    }
+
+    /// The earliest `time` among the rows of a table that are still in the log; `None` when none
+    /// is. Only headers of frames are read.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn log_begin(&self, table: &str) -> Result<Option<WallTime>, ReadError> {
+        let segments = layout::list_hours(&self.dir, |_, _| false)?.segments;
+        let spans = segments.into_iter().flat_map(|segment| segment_spans(segment, table));
+        Ok(spans.map(|(least, _)| WallTime::from_nanos(least)).min())
     }
 }
 

@@ -195,6 +195,28 @@ impl SegmentReader {
         }
     }
 
+    /// Looks whether the segment has grown: after that [`SegmentReader::next_rows`] goes on behind
+    /// the last whole frame. Whether there is anything to read.
+    ///
+    /// A segment that is unlinked by compaction stays readable, and does not grow any more.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn refresh(&mut self) -> Result<bool, ReadSegmentError> {
+        let metadata = self.file.get_ref().metadata().map_err(|source| self.refused(source))?;
+        let grown = metadata.len() > self.len;
+        self.len = metadata.len();
+        if grown && self.at != self.ending.whole_bytes {
+            // What was torn may be whole by now.
+            self.at = self.ending.whole_bytes;
+            self.ending.torn_bytes = 0;
+        }
+        if grown {
+            self.file.seek(SeekFrom::Start(self.at)).map_err(|source| self.refused(source))?;
+        }
+        Ok(grown)
+    }
+
     /// Decodes the rows of the frame that [`SegmentReader::next_rows`] returned last.
     ///
     /// # Errors

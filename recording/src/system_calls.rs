@@ -24,6 +24,22 @@ pub(crate) fn give_way() {
     }
 }
 
+/// Makes the calling thread give way to collectors: ordinary scheduling, nice 10.
+///
+/// For threads that people wait for, which a collector beside them must not feel. What the system
+/// refuses stays as it was.
+#[expect(unsafe_code, reason = "the standard library cannot set a thread's priority")]
+pub fn lower_priority() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is to a live `sched_param`; thread 0 is the calling thread.
+    let scheduled =
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameters) };
+    if scheduled == 0 {
+        // SAFETY: takes integers only; on Linux a process id of 0 is the calling thread.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
+    }
+}
+
 /// CPU time that the calling thread has used, in ns.
 #[expect(unsafe_code, reason = "the standard library has no clock of CPU time")]
 pub(crate) fn thread_cpu_ns() -> u64 {

@@ -6,11 +6,12 @@
 //! threads never wait for it.
 
 pub(crate) mod control;
-mod devices;
+pub(crate) mod devices;
 mod freshening;
 mod report;
 mod setup;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::failure::{Answer, Failure};
 use crate::output;
+use crate::verbs::serve;
 use devices::Devices;
 use freshening::Freshening;
 
@@ -68,6 +70,10 @@ pub(crate) struct MeasureArgs {
     /// Leave everything in the log instead of compacting it into Parquet files
     #[arg(long)]
     no_compact: bool,
+    /// Serve the recording as a page and an API while it is written, on loopback
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1,
+          default_missing_value = serve::DEFAULT_ADDRESS)]
+    serve: Option<SocketAddr>,
     /// No line a second
     #[arg(long, short)]
     quiet: bool,
@@ -93,6 +99,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         return freshening::dry_run(&devices);
     }
     let writer = StreamWriter::open(&args.out, Kind::Measured, STREAM, tables::schemas(), options)?;
+    devices.note(&args.out);
     let (commands, taken) = channel();
     let (notices_in, notices) = channel();
     let (status_in, status) = sync_channel(8);
@@ -110,6 +117,8 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let started = WallTime::now();
     let thread = collector.start()?;
     control::open(&args.out, commands.clone(), Arc::clone(&waker))?;
+    // It reads what the writer has written, at a lower priority, and shares nothing with it.
+    let server = args.serve.map(|address| serve::beside(&args.out, address)).transpose()?;
     let freshening = args
         .freshen
         .then(|| start_freshening(&devices, commands.clone(), Arc::clone(&waker)))
@@ -122,6 +131,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     }
     measurement.send(Command::Stop);
     attended?;
+    drop(server);
     let writer = thread.join().map_err(|_| Failure::new("the collector's thread has panicked"))?;
     control::close(&args.out);
     while let Ok(last) = status.try_recv() {
@@ -245,6 +255,7 @@ impl Measurement<'_> {
             Ok(None) => {}
             Ok(Some(changes)) => {
                 say(&changes.text);
+                self.devices.note(&self.args.out);
                 let note = Command::Note { kind: "reload", ordinal: None, text: changes.text };
                 self.send(note);
                 let (done, ordinals) = channel();

@@ -75,6 +75,16 @@ impl Freshness {
         found.insert(position, (time, updates));
     }
 
+    /// The longest span between two updates that was found for any value; `None` when nothing was.
+    pub fn longest(&self) -> Option<Nanos> {
+        let spans = self.found.values().flatten().map(|(_, updates)| match updates {
+            Updates::EveryPoll => Nanos::ZERO,
+            Updates::Periodic { period, .. } => *period,
+            Updates::Irregular { greatest } => *greatest,
+        });
+        spans.max()
+    }
+
     /// What counts for one value, over time.
     pub fn of(&self, device: &str, table: &str, instance: &str, column: &str) -> Timeline<'_> {
         let key = |instance: &str, column: &str| {

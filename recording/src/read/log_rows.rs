@@ -137,9 +137,12 @@ impl LogRows {
             let kind = plan.table.columns[*label].kind;
             let column = &batch.columns[source];
             wanted.retain(|&row| {
-                is_text(kind)
-                    && !column.is_null(row)
-                    && text_of(batch, source, row, symbols).is_some_and(|text| texts.matches(text))
+                !column.is_null(row)
+                    && if is_text(kind) {
+                        text_of(batch, source, row, symbols).is_some_and(|text| texts.matches(text))
+                    } else {
+                        texts.has_number(column.bits[row])
+                    }
             });
         }
         self.times.extend(wanted.iter().map(|&row| times[row].cast_signed()));

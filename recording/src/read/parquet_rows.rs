@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
-use arrow::datatypes::{Field, Schema, TimestampNanosecondType};
+use arrow::datatypes::{Field, Schema, TimestampNanosecondType, UInt64Type};
 use arrow::error::ArrowError;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
@@ -163,6 +163,12 @@ fn judge(group: &RowGroupMetaData, plan: &Plan, columns: &[Option<usize>]) -> Ve
     for ((_, wanted), column) in plan.labels.iter().zip(&columns[1..]) {
         let Some(column) = *column else { return Verdict::None };
         let Some(statistics) = group.column(column).statistics() else { continue };
+        if let Some((least, greatest)) = times_of(group.column(column)) {
+            if !wanted.may_count_between(least, greatest) {
+                return Verdict::None;
+            }
+            continue;
+        }
         let ends = (statistics.min_bytes_opt(), statistics.max_bytes_opt());
         if let (Some(least), Some(greatest)) = ends
             && !wanted.may_lie_between(least, greatest)
@@ -315,6 +321,11 @@ fn page_may_hold(bounds: &ColumnIndexMetaData, page: usize, plan: &Plan, ordinal
             let ends = times.min_value(page).zip(times.max_value(page));
             ends.is_none_or(|(least, greatest)| plan.wants_span(*least, *greatest))
         }
+        ColumnIndexMetaData::INT64(numbers) => {
+            let ends = numbers.min_value(page).zip(numbers.max_value(page));
+            let wanted = &plan.labels[ordinal - 1].1;
+            ends.is_none_or(|(least, greatest)| wanted.may_count_between(*least, *greatest))
+        }
         ColumnIndexMetaData::BYTE_ARRAY(texts) if ordinal > 0 => {
             let ends = texts.min_value(page).zip(texts.max_value(page));
             let wanted = &plan.labels[ordinal - 1].1;
@@ -351,8 +362,18 @@ impl Chooser {
             times[row] >= self.from && times[row] < self.to
         });
         for (name, wanted) in &self.labels {
-            let texts = series::texts(batch, name).ok_or_else(|| missing(name))?;
-            chosen = &chosen & &matching(texts, times.len(), wanted);
+            let numbers = batch
+                .column_by_name(name)
+                .and_then(|column| column.as_primitive_opt::<UInt64Type>());
+            let of_label = if let Some(numbers) = numbers {
+                BooleanBuffer::collect_bool(times.len(), |row| {
+                    numbers.is_valid(row) && wanted.has_number(numbers.value(row))
+                })
+            } else {
+                let texts = series::texts(batch, name).ok_or_else(|| missing(name))?;
+                matching(texts, times.len(), wanted)
+            };
+            chosen = &chosen & &of_label;
         }
         Ok(BooleanArray::new(chosen, None))
     }

@@ -108,16 +108,28 @@ impl Scan {
         })?;
         let mut files = listing.parquet;
         files.sort_by_key(|file| (file.hour, file.name.first));
-        Ok(Self {
+        Ok(Self::over(plan, files, listing.segments))
+    }
+
+    pub(super) fn of_file(
+        file: ParquetFile,
+        table: TableSchema,
+        selection: &Selection,
+    ) -> Result<Self, ReadError> {
+        Ok(Self::over(Plan::new(table, selection)?, vec![file], Vec::new()))
+    }
+
+    fn over(plan: Plan, files: Vec<ParquetFile>, segments: Vec<SegmentFile>) -> Self {
+        Self {
             plan,
             files: files.into_iter(),
-            segments: listing.segments.into_iter(),
+            segments: segments.into_iter(),
             file: None,
             of_log: Vec::new().into_iter(),
             meter: parquet_rows::Meter::default(),
             cost: ReadCost::default(),
             problems: Vec::new(),
-        })
+        }
     }
 
     /// The schema of the batches.

@@ -7,13 +7,27 @@ use std::collections::BTreeSet;
 pub(super) struct Wanted {
     exact: BTreeSet<String>,
     globs: Vec<String>,
+    /// Those of `exact` that are numbers, for labels that are: `level_ms` of a summary.
+    numbers: BTreeSet<u64>,
 }
 
 impl Wanted {
     pub(super) fn new(texts: &[String]) -> Self {
         let (globs, exact): (Vec<_>, _) =
             texts.iter().cloned().partition(|text| text.contains(['*', '?']));
-        Self { exact: exact.into_iter().collect(), globs }
+        let numbers = exact.iter().filter_map(|text| text.parse().ok()).collect();
+        Self { exact: exact.into_iter().collect(), globs, numbers }
+    }
+
+    /// Whether a number is wanted.
+    pub(super) fn has_number(&self, number: u64) -> bool {
+        self.numbers.contains(&number)
+    }
+
+    /// Whether a wanted number lies between two others; Parquet keeps them as signed ones.
+    pub(super) fn may_count_between(&self, least: i64, greatest: i64) -> bool {
+        let (least, greatest) = (least.cast_unsigned(), greatest.cast_unsigned());
+        least > greatest || self.numbers.range(least..=greatest).next().is_some()
     }
 
     /// Whether a text is wanted.

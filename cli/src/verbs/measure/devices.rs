@@ -2,10 +2,11 @@
 //! file means for them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use meikyo_cluster::Cluster;
+use meikyo_cluster::{Cluster, DeviceKind};
+use meikyo_recording::devices::Role;
 use meikyo_snmp::collector::Command;
 use meikyo_snmp::poll::DeviceSpec;
 use meikyo_snmp::resolver::{Job, Outcome};
@@ -42,6 +43,23 @@ pub(super) struct Changes {
     pub(super) jobs: Vec<Job>,
 }
 
+/// Leaves roles and groups of the devices in a recording. It can be done without: names stand in
+/// the rows.
+pub(crate) fn note(cluster: &Cluster, recording: &Path) {
+    let fact = |device: &meikyo_cluster::Device| meikyo_recording::devices::Device {
+        name: device.name.clone(),
+        role: match device.kind {
+            DeviceKind::Host => Role::Host,
+            DeviceKind::Switch => Role::Switch,
+        },
+        group: device.group.clone(),
+    };
+    let facts: Vec<_> = cluster.devices.iter().map(fact).collect();
+    if let Err(error) = meikyo_recording::devices::write(recording, &facts) {
+        tracing::warn!(%error, "roles and groups of the devices are not kept");
+    }
+}
+
 impl Devices {
     /// The devices of a cluster file, with their secrets.
     pub(super) fn new(cluster: Cluster) -> Result<Self, SetupError> {
@@ -53,6 +71,11 @@ impl Devices {
             stamp: stamp(&cluster.path),
             cluster,
         })
+    }
+
+    /// Leaves a copy of what is known of the devices in the recording, for those who look at it.
+    pub(super) fn note(&self, recording: &Path) {
+        note(&self.cluster, recording);
     }
 
     /// The cluster file as it was read last.

@@ -1,0 +1,146 @@
+//! `meikyo serve`: recordings in the browser.
+
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use meikyo_server::{Door, Options, Running, StartError, Tls};
+
+use crate::failure::{Answer, Failure};
+use crate::output;
+
+/// Serve recordings, finished or still being written, as a page and an API
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The recordings' directories
+    #[arg(value_name = "RECORDING", default_value = "recording", env = "MEIKYO_RECORDING")]
+    recordings: Vec<PathBuf>,
+    /// The address; other addresses than loopback need --token-file, --tls-cert and --tls-key
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// Serve at this Unix socket, which its directory's permissions protect; alone unless --listen
+    /// is given, too
+    #[arg(long, value_name = "PATH")]
+    unix_socket: Option<PathBuf>,
+    #[command(flatten)]
+    protection: Protection,
+    /// Print a new token, and its hash as a line for --token-file, and exit
+    #[arg(long)]
+    new_token: bool,
+}
+
+/// Who may ask, and by which name.
+#[derive(Debug, Clone, Args)]
+struct Protection {
+    /// Ask for a token; the file holds Argon2 hashes, one a line
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Certificate chain in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Path before everything, behind a proxy; for example /meikyo
+    #[arg(long, value_name = "PATH", default_value = "")]
+    prefix: String,
+    /// A name that the server may be called by besides localhost; can be repeated
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+}
+
+/// Where a server listens when nothing else is said.
+pub(crate) const DEFAULT_ADDRESS: &str = "127.0.0.1:8420";
+
+/// Serves until a signal comes.
+pub(crate) fn run(args: &ServeArgs) -> Result<Answer, Failure> {
+    if args.new_token {
+        return new_token();
+    }
+    let signal = signal_pipe()?;
+    let running = start(args)?;
+    for url in running.urls() {
+        say(&format!("serving at {url}"));
+    }
+    wait(signal)?;
+    running.stop();
+    Ok(Answer::Yes)
+}
+
+fn start(args: &ServeArgs) -> Result<Running, Failure> {
+    let default = DEFAULT_ADDRESS.parse().expect("the constant is an address");
+    let address = args.listen.or_else(|| args.unix_socket.is_none().then_some(default));
+    let doors = address.map(Door::Tcp).into_iter().chain(args.unix_socket.clone().map(Door::Unix));
+    let Protection { token_file, tls_cert, tls_key, prefix, hosts } = args.protection.clone();
+    let tls = tls_cert.zip(tls_key).map(|(certificate, key)| Tls { certificate, key });
+    meikyo_server::start(&Options {
+        recordings: args.recordings.clone(),
+        doors: doors.collect(),
+        tls,
+        token_file,
+        hosts,
+        prefix,
+    })
+    .map_err(explained)
+}
+
+/// Serves one recording on loopback, beside a measurement that writes it.
+pub(crate) fn beside(recording: &Path, address: SocketAddr) -> Result<Running, Failure> {
+    let running = meikyo_server::start(&Options {
+        recordings: vec![recording.to_path_buf()],
+        doors: vec![Door::Tcp(address)],
+        tls: None,
+        token_file: None,
+        hosts: Vec::new(),
+        prefix: String::new(),
+    })
+    .map_err(explained)?;
+    for url in running.urls() {
+        say(&format!("serving at {url}"));
+    }
+    Ok(running)
+}
+
+fn explained(error: StartError) -> Failure {
+    let hint = match &error {
+        StartError::Unprotected { .. } => {
+            "make a token with `meikyo serve --new-token`, then \
+             `meikyo serve --listen ... --token-file FILE --tls-cert FILE --tls-key FILE`"
+        }
+        StartError::Listen { .. } => "another address: `meikyo serve --listen 127.0.0.1:0`",
+        StartError::Token(_) => "make a token and its hash with `meikyo serve --new-token`",
+        _ => return error.into(),
+    };
+    Failure::from(error).hint(hint)
+}
+
+fn new_token() -> Result<Answer, Failure> {
+    let token = meikyo_server::make_token();
+    let hash = meikyo_server::hash_token(&token)?;
+    say(&format!("token, shown this once: {token}"));
+    output::print(&format!("{hash}\n"))?;
+    Ok(Answer::Yes)
+}
+
+/// What becomes readable when the process is asked to end.
+fn signal_pipe() -> Result<UnixStream, std::io::Error> {
+    let (reader, writer) = UnixStream::pair()?;
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::low_level::pipe::register(signal, writer.try_clone()?)?;
+    }
+    Ok(reader)
+}
+
+fn wait(mut signal: UnixStream) -> Result<(), std::io::Error> {
+    match signal.read_exact(&mut [0]) {
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(()),
+        outcome => outcome,
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "tells people and scripts where to look")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}

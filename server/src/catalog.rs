@@ -1,0 +1,234 @@
+//! The recordings that are served: what they are, their tables, and their series by number.
+//!
+//! A series keeps its number as long as the server runs, so that a page can hold on to it; numbers
+//! are dense per table. What was looked up in a finished file is not looked up again.
+
+mod devices;
+mod series;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use meikyo_recording::summary::SUFFIX;
+use meikyo_recording::{ReadError, Recording, Selection, TableSchema, inventory};
+use meikyo_units::WallTime;
+
+pub(crate) use series::{SeriesOfTable, ordinals_of_runs};
+
+use crate::column_units::{meaning_of, unit_of};
+use crate::errors::ApiError;
+use crate::parameters::{Span, micros};
+use crate::wire::{ColumnBody, ProblemBody, RecordingBody, TableBody};
+
+/// The recordings, in the order in which they were named.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    recordings: Vec<Arc<Opened>>,
+}
+
+/// One recording that is served.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// Short name in addresses.
+    pub(crate) id: String,
+    /// The recording.
+    pub(crate) recording: Recording,
+    /// The series of each table that was asked for.
+    series: Mutex<BTreeMap<String, SeriesOfTable>>,
+}
+
+impl Catalog {
+    /// Opens the recordings in some directories.
+    pub(crate) fn open(dirs: &[PathBuf]) -> Result<Self, ReadError> {
+        let mut recordings: Vec<Arc<Opened>> = Vec::new();
+        for dir in dirs {
+            let recording = Recording::open(dir)?;
+            let name = name_of(dir);
+            let taken = |id: &str| recordings.iter().any(|other| other.id == id);
+            let mut ids = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}-{n}")));
+            let id = ids.find(|id| !taken(id)).expect("the numbers do not end");
+            let series = Mutex::default();
+            recordings.push(Arc::new(Opened { id, recording, series }));
+        }
+        Ok(Self { recordings })
+    }
+
+    /// All recordings.
+    pub(crate) fn all(&self) -> &[Arc<Opened>] {
+        &self.recordings
+    }
+
+    /// The recording of that id.
+    pub(crate) fn get(&self, id: &str) -> Result<Arc<Opened>, ApiError> {
+        let found = self.recordings.iter().find(|opened| opened.id == id);
+        found.cloned().ok_or_else(|| {
+            let known: Vec<_> = self.recordings.iter().map(|opened| opened.id.as_str()).collect();
+            let text = format!("there is no recording `{id}`; there are {}", known.join(", "));
+            ApiError::unknown(text, "id")
+        })
+    }
+}
+
+/// The last part of a directory's path that can stand in an address.
+fn name_of(dir: &Path) -> String {
+    let whole = dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf());
+    let name = whole.file_name().map(|name| name.to_string_lossy().into_owned());
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let name: String = name.unwrap_or_default().chars().map(safe).collect();
+    let name = name.trim_start_matches('.').to_owned();
+    if name.is_empty() { "recording".into() } else { name }
+}
+
+impl Opened {
+    /// Whether a writer has the recording now.
+    pub(crate) fn is_running(&self) -> bool {
+        inventory::live_streams(self.recording.dir()).is_ok_and(|streams| !streams.is_empty())
+    }
+
+    /// The tables but summaries, by name.
+    pub(crate) fn tables(&self) -> Result<BTreeMap<String, TableSchema>, ReadError> {
+        let mut tables = self.recording.tables()?;
+        tables.retain(|name, _| !name.ends_with(SUFFIX));
+        Ok(tables)
+    }
+
+    /// The schema of one table, which is no summary.
+    pub(crate) fn table(&self, name: &str) -> Result<TableSchema, ApiError> {
+        if name.ends_with(SUFFIX) || !meikyo_recording::layout::is_name(name) {
+            let text = format!("there is no table `{name}`; `GET api/v1/recordings` lists them");
+            return Err(ApiError::unknown(text, "table"));
+        }
+        Ok(self.recording.table(name)?)
+    }
+
+    /// The first and the last instant; `None` while there are no rows.
+    pub(crate) fn times(&self) -> Result<Option<(WallTime, WallTime)>, ReadError> {
+        for table in ["intervals", "polls"] {
+            if let Some(span) = self.recording.span(table)? {
+                return Ok(Some(span));
+            }
+        }
+        let mut times: Option<(WallTime, WallTime)> = None;
+        for name in self.tables()?.keys() {
+            if let Some((from, to)) = self.recording.span(name)? {
+                let (least, greatest) = times.unwrap_or((from, to));
+                times = Some((least.min(from), greatest.max(to)));
+            }
+        }
+        Ok(times)
+    }
+
+    /// What times in requests are relative to.
+    pub(crate) fn span(&self) -> Result<Span, ApiError> {
+        let times = self.times()?;
+        let running = self.is_running() && self.recording.identity().clock == "CLOCK_REALTIME";
+        let end = times.map(|(_, to)| WallTime::from_nanos(to.as_nanos().saturating_add(1)));
+        let now = if running { WallTime::now() } else { end.unwrap_or_default() };
+        Ok(Span { from: times.map_or(now, |(from, _)| from), now })
+    }
+
+    /// Does something with the series of a table, brought up to date.
+    pub(crate) fn with_series<T>(
+        &self,
+        table: &TableSchema,
+        take: impl FnOnce(&mut SeriesOfTable) -> T,
+    ) -> Result<T, ApiError> {
+        let mut all = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_table = all.entry(table.name.clone()).or_insert_with(|| SeriesOfTable::new(table));
+        of_table.refresh(&self.recording)?;
+        Ok(take(of_table))
+    }
+
+    /// As [`Opened::with_series`], of the series that are known already: nothing is read.
+    pub(crate) fn with_known_series<T>(
+        &self,
+        table: &TableSchema,
+        take: impl FnOnce(&mut SeriesOfTable) -> T,
+    ) -> T {
+        let mut all = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        take(all.entry(table.name.clone()).or_insert_with(|| SeriesOfTable::new(table)))
+    }
+
+    /// The shortest span between two polls that the newest rows of `intervals` name.
+    fn interval_us(&self, newest: WallTime) -> Result<Option<u64>, ReadError> {
+        let selection = Selection {
+            columns: Some(vec!["interval_us".into()]),
+            from: Some(newest.before(meikyo_units::Nanos::from_secs(60))),
+            ..Selection::all("intervals")
+        };
+        let scan = match self.recording.scan(&selection) {
+            Ok(scan) => scan,
+            Err(ReadError::UnknownTable { .. } | ReadError::UnknownColumn { .. }) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let mut least = None;
+        for batch in scan {
+            let spans = series::unsigned(&batch?, "interval_us");
+            least = spans.into_iter().flatten().chain(least).filter(|us| *us > 0).min();
+        }
+        Ok(least)
+    }
+
+    /// A problem with a file, named relative to the recording.
+    pub(crate) fn problem(&self, problem: &meikyo_recording::read::Problem) -> ProblemBody {
+        let file = problem.path.strip_prefix(self.recording.dir()).unwrap_or(&problem.path);
+        ProblemBody { file: file.display().to_string(), what: problem.what.clone() }
+    }
+
+    /// The recording as the API describes it.
+    pub(crate) fn body(&self) -> Result<RecordingBody, ApiError> {
+        let times = self.times()?;
+        let tables = self.tables()?;
+        Ok(RecordingBody {
+            id: self.id.clone(),
+            name: name_of(self.recording.dir()),
+            kind: self.recording.identity().kind.word().to_owned(),
+            running: self.is_running(),
+            from_us: times.map(|(from, _)| micros(from)),
+            to_us: times.map(|(_, to)| micros(to)),
+            interval_us: times.map(|(_, to)| self.interval_us(to)).transpose()?.flatten(),
+            devices: self.devices(tables.get("polls"))?,
+            tables: tables.values().map(table_body).collect(),
+        })
+    }
+}
+
+fn table_body(table: &TableSchema) -> TableBody {
+    let labels = meikyo_recording::series::labels(table);
+    let columns = table.columns.iter().skip(1).map(|column| ColumnBody {
+        name: column.name.clone(),
+        meaning: meaning_of(column),
+        unit: unit_of(column),
+        doc: column.doc.clone(),
+    });
+    TableBody {
+        name: table.name.clone(),
+        doc: table.doc.clone(),
+        labels: labels.map(|label| table.columns[label].name.clone()).collect(),
+        columns: columns.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_the_names_of_directories_and_differ() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut dirs = Vec::new();
+        for name in ["a/run 1", "b/run 1", "c/.x"] {
+            let recording = dir.path().join(name);
+            meikyo_recording::format::create(&recording, meikyo_recording::Kind::Measured).unwrap();
+            dirs.push(recording);
+        }
+        let catalog = Catalog::open(&dirs).unwrap();
+        let ids: Vec<_> = catalog.all().iter().map(|opened| opened.id.as_str()).collect();
+        assert_eq!(ids, ["run-1", "run-1-2", "x"]);
+        assert!(catalog.get("run-1-2").is_ok());
+        assert!(catalog.get("..").unwrap_err().text().contains("run-1, run-1-2, x"));
+    }
+}

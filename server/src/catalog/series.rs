@@ -1,0 +1,250 @@
+//! The series of one table and their numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
+use arrow::datatypes::UInt64Type;
+use arrow::error::ArrowError;
+use meikyo_recording::layout::{self, ParquetFile};
+use meikyo_recording::series::{self, Texts};
+use meikyo_recording::summary::{SUFFIX, ZOOM_LEVELS};
+use meikyo_recording::{ReadError, Recording, Selection, TableSchema};
+use meikyo_units::{Nanos, WallTime};
+
+use crate::errors::ApiError;
+
+/// The texts of a series' labels, in the order of the table's columns.
+pub(crate) type Labels = Vec<String>;
+
+/// How far back the log is read again for series, since rows of devices come one after another.
+const OVERLAP: Nanos = Nanos::from_secs(2);
+
+/// The series of one table.
+#[derive(Debug)]
+pub(crate) struct SeriesOfTable {
+    table: TableSchema,
+    names: Vec<String>,
+    by_labels: BTreeMap<Labels, u32>,
+    labels: Vec<Labels>,
+    /// Files whose series are known.
+    read: BTreeSet<PathBuf>,
+    /// Rows of the log up to here are known.
+    log_read_to: Option<WallTime>,
+}
+
+impl SeriesOfTable {
+    pub(crate) fn new(table: &TableSchema) -> Self {
+        let names = series::labels(table).map(|label| table.columns[label].name.clone());
+        Self {
+            names: names.collect(),
+            table: table.clone(),
+            by_labels: BTreeMap::new(),
+            labels: Vec::new(),
+            read: BTreeSet::new(),
+            log_read_to: None,
+        }
+    }
+
+    /// The names of the labels.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The labels of all series, by number.
+    pub(crate) fn labels(&self) -> &[Labels] {
+        &self.labels
+    }
+
+    /// The number of a series; a new one when it is not known.
+    pub(crate) fn ordinal(&mut self, labels: Labels) -> u32 {
+        let next = u32::try_from(self.labels.len()).expect("fewer than 2^32 series");
+        *self.by_labels.entry(labels).or_insert_with_key(|labels| {
+            self.labels.push(labels.clone());
+            next
+        })
+    }
+
+    /// The labels of a series by name.
+    pub(crate) fn named(&self, ordinal: u32) -> BTreeMap<String, String> {
+        let labels = usize::try_from(ordinal).ok().and_then(|ordinal| self.labels.get(ordinal));
+        self.names.iter().cloned().zip(labels.into_iter().flatten().cloned()).collect()
+    }
+
+    /// The numbers of the series that have one of the wanted texts in every label named.
+    pub(crate) fn chosen(&self, wanted: &[(String, Vec<String>)]) -> Vec<u32> {
+        let position = |name: &String| self.names.iter().position(|of| of == name);
+        let wanted: Vec<_> =
+            wanted.iter().filter_map(|(name, texts)| Some((position(name)?, texts))).collect();
+        let fits = |labels: &Labels| {
+            wanted.iter().all(|(label, texts)| {
+                texts.iter().any(|text| matches(text.as_bytes(), labels[*label].as_bytes()))
+            })
+        };
+        (0..)
+            .zip(&self.labels)
+            .filter(|(_, labels)| fits(labels))
+            .map(|(ordinal, _)| ordinal)
+            .collect()
+    }
+
+    /// Looks into files and rows of the log that are new.
+    pub(super) fn refresh(&mut self, recording: &Recording) -> Result<(), ApiError> {
+        let mut found = BTreeSet::new();
+        if self.names.is_empty() {
+            found.insert(Vec::new());
+        } else {
+            self.of_files(recording, &mut found)?;
+            self.of_log(recording, &mut found)?;
+        }
+        for labels in found {
+            self.ordinal(labels);
+        }
+        Ok(())
+    }
+
+    fn of_files(
+        &mut self,
+        recording: &Recording,
+        found: &mut BTreeSet<Labels>,
+    ) -> Result<(), ApiError> {
+        let summary = format!("{}{SUFFIX}", self.table.name);
+        let mut source = (summary.clone(), files(recording, &summary)?);
+        if source.1.is_empty() {
+            source = (self.table.name.clone(), files(recording, &self.table.name)?);
+        }
+        let (name, files) = source;
+        let mut new = files.into_iter().filter(|file| !self.read.contains(&file.path)).peekable();
+        if new.peek().is_none() {
+            return Ok(());
+        }
+        let schema = recording.table(&name)?;
+        let coarsest = ZOOM_LEVELS[ZOOM_LEVELS.len() - 1].get() / 1_000_000;
+        let level = ("level_ms".to_owned(), vec![coarsest.to_string()]);
+        let selection = Selection {
+            columns: Some(self.names.clone()),
+            labels: if name == summary { vec![level] } else { Vec::new() },
+            ..Selection::all(&name)
+        };
+        for file in new.collect::<Vec<_>>() {
+            self.read.insert(file.path.clone());
+            for batch in recording.scan_file(file, schema.clone(), &selection)? {
+                self.collect(&batch?, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn of_log(
+        &mut self,
+        recording: &Recording,
+        found: &mut BTreeSet<Labels>,
+    ) -> Result<(), ApiError> {
+        let Some(begin) = recording.log_begin(&self.table.name)? else { return Ok(()) };
+        let from = self.log_read_to.map_or(begin, |to| begin.max(to.before(OVERLAP)));
+        let end = recording.span(&self.table.name)?.map(|(_, to)| to);
+        let columns = std::iter::once("time".to_owned()).chain(self.names.iter().cloned());
+        let selection = Selection {
+            columns: Some(columns.collect()),
+            from: Some(from),
+            ..Selection::all(&self.table.name)
+        };
+        for batch in recording.scan(&selection)? {
+            self.collect(&batch?, found)?;
+        }
+        self.log_read_to = end;
+        Ok(())
+    }
+
+    fn collect(&self, batch: &RecordBatch, found: &mut BTreeSet<Labels>) -> Result<(), ApiError> {
+        let labels = label_columns(batch, &self.names)?;
+        for run in series::runs(&labels, batch.num_rows())? {
+            let labels = texts_at(&labels, run.start);
+            if !self.by_labels.contains_key(&labels) {
+                found.insert(labels);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The Parquet files of a table.
+fn files(recording: &Recording, table: &str) -> Result<Vec<ParquetFile>, ReadError> {
+    Ok(layout::list_hours(recording.dir(), |name, _| name == table)?.parquet)
+}
+
+fn label_columns(batch: &RecordBatch, names: &[String]) -> Result<Vec<ArrayRef>, ArrowError> {
+    let missing = |name: &str| ArrowError::SchemaError(format!("there is no column `{name}`"));
+    let column = |name: &String| batch.column_by_name(name).cloned().ok_or_else(|| missing(name));
+    names.iter().map(column).collect()
+}
+
+fn texts_at(labels: &[ArrayRef], row: usize) -> Labels {
+    let text = |label: &ArrayRef| Some(Texts::new(label)?.get(row)?.to_owned());
+    labels.iter().map(|label| text(label).unwrap_or_default()).collect()
+}
+
+/// The series of rows that are sorted by their labels: the number of each, and its rows.
+pub(crate) fn ordinals_of_runs(
+    batch: &RecordBatch,
+    series: &mut SeriesOfTable,
+) -> Result<Vec<(u32, Range<usize>)>, ArrowError> {
+    let labels = label_columns(batch, &series.names)?;
+    let runs = series::runs(&labels, batch.num_rows())?;
+    Ok(runs.into_iter().map(|run| (series.ordinal(texts_at(&labels, run.start)), run)).collect())
+}
+
+/// The values of an unsigned column; none where there is no such column.
+pub(super) fn unsigned(batch: &RecordBatch, name: &str) -> Vec<Option<u64>> {
+    let column =
+        batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    let Some(column) = column else { return Vec::new() };
+    (0..column.len()).map(|row| column.is_valid(row).then(|| column.value(row))).collect()
+}
+
+/// Whether a text matches a pattern in which `*` stands for any octets and `?` for one.
+///
+/// Two positions are remembered instead of recursing, so that no pattern takes longer than its
+/// length times that of the text.
+fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        if pattern.get(p) == Some(&b'*') {
+            star = Some((p, t));
+            p += 1;
+        } else if pattern.get(p).is_some_and(|&octet| octet == b'?' || octet == text[t]) {
+            p += 1;
+            t += 1;
+        } else if let Some((at, from)) = star {
+            star = Some((at, from + 1));
+            p = at + 1;
+            t = from + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|&octet| octet == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_texts_in_bounded_time() {
+        for (pattern, text, expected) in [
+            ("node*", "node001", true),
+            ("node?", "node001", false),
+            ("*", "", true),
+            ("", "a", false),
+            ("a*b*c", "aXbYbZc", true),
+            ("a*b*c", "aXbYbZ", false),
+        ] {
+            assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
+        }
+        let (pattern, text) = ("*a".repeat(2_000), "a".repeat(4_000) + "b");
+        assert!(!matches(pattern.as_bytes(), text.as_bytes()));
+    }
+}

@@ -1,0 +1,82 @@
+//! What a client is told when it cannot be served: a status, a sentence, and where the fault lies.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use meikyo_recording::ReadError;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Why a request was refused, as it is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct ErrorBody {
+    /// What happened and what to do.
+    pub(crate) error: String,
+    /// The parameter, table or header that it concerns; empty when none.
+    pub(crate) place: String,
+}
+
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ApiError {
+    status: StatusCode,
+    body: ErrorBody,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, error: impl Into<String>, place: &str) -> Self {
+        Self { status, body: ErrorBody { error: error.into(), place: place.into() } }
+    }
+
+    /// The request is wrong at `place`.
+    pub(crate) fn bad(error: impl Into<String>, place: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error, place)
+    }
+
+    /// There is no such thing.
+    pub(crate) fn unknown(error: impl Into<String>, place: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, error, place)
+    }
+
+    /// Something on this side failed.
+    pub(crate) fn internal(error: &dyn std::error::Error) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        tracing::warn!(error = text, "a request failed");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, text, "")
+    }
+
+    /// The sentence.
+    pub(crate) fn text(&self) -> &str {
+        &self.body.error
+    }
+}
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        match &error {
+            ReadError::UnknownTable { table, known, .. } => {
+                let known = known.join(", ");
+                Self::unknown(format!("there is no table `{table}`; there are {known}"), "table")
+            }
+            ReadError::UnknownColumn { .. } => Self::bad(error.to_string(), "column"),
+            _ => Self::internal(&error),
+        }
+    }
+}
+
+impl From<arrow::error::ArrowError> for ApiError {
+    fn from(error: arrow::error::ArrowError) -> Self {
+        Self::internal(&error)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        (self.status, Json(self.body)).into_response()
+    }
+}

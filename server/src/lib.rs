@@ -1,0 +1,28 @@
+//! The server: recordings over HTTP, live values over WebSocket, and the page.
+//!
+//! [`start`] opens the recordings and the door, and serves until it is told to stop, on threads of
+//! its own: an asynchronous runtime for the conversations, blocking threads for files, and one
+//! thread a running recording that follows its log. It reads what the collector wrote and never
+//! speaks to it, so that no viewer, however slow, can delay a measurement.
+//!
+//! `docs/server.md` says how to serve; the document at `api/v1/openapi.json` describes every
+//! address.
+
+mod access;
+mod catalog;
+mod column_units;
+mod errors;
+mod listen;
+mod openapi;
+mod page;
+mod parameters;
+mod range;
+mod routes;
+mod serve;
+mod state;
+mod wire;
+
+pub use access::{TokenError, hash_token, make_token};
+pub use listen::{Door, Tls};
+pub use openapi::document as openapi_document;
+pub use serve::{Options, Running, StartError, start};

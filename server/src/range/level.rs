@@ -1,0 +1,96 @@
+//! How long a pixel is, and which summaries fill it.
+
+use meikyo_recording::summary::ZOOM_LEVELS;
+use meikyo_units::WallTime;
+
+/// ns of the shortest pixel.
+const SHORTEST: i64 = 1_000_000;
+
+/// The pixels of a range: they begin at multiples of their length, so that ranges that overlap
+/// have the same pixels, and moving a view does not make its values flicker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bins {
+    /// Begin of the first, ns since the epoch.
+    pub(crate) from: i64,
+    /// End of the last, exclusive.
+    pub(crate) to: i64,
+    /// The length of one, ns.
+    pub(crate) length: i64,
+    /// The length of the spans that are read, ns; 0 for raw readings.
+    pub(crate) level: i64,
+}
+
+impl Bins {
+    /// At most `width` and one pixels for a range; more than half of it.
+    pub(crate) fn choose(from: WallTime, to: WallTime, width: u32, summaries: bool) -> Self {
+        let (from, to) = (from.as_nanos(), to.as_nanos());
+        let span = to.saturating_sub(from).max(1);
+        let exact = span.unsigned_abs().div_ceil(u64::from(width.max(1)));
+        let exact = i64::try_from(exact).unwrap_or(i64::MAX / 4).clamp(SHORTEST, i64::MAX / 4);
+        let levels = ZOOM_LEVELS.iter().filter_map(|level| i64::try_from(level.get()).ok());
+        let level = levels.filter(|level| summaries && *level <= exact).max().unwrap_or(0);
+        let grain = level.max(SHORTEST);
+        let length = (exact + grain - 1) / grain * grain;
+        let begin = from - from.rem_euclid(length);
+        let end = to.saturating_add(length - 1);
+        Self { from: begin, to: end - end.rem_euclid(length), length, level }
+    }
+
+    /// How many.
+    pub(crate) fn count(&self) -> usize {
+        usize::try_from((self.to - self.from) / self.length).unwrap_or(0)
+    }
+
+    /// The pixel of an instant.
+    #[inline]
+    pub(crate) fn of(&self, time: i64) -> Option<usize> {
+        if time < self.from || time >= self.to {
+            return None;
+        }
+        usize::try_from((time - self.from) / self.length).ok()
+    }
+
+    /// The spans that are read as milliseconds; 0 for raw readings.
+    pub(crate) fn level_ms(&self) -> u64 {
+        self.level.unsigned_abs() / 1_000_000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000_000;
+
+    fn bins(from_s: i64, to_s: i64, width: u32) -> Bins {
+        Bins::choose(WallTime::from_nanos(from_s * S), WallTime::from_nanos(to_s * S), width, true)
+    }
+
+    #[test]
+    fn the_coarsest_level_that_fits_a_pixel_is_read() {
+        let day = bins(86_400 * 20_000, 86_400 * 20_001, 600);
+        assert_eq!((day.level, day.length), (60 * S, 180 * S));
+        assert_eq!(day.count(), 480);
+        let hour = bins(0, 3_600, 600);
+        assert_eq!((hour.level, hour.length, hour.count()), (S, 6 * S, 600));
+        let minute = bins(0, 60, 600);
+        assert_eq!((minute.level, minute.length, minute.count()), (0, S / 10, 600));
+        let month = bins(0, 86_400 * 30, 600);
+        assert_eq!(month.level, 600 * S);
+    }
+
+    #[test]
+    fn pixels_cover_the_range_and_lie_on_one_grid() {
+        for (from, to, width) in [(7, 1_234, 100), (-50, 50, 7), (1, 2, 10_000)] {
+            let bins = bins(from, to, width);
+            assert!(bins.from <= from * S && bins.to >= to * S);
+            assert_eq!(bins.from % bins.length, 0);
+            assert!(bins.count() <= usize::try_from(width).unwrap() + 1);
+            assert_eq!(bins.of(bins.from), Some(0));
+            assert_eq!(bins.of(bins.to - 1), Some(bins.count() - 1));
+            assert_eq!(bins.of(bins.to), None);
+        }
+        let raw = Bins::choose(WallTime::from_nanos(0), WallTime::from_nanos(S), 2, false);
+        assert_eq!((raw.level, raw.length), (0, S / 2));
+    }
+}

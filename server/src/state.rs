@@ -1,0 +1,62 @@
+//! What all conversations share.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use tokio::sync::Semaphore;
+
+use crate::access::Access;
+use crate::catalog::Catalog;
+use crate::errors::ApiError;
+use crate::range::BlockCache;
+
+/// Octets of decoded summaries that are kept.
+const CACHE_BYTES: usize = 64 << 20;
+
+/// Requests that read files at once; each may hold some tens of megabytes.
+const READERS_MAX: usize = 3;
+
+/// Requests that wait for their turn to read.
+const WAITING_MAX: usize = 256;
+
+/// The recordings, and everything that answers are made of.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) catalog: Catalog,
+    pub(crate) blocks: BlockCache,
+    pub(crate) access: Access,
+    readers: Semaphore,
+    waiting: Semaphore,
+}
+
+/// The server as conversations hold it.
+pub(crate) type Shared = Arc<Server>;
+
+impl Server {
+    pub(crate) fn new(catalog: Catalog, access: Access) -> Self {
+        Self {
+            catalog,
+            blocks: BlockCache::new(CACHE_BYTES),
+            access,
+            readers: Semaphore::new(READERS_MAX),
+            waiting: Semaphore::new(WAITING_MAX),
+        }
+    }
+
+    /// Does something that reads files, on a thread that may block, when it is its turn.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let busy = || {
+            let text =
+                format!("more than {WAITING_MAX} requests are waiting; ask again in a second");
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "")
+        };
+        let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;
+        let _turn = self.readers.acquire().await.map_err(|_| busy())?;
+        let server = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || work(&server)).await;
+        done.map_err(|error| ApiError::internal(&error))?
+    }
+}

@@ -1,0 +1,129 @@
+//! What is sent as JSON: the types that the OpenAPI document describes.
+//!
+//! Times are µs since the epoch of the recording, which every JSON reader can hold exactly.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// One recording.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct RecordingBody {
+    /// Short and stable name in addresses.
+    pub(crate) id: String,
+    /// Name for people: its directory.
+    pub(crate) name: String,
+    /// `measured` or `simulated`.
+    pub(crate) kind: String,
+    /// Whether somebody writes it now.
+    pub(crate) running: bool,
+    /// The first instant; null while it has no rows.
+    pub(crate) from_us: Option<i64>,
+    /// The last instant; null while it has no rows.
+    pub(crate) to_us: Option<i64>,
+    /// The shortest span between two polls of a device; null when not known.
+    pub(crate) interval_us: Option<u64>,
+    /// Its devices, in the order of the cluster file where that is known.
+    pub(crate) devices: Vec<DeviceBody>,
+    /// Its tables.
+    pub(crate) tables: Vec<TableBody>,
+}
+
+/// One device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct DeviceBody {
+    /// Position in the list.
+    pub(crate) ordinal: u32,
+    /// Name, as in the label `device`.
+    pub(crate) name: String,
+    /// `host`, `switch` or `unknown`.
+    pub(crate) role: &'static str,
+    /// The group it stands in, for example a rack.
+    pub(crate) group: Option<String>,
+}
+
+/// One table.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct TableBody {
+    /// Name.
+    pub(crate) name: String,
+    /// One sentence for people.
+    pub(crate) doc: String,
+    /// The columns that name a series.
+    pub(crate) labels: Vec<String>,
+    /// All columns but `time`.
+    pub(crate) columns: Vec<ColumnBody>,
+}
+
+/// One column.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct ColumnBody {
+    /// Name.
+    pub(crate) name: String,
+    /// `gauge`, `counter`, `state`, `label` or `detail`.
+    pub(crate) meaning: &'static str,
+    /// Unit of its values as they are drawn, counters as rates: `octets/s`; empty when none.
+    pub(crate) unit: String,
+    /// One sentence for people.
+    pub(crate) doc: String,
+}
+
+/// One series: what agrees in all labels.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct SeriesBody {
+    /// Number of the series in its table, the same as long as the server runs.
+    pub(crate) ordinal: u32,
+    /// The labels by name.
+    pub(crate) labels: BTreeMap<String, String>,
+}
+
+/// A file that could not be read wholly.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+pub(crate) struct ProblemBody {
+    /// The file, relative to the recording.
+    pub(crate) file: String,
+    /// What is wrong with it.
+    pub(crate) what: String,
+}
+
+/// Values per series and pixel.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RangeBody {
+    /// The begin of bin 0.
+    pub(crate) from_us: i64,
+    /// The length of a bin.
+    pub(crate) bin_us: i64,
+    /// Bins from `from` to `to`.
+    pub(crate) bins: u32,
+    /// The span of the summaries that were read, ms; 0 where raw readings were.
+    pub(crate) level_ms: u64,
+    /// Unit of the values.
+    pub(crate) unit: String,
+    /// The series, or folded rows of neighbouring series, that have values.
+    pub(crate) rows: Vec<RangeRowBody>,
+    /// Series a row; 1 when nothing was folded.
+    pub(crate) series_per_row: u32,
+    /// Files that could not be read: what they held is missing from the rows.
+    pub(crate) problems: Vec<ProblemBody>,
+}
+
+/// Values of one row; columns of equal length.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RangeRowBody {
+    /// Ordinal of the series, or of the row.
+    pub(crate) series: u32,
+    /// The labels of the series, or of the first one of the row.
+    pub(crate) labels: BTreeMap<String, String>,
+    /// The bins that have a value.
+    #[serde(rename = "bins")]
+    pub(crate) of_bins: Vec<u32>,
+    /// The least value in each of them.
+    pub(crate) min: Vec<f32>,
+    /// The mean.
+    pub(crate) mean: Vec<f32>,
+    /// The greatest.
+    pub(crate) max: Vec<f32>,
+    /// How many readings.
+    pub(crate) count: Vec<u32>,
+}
