@@ -1,0 +1,212 @@
+/**
+ * One quantity of many rows over the window that is shown: the past from the recording, the newest from a live
+ * feed, in the same bins. What strip, grid and lines are drawn from.
+ */
+
+import { signal, type Signal } from "@preact/signals";
+import { errorText, wasAborted } from "../api/client.ts";
+import { getRange, widthFor, type Range } from "../api/range.ts";
+import { getStates } from "../api/states.ts";
+import { requestPaint, timed } from "../paint/painter.ts";
+import { Bins } from "../strip/bins.ts";
+import { NO_STATE } from "../strip/ramp.ts";
+import type { RowModel } from "../strip/rows.ts";
+import { alignedRequest, chooseBin } from "./bin_choice.ts";
+import { Feed, type LiveSeries } from "./feed.ts";
+import type { Frame } from "./frame.ts";
+
+export interface WatchRequest {
+  readonly recording: string;
+  readonly table: string;
+  readonly column: string;
+  /** Further columns that arrive live, for what is shown beside the strip. */
+  readonly also: readonly string[];
+  readonly model: RowModel;
+  readonly fromUs: number;
+  readonly toUs: number;
+  /** Pixels for the window. */
+  readonly width: number;
+  readonly intervalUs: number;
+  /** Frames are subscribed to; `speed` plays a finished recording. */
+  readonly live: { readonly replay: { fromUs: number; speed: number } | null } | null;
+  readonly labels?: Readonly<Record<string, readonly string[]>>;
+  /** Called with every frame, for the newest values of `also`. */
+  readonly onFrame?: (frame: Frame) => void;
+  readonly onHealth?: (health: Readonly<Record<string, unknown>>) => void;
+  readonly onEvent?: (event: Readonly<Record<string, unknown>>) => void;
+  /** A series came that the rows do not know. */
+  readonly onUnknownSeries?: () => void;
+}
+
+/** Most values that are asked for at once; more rows get a coarser past. */
+const PAST_VALUES_MAX = 1_500_000;
+/** A live window is this much longer in memory than on the screen, so that a pause loses nothing. */
+const LIVE_EXTRA_BINS = 8;
+/** Longest piece of work between two frames while the past is filled in. */
+const SLICE_MS = 8;
+
+export class Watch {
+  bins: Bins;
+  readonly request: WatchRequest;
+  readonly unit = signal("");
+  readonly error: Signal<string | null> = signal(null);
+  /** The past has been filled in. */
+  readonly filled = signal(false);
+  /** Newest value of each column of `also` per series; NaN: none yet. */
+  readonly newest: ReadonlyMap<string, Float32Array>;
+  readonly agesMs: Float32Array;
+  private readonly feed: Feed | null;
+  private abort = new AbortController();
+
+  constructor(request: WatchRequest) {
+    this.request = request;
+    const spanUs = request.toUs - request.fromUs;
+    const binUs = chooseBin(spanUs, request.width, request.intervalUs);
+    const extra = request.live === null ? 2 : LIVE_EXTRA_BINS;
+    this.bins = new Bins(request.model.rows.length, binUs, Math.ceil(spanUs / binUs) + extra);
+    const series = request.model.rowOf.length;
+    this.newest = new Map([request.column, ...request.also].map((name) => [name, new Float32Array(series).fill(Number.NaN)]));
+    this.agesMs = new Float32Array(series).fill(Number.NaN);
+    this.feed = request.live === null ? null : this.subscribe(request.live.replay);
+    // A replay shows only what it plays, so that the future is not on the screen before it happens.
+    void this.fill(request.fromUs, request.toUs);
+  }
+
+  close(): void {
+    this.abort.abort();
+    this.feed?.close();
+  }
+
+  private subscribe(replay: { fromUs: number; speed: number } | null): Feed {
+    const { request } = this;
+    return new Feed(
+      request.recording,
+      {
+        table: request.table,
+        columns: [request.column, ...request.also],
+        ...(request.labels === undefined ? {} : { labels: request.labels }),
+        ...(replay === null ? {} : { replay: { from_us: Math.round(replay.fromUs), speed: replay.speed } }),
+      },
+      {
+        onFrame: (frame) => this.take(frame),
+        onJoined: (series, again) => this.joined(series, again),
+        ...(request.onHealth === undefined ? {} : { onHealth: request.onHealth }),
+        ...(request.onEvent === undefined ? {} : { onEvent: request.onEvent }),
+      },
+    );
+  }
+
+  private joined(series: readonly LiveSeries[], again: boolean): void {
+    const known = this.request.model.rowOf.length;
+    if (series.some(({ ordinal }) => ordinal >= known)) this.request.onUnknownSeries?.();
+    // While the server was away the recording went on: the hole is read from it.
+    if (again) {
+      const { binUs, capacity } = this.bins;
+      const nowUs = this.bins.newestBin * binUs;
+      this.abort.abort();
+      this.abort = new AbortController();
+      void this.fill(nowUs - binUs, Math.max(nowUs + capacity * binUs, Date.now() * 1000));
+    }
+  }
+
+  private take(frame: Frame): void {
+    const { bins, request } = this;
+    const bin = bins.binOf(frame.newestUs);
+    const first = frame.columns[0];
+    if (first === undefined) return;
+    if (bins.binOf(frame.timesUs(0)) === bin && bins.binOf(frame.timesUs(frame.rows - 1)) === bin) {
+      bins.putFrame(bin, frame.series, first, frame.states, request.model.rowOf);
+    } else {
+      this.takeRows(frame, first);
+    }
+    let unknown = false;
+    [...this.newest.values()].forEach((values, at) => {
+      const column = frame.columns[at];
+      if (column === undefined) return;
+      for (let row = 0; row < frame.rows; row += 1) {
+        const series = frame.series[row] ?? 0;
+        if (series >= values.length) unknown = true;
+        else values[series] = column[row] ?? Number.NaN;
+      }
+    });
+    for (let row = 0; row < frame.rows; row += 1) this.agesMs[frame.series[row] ?? 0] = frame.agesMs[row] ?? Number.NaN;
+    if (unknown) request.onUnknownSeries?.();
+    request.onFrame?.(frame);
+    requestPaint();
+  }
+
+  /** A frame with readings of several bins: late answers among them. */
+  private takeRows(frame: Frame, values: Float32Array): void {
+    for (let at = 0; at < frame.rows; at += 1) {
+      const row = this.request.model.rowOf[frame.series[at] ?? 0] ?? -1;
+      if (row >= 0) this.bins.put(this.bins.binOf(frame.timesUs(at)), row, values[at] ?? Number.NaN, frame.states[at] ?? NO_STATE);
+    }
+  }
+
+  private async fill(fromUs: number, toUs: number): Promise<void> {
+    const { request, bins } = this;
+    const { signal: stop } = this.abort;
+    const window = alignedRequest(fromUs, toUs, bins.binUs);
+    const series = Math.max(1, request.model.rowOf.length);
+    const width = Math.min(window.width, widthFor(series, window.width), Math.max(1, Math.floor(PAST_VALUES_MAX / series)));
+    const ask = { recording: request.recording, table: request.table, fromUs: window.fromUs, toUs: window.toUs, width };
+    try {
+      const labels = request.labels === undefined ? {} : { labels: request.labels };
+      const [range, states] = await Promise.all([
+        getRange({ ...ask, column: request.column, ...labels }, stop),
+        getStates({ ...ask, ...labels }, stop),
+      ]);
+      this.unit.value = range.unit;
+      await this.putRange(range, stop);
+      await inSlices(states.bins.length, stop, (at) => {
+        const rows = request.model.rowsOfDevice.get(states.devices[states.series[at] ?? 0] ?? "") ?? [];
+        this.span(states, states.bins[at] ?? 0, (bin) => {
+          for (const row of rows) bins.put(bin, row, Number.NaN, states.states[at] ?? NO_STATE);
+        });
+      });
+      this.error.value = null;
+      this.filled.value = true;
+    } catch (error) {
+      if (!wasAborted(error)) this.error.value = errorText(error);
+    }
+    requestPaint();
+  }
+
+  private async putRange(range: Range, stop: AbortSignal): Promise<void> {
+    const { rowOf } = this.request.model;
+    await inSlices(range.bins.length, stop, (at) => {
+      const row = rowOf[range.series[at] ?? 0] ?? -1;
+      if (row < 0) return;
+      const value = range.max[at] ?? Number.NaN;
+      this.span(range, range.bins[at] ?? 0, (bin) => this.bins.put(bin, row, value, NO_STATE));
+    });
+  }
+
+  /** Calls with each of our bins that a bin of the answer covers: one, if the answer is not coarser. */
+  private span(of: { fromUs: number; binUs: number }, bin: number, put: (bin: number) => void): void {
+    const first = this.bins.binOf(of.fromUs + bin * of.binUs);
+    const end = this.bins.binOf(of.fromUs + (bin + 1) * of.binUs - 1);
+    for (let at = first; at <= end; at += 1) put(at);
+  }
+}
+
+/** Runs `each` for 0 to `length` in slices that let frames through between them. */
+async function inSlices(length: number, stop: AbortSignal, each: (at: number) => void): Promise<void> {
+  let at = 0;
+  while (at < length && !stop.aborted) {
+    const end = performance.now() + SLICE_MS;
+    timed(() => {
+      while (at < length && (at % 2048 !== 0 || performance.now() < end)) {
+        each(at);
+        at += 1;
+      }
+      // The check above stops at a multiple of 2048; one more step lets the next slice begin.
+      if (at < length) {
+        each(at);
+        at += 1;
+      }
+    });
+    requestPaint();
+    if (at < length) await new Promise((resume) => setTimeout(resume));
+  }
+}

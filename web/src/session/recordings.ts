@@ -1,0 +1,79 @@
+/** The recordings that the server has, and the one that is looked at. */
+
+import { batch, computed, signal } from "@preact/signals";
+import { errorText, getJson, apiPath, recordingPath } from "../api/client.ts";
+import type { ColumnBody, RecordingBody, SeriesBody, TableBody } from "../api/types.ts";
+import { newestUs } from "./now.ts";
+import { view } from "./view.ts";
+
+export const recordings = signal<readonly RecordingBody[] | null>(null);
+/** Why there are none. */
+export const recordingsError = signal<string | null>(null);
+
+export const recording = computed<RecordingBody | null>(() => {
+  const all = recordings.value ?? [];
+  const wanted = view.value.recording;
+  return (wanted === null ? all[0] : all.find(({ id }) => id === wanted)) ?? null;
+});
+
+/** The interval of the recording; a tenth of a second where it is not known yet. */
+export const intervalUs = computed(() => recording.value?.interval_us ?? 100_000);
+
+let looked: string | null = null;
+
+/** Asks for the list; called at the start, after joining again, and now and then for growth and new devices. */
+export async function refreshRecordings(): Promise<void> {
+  try {
+    const all = await getJson<readonly RecordingBody[]>(apiPath("recordings"));
+    batch(() => {
+      // Equal lists must not wake everybody who looks at them.
+      if (JSON.stringify(lasting(all)) !== JSON.stringify(lasting(recordings.peek() ?? []))) recordings.value = all;
+      recordingsError.value = null;
+      const current = all.find(({ id }) => id === (view.peek().recording ?? all[0]?.id)) ?? null;
+      if (current !== null && current.id !== looked) {
+        looked = current.id;
+        newestUs.value = current.to_us ?? 0;
+      } else if (current?.to_us != null && view.peek().play === null && current.to_us > newestUs.peek()) {
+        newestUs.value = current.to_us;
+      }
+    });
+  } catch (error) {
+    recordingsError.value = errorText(error);
+  }
+}
+
+/** A list without what changes all the time. */
+function lasting(all: readonly RecordingBody[]): unknown {
+  return all.map((one) => (one.running ? { ...one, to_us: null } : one));
+}
+
+export function tableOf(of: RecordingBody | null, table: string): TableBody | null {
+  return of?.tables.find(({ name }) => name === table) ?? null;
+}
+
+export function columnOf(of: RecordingBody | null, table: string, column: string): ColumnBody | null {
+  return tableOf(of, table)?.columns.find(({ name }) => name === column) ?? null;
+}
+
+/** Whether a column can be drawn. */
+export function drawable(column: ColumnBody): boolean {
+  return column.meaning === "gauge" || column.meaning === "counter";
+}
+
+const known = new Map<string, Promise<readonly SeriesBody[]>>();
+
+/** The series of a table; asked for once, and again after `forgetSeries`. */
+export function seriesOf(id: string, table: string): Promise<readonly SeriesBody[]> {
+  const key = `${id}\u0000${table}`;
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const asked = getJson<readonly SeriesBody[]>(apiPath(recordingPath(id, "series"), { table }));
+  known.set(key, asked);
+  asked.catch(() => known.delete(key));
+  return asked;
+}
+
+/** Ordinals hold as long as the server runs; after a restart, or when new series come, they are asked for anew. */
+export function forgetSeries(): void {
+  known.clear();
+}

@@ -1,0 +1,82 @@
+/** What is being looked at: one signal, kept equal to the address. */
+
+import { batch, computed, signal } from "@preact/signals";
+import { DEFAULT_VIEW, formatAddress, parseAddress, type View } from "../address/address.ts";
+import { panned, paused, zoomed, type Bounds, type TimeWindow } from "../time/window.ts";
+import { newestUs } from "./now.ts";
+
+export const view = signal<View>(DEFAULT_VIEW);
+/** Parts of the address that could not be read. */
+export const addressProblems = signal<readonly string[]>([]);
+
+export const window_ = computed<TimeWindow>(() => view.value.window);
+
+let written = "";
+
+function nowUs(): number {
+  return Date.now() * 1000;
+}
+
+export function readAddress(): void {
+  const text = window.location.hash.replace(/^#/, "");
+  if (text === written && written !== "") return;
+  const { view: read, problems } = parseAddress(text, nowUs());
+  written = text;
+  batch(() => {
+    view.value = read;
+    addressProblems.value = problems;
+  });
+}
+
+/**
+ * Changes the view and with it the address. A change of place (`visit`) is a step that the browser's back button
+ * takes back; changes of time and selection replace the address, or the history would fill with zoom steps.
+ */
+export function show(change: Partial<View>, visit = false): void {
+  view.value = { ...view.value, ...change };
+  const text = formatAddress(view.value);
+  if (text === written) return;
+  written = text;
+  if (visit) window.history.pushState(null, "", `#${text}`);
+  else window.history.replaceState(null, "", `#${text}`);
+}
+
+/** The address of another view of the same things, for links. */
+export function addressOf(change: Partial<View>): string {
+  return `#${formatAddress({ ...view.value, ...change })}`;
+}
+
+export function followAddress(): void {
+  readAddress();
+  window.addEventListener("hashchange", readAddress);
+  window.addEventListener("popstate", readAddress);
+}
+
+/** Where the window is at this moment. */
+export function boundsNow(): Bounds {
+  const { window: current } = view.value;
+  return current.live
+    ? { fromUs: newestUs.peek() - current.spanUs, toUs: newestUs.peek() }
+    : { fromUs: current.fromUs, toUs: current.toUs };
+}
+
+export function pauseOrGoOn(): void {
+  const { window: current } = view.value;
+  if (current.live) show({ window: paused(boundsNow()), play: null });
+  else show({ window: { live: true, spanUs: Math.min(current.toUs - current.fromUs, 3600e6) }, selected: null });
+}
+
+export function zoom(factor: number, aroundUs: number): void {
+  show({ window: zoomed(view.value.window, boundsNow(), factor, aroundUs) });
+}
+
+export function pan(fraction: number): void {
+  show({ window: panned(boundsNow(), fraction) });
+}
+
+/** Live, everything, nothing selected. */
+export function reset(): void {
+  show({
+    window: DEFAULT_VIEW.window, devices: [], selected: null, find: "", marker: null, aligned: null, play: null,
+  });
+}

@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { buildRows, matches } from "./rows.ts";
+
+const devices = [
+  { ordinal: 0, name: "node1", role: "host", group: "rack1" },
+  { ordinal: 1, name: "node2", role: "host", group: "rack2" },
+  { ordinal: 2, name: "node3", role: "host", group: "rack1" },
+  { ordinal: 3, name: "sw1", role: "switch", group: null },
+] as const;
+const series = [
+  { ordinal: 0, labels: { device: "node3", interface: "eth0" } },
+  { ordinal: 1, labels: { device: "node1", interface: "eth0" } },
+  { ordinal: 2, labels: { device: "node1", interface: "eth1" } },
+  { ordinal: 5, labels: { device: "stranger", interface: "eth0" } },
+];
+
+describe("rows", () => {
+  it("are devices by group, silent ones included", () => {
+    const { rows, rowOf, groups } = buildRows(devices, series, "devices", "");
+    expect(rows.map(({ name }) => name)).toEqual(["node1", "node3", "node2", "sw1", "stranger"]);
+    expect([...rowOf]).toEqual([1, 0, 0, -1, -1, 4]);
+    expect(groups).toEqual([
+      { name: "rack1", first: 0, rows: 2 }, { name: "rack2", first: 2, rows: 1 },
+      { name: "Switches", first: 3, rows: 1 }, { name: "Devices", first: 4, rows: 1 },
+    ]);
+  });
+
+  it("are single series when asked for, and only what is searched for", () => {
+    const { rows, rowOf, rowsOfDevice } = buildRows(devices, series, "series", "node1 eth");
+    expect(rows.map(({ name }) => name)).toEqual(["node1 eth0", "node1 eth1"]);
+    expect([...rowOf]).toEqual([-1, 0, 1, -1, -1, -1]);
+    expect(rowsOfDevice.get("node1")).toEqual([0, 1]);
+  });
+
+  it("match every word", () => {
+    expect(matches("node1 eth0", "ETH NODE")).toBe(true);
+    expect(matches("node1 eth0", "node2")).toBe(false);
+    expect(matches("anything", "")).toBe(true);
+  });
+});

@@ -1,0 +1,87 @@
+/** Tables, columns and events in the user's words. */
+
+import type { Quantity } from "../address/address.ts";
+
+const COLUMNS: Readonly<Record<string, string>> = {
+  "interfaces.out_octets": "sent",
+  "interfaces.in_octets": "received",
+  "interfaces.out_packets": "packets sent",
+  "interfaces.in_packets": "packets received",
+  "interfaces.in_errors": "receive errors",
+  "interfaces.out_errors": "send errors",
+  "interfaces.in_discards": "receive discards",
+  "interfaces.out_discards": "send discards",
+  "interfaces.speed_mbps": "link speed",
+  "interfaces.oper_status": "link state",
+  "storage.used_bytes": "disk used",
+  "storage.total_bytes": "disk size",
+  "storage.available_bytes": "disk available",
+  "load.load_1min": "load, 1 min",
+  "load.load_5min": "load, 5 min",
+  "load.load_15min": "load, 15 min",
+  "memory.total_bytes": "memory",
+  "memory.available_bytes": "memory free",
+  "memory.buffer_bytes": "memory in buffers",
+  "memory.cached_bytes": "memory in cache",
+  "memory.swap_total_bytes": "swap",
+  "memory.swap_available_bytes": "swap free",
+  "polls.uptime_cs": "uptime",
+};
+
+const PARTS: Readonly<Record<string, string>> = {
+  interfaces: "busiest interface",
+  storage: "fullest disk",
+  objects: "greatest object",
+};
+
+/** A quantity in one or two words: `sent`, `disk used`. */
+export function columnWords(table: string, column: string): string {
+  const known = COLUMNS[`${table}.${column}`];
+  if (known !== undefined) return known;
+  const bare = column.replace(/_(bytes|octets|ticks|us|cs|mbps)$/, "").replaceAll("_", " ");
+  return table === "cpu" ? `CPU ${bare}` : bare;
+}
+
+/** The title of a picture: `Sent, busiest interface`. */
+export function quantityTitle({ table, column }: Quantity, rows: "devices" | "series"): string {
+  const words = columnWords(table, column);
+  const part = PARTS[table];
+  const tail = part === undefined ? "" : rows === "devices" ? `, ${part} of each device` : `, every ${PART_NOUN[table] ?? "series"}`;
+  return words.charAt(0).toUpperCase() + words.slice(1) + tail;
+}
+
+const PART_NOUN: Readonly<Record<string, string>> = { interfaces: "interface", storage: "disk", objects: "object" };
+
+const EVENTS: Readonly<Record<string, string>> = {
+  reset: "counters started again",
+  renumbered: "interfaces were renumbered",
+  missing_object: "does not have what was asked for",
+  mark: "mark",
+  silent: "stopped answering",
+  answering: "answers again",
+  frozen: "counters frozen",
+  restarted: "restarted; counters continue",
+  alert_raised: "alert raised",
+  alert_cleared: "alert over",
+  alert_acknowledged: "alert acknowledged",
+  alert_silenced: "alert silenced",
+};
+
+/** The kind of an event in words, for events without a text of their own. */
+export function eventWords(kind: string): string {
+  return EVENTS[kind] ?? kind.replaceAll("_", " ");
+}
+
+const BROKEN = new Set(["silent", "alert_raised", "error", "damaged", "missed", "died", "stopped"]);
+const DOUBTFUL = new Set(["frozen", "reset", "renumbered", "missing_object", "late", "restarted", "backed_off", "stalled"]);
+
+/** How grave an event is: only what is missing or broken is red, only what is doubtful is gold. */
+export function eventGravity(kind: string): "broken" | "doubtful" | "calm" {
+  if (BROKEN.has(kind)) return "broken";
+  return DOUBTFUL.has(kind) ? "doubtful" : "calm";
+}
+
+/** A plural as people write it: `1 device`, `4 devices`. */
+export function plural(amount: number, noun: string, many = `${noun}${/(s|ch|x)$/.test(noun) ? "es" : "s"}`): string {
+  return `${amount.toLocaleString("en-US").replaceAll(",", "\u202f")} ${amount === 1 ? noun : many}`;
+}
