@@ -1,7 +1,8 @@
 import { defineConfig } from "vite";
 
-/** Where `npm run dev` finds a running `meikyo serve`. */
+/** Where `npm run dev` and `npm run preview` find a running `meikyo serve`. */
 const server = process.env["MEIKYO_URL"] ?? "http://127.0.0.1:8420";
+const proxy = { "/api": { target: server, ws: true } };
 
 export default defineConfig({
   // Relative addresses: the same files work at `/` and under a proxy's path prefix.
@@ -14,6 +15,6 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     sourcemap: false,
   },
-  server: { proxy: { "/api": { target: server, ws: true } } },
-  test: { include: ["src/**/*.test.ts"] },
-} as Parameters<typeof defineConfig>[0]);
+  server: { proxy },
+  preview: { proxy },
+});

@@ -28,6 +28,8 @@ export interface FeedListener {
   onJoined?(series: readonly LiveSeries[], again: boolean): void;
   onHealth?(health: Readonly<Record<string, unknown>>): void;
   onEvent?(event: Readonly<Record<string, unknown>>): void;
+  /** The server will not send this, and says why. */
+  onRefused?(why: string): void;
 }
 
 /** Attempts to join again come after 0.2 s, then ever more slowly up to this. */
@@ -112,6 +114,8 @@ export class Feed {
     if (message["subscribed"] !== undefined) this.takeSubscribed(message["subscribed"] as Subscribed);
     if (message["health"] !== undefined) this.listener.onHealth?.(message["health"] as Record<string, unknown>);
     if (message["event"] !== undefined) this.listener.onEvent?.(message["event"] as Record<string, unknown>);
+    const refused = message["refused"] as { error?: string } | undefined;
+    if (refused !== undefined) this.listener.onRefused?.(refused.error ?? "the server refused the subscription");
     if (typeof message["dropped"] === "number") counters.droppedFrames += message["dropped"];
   }
 

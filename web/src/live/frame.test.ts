@@ -19,6 +19,7 @@ it("decodes a batch that comes apart from its schema, with missing values missin
   const frame = decodeFrame(stream.slice(0, cut), stream.slice(cut), ["out_octets"], 1_700_000_000_000_000);
   expect(frame.rows).toBe(3);
   expect(frame.newestUs).toBe(1_700_000_000_200_000);
+  expect(frame.oldestUs).toBe(1_700_000_000_100_000);
   expect(frame.timesUs(0)).toBe(1_700_000_000_100_000);
   expect([...frame.series]).toEqual([0, 7, 7]);
   expect([...(frame.columns[0] ?? [])]).toEqual([1.5, Number.NaN, 3]);

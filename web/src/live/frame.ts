@@ -10,6 +10,8 @@ import { tableFromIPC } from "@uwdata/flechette";
 export interface Frame {
   /** The interval that the frame ends with: the greatest time in it. */
   readonly newestUs: number;
+  /** The least time in it: late answers and intervals that travelled together come in one frame. */
+  readonly oldestUs: number;
   readonly rows: number;
   readonly timesUs: (at: number) => number;
   readonly series: Uint32Array;
@@ -41,9 +43,14 @@ export function decodeFrame(schema: Uint8Array, batch: Uint8Array, columns: read
   const table = tableFromIPC([schema, batch]);
   const offsets = typed(table, "offset_ms", Uint32Array);
   let greatest = 0;
-  for (const offset of offsets) if (offset > greatest) greatest = offset;
+  let least = Number.POSITIVE_INFINITY;
+  for (const offset of offsets) {
+    if (offset > greatest) greatest = offset;
+    if (offset < least) least = offset;
+  }
   return {
     newestUs: epochUs + greatest * 1000,
+    oldestUs: epochUs + Math.min(least, greatest) * 1000,
     rows: table.numRows,
     timesUs: (at) => epochUs + (offsets[at] ?? 0) * 1000,
     series: typed(table, "series", Uint32Array),

@@ -7,6 +7,7 @@ import { signal, type Signal } from "@preact/signals";
 import { errorText, wasAborted } from "../api/client.ts";
 import { getRange, widthFor, type Range } from "../api/range.ts";
 import { getStates } from "../api/states.ts";
+import type { StatesBody } from "../api/types.ts";
 import { requestPaint, timed } from "../paint/painter.ts";
 import { Bins } from "../strip/bins.ts";
 import { NO_STATE } from "../strip/ramp.ts";
@@ -30,6 +31,8 @@ export interface WatchRequest {
   /** Frames are subscribed to; `speed` plays a finished recording. */
   readonly live: { readonly replay: { fromUs: number; speed: number } | null } | null;
   readonly labels?: Readonly<Record<string, readonly string[]>>;
+  /** The least values are kept too, for the band of a line. */
+  readonly withLeast?: boolean;
   /** Called with every frame, for the newest values of `also`. */
   readonly onFrame?: (frame: Frame) => void;
   readonly onHealth?: (health: Readonly<Record<string, unknown>>) => void;
@@ -46,7 +49,9 @@ const LIVE_EXTRA_BINS = 8;
 const SLICE_MS = 8;
 
 export class Watch {
-  bins: Bins;
+  readonly bins: Bins;
+  /** The least values, negated, because bins keep the greatest; null unless asked for. */
+  readonly lows: Bins | null;
   readonly request: WatchRequest;
   readonly unit = signal("");
   readonly error: Signal<string | null> = signal(null);
@@ -64,6 +69,7 @@ export class Watch {
     const binUs = chooseBin(spanUs, request.width, request.intervalUs);
     const extra = request.live === null ? 2 : LIVE_EXTRA_BINS;
     this.bins = new Bins(request.model.rows.length, binUs, Math.ceil(spanUs / binUs) + extra);
+    this.lows = request.withLeast === true ? new Bins(this.bins.rows, binUs, this.bins.capacity) : null;
     const series = request.model.rowOf.length;
     this.newest = new Map([request.column, ...request.also].map((name) => [name, new Float32Array(series).fill(Number.NaN)]));
     this.agesMs = new Float32Array(series).fill(Number.NaN);
@@ -90,6 +96,9 @@ export class Watch {
       {
         onFrame: (frame) => this.take(frame),
         onJoined: (series, again) => this.joined(series, again),
+        onRefused: (why) => {
+          this.error.value = why;
+        },
         ...(request.onHealth === undefined ? {} : { onHealth: request.onHealth }),
         ...(request.onEvent === undefined ? {} : { onEvent: request.onEvent }),
       },
@@ -114,11 +123,12 @@ export class Watch {
     const bin = bins.binOf(frame.newestUs);
     const first = frame.columns[0];
     if (first === undefined) return;
-    if (bins.binOf(frame.timesUs(0)) === bin && bins.binOf(frame.timesUs(frame.rows - 1)) === bin) {
+    if (bins.binOf(frame.oldestUs) === bin) {
       bins.putFrame(bin, frame.series, first, frame.states, request.model.rowOf);
     } else {
       this.takeRows(frame, first);
     }
+    if (this.lows !== null) this.takeLows(frame, first, this.lows);
     let unknown = false;
     [...this.newest.values()].forEach((values, at) => {
       const column = frame.columns[at];
@@ -143,6 +153,13 @@ export class Watch {
     }
   }
 
+  private takeLows(frame: Frame, values: Float32Array, lows: Bins): void {
+    for (let at = 0; at < frame.rows; at += 1) {
+      const row = this.request.model.rowOf[frame.series[at] ?? 0] ?? -1;
+      if (row >= 0) lows.put(lows.binOf(frame.timesUs(at)), row, -(values[at] ?? Number.NaN), NO_STATE);
+    }
+  }
+
   private async fill(fromUs: number, toUs: number): Promise<void> {
     const { request, bins } = this;
     const { signal: stop } = this.abort;
@@ -151,19 +168,14 @@ export class Watch {
     const width = Math.min(window.width, widthFor(series, window.width), Math.max(1, Math.floor(PAST_VALUES_MAX / series)));
     const ask = { recording: request.recording, table: request.table, fromUs: window.fromUs, toUs: window.toUs, width };
     try {
-      const labels = request.labels === undefined ? {} : { labels: request.labels };
-      const [range, states] = await Promise.all([
-        getRange({ ...ask, column: request.column, ...labels }, stop),
-        getStates({ ...ask, ...labels }, stop),
-      ]);
+      const asked = request.labels?.["device"];
+      const states = getStates({ ...ask, ...(asked === undefined ? {} : { devices: asked }) }, stop);
+      // Awaited below; until then a failure of it is not left unhandled.
+      states.catch(() => undefined);
+      const range = await getRange({ ...ask, column: request.column, ...(request.labels === undefined ? {} : { labels: request.labels }) }, stop);
       this.unit.value = range.unit;
       await this.putRange(range, stop);
-      await inSlices(states.bins.length, stop, (at) => {
-        const rows = request.model.rowsOfDevice.get(states.devices[states.series[at] ?? 0] ?? "") ?? [];
-        this.span(states, states.bins[at] ?? 0, (bin) => {
-          for (const row of rows) bins.put(bin, row, Number.NaN, states.states[at] ?? NO_STATE);
-        });
-      });
+      await this.putStates(await states, stop);
       this.error.value = null;
       this.filled.value = true;
     } catch (error) {
@@ -172,13 +184,29 @@ export class Watch {
     requestPaint();
   }
 
+  private async putStates(states: StatesBody, stop: AbortSignal): Promise<void> {
+    const of = { fromUs: states.from_us, binUs: states.bin_us };
+    await inSlices(states.rows.length, stop, (at) => {
+      const told = states.rows[at];
+      const rows = this.request.model.rowsOfDevice.get(told?.device ?? "") ?? [];
+      told?.bins.forEach((place, index) => {
+        this.span(of, place, (bin) => {
+          for (const row of rows) this.bins.put(bin, row, Number.NaN, told.worst[index] ?? NO_STATE);
+        });
+      });
+    });
+  }
+
   private async putRange(range: Range, stop: AbortSignal): Promise<void> {
     const { rowOf } = this.request.model;
     await inSlices(range.bins.length, stop, (at) => {
       const row = rowOf[range.series[at] ?? 0] ?? -1;
       if (row < 0) return;
       const value = range.max[at] ?? Number.NaN;
-      this.span(range, range.bins[at] ?? 0, (bin) => this.bins.put(bin, row, value, NO_STATE));
+      this.span(range, range.bins[at] ?? 0, (bin) => {
+        this.bins.put(bin, row, value, NO_STATE);
+        this.lows?.put(bin, row, -(range.min[at] ?? Number.NaN), NO_STATE);
+      });
     });
   }
 

@@ -57,10 +57,11 @@ const EVENTS: Readonly<Record<string, string>> = {
   renumbered: "interfaces were renumbered",
   missing_object: "does not have what was asked for",
   mark: "mark",
-  silent: "stopped answering",
-  answering: "answers again",
-  frozen: "counters frozen",
-  restarted: "restarted; counters continue",
+  restart: "restarted",
+  overrun: "intervals were left out",
+  clock_step: "the clock was set",
+  socket_drops: "datagrams were dropped here",
+  in_flight_capped: "fewer requests at once than wished",
   alert_raised: "alert raised",
   alert_cleared: "alert over",
   alert_acknowledged: "alert acknowledged",
@@ -72,8 +73,8 @@ export function eventWords(kind: string): string {
   return EVENTS[kind] ?? kind.replaceAll("_", " ");
 }
 
-const BROKEN = new Set(["silent", "alert_raised", "error", "damaged", "missed", "died", "stopped"]);
-const DOUBTFUL = new Set(["frozen", "reset", "renumbered", "missing_object", "late", "restarted", "backed_off", "stalled"]);
+const BROKEN = new Set(["alert_raised", "socket_drops"]);
+const DOUBTFUL = new Set(["reset", "restart", "renumbered", "missing_object", "overrun", "clock_step", "in_flight_capped"]);
 
 /** How grave an event is: only what is missing or broken is red, only what is doubtful is gold. */
 export function eventGravity(kind: string): "broken" | "doubtful" | "calm" {

@@ -1,0 +1,62 @@
+/** Raw rows as objects, and answers with their round trips. */
+
+import { apiPath, getJson, recordingPath, type Parameter } from "./client.ts";
+import type { RowsBody } from "./types.ts";
+
+export type Value = number | string | null;
+export type RawRow = Readonly<Record<string, Value>>;
+
+/** Rows of a table, the newest last. */
+export async function getRows(id: string, what: string, parameters: Readonly<Record<string, Parameter>>, signal: AbortSignal): Promise<RawRow[]> {
+  return rowsOf(await getJson<RowsBody>(apiPath(recordingPath(id, what), parameters), signal));
+}
+
+export function rowsOf(body: RowsBody): RawRow[] {
+  return (body.rows as readonly (readonly Value[])[]).map((row) => Object.fromEntries(body.columns.map((name, at) => [name, row[at] ?? null])));
+}
+
+export function numberOf(value: Value | undefined): number | null {
+  if (value === null || value === undefined || value === "") return null;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : null;
+}
+
+/** One answer of a device: a row of `polls` with the sent time of its batch. */
+export interface Answer {
+  readonly dueUs: number;
+  readonly pdu: number;
+  /** Kernel receive time; null: it did not answer. */
+  readonly receivedUs: number | null;
+  readonly roundTripUs: number | null;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly uptimeUs: number | null;
+}
+
+/** `polls` has times after the due instant, `batches` when each batch was handed to the kernel. */
+export function answersOf(polls: readonly RawRow[], batches: readonly RawRow[]): Answer[] {
+  const sent = new Map(batches.map((row) => [`${row["time_us"]} ${row["batch"]}`, numberOf(row["sent_us"])]));
+  return polls.map((row) => {
+    const dueUs = numberOf(row["time_us"]) ?? 0;
+    const after = numberOf(row["received_us"]);
+    const sentAfter = sent.get(`${row["time_us"]} ${row["batch"]}`) ?? null;
+    const uptime = numberOf(row["uptime_cs"]);
+    return {
+      dueUs,
+      pdu: numberOf(row["pdu"]) ?? 0,
+      receivedUs: after === null ? null : dueUs + after,
+      roundTripUs: after === null || sentAfter === null ? null : after - sentAfter,
+      state: String(row["state"] ?? ""),
+      reason: row["reason"] === null || row["reason"] === undefined ? null : String(row["reason"]),
+      uptimeUs: uptime === null ? null : uptime * 10_000,
+    };
+  });
+}
+
+export async function getAnswers(id: string, device: string, from: Parameter, to: Parameter, signal: AbortSignal): Promise<Answer[]> {
+  const [polls, batches] = await Promise.all([
+    getRows(id, "readings", { table: "polls", device, from, to, limit: 1000 }, signal),
+    getRows(id, "readings", { table: "batches", from, to, limit: 20_000 }, signal),
+  ]);
+  return answersOf(polls, batches);
+}

@@ -1,0 +1,153 @@
+/** Line charts of the few selected devices: uPlot, fed from bins, painted by the page's painter. */
+
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import type { Watch } from "../live/watch.ts";
+import { onPaint } from "../paint/painter.ts";
+import { cursor } from "../session/cursor.ts";
+import { inks, lineInks, type Inks } from "../theme/theme.ts";
+import { axisClock } from "../time/moment.ts";
+import type { Bounds } from "../time/window.ts";
+import { quantityText } from "../words/quantity.ts";
+import { lineColumn, timeColumn } from "./line_data.ts";
+
+export interface LinesProps {
+  readonly title: string;
+  readonly watch: Watch | null;
+  /** Rows of the watch's model that are drawn, at most as many as there are inks. */
+  readonly rows: readonly number[];
+  readonly bounds: () => Bounds;
+  readonly onSelect: (bounds: Bounds) => void;
+}
+
+/** Lines move more slowly than the strip: the eye follows them as well, and the strip keeps its time. */
+const REPAINT_MS = 180;
+const HEIGHT_PX = 108;
+
+export function Lines({ title, watch, rows, bounds, onSelect }: LinesProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const newest = useRef<HTMLSpanElement>(null);
+  const select = useRef(onSelect);
+  select.current = onSelect;
+  const colours = inks.value;
+  useEffect(() => {
+    const parent = place.current;
+    if (parent === null || colours === null || watch === null) return undefined;
+    const plot = makePlot(parent, watch, rows, colours, (chosen) => select.current(chosen));
+    const sizes = new ResizeObserver(() => plot.setSize({ width: parent.clientWidth, height: HEIGHT_PX }));
+    sizes.observe(parent);
+    let seen = "";
+    let paintedMs = 0;
+    const stop = onPaint((nowMs) => {
+      const { fromUs, toUs } = bounds();
+      const key = `${watch.bins.revision} ${fromUs} ${toUs}`;
+      if (key === seen || nowMs - paintedMs < REPAINT_MS) return;
+      seen = key;
+      paintedMs = nowMs;
+      const first = Math.max(watch.bins.binOf(fromUs), watch.bins.newestBin - watch.bins.capacity + 1);
+      const last = Math.min(watch.bins.binOf(toUs), watch.bins.newestBin);
+      plot.setData(dataOf(watch, rows, first, last), false);
+      plot.setScale("x", { min: fromUs / 1e6, max: toUs / 1e6 });
+      if (newest.current !== null) newest.current.textContent = newestText(watch, rows, last);
+    });
+    return () => {
+      stop();
+      sizes.disconnect();
+      plot.destroy();
+    };
+  }, [watch, rows.join(), colours, bounds]);
+  return (
+    <figure class="chart" aria-label={title}>
+      <h2>{title} <span ref={newest} /></h2>
+      <div class="plot" ref={place} />
+    </figure>
+  );
+}
+
+function banded(watch: Watch, row: number): boolean {
+  return watch.lows !== null && watch.request.model.seriesOfRow[row]?.length === 1;
+}
+
+function dataOf(watch: Watch, rows: readonly number[], first: number, last: number): uPlot.AlignedData {
+  const data: (number[] | (number | null | undefined)[])[] = [timeColumn(watch.bins, first, last)];
+  for (const row of rows) {
+    data.push(lineColumn(watch.bins, row, first, last));
+    if (banded(watch, row) && watch.lows !== null) data.push(lineColumn(watch.lows, row, first, last, -1));
+  }
+  return data as uPlot.AlignedData;
+}
+
+function newestText(watch: Watch, rows: readonly number[], last: number): string {
+  const row = rows[0];
+  if (row === undefined) return "";
+  for (let bin = last; bin > last - 200; bin -= 1) {
+    const value = watch.bins.value(bin, row);
+    if (!Number.isNaN(value)) return quantityText(value, watch.unit.peek());
+  }
+  return "";
+}
+
+function makePlot(parent: HTMLElement, watch: Watch, rows: readonly number[], colours: Inks, onSelect: (bounds: Bounds) => void): uPlot {
+  const strokes = lineInks(colours);
+  const series: uPlot.Series[] = [{}];
+  const bands: uPlot.Band[] = [];
+  rows.forEach((row, at) => {
+    const stroke = strokes[at % strokes.length] ?? colours.water;
+    series.push({ stroke, width: 1, points: { show: false }, spanGaps: false });
+    if (!banded(watch, row)) return;
+    bands.push({ series: [series.length - 1, series.length], fill: `${stroke}33` });
+    series.push({ stroke: `${stroke}66`, width: 1, points: { show: false }, spanGaps: false });
+  });
+  const font = `10px ${colours.font}`;
+  return new uPlot(
+    {
+      width: Math.max(50, parent.clientWidth),
+      height: HEIGHT_PX,
+      legend: { show: false },
+      padding: [6, 0, 0, 0],
+      cursor: { sync: { key: "time" }, drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false },
+      scales: { x: { time: false, auto: false }, y: { range: (_, least, greatest) => yRange(least, greatest) } },
+      axes: [
+        {
+          stroke: colours.ink3, font, size: 20, gap: 3, grid: { show: false }, ticks: { show: false }, space: 90,
+          values: (_, splits) => splits.map((second) => axisClock(Math.round(second * 1e6), stepUs(splits))),
+        },
+        {
+          stroke: colours.ink3, font, size: 66, gap: 6, grid: { stroke: colours.line, width: 1 }, ticks: { show: false }, space: 34,
+          values: (_, splits) => splits.map((value) => quantityText(value, watch.unit.peek())),
+        },
+      ],
+      series,
+      bands,
+      hooks: {
+        setSelect: [(plot) => {
+          const { left, width } = plot.select;
+          if (width < 3) return;
+          onSelect({ fromUs: Math.round(plot.posToVal(left, "x") * 1e6), toUs: Math.round(plot.posToVal(left + width, "x") * 1e6) });
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        }],
+        setCursor: [(plot) => {
+          // Only the plot under the pointer speaks; the others follow it.
+          if (plot.over.matches(":hover") !== true || plot.cursor.left == null || plot.cursor.left < 0) return;
+          const row = watch.request.model.rows[rows[0] ?? 0];
+          if (row !== undefined) cursor.value = { device: row.device, part: row.part, us: plot.posToVal(plot.cursor.left, "x") * 1e6 };
+        }],
+      },
+    },
+    [[]] as unknown as uPlot.AlignedData,
+    parent,
+  );
+}
+
+function stepUs(splits: readonly number[]): number {
+  return ((splits[1] ?? 1) - (splits[0] ?? 0)) * 1e6;
+}
+
+/** From 0, unless that would flatten what moves: used disk space, uptime. */
+function yRange(least: number | null, greatest: number | null): [number, number] {
+  const [low, high] = [least ?? 0, greatest ?? 1];
+  if (low >= 0 && high - low > high * 0.05) return [0, high * 1.06 || 1];
+  const margin = (high - low) * 0.2 || Math.abs(high) * 0.05 || 1;
+  return [Math.max(low >= 0 ? 0 : Number.NEGATIVE_INFINITY, low - margin), high + margin];
+}

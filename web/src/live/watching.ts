@@ -1,0 +1,152 @@
+/** Hooks that keep the watches of a view open while it is shown, and close them afterwards. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { errorText } from "../api/client.ts";
+import type { DeviceBody, RecordingBody, SeriesBody } from "../api/types.ts";
+import { requestPaint } from "../paint/painter.ts";
+import { events } from "../session/events.ts";
+import { advanceTo, heartbeat, newestUs } from "../session/now.ts";
+import { forgetSeries, seriesOf } from "../session/recordings.ts";
+import { buildRows, type RowModel } from "../strip/rows.ts";
+import { boundsOf, type Bounds, type TimeWindow } from "../time/window.ts";
+import { Watch, type WatchRequest } from "./watch.ts";
+
+export interface SeriesAnswer {
+  readonly series: readonly SeriesBody[];
+  readonly error: string | null;
+  readonly ask: () => void;
+}
+
+/** The series of a table; `ask` asks anew when one came that is not known. */
+export function useSeries(id: string | null, table: string): SeriesAnswer {
+  const [answer, setAnswer] = useState<{ series: readonly SeriesBody[]; error: string | null }>({ series: [], error: null });
+  const [asked, setAsked] = useState(0);
+  const again = useRef(0);
+  useEffect(() => {
+    if (id === null) return undefined;
+    let wanted = true;
+    seriesOf(id, table).then(
+      (series) => wanted && setAnswer({ series, error: null }),
+      (error: unknown) => wanted && setAnswer({ series: [], error: errorText(error) }),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [id, table, asked]);
+  const ask = useMemo(() => (): void => {
+    // A cluster that is starting up brings a new series with every frame.
+    if (again.current !== 0) return;
+    again.current = window.setTimeout(() => {
+      again.current = 0;
+      forgetSeries();
+      setAsked((times) => times + 1);
+    }, 1000);
+  }, []);
+  return { ...answer, ask };
+}
+
+export function useRows(devices: readonly DeviceBody[], series: readonly SeriesBody[], rows: "devices" | "series", find: string): RowModel {
+  return useMemo(() => buildRows(devices, series, rows, find), [devices, series, rows, find]);
+}
+
+export interface WatchSpec {
+  readonly recording: RecordingBody | null;
+  readonly table: string;
+  readonly column: string;
+  readonly also?: readonly string[];
+  readonly model: RowModel;
+  readonly window: TimeWindow;
+  readonly play?: number | null;
+  readonly width: number;
+  readonly intervalUs: number;
+  readonly devices?: readonly string[];
+  readonly withLeast?: boolean;
+  /** Health, events and the newest moment come from this one. */
+  readonly leads?: boolean;
+  readonly onUnknownSeries?: () => void;
+}
+
+/** Zooming by wheel changes the window many times a second; the recording is asked when it comes to rest. */
+const REST_MS = 90;
+
+/** The watch of what is specified; the one before stays until the new one has its past. */
+export function useWatch(spec: WatchSpec): Watch | null {
+  const [watch, setWatch] = useState<Watch | null>(null);
+  const shown = useRef<Watch | null>(null);
+  const { recording, table, column, model, window: window_, play } = spec;
+  const time = window_.live ? `live ${window_.spanUs}` : `${window_.fromUs} ${window_.toUs}`;
+  const live = window_.live && (recording?.running === true || play != null);
+  const width = Math.max(100, Math.round(spec.width / 50) * 50);
+  const key = [recording?.id, table, column, spec.also?.join(), time, live, play, width, spec.intervalUs, spec.devices?.join()].join(" ");
+  useEffect(() => {
+    if (recording === null || model.rows.length === 0) return undefined;
+    let next: Watch | null = null;
+    let stopFilled = (): void => undefined;
+    const timer = window.setTimeout(() => {
+      const bounds = boundsOf(window_, newestUs.peek());
+      next = new Watch(requestOf(spec, recording, bounds, live, width));
+      const take = (): void => {
+        if (shown.current !== next) shown.current?.close();
+        shown.current = next;
+        setWatch(next);
+        requestPaint();
+      };
+      // Live frames are shown as they come; a picture of the past replaces the one before when it is whole.
+      if (live || shown.current === null || shown.current.request.model !== model || shown.current.request.column !== column) take();
+      else {
+        const made = next;
+        const stops = [made.filled.subscribe((filled) => filled && take()), made.error.subscribe((error) => error !== null && take())];
+        stopFilled = () => stops.forEach((stop) => stop());
+      }
+    }, shown.current === null || live ? 0 : REST_MS);
+    return () => {
+      window.clearTimeout(timer);
+      stopFilled();
+      // A watch that was never shown is closed here, the shown one when another takes its place.
+      if (next !== shown.current) next?.close();
+    };
+  }, [key, model]);
+  useEffect(() => () => {
+    shown.current?.close();
+    shown.current = null;
+  }, []);
+  return watch;
+}
+
+function requestOf(spec: WatchSpec, recording: RecordingBody, bounds: Bounds, live: boolean, width: number): WatchRequest {
+  const { play } = spec;
+  return {
+    recording: recording.id,
+    table: spec.table,
+    column: spec.column,
+    also: spec.also ?? [],
+    model: spec.model,
+    ...bounds,
+    width,
+    intervalUs: spec.intervalUs,
+    live: live ? { replay: play == null ? null : { fromUs: newestUs.peek(), speed: play } } : null,
+    ...(spec.devices === undefined ? {} : { labels: { device: spec.devices } }),
+    ...(spec.withLeast === undefined ? {} : { withLeast: spec.withLeast }),
+    ...(spec.onUnknownSeries === undefined ? {} : { onUnknownSeries: spec.onUnknownSeries }),
+    ...(spec.leads === true ? leading() : {}),
+  };
+}
+
+/** The strip's feed also carries what concerns the whole recording. */
+function leading(): Pick<WatchRequest, "onFrame" | "onHealth" | "onEvent"> {
+  return {
+    onFrame: (frame) => advanceTo(frame.newestUs),
+    onHealth: (told) => {
+      const number = (name: string): number => (typeof told[name] === "number" ? told[name] : 0);
+      heartbeat.value = {
+        ok: number("ok"), late: number("late"), missed: number("missed"), error: number("error"), skipped: number("skipped"),
+        delayUs: Math.max(0, number("received_us") - number("newest_us")), arrivedMs: performance.now(),
+      };
+      if (number("newest_us") > 0) advanceTo(number("newest_us"));
+      requestPaint();
+    },
+    onEvent: (told) => {
+      events.value = [...events.peek(), told as unknown as (typeof events.value)[number]];
+    },
+  };
+}

@@ -1,0 +1,246 @@
+/** The one time bar above every view: live or paused, the whole recording with its brush, and the health. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { apiPath, getJson, recordingPath, wasAborted } from "../api/client.ts";
+import { getRange, type Range } from "../api/range.ts";
+import type { EventsBody } from "../api/types.ts";
+import { Canvas, type Surface } from "../paint/canvas.tsx";
+import { onPaint, requestPaint } from "../paint/painter.ts";
+import { events } from "../session/events.ts";
+import { health, refreshHealth } from "../session/health.ts";
+import { connection, heartbeat, newestUs } from "../session/now.ts";
+import { intervalUs, recording } from "../session/recordings.ts";
+import { boundsNow, pauseOrGoOn, show, view, zoom } from "../session/view.ts";
+import { inks } from "../theme/theme.ts";
+import { count, share, span, THIN } from "../words/quantity.ts";
+import { plural } from "../words/names.ts";
+import { clock, formatSpan } from "./moment.ts";
+import { drawOverview, usOf, xOf } from "./overview.ts";
+import { boundsOf, formatWindow, parseWindow, type Bounds } from "./window.ts";
+
+/** How often the overview and the health of a running recording are asked for. */
+const REFRESH_MS = 2000;
+const CURVE_BINS = 600;
+
+export function wholeBounds(): Bounds {
+  const current = recording.value;
+  const end = Math.max(newestUs.value, current?.to_us ?? 0);
+  const begin = current?.from_us ?? end - 60e6;
+  return { fromUs: Math.min(begin, end - 1e6), toUs: end };
+}
+
+export function TimeBar() {
+  const current = recording.value;
+  const [curve, setCurve] = useState<Range | null>(null);
+  const { table, column } = view.value.quantity;
+  const id = current?.id ?? null;
+  const running = current?.running ?? false;
+  useEffect(() => {
+    if (id === null) return undefined;
+    const stop = new AbortController();
+    const ask = (): void => {
+      const { fromUs, toUs } = wholeBounds();
+      void refreshHealth(id, fromUs, toUs + intervalUs.peek(), stop.signal);
+      void askEvents(id, stop.signal);
+      getRange({ recording: id, table, column, fromUs, toUs: toUs + 1, width: CURVE_BINS, fold: 1 }, stop.signal)
+        .then((range) => {
+          setCurve(range);
+          requestPaint();
+        })
+        // The strip below asks for the same column and says what is wrong with it.
+        .catch(() => setCurve(null));
+    };
+    ask();
+    const timer = running ? window.setInterval(ask, REFRESH_MS) : 0;
+    return () => {
+      stop.abort();
+      window.clearInterval(timer);
+    };
+  }, [id, running, table, column]);
+  return (
+    <div class="time" role="region" aria-label="Time">
+      <Now />
+      <OverviewPicture curve={curve} />
+      <Health />
+    </div>
+  );
+}
+
+async function askEvents(id: string, stop: AbortSignal): Promise<void> {
+  try {
+    events.value = (await getJson<EventsBody>(apiPath(recordingPath(id, "events"), { limit: 500 }), stop)).events;
+  } catch (error) {
+    if (!wasAborted(error)) events.value = [];
+  }
+}
+
+function Now() {
+  const newest = useRef<HTMLSpanElement>(null);
+  const { window: shown, play } = view.value;
+  const current = recording.value;
+  useEffect(() => onPaint(() => {
+    const text = newestText();
+    if (newest.current !== null && newest.current.textContent !== text) newest.current.textContent = text;
+  }), []);
+  useEffect(() => {
+    // The age goes on when nothing arrives any more.
+    const timer = window.setInterval(requestPaint, 500);
+    return () => window.clearInterval(timer);
+  }, []);
+  const away = connection.value === "away";
+  const running = current?.running === true || play !== null;
+  const rate = health.value?.intervals_per_s ?? 1e6 / intervalUs.value;
+  const word = away ? "Server is gone" : !shown.live ? "Paused" : play !== null ? `Playing, ${play}×` : running ? "Live" : "Finished";
+  const rateText = away || !shown.live || !running ? "" : `, ${Number(rate.toFixed(1))}${THIN}Hz`;
+  return (
+    <div class="now">
+      <button type="button" onClick={pauseOrGoOn} aria-pressed={!shown.live} title="space">
+        <span class={`dot${away ? " away" : shown.live && running ? "" : " still"}`} aria-hidden="true" />
+        {word}{rateText}
+      </button>
+      <span class="sub" ref={newest}>{newestText()}</span>
+      <JumpTo />
+    </div>
+  );
+}
+
+function newestText(): string {
+  if (newestUs.peek() === 0) return "nothing recorded yet";
+  const beat = heartbeat.peek();
+  const { window: shown, play } = view.peek();
+  if (connection.peek() === "away") return "joining again…";
+  if (!shown.live || (recording.peek()?.running !== true && play === null)) return `newest ${clock(newestUs.peek(), 1)}`;
+  if (beat === null) return "waiting for readings";
+  const ageUs = beat.delayUs + (performance.now() - beat.arrivedMs) * 1000;
+  return `newest ${span(Math.round(ageUs / 10_000) * 10_000 || 10_000)} ago`;
+}
+
+function JumpTo() {
+  const { window: shown } = view.value;
+  const [text, setText] = useState<string | null>(null);
+  const [wrong, setWrong] = useState(false);
+  const short = shown.live ? formatWindow(shown) : `${clock(shown.fromUs)} + ${formatSpan(Math.round((shown.toUs - shown.fromUs) / 1000) * 1000)}`;
+  const go = (typed: string): void => {
+    const window_ = parseWindow(typed, newestUs.peek());
+    setWrong(window_ === null);
+    if (window_ === null) return;
+    show({ window: window_ }, true);
+    setText(null);
+  };
+  return (
+    <input
+      class="jump"
+      id="jump"
+      type="text"
+      aria-label="Time to show, such as -15m, 18:42 or 2026-11-21T18:00..2026-11-21T19:00"
+      title="-15m · 18:42 · -2h..-1h · 2026-11-21T18:00..2026-11-21T19:00"
+      spellcheck={false}
+      aria-invalid={wrong}
+      value={text ?? short}
+      onFocus={(event) => {
+        setText(formatWindow(view.peek().window));
+        const field = event.currentTarget;
+        requestAnimationFrame(() => field.select());
+      }}
+      onInput={(event) => setText(event.currentTarget.value)}
+      onBlur={() => {
+        setText(null);
+        setWrong(false);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter") go(event.currentTarget.value);
+        if (event.key === "Enter" || event.key === "Escape") event.currentTarget.blur();
+        event.stopPropagation();
+      }}
+    />
+  );
+}
+
+function OverviewPicture({ curve }: { curve: Range | null }) {
+  const drawn = useRef("");
+  const grip = useRef<{ kind: "move" | "new"; x: number; from: Bounds } | null>(null);
+  const hover = useRef<number | null>(null);
+  const width = useRef(1);
+  const draw = ({ context, width: wide, height }: Surface, fresh: boolean): void => {
+    const colours = inks.value;
+    if (colours === null) return;
+    width.current = wide;
+    const whole = wholeBounds();
+    const shown = boundsOf(view.peek().window, newestUs.peek());
+    // Finer steps than a pixel would redraw what looks the same.
+    const pixel = (us: number): number => Math.round(xOf(us, whole, wide) * 2);
+    const key = [
+      wide, pixel(shown.fromUs), pixel(shown.toUs), Math.round(whole.toUs / Math.max(1, (whole.toUs - whole.fromUs) / wide)),
+      colours.ground, hover.current, curve?.bins.length, curve?.fromUs, health.value?.from_us, health.value?.totals.ok, events.value.length,
+    ].join();
+    if (!fresh && key === drawn.current) return;
+    drawn.current = key;
+    drawOverview(context, wide, height, {
+      whole, shown, curve, health: health.value, hoverUs: hover.current,
+      events: events.value.map(({ time_us, event }) => ({ us: time_us, kind: event })),
+    }, colours);
+  };
+  const pointer = (kind: string, _: PointerEvent, x: number): void => {
+    const whole = wholeBounds();
+    const at = usOf(x, whole, width.current);
+    hover.current = kind === "leave" ? null : at;
+    requestPaint();
+    if (kind === "down") {
+      const from = boundsNow();
+      const inside = at >= from.fromUs && at <= from.toUs && xOf(from.toUs, whole, width.current) - xOf(from.fromUs, whole, width.current) > 8;
+      grip.current = { kind: inside ? "move" : "new", x, from };
+    }
+    const held = grip.current;
+    if (held === null || (kind !== "move" && kind !== "up")) return;
+    const moved = Math.abs(x - held.x) > 3;
+    if (moved) {
+      const begin = usOf(held.x, whole, width.current);
+      const shift = at - begin;
+      const next = held.kind === "move"
+        ? { fromUs: held.from.fromUs + shift, toUs: held.from.toUs + shift }
+        : { fromUs: Math.min(begin, at), toUs: Math.max(begin, at) };
+      show({ window: { live: false, fromUs: Math.round(next.fromUs), toUs: Math.round(Math.max(next.toUs, next.fromUs + 1000)) } });
+    } else if (kind === "up" && held.kind === "new") {
+      const half = (held.from.toUs - held.from.fromUs) / 2;
+      show({ window: { live: false, fromUs: Math.round(at - half), toUs: Math.round(at + half) } });
+    }
+    if (kind === "up") grip.current = null;
+  };
+  return (
+    <div class="overview">
+      <Canvas
+        label="The whole recording with its events. Drag to choose a time; arrow keys move it."
+        draw={draw}
+        onPointer={pointer}
+        onWheel={(event, x) => zoom(event.deltaY > 0 ? 1.25 : 0.8, usOf(x, wholeBounds(), width.current))}
+      />
+    </div>
+  );
+}
+
+function Health() {
+  const told = health.value;
+  const beat = heartbeat.value;
+  const totals = told?.totals;
+  const all = totals === undefined ? 0 : totals.ok + totals.late + totals.missed + totals.error + totals.skipped;
+  const silent = told?.silent ?? [];
+  const missed = (totals?.missed ?? 0) + (totals?.error ?? 0);
+  const facts: readonly (readonly [string, string, string, string])[] = [
+    [share(totals?.ok ?? 0, all), "on time", "", beat === null ? "" : `newest interval: ${count(beat.ok)} ok`],
+    [share(totals?.late ?? 0, all), "late", (totals?.late ?? 0) > 0 ? "kin" : "", "answered after the interval had ended"],
+    [share(missed, all), "missed", missed > 0 ? "shu" : "", "not answered, or answered with an error"],
+    [share(totals?.skipped ?? 0, all), "not asked", "", "skipped for a recorded reason"],
+    [count(silent.length), "silent", silent.length > 0 ? "shu" : "", silent.length > 0 ? `${plural(silent.length, "device")}: ${silent.slice(0, 8).join(", ")}` : "every device answers"],
+    [span(told?.stalest?.age_us), "stalest", "", told?.stalest == null ? "" : `${told.stalest.device} ${told.stalest.object}`],
+  ];
+  return (
+    <div class="health" role="group" aria-label="Health of the recording">
+      {facts.map(([number, name, ink, more]) => (
+        <div key={name} title={more}>
+          <b class={ink}>{told === null ? "–" : number}</b>
+          <span>{name}</span>
+        </div>
+      ))}
+    </div>
+  );
+}

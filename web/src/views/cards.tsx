@@ -1,0 +1,290 @@
+/** The facts beside the pictures: the reading under the cursor, the selection, the collector, what happened. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { wasAborted } from "../api/client.ts";
+import { getAnswers, getRows, numberOf, type Answer, type RawRow } from "../api/readings.ts";
+import type { EventBody } from "../api/types.ts";
+import { copyText } from "../copy/clipboard.ts";
+import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown } from "../copy/programs.ts";
+import type { Watch } from "../live/watch.ts";
+import { onPaint } from "../paint/painter.ts";
+import { cursor } from "../session/cursor.ts";
+import { events } from "../session/events.ts";
+import { newestUs } from "../session/now.ts";
+import { columnOf, intervalUs, recording } from "../session/recordings.ts";
+import { show, view } from "../session/view.ts";
+import { NO_STATE, OK, STATE_WORDS } from "../strip/ramp.ts";
+import { clock, clockExact } from "../time/moment.ts";
+import type { Bounds } from "../time/window.ts";
+import { freshnessWords } from "../words/freshness.ts";
+import { columnWords, eventGravity, eventWords, plural } from "../words/names.ts";
+import { count, MISSING, quantityText, span } from "../words/quantity.ts";
+
+/** How long the cursor rests before its raw reading is asked for. */
+const REST_MS = 120;
+
+/** One raw reading with its true times, of the device under the cursor or of the first selected one. */
+export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback: string | null }) {
+  const list = useRef<HTMLDListElement>(null);
+  const at = cursor.value;
+  const device = at?.device ?? fallback;
+  const us = at?.us ?? null;
+  const raw = useReading(watch, device, us);
+  // Values of the newest interval go straight into the page, ten times a second.
+  useEffect(() => onPaint(() => {
+    if (list.current === null || watch === null || device === null) return;
+    for (const cell of list.current.querySelectorAll<HTMLElement>("[data-column]")) {
+      const text = valueText(watch, device, at?.part ?? "", cell.dataset["column"] ?? "", us);
+      if (cell.textContent !== text) cell.textContent = text;
+    }
+    const state = list.current.querySelector<HTMLElement>("[data-state]");
+    if (state !== null) paintState(state, watch, device, us);
+  }), [watch, device, at?.part, us]);
+  if (device === null || watch === null) return null;
+  const stored = raw?.row?.[watch?.request.column ?? ""];
+  const { table, column, also } = watch.request;
+  return (
+    <section class="card" aria-label="Reading">
+      <h2>
+        <span>{device} <small>{at?.part ?? ""}</small></span>
+        {raw?.fresh != null && <span class="tag">{raw.fresh}</span>}
+      </h2>
+      <dl ref={list}>
+        {[column, ...also].map((name) => [<dt key={`${name} name`}>{columnWords(table, name)}</dt>, <dd key={name} data-column={name}>{MISSING}</dd>])}
+        <dt>reading</dt><dd class="mono">{raw?.answer?.receivedUs != null ? clockExact(raw.answer.receivedUs) : us === null ? clock(newestUs.value, 1) : clock(us, 1)}</dd>
+        <dt>round trip</dt><dd>{span(raw?.answer?.roundTripUs)}</dd>
+        <dt>{watch.unit.value.endsWith("/s") ? "counter" : "as recorded"}</dt><dd class="mono">{stored == null ? MISSING : count(numberOf(stored))}</dd>
+        <dt>state</dt><dd data-state="" />
+      </dl>
+    </section>
+  );
+}
+
+function rowOf(watch: Watch, device: string, part: string): number {
+  const rows = watch.request.model.rowsOfDevice.get(device) ?? [];
+  return rows.find((row) => watch.request.model.rows[row]?.part === part) ?? rows[0] ?? -1;
+}
+
+function valueText(watch: Watch, device: string, part: string, column: string, us: number | null): string {
+  const row = rowOf(watch, device, part);
+  if (row < 0) return MISSING;
+  if (column === watch.request.column) {
+    const bin = us === null ? watch.bins.newestBin : watch.bins.binOf(us);
+    for (let back = 0; back < (us === null ? 40 : 1); back += 1) {
+      const value = watch.bins.value(bin - back, row);
+      if (!Number.isNaN(value)) return quantityText(value, watch.unit.peek());
+    }
+    return MISSING;
+  }
+  const newest = watch.newest.get(column);
+  if (newest === undefined || us !== null) return MISSING;
+  const values = (watch.request.model.seriesOfRow[row] ?? []).map((series) => newest[series] ?? Number.NaN).filter((value) => !Number.isNaN(value));
+  return values.length === 0 ? MISSING : quantityText(Math.max(...values), columnOf(recording.peek(), watch.request.table, column)?.unit ?? "");
+}
+
+function paintState(cell: HTMLElement, watch: Watch, device: string, us: number | null): void {
+  const row = rowOf(watch, device, "");
+  const bin = us === null ? watch.bins.newestBin : watch.bins.binOf(us);
+  let state = row < 0 ? NO_STATE : watch.bins.state(bin, row);
+  // The past tells only what was not ok.
+  if (state === NO_STATE && row >= 0 && !Number.isNaN(watch.bins.value(bin, row))) state = OK;
+  const text = STATE_WORDS[state] ?? "";
+  if (cell.textContent === text) return;
+  cell.textContent = text;
+  cell.className = state === OK ? "water" : state === 1 ? "kin" : state >= 3 && state !== NO_STATE ? "shu" : "";
+}
+
+interface Raw {
+  readonly answer: Answer | null;
+  readonly row: RawRow | null;
+  readonly fresh: string | null;
+}
+
+/** The raw reading at a moment: the row itself, the answer that brought it, and how often its value is updated. */
+function useReading(watch: Watch | null, device: string | null, us: number | null): Raw | null {
+  const [found, setFound] = useState<{ device: string; us: number; raw: Raw } | null>(null);
+  const id = watch?.request.recording;
+  const table = watch?.request.table;
+  const column = watch?.request.column;
+  useEffect(() => {
+    if (id === undefined || table === undefined || device === null || us === null) return undefined;
+    const stop = new AbortController();
+    const timer = window.setTimeout(() => {
+      const [from, to] = [Math.floor(us - intervalUs.peek()), Math.ceil(us + 1)];
+      Promise.all([
+        getAnswers(id, device, from, to, stop.signal),
+        getRows(id, "readings", { table, device, from, to, limit: 50 }, stop.signal),
+        getRows(id, "freshness", { device, table, column, limit: 20 }, stop.signal).catch(() => []),
+      ]).then(([answers, rows, fresh]) => {
+        const finding = fresh.at(-1);
+        setFound({
+          device, us,
+          raw: {
+            answer: answers.at(-1) ?? null,
+            row: rows.at(-1) ?? null,
+            fresh: finding === undefined ? null : freshnessWords(String(finding["class"]), numberOf(finding["period_us"])),
+          },
+        });
+      }).catch((error: unknown) => {
+        if (!wasAborted(error)) setFound(null);
+      });
+    }, REST_MS);
+    return () => {
+      window.clearTimeout(timer);
+      stop.abort();
+    };
+  }, [id, table, column, device, us]);
+  return found !== null && found.device === device && found.us === us ? found.raw : null;
+}
+
+/** What is selected, in numbers, and as a program for others. */
+export function SelectionCard({ watch, rows, bounds }: { watch: Watch | null; rows: readonly number[]; bounds: () => Bounds }) {
+  const list = useRef<HTMLDListElement>(null);
+  const selected = view.value.selected;
+  useEffect(() => {
+    let paintedMs = 0;
+    return onPaint((nowMs) => {
+      if (watch === null || list.current === null || nowMs - paintedMs < 400) return;
+      paintedMs = nowMs;
+      const facts = selectionFacts(watch, rows, selected ?? bounds());
+      const cells = list.current.querySelectorAll("dd");
+      facts.forEach((text, at) => {
+        const cell = cells[at];
+        if (cell !== undefined && cell.textContent !== text) cell.textContent = text;
+      });
+    });
+  }, [watch, rows, selected, bounds]);
+  if (watch === null) return null;
+  const devices = view.value.devices;
+  const spanUs = selected === null ? bounds().toUs - bounds().fromUs : selected.toUs - selected.fromUs;
+  const what = devices.length === 0 ? plural(watch.request.model.rowsOfDevice.size, "device") : plural(devices.length, "device");
+  return (
+    <section class="card" aria-label="Selection">
+      <h2>Selection <span class="tag">{what} × {span(Math.round(spanUs / 1e4) * 1e4)}</span></h2>
+      <dl ref={list}>
+        <dt>peak, one row</dt><dd />
+        <dt>mean of peaks</dt><dd />
+        <dt>imbalance</dt><dd />
+        <dt>late or missed</dt><dd />
+      </dl>
+      <CopyTags watch={watch} bounds={() => view.peek().selected ?? bounds()} />
+      {(devices.length > 0 || selected !== null) && (
+        <div class="tags">
+          {selected !== null && (
+            <button type="button" class="tag" onClick={() => show({ window: { live: false, ...selected }, selected: null }, true)}>zoom to it</button>
+          )}
+          <button type="button" class="tag" onClick={() => show({ devices: [], selected: null })}>clear</button>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** Peak, mean of the rows' peaks, greatest against mean of the rows' means, intervals late or missed. */
+export function selectionFacts(watch: Watch, rows: readonly number[], { fromUs, toUs }: Bounds): string[] {
+  const { bins } = watch;
+  const first = Math.max(bins.binOf(fromUs), bins.newestBin - bins.capacity + 1);
+  const last = Math.min(bins.binOf(toUs - 1), bins.newestBin);
+  let faults = 0;
+  const peaks: number[] = [];
+  const means: number[] = [];
+  for (const row of rows) {
+    let [peak, sum, known] = [Number.NaN, 0, 0];
+    for (let bin = first; bin <= last; bin += 1) {
+      const state = bins.state(bin, row);
+      if (state !== NO_STATE && state !== OK && state !== 2) faults += 1;
+      const value = bins.value(bin, row);
+      if (Number.isNaN(value)) continue;
+      if (!(value <= peak)) peak = value;
+      sum += value;
+      known += 1;
+    }
+    if (known === 0) continue;
+    peaks.push(peak);
+    means.push(sum / known);
+  }
+  const mean = (of: readonly number[]): number => of.reduce((sum, value) => sum + value, 0) / of.length;
+  const greatest = (of: readonly number[]): number => of.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
+  if (peaks.length === 0) return [MISSING, MISSING, MISSING, count(faults)];
+  const unit = watch.unit.peek();
+  const balance = mean(means) > 0 ? (greatest(means) / mean(means)).toFixed(2) : MISSING;
+  return [quantityText(greatest(peaks), unit), quantityText(mean(peaks), unit), balance, count(faults)];
+}
+
+export function CopyTags({ watch, bounds }: { watch: Watch; bounds: () => Bounds }) {
+  const shown = (): Shown => {
+    const { table, column, model } = watch.request;
+    const labels = recording.value?.tables.find(({ name }) => name === table)?.labels ?? [];
+    return {
+      recording: watch.request.recording,
+      name: recording.value?.name ?? watch.request.recording,
+      table,
+      columns: [...labels.filter((label) => label !== "device"), column],
+      devices: view.peek().devices.filter((name) => model.rowsOfDevice.has(name)),
+      bounds: bounds(),
+    };
+  };
+  return (
+    <div class="tags">
+      <button type="button" class="tag" onClick={() => copyText(pythonProgram(shown()), "Python")}>copy as Python</button>
+      <button type="button" class="tag" onClick={() => copyText(duckdbProgram(shown()), "DuckDB SQL")}>DuckDB</button>
+      <button type="button" class="tag" onClick={() => copyText(curlProgram(shown()), "curl")}>curl</button>
+      <Download name="Parquet" path={() => exportPath(shown(), "parquet")} />
+      <Download name="CSV" path={() => exportPath(shown(), "csv")} />
+    </div>
+  );
+}
+
+/** A link whose address is made when it is used: the window moves ten times a second. */
+function Download({ name, path }: { name: string; path: () => string }) {
+  return (
+    <a
+      class="tag"
+      href={path()}
+      download=""
+      onPointerDown={(event) => {
+        event.currentTarget.href = path();
+      }}
+      onFocus={(event) => {
+        event.currentTarget.href = path();
+      }}
+    >
+      {name}
+    </a>
+  );
+}
+
+const EVENTS_SHOWN = 12;
+
+export function EventList({ device }: { device?: string }) {
+  const all = events.value.filter((event) => device === undefined || event.device === device);
+  if (all.length === 0) return <p class="quiet">Nothing has happened: no restart, no reset, no device went silent.</p>;
+  return (
+    <ul class="events">
+      {all.slice(-EVENTS_SHOWN).reverse().map((event) => <EventLine key={`${event.time_us} ${event.device} ${event.event} ${event.object}`} event={event} />)}
+      {all.length > EVENTS_SHOWN && <li><span /><span class="quiet">and {count(all.length - EVENTS_SHOWN)} before</span></li>}
+    </ul>
+  );
+}
+
+function EventLine({ event }: { event: EventBody }) {
+  const gravity = eventGravity(event.event);
+  const ink = gravity === "broken" ? "shu" : gravity === "doubtful" ? "kin" : "";
+  return (
+    <li>
+      <time>{clock(event.time_us, 1)}</time>
+      <button
+        type="button"
+        class="plain"
+        title="look at this moment"
+        onClick={() => show({
+          window: { live: false, fromUs: event.time_us - 30e6, toUs: event.time_us + 30e6 },
+          ...(event.device === null ? {} : { devices: [event.device] }),
+        }, true)}
+      >
+        <span class={ink}>{event.device ?? "collector"}</span> {event.text ?? eventWords(event.event)}
+        {event.object !== null && event.text === null ? ` (${event.object})` : ""}
+      </button>
+    </li>
+  );
+}

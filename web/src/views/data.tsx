@@ -1,0 +1,141 @@
+/** Data: what is recorded and how well: recordings, tables, rows, bytes, gaps, damage, the collector itself. */
+
+import type { ComponentChildren } from "preact";
+import { boundsNow, show, view } from "../session/view.ts";
+import { drawable, recording, recordings } from "../session/recordings.ts";
+import { copyText } from "../copy/clipboard.ts";
+import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown } from "../copy/programs.ts";
+import { dayAndClock } from "../time/moment.ts";
+import { count, quantityText, span } from "../words/quantity.ts";
+import { useInventory } from "./collector_card.tsx";
+
+export function Data() {
+  const current = recording.value;
+  const told = useInventory();
+  if (current === null) return null;
+  return (
+    <main class="page">
+      <Section title="Recordings" label="Recordings">
+        <table>
+          <thead><tr><th scope="col">recording</th><th scope="col">kind</th><th scope="col">begins</th><th scope="col">ends</th><th scope="col" class="number">devices</th><th scope="col" class="number">interval</th><th scope="col">being written</th></tr></thead>
+          <tbody>
+            {(recordings.value ?? []).map((one) => (
+              <tr key={one.id} aria-selected={one.id === current.id}>
+                <td><button type="button" class="plain" onClick={() => show({ recording: one.id, devices: [], selected: null }, true)}>{one.name}</button></td>
+                <td>{one.kind}</td>
+                <td>{one.from_us === null ? "–" : dayAndClock(one.from_us)}</td>
+                <td>{one.to_us === null ? "–" : dayAndClock(one.to_us)}</td>
+                <td class="number">{count(one.devices.length)}</td>
+                <td class="number">{span(one.interval_us)}</td>
+                <td>{one.running ? "yes" : "no"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Section>
+      <div class="two">
+        <Section title={`Tables of ${current.name}`} label="Tables">
+          <table>
+            <thead><tr><th scope="col">table</th><th scope="col">holds</th><th scope="col" class="number">rows</th><th scope="col" class="number">in files</th><th scope="col" class="number">rows in the log</th><th scope="col">in the shown time</th></tr></thead>
+            <tbody>
+              {current.tables.map((table) => {
+                const size = told?.tables.find(({ name }) => name === table.name);
+                return (
+                  <tr key={table.name}>
+                    <td>{table.name}</td>
+                    <td class="quiet">{table.doc}</td>
+                    <td class="number">{count(size?.rows)}</td>
+                    <td class="number">{quantityText(size?.parquet_bytes, "bytes")}</td>
+                    <td class="number">{count(size?.log_rows)}</td>
+                    <td><Copies table={table.name} /></td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </Section>
+        <div class="page-side">
+          <Section title="Gaps" label="Gaps">
+            {told !== null && told.gaps.length === 0 && <p class="quiet">None: every interval from begin to end is recorded.</p>}
+            {told !== null && told.gaps.length > 0 && (
+              <table>
+                <thead><tr><th scope="col">from</th><th scope="col">to</th><th scope="col" class="number">missing</th></tr></thead>
+                <tbody>
+                  {told.gaps.map((gap) => (
+                    <tr key={gap.from_us}>
+                      <td><button type="button" class="plain" onClick={() => show({ name: "cluster", window: { live: false, fromUs: gap.from_us - 10e6, toUs: gap.to_us + 10e6 } }, true)}>{dayAndClock(gap.from_us)}</button></td>
+                      <td>{dayAndClock(gap.to_us)}</td>
+                      <td class="number kin">{span(gap.to_us - gap.from_us)}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            )}
+          </Section>
+          <Section title="Damage" label="Damage">
+            {told !== null && told.problems.length === 0 && <p class="quiet">None: every file can be read.</p>}
+            {told !== null && told.problems.length > 0 && (
+              <>
+                <ul class="plain-list">{told.problems.map(({ file, what }) => <li key={file + what}><span class="shu mono">{file}</span> {what}</li>)}</ul>
+                <p>Everything else is shown. What can be done: <code class="mono">meikyo recording check {current.name}</code></p>
+              </>
+            )}
+          </Section>
+          <Collector />
+        </div>
+      </div>
+    </main>
+  );
+}
+
+function Section({ title, label, children }: { title: string; label: string; children: ComponentChildren }) {
+  return <section aria-label={label} class="block"><h1>{title}</h1>{children}</section>;
+}
+
+function Collector() {
+  const told = useInventory();
+  const collector = told?.collector;
+  if (told === null || collector == null) return null;
+  return (
+    <Section title="Collector" label="Collector health">
+      <dl>
+        <dt>first request after the due instant, median</dt><dd>{span(collector.start_us_p50)}</dd>
+        <dt>the same, 99 of 100 within</dt><dd>{span(collector.start_us_p99)}</dd>
+        <dt>last answer after it, 99 of 100 within</dt><dd>{span(collector.complete_us_p99)}</dd>
+        <dt>rows kept after it, 99 of 100 within</dt><dd>{span(collector.kept_us_p99)}</dd>
+        <dt>intervals that our own stall spoiled</dt><dd>{count(collector.stalled)}</dd>
+        <dt>datagrams dropped by our socket</dt><dd>{count(collector.socket_drops)}</dd>
+        <dt>datagrams that nobody had asked for</dt><dd>{count(collector.strays)}</dd>
+        <dt>log</dt><dd>{quantityText(told.log_bytes, "bytes")}</dd>
+        <dt>Parquet files</dt><dd>{quantityText(told.parquet_bytes, "bytes")}</dd>
+        <dt>summaries</dt><dd>{quantityText(told.summary_bytes, "bytes")}</dd>
+        <dt>a day needs</dt><dd>{quantityText(told.bytes_a_day, "bytes")}</dd>
+        <dt>room left</dt><dd>{quantityText(told.room_bytes, "bytes")}</dd>
+      </dl>
+    </Section>
+  );
+}
+
+/** The table in the shown time as a program, or as a file. */
+function Copies({ table }: { table: string }) {
+  const current = recording.value;
+  if (current === null) return null;
+  const shown = (): Shown => {
+    const of = current.tables.find(({ name }) => name === table);
+    return {
+      recording: current.id, name: current.name, table,
+      columns: (of?.columns ?? []).filter((column) => drawable(column) || (of?.labels.includes(column.name) === true && column.name !== "device")).map(({ name }) => name),
+      devices: of?.labels.includes("device") === true ? view.peek().devices : [],
+      bounds: view.peek().selected ?? boundsNow(),
+    };
+  };
+  return (
+    <span class="tags" role="group" aria-label={`${table} as a program or file`}>
+      <button type="button" class="tag" onClick={() => copyText(pythonProgram(shown()), "Python")}>Python</button>
+      <button type="button" class="tag" onClick={() => copyText(duckdbProgram(shown()), "DuckDB SQL")}>DuckDB</button>
+      <button type="button" class="tag" onClick={() => copyText(curlProgram(shown()), "curl")}>curl</button>
+      <a class="tag" href={exportPath(shown(), "parquet")} download="">Parquet</a>
+      <a class="tag" href={exportPath(shown(), "csv")} download="">CSV</a>
+    </span>
+  );
+}

@@ -1,0 +1,242 @@
+/** Device: everything about one. Its interfaces as strips and numbers, its machine as lines, how fresh what it says is. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { errorText, wasAborted } from "../api/client.ts";
+import { getAnswers, getRows, numberOf, type Answer, type RawRow } from "../api/readings.ts";
+import type { DeviceBody } from "../api/types.ts";
+import { freshnessWords } from "../words/freshness.ts";
+import { Lines } from "../lines/lines.tsx";
+import { useRows, useSeries, useWatch } from "../live/watching.ts";
+import { intervalUs, recording, tableOf } from "../session/recordings.ts";
+import { pan, show, view, zoom } from "../session/view.ts";
+import { Strip, type Rectangle } from "../strip/strip.tsx";
+import { groupOf } from "../strip/rows.ts";
+import { StripTable } from "../table/strip_table.tsx";
+import { clockExact } from "../time/moment.ts";
+import { columnWords, quantityTitle } from "../words/names.ts";
+import { MISSING, quantityText, span } from "../words/quantity.ts";
+import { EventList } from "./cards.tsx";
+import { Legend, Problem, stripKeys, useBounds, useScale, useWidth } from "./cluster.tsx";
+import { Empty } from "./empty.tsx";
+
+const LINES = [
+  "interfaces.out_octets", "interfaces.in_octets", "cpu.user_ticks", "cpu.system_ticks", "load.load_1min", "memory.available_bytes", "storage.used_bytes", "interfaces.in_errors",
+];
+
+export function Device() {
+  const current = recording.value;
+  const devices = current?.devices ?? [];
+  const wanted = view.value.device ?? view.value.devices[0] ?? devices[0]?.name ?? null;
+  const device = devices.find(({ name }) => name === wanted) ?? null;
+  if (wanted === null) return <main class="page"><Empty text="This recording has no device yet." command="meikyo measure --out RECORDING" /></main>;
+  return (
+    <main class="columns">
+      <section aria-label="Device">
+        <h2>Device</h2>
+        <select aria-label="Device" value={wanted} onChange={(event) => show({ device: event.currentTarget.value }, true)}>
+          {device === null && <option value={wanted}>{wanted}</option>}
+          {devices.map(({ name }) => <option key={name} value={name}>{name}</option>)}
+        </select>
+        {device === null
+          ? <Empty text={`This recording has no device called ${wanted}.`} />
+          : <dl><dt>what it is</dt><dd>{device.role}</dd><dt>group</dt><dd>{groupOf(device)}</dd></dl>}
+        <Freshness device={wanted} />
+        <h2 class="gap">Events</h2>
+        <EventList device={wanted} />
+      </section>
+      <Parts device={wanted} />
+      <section aria-label="Facts">
+        <Answers device={wanted} />
+        <Machine device={wanted} />
+      </section>
+    </main>
+  );
+}
+
+/** The strip of the device's series of the shown quantity, and lines of everything else it tells. */
+function Parts({ device }: { device: string }) {
+  const current = recording.value;
+  const shown = view.value.quantity;
+  const { table, column } = tableOf(current, shown.table) === null ? { table: "interfaces", column: "out_octets" } : shown;
+  const { series, error, ask } = useSeries(current?.id ?? null, table);
+  const own = useMemo(() => series.filter(({ labels }) => labels["device"] === device), [series, device]);
+  const one = useMemo((): readonly DeviceBody[] => [{ ordinal: 0, name: device, role: "unknown", group: null }], [device]);
+  const built = useRows(one, own, "series", "");
+  // Inside one device the name of the interface is enough.
+  const model = useMemo(() => ({ ...built, rows: built.rows.map((row) => ({ ...row, name: row.part === "" ? row.name : row.part })) }), [built]);
+  const [middle, width] = useWidth();
+  const names = useMemo(() => [device], [device]);
+  const live = view.value.window.live && (current?.running === true || view.value.play !== null);
+  const watch = useWatch({
+    recording: current, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 100), intervalUs: intervalUs.value,
+    devices: names, leads: true, onUnknownSeries: ask,
+    also: table === "interfaces" ? ["out_octets", "in_octets", "in_errors", "out_errors", "speed_mbps"].filter((name) => name !== column) : [],
+  });
+  const bounds = useBounds(watch);
+  const scale = useScale(`${current?.id} ${device} ${table} ${column}`, watch);
+  const select = (rectangle: Rectangle): void => show({ selected: { fromUs: Math.round(rectangle.fromUs), toUs: Math.round(rectangle.toUs) } });
+  const rows = useMemo(() => [...model.rows.keys()], [model]);
+  const charts = LINES.filter((name) => {
+    const [of = "", column_ = ""] = name.split(".");
+    return tableOf(current, of)?.columns.some((known) => known.name === column_) === true;
+  });
+  return (
+    <section ref={middle} aria-label={`Readings of ${device}`}>
+      <h1>{device}: {quantityTitle({ table, column }, "series").toLowerCase()} <small>{live ? "newest at the right" : ""}</small></h1>
+      <Problem error={watch?.error.value ?? error} known={true} table={table} />
+      {model.rows.length === 0 && <p class="quiet">{device} has told nothing of this in the recording.</p>}
+      {model.rows.length > 0 && (
+        <Strip
+          label={`${device}: ${quantityTitle({ table, column }, "series")}`} bins={watch?.bins ?? null} model={model}
+          height={Math.min(420, Math.max(18, Math.min(22, 360 / model.rows.length)) * model.rows.length + 18)} scale={scale} bounds={bounds} live={live}
+          selectedRows={new Set()} selected={view.value.selected} marker={view.value.marker === null ? null : { us: view.value.marker, name: "marker" }}
+          onSelect={select} onPick={() => undefined} onZoom={zoom} onPan={pan} onKey={stripKeys(model, bounds, () => undefined)} counted={true}
+        />
+      )}
+      <Legend scale={scale} watch={watch} />
+      {view.value.tables && watch !== null && <StripTable watch={watch} rows={rows} bounds={bounds} />}
+      <div class="charts">
+        {charts.map((name) => <Chart key={name} quantity={name} device={device} bounds={bounds} />)}
+      </div>
+    </section>
+  );
+}
+
+function Chart({ quantity, device, bounds }: { quantity: string; device: string; bounds: () => { fromUs: number; toUs: number } }) {
+  const [table = "", column = ""] = quantity.split(".");
+  const current = recording.value;
+  const { series } = useSeries(current?.id ?? null, table);
+  const own = useMemo(() => series.filter(({ labels }) => labels["device"] === device), [series, device]);
+  const model = useRows([], own, "devices", "");
+  const names = useMemo(() => [device], [device]);
+  const [element, width] = useWidth();
+  const watch = useWatch({
+    recording: own.length === 0 ? null : current, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 66),
+    intervalUs: intervalUs.value, devices: names, withLeast: true,
+  });
+  const rows = useMemo(() => [...model.rows.keys()], [model]);
+  return (
+    <div ref={element as preact.RefObject<HTMLDivElement>}>
+      {own.length > 0 && <Lines title={columnWords(table, column)} watch={watch} rows={rows} bounds={bounds} onSelect={(chosen) => show({ selected: chosen })} />}
+    </div>
+  );
+}
+
+/** An answer of the server about one device, asked for again and again. */
+function useAnswer<T>(ask: ((signal: AbortSignal) => Promise<T>) | null, key: string, everyMs: number): { told: T | null; error: string | null } {
+  const [answer, setAnswer] = useState<{ told: T | null; error: string | null }>({ told: null, error: null });
+  useEffect(() => {
+    if (ask === null) return undefined;
+    const stop = new AbortController();
+    const again = (): void => {
+      ask(stop.signal).then(
+        (told) => setAnswer({ told, error: null }),
+        (error: unknown) => { if (!wasAborted(error)) setAnswer({ told: null, error: errorText(error) }); },
+      );
+    };
+    again();
+    const timer = window.setInterval(again, everyMs);
+    return () => {
+      stop.abort();
+      window.clearInterval(timer);
+    };
+  }, [key, everyMs]);
+  return answer;
+}
+
+function Freshness({ device }: { device: string }) {
+  const id = recording.value?.id;
+  const { told, error } = useAnswer<RawRow[]>(id === undefined ? null : (signal) => getRows(id, "freshness", { device, limit: 5000 }, signal), `${id} ${device}`, 5000);
+  // The newest finding about each value counts.
+  const newest = new Map((told ?? []).map((row) => [[row["instance"], columnWords(String(row["table"]), String(row["column"]))].filter((text) => text !== null).join(" "), row]));
+  return (
+    <>
+      <h2 class="gap">How fresh its values are</h2>
+      {error !== null && <p class="kin">{error}</p>}
+      {told !== null && newest.size === 0 && <p class="quiet">Not found out yet; that takes a few updates of each value.</p>}
+      {newest.size > 0 && (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Freshness">
+          <table>
+            <thead><tr><th scope="col">value</th><th scope="col">updated</th></tr></thead>
+            <tbody>{[...newest].map(([name, row]) => <tr key={name}><td>{name}</td><td class={row["class"] === "frozen" ? "kin" : ""}>{freshnessWords(String(row["class"]), numberOf(row["period_us"]))}</td></tr>)}</tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** The newest raw answers: when they came, how long they took, how they ended. */
+function Answers({ device }: { device: string }) {
+  const id = recording.value?.id;
+  const { told, error } = useAnswer<Answer[]>(id === undefined ? null : (signal) => getAnswers(id, device, "-3s", "now", signal), `${id} ${device}`, 1000);
+  const rows = told?.slice(-12).reverse() ?? [];
+  const newest = rows[0];
+  return (
+    <section class="card" aria-label="How it was reached">
+      <h2>How it was reached</h2>
+      {error !== null && <p class="kin">{error}</p>}
+      <dl>
+        <dt>newest answer</dt><dd class="mono">{newest?.receivedUs == null ? MISSING : clockExact(newest.receivedUs)}</dd>
+        <dt>round trip</dt><dd>{span(newest?.roundTripUs)}</dd>
+        <dt>has been up for</dt><dd>{span(newest?.uptimeUs)}</dd>
+      </dl>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Newest answers">
+        <table>
+          <thead><tr><th scope="col">answer</th><th scope="col" class="number">round trip</th><th scope="col">state</th></tr></thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={`${row.dueUs} ${row.pdu}`}>
+                <td class="mono">{row.receivedUs === null ? MISSING : clockExact(row.receivedUs)}</td>
+                <td class="number">{span(row.roundTripUs)}</td>
+                <td class={stateInk(row.state)}>{row.state}{row.reason === null ? "" : `, ${row.reason}`}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function stateInk(state: string): string {
+  return { ok: "water", late: "kin", skipped: "" }[state] ?? "shu";
+}
+
+const MACHINE: readonly (readonly [table: string, columns: readonly string[]])[] = [
+  ["load", ["load_1min", "load_5min", "load_15min"]],
+  ["memory", ["total_bytes", "available_bytes", "cached_bytes", "swap_total_bytes", "swap_available_bytes"]],
+  ["storage", ["total_bytes", "used_bytes"]],
+];
+
+/** The newest readings of load, memory and disks as numbers. */
+function Machine({ device }: { device: string }) {
+  const current = recording.value;
+  const tables = MACHINE.filter(([table]) => tableOf(current, table) !== null);
+  return (
+    <section class="card" aria-label="Machine">
+      <h2>Machine</h2>
+      {tables.map(([table, columns]) => <Newest key={table} device={device} table={table} columns={columns} />)}
+    </section>
+  );
+}
+
+function Newest({ device, table, columns }: { device: string; table: string; columns: readonly string[] }) {
+  const id = recording.value?.id;
+  const of = tableOf(recording.value, table);
+  const labels = of?.labels.filter((label) => label !== "device") ?? [];
+  const shown = columns.filter((column) => of?.columns.some(({ name }) => name === column) === true);
+  const { told } = useAnswer<RawRow[]>(
+    id === undefined ? null : (signal) => getRows(id, "readings", { table, device, columns: [...labels, ...shown].join(","), from: "-60s", limit: 2000 }, signal), `${id} ${device} ${table}`, 2000,
+  );
+  const byPart = new Map((told ?? []).map((row) => [labels.map((label) => row[label] ?? "").join(" "), row]));
+  if (byPart.size === 0) return null;
+  return (
+    <dl>
+      {[...byPart].map(([part, row]) => shown.filter((column) => numberOf(row[column]) !== null).map((column) => [
+        <dt key={`${part} ${column} name`}>{columnWords(table, column)}{part === "" ? "" : `, ${part}`}</dt>,
+        <dd key={`${part} ${column}`}>{table === "load" ? numberOf(row[column])?.toFixed(2) : quantityText(numberOf(row[column]), "bytes")}</dd>,
+      ]))}
+    </dl>
+  );
+}
