@@ -11,7 +11,8 @@ use anyhow::Context as _;
 use crate::demo::background::{Background, snmpd};
 use crate::demo::cluster::Cluster;
 use crate::program::{Program, cargo, program};
-use crate::python;
+use crate::web::Page;
+use crate::{python, web};
 
 /// Hosts and switches of the simulated cluster.
 const HOSTS: u32 = 64;
@@ -23,6 +24,9 @@ const DIRECTORY: &str = "target/demo";
 
 /// Runs the demo; whether every step went well.
 pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
+    if let Page::Lacking(what) = web::build(root)? {
+        println!("the page is left out, the server will say so: {what}");
+    }
     let built =
         cargo(root, &["build", "--release", "--locked", "--package", "meikyo-cli"]).run()?;
     anyhow::ensure!(built, "the release build failed");

@@ -9,6 +9,7 @@ mod program;
 mod python;
 mod test_run;
 mod tidy;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -10,8 +10,9 @@ use std::path::Path;
 
 use crate::program::{cargo, program};
 use crate::test_run::libtest::LibtestOutput;
-use crate::test_run::tally::Tally;
-use crate::{python, tidy};
+pub(crate) use crate::test_run::tally::Tally;
+use crate::web::Page;
+use crate::{python, tidy, web};
 
 /// Runs everything; `arguments` may hold one filter, which then goes to the test binaries only.
 ///
@@ -23,13 +24,22 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
         [filter] => Some(filter.as_str()),
         _ => anyhow::bail!("`./x test` takes one filter at most, a part of the tests' names"),
     };
+    let page = web::build(root)?;
     if filter.is_none() {
+        match &page {
+            Page::Lacking(what) => tally.skipped("web", what),
+            built => tally.check("web: types and build", *built == Page::Built),
+        }
         checks(root, &mut tally)?;
     }
     let interpreter = python::environment(root);
     tests(root, filter, &interpreter, &mut tally)?;
     if filter.is_none() {
         examples(root, &interpreter, &mut tally)?;
+        if page == Page::Built {
+            web::unit_tests(root, &mut tally)?;
+            web::page_tests(root, &mut tally)?;
+        }
     }
     println!("\n{tally}");
     Ok(tally.failed() == 0)
