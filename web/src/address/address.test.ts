@@ -24,7 +24,7 @@ function anyView(): View {
     find: any("", "eth0 & node%"),
     tables: any(true, false),
     theme: any<View["theme"]>(null, "dark", "light"),
-    play: any(null, 1, 10),
+    play: any(null, { speed: 1, fromUs: null }, { speed: 0.5, fromUs: moment() }),
     bench: any(true, false),
   };
 }

@@ -17,6 +17,12 @@ export interface Quantity {
   readonly column: string;
 }
 
+export interface Play {
+  /** So many times as fast as it happened. */
+  readonly speed: number;
+  readonly fromUs: number | null;
+}
+
 export interface View {
   readonly name: ViewName;
   /** The recording's id; null: the first one. */
@@ -44,8 +50,8 @@ export interface View {
   /** Tables stand open behind the pictures. */
   readonly tables: boolean;
   readonly theme: "dark" | "light" | null;
-  /** A finished recording is played from the begin of the window, so many times as fast as it happened. */
-  readonly play: number | null;
+  /** The recording is played from a moment (null: its begin) instead of what is new. */
+  readonly play: Play | null;
   /** Paints the newest interval's number where a bench can read it. */
   readonly bench: boolean;
 }
@@ -95,10 +101,10 @@ export function formatAddress(view: View): string {
   set("find", view.find, view.find !== "");
   set("tables", "1", view.tables);
   set("theme", view.theme ?? "", view.theme !== null);
-  set("play", String(view.play ?? ""), view.play !== null);
+  if (view.play !== null) parts.set("play", view.play.fromUs === null ? String(view.play.speed) : `${view.play.speed}@${formatMoment(view.play.fromUs)}`);
   set("bench", "1", view.bench);
   // These letters are allowed behind `#` and are easier on the eye as they are.
-  const readable = parts.toString().replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%5B/g, "[").replace(/%5D/g, "]");
+  const readable = parts.toString().replace(/%3A/g, ":").replace(/%40/g, "@").replace(/%2C/g, ",").replace(/%5B/g, "[").replace(/%5D/g, "]");
   return readable === "" ? view.name : `${view.name}?${readable}`;
 }
 
@@ -135,7 +141,7 @@ export function parseAddress(hash: string, nowUs: number): { view: View; problem
     find: parts.get("find") ?? "",
     tables: parts.get("tables") === "1",
     theme: word("theme", oneOf("dark", "light"), base.theme),
-    play: word("play", (text) => (Number(text) > 0 && Number(text) <= 1000 ? Number(text) : null), base.play),
+    play: word("play", parsePlay, base.play),
     bench: parts.get("bench") === "1",
   };
   return { view, problems };
@@ -144,6 +150,15 @@ export function parseAddress(hash: string, nowUs: number): { view: View; problem
 function parseQuantity(text: string): Quantity | null {
   const match = /^([\w-]+)\.([\w-]+)$/.exec(text);
   return match === null ? null : { table: match[1] ?? "", column: match[2] ?? "" };
+}
+
+/** `2` or `2@2026-11-21T18:42:00Z`; the server plays at most 1000 times as fast. */
+function parsePlay(text: string): Play | null {
+  const [speedText = "", moment] = text.split("@");
+  const speed = Number(speedText);
+  const fromUs = moment === undefined ? null : parseIso(moment);
+  if (!(speed > 0 && speed <= 1000) || (moment !== undefined && fromUs === null)) return null;
+  return { speed, fromUs };
 }
 
 function parseBounds(text: string, nowUs: number): Bounds | null {

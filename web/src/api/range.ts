@@ -18,6 +18,8 @@ export interface Range {
   readonly fromUs: number;
   readonly binUs: number;
   readonly unit: string;
+  /** Files that could not be read: what they held is missing. */
+  readonly problems: number;
   readonly bins: Uint32Array;
   readonly series: Uint32Array;
   readonly min: Float32Array;
@@ -52,10 +54,11 @@ export async function getRange(request: RangeRequest, signal: AbortSignal): Prom
     fromUs: Number(headers.get("Meikyo-From-Us") ?? request.fromUs),
     binUs: Number(headers.get("Meikyo-Bin-Us") ?? (request.toUs - request.fromUs) / request.width),
     unit: headers.get("Meikyo-Unit") ?? "",
+    problems: Number(headers.get("Meikyo-Problems") ?? 0),
   });
 }
 
-export function decodeRange(bytes: Uint8Array, head: { fromUs: number; binUs: number; unit: string }): Range {
+export function decodeRange(bytes: Uint8Array, head: { fromUs: number; binUs: number; unit: string; problems: number }): Range {
   const table = tableFromIPC(bytes);
   const u32 = (name: string): Uint32Array => (table.getChild(name)?.toArray() as Uint32Array | undefined) ?? new Uint32Array();
   const f32 = (name: string): Float32Array => (table.getChild(name)?.toArray() as Float32Array | undefined) ?? new Float32Array();

@@ -45,22 +45,18 @@ export function Grid(props: GridProps) {
     if (!fresh && state === drawn.current) return;
     drawn.current = state;
     context.clearRect(0, 0, width, height);
+    const bin = bins === null ? -1 : at?.us == null ? bins.newestBin : Math.min(bins.newestBin, bins.binOf(at.us));
+    const round = current.cell >= 12 ? 3 : 0;
+    if (round === 0) fillCells(context, current, model.rows.length, (row) => pixelOf(props, bins, bin, row));
     context.font = `600 11px ${colours.font}`;
     context.fillStyle = colours.ink3;
     context.textAlign = "left";
     context.textBaseline = "alphabetic";
     for (const { name, y, rows } of current.titles) context.fillText(`${name}  ${rows}`, 0, y);
-    const bin = bins === null ? -1 : at?.us == null ? bins.newestBin : Math.min(bins.newestBin, bins.binOf(at.us));
-    const round = current.cell >= 12 ? 3 : 0;
-    for (let row = 0; row < model.rows.length; row += 1) {
+    for (let row = 0; round > 0 && row < model.rows.length; row += 1) {
       context.fillStyle = css(pixelOf(props, bins, bin, row));
-      const [x, y] = [current.places[2 * row] ?? 0, current.places[2 * row + 1] ?? 0];
-      if (round === 0) {
-        context.fillRect(x, y, current.cell, current.cell);
-        continue;
-      }
       context.beginPath();
-      context.roundRect(x, y, current.cell, current.cell, round);
+      context.roundRect(current.places[2 * row] ?? 0, current.places[2 * row + 1] ?? 0, current.cell, current.cell, round);
       context.fill();
     }
     context.strokeStyle = colours.ink;
@@ -108,6 +104,23 @@ export function Grid(props: GridProps) {
       onKey={onKey}
     />
   );
+}
+
+/** Small cells are many: they are written as pixels, which takes a tenth of the time of so many rectangles. */
+function fillCells(context: CanvasRenderingContext2D, layout: GridLayout, rows: number, pixel: (row: number) => number): void {
+  const { width, height } = context.canvas;
+  const ratio = window.devicePixelRatio || 1;
+  const image = context.createImageData(width, height);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let row = 0; row < rows; row += 1) {
+    const colour = pixel(row);
+    const left = Math.round((layout.places[2 * row] ?? 0) * ratio);
+    const top = Math.round((layout.places[2 * row + 1] ?? 0) * ratio);
+    const right = Math.min(width, left + Math.max(1, Math.round(layout.cell * ratio)));
+    const bottom = Math.min(height, top + Math.max(1, Math.round(layout.cell * ratio)));
+    for (let y = top; y < bottom; y += 1) pixels.fill(colour, y * width + left, y * width + right);
+  }
+  context.putImageData(image, 0, 0);
 }
 
 function pixelOf(props: GridProps, bins: Bins | null, bin: number, row: number): number {

@@ -5,7 +5,7 @@ import { VIEW_NAMES, type ViewName } from "../address/address.ts";
 import { cursor } from "../session/cursor.ts";
 import { newestUs } from "../session/now.ts";
 import { intervalUs } from "../session/recordings.ts";
-import { boundsNow, pan, pauseOrGoOn, reset, show, view, zoom } from "../session/view.ts";
+import { boundsNow, pan, pauseOrGoOn, playFromHere, reset, show, view, zoom } from "../session/view.ts";
 import { otherTheme } from "../theme/theme.ts";
 
 export const helpOpen = signal(false);
@@ -56,6 +56,7 @@ const VIEW_WORDS: Readonly<Record<ViewName, string>> = { cluster: "Cluster", the
 
 export const KEYS: readonly Key[] = [
   { keys: [" "], shown: "space", does: "pause the view, or go on live; the recording goes on in any case", act: pauseOrGoOn },
+  { keys: ["p"], shown: "p", does: "play what is shown from its begin", act: playFromHere },
   { keys: ["r"], shown: "r", does: "reset: live, all devices, nothing selected", act: reset },
   { keys: ["/"], shown: "/", does: "find a device", act: () => focus("find") },
   { keys: ["t"], shown: "t", does: "type a time, such as -15m or 18:42", act: () => focus("jump") },

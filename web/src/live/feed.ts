@@ -28,6 +28,8 @@ export interface FeedListener {
   onJoined?(series: readonly LiveSeries[], again: boolean): void;
   onHealth?(health: Readonly<Record<string, unknown>>): void;
   onEvent?(event: Readonly<Record<string, unknown>>): void;
+  /** The replay is over. */
+  onEnded?(): void;
   /** The server will not send this, and says why. */
   onRefused?(why: string): void;
 }
@@ -61,10 +63,11 @@ export class Feed {
   private epochUs = 0;
   private columns: readonly string[] = [];
   private readonly recording: string;
-  private readonly subscription: Subscription;
+  private readonly subscription: () => Subscription;
   private readonly listener: FeedListener;
 
-  constructor(recording: string, subscription: Subscription, listener: FeedListener) {
+  /** `subscription` is asked at every joining: a replay that was cut off goes on where it was. */
+  constructor(recording: string, subscription: () => Subscription, listener: FeedListener) {
     this.recording = recording;
     this.subscription = subscription;
     this.listener = listener;
@@ -86,7 +89,7 @@ export class Feed {
     const socket = new WebSocket(address);
     socket.binaryType = "arraybuffer";
     this.socket = socket;
-    socket.addEventListener("open", () => socket.send(JSON.stringify({ subscribe: this.subscription })));
+    socket.addEventListener("open", () => socket.send(JSON.stringify({ subscribe: this.subscription() })));
     socket.addEventListener("message", (event: MessageEvent<string | ArrayBuffer>) => {
       timed(() => this.take(event.data));
     });
@@ -114,6 +117,7 @@ export class Feed {
     if (message["subscribed"] !== undefined) this.takeSubscribed(message["subscribed"] as Subscribed);
     if (message["health"] !== undefined) this.listener.onHealth?.(message["health"] as Record<string, unknown>);
     if (message["event"] !== undefined) this.listener.onEvent?.(message["event"] as Record<string, unknown>);
+    if (message["ended"] === true) this.listener.onEnded?.();
     const refused = message["refused"] as { error?: string } | undefined;
     if (refused !== undefined) this.listener.onRefused?.(refused.error ?? "the server refused the subscription");
     if (typeof message["dropped"] === "number") counters.droppedFrames += message["dropped"];

@@ -37,6 +37,7 @@ export interface WatchRequest {
   readonly onFrame?: (frame: Frame) => void;
   readonly onHealth?: (health: Readonly<Record<string, unknown>>) => void;
   readonly onEvent?: (event: Readonly<Record<string, unknown>>) => void;
+  readonly onEnded?: () => void;
   /** A series came that the rows do not know. */
   readonly onUnknownSeries?: () => void;
 }
@@ -55,6 +56,8 @@ export class Watch {
   readonly request: WatchRequest;
   readonly unit = signal("");
   readonly error: Signal<string | null> = signal(null);
+  /** Files of the shown time that cannot be read. */
+  readonly problems = signal(0);
   /** The past has been filled in. */
   readonly filled = signal(false);
   /** Newest value of each column of `also` per series; NaN: none yet. */
@@ -87,18 +90,19 @@ export class Watch {
     const { request } = this;
     return new Feed(
       request.recording,
-      {
+      () => ({
         table: request.table,
         columns: [request.column, ...request.also],
         ...(request.labels === undefined ? {} : { labels: request.labels }),
-        ...(replay === null ? {} : { replay: { from_us: Math.round(replay.fromUs), speed: replay.speed } }),
-      },
+        ...(replay === null ? {} : { replay: { from_us: Math.round(Math.max(replay.fromUs, this.bins.newestBin * this.bins.binUs)), speed: replay.speed } }),
+      }),
       {
         onFrame: (frame) => this.take(frame),
         onJoined: (series, again) => this.joined(series, again),
         onRefused: (why) => {
           this.error.value = why;
         },
+        ...(request.onEnded === undefined ? {} : { onEnded: request.onEnded }),
         ...(request.onHealth === undefined ? {} : { onHealth: request.onHealth }),
         ...(request.onEvent === undefined ? {} : { onEvent: request.onEvent }),
       },
@@ -114,7 +118,8 @@ export class Watch {
       const nowUs = this.bins.newestBin * binUs;
       this.abort.abort();
       this.abort = new AbortController();
-      void this.fill(nowUs - binUs, Math.max(nowUs + capacity * binUs, Date.now() * 1000));
+      const endUs = this.request.live?.replay === null ? Math.max(nowUs + capacity * binUs, Date.now() * 1000) : nowUs;
+      void this.fill(nowUs - binUs, endUs);
     }
   }
 
@@ -174,6 +179,7 @@ export class Watch {
       states.catch(() => undefined);
       const range = await getRange({ ...ask, column: request.column, ...(request.labels === undefined ? {} : { labels: request.labels }) }, stop);
       this.unit.value = range.unit;
+      this.problems.value = range.problems;
       await this.putRange(range, stop);
       await this.putStates(await states, stop);
       this.error.value = null;

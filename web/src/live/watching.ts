@@ -2,13 +2,15 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
+import type { Play } from "../address/address.ts";
 import type { DeviceBody, RecordingBody, SeriesBody } from "../api/types.ts";
 import { requestPaint } from "../paint/painter.ts";
 import { events } from "../session/events.ts";
 import { advanceTo, heartbeat, newestUs } from "../session/now.ts";
 import { forgetSeries, seriesOf } from "../session/recordings.ts";
 import { buildRows, type RowModel } from "../strip/rows.ts";
-import { boundsOf, type Bounds, type TimeWindow } from "../time/window.ts";
+import { boundsNow, show } from "../session/view.ts";
+import { boundsOf, paused, type Bounds, type TimeWindow } from "../time/window.ts";
 import { Watch, type WatchRequest } from "./watch.ts";
 
 export interface SeriesAnswer {
@@ -56,7 +58,7 @@ export interface WatchSpec {
   readonly also?: readonly string[];
   readonly model: RowModel;
   readonly window: TimeWindow;
-  readonly play?: number | null;
+  readonly play?: Play | null;
   readonly width: number;
   readonly intervalUs: number;
   readonly devices?: readonly string[];
@@ -77,7 +79,7 @@ export function useWatch(spec: WatchSpec): Watch | null {
   const time = window_.live ? `live ${window_.spanUs}` : `${window_.fromUs} ${window_.toUs}`;
   const live = window_.live && (recording?.running === true || play != null);
   const width = Math.max(100, Math.round(spec.width / 50) * 50);
-  const key = [recording?.id, table, column, spec.also?.join(), time, live, play, width, spec.intervalUs, spec.devices?.join()].join(" ");
+  const key = [recording?.id, table, column, spec.also?.join(), time, live, JSON.stringify(play), width, spec.intervalUs, spec.devices?.join()].join(" ");
   useEffect(() => {
     if (recording === null || model.rows.length === 0) return undefined;
     let next: Watch | null = null;
@@ -124,7 +126,7 @@ function requestOf(spec: WatchSpec, recording: RecordingBody, bounds: Bounds, li
     ...bounds,
     width,
     intervalUs: spec.intervalUs,
-    live: live ? { replay: play == null ? null : { fromUs: newestUs.peek(), speed: play } } : null,
+    live: live ? { replay: play == null ? null : { fromUs: newestUs.peek(), speed: play.speed } } : null,
     ...(spec.devices === undefined ? {} : { labels: { device: spec.devices } }),
     ...(spec.withLeast === undefined ? {} : { withLeast: spec.withLeast }),
     ...(spec.onUnknownSeries === undefined ? {} : { onUnknownSeries: spec.onUnknownSeries }),
@@ -133,8 +135,9 @@ function requestOf(spec: WatchSpec, recording: RecordingBody, bounds: Bounds, li
 }
 
 /** The strip's feed also carries what concerns the whole recording. */
-function leading(): Pick<WatchRequest, "onFrame" | "onHealth" | "onEvent"> {
+function leading(): Pick<WatchRequest, "onFrame" | "onHealth" | "onEvent" | "onEnded"> {
   return {
+    onEnded: () => show({ window: paused(boundsNow()), play: null }),
     onFrame: (frame) => advanceTo(frame.newestUs),
     onHealth: (told) => {
       const number = (name: string): number => (typeof told[name] === "number" ? told[name] : 0);

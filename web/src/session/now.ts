@@ -5,6 +5,9 @@ import { signal } from "@preact/signals";
 /** The newest interval that is known, µs since the epoch: the right end of a live view. */
 export const newestUs = signal(0);
 
+/** The end of the recording, as far as the server has told. */
+export const endUs = signal(0);
+
 export interface Heartbeat {
   readonly ok: number;
   readonly late: number;

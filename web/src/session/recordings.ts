@@ -3,7 +3,7 @@
 import { batch, computed, signal } from "@preact/signals";
 import { errorText, getJson, apiPath, recordingPath } from "../api/client.ts";
 import type { ColumnBody, RecordingBody, SeriesBody, TableBody } from "../api/types.ts";
-import { newestUs } from "./now.ts";
+import { endUs, newestUs } from "./now.ts";
 import { view } from "./view.ts";
 
 export const recordings = signal<readonly RecordingBody[] | null>(null);
@@ -30,9 +30,11 @@ export async function refreshRecordings(): Promise<void> {
       if (JSON.stringify(lasting(all)) !== JSON.stringify(lasting(recordings.peek() ?? []))) recordings.value = all;
       recordingsError.value = null;
       const current = all.find(({ id }) => id === (view.peek().recording ?? all[0]?.id)) ?? null;
+      endUs.value = current?.to_us ?? 0;
       if (current !== null && current.id !== looked) {
         looked = current.id;
-        newestUs.value = current.to_us ?? 0;
+        const play = view.peek().play;
+        newestUs.value = (play === null ? current.to_us : play.fromUs ?? current.from_us) ?? 0;
       } else if (current?.to_us != null && view.peek().play === null && current.to_us > newestUs.peek()) {
         newestUs.value = current.to_us;
       }

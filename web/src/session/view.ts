@@ -3,7 +3,7 @@
 import { batch, computed, signal } from "@preact/signals";
 import { DEFAULT_VIEW, formatAddress, parseAddress, type View } from "../address/address.ts";
 import { panned, paused, zoomed, type Bounds, type TimeWindow } from "../time/window.ts";
-import { newestUs } from "./now.ts";
+import { endUs, newestUs } from "./now.ts";
 
 export const view = signal<View>(DEFAULT_VIEW);
 /** Parts of the address that could not be read. */
@@ -60,10 +60,23 @@ export function boundsNow(): Bounds {
     : { fromUs: current.fromUs, toUs: current.toUs };
 }
 
+/** Back to what is new, also from a replay, whose newest moment lies in the past. */
+function goLive(spanUs: number): void {
+  newestUs.value = Math.max(newestUs.peek(), endUs.peek());
+  show({ window: { live: true, spanUs }, selected: null, play: null });
+}
+
 export function pauseOrGoOn(): void {
   const { window: current } = view.value;
   if (current.live) show({ window: paused(boundsNow()), play: null });
-  else show({ window: { live: true, spanUs: Math.min(current.toUs - current.fromUs, 3600e6) }, selected: null });
+  else goLive(Math.min(current.toUs - current.fromUs, 3600e6));
+}
+
+/** Plays what is shown from its begin, at the pace at which it happened. */
+export function playFromHere(): void {
+  const { fromUs, toUs } = boundsNow();
+  newestUs.value = Math.round(fromUs);
+  show({ window: { live: true, spanUs: Math.min(toUs - fromUs, 3600e6) }, play: { speed: 1, fromUs: Math.round(fromUs) }, selected: null });
 }
 
 export function zoom(factor: number, aroundUs: number): void {
@@ -76,6 +89,7 @@ export function pan(fraction: number): void {
 
 /** Live, everything, nothing selected. */
 export function reset(): void {
+  newestUs.value = Math.max(newestUs.peek(), endUs.peek());
   show({
     window: DEFAULT_VIEW.window, devices: [], selected: null, find: "", marker: null, aligned: null, play: null,
   });

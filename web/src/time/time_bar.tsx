@@ -21,6 +21,8 @@ import { boundsOf, formatWindow, parseWindow, type Bounds } from "./window.ts";
 /** How often the overview and the health of a running recording are asked for. */
 const REFRESH_MS = 2000;
 const CURVE_BINS = 600;
+/** Without a live picture there is no heartbeat, and the time of the newest reading says more than its age. */
+const HEARTBEAT_OLD_MS = 10_000;
 
 export function wholeBounds(): Bounds {
   const current = recording.value;
@@ -90,7 +92,7 @@ function Now() {
   const away = connection.value === "away";
   const running = current?.running === true || play !== null;
   const rate = health.value?.intervals_per_s ?? 1e6 / intervalUs.value;
-  const word = away ? "Server is gone" : !shown.live ? "Paused" : play !== null ? `Playing, ${play}×` : running ? "Live" : "Finished";
+  const word = away ? "Server is gone" : !shown.live ? "Paused" : play !== null ? `Playing, ${play.speed}×` : running ? "Live" : "Finished";
   const rateText = away || !shown.live || !running ? "" : `, ${Number(rate.toFixed(1))}${THIN}Hz`;
   return (
     <div class="now">
@@ -110,7 +112,7 @@ function newestText(): string {
   const { window: shown, play } = view.peek();
   if (connection.peek() === "away") return "joining again…";
   if (!shown.live || (recording.peek()?.running !== true && play === null)) return `newest ${clock(newestUs.peek(), 1)}`;
-  if (beat === null) return "waiting for readings";
+  if (beat === null || performance.now() - beat.arrivedMs > HEARTBEAT_OLD_MS) return `newest ${clock(newestUs.peek(), 1)}`;
   const ageUs = beat.delayUs + (performance.now() - beat.arrivedMs) * 1000;
   return `newest ${span(Math.round(ageUs / 10_000) * 10_000 || 10_000)} ago`;
 }

@@ -20,6 +20,10 @@ import { freshnessWords } from "../words/freshness.ts";
 import { columnWords, eventGravity, eventWords, plural } from "../words/names.ts";
 import { count, MISSING, quantityText, span } from "../words/quantity.ts";
 
+/** How often the selection is summed up, if it has so many cells. */
+const FACTS_MS = 400;
+const FACTS_CELLS = 300_000;
+
 /** How long the cursor rests before its raw reading is asked for. */
 const REST_MS = 120;
 
@@ -144,12 +148,15 @@ export function SelectionCard({ watch, rows, bounds }: { watch: Watch | null; ro
   useEffect(() => {
     let paintedMs = 0;
     return onPaint((nowMs) => {
-      if (watch === null || list.current === null || nowMs - paintedMs < 400) return;
+      if (watch === null || list.current === null) return;
+      // Summing up ten thousand rows takes a frame's time, so it is done more seldom.
+      const cells = rows.length * watch.bins.capacity;
+      if (nowMs - paintedMs < FACTS_MS * Math.max(1, cells / FACTS_CELLS)) return;
       paintedMs = nowMs;
       const facts = selectionFacts(watch, rows, selected ?? bounds());
-      const cells = list.current.querySelectorAll("dd");
+      const places = list.current.querySelectorAll("dd");
       facts.forEach((text, at) => {
-        const cell = cells[at];
+        const cell = places[at];
         if (cell !== undefined && cell.textContent !== text) cell.textContent = text;
       });
     });

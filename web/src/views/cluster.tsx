@@ -11,7 +11,7 @@ import { cursor } from "../session/cursor.ts";
 import { health } from "../session/health.ts";
 import { newestUs } from "../session/now.ts";
 import { drawable, intervalUs, recording, tableOf } from "../session/recordings.ts";
-import { pan, show, view, zoom } from "../session/view.ts";
+import { addressOf, pan, show, view, zoom } from "../session/view.ts";
 import { Strip, type Rectangle } from "../strip/strip.tsx";
 import { Scale } from "../strip/scale.ts";
 import type { RowModel } from "../strip/rows.ts";
@@ -115,6 +115,7 @@ export function Cluster() {
       <section ref={middle} aria-label={quantityTitle(quantity, kind)}>
         <h1>{quantityTitle(quantity, kind)} <small>{hint}</small></h1>
         <Problem error={watch?.error.value ?? error} known={known !== null || current === null} table={table} />
+        <Damaged files={watch?.problems.value ?? 0} />
         {model.rows.length === 0 && current !== null && (find !== ""
           ? <Empty text={`No device is called like “${find}”.`}><p>Press <kbd>Esc</kbd> to see all again.</p></Empty>
           : <Empty text={`This recording has no readings in ${table} yet.`} command="meikyo measure --out RECORDING" />)}
@@ -163,6 +164,12 @@ function roles(model: RowModel, devices: readonly { readonly name: string; reado
 export function Problem({ error, known, table }: { error: string | null; known: boolean; table: string }) {
   if (!known) return <Empty text={`This recording has no table ${table}. Choose another quantity on the left.`} />;
   return error === null ? null : <p class="kin" role="alert">{error}</p>;
+}
+
+/** A gap that is damage is not left to be taken for silence. */
+function Damaged({ files }: { files: number }) {
+  if (files === 0) return null;
+  return <p role="status"><span class="shu">{plural(files, "file")} of this time cannot be read</span>; what they held is missing below. <a href={addressOf({ name: "data" })}>Which ones</a></p>;
 }
 
 export function Legend({ scale, watch }: { scale: () => number; watch: Watch | null }) {

@@ -23,6 +23,9 @@ const LINES = [
   "interfaces.out_octets", "interfaces.in_octets", "cpu.user_ticks", "cpu.system_ticks", "load.load_1min", "memory.available_bytes", "storage.used_bytes", "interfaces.in_errors",
 ];
 
+/** The rows of a chart come from its series alone. */
+const NOBODY: readonly DeviceBody[] = [];
+
 export function Device() {
   const current = recording.value;
   const devices = current?.devices ?? [];
@@ -107,7 +110,7 @@ function Chart({ quantity, device, bounds }: { quantity: string; device: string;
   const current = recording.value;
   const { series } = useSeries(current?.id ?? null, table);
   const own = useMemo(() => series.filter(({ labels }) => labels["device"] === device), [series, device]);
-  const model = useRows([], own, "devices", "");
+  const model = useRows(NOBODY, own, "devices", "");
   const names = useMemo(() => [device], [device]);
   const [element, width] = useWidth();
   const watch = useWatch({

@@ -1,0 +1,259 @@
+/** The page against a running measurement. */
+
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openBrowser, type Browser } from "./browser.ts";
+import { directory, measured, run, served, until } from "./program.ts";
+
+const place = directory();
+let measuring: Awaited<ReturnType<typeof measured>>;
+let server: Awaited<ReturnType<typeof served>>;
+let browser: Browser;
+/** What the browser complained about, policy violations among it. */
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  measuring = await measured(place.path, 12, 1);
+  server = await served([measuring.recording]);
+  browser = await openBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+  await measuring?.stop();
+  place.remove();
+});
+
+async function open(hash: string): Promise<Page> {
+  const page = await browser.context.newPage();
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  await page.goto(`${server.address}#${hash}`);
+  await until("the strip is painted", () => page.evaluate(() => window.__meikyo.paints > 0));
+  return page;
+}
+
+const hash = (page: Page): Promise<string> => page.evaluate(() => decodeURIComponent(window.location.hash));
+const painted = (page: Page): Promise<number> => page.evaluate(() => window.__meikyo.lastPaintedUs);
+
+/** The shown window, read from the address. */
+async function shownWindow(page: Page): Promise<{ fromUs: number; toUs: number }> {
+  const [from = "", to = ""] = (/[?&]t=([^&]+)/.exec(await hash(page))?.[1] ?? "").split("..");
+  return { fromUs: Date.parse(from) * 1000, toUs: Date.parse(to) * 1000 };
+}
+
+describe("live", () => {
+  it("paints new intervals all the time, and counts them", async () => {
+    const page = await open("cluster?bench=1");
+    const before = await page.evaluate(() => ({ ...window.__meikyo }));
+    await until("twenty new paints", () => page.evaluate((paints) => window.__meikyo.paints >= paints + 20, before.paints));
+    const after = await page.evaluate(() => ({ ...window.__meikyo }));
+    expect(after.lastPaintedInterval).toBeGreaterThan(before.lastPaintedInterval + 15);
+    expect(after.lastPaintedUs / 1e6).toBeGreaterThan(Date.now() / 1000 - 5);
+    await page.close();
+  });
+
+  it("shows in pixels the number of the interval that is painted", async () => {
+    const page = await open("cluster?bench=1");
+    const { read, counted } = await page.evaluate(() => new Promise<{ read: number; counted: number }>((told) => {
+      // Both are written in the same animation frame, so they agree in any later task.
+      setTimeout(() => {
+        const canvas = document.querySelector<HTMLCanvasElement>("#interval-cells");
+        const data = canvas?.getContext("2d")?.getImageData(0, 0, 140, 4).data ?? new Uint8ClampedArray();
+        const white = (cell: number): number => ((data[(cell * 4 + 1 + 140) * 4] ?? 0) > 127 ? 1 : 0);
+        let number = 0;
+        for (let cell = 2; cell < 34; cell += 1) number = number * 2 + white(cell);
+        told({ read: number, counted: window.__meikyo.lastPaintedInterval % 2 ** 32 });
+      }, 300);
+    }));
+    expect(read).toBe(counted);
+    await page.close();
+  });
+
+  it("shows the values that the recording holds", async () => {
+    const page = await open("cluster?t=-10s&tables=1&rows=series&find=eth0&dev=node003");
+    await page.keyboard.press("Space");
+    const { fromUs, toUs } = await shownWindow(page);
+    const cells = page.locator("tr", { has: page.locator("td", { hasText: "node003 eth0" }) }).locator("td");
+    const iso = (us: number): string => new Date(us / 1000).toISOString();
+    // Independent of server and page: the command line reads the same readings as rates.
+    const lines = run(["query", measuring.recording, "interfaces", "--device", "node003", "--label", "interface=eth0", "--columns", "out_octets", "--rate", "--from", iso(fromUs), "--to", iso(toUs), "--json"])
+      .trim().split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as Record<string, unknown>);
+    const rates = lines.map((line) => line["out_octets_per_s"]).filter((rate): rate is number => typeof rate === "number");
+    expect(rates.length).toBeGreaterThan(80);
+    const greatest = Math.max(...rates) * 8;
+    const text = await until("the table is filled", async () => {
+      const shown = await cells.nth(4).textContent();
+      return shown?.includes("bit/s") === true && shown;
+    });
+    const [number = "", unit = ""] = text.split("\u202f").length > 2 ? [text.replaceAll("\u202f", " ").split(" ").slice(0, -1).join(""), text.split("\u202f").at(-1)] : text.split("\u202f");
+    const factor = { "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9 }[unit] ?? Number.NaN;
+    expect(Number(number) * factor).toBeGreaterThan(greatest * 0.98);
+    expect(Number(number) * factor).toBeLessThan(greatest * 1.02);
+    await page.close();
+  });
+});
+
+describe("time", () => {
+  it("pauses the view, and not the recording", async () => {
+    const page = await open("cluster");
+    await page.keyboard.press("Space");
+    expect(await hash(page)).toContain("..");
+    const still = await painted(page);
+    const { toUs } = await shownWindow(page);
+    await until("the recording has gone on", async () => {
+      const told = await page.evaluate(async () => (await fetch("api/v1/recordings")).json() as Promise<{ to_us: number }[]>);
+      return (told[0]?.to_us ?? 0) > toUs + 2e6;
+    });
+    expect((await shownWindow(page)).toUs).toBe(toUs);
+    expect(await painted(page)).toBeLessThan(still + 1e6);
+    await page.keyboard.press("Space");
+    await until("it is live again", async () => (await painted(page)) > still + 2e6);
+    await page.close();
+  });
+
+  it("is chosen by dragging in the overview", async () => {
+    const page = await open("cluster?t=-5s");
+    const box = await page.locator(".overview canvas").boundingBox();
+    if (box === null) throw new Error("there is no overview");
+    await page.mouse.move(box.x + box.width * 0.1, box.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 20, { steps: 4 });
+    await page.mouse.up();
+    const { fromUs, toUs } = await shownWindow(page);
+    expect(toUs).toBeGreaterThan(fromUs);
+    expect(await page.locator(".time .now button").textContent()).toContain("Paused");
+    await page.close();
+  });
+
+  it("is zoomed by the wheel around the pointer, and typed", async () => {
+    const page = await open("cluster?t=-20s");
+    await page.keyboard.press("Space");
+    const before = await shownWindow(page);
+    const box = await page.locator("canvas.strip").boundingBox();
+    if (box === null) throw new Error("there is no strip");
+    await page.mouse.move(box.x + 66 + (box.width - 66) / 2, box.y + 40);
+    await page.mouse.wheel(0, -100);
+    const after = await until("it is zoomed", async () => {
+      const now = await shownWindow(page);
+      return now.toUs - now.fromUs < before.toUs - before.fromUs && now;
+    });
+    const middle = (of: { fromUs: number; toUs: number }): number => (of.fromUs + of.toUs) / 2;
+    expect(Math.abs(middle(after) - middle(before))).toBeLessThan((before.toUs - before.fromUs) * 0.02);
+    await page.keyboard.press("t");
+    await page.keyboard.type("-15m");
+    await page.keyboard.press("Enter");
+    expect(await hash(page)).toContain("t=-15m");
+    await page.close();
+  });
+});
+
+describe("selection and links", () => {
+  it("a rectangle in the strip selects devices and time, and the link shows another person the same", async () => {
+    const page = await open("cluster?t=-10s");
+    await page.keyboard.press("Space");
+    const box = await page.locator("canvas.strip").boundingBox();
+    if (box === null) throw new Error("there is no strip");
+    await page.mouse.move(box.x + box.width * 0.4, box.y + 6);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.7, box.y + 30, { steps: 4 });
+    await page.mouse.up();
+    const address = await hash(page);
+    expect(address).toMatch(/dev=node/);
+    expect(address).toMatch(/sel=/);
+    const card = page.locator("section[aria-label=Selection]");
+    await until("the selection has numbers", async () => (await card.locator("dd").first().textContent())?.includes("bit/s"));
+    const other = await browser.context.newPage();
+    await other.goto(page.url());
+    const same = other.locator("section[aria-label=Selection]");
+    await until("the other page shows the same", async () => (await same.textContent()) === (await card.textContent()));
+    expect(await hash(other)).toBe(address);
+    await other.close();
+    await page.close();
+  });
+
+  it("then and now stand on one scale, aligned by the marker", async () => {
+    const page = await open("then?t=-2s");
+    await until("something has been recorded before", async () => {
+      const told = await page.evaluate(async () => (await fetch("api/v1/recordings")).json() as Promise<{ from_us: number; to_us: number }[]>);
+      return (told[0]?.to_us ?? 0) - (told[0]?.from_us ?? 0) > 8e6;
+    });
+    await page.locator("input[aria-label='Moment of the past']").fill("-6s");
+    await page.keyboard.press("Enter");
+    expect(await hash(page)).toContain("mark=");
+    await until("the means are there", async () => (await page.locator("section[aria-label=Facts] tbody tr").count()) > 5);
+    const numbers = page.locator("section[aria-label=Facts] tbody tr").first().locator("td");
+    await until("ratios are there", async () => /^\d/.test((await numbers.nth(3).textContent()) ?? ""));
+    expect(await page.locator("canvas.strip").count()).toBe(3);
+    await page.getByRole("button", { name: "ratio", exact: true }).click();
+    expect(await hash(page)).toContain("compare=ratio");
+    await page.close();
+  });
+});
+
+describe("keyboard and themes", () => {
+  it("everything is reached by keys", async () => {
+    const page = await open("cluster");
+    await page.keyboard.press("/");
+    await page.keyboard.type("node00");
+    await page.keyboard.press("Enter");
+    expect(await hash(page)).toContain("find=node00");
+    await page.keyboard.press("Escape");
+    expect(await hash(page)).not.toContain("find");
+    await page.keyboard.press("?");
+    expect(await page.locator("dialog[open]").textContent()).toContain("pause the view");
+    await page.keyboard.press("Escape");
+    await until("the help is closed", async () => (await page.locator("dialog[open]").count()) === 0);
+    await page.keyboard.press("b");
+    await page.locator("[aria-label='Table of the strip']").waitFor();
+    await page.locator("canvas.grid").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    expect(await hash(page)).toMatch(/dev=node002/);
+    for (const [key, view] of [["3", "device"], ["4", "data"], ["2", "then"], ["1", "cluster"]] as const) {
+      await page.keyboard.press(key);
+      expect(await hash(page)).toMatch(new RegExp(`^#${view}`));
+    }
+    await page.keyboard.press("r");
+    expect(await hash(page)).not.toContain("dev=");
+    await page.close();
+  });
+
+  it("is dark or light as the system is, or as the person says", async () => {
+    const page = await open("cluster");
+    const theme = (): Promise<string | undefined> => page.evaluate(() => document.documentElement.dataset["theme"]);
+    expect(await theme()).toBe("dark");
+    await page.emulateMedia({ colorScheme: "light" });
+    await until("it follows the system", async () => (await theme()) === "light");
+    await page.keyboard.press("d");
+    await until("it follows the person", async () => (await theme()) === "dark");
+    await page.close();
+  });
+});
+
+describe("trouble", () => {
+  it("a server that was killed is joined again without a reload", async () => {
+    const page = await open("cluster?t=-20s");
+    await page.evaluate(() => { document.body.dataset["kept"] = "yes"; });
+    const port = new URL(server.address).port;
+    await server.stop("SIGKILL");
+    await page.getByText("The server does not answer.").waitFor();
+    const gone = await painted(page);
+    server = await served([measuring.recording], ["--listen", `127.0.0.1:${port}`]);
+    await until("it paints again", async () => (await painted(page)) > gone + 2e6);
+    expect(await page.getByText("The server does not answer.").count()).toBe(0);
+    expect(await page.evaluate(() => document.body.dataset["kept"])).toBe("yes");
+    await page.close();
+  });
+
+  it("an address that makes no sense opens the usual view and says so", async () => {
+    const page = await open("cluster?t=yesterday");
+    expect(await page.getByText("t=yesterday").count()).toBe(1);
+    await page.close();
+  });
+
+  it("the browser had nothing to complain about but the server that was killed", () => {
+    expect(complaints.filter((text) => !/ERR_CONNECTION|WebSocket connection|Failed to load resource: net::/.test(text))).toEqual([]);
+  });
+});
