@@ -222,7 +222,7 @@ function OverviewPicture({ curve }: { curve: Range | null }) {
 
 function Health() {
   const told = health.value;
-  const beat = heartbeat.value;
+  const beat = heartbeat.peek();
   const totals = told?.totals;
   const all = totals === undefined ? 0 : totals.ok + totals.late + totals.missed + totals.error + totals.skipped;
   const silent = told?.silent ?? [];

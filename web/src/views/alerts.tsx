@@ -40,7 +40,7 @@ async function answer(alert: AlertBody, path: string, body: unknown): Promise<vo
 /** What an alert is now, in one word: only one that nobody has answered is pressing. */
 function standing(alert: AlertBody): "raised" | "acknowledged" | "silenced" | "over" {
   if (alert.state === "cleared") return "over";
-  if (alert.silenced_until_us !== null && alert.silenced_until_us > newestUs.value) return "silenced";
+  if (alert.silenced_until_us !== null && alert.silenced_until_us > newestUs.peek()) return "silenced";
   return alert.acknowledged_us === null ? "raised" : "acknowledged";
 }
 

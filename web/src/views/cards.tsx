@@ -24,6 +24,9 @@ import { count, MISSING, quantityText, span } from "../words/quantity.ts";
 const FACTS_MS = 400;
 const FACTS_CELLS = 300_000;
 
+/** How often the newest raw reading is asked for where there is no cursor. */
+const NEWEST_MS = 1000;
+
 /** How long the cursor rests before its raw reading is asked for. */
 const REST_MS = 120;
 
@@ -41,6 +44,9 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
       const text = valueText(watch, device, at?.part ?? "", cell.dataset["column"] ?? "", us);
       if (cell.textContent !== text) cell.textContent = text;
     }
+    const age = list.current.querySelector<HTMLElement>("[data-age]");
+    const ageText = us === null ? span(newestAgeUs(watch, device, at?.part ?? "")) : span(Math.max(0, Math.round((newestUs.peek() - us) / 1e5) * 1e5));
+    if (age !== null && age.textContent !== ageText) age.textContent = ageText;
     const state = list.current.querySelector<HTMLElement>("[data-state]");
     if (state !== null) paintState(state, watch, device, us);
   }), [watch, device, at?.part, us]);
@@ -55,13 +61,20 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
       </h2>
       <dl ref={list}>
         {[column, ...also].map((name) => [<dt key={`${name} name`}>{columnWords(table, name)}</dt>, <dd key={name} data-column={name}>{MISSING}</dd>])}
-        <dt>reading</dt><dd class="mono">{raw?.answer?.receivedUs != null ? clockExact(raw.answer.receivedUs) : us === null ? clock(newestUs.value, 1) : clock(us, 1)}</dd>
+        <dt>reading</dt><dd class="mono">{raw?.answer?.receivedUs != null ? clockExact(raw.answer.receivedUs) : us === null ? clock(newestUs.peek(), 1) : clock(us, 1)}</dd>
         <dt>round trip</dt><dd>{span(raw?.answer?.roundTripUs)}</dd>
         <dt>{watch.unit.value.endsWith("/s") ? "counter" : "as recorded"}</dt><dd class="mono">{stored == null ? MISSING : count(numberOf(stored))}</dd>
+        <dt>{us === null ? "age of the value" : "before now"}</dt><dd data-age="" />
         <dt>state</dt><dd data-state="" />
       </dl>
     </section>
   );
+}
+
+/** How old the newest value was when it was read, as far as freshness is known; the youngest of the row's. */
+function newestAgeUs(watch: Watch, device: string, part: string): number | null {
+  const ages = (watch.request.model.seriesOfRow[rowOf(watch, device, part)] ?? []).map((series) => watch.agesMs[series] ?? Number.NaN).filter((age) => !Number.isNaN(age));
+  return ages.length === 0 ? null : Math.min(...ages) * 1000;
 }
 
 function rowOf(watch: Watch, device: string, part: string): number {
@@ -106,15 +119,17 @@ interface Raw {
 
 /** The raw reading at a moment: the row itself, the answer that brought it, and how often its value is updated. */
 function useReading(watch: Watch | null, device: string | null, us: number | null): Raw | null {
-  const [found, setFound] = useState<{ device: string; us: number; raw: Raw } | null>(null);
+  const [found, setFound] = useState<{ device: string; us: number | null; raw: Raw } | null>(null);
   const id = watch?.request.recording;
   const table = watch?.request.table;
   const column = watch?.request.column;
   useEffect(() => {
-    if (id === undefined || table === undefined || device === null || us === null) return undefined;
+    if (id === undefined || table === undefined || device === null) return undefined;
     const stop = new AbortController();
-    const timer = window.setTimeout(() => {
-      const [from, to] = [Math.floor(us - intervalUs.peek()), Math.ceil(us + 1)];
+    const ask = (): void => {
+      // Without a cursor it is the newest one that is surely recorded.
+      const at = us ?? newestUs.peek();
+      const [from, to] = [Math.floor(at - (us === null ? 5 : 1) * intervalUs.peek()), Math.ceil(at + 1)];
       Promise.all([
         getAnswers(id, device, from, to, stop.signal),
         getRows(id, "readings", { table, device, from, to, limit: 50 }, stop.signal),
@@ -132,9 +147,12 @@ function useReading(watch: Watch | null, device: string | null, us: number | nul
       }).catch((error: unknown) => {
         if (!wasAborted(error)) setFound(null);
       });
-    }, REST_MS);
+    };
+    const timer = window.setTimeout(ask, REST_MS);
+    const again = us === null ? window.setInterval(ask, NEWEST_MS) : 0;
     return () => {
       window.clearTimeout(timer);
+      window.clearInterval(again);
       stop.abort();
     };
   }, [id, table, column, device, us]);

@@ -24,7 +24,7 @@ export function Data() {
                 <td><button type="button" class="plain" onClick={() => show({ recording: one.id, devices: [], selected: null }, true)}>{one.name}</button></td>
                 <td>{one.kind}</td>
                 <td>{one.from_us === null ? "–" : dayAndClock(one.from_us)}</td>
-                <td>{one.to_us === null ? "–" : dayAndClock(one.to_us)}</td>
+                <td>{one.running ? "goes on" : one.to_us === null ? "–" : dayAndClock(one.to_us)}</td>
                 <td class="number">{count(one.devices.length)}</td>
                 <td class="number">{span(one.interval_us)}</td>
                 <td>{one.running ? "yes" : "no"}</td>

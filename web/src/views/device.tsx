@@ -7,17 +7,21 @@ import type { DeviceBody } from "../api/types.ts";
 import { freshnessWords } from "../words/freshness.ts";
 import { Lines } from "../lines/lines.tsx";
 import { useRows, useSeries, useWatch } from "../live/watching.ts";
+import { useSize } from "../paint/size.ts";
 import { intervalUs, recording, tableOf } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
+import { Legend } from "../strip/legend.tsx";
 import { Strip, type Rectangle } from "../strip/strip.tsx";
+import { stripKeys } from "../strip/strip_keys.ts";
+import { useBounds, useScale } from "../strip/window_of_strip.ts";
 import { groupOf } from "../strip/rows.ts";
 import { StripTable } from "../table/strip_table.tsx";
 import { clockExact } from "../time/moment.ts";
 import { columnWords, quantityTitle } from "../words/names.ts";
 import { MISSING, quantityText, span } from "../words/quantity.ts";
 import { EventList } from "./cards.tsx";
-import { Legend, Problem, stripKeys, useBounds, useScale, useWidth } from "./cluster.tsx";
 import { Empty } from "./empty.tsx";
+import { Problem } from "./problem.tsx";
 
 const LINES = [
   "interfaces.out_octets", "interfaces.in_octets", "cpu.user_ticks", "cpu.system_ticks", "load.load_1min", "memory.available_bytes", "storage.used_bytes", "interfaces.in_errors",
@@ -67,7 +71,7 @@ function Parts({ device }: { device: string }) {
   const built = useRows(one, own, "series", "");
   // Inside one device the name of the interface is enough.
   const model = useMemo(() => ({ ...built, rows: built.rows.map((row) => ({ ...row, name: row.part === "" ? row.name : row.part })) }), [built]);
-  const [middle, width] = useWidth();
+  const [middle, width] = useSize();
   const names = useMemo(() => [device], [device]);
   const live = view.value.window.live && (current?.running === true || view.value.play !== null);
   const watch = useWatch({
@@ -112,14 +116,14 @@ function Chart({ quantity, device, bounds }: { quantity: string; device: string;
   const own = useMemo(() => series.filter(({ labels }) => labels["device"] === device), [series, device]);
   const model = useRows(NOBODY, own, "devices", "");
   const names = useMemo(() => [device], [device]);
-  const [element, width] = useWidth();
+  const [element, width] = useSize<HTMLDivElement>();
   const watch = useWatch({
     recording: own.length === 0 ? null : current, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 66),
     intervalUs: intervalUs.value, devices: names, withLeast: true,
   });
   const rows = useMemo(() => [...model.rows.keys()], [model]);
   return (
-    <div ref={element as preact.RefObject<HTMLDivElement>}>
+    <div ref={element}>
       {own.length > 0 && <Lines title={columnWords(table, column)} watch={watch} rows={rows} bounds={bounds} onSelect={(chosen) => show({ selected: chosen })} />}
     </div>
   );

@@ -3,22 +3,25 @@
  * aligned by a marker that the person sets.
  */
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { useRows, useSeries, useWatch } from "../live/watching.ts";
 import type { Watch } from "../live/watch.ts";
 import { requestPaint } from "../paint/painter.ts";
+import { useSize } from "../paint/size.ts";
 import { cursor } from "../session/cursor.ts";
 import { intervalUs, recording, recordings, tableOf } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Difference } from "../strip/difference.tsx";
-import { Scale } from "../strip/scale.ts";
+import { Legend } from "../strip/legend.tsx";
 import { Strip, type Rectangle } from "../strip/strip.tsx";
+import { stripKeys } from "../strip/strip_keys.ts";
+import { useBounds, useScale } from "../strip/window_of_strip.ts";
 import { clock, dayAndClock, formatMoment, parseMoment } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
 import { quantityTitle } from "../words/names.ts";
 import { MISSING, quantityText, span } from "../words/quantity.ts";
-import { Legend, Problem, stripKeys, useBounds, useWidth } from "./cluster.tsx";
 import { Empty } from "./empty.tsx";
+import { Problem } from "./problem.tsx";
 import { QuantityPicker } from "./quantity_picker.tsx";
 
 const BEFORE = [["1 min", 60e6], ["1 h", 3600e6], ["1 day", 86_400e6], ["1 week", 604_800e6]] as const;
@@ -42,7 +45,7 @@ export function ThenAndNow() {
   const otherSeries = useMemo(() => only(there.series), [there.series, devices]);
   const model = useRows(wanted, ownSeries, kind, find);
   const thenModel = useRows(wanted, otherSeries, kind, find);
-  const [middle, width, height] = useWidth();
+  const [middle, width, height] = useSize();
   const known = tableOf(current, table) !== null;
   const common = { table, column, width: Math.max(100, width - 100), intervalUs: intervalUs.value };
   const now = useWatch({ ...common, recording: known ? current : null, model, window: window_, play, leads: true, onUnknownSeries: here.ask });
@@ -57,7 +60,7 @@ export function ThenAndNow() {
     const shift = marker === null ? 0 : shiftOf(marker, aligned, at);
     return { fromUs: at.fromUs - shift, toUs: at.toUs - shift };
   }, [bounds, marker, aligned]);
-  const scale = useSharedScale(`${table} ${column}`, now, then);
+  const scale = useScale(`${table} ${column}`, now, then);
   const each = Math.max(110, Math.min(18 + model.rows.length * 7, Math.floor((height - 190) / 3)));
   const choose = (rectangle: Rectangle, shift: number): void => {
     const names = new Set(model.rows.slice(rectangle.firstRow, rectangle.lastRow + 1).map(({ device }) => device));
@@ -140,13 +143,6 @@ function useThenWindow(bounds: () => Bounds, marker: number | null, aligned: num
     return () => window.clearInterval(timer);
   }, [key, bounds]);
   return past;
-}
-
-function useSharedScale(key: string, now: Watch | null, then: Watch | null): () => number {
-  const made = useRef({ key: "", scale: new Scale() });
-  if (made.current.key !== key) made.current = { key, scale: new Scale() };
-  const { scale } = made.current;
-  return useCallback(() => scale.endFor([now?.bins ?? null, then?.bins ?? null], now?.unit.peek() ?? "", performance.now()), [scale, now, then]);
 }
 
 function MarkerControls({ bounds }: { bounds: () => Bounds }) {

@@ -1,0 +1,30 @@
+/** Where a strip begins and ends, and how bright its values are: what its pictures agree on. */
+
+import { useCallback, useRef } from "preact/hooks";
+import type { Watch } from "../live/watch.ts";
+import { newestUs } from "../session/now.ts";
+import { view } from "../session/view.ts";
+import type { Bounds } from "../time/window.ts";
+import { Scale } from "./scale.ts";
+
+/** The bounds of a strip: a live one ends with its newest bin, so that columns never straddle its edges. */
+export function useBounds(watch: Watch | null): () => Bounds {
+  return useCallback(() => {
+    const { window: shown } = view.peek();
+    if (!shown.live) return { fromUs: shown.fromUs, toUs: shown.toUs };
+    const bins = watch?.bins;
+    const endUs = bins === undefined || bins.newestBin < 0 ? newestUs.peek() : (bins.newestBin + 1) * bins.binUs;
+    return { fromUs: endUs - shown.spanUs, toUs: endUs };
+  }, [watch]);
+}
+
+/** One scale for all watches of a quantity; `key` names what it is of. */
+export function useScale(key: string, ...watches: readonly (Watch | null)[]): () => number {
+  const made = useRef({ key: "", scale: new Scale() });
+  if (made.current.key !== key) made.current = { key, scale: new Scale() };
+  const { scale } = made.current;
+  return useCallback(
+    () => scale.endFor(watches.map((watch) => watch?.bins ?? null), watches[0]?.unit.peek() ?? "", performance.now()),
+    [scale, ...watches],
+  );
+}
