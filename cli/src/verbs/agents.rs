@@ -85,6 +85,17 @@ pub(crate) struct AgentsArgs {
     /// The recording that --virtual writes.
     #[arg(long, value_name = "DIR", requires = "virtual_span")]
     out: Option<PathBuf>,
+    /// What the cluster file measures of the hosts; can be repeated
+    #[arg(
+        long,
+        value_name = "WORDS",
+        default_values = [
+            "interface:eth0(in_octets,out_octets)",
+            "disk:/(used_bytes,available_bytes)",
+            "load(load_1min)",
+        ],
+    )]
+    measure: Vec<String>,
     /// The version that the cluster file asks for.
     #[arg(long, default_value = "2c", value_name = "VERSION", value_parser = ["1", "2c", "3"])]
     snmp_version: String,

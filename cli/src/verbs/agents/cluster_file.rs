@@ -33,11 +33,8 @@ pub(super) fn text(args: &AgentsArgs, options: &FarmOptions, port: u16, refer: &
         None => format!("\"{refer}{}\"", name.to_lowercase()),
     };
     line(&mut text, "name = \"simulated\"");
-    line(
-        &mut text,
-        "measure = [\"interface:eth0(in_octets,out_octets)\", \
-         \"disk:/(used_bytes,available_bytes)\", \"load(load_1min)\"]",
-    );
+    let measured: Vec<_> = args.measure.iter().map(|words| format!("{words:?}")).collect();
+    line(&mut text, &format!("measure = [{}]", measured.join(", ")));
     line(&mut text, "\n[snmp]");
     line(&mut text, &format!("version = \"{}\"", args.snmp_version));
     if args.snmp_version == "3" {
