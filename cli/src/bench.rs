@@ -9,6 +9,7 @@ mod cluster_text;
 mod collect;
 mod collector;
 mod farm_process;
+mod live;
 mod machine;
 mod paper;
 mod placement;
@@ -36,6 +37,7 @@ enum Bench {
     Collect(collect::CollectArgs),
     Requests(requests::RequestsArgs),
     Agent(agent_cost::AgentCostArgs),
+    Live(live::LiveArgs),
 }
 
 /// Runs a bench; the answer is no when what it kept was wrong, or what it promises was not reached.
@@ -47,6 +49,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Answer, Failure> {
         Bench::Collect(args) => collect::run(args),
         Bench::Requests(args) => requests::run(args),
         Bench::Agent(args) => agent_cost::run(args),
+        Bench::Live(args) => live::run(args),
     }
 }
 

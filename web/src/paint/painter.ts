@@ -13,6 +13,8 @@
  * | `receivedFrames` | live frames received |
  * | `droppedFrames` | live frames that the server left out because this viewer was slow |
  * | `firstPaintMs` | from opening the page to the first painted strip |
+ * | `wholeMs` | from opening the page to the newest paint of a strip with all of its past |
+ * | `wholeFromUs`, `wholeToUs` | the window of that paint |
  */
 
 export interface Counters {
@@ -24,6 +26,9 @@ export interface Counters {
   receivedFrames: number;
   droppedFrames: number;
   firstPaintMs: number | null;
+  wholeMs: number;
+  wholeFromUs: number;
+  wholeToUs: number;
   /** Begins the measurement anew. */
   reset: () => void;
 }
@@ -39,6 +44,9 @@ const ZERO = { paints: 0, lastPaintedInterval: -1, lastPaintedUs: 0, busyMs: 0, 
 export const counters: Counters = {
   ...ZERO,
   firstPaintMs: null,
+  wholeMs: 0,
+  wholeFromUs: 0,
+  wholeToUs: 0,
   reset() {
     Object.assign(counters, ZERO);
   },
@@ -89,6 +97,14 @@ export function painted(newestUs: number, intervalUs: number): void {
   counters.lastPaintedUs = newestUs;
   counters.lastPaintedInterval = Math.round(newestUs / intervalUs);
   if (counters.firstPaintMs === null) counters.firstPaintMs = performance.now();
+}
+
+/** Notes a strip that shows its window with all that the recording has of it. */
+export function paintedWhole(fromUs: number, toUs: number): void {
+  if (fromUs === counters.wholeFromUs && toUs === counters.wholeToUs) return;
+  counters.wholeFromUs = fromUs;
+  counters.wholeToUs = toUs;
+  counters.wholeMs = performance.now();
 }
 
 /** Puts the counters where they are documented to be. */

@@ -2,7 +2,7 @@
 
 import { useRef } from "preact/hooks";
 import { Canvas, type Surface } from "../paint/canvas.tsx";
-import { painted } from "../paint/painter.ts";
+import { painted, paintedWhole } from "../paint/painter.ts";
 import { cursor } from "../session/cursor.ts";
 import { newestUs } from "../session/now.ts";
 import { intervalUs } from "../session/recordings.ts";
@@ -45,6 +45,8 @@ export interface StripProps {
   readonly onKey?: (event: KeyboardEvent) => void;
   /** This strip is the one whose paints are counted. */
   readonly counted?: boolean;
+  /** Whether `bins` hold all that the recording has between `bounds`. */
+  readonly whole?: () => boolean;
   readonly onPainted?: () => void;
 }
 
@@ -83,7 +85,7 @@ export function Strip(props: StripProps) {
     const bounds = props.bounds();
     const at = cursor.value;
     const key = [
-      props.bins?.revision, bounds.fromUs, bounds.toUs, props.scale(), palette.value.empty, at?.device, at?.part, at?.us,
+      props.bins?.revision, props.whole?.(), bounds.fromUs, bounds.toUs, props.scale(), palette.value.empty, at?.device, at?.part, at?.us,
       drag.current?.toX, drag.current?.toY, props.selected?.fromUs, props.selected?.toUs, props.marker?.us,
       props.selectedRows.size, [...props.selectedRows].slice(0, 64).join(), props.model.rows.length,
     ].join();
@@ -103,6 +105,7 @@ export function Strip(props: StripProps) {
     if (props.counted === true && props.bins !== null && props.bins.newestBin >= 0) {
       painted(Math.min(newestUs.peek(), (props.bins.newestBin + 1) * props.bins.binUs), intervalUs.peek());
     }
+    if (props.counted === true && props.whole?.() === true) paintedWhole(bounds.fromUs, bounds.toUs);
     props.onPainted?.();
   };
   const lastBins = useRef<Bins | null>(null);

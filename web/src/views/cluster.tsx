@@ -53,6 +53,11 @@ export function Cluster() {
     intervalUs: intervalUs.value, leads: true, onUnknownSeries: ask,
   });
   const bounds = useBounds(watch);
+  const whole = (): boolean => {
+    if (watch?.filled.peek() !== true) return false;
+    const { fromUs, toUs } = bounds();
+    return window_.live || (watch.request.fromUs === fromUs && watch.request.toUs === toUs);
+  };
   const scale = useScale(`${current?.id} ${table} ${column}`, watch);
   const selectedRows = useMemo(() => new Set(devices.flatMap((name) => model.rowsOfDevice.get(name) ?? [])), [devices, model]);
   const silent = useMemo(() => new Set(health.value?.silent ?? []), [health.value]);
@@ -98,7 +103,7 @@ export function Cluster() {
           <Strip
             label={quantityTitle(quantity, kind)} bins={watch?.bins ?? null} model={model} height={stripHeight} scale={scale} bounds={bounds} live={live}
             selectedRows={selectedRows} selected={selected} marker={view.value.marker === null ? null : { us: view.value.marker, name: "marker" }}
-            onSelect={select} onPick={(row, _, add) => pick(row, add)} onZoom={zoom} onPan={pan} counted={true}
+            onSelect={select} onPick={(row, _, add) => pick(row, add)} onZoom={zoom} onPan={pan} counted={true} whole={whole}
             onKey={stripKeys(model, bounds, pick)} onPainted={paintCells}
           />
         )}

@@ -1,17 +1,15 @@
 //! A headless Chromium that is told what to do over two pipes (Chrome DevTools Protocol, messages of
 //! JSON that end with a zero octet), so that no port is opened and no other program is needed.
 
-use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use base64::Engine as _;
-use meikyo_units::Nanos;
+use meikyo_units::{Nanos, WallTime};
 use serde_json::{Value, json};
 
 use crate::bench::placement::wait_until;
-use meikyo_units::WallTime;
 
 /// Where Debian installs it.
 const PROGRAM: &str = "/usr/bin/chromium";
@@ -77,7 +75,6 @@ pub(crate) struct Browser {
     answers: BufReader<ChildStdout>,
     next_id: u64,
     session: String,
-    events: VecDeque<Value>,
 }
 
 impl Browser {
@@ -98,14 +95,7 @@ impl Browser {
         let mut child = command.spawn()?;
         let requests = child.stdin.take().expect("standard input is piped");
         let answers = BufReader::new(child.stdout.take().expect("standard output is piped"));
-        let mut browser = Self {
-            child,
-            requests,
-            answers,
-            next_id: 0,
-            session: String::new(),
-            events: VecDeque::new(),
-        };
+        let mut browser = Self { child, requests, answers, next_id: 0, session: String::new() };
         browser.attach()?;
         Ok(browser)
     }
@@ -228,18 +218,16 @@ impl Browser {
         })
     }
 
-    /// Turns the wheel over a point; negative is towards the past and into the picture.
-    pub(crate) fn wheel(&mut self, (x, y): (u32, u32), delta: f64) -> Result<(), BrowserError> {
-        let event = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": delta });
+    /// Turns the wheel over a point; negative is towards the past, or into the picture.
+    pub(crate) fn wheel(
+        &mut self,
+        (x, y): (u32, u32),
+        sideways: f64,
+        into: f64,
+    ) -> Result<(), BrowserError> {
+        let event =
+            json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": sideways, "deltaY": into });
         self.ask("Input.dispatchMouseEvent", &event)?;
-        Ok(())
-    }
-
-    /// Presses a key, by its name in the DOM.
-    pub(crate) fn press(&mut self, key: &str) -> Result<(), BrowserError> {
-        for kind in ["keyDown", "keyUp"] {
-            self.ask("Input.dispatchKeyEvent", &json!({ "type": kind, "key": key, "code": key }))?;
-        }
         Ok(())
     }
 }

@@ -115,10 +115,7 @@ fn arrivals(recording: &std::path::Path) -> Result<BTreeMap<u32, WallTime>, Fail
 
 /// For every interval that arrived while the screen was watched, the span until a picture showed it
 /// or a later one, in ms.
-fn latencies(
-    shots: &[Shot],
-    arrivals: &BTreeMap<u32, WallTime>,
-) -> Result<Observations, Failure> {
+fn latencies(shots: &[Shot], arrivals: &BTreeMap<u32, WallTime>) -> Result<Observations, Failure> {
     let (Some(first), Some(last)) = (shots.first(), shots.last()) else {
         return Ok(Observations::default());
     };

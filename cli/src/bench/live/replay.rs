@@ -52,7 +52,8 @@ pub(crate) fn run(recording: &Path, span: Nanos) -> Result<Replay, Failure> {
     let busy = browser.task_seconds()? - busy;
     let paints = browser.number("window.__meikyo.paints")? - paints;
     let dropped = browser.number("window.__meikyo.droppedFrames")?;
-    let frame_ms_max = browser.number("Math.max(window.benchWatch.frame, window.benchWatch.task)")?;
+    let frame_ms_max =
+        browser.number("Math.max(window.benchWatch.frame, window.benchWatch.task)")?;
     if dropped > 0.0 {
         crate::bench::progress(&format!("{dropped} frames were left out for this slow viewer"));
     }

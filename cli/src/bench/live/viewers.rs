@@ -1,0 +1,147 @@
+//! What viewers cost the collector: ten of them, one stalled, against none, in alternated pairs.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use meikyo_units::{Nanos, WallTime};
+use tungstenite::{Message, WebSocket};
+
+use crate::bench::cluster_text::{ClusterText, Speech};
+use crate::bench::collector::{Collector, CollectorPlan};
+use crate::bench::farm_process::{FarmPlan, FarmProcess};
+use crate::bench::live::server_process::ServerProcess;
+use crate::bench::placement::{Placement, wait_until};
+use crate::bench::reading::Intervals;
+use crate::bench::statistics::Observations;
+use crate::bench::values::Values;
+use crate::failure::Failure;
+
+const DEVICES: u32 = 256;
+const EVERY: Nanos = Nanos::from_millis(100);
+const VIEWERS: usize = 10;
+const PAIRS: usize = 5;
+/// How long the collector runs in each half of a pair.
+const SPAN: Nanos = Nanos::from_secs(15);
+/// A viewer looks this often whether it is to end.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Completion with viewers by completion without, pair by pair; the medians of the intervals.
+pub(crate) fn run() -> Result<Observations, Failure> {
+    let mut ratios = Vec::new();
+    for pair in 1..=PAIRS {
+        crate::bench::progress(&format!("viewers: pair {pair} of {PAIRS}"));
+        // Alternated, so that a machine that grows warm or busy favours neither.
+        let (alone, watched) = if pair % 2 == 1 {
+            let alone = completion_us(0)?;
+            (alone, completion_us(VIEWERS)?)
+        } else {
+            let watched = completion_us(VIEWERS)?;
+            (completion_us(0)?, watched)
+        };
+        ratios.push(watched / alone);
+    }
+    Ok(Observations::new(ratios))
+}
+
+/// Due instant until the last answer is kept, median in µs, while `viewers` look on.
+fn completion_us(viewers: usize) -> Result<f64, Failure> {
+    let scratch = tempfile::tempdir()?;
+    let recording = scratch.path().join("recording");
+    let farm = FarmProcess::start(&FarmPlan {
+        agents: DEVICES,
+        cache: "0s",
+        step: EVERY,
+        truth: &scratch.path().join("truth"),
+        speech: Speech::V2c,
+        placement: Placement::default(),
+    })?;
+    let devices = farm.devices(0..DEVICES);
+    let measure = Values::Five.measure();
+    let text = ClusterText { devices: &devices, speech: Speech::V2c, every: EVERY, measure };
+    let collector = Collector::start(&CollectorPlan {
+        cluster_file: &text.write(scratch.path())?,
+        recording: &recording,
+        span: SPAN,
+        placement: Placement::default(),
+        realtime: true,
+        freshen: false,
+    })?;
+    let begin = WallTime::now();
+    while !recording.join("recording.toml").exists() && WallTime::now() < begin + SPAN {
+        wait_until(WallTime::now() + Nanos::from_millis(50))?;
+    }
+    let server = ServerProcess::start(&recording)?;
+    let looking = Looking { end: AtomicBool::new(false), frames: AtomicU64::new(0) };
+    let looking = Arc::new(looking);
+    wait_until(begin + Nanos::from_secs(2))?;
+    let mut threads = Vec::new();
+    for viewer in 0..viewers {
+        let socket = subscribe(&server)?;
+        let looking = Arc::clone(&looking);
+        // The last one never reads.
+        let stalled = viewer + 1 == viewers;
+        threads.push(std::thread::spawn(move || look(socket, &looking, stalled)));
+    }
+    collector.finish()?;
+    looking.end.store(true, Ordering::Relaxed);
+    for thread in threads {
+        thread.join().map_err(|_| Failure::new("a viewer's thread has panicked"))?;
+    }
+    let frames = looking.frames.load(Ordering::Relaxed);
+    if viewers > 0 && frames < 50 * (viewers as u64 - 1) {
+        return Err(Failure::new(format!("{viewers} viewers saw only {frames} frames")));
+    }
+    let intervals = Intervals::read(&recording, EVERY)?;
+    intervals.kept_us.median().ok_or_else(|| Failure::new("the collector recorded no interval"))
+}
+
+/// What the viewers share.
+#[derive(Debug)]
+struct Looking {
+    end: AtomicBool,
+    /// Frames that were read.
+    frames: AtomicU64,
+}
+
+fn subscribe(server: &ServerProcess) -> Result<WebSocket<TcpStream>, Failure> {
+    let id = first_recording(server)?;
+    let stream = TcpStream::connect(server.authority())?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let url = format!("{}api/v1/recordings/{id}/live", server.url.replacen("http", "ws", 1));
+    let (mut socket, _) = tungstenite::client(url, stream)
+        .map_err(|error| Failure::new(format!("the server takes no viewer: {error}")))?;
+    let wish = r#"{"subscribe":{"table":"interfaces","columns":["in_octets","out_octets"]}}"#;
+    socket.send(Message::from(wish)).map_err(|error| Failure::new(error.to_string()))?;
+    Ok(socket)
+}
+
+/// The id of the recording that a server serves.
+fn first_recording(server: &ServerProcess) -> Result<String, Failure> {
+    let text = super::http::get(server, "api/v1/recordings")?;
+    let recordings: serde_json::Value = serde_json::from_slice(&text)?;
+    let id = recordings[0]["id"].as_str();
+    id.map(str::to_owned).ok_or_else(|| Failure::new("the server serves no recording"))
+}
+
+fn look(mut socket: WebSocket<TcpStream>, looking: &Looking, stalled: bool) {
+    while !looking.end.load(Ordering::Relaxed) {
+        if stalled {
+            std::thread::park_timeout(PATIENCE);
+            continue;
+        }
+        match socket.read() {
+            Ok(Message::Binary(_)) => {
+                looking.frames.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(_) => {}
+            Err(tungstenite::Error::Io(error))
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+                ) => {}
+            Err(_) => return,
+        }
+    }
+}
