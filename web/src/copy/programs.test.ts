@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from "vitest";
 import { curlProgram, duckdbProgram, exportPath, pythonProgram, shellWord, type Shown } from "./programs.ts";
 
 const SHOWN: Shown = {
-  recording: "demo run", name: "demo run", table: "interfaces", columns: ["interface", "out_octets"], devices: ["node1", "o'neil"],
+  recording: "demo run", name: "demo run", table: "interfaces", columns: ["device", "interface", "out_octets"], devices: ["node1", "o'neil"],
   bounds: { fromUs: Date.UTC(2026, 10, 21, 18) * 1000, toUs: Date.UTC(2026, 10, 21, 19) * 1000 + 500_000 },
 };
 
@@ -15,7 +15,7 @@ it("addresses keep the prefix and say table, columns, devices and times", () => 
   const address = new URL(exportPath(SHOWN, "csv"), "http://example.invalid/meikyo/");
   expect(address.pathname).toBe("/meikyo/api/v1/recordings/demo%20run/export");
   expect(address.searchParams.getAll("device")).toEqual(["node1", "o'neil"]);
-  expect(address.searchParams.get("columns")).toBe("interface,out_octets");
+  expect(address.searchParams.get("columns")).toBe("device,interface,out_octets");
   expect(address.searchParams.get("to")).toBe("2026-11-21T19:00:00.5Z");
 });
 

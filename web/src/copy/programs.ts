@@ -9,6 +9,7 @@ export interface Shown {
   /** Directory of the recording, as far as the page knows it. */
   readonly name: string;
   readonly table: string;
+  /** Labels and quantities; `time` is there anyway. */
   readonly columns: readonly string[];
   readonly devices: readonly string[];
   readonly bounds: Bounds;
@@ -24,7 +25,7 @@ function named(shown: Shown): readonly string[] {
 export function exportPath(shown: Shown, format: "parquet" | "csv"): string {
   return apiPath(recordingPath(shown.recording, "export"), {
     table: shown.table,
-    columns: shown.columns.join(","),
+    columns: shown.columns.length === 0 ? null : shown.columns.join(","),
     device: named(shown),
     from: formatMoment(Math.round(shown.bounds.fromUs)),
     to: formatMoment(Math.round(shown.bounds.toUs)),
@@ -54,10 +55,10 @@ export function duckdbProgram(shown: Shown): string {
     ...(devices.length > 0 ? [`device IN (${devices.map(sqlText).join(", ")})`] : []),
   ];
   return [
-    `SELECT time, device, ${shown.columns.join(", ")}`,
+    `SELECT ${["time", ...shown.columns].join(", ")}`,
     `FROM read_parquet(${sqlText(`${shown.name}/${shown.table}/**/*.parquet`)}, hive_partitioning = true)`,
     `WHERE ${where.join("\n  AND ")}`,
-    "ORDER BY device, time;",
+    `ORDER BY ${[...shown.columns.filter((column) => column === "device"), "time"].join(", ")};`,
   ].join("\n");
 }
 

@@ -98,8 +98,11 @@ export function Grid(props: GridProps) {
         const row = rowAt(current, x, y);
         if (kind === "leave" || row < 0) cursor.value = null;
         else move(row);
-        if (kind === "up" && row >= 0 && event.detail >= 2) props.onOpen(row);
-        else if (kind === "up" && row >= 0) props.onPick(row, event.ctrlKey || event.metaKey || event.shiftKey);
+        if (kind === "up" && row >= 0) props.onPick(row, event.ctrlKey || event.metaKey || event.shiftKey);
+      }}
+      onDoubleClick={(x, y) => {
+        const row = rowAt(current, x, y);
+        if (row >= 0) props.onOpen(row);
       }}
       onKey={onKey}
     />

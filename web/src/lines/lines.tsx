@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Watch } from "../live/watch.ts";
-import { onPaint } from "../paint/painter.ts";
+import { onPaint, requestPaintIn } from "../paint/painter.ts";
 import { cursor } from "../session/cursor.ts";
 import { inks, lineInks, type Inks } from "../theme/theme.ts";
 import { axisClock } from "../time/moment.ts";
@@ -42,7 +42,11 @@ export function Lines({ title, watch, rows, bounds, onSelect }: LinesProps) {
     const stop = onPaint((nowMs) => {
       const { fromUs, toUs } = bounds();
       const key = `${watch.bins.revision} ${fromUs} ${toUs}`;
-      if (key === seen || nowMs - paintedMs < REPAINT_MS) return;
+      if (key === seen) return;
+      if (nowMs - paintedMs < REPAINT_MS) {
+        requestPaintIn(REPAINT_MS);
+        return;
+      }
       seen = key;
       paintedMs = nowMs;
       const first = Math.max(watch.bins.binOf(fromUs), watch.bins.newestBin - watch.bins.capacity + 1);

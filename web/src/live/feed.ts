@@ -47,7 +47,11 @@ const feeds = new Set<Feed>();
 
 function tellConnection(): void {
   const states = [...feeds].map((feed) => feed.joined);
-  if (states.length === 0) return;
+  if (states.length === 0) {
+    // Nobody listens, so nobody knows; the list of recordings tells whether the server is there.
+    if (connection.value === "away") connection.value = "joining";
+    return;
+  }
   if (states.every(Boolean)) connection.value = "joined";
   else if ([...feeds].some((feed) => !feed.joined && feed.everJoined)) connection.value = "away";
 }

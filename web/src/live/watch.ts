@@ -46,6 +46,10 @@ export interface WatchRequest {
 const PAST_VALUES_MAX = 1_500_000;
 /** A live window is this much longer in memory than on the screen, so that a pause loses nothing. */
 const LIVE_EXTRA_BINS = 8;
+/** The end of a running recording is known a little late; so much further is asked for. */
+const AHEAD_US = 10e6;
+/** So much is read again when the feed begins. */
+const JOIN_US = 2e6;
 /** Longest piece of work between two frames while the past is filled in. */
 const SLICE_MS = 8;
 
@@ -65,6 +69,7 @@ export class Watch {
   readonly agesMs: Float32Array;
   private readonly feed: Feed | null;
   private abort = new AbortController();
+  private renumbered = false;
 
   constructor(request: WatchRequest) {
     this.request = request;
@@ -78,7 +83,7 @@ export class Watch {
     this.agesMs = new Float32Array(series).fill(Number.NaN);
     this.feed = request.live === null ? null : this.subscribe(request.live.replay);
     // A replay shows only what it plays, so that the future is not on the screen before it happens.
-    void this.fill(request.fromUs, request.toUs);
+    void this.fill(request.fromUs, request.toUs + (request.live?.replay === null ? AHEAD_US : 0));
   }
 
   close(): void {
@@ -110,8 +115,13 @@ export class Watch {
   }
 
   private joined(series: readonly LiveSeries[], again: boolean): void {
-    const known = this.request.model.rowOf.length;
-    if (series.some(({ ordinal }) => ordinal >= known)) this.request.onUnknownSeries?.();
+    const { model, toUs } = this.request;
+    const deviceOf = (ordinal: number): string | undefined => model.rows[model.rowOf[ordinal] ?? -1]?.device;
+    // After a restart of the server numbers may mean other series; nothing is drawn in the wrong row.
+    this.renumbered = series.some(({ ordinal, labels }) => (model.rowOf[ordinal] ?? -1) >= 0 && deviceOf(ordinal) !== labels["device"]);
+    if (this.renumbered || series.some(({ ordinal }) => ordinal >= model.rowOf.length)) this.request.onUnknownSeries?.();
+    // What came between the reading of the past and the begin of the feed.
+    if (!again && this.request.live?.replay === null) void this.fill(toUs - JOIN_US, toUs + AHEAD_US);
     // While the server was away the recording went on: the hole is read from it.
     if (again) {
       const { binUs, capacity } = this.bins;
@@ -124,6 +134,7 @@ export class Watch {
   }
 
   private take(frame: Frame): void {
+    if (this.renumbered) return;
     const { bins, request } = this;
     const bin = bins.binOf(frame.newestUs);
     const first = frame.columns[0];

@@ -6,7 +6,7 @@ import type { Play } from "../address/address.ts";
 import type { DeviceBody, RecordingBody, SeriesBody } from "../api/types.ts";
 import { requestPaint } from "../paint/painter.ts";
 import { events } from "../session/events.ts";
-import { advanceTo, heartbeat, newestUs } from "../session/now.ts";
+import { advanceTo, heartbeat, newestUs, rejoined } from "../session/now.ts";
 import { forgetSeries, seriesOf } from "../session/recordings.ts";
 import { buildRows, type RowModel } from "../strip/rows.ts";
 import { boundsNow, show } from "../session/view.ts";
@@ -14,27 +14,34 @@ import { boundsOf, paused, type Bounds, type TimeWindow } from "../time/window.t
 import { Watch, type WatchRequest } from "./watch.ts";
 
 export interface SeriesAnswer {
+  /** Whether the server has told; before that no watch is worth opening. */
+  readonly known: boolean;
   readonly series: readonly SeriesBody[];
   readonly error: string | null;
   readonly ask: () => void;
 }
 
+const UNKNOWN = { known: false, series: [], error: null };
+
 /** The series of a table; `ask` asks anew when one came that is not known. */
 export function useSeries(id: string | null, table: string): SeriesAnswer {
-  const [answer, setAnswer] = useState<{ series: readonly SeriesBody[]; error: string | null }>({ series: [], error: null });
+  const [answer, setAnswer] = useState<{ known: boolean; series: readonly SeriesBody[]; error: string | null }>(UNKNOWN);
   const [asked, setAsked] = useState(0);
   const again = useRef(0);
+  // Numbers of series hold only as long as the server runs.
+  const times = rejoined.value;
   useEffect(() => {
     if (id === null) return undefined;
     let wanted = true;
     seriesOf(id, table).then(
-      (series) => wanted && setAnswer({ series, error: null }),
-      (error: unknown) => wanted && setAnswer({ series: [], error: errorText(error) }),
+      // An equal list stays the list that it was, so that nothing is opened anew for it.
+      (series) => wanted && setAnswer((before) => (before.known && JSON.stringify(before.series) === JSON.stringify(series) ? before : { known: true, series, error: null })),
+      (error: unknown) => wanted && setAnswer((before) => ({ ...before, error: errorText(error) })),
     );
     return () => {
       wanted = false;
     };
-  }, [id, table, asked]);
+  }, [id, table, asked, times]);
   const ask = useMemo(() => (): void => {
     // A cluster that is starting up brings a new series with every frame.
     if (again.current !== 0) return;

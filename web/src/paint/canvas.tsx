@@ -18,6 +18,7 @@ export interface CanvasProps {
   /** Draws; called in every frame, so it looks itself whether anything changed. `fresh`: the canvas is empty. */
   readonly draw: (surface: Surface, fresh: boolean) => void;
   readonly onPointer?: (kind: "move" | "down" | "up" | "leave" | "cancel", event: PointerEvent, x: number, y: number) => void;
+  readonly onDoubleClick?: (x: number, y: number) => void;
   readonly onWheel?: (event: WheelEvent, x: number) => void;
   readonly onKey?: (event: KeyboardEvent) => void;
 }
@@ -82,6 +83,7 @@ export function Canvas(props: CanvasProps) {
       onPointerUp={pointer("up")}
       onPointerCancel={pointer("cancel")}
       onPointerLeave={pointer("leave")}
+      onDblClick={(event) => latest.current.onDoubleClick?.(event.offsetX, event.offsetY)}
       onKeyDown={(event) => latest.current.onKey?.(event)}
     />
   );

@@ -64,6 +64,17 @@ export function requestPaint(): void {
   requestAnimationFrame(paintAll);
 }
 
+let later = 0;
+
+/** Asks for a frame in a while, for what is drawn less often than frames come. */
+export function requestPaintIn(ms: number): void {
+  if (later !== 0) return;
+  later = window.setTimeout(() => {
+    later = 0;
+    requestPaint();
+  }, ms);
+}
+
 function paintAll(nowMs: number): void {
   scheduled = false;
   timed(() => {

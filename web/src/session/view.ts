@@ -12,6 +12,11 @@ export const addressProblems = signal<readonly string[]>([]);
 export const window_ = computed<TimeWindow>(() => view.value.window);
 
 let written = "";
+let writtenMs = 0;
+let pending = 0;
+
+/** Browsers refuse more than about seven changes of the address a second; dragging makes sixty. */
+const WRITE_MS = 200;
 
 function nowUs(): number {
   return Date.now() * 1000;
@@ -20,6 +25,8 @@ function nowUs(): number {
 export function readAddress(): void {
   const text = window.location.hash.replace(/^#/, "");
   if (text === written && written !== "") return;
+  window.clearTimeout(pending);
+  pending = 0;
   const { view: read, problems } = parseAddress(text, nowUs());
   written = text;
   batch(() => {
@@ -34,11 +41,27 @@ export function readAddress(): void {
  */
 export function show(change: Partial<View>, visit = false): void {
   view.value = { ...view.value, ...change };
+  if (visit) {
+    window.clearTimeout(pending);
+    pending = 0;
+    write((text) => window.history.pushState(null, "", `#${text}`));
+    return;
+  }
+  const replace = (): void => {
+    pending = 0;
+    write((text) => window.history.replaceState(null, "", `#${text}`));
+  };
+  const restMs = writtenMs + WRITE_MS - performance.now();
+  if (restMs <= 0) replace();
+  else if (pending === 0) pending = window.setTimeout(replace, restMs);
+}
+
+function write(put: (text: string) => void): void {
   const text = formatAddress(view.value);
   if (text === written) return;
   written = text;
-  if (visit) window.history.pushState(null, "", `#${text}`);
-  else window.history.replaceState(null, "", `#${text}`);
+  writtenMs = performance.now();
+  put(text);
 }
 
 /** The address of another view of the same things, for links. */

@@ -2,6 +2,7 @@
 
 import { useRef } from "preact/hooks";
 import { Canvas, type Surface } from "../paint/canvas.tsx";
+import { requestPaintIn } from "../paint/painter.ts";
 import { inks, palette } from "../theme/theme.ts";
 import type { Bounds } from "../time/window.ts";
 import type { Bins } from "./bins.ts";
@@ -43,8 +44,11 @@ export function Difference(props: DifferenceProps) {
     if (colours === null) return;
     const [a, b] = [props.nowBounds(), props.thenBounds()];
     const key = [now?.revision, then?.revision, a.fromUs, a.toUs, b.fromUs, b.toUs, props.kind, props.scale(), palette.value.empty].join();
-    const due = performance.now() - state.current.paintedMs > REPAINT_MS;
-    if (!fresh && (key === state.current.key || !due)) return;
+    if (!fresh && key === state.current.key) return;
+    if (!fresh && performance.now() - state.current.paintedMs < REPAINT_MS) {
+      requestPaintIn(REPAINT_MS);
+      return;
+    }
     state.current.key = key;
     state.current.paintedMs = performance.now();
     context.clearRect(0, 0, width, height);

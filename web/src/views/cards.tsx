@@ -7,7 +7,7 @@ import type { EventBody } from "../api/types.ts";
 import { copyText } from "../copy/clipboard.ts";
 import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown } from "../copy/programs.ts";
 import type { Watch } from "../live/watch.ts";
-import { onPaint } from "../paint/painter.ts";
+import { onPaint, requestPaintIn } from "../paint/painter.ts";
 import { cursor } from "../session/cursor.ts";
 import { events } from "../session/events.ts";
 import { newestUs } from "../session/now.ts";
@@ -165,12 +165,21 @@ export function SelectionCard({ watch, rows, bounds }: { watch: Watch | null; ro
   const selected = view.value.selected;
   useEffect(() => {
     let paintedMs = 0;
+    let seen = "";
     return onPaint((nowMs) => {
       if (watch === null || list.current === null) return;
+      const { fromUs, toUs } = selected ?? bounds();
+      const key = `${watch.bins.revision} ${fromUs} ${toUs}`;
+      if (key === seen) return;
       // Summing up ten thousand rows takes a frame's time, so it is done more seldom.
       const cells = rows.length * watch.bins.capacity;
-      if (nowMs - paintedMs < FACTS_MS * Math.max(1, cells / FACTS_CELLS)) return;
+      const restMs = FACTS_MS * Math.max(1, cells / FACTS_CELLS);
+      if (nowMs - paintedMs < restMs) {
+        requestPaintIn(restMs);
+        return;
+      }
       paintedMs = nowMs;
+      seen = key;
       const facts = selectionFacts(watch, rows, selected ?? bounds());
       const places = list.current.querySelectorAll("dd");
       facts.forEach((text, at) => {
@@ -244,7 +253,7 @@ export function CopyTags({ watch, bounds }: { watch: Watch; bounds: () => Bounds
       recording: watch.request.recording,
       name: recording.value?.name ?? watch.request.recording,
       table,
-      columns: [...labels.filter((label) => label !== "device"), column],
+      columns: [...labels, column],
       devices: view.peek().devices.filter((name) => model.rowsOfDevice.has(name)),
       bounds: bounds(),
     };

@@ -42,14 +42,14 @@ export function Cluster() {
   const current = recording.value;
   const { quantity, rows: kind, find, window: window_, play, also, devices, selected } = view.value;
   const { table, column } = quantity;
-  const { series, error, ask } = useSeries(current?.id ?? null, table);
+  const { known: told, series, error, ask } = useSeries(current?.id ?? null, table);
   const model = useRows(current?.devices ?? [], series, kind, find);
   const [left, leftWidth] = useSize();
   const [middle, width, height] = useSize();
   const known = tableOf(current, table);
   const more = (also ?? PARTNERS[`${table}.${column}`] ?? []).filter((name) => known?.columns.some((one) => one.name === name && drawable(one)) === true);
   const watch = useWatch({
-    recording: known === null ? null : current, table, column, also: more, model, window: window_, play, width: Math.max(100, width - 100),
+    recording: known === null || !told ? null : current, table, column, also: more, model, window: window_, play, width: Math.max(100, width - 100),
     intervalUs: intervalUs.value, leads: true, onUnknownSeries: ask,
   });
   const bounds = useBounds(watch);
@@ -161,13 +161,13 @@ function Charts({ watch, bounds, selectedDevices }: { watch: Watch; bounds: () =
 function Chart({ quantity, names, bounds }: { quantity: string; names: readonly string[]; bounds: () => Bounds }) {
   const [table = "", column = ""] = quantity.split(".");
   const current = recording.value;
-  const { series } = useSeries(current?.id ?? null, table);
+  const { known, series } = useSeries(current?.id ?? null, table);
   const devices = useMemo(() => names.map((name, ordinal) => ({ ordinal, name, role: "unknown" as const, group: null })), [names]);
   const own = useMemo(() => series.filter(({ labels }) => names.includes(labels["device"] ?? "")), [series, names]);
   const model = useRows(devices, own, "devices", "");
   const [element, width] = useSize<HTMLDivElement>();
   const watch = useWatch({
-    recording: current, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 66),
+    recording: known ? current : null, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 66),
     intervalUs: intervalUs.value, devices: names, withLeast: true,
   });
   const rows = useMemo(() => [...model.rows.keys()], [model]);

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { boundsNow, show, view } from "../session/view.ts";
-import { drawable, recording, recordings } from "../session/recordings.ts";
+import { recording, recordings } from "../session/recordings.ts";
 import { copyText } from "../copy/clipboard.ts";
 import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown } from "../copy/programs.ts";
 import { dayAndClock } from "../time/moment.ts";
@@ -124,7 +124,7 @@ function Copies({ table }: { table: string }) {
     const of = current.tables.find(({ name }) => name === table);
     return {
       recording: current.id, name: current.name, table,
-      columns: (of?.columns ?? []).filter((column) => drawable(column) || (of?.labels.includes(column.name) === true && column.name !== "device")).map(({ name }) => name),
+      columns: (of?.columns ?? []).map(({ name }) => name),
       devices: of?.labels.includes("device") === true ? view.peek().devices : [],
       bounds: view.peek().selected ?? boundsNow(),
     };

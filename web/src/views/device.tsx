@@ -65,7 +65,7 @@ function Parts({ device }: { device: string }) {
   const current = recording.value;
   const shown = view.value.quantity;
   const { table, column } = tableOf(current, shown.table) === null ? { table: "interfaces", column: "out_octets" } : shown;
-  const { series, error, ask } = useSeries(current?.id ?? null, table);
+  const { known, series, error, ask } = useSeries(current?.id ?? null, table);
   const own = useMemo(() => series.filter(({ labels }) => labels["device"] === device), [series, device]);
   const one = useMemo((): readonly DeviceBody[] => [{ ordinal: 0, name: device, role: "unknown", group: null }], [device]);
   const built = useRows(one, own, "series", "");
@@ -75,7 +75,7 @@ function Parts({ device }: { device: string }) {
   const names = useMemo(() => [device], [device]);
   const live = view.value.window.live && (current?.running === true || view.value.play !== null);
   const watch = useWatch({
-    recording: current, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 100), intervalUs: intervalUs.value,
+    recording: known ? current : null, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 100), intervalUs: intervalUs.value,
     devices: names, leads: true, onUnknownSeries: ask,
     also: table === "interfaces" ? ["out_octets", "in_octets", "in_errors", "out_errors", "speed_mbps"].filter((name) => name !== column) : [],
   });

@@ -47,13 +47,14 @@ export function ThenAndNow() {
   const thenModel = useRows(wanted, otherSeries, kind, find);
   const [middle, width, height] = useSize();
   const known = tableOf(current, table) !== null;
+  const told = here.known && there.known;
   const common = { table, column, width: Math.max(100, width - 100), intervalUs: intervalUs.value };
-  const now = useWatch({ ...common, recording: known ? current : null, model, window: window_, play, leads: true, onUnknownSeries: here.ask });
+  const now = useWatch({ ...common, recording: known && told ? current : null, model, window: window_, play, leads: true, onUnknownSeries: here.ask });
   const bounds = useBounds(now);
   // "Then" is read anew when the window is moved, and twice in a window's length while "now" runs on.
   const past = useThenWindow(bounds, marker, aligned, window_.live ? window_.spanUs : null, `${JSON.stringify(window_)} ${marker} ${aligned}`);
   const then = useWatch({
-    ...common, recording: marker === null || past === null ? null : other, model: thenModel, window: past ?? window_,
+    ...common, recording: marker === null || past === null || !told ? null : other, model: thenModel, window: past ?? window_,
   });
   const thenBounds = useCallback((): Bounds => {
     const at = bounds();
