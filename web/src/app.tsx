@@ -103,7 +103,7 @@ function Head() {
         />
         <kbd>/</kbd>
         <button type="button" class="plain" onClick={pauseOrGoOn}><span class="keyword">{view.value.window.live ? "pause" : "go on"}</span><kbd>space</kbd></button>
-        <button type="button" class="plain" onClick={otherTheme} aria-label={`${theme.value === "dark" ? "Light" : "Dark"} theme`}><span class="keyword">{theme.value === "dark" ? "light" : "dark"}</span><kbd>d</kbd></button>
+        <button type="button" class="plain" onClick={otherTheme}><span class="keyword">{theme.value === "dark" ? "light" : "dark"}</span><kbd>d</kbd></button>
         <button type="button" class="plain" onClick={() => { helpOpen.value = true; }}><span class="keyword">all keys</span><kbd>?</kbd></button>
       </div>
     </header>

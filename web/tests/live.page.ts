@@ -75,6 +75,10 @@ describe("live", () => {
 
   it("shows the values that the recording holds", async () => {
     const page = await open("cluster?t=-10s&tables=1&rows=series&find=eth0&dev=node003");
+    await until("it has been recorded for longer than the window", async () => {
+      const told = await page.evaluate(async () => (await fetch("api/v1/recordings")).json() as Promise<{ from_us: number; to_us: number }[]>);
+      return (told[0]?.to_us ?? 0) - (told[0]?.from_us ?? 0) > 13e6;
+    });
     await page.keyboard.press("Space");
     await addressed(page, /\.\./);
     const { fromUs, toUs } = await shownWindow(page);

@@ -115,11 +115,11 @@ function makePlot(parent: HTMLElement, watch: Watch, rows: readonly number[], co
       axes: [
         {
           stroke: colours.ink3, font, size: 20, gap: 3, grid: { show: false }, ticks: { show: false }, space: 90,
-          values: (_, splits) => splits.map((second) => axisClock(Math.round(second * 1e6), stepUs(splits))),
+          values: (plot, splits) => splits.map((second) => (plot.valToPos(second, "x") > plot.bbox.width / (window.devicePixelRatio || 1) - 24 ? "" : axisClock(Math.round(second * 1e6), stepUs(splits)))),
         },
         {
           stroke: colours.ink3, font, size: 66, gap: 6, grid: { stroke: colours.line, width: 1 }, ticks: { show: false }, space: 34,
-          values: (_, splits) => splits.map((value) => quantityText(value, watch.unit.peek())),
+          values: (_, splits) => splits.map((value) => quantityText(value, watch.unit.peek(), (splits[1] ?? 1) - (splits[0] ?? 0))),
         },
       ],
       series,

@@ -20,6 +20,7 @@ export interface WatchRequest {
   readonly recording: string;
   readonly table: string;
   readonly column: string;
+  readonly unit: string;
   /** Further columns that arrive live, for what is shown beside the strip. */
   readonly also: readonly string[];
   readonly model: RowModel;
@@ -58,7 +59,8 @@ export class Watch {
   /** The least values, negated, because bins keep the greatest; null unless asked for. */
   readonly lows: Bins | null;
   readonly request: WatchRequest;
-  readonly unit = signal("");
+  /** As the server says it with the values; until then as the list of tables has it. */
+  readonly unit: Signal<string>;
   readonly error: Signal<string | null> = signal(null);
   /** Files of the shown time that cannot be read. */
   readonly problems = signal(0);
@@ -73,6 +75,7 @@ export class Watch {
 
   constructor(request: WatchRequest) {
     this.request = request;
+    this.unit = signal(request.unit);
     const spanUs = request.toUs - request.fromUs;
     const binUs = chooseBin(spanUs, request.width, request.intervalUs);
     const extra = request.live === null ? 2 : LIVE_EXTRA_BINS;
@@ -215,14 +218,18 @@ export class Watch {
   }
 
   private async putRange(range: Range, stop: AbortSignal): Promise<void> {
-    const { rowOf } = this.request.model;
+    const { model: { rowOf }, intervalUs } = this.request;
+    // A rate covers the span between two receive times, which begins in one bin and ends just inside the next. Where
+    // bins are single intervals, the mean is that of the one rate that fills the bin, and it belongs, as in live
+    // frames, to the interval that completed it.
+    const single = range.unit.endsWith("/s") && range.binUs === intervalUs;
+    const [greatest, least, shift] = single ? [range.mean, range.mean, 1] : [range.max, range.min, 0];
     await inSlices(range.bins.length, stop, (at) => {
       const row = rowOf[range.series[at] ?? 0] ?? -1;
       if (row < 0) return;
-      const value = range.max[at] ?? Number.NaN;
-      this.span(range, range.bins[at] ?? 0, (bin) => {
-        this.bins.put(bin, row, value, NO_STATE);
-        this.lows?.put(bin, row, -(range.min[at] ?? Number.NaN), NO_STATE);
+      this.span(range, (range.bins[at] ?? 0) + shift, (bin) => {
+        this.bins.put(bin, row, greatest[at] ?? Number.NaN, NO_STATE);
+        this.lows?.put(bin, row, -(least[at] ?? Number.NaN), NO_STATE);
       });
     });
   }

@@ -7,7 +7,7 @@ import type { DeviceBody, RecordingBody, SeriesBody } from "../api/types.ts";
 import { requestPaint } from "../paint/painter.ts";
 import { events } from "../session/events.ts";
 import { advanceTo, heartbeat, newestUs, rejoined } from "../session/now.ts";
-import { forgetSeries, seriesOf } from "../session/recordings.ts";
+import { columnOf, forgetSeries, seriesOf } from "../session/recordings.ts";
 import { buildRows, type RowModel } from "../strip/rows.ts";
 import { boundsNow, show } from "../session/view.ts";
 import { boundsOf, paused, type Bounds, type TimeWindow } from "../time/window.ts";
@@ -128,6 +128,7 @@ function requestOf(spec: WatchSpec, recording: RecordingBody, bounds: Bounds, li
     recording: recording.id,
     table: spec.table,
     column: spec.column,
+    unit: columnOf(recording, spec.table, spec.column)?.unit ?? "",
     also: spec.also ?? [],
     model: spec.model,
     ...bounds,

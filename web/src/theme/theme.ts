@@ -30,6 +30,9 @@ export interface Inks {
   readonly waterSoft: string;
   readonly shu: string;
   readonly kin: string;
+  /** The same two as areas, which need less contrast than text. */
+  readonly shuMark: string;
+  readonly kinMark: string;
   readonly wakaba: string;
   readonly fuji: string;
   readonly font: string;
@@ -46,7 +49,7 @@ export function applyTheme(): void {
   inks.value = {
     ground: of("--ground"), sheet: of("--sheet"), line: of("--line"), lineStrong: of("--line-strong"),
     ink: of("--ink"), ink2: of("--ink-2"), ink3: of("--ink-3"), water: of("--water"), waterSoft: of("--water-soft"),
-    shu: of("--shu"), kin: of("--kin"), wakaba: of("--wakaba"), fuji: of("--fuji"), font: of("--font"),
+    shu: of("--shu"), kin: of("--kin"), shuMark: of("--shu-mark"), kinMark: of("--kin-mark"), wakaba: of("--wakaba"), fuji: of("--fuji"), font: of("--font"),
   };
 }
 

@@ -43,7 +43,7 @@ export function drawOverview(context: CanvasRenderingContext2D, width: number, h
   drawFaults(context, width, foot, overview, inks);
   for (const { us, kind } of overview.events) {
     const gravity = eventGravity(kind);
-    context.fillStyle = gravity === "broken" ? inks.shu : gravity === "doubtful" ? inks.kin : inks.ink3;
+    context.fillStyle = gravity === "broken" ? inks.shuMark : gravity === "doubtful" ? inks.kinMark : inks.ink3;
     context.fillRect(Math.round(xOf(us, overview.whole, width)), TOP_PX, gravity === "calm" ? 1 : 2, foot - TOP_PX);
   }
   drawAxis(context, width, height, overview, inks);
@@ -85,15 +85,20 @@ function drawCurve(context: CanvasRenderingContext2D, width: number, foot: numbe
 
 function drawFaults(context: CanvasRenderingContext2D, width: number, foot: number, { health, whole }: Overview, inks: Inks): void {
   if (health === null) return;
-  const { late, missed, error } = health.bins;
+  const { ok, late, missed, error, skipped } = health.bins;
   for (let bin = 0; bin < late.length; bin += 1) {
     const broken = (missed[bin] ?? 0) + (error[bin] ?? 0);
     if (broken === 0 && (late[bin] ?? 0) === 0) continue;
     const left = xOf(health.from_us + bin * health.bin_us, whole, width);
     const right = xOf(health.from_us + (bin + 1) * health.bin_us, whole, width);
-    context.fillStyle = broken > 0 ? inks.shu : inks.kin;
+    // One late answer among thousands is seen, but does not shout.
+    const all = broken + (ok[bin] ?? 0) + (late[bin] ?? 0) + (skipped[bin] ?? 0);
+    const part = (broken > 0 ? broken : late[bin] ?? 0) / all;
+    context.globalAlpha = Math.min(1, 0.25 + part * 20);
+    context.fillStyle = broken > 0 ? inks.shuMark : inks.kinMark;
     context.fillRect(left, foot - 3, Math.max(1, right - left), 3);
   }
+  context.globalAlpha = 1;
 }
 
 function drawAxis(context: CanvasRenderingContext2D, width: number, height: number, { whole }: Overview, inks: Inks): void {

@@ -1,6 +1,6 @@
 /** The one time bar above every view: live or paused, the whole recording with its brush, and the health. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiPath, getJson, recordingPath, wasAborted } from "../api/client.ts";
 import { getRange, type Range } from "../api/range.ts";
 import type { EventsBody } from "../api/types.ts";
@@ -121,6 +121,12 @@ function JumpTo() {
   const { window: shown } = view.value;
   const [text, setText] = useState<string | null>(null);
   const [wrong, setWrong] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  const editing = text !== null;
+  // What stands there is replaced by what is typed.
+  useLayoutEffect(() => {
+    if (editing) field.current?.select();
+  }, [editing]);
   const short = shown.live ? formatWindow(shown) : `${clock(shown.fromUs)} + ${formatSpan(Math.round((shown.toUs - shown.fromUs) / 1000) * 1000)}`;
   const go = (typed: string): void => {
     const window_ = parseWindow(typed, newestUs.peek());
@@ -131,6 +137,7 @@ function JumpTo() {
   };
   return (
     <input
+      ref={field}
       class="jump"
       id="jump"
       type="text"
@@ -139,11 +146,7 @@ function JumpTo() {
       spellcheck={false}
       aria-invalid={wrong}
       value={text ?? short}
-      onFocus={(event) => {
-        setText(formatWindow(view.peek().window));
-        const field = event.currentTarget;
-        requestAnimationFrame(() => field.select());
-      }}
+      onFocus={() => setText(formatWindow(view.peek().window))}
       onInput={(event) => setText(event.currentTarget.value)}
       onBlur={() => {
         setText(null);

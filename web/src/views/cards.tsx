@@ -316,7 +316,9 @@ function EventLine({ event }: { event: EventBody }) {
           ...(event.device === null ? {} : { devices: [event.device] }),
         }, true)}
       >
-        <span class={ink}>{event.device ?? "collector"}</span> {event.text ?? eventWords(event.event)}
+        {event.device === null && event.text !== null
+          ? <span class={ink}>{event.text}</span>
+          : <><span class={ink}>{event.device ?? "collector"}</span> {event.text ?? eventWords(event.event)}</>}
         {event.object !== null && event.text === null ? ` (${event.object})` : ""}
       </button>
     </li>

@@ -108,7 +108,7 @@ export function Cluster() {
           />
         )}
         {view.value.tables && watch !== null && <StripTable watch={watch} rows={selectedRows.size > 0 ? [...selectedRows] : everyRow} bounds={bounds} />}
-        {watch !== null && <Charts watch={watch} bounds={bounds} selectedDevices={devices} />}
+        {watch !== null && <Charts watch={watch} bounds={bounds} selectedDevices={devices} width={Math.floor((width - 50) / 2)} />}
       </section>
       <section aria-label="Facts">
         <ReadingCard watch={watch} fallback={devices[0] ?? model.rows[0]?.device ?? null} />
@@ -135,7 +135,7 @@ function roles(model: RowModel, devices: readonly { readonly name: string; reado
 }
 
 /** Line charts of the selected devices, of the busiest ones where none is selected. */
-function Charts({ watch, bounds, selectedDevices }: { watch: Watch; bounds: () => Bounds; selectedDevices: readonly string[] }) {
+function Charts({ watch, bounds, selectedDevices, width }: { watch: Watch; bounds: () => Bounds; selectedDevices: readonly string[]; width: number }) {
   const current = recording.value;
   const busiest = useBusiest(watch);
   const names = useMemo(() => (selectedDevices.length > 0 ? selectedDevices : busiest).slice(0, LINES_MAX), [selectedDevices, busiest]);
@@ -152,33 +152,26 @@ function Charts({ watch, bounds, selectedDevices }: { watch: Watch; bounds: () =
         {names.map((name, at) => <span key={name}><i class={`ink${at}`} />{name}</span>)}
       </div>
       <div class="charts">
-        {wanted.map((one) => <Chart key={one} quantity={one} names={names} bounds={bounds} />)}
+        {wanted.map((one) => <Chart key={one} quantity={one} names={names} bounds={bounds} width={width} />)}
       </div>
     </>
   );
 }
 
-function Chart({ quantity, names, bounds }: { quantity: string; names: readonly string[]; bounds: () => Bounds }) {
+function Chart({ quantity, names, bounds, width }: { quantity: string; names: readonly string[]; bounds: () => Bounds; width: number }) {
   const [table = "", column = ""] = quantity.split(".");
   const current = recording.value;
   const { known, series } = useSeries(current?.id ?? null, table);
   const devices = useMemo(() => names.map((name, ordinal) => ({ ordinal, name, role: "unknown" as const, group: null })), [names]);
   const own = useMemo(() => series.filter(({ labels }) => names.includes(labels["device"] ?? "")), [series, names]);
   const model = useRows(devices, own, "devices", "");
-  const [element, width] = useSize<HTMLDivElement>();
   const watch = useWatch({
     recording: known ? current : null, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 66),
     intervalUs: intervalUs.value, devices: names, withLeast: true,
   });
   const rows = useMemo(() => [...model.rows.keys()], [model]);
-  return (
-    <div ref={element}>
-      <Lines
-        title={columnWords(table, column)} watch={watch} rows={rows} bounds={bounds}
-        onSelect={(chosen) => show({ selected: chosen })}
-      />
-    </div>
-  );
+  if (own.length === 0) return null;
+  return <Lines title={columnWords(table, column)} watch={watch} rows={rows} bounds={bounds} onSelect={(chosen) => show({ selected: chosen })} />;
 }
 
 /** How often the busiest rows are looked for anew: often enough to be true, rarely enough to be calm. */

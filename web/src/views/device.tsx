@@ -103,30 +103,26 @@ function Parts({ device }: { device: string }) {
       <Legend scale={scale} watch={watch} />
       {view.value.tables && watch !== null && <StripTable watch={watch} rows={rows} bounds={bounds} />}
       <div class="charts">
-        {charts.map((name) => <Chart key={name} quantity={name} device={device} bounds={bounds} />)}
+        {charts.map((name) => <Chart key={name} quantity={name} device={device} bounds={bounds} width={Math.floor((width - 50) / 2)} />)}
       </div>
     </section>
   );
 }
 
-function Chart({ quantity, device, bounds }: { quantity: string; device: string; bounds: () => { fromUs: number; toUs: number } }) {
+function Chart({ quantity, device, bounds, width }: { quantity: string; device: string; bounds: () => { fromUs: number; toUs: number }; width: number }) {
   const [table = "", column = ""] = quantity.split(".");
   const current = recording.value;
   const { series } = useSeries(current?.id ?? null, table);
   const own = useMemo(() => series.filter(({ labels }) => labels["device"] === device), [series, device]);
   const model = useRows(NOBODY, own, "devices", "");
   const names = useMemo(() => [device], [device]);
-  const [element, width] = useSize<HTMLDivElement>();
   const watch = useWatch({
     recording: own.length === 0 ? null : current, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 66),
     intervalUs: intervalUs.value, devices: names, withLeast: true,
   });
   const rows = useMemo(() => [...model.rows.keys()], [model]);
-  return (
-    <div ref={element}>
-      {own.length > 0 && <Lines title={columnWords(table, column)} watch={watch} rows={rows} bounds={bounds} onSelect={(chosen) => show({ selected: chosen })} />}
-    </div>
-  );
+  if (own.length === 0) return null;
+  return <Lines title={columnWords(table, column)} watch={watch} rows={rows} bounds={bounds} onSelect={(chosen) => show({ selected: chosen })} />;
 }
 
 /** An answer of the server about one device, asked for again and again. */
@@ -234,7 +230,7 @@ function Newest({ device, table, columns }: { device: string; table: string; col
   const labels = of?.labels.filter((label) => label !== "device") ?? [];
   const shown = columns.filter((column) => of?.columns.some(({ name }) => name === column) === true);
   const { told } = useAnswer<RawRow[]>(
-    id === undefined ? null : (signal) => getRows(id, "readings", { table, device, columns: [...labels, ...shown].join(","), from: "-60s", limit: 2000 }, signal), `${id} ${device} ${table}`, 2000,
+    id === undefined ? null : (signal) => getRows(id, "readings", { table, device, from: "-60s", limit: 200 }, signal), `${id} ${device} ${table}`, 2000,
   );
   const byPart = new Map((told ?? []).map((row) => [labels.map((label) => row[label] ?? "").join(" "), row]));
   if (byPart.size === 0) return null;

@@ -19,6 +19,12 @@ describe("quantities", () => {
     expect(plain(quantityText(value, unit))).toBe(text);
   });
 
+  it("tells the labels of an axis apart", () => {
+    expect(plain(quantityText(274_876e6, "bytes", 1e6))).toBe("274.876 GB");
+    expect(plain(quantityText(20e6, "octets/s", 20e6))).toBe("160 Mbit/s");
+    expect(plain(quantityText(0.5, "tasks", 0.5))).toBe("0.5");
+  });
+
   it("shows a missing reading as missing, never as 0", () => {
     expect(quantityText(Number.NaN, "octets/s")).toBe(MISSING);
     expect(quantityText(null, "octets/s")).toBe(MISSING);

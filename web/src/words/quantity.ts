@@ -42,6 +42,7 @@ const SCALES: Readonly<Record<string, Scale>> = {
   us: { factor: 1, unit: "µs", prefixed: false },
   "µs": { factor: 1, unit: "µs", prefixed: false },
   cs: { factor: 0.01, unit: "s", prefixed: false },
+  tasks: { factor: 1, unit: "", prefixed: false },
   ratio: { factor: 1, unit: "", prefixed: false },
   "1": { factor: 1, unit: "", prefixed: false },
   "": { factor: 1, unit: "", prefixed: false },
@@ -69,28 +70,34 @@ export function grouped(digits: string): string {
   return sign + spaced + (part === undefined ? "" : `.${part}`);
 }
 
+/** As many digits as tell two labels of an axis apart that are `step` from each other. */
+function axisDecimals(step: number): number {
+  return step > 0 ? Math.min(6, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))) : 0;
+}
+
 /** A quantity of the API in words; `null` and NaN are missing. */
-export function quantity(value: number | null | undefined, unit: string): Shown {
+export function quantity(value: number | null | undefined, unit: string, step?: number): Shown {
   if (value === null || value === undefined || !Number.isFinite(value)) {
     return { number: MISSING, unit: "" };
   }
   const scale = scaleOf(unit);
   let size = value * scale.factor;
-  let step = 0;
+  let thousands = 0;
   if (scale.prefixed) {
-    while (Math.abs(size) >= 999.95 && step < PREFIXES.length - 1) {
+    while (Math.abs(size) >= 999.95 && thousands < PREFIXES.length - 1) {
       size /= 1000;
-      step += 1;
+      thousands += 1;
     }
   }
-  const prefix = PREFIXES[step] ?? "";
-  const whole = step === 0 && Number.isInteger(size);
-  return { number: grouped(size.toFixed(decimals(Math.abs(size), whole))), unit: prefix + scale.unit };
+  const prefix = PREFIXES[thousands] ?? "";
+  const whole = thousands === 0 && Number.isInteger(size);
+  const places = step === undefined ? decimals(Math.abs(size), whole) : axisDecimals((step * scale.factor) / 1000 ** thousands);
+  return { number: grouped(size.toFixed(places)), unit: prefix + scale.unit };
 }
 
 /** The same as one text: `812.4 Mbit/s`. */
-export function quantityText(value: number | null | undefined, unit: string): string {
-  const shown = quantity(value, unit);
+export function quantityText(value: number | null | undefined, unit: string, step?: number): string {
+  const shown = quantity(value, unit, step);
   return shown.unit === "" ? shown.number : `${shown.number}${THIN}${shown.unit}`;
 }
 
