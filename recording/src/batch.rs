@@ -95,6 +95,15 @@ impl Batch {
         (!column.is_null(row)).then(|| column.bits[row])
     }
 
+    /// A free text; `None` where it is null or not UTF-8.
+    pub fn text(&self, column: usize, row: usize) -> Option<&str> {
+        let end = usize::try_from(self.bits(column, row)?).ok()?;
+        let column = &self.columns[column];
+        let before =
+            row.checked_sub(1).map_or(Some(0), |before| usize::try_from(column.bits[before]).ok());
+        std::str::from_utf8(column.octets.get(before?..end)?).ok()
+    }
+
     /// Empties the batch and keeps its buffers.
     pub fn clear(&mut self) {
         self.rows = 0;
@@ -181,6 +190,7 @@ mod tests {
         assert_eq!(batch.columns[1].bits[139], 139);
         assert_eq!(batch.columns[2].bits[150], 4);
         assert_eq!(batch.columns[2].octets, b"here");
+        assert_eq!((batch.text(2, 150), batch.text(2, 149)), (Some("here"), None));
         batch.clear();
         assert_eq!(batch.rows(), 0);
     }

@@ -44,6 +44,23 @@ pub struct Bounds {
     pub fastest_per_s: Option<u64>,
 }
 
+/// Bits that the shortest frame takes on the wire: 64 octets, preamble and gap (IEEE 802.3).
+const SHORTEST_FRAME_BITS: u64 = 672;
+
+impl Bounds {
+    /// The bounds of an interface's counter of octets or else of packets, at a line rate in
+    /// 10^6 bit/s if that is known and not 0: a tenth more than line rate, for the jitter of
+    /// readings.
+    #[inline]
+    pub fn of_interface(width: Width, octets: bool, speed_mbps: Option<u64>) -> Self {
+        let per_s = |mbps: u64| {
+            let bits = mbps.saturating_mul(1_100_000);
+            if octets { bits / 8 } else { bits / SHORTEST_FRAME_BITS }
+        };
+        Self { width, fastest_per_s: speed_mbps.filter(|mbps| *mbps > 0).map(per_s) }
+    }
+}
+
 /// What happened to a counter between two readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delta {

@@ -269,6 +269,11 @@ fn cover(mut spans: Spans) -> (Vec<(WallTime, WallTime)>, Nanos) {
     (gaps, covered)
 }
 
+/// Whether the footer of a Parquet file can be read; its pages are not looked at.
+pub fn has_footer(path: &Path) -> bool {
+    Footer::read(path).is_some()
+}
+
 /// The streams that a writer has now, by name.
 ///
 /// # Errors

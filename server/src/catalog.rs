@@ -6,7 +6,7 @@
 mod devices;
 mod series;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,8 +18,12 @@ pub(crate) use series::{SeriesOfTable, ordinals_of_runs};
 
 use crate::column_units::{meaning_of, unit_of};
 use crate::errors::ApiError;
+use crate::follow::Follower;
 use crate::parameters::{Span, micros};
 use crate::wire::{ColumnBody, ProblemBody, RecordingBody, TableBody};
+
+/// Problems with files that are remembered.
+const PROBLEMS_MAX: usize = 1_000;
 
 /// The recordings, in the order in which they were named.
 #[derive(Debug)]
@@ -36,6 +40,9 @@ pub(crate) struct Opened {
     pub(crate) recording: Recording,
     /// The series of each table that was asked for.
     series: Mutex<BTreeMap<String, SeriesOfTable>>,
+    problems: Mutex<BTreeSet<ProblemBody>>,
+    /// Follows its log while somebody looks.
+    pub(crate) follower: Arc<Follower>,
 }
 
 impl Catalog {
@@ -49,7 +56,10 @@ impl Catalog {
             let mut ids = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}-{n}")));
             let id = ids.find(|id| !taken(id)).expect("the numbers do not end");
             let series = Mutex::default();
-            recordings.push(Arc::new(Opened { id, recording, series }));
+            let follower = Arc::default();
+            let problems = Mutex::default();
+            let opened = Opened { id, recording, series, problems, follower };
+            recordings.push(Arc::new(opened));
         }
         Ok(Self { recordings })
     }
@@ -57,6 +67,22 @@ impl Catalog {
     /// All recordings.
     pub(crate) fn all(&self) -> &[Arc<Opened>] {
         &self.recordings
+    }
+
+    /// Looks up the series of all tables, so that the first view need not wait for it.
+    pub(crate) fn warm(&self) {
+        for opened in &self.recordings {
+            for table in opened.tables().unwrap_or_default().values() {
+                if let Err(error) = opened.with_series(table, |_| ()) {
+                    tracing::warn!(?error, recording = opened.id, "series are not known yet");
+                }
+            }
+        }
+    }
+
+    /// Ends everything that follows a recording.
+    pub(crate) fn stop(&self) {
+        self.recordings.iter().for_each(|opened| opened.follower.stop());
     }
 
     /// The recording of that id.
@@ -150,8 +176,14 @@ impl Opened {
         take(all.entry(table.name.clone()).or_insert_with(|| SeriesOfTable::new(table)))
     }
 
+    /// The number of a device among the series of `polls`; `None` before those were looked at.
+    pub(crate) fn device_number(&self, device: &str) -> Option<u32> {
+        let mut all = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(all.get_mut("polls")?.ordinal(vec![device.to_owned()]))
+    }
+
     /// The shortest span between two polls that the newest rows of `intervals` name.
-    fn interval_us(&self, newest: WallTime) -> Result<Option<u64>, ReadError> {
+    pub(crate) fn interval_us(&self, newest: WallTime) -> Result<Option<u64>, ReadError> {
         let selection = Selection {
             columns: Some(vec!["interval_us".into()]),
             from: Some(newest.before(meikyo_units::Nanos::from_secs(60))),
@@ -166,14 +198,30 @@ impl Opened {
         };
         let mut least = None;
         for batch in scan {
-            let spans = series::unsigned(&batch?, "interval_us");
+            let spans = crate::columns::number(&batch?, "interval_us");
             least = spans.into_iter().flatten().chain(least).filter(|us| *us > 0).min();
         }
         Ok(least)
     }
 
-    /// A problem with a file, named relative to the recording.
+    /// A problem that a read met, named relative to the recording; it is remembered.
     pub(crate) fn problem(&self, problem: &meikyo_recording::read::Problem) -> ProblemBody {
+        let named = self.named(problem);
+        let mut met = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        if met.len() < PROBLEMS_MAX {
+            met.insert(named.clone());
+        }
+        named
+    }
+
+    /// The problems that reads met so far.
+    pub(crate) fn problems_met(&self) -> Vec<ProblemBody> {
+        let met = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        met.iter().cloned().collect()
+    }
+
+    /// A problem with a file, named relative to the recording.
+    pub(crate) fn named(&self, problem: &meikyo_recording::read::Problem) -> ProblemBody {
         let file = problem.path.strip_prefix(self.recording.dir()).unwrap_or(&problem.path);
         ProblemBody { file: file.display().to_string(), what: problem.what.clone() }
     }
@@ -229,6 +277,6 @@ mod tests {
         let ids: Vec<_> = catalog.all().iter().map(|opened| opened.id.as_str()).collect();
         assert_eq!(ids, ["run-1", "run-1-2", "x"]);
         assert!(catalog.get("run-1-2").is_ok());
-        assert!(catalog.get("..").unwrap_err().text().contains("run-1, run-1-2, x"));
+        assert!(catalog.get("..").unwrap_err().body().error.contains("run-1, run-1-2, x"));
     }
 }

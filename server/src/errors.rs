@@ -50,9 +50,15 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, text, "")
     }
 
-    /// The sentence.
-    pub(crate) fn text(&self) -> &str {
-        &self.body.error
+    /// A thread of ours has ended by a mistake of ours.
+    pub(crate) fn panicked() -> Self {
+        let text = "a reading thread has panicked; its message is on the server's terminal";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, text, "")
+    }
+
+    /// What is sent.
+    pub(crate) fn body(&self) -> &ErrorBody {
+        &self.body
     }
 }
 

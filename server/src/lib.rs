@@ -9,17 +9,27 @@
 //! address.
 
 mod access;
+mod alerts;
 mod catalog;
 mod column_units;
+mod columns;
 mod errors;
+mod export;
+mod follow;
+mod health;
+mod inventory;
 mod listen;
+mod live;
+mod metrics;
 mod openapi;
 mod page;
 mod parameters;
 mod range;
 mod routes;
+mod rows;
 mod serve;
 mod state;
+mod states;
 mod wire;
 
 pub use access::{TokenError, hash_token, make_token};

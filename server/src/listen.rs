@@ -40,8 +40,8 @@ pub struct Tls {
 const CONNECTIONS_MAX: usize = 1_024;
 /// How long a client may take to send the head of a request, and to shake hands.
 const HEAD_PATIENCE: Duration = Duration::from_secs(15);
-/// Octets of a request's head.
-const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Octets of a request's head; up to twice as many can be read before they are counted.
+const HEAD_BYTES_MAX: usize = 32 << 10;
 /// How long is waited after an accept that the system refused (no descriptors left).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 

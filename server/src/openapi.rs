@@ -2,7 +2,7 @@
 
 use utoipa::OpenApi;
 
-use crate::routes;
+use crate::routes::{ranges, recordings};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -11,7 +11,23 @@ use crate::routes;
         description = "Recordings of a cluster: what there is, values over time, health, live \
             frames. All paths are relative to the server's prefix.",
     ),
-    paths(routes::recordings, routes::series, routes::range)
+    paths(
+        recordings::recordings,
+        recordings::series,
+        recordings::inventory,
+        ranges::range,
+        ranges::health,
+        ranges::states,
+        ranges::live,
+        recordings::readings,
+        recordings::events,
+        recordings::freshness,
+        recordings::export,
+        recordings::alerts,
+        recordings::acknowledge,
+        recordings::silence,
+        recordings::metrics,
+    )
 )]
 struct Api;
 

@@ -169,7 +169,7 @@ mod tests {
         let labels = parameters.labels(&["device".into()]).unwrap();
         assert_eq!(labels, [("device".to_owned(), vec!["a".to_owned(), "b*".to_owned()])]);
         let other = Parameters::parse(Some("colour=red")).unwrap();
-        assert!(other.finish().unwrap_err().text().contains("`colour`"));
+        assert!(other.finish().unwrap_err().body().error.contains("`colour`"));
         assert!(Parameters::parse(Some(&"a&".repeat(300))).is_err());
         assert!(Parameters::parse(Some(&"a".repeat(20_000))).is_err());
     }

@@ -145,8 +145,9 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
         prefix: options.prefix.trim_end_matches('/').to_owned(),
         tls: tls.is_some(),
     };
-    let server = Arc::new(Server::new(Catalog::open(&options.recordings)?, access));
     let (stop, stopped) = watch::channel(false);
+    let catalog = Catalog::open(&options.recordings)?;
+    let server = Arc::new(Server::new(catalog, access, stopped.clone()));
     let (ready, opened) = channel();
     let doors = options.doors.clone();
     let thread = std::thread::Builder::new()
@@ -232,7 +233,7 @@ fn serve(
         Err(source) => return tell(Err(StartError::Threads { source })),
     };
     runtime.block_on(async {
-        let app = routes::router(server);
+        let app = routes::router(Arc::clone(&server));
         let mut listeners = Vec::new();
         for door in doors {
             match Listener::bind(door).await {
@@ -241,6 +242,8 @@ fn serve(
             }
         }
         tell(Ok(listeners.iter().map(Listener::address).collect()));
+        let to_warm = Arc::clone(&server);
+        drop(tokio::task::spawn_blocking(move || to_warm.catalog.warm()));
         let mut accepting = tokio::task::JoinSet::new();
         for listener in listeners {
             let tls = tls.clone().filter(|_| matches!(listener, Listener::Tcp(_)));
@@ -248,6 +251,7 @@ fn serve(
         }
         let mut stop = stopped.clone();
         listen::stopped(&mut stop).await;
+        server.catalog.stop();
         let ended = async { while accepting.join_next().await.is_some() {} };
         if tokio::time::timeout(FAREWELL, ended).await.is_err() {
             tracing::debug!("some conversations were cut off");

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::access::Access;
 use crate::catalog::Catalog;
 use crate::errors::ApiError;
+use crate::health::HealthCache;
+use crate::metrics::Newest;
 use crate::range::BlockCache;
 
 /// Octets of decoded summaries that are kept.
@@ -15,6 +17,12 @@ const CACHE_BYTES: usize = 64 << 20;
 
 /// Requests that read files at once; each may hold some tens of megabytes.
 const READERS_MAX: usize = 3;
+
+/// Viewers at once; each has a queue and a socket.
+const VIEWERS_MAX: usize = 128;
+
+/// Exports at once; each has a thread as long as the client takes.
+const EXPORTS_MAX: usize = 3;
 
 /// Requests that wait for their turn to read.
 const WAITING_MAX: usize = 256;
@@ -24,7 +32,15 @@ const WAITING_MAX: usize = 256;
 pub(crate) struct Server {
     pub(crate) catalog: Catalog,
     pub(crate) blocks: BlockCache,
+    pub(crate) health: HealthCache,
+    pub(crate) newest: Newest,
     pub(crate) access: Access,
+    /// Says when the server is to end.
+    pub(crate) stop: watch::Receiver<bool>,
+    /// Room for viewers.
+    pub(crate) viewers: Arc<Semaphore>,
+    /// Room for exports.
+    pub(crate) exports: Arc<Semaphore>,
     readers: Semaphore,
     waiting: Semaphore,
 }
@@ -33,14 +49,25 @@ pub(crate) struct Server {
 pub(crate) type Shared = Arc<Server>;
 
 impl Server {
-    pub(crate) fn new(catalog: Catalog, access: Access) -> Self {
+    pub(crate) fn new(catalog: Catalog, access: Access, stop: watch::Receiver<bool>) -> Self {
         Self {
             catalog,
             blocks: BlockCache::new(CACHE_BYTES),
+            health: HealthCache::default(),
+            newest: Newest::default(),
             access,
+            stop,
+            viewers: Arc::new(Semaphore::new(VIEWERS_MAX)),
+            exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
             readers: Semaphore::new(READERS_MAX),
             waiting: Semaphore::new(WAITING_MAX),
         }
+    }
+
+    /// Sockets of viewers that are open.
+    pub(crate) fn viewers_open(&self) -> f64 {
+        let open = VIEWERS_MAX - self.viewers.available_permits().min(VIEWERS_MAX);
+        u32::try_from(open).map_or(f64::INFINITY, f64::from)
     }
 
     /// Does something that reads files, on a thread that may block, when it is its turn.

@@ -100,6 +100,8 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     }
     let writer = StreamWriter::open(&args.out, Kind::Measured, STREAM, tables::schemas(), options)?;
     devices.note(&args.out);
+    // It reads what the writer has written, at a lower priority, and shares nothing with it.
+    let server = args.serve.map(|address| serve::beside(&args.out, address)).transpose()?;
     let (commands, taken) = channel();
     let (notices_in, notices) = channel();
     let (status_in, status) = sync_channel(8);
@@ -117,8 +119,6 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let started = WallTime::now();
     let thread = collector.start()?;
     control::open(&args.out, commands.clone(), Arc::clone(&waker))?;
-    // It reads what the writer has written, at a lower priority, and shares nothing with it.
-    let server = args.serve.map(|address| serve::beside(&args.out, address)).transpose()?;
     let freshening = args
         .freshen
         .then(|| start_freshening(&devices, commands.clone(), Arc::clone(&waker)))

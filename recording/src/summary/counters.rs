@@ -67,9 +67,6 @@ struct Hints<'a> {
     speed_mbps: Option<&'a UInt64Array>,
 }
 
-/// Bits that the shortest frame takes on the wire: 64 octets, preamble and gap (IEEE 802.3).
-const SHORTEST_FRAME_BITS: u64 = 672;
-
 impl<'a> Hints<'a> {
     fn new(input: &'a Input<'_>) -> Self {
         let column = |name: &str| input.column::<UInt64Array>(input.table.column(name)?);
@@ -132,12 +129,7 @@ impl Limits<'_> {
     fn at(&self, row: usize) -> Bounds {
         let narrow = self.narrow || value(self.counter_bits, row) == Some(32);
         let width = if narrow { Width::Bits32 } else { Width::Bits64 };
-        let per_s = |mbps: u64| {
-            let bits = mbps.saturating_mul(1_100_000);
-            if self.octets { bits / 8 } else { bits / SHORTEST_FRAME_BITS }
-        };
-        let speed = value(self.speed_mbps, row).filter(|mbps| *mbps > 0);
-        Bounds { width, fastest_per_s: speed.map(per_s) }
+        Bounds::of_interface(width, self.octets, value(self.speed_mbps, row))
     }
 }
 

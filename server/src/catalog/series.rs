@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
-use arrow::datatypes::UInt64Type;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::error::ArrowError;
 use meikyo_recording::layout::{self, ParquetFile};
 use meikyo_recording::series::{self, Texts};
@@ -45,11 +44,6 @@ impl SeriesOfTable {
             read: BTreeSet::new(),
             log_read_to: None,
         }
-    }
-
-    /// The names of the labels.
-    pub(crate) fn names(&self) -> &[String] {
-        &self.names
     }
 
     /// The labels of all series, by number.
@@ -193,14 +187,6 @@ pub(crate) fn ordinals_of_runs(
     let labels = label_columns(batch, &series.names)?;
     let runs = series::runs(&labels, batch.num_rows())?;
     Ok(runs.into_iter().map(|run| (series.ordinal(texts_at(&labels, run.start)), run)).collect())
-}
-
-/// The values of an unsigned column; none where there is no such column.
-pub(super) fn unsigned(batch: &RecordBatch, name: &str) -> Vec<Option<u64>> {
-    let column =
-        batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<UInt64Type>());
-    let Some(column) = column else { return Vec::new() };
-    (0..column.len()).map(|row| column.is_valid(row).then(|| column.value(row))).collect()
 }
 
 /// Whether a text matches a pattern in which `*` stands for any octets and `?` for one.

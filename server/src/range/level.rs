@@ -36,6 +36,16 @@ impl Bins {
         Self { from: begin, to: end - end.rem_euclid(length), length, level }
     }
 
+    /// As [`Bins::choose`], of whole seconds and for counts of seconds.
+    pub(crate) fn choose_whole_seconds(from: WallTime, to: WallTime, width: u32) -> Self {
+        const SECOND: i64 = 1_000_000_000;
+        let exact = Self::choose(from, to, width, false).length;
+        let length = (exact + SECOND - 1) / SECOND * SECOND;
+        let (from, to) = (from.as_nanos(), to.as_nanos().saturating_add(length - 1));
+        let begin = from - from.rem_euclid(length);
+        Self { from: begin, to: to - to.rem_euclid(length), length, level: SECOND }
+    }
+
     /// How many.
     pub(crate) fn count(&self) -> usize {
         usize::try_from((self.to - self.from) / self.length).unwrap_or(0)

@@ -1,5 +1,7 @@
 //! Where the values of a range come from: summaries, then the log and raw readings.
 
+use std::sync::Arc;
+
 use meikyo_recording::layout::{self, ParquetFile};
 use meikyo_recording::query::{self, View};
 use meikyo_recording::rate::Freshness;
@@ -18,6 +20,11 @@ use crate::wire::ProblemBody;
 const MARGIN_LEAST: Nanos = Nanos::from_secs(2);
 /// How far at most, whatever the agents cache.
 const MARGIN_MOST: Nanos = Nanos::from_secs(60);
+
+/// Threads that read the files of one range.
+const READING_THREADS: usize = 2;
+/// Fewer files are read by one thread.
+const FILES_A_THREAD: usize = 4;
 
 /// Everything that a range is filled from.
 pub(super) struct Source<'a> {
@@ -78,9 +85,8 @@ impl Source<'_> {
         let listing = layout::list_hours(self.opened.recording.dir(), |table, hour| {
             table == summary.name && hours.contains(&hour)
         });
-        for file in listing.map_err(ReadError::from)?.parquet {
-            let key = (file.path.clone(), column.name.clone(), self.bins.level);
-            let block = self.cache.get(&key, || self.block(file, summary, &parts))?;
+        let files = listing.map_err(ReadError::from)?.parquet;
+        for block in self.blocks(&files, summary, &parts)? {
             problems.extend(block.problems.iter().cloned());
             for (series, times, values) in block.series() {
                 let Some(pixels) = cells.of_series(series) else { continue };
@@ -94,6 +100,34 @@ impl Source<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The blocks of some files, read by several threads: a file is mostly decoding.
+    fn blocks(
+        &self,
+        files: &[ParquetFile],
+        summary: &TableSchema,
+        parts: &Parts,
+    ) -> Result<Vec<Arc<Block>>, ApiError> {
+        let read = |file: &ParquetFile| {
+            let key = (file.path.clone(), self.request.column.name.clone(), self.bins.level);
+            self.cache.get(&key, || self.block(file.clone(), summary, parts))
+        };
+        if files.len() < FILES_A_THREAD {
+            return files.iter().map(read).collect();
+        }
+        let share = files.len().div_ceil(READING_THREADS);
+        let parts: Result<Vec<_>, _> = std::thread::scope(|scope| {
+            let threads: Vec<_> = files
+                .chunks(share)
+                .map(|files| scope.spawn(|| files.iter().map(read).collect::<Result<Vec<_>, _>>()))
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(ApiError::panicked())))
+                .collect()
+        });
+        Ok(parts?.concat())
     }
 
     fn block(

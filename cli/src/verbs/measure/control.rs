@@ -1,6 +1,6 @@
 //! The door of a running measurement: a Unix socket in the recording's directory.
 //!
-//! One JSON line in, one JSON line out. Today it takes marks; what it does not know it refuses.
+//! One JSON line in, one JSON line out. It takes marks and what people say to alerts; what it does not know it refuses.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -30,6 +30,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 enum Request {
     /// Put a person's mark into `events`.
     Mark(String),
+    /// Note what a person said to an alert: `alert_acknowledged` or `alert_silenced`, with a text
+    /// that begins with the alert's id.
+    Alert { kind: AlertKind, text: String },
+}
+
+/// What a person can say to an alert.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AlertKind {
+    AlertAcknowledged,
+    AlertSilenced,
 }
 
 /// What is answered.
@@ -160,6 +171,18 @@ fn serve(mut stream: &UnixStream, commands: &Sender<Command>, waker: &Waker) -> 
             match sent.map(|()| answered.recv_timeout(PATIENCE)) {
                 Ok(Ok(())) => Reply::Done,
                 _ => Reply::Refused("the collector has ended".into()),
+            }
+        }
+        Ok(Request::Alert { kind, text }) => {
+            let kind = match kind {
+                AlertKind::AlertAcknowledged => "alert_acknowledged",
+                AlertKind::AlertSilenced => "alert_silenced",
+            };
+            let sent = commands.send(Command::Note { kind, ordinal: None, text });
+            waker.wake();
+            match sent {
+                Ok(()) => Reply::Done,
+                Err(_) => Reply::Refused("the collector has ended".into()),
             }
         }
         Err(error) => Reply::Refused(format!("the request is not understood: {error}")),

@@ -1,0 +1,291 @@
+//! The end of a running recording's log, read while it is written.
+//!
+//! Segments are read behind where they were read last; one that has been compacted meanwhile stays
+//! readable through its open file, and the next one follows it. Only frames of tables that somebody
+//! wants are decoded. Nothing here can be felt by the writer: what is read is in the page cache.
+
+use std::collections::BTreeMap;
+
+use meikyo_recording::layout::{self, SegmentFile};
+use meikyo_recording::log::FrameHeader;
+use meikyo_recording::segment::{ReadSegmentError, SegmentReader};
+use meikyo_recording::{Batch, ColumnKind, ReadError, TableSchema};
+
+use super::frames::{Event, Interval};
+use super::readings::{Poll, Polls, Readings, Wish, state_number};
+use crate::catalog::Opened;
+
+/// What a chunk of the log held, as far as it is wanted.
+#[derive(Debug, Default)]
+pub(super) struct Chunk {
+    pub(super) polls: Polls,
+    /// By wish.
+    pub(super) readings: Vec<Readings>,
+    pub(super) intervals: Vec<Interval>,
+    pub(super) events: Vec<Event>,
+    /// Whether findings about freshness came.
+    pub(super) freshness: bool,
+    /// The newest due instant of the rows, ns since the epoch.
+    pub(super) newest: i64,
+}
+
+impl Chunk {
+    /// Empties it for the next rows; polls are remembered a little longer.
+    pub(super) fn begin(&mut self, wishes: &[&Wish]) {
+        self.polls.begin_chunk();
+        self.readings = wishes.iter().map(|wish| Readings::new(wish.columns.len())).collect();
+        self.intervals.clear();
+        self.events.clear();
+        self.freshness = false;
+    }
+
+    /// Whether no row came.
+    pub(super) fn is_empty(&self) -> bool {
+        self.readings.iter().all(|readings| readings.due.is_empty())
+            && self.intervals.is_empty()
+            && self.events.is_empty()
+            && self.polls.newest().next().is_none()
+    }
+}
+
+/// The log of a recording from some instant on.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    streams: BTreeMap<String, Stream>,
+    /// Rows that are all before this instant are passed over.
+    from: i64,
+}
+
+/// One stream's newest segment.
+#[derive(Debug)]
+struct Stream {
+    first: u64,
+    reader: SegmentReader,
+    batches: Vec<Batch>,
+    /// Series by table and symbols of the labels, in this segment.
+    series: BTreeMap<(usize, Vec<Option<u64>>), u32>,
+}
+
+impl Stream {
+    fn open(segment: SegmentFile) -> Result<Option<Self>, ReadSegmentError> {
+        let Some(reader) = SegmentReader::from_file(segment.file, &segment.path)? else {
+            return Ok(None);
+        };
+        let tables = reader.head().tables.iter().enumerate();
+        let batches = tables.map(|(table, schema)| Batch::new(table, schema)).collect();
+        Ok(Some(Self { first: segment.first, reader, batches, series: BTreeMap::new() }))
+    }
+}
+
+impl Tail {
+    /// The log from `from` on.
+    pub(super) fn new(from: i64) -> Self {
+        Self { streams: BTreeMap::new(), from }
+    }
+
+    /// Reads what the open segments hold by now; whether there was anything.
+    pub(super) fn read(
+        &mut self,
+        opened: &Opened,
+        wishes: &[&Wish],
+        chunk: &mut Chunk,
+    ) -> Result<bool, ReadError> {
+        let mut read = false;
+        for stream in self.streams.values_mut() {
+            if stream.reader.refresh()? {
+                read |= drain(stream, self.from, opened, wishes, chunk)?;
+            }
+        }
+        Ok(read)
+    }
+
+    /// Opens segments that are new, and reads them; whether there was anything.
+    pub(super) fn advance(
+        &mut self,
+        opened: &Opened,
+        wishes: &[&Wish],
+        chunk: &mut Chunk,
+    ) -> Result<bool, ReadError> {
+        let mut read = false;
+        let listing = layout::list_hours(opened.recording.dir(), |_, _| false)?;
+        for segment in listing.segments {
+            let name = segment.stream.clone();
+            if let Some(stream) = self.streams.get_mut(&name) {
+                if segment.first <= stream.first {
+                    continue;
+                }
+                // What was written into the old one until the new one began.
+                if stream.reader.refresh()? {
+                    read |= drain(stream, self.from, opened, wishes, chunk)?;
+                }
+            }
+            if let Some(mut stream) = Stream::open(segment)? {
+                read |= drain(&mut stream, self.from, opened, wishes, chunk)?;
+                self.streams.insert(name, stream);
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Reads everything behind the cursor of a segment.
+fn drain(
+    stream: &mut Stream,
+    from: i64,
+    opened: &Opened,
+    wishes: &[&Wish],
+    chunk: &mut Chunk,
+) -> Result<bool, ReadError> {
+    let names: Vec<_> =
+        stream.reader.head().tables.iter().map(|table| table.name.clone()).collect();
+    let wanted: Vec<_> = names
+        .iter()
+        .map(|name| {
+            matches!(name.as_str(), "polls" | "intervals" | "events" | "freshness")
+                || wishes.iter().any(|wish| wish.table.name == *name)
+        })
+        .collect();
+    let mut read = false;
+    while let Some(header) = stream
+        .reader
+        .next_rows(|header: &FrameHeader| wanted[header.table] && header.greatest_time >= from)?
+    {
+        let table = header.table;
+        if stream.reader.decode(&header, &mut stream.batches[table]).is_err() {
+            // A scan names the damage; here the rows are passed over.
+            continue;
+        }
+        read = true;
+        chunk.newest = chunk.newest.max(header.greatest_time);
+        match names[table].as_str() {
+            "polls" => take_polls(stream, table, opened, chunk),
+            "intervals" => take_intervals(stream, table, chunk),
+            "events" => take_events(stream, table, chunk),
+            "freshness" => chunk.freshness = true,
+            _ => {}
+        }
+        for (position, wish) in wishes.iter().enumerate() {
+            if wish.table.name == names[table] {
+                take_readings(stream, table, opened, wish, &mut chunk.readings[position]);
+            }
+        }
+    }
+    Ok(read)
+}
+
+/// The time of a row, ns since the epoch.
+fn due(batch: &Batch, row: usize) -> i64 {
+    batch.bits(0, row).map_or(0, u64::cast_signed)
+}
+
+/// The series of a row.
+fn series_of(stream: &mut Stream, table: usize, row: usize, opened: &Opened) -> u32 {
+    let Stream { reader, batches, series, .. } = stream;
+    let schema = &reader.head().tables[table];
+    let batch = &batches[table];
+    let labels = meikyo_recording::series::labels(schema);
+    let symbols: Vec<_> = labels.map(|label| batch.bits(label, row)).collect();
+    *series.entry((table, symbols)).or_insert_with_key(|(_, symbols)| {
+        let text = |symbol: &Option<u64>| {
+            symbol.and_then(|symbol| reader.symbol(symbol)).unwrap_or_default().to_owned()
+        };
+        let labels = symbols.iter().map(text).collect();
+        opened.with_known_series(schema, |series| series.ordinal(labels))
+    })
+}
+
+fn take_polls(stream: &mut Stream, table: usize, opened: &Opened, chunk: &mut Chunk) {
+    let at = |name: &str| stream.reader.head().tables[table].column(name);
+    let (pdu, state) = (at("pdu"), at("state"));
+    let (received, uptime) = (at("received_us"), at("uptime_cs"));
+    for row in 0..stream.batches[table].rows() {
+        let device = series_of(stream, table, row, opened);
+        let batch = &stream.batches[table];
+        let bits = |column: Option<usize>| batch.bits(column?, row);
+        let due = due(batch, row);
+        let word = bits(state).and_then(|symbol| stream.reader.symbol(symbol));
+        let after = bits(received).map(|us| us.cast_signed().saturating_mul(1_000));
+        let poll = Poll {
+            pdu: bits(pdu),
+            received: after.map(|after| due.saturating_add(after)),
+            uptime_cs: bits(uptime),
+            state: word.map_or(u8::MAX, state_number),
+        };
+        chunk.polls.add(device, due, poll);
+    }
+}
+
+fn take_readings(
+    stream: &mut Stream,
+    table: usize,
+    opened: &Opened,
+    wish: &Wish,
+    readings: &mut Readings,
+) {
+    let schema = stream.reader.head().tables[table].clone();
+    let position = |column: usize| {
+        let column = &wish.table.columns[column];
+        let found = schema.column(&column.name);
+        found.filter(|&found| schema.columns[found].kind == column.kind)
+    };
+    let columns: Vec<_> = wish.columns.iter().map(|&column| position(column)).collect();
+    let hints = wish.hints().map(|hint| hint.and_then(position));
+    for row in 0..stream.batches[table].rows() {
+        let series = series_of(stream, table, row, opened);
+        let batch = &stream.batches[table];
+        readings.due.push(due(batch, row));
+        readings.series.push(series);
+        for (values, column) in readings.values.iter_mut().zip(&columns) {
+            values.push(column.and_then(|column| batch.bits(column, row)));
+        }
+        for (values, column) in readings.hints.iter_mut().zip(hints) {
+            values.push(column.and_then(|column| batch.bits(column, row)));
+        }
+    }
+}
+
+fn take_intervals(stream: &Stream, table: usize, chunk: &mut Chunk) {
+    let (schema, batch) = (&stream.reader.head().tables[table], &stream.batches[table]);
+    for row in 0..batch.rows() {
+        let bits = |name: &str| batch.bits(schema.column(name)?, row);
+        let count = |name: &str| bits(name).unwrap_or(0);
+        chunk.intervals.push(Interval {
+            time: due(batch, row),
+            ok: count("ok"),
+            late: count("late"),
+            missed: count("missed"),
+            errors: count("errors"),
+            skipped: count("skipped"),
+            complete_us: bits("complete_us").map(u64::cast_signed),
+        });
+    }
+}
+
+fn take_events(stream: &Stream, table: usize, chunk: &mut Chunk) {
+    let (schema, batch) = (&stream.reader.head().tables[table], &stream.batches[table]);
+    let text = |name: &str, row: usize| text_of(stream, schema, batch, name, row);
+    for row in 0..batch.rows() {
+        chunk.events.push(Event {
+            time: due(batch, row),
+            device: text("device", row),
+            event: text("event", row).unwrap_or_default(),
+            object: text("object", row),
+            text: text("text", row),
+            count: schema.column("count").and_then(|column| batch.bits(column, row)),
+        });
+    }
+}
+
+fn text_of(
+    stream: &Stream,
+    schema: &TableSchema,
+    batch: &Batch,
+    name: &str,
+    row: usize,
+) -> Option<String> {
+    let column = schema.column(name)?;
+    match schema.columns[column].kind {
+        ColumnKind::Text => batch.text(column, row).map(str::to_owned),
+        _ => stream.reader.symbol(batch.bits(column, row)?).map(str::to_owned),
+    }
+}

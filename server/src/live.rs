@@ -1,0 +1,268 @@
+//! The socket of a viewer: he says what he sees, and gets what is new of it.
+//!
+//! He sends `{"subscribe": {...}}` whenever his view changes. He gets, as text, `subscribed`,
+//! `health` once an interval, `event`, `dropped`, `ended` and `error`; and as binary messages one
+//! Arrow IPC schema and then record batches. A viewer who takes his messages too slowly loses the
+//! oldest, is told how many, and goes on with the newest; nobody waits for him.
+
+mod encode;
+mod messages;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{Message, WebSocket};
+use meikyo_units::{Nanos, WallTime};
+use tokio::time::Instant;
+
+pub(crate) use encode::Encoder;
+pub(crate) use messages::{
+    EventBody, LiveHealthBody, LiveReply, ReplayRequest, SubscribeRequest, Subscription,
+};
+
+use crate::catalog::Opened;
+use crate::errors::ApiError;
+use crate::follow::frames::{Queue, Step};
+use crate::follow::readings::Wish;
+use crate::follow::replay::{self, Replay, SPEED_MAX};
+use crate::parameters::micros;
+use crate::range::{drawable, label_names};
+use crate::state::Shared;
+
+/// Least span between two messages with rows: what a screen can show.
+const GAP: Duration = Duration::from_millis(30);
+/// How long a message may take to be sent before the viewer counts as gone.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Most columns of a view.
+const COLUMNS_MAX: usize = 32;
+/// Longest span between two messages that a viewer can ask for, µs.
+const EVERY_US_MAX: u64 = 3_600_000_000;
+
+/// What one viewer sees.
+struct View {
+    wish: Wish,
+    labels: Vec<(String, Vec<String>)>,
+    queue: Arc<Queue>,
+    encoder: Encoder,
+    every: Option<Duration>,
+    /// Whether each series is seen, by number; those beyond are looked up when they appear.
+    seen: Vec<bool>,
+    /// When the next message may be sent.
+    next: Instant,
+    ended: bool,
+}
+
+/// Converses with a viewer until either side ends.
+pub(crate) async fn converse(server: Shared, opened: Arc<Opened>, mut socket: WebSocket) {
+    let mut stop = server.stop.clone();
+    let mut view: Option<View> = None;
+    loop {
+        let outcome = tokio::select! {
+            () = crate::listen::stopped(&mut stop) => break,
+            message = socket.recv() => match message {
+                Some(Ok(Message::Text(text))) => {
+                    subscribe(&server, &opened, &text, &mut view, &mut socket).await
+                }
+                Some(Ok(Message::Binary(_))) => {
+                    let refused = ApiError::bad("requests are JSON texts", "message");
+                    send(&mut socket, &LiveReply::refused(&refused)).await
+                }
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => break,
+            },
+            () = ready(view.as_ref()) => match &mut view {
+                Some(view) => view.forward(&opened, &mut socket).await,
+                None => Ok(()),
+            },
+        };
+        if outcome.is_err() {
+            return;
+        }
+    }
+    drop(tokio::time::timeout(GAP, socket.send(Message::Close(None))).await);
+}
+
+/// The viewer is gone.
+struct Gone;
+
+/// Waits until there is something to send and it may be sent.
+async fn ready(view: Option<&View>) {
+    match view.filter(|view| !view.ended) {
+        Some(view) => {
+            while !view.queue.waits() {
+                view.queue.arrived.notified().await;
+            }
+            tokio::time::sleep_until(view.next).await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn subscribe(
+    server: &Shared,
+    opened: &Arc<Opened>,
+    text: &str,
+    view: &mut Option<View>,
+    socket: &mut WebSocket,
+) -> Result<(), Gone> {
+    let begun = match serde_json::from_str::<SubscribeRequest>(text) {
+        Ok(request) => {
+            let opened = Arc::clone(opened);
+            server.blocking(move |_| begin(&opened, request.subscribe)).await
+        }
+        Err(error) => {
+            let text = format!("the request is not understood: {error}");
+            Err(ApiError::bad(text, "subscribe"))
+        }
+    };
+    match begun {
+        Ok((begun, reply)) => {
+            let schema = begun.encoder.schema_message();
+            *view = Some(begun);
+            send(socket, &reply).await?;
+            send_message(socket, Message::Binary(schema.into())).await
+        }
+        Err(error) => send(socket, &LiveReply::refused(&error)).await,
+    }
+}
+
+/// Begins a view. Blocks while files are read.
+fn begin(opened: &Arc<Opened>, request: Subscription) -> Result<(View, LiveReply), ApiError> {
+    let table = opened.table(&request.table)?;
+    if request.columns.is_empty() || request.columns.len() > COLUMNS_MAX {
+        let text = format!("a view has 1 to {COLUMNS_MAX} columns, not {}", request.columns.len());
+        return Err(ApiError::bad(text, "columns"));
+    }
+    let mut columns = Vec::new();
+    for name in &request.columns {
+        let column = drawable(&table, name)?;
+        let position = table.column(&column.name).expect("it was found by this name");
+        if !columns.contains(&position) {
+            columns.push(position);
+        }
+    }
+    let known = label_names(&table);
+    if let Some(unknown) = request.labels.keys().find(|label| !known.contains(label)) {
+        let text = format!("`{unknown}` is no label of the table; labels: {}", known.join(", "));
+        return Err(ApiError::bad(text, "labels"));
+    }
+    if request.every_us.is_some_and(|every| every > EVERY_US_MAX) {
+        return Err(ApiError::bad(format!("at most {EVERY_US_MAX} µs"), "every_us"));
+    }
+    let labels: Vec<_> = request.labels.into_iter().collect();
+    if let Some(polls) = opened.tables()?.get("polls") {
+        opened.with_series(polls, |_| ())?;
+    }
+    let chosen = opened.with_series(&table, |series| series.chosen(&labels))?;
+    let wish = Wish { table, columns };
+    let span = opened.span()?;
+    let running = opened.is_running();
+    let (queue, epoch) = match request.replay {
+        Some(wanted) => {
+            let replay = checked(&wanted, wish.clone(), span.now)?;
+            let epoch = replay.from;
+            let queue = replay::start(opened, replay);
+            (queue.map_err(|error| ApiError::internal(&error))?, epoch)
+        }
+        // Some rows of late answers are older than the newest ones.
+        None => {
+            (opened.follower.subscribe(opened, wish.clone()), span.now.before(Nanos::from_secs(60)))
+        }
+    };
+    let epoch = epoch.floor(Nanos::SECOND);
+    let encoder = Encoder::new(&wish, epoch);
+    let reply = LiveReply::subscribed(opened, &wish, &chosen, micros(epoch), running);
+    let every = request.every_us.map(Duration::from_micros);
+    let view = View {
+        wish,
+        labels,
+        queue,
+        encoder,
+        every,
+        seen: Vec::new(),
+        next: Instant::now(),
+        ended: false,
+    };
+    Ok((view, reply))
+}
+
+fn checked(wanted: &ReplayRequest, wish: Wish, end: WallTime) -> Result<Replay, ApiError> {
+    if !(wanted.speed > 0.0 && wanted.speed <= SPEED_MAX) {
+        let text = format!("`speed` is above 0 and at most {SPEED_MAX}, not {}", wanted.speed);
+        return Err(ApiError::bad(text, "replay"));
+    }
+    let from = wanted.from_us.checked_mul(1_000).map(WallTime::from_nanos);
+    let from = from.filter(|from| *from < end).ok_or_else(|| {
+        ApiError::bad("`from_us` is not before the end of the recording", "replay")
+    })?;
+    Ok(Replay { wish, from, to: end, speed: wanted.speed })
+}
+
+impl View {
+    /// Sends what waits.
+    async fn forward(&mut self, opened: &Opened, socket: &mut WebSocket) -> Result<(), Gone> {
+        let ended = self.queue.has_ended();
+        let (steps, dropped) = self.queue.take();
+        if dropped > 0 {
+            send(socket, &LiveReply::Dropped(dropped)).await?;
+        }
+        for event in steps.iter().flat_map(|step| &step.events) {
+            send(socket, &LiveReply::Event(EventBody::new(event))).await?;
+        }
+        if let Some(octets) = self.encoded(opened, &steps) {
+            send_message(socket, Message::Binary(octets.into())).await?;
+        }
+        if let Some(interval) = steps.iter().flat_map(|step| &step.intervals).next_back() {
+            let newest = steps.last().map_or(interval.time, |step| step.newest);
+            send(socket, &LiveReply::Health(LiveHealthBody::new(interval, newest))).await?;
+        }
+        self.next = Instant::now() + self.every.unwrap_or(GAP).max(GAP);
+        if ended {
+            self.ended = true;
+            return send(socket, &LiveReply::Ended(true)).await;
+        }
+        Ok(())
+    }
+
+    /// The rows of some steps that are seen, as one message; `None` when there are none.
+    fn encoded(&mut self, opened: &Opened, steps: &[Arc<Step>]) -> Option<Vec<u8>> {
+        let frames = steps.iter().flat_map(|step| &step.frames);
+        let frames: Vec<_> = frames.filter(|frame| *frame.table == *self.wish.table.name).collect();
+        let most = frames.iter().flat_map(|frame| &frame.series).max().copied()?;
+        if self.seen.len() <= most as usize {
+            let chosen =
+                opened.with_known_series(&self.wish.table, |series| series.chosen(&self.labels));
+            self.seen = vec![false; most as usize + 1];
+            for series in chosen.into_iter().filter(|series| *series <= most) {
+                self.seen[series as usize] = true;
+            }
+        }
+        let mut rows: Vec<(usize, usize)> = Vec::new();
+        for (number, frame) in frames.iter().enumerate() {
+            let of_frame = frame.series.iter().enumerate();
+            let seen = of_frame.filter(|(_, series)| self.seen[**series as usize]);
+            rows.extend(seen.map(|(row, _)| (number, row)));
+        }
+        if self.every.is_some() {
+            let newest: BTreeMap<u32, (usize, usize)> = rows
+                .iter()
+                .map(|&(frame, row)| (frames[frame].series[row], (frame, row)))
+                .collect();
+            rows = newest.into_values().collect();
+        }
+        (!rows.is_empty()).then(|| self.encoder.batch_message(&frames, &rows))
+    }
+}
+
+async fn send(socket: &mut WebSocket, reply: &LiveReply) -> Result<(), Gone> {
+    let text = serde_json::to_string(reply).expect("texts and numbers can be written as JSON");
+    send_message(socket, Message::Text(text.into())).await
+}
+
+async fn send_message(socket: &mut WebSocket, message: Message) -> Result<(), Gone> {
+    match tokio::time::timeout(PATIENCE, socket.send(message)).await {
+        Ok(Ok(())) => Ok(()),
+        _ => Err(Gone),
+    }
+}

@@ -1,0 +1,166 @@
+//! Ranges, health and live frames.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::access::BODY_BYTES_MAX;
+use crate::errors::{ApiError, ErrorBody};
+use crate::health::{self, HealthBody};
+use crate::live::{self, LiveReply, SubscribeRequest};
+use crate::range::{self, RangeRequest};
+use crate::state::Shared;
+use crate::states::{self, StatesBody};
+use crate::wire::RangeBody;
+
+/// A column over time: least, mean and greatest value per series and pixel.
+///
+/// Counters are answered as rates per second between the instants at which the agent really
+/// updated them. As JSON, or with `format=arrow` as an Arrow IPC stream with the columns `bin` u32,
+/// `series` u32, `min`, `mean`, `max` f32, `count` u32, and with the facts in the headers
+/// `Meikyo-From-Us`, `Meikyo-Bin-Us`, `Meikyo-Bins`, `Meikyo-Level` (ms, 0 for raw readings),
+/// `Meikyo-Unit`, `Meikyo-Series-Per-Row` and `Meikyo-Problems` (how many files could not be read;
+/// the schema's metadata `problems` names them as JSON). Pixels without a value are absent.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/range",
+    tag = "ranges",
+    params(
+        ("id" = String, Path, description = "the recording's id"),
+        ("table" = String, Query, description = "the table"),
+        ("column" = String, Query, description = "the column, a gauge or a counter"),
+        ("from" = Option<String>, Query, description = "µs since 1970, RFC 3339, `-15m` (before \
+            now, or before the end of a finished recording) or `now`; the begin when absent"),
+        ("to" = Option<String>, Query, description = "as `from`, exclusive; the end when absent"),
+        ("width" = Option<u32>, Query, minimum = 1, maximum = 10_000,
+            description = "pixels; 600 when absent. At most that many and one bins are answered"),
+        ("fold" = Option<u32>, Query, description = "at most that many rows: neighbouring series \
+            are folded into one row, which has the extremes of all and the greatest mean"),
+        ("format" = Option<String>, Query, description = "`json` or `arrow`"),
+        ("device" = Option<[String]>, Query, description = "only series with that label, `*` and \
+            `?` stand for any text; every label of the table can be named so, also repeatedly"),
+    ),
+    responses(
+        (status = 200, content(
+            (RangeBody = "application/json"),
+            (Vec<u8> = "application/vnd.apache.arrow.stream"),
+        )),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn range(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let answer = server.blocking(move |server| {
+        let opened = server.catalog.get(&id)?;
+        let request = RangeRequest::parse(&opened, query.as_deref())?;
+        let range = range::read(&opened, &server.blocks, &request)?;
+        range::answer::write(&opened, &request, &range)
+    });
+    answer.await
+}
+
+/// What is new, or a past replayed: a WebSocket.
+///
+/// The viewer sends `SubscribeRequest` as JSON text whenever his view changes. He gets `LiveReply`
+/// as JSON texts, and binary messages: after each `subscribed` one with an Arrow IPC schema, then
+/// record batches, one a message, with the columns `offset_ms` u32 (from `epoch_us`), `series`
+/// u32, one f32 a column (counters as rates; NaN where not known), `state` u8 (0 ok, 1 late, 2
+/// skipped, 3 error, 4 missed) and `age_ms` f32 (how old the value was when it was received).
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/live",
+    tag = "live",
+    params(("id" = String, Path, description = "the recording's id")),
+    request_body = SubscribeRequest,
+    responses(
+        (status = 101, body = LiveReply),
+        (status = 403, body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn live(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, ApiError> {
+    let opened = server.catalog.get(&id)?;
+    let viewer = Arc::clone(&server.viewers).try_acquire_owned().map_err(|_| {
+        let text = "too many viewers; close some, or ask again later";
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "")
+    })?;
+    let limit = usize::try_from(BODY_BYTES_MAX).unwrap_or(usize::MAX);
+    Ok(upgrade.max_message_size(limit).max_frame_size(limit).on_upgrade(|socket| async move {
+        live::converse(server, opened, socket).await;
+        drop(viewer);
+    }))
+}
+
+/// How well was measured: states over time, silent devices, the stalest value.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/health",
+    tag = "ranges",
+    params(
+        ("id" = String, Path, description = "the recording's id"),
+        ("from" = Option<String>, Query, description = "as of `range`"),
+        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
+        ("width" = Option<u32>, Query, description = "pixels; 600 when absent"),
+    ),
+    responses(
+        (status = 200, body = HealthBody),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn health(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<HealthBody>, ApiError> {
+    let body = server.blocking(move |server| {
+        let opened = server.catalog.get(&id)?;
+        health::read(&opened, &server.health, query.as_deref())
+    });
+    Ok(Json(body.await?))
+}
+
+/// The worst state of each device and pixel; devices that were always ok are absent.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/states",
+    tag = "ranges",
+    params(
+        ("id" = String, Path, description = "the recording's id"),
+        ("from" = Option<String>, Query, description = "as of `range`"),
+        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
+        ("width" = Option<u32>, Query, description = "pixels; 600 when absent"),
+        ("fold" = Option<u32>, Query, description = "at most that many rows, neighbours folded"),
+        ("device" = Option<[String]>, Query, description = "only these, `*` and `?` stand for any \
+            text; can be repeated"),
+    ),
+    responses(
+        (status = 200, body = StatesBody),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn states(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<StatesBody>, ApiError> {
+    let body = server.blocking(move |server| {
+        let opened = server.catalog.get(&id)?;
+        states::read(&opened, query.as_deref())
+    });
+    Ok(Json(body.await?))
+}

@@ -1,0 +1,342 @@
+//! Recordings, their rows, what is wrong with them, and what they mean to others.
+
+use axum::Json;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::alerts::{self, AlertBody, SilenceRequest};
+use crate::catalog::Opened;
+use crate::errors::{ApiError, ErrorBody};
+use crate::export::{self, Export};
+use crate::inventory::{self, InventoryBody};
+use crate::metrics;
+use crate::parameters::Parameters;
+use crate::range::label_names;
+use crate::rows::{self, EventsBody, RowsBody};
+use crate::state::{Server, Shared};
+use crate::wire::{RecordingBody, SeriesBody};
+
+/// The recordings that are served.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings",
+    tag = "recordings",
+    responses((status = 200, body = [RecordingBody]), (status = 401, body = ErrorBody)),
+)]
+pub(crate) async fn recordings(
+    State(server): State<Shared>,
+) -> Result<Json<Vec<RecordingBody>>, ApiError> {
+    let bodies = server.blocking(|server| {
+        server.catalog.all().iter().map(|opened| opened.body()).collect::<Result<Vec<_>, _>>()
+    });
+    Ok(Json(bodies.await?))
+}
+
+/// The series of a table, with the numbers that other answers name them by.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/series",
+    tag = "recordings",
+    params(
+        ("id" = String, Path, description = "the recording's id"),
+        ("table" = String, Query, description = "the table"),
+        ("device" = Option<[String]>, Query, description = "only series with that label, `*` and \
+            `?` stand for any text; every label of the table can be named so, also repeatedly"),
+    ),
+    responses(
+        (status = 200, body = [SeriesBody]),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn series(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Vec<SeriesBody>>, ApiError> {
+    let bodies = server.blocking(move |server| {
+        let opened = server.catalog.get(&id)?;
+        let mut parameters = Parameters::parse(query.as_deref())?;
+        let table = opened.table(&parameters.need("table")?)?;
+        let wanted = parameters.labels(&label_names(&table))?;
+        opened.with_series(&table, |series| {
+            let chosen = series.chosen(&wanted).into_iter();
+            chosen.map(|ordinal| SeriesBody { ordinal, labels: series.named(ordinal) }).collect()
+        })
+    });
+    Ok(Json(bodies.await?))
+}
+
+/// Raw readings, each with the receive time and state of the poll that brought it.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/readings",
+    tag = "rows",
+    params(
+        ("id" = String, Path, description = "the recording's id"),
+        ("table" = String, Query, description = "the table"),
+        ("columns" = Option<String>, Query, description = "the columns, with commas between"),
+        ("from" = Option<String>, Query, description = "as of `range`"),
+        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
+        ("limit" = Option<u32>, Query, description = "at most so many, the newest; 1000 when absent"),
+        ("device" = Option<[String]>, Query, description = "only these, `*` and `?` stand for any \
+            text; can be repeated"),
+    ),
+    responses(
+        (status = 200, body = RowsBody),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn readings(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<RowsBody>, ApiError> {
+    let body = server.blocking(move |server| {
+        let opened = server.catalog.get(&id)?;
+        rows::readings(&opened, query.as_deref())
+    });
+    Ok(Json(body.await?))
+}
+
+/// What happened.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/events",
+    tag = "rows",
+    params(
+        ("id" = String, Path, description = "the recording's id"),
+        ("from" = Option<String>, Query, description = "as of `range`"),
+        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
+        ("limit" = Option<u32>, Query, description = "at most so many, the newest; 1000 when absent"),
+        ("device" = Option<[String]>, Query, description = "only these, `*` and `?` stand for any \
+            text; can be repeated"),
+    ),
+    responses(
+        (status = 200, body = EventsBody),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn events(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<EventsBody>, ApiError> {
+    let body = server.blocking(move |server| {
+        let opened = server.catalog.get(&id)?;
+        rows::events(&opened, query.as_deref())
+    });
+    Ok(Json(body.await?))
+}
+
+/// How often values are really updated.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/freshness",
+    tag = "rows",
+    params(
+        ("id" = String, Path, description = "the recording's id"),
+        ("from" = Option<String>, Query, description = "as of `range`"),
+        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
+        ("limit" = Option<u32>, Query, description = "at most so many, the newest; 1000 when absent"),
+        ("device" = Option<[String]>, Query, description = "only these, `*` and `?` stand for any \
+            text; can be repeated"),
+    ),
+    responses(
+        (status = 200, body = RowsBody),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn freshness(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<RowsBody>, ApiError> {
+    let body = server.blocking(move |server| {
+        let opened = server.catalog.get(&id)?;
+        rows::freshness(&opened, query.as_deref())
+    });
+    Ok(Json(body.await?))
+}
+
+/// What the recording holds and what is wrong with it: tables, gaps, damaged files, and how the
+/// collector did.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/inventory",
+    tag = "recordings",
+    params(
+        ("id" = String, Path, description = "the recording's id"),
+    ),
+    responses(
+        (status = 200, body = InventoryBody),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn inventory(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<InventoryBody>, ApiError> {
+    let body = server.blocking(move |server| {
+        let opened = server.catalog.get(&id)?;
+        Parameters::parse(query.as_deref())?.finish()?;
+        inventory::read(&opened)
+    });
+    Ok(Json(body.await?))
+}
+
+/// Rows of a table as a file, streamed.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/export",
+    tag = "rows",
+    params(
+        ("id" = String, Path, description = "the recording's id"),
+        ("table" = String, Query, description = "the table"),
+        ("columns" = Option<String>, Query, description = "the columns, with commas between"),
+        ("from" = Option<String>, Query, description = "as of `range`"),
+        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
+        ("format" = Option<String>, Query, description = "`parquet` or `csv`"),
+        ("device" = Option<[String]>, Query, description = "only these, `*` and `?` stand for any \
+            text; can be repeated"),
+    ),
+    responses(
+        (status = 200, content(
+            (Vec<u8> = "application/vnd.apache.parquet"),
+            (String = "text/csv"),
+        )),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn export(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let (opened, export) = server
+        .blocking(move |server| {
+            let opened = server.catalog.get(&id)?;
+            let export = Export::parse(&opened, query.as_deref())?;
+            Ok((opened, export))
+        })
+        .await?;
+    let turn = std::sync::Arc::clone(&server.exports).try_acquire_owned().map_err(|_| {
+        let text = "too many exports at once; ask again when one is done";
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "")
+    })?;
+    let (sender, receiver) = export::pipe();
+    let answer = export.answer(receiver);
+    // Ended by itself: when everything is written, or the client has gone.
+    drop(tokio::task::spawn_blocking(move || {
+        export.write(&opened, sender);
+        drop(turn);
+    }));
+    Ok(answer)
+}
+
+/// The alerts of a recording, or of all.
+#[utoipa::path(
+    get,
+    path = "/api/v1/alerts",
+    tag = "alerts",
+    params(("id" = Option<String>, Query, description = "the recording; all when absent")),
+    responses((status = 200, body = [AlertBody]), (status = 404, body = ErrorBody)),
+)]
+pub(crate) async fn alerts(
+    State(server): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Vec<AlertBody>>, ApiError> {
+    let bodies = server.blocking(move |server| {
+        let mut parameters = Parameters::parse(query.as_deref())?;
+        let id = parameters.take("id");
+        parameters.finish()?;
+        let recordings = match id {
+            Some(id) => vec![server.catalog.get(&id)?],
+            None => server.catalog.all().to_vec(),
+        };
+        let mut all = Vec::new();
+        for opened in recordings {
+            all.extend(alerts::read(&opened)?);
+        }
+        Ok(all)
+    });
+    Ok(Json(bodies.await?))
+}
+
+/// Says that somebody has seen an alert. Only a running measurement can note it.
+#[utoipa::path(
+    post,
+    path = "/api/v1/alerts/{alert}/acknowledge",
+    tag = "alerts",
+    params(("alert" = String, Path, description = "the alert's id")),
+    responses(
+        (status = 204),
+        (status = 404, body = ErrorBody),
+        (status = 409, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn acknowledge(
+    State(server): State<Shared>,
+    Path(alert): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    let done = server.blocking(move |server| alerts::say(&*raised(server, &alert)?, &alert, None));
+    done.await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// Keeps an alert quiet for some time. Only a running measurement can note it.
+#[utoipa::path(
+    post,
+    path = "/api/v1/alerts/{alert}/silence",
+    tag = "alerts",
+    params(("alert" = String, Path, description = "the alert's id")),
+    request_body = SilenceRequest,
+    responses(
+        (status = 204),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+        (status = 409, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn silence(
+    State(server): State<Shared>,
+    Path(alert): Path<String>,
+    Json(request): Json<SilenceRequest>,
+) -> Result<StatusCode, ApiError> {
+    let done = server
+        .blocking(move |server| alerts::say(&*raised(server, &alert)?, &alert, Some(request)));
+    done.await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// The recording that has an alert; the running one when several have.
+fn raised(server: &Server, alert: &str) -> Result<std::sync::Arc<Opened>, ApiError> {
+    let mut found = None;
+    for opened in server.catalog.all() {
+        if alerts::read(opened)?.iter().any(|known| known.id == alert) {
+            if opened.is_running() {
+                return Ok(opened.clone());
+            }
+            found = Some(opened.clone());
+        }
+    }
+    found.ok_or_else(|| ApiError::unknown(format!("there is no alert `{alert}`"), "alert"))
+}
+
+/// The newest values and Meikyo's own health for Prometheus.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "metrics",
+    responses((status = 200, body = String, content_type = "text/plain")),
+)]
+pub(crate) async fn metrics(State(server): State<Shared>) -> Result<Response, ApiError> {
+    let text = server.blocking(metrics::text_of).await?;
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}

@@ -1,0 +1,211 @@
+//! Rows as they are: readings with their polls, events, findings about freshness.
+
+use arrow::array::RecordBatch;
+use meikyo_recording::query::{self, View};
+use meikyo_recording::{ReadError, Selection};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::catalog::Opened;
+use crate::columns::{json, times};
+use crate::errors::ApiError;
+use crate::follow::replay::events_of;
+use crate::live::EventBody;
+use crate::parameters::Parameters;
+use crate::range::label_names;
+use crate::wire::ProblemBody;
+
+/// Most rows of one answer.
+const ROWS_MAX: u32 = 100_000;
+
+/// Rows, newest last.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RowsBody {
+    /// Names of the columns; times are µs since 1970.
+    pub(crate) columns: Vec<String>,
+    /// The values of each row in that order; numbers beyond 2^53 as texts, null where missing.
+    pub(crate) rows: Vec<Vec<serde_json::Value>>,
+    /// Whether there are more rows than were asked for.
+    pub(crate) truncated: bool,
+    /// Files that could not be read.
+    pub(crate) problems: Vec<ProblemBody>,
+}
+
+/// Events, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EventsBody {
+    /// The newest ones of the time.
+    pub(crate) events: Vec<EventBody>,
+    /// Whether there are more than were asked for.
+    pub(crate) truncated: bool,
+}
+
+/// The selection that a query asks for, and most rows.
+fn selection(
+    opened: &Opened,
+    table: &str,
+    parameters: Parameters,
+) -> Result<(Selection, usize), ApiError> {
+    let mut parameters = parameters;
+    let schema = opened.table(table)?;
+    let (from, to) = parameters.span(opened.span()?)?;
+    let limit = parameters.number("limit", 1_000, 1..=ROWS_MAX)?;
+    let columns = parameters.take("columns");
+    let columns = columns.map(|names| names.split(',').map(str::to_owned).collect());
+    let labels = parameters.labels(&label_names(&schema))?;
+    let selection =
+        Selection { table: table.into(), columns, labels, from: Some(from), to: Some(to) };
+    Ok((selection, limit as usize))
+}
+
+/// Raw readings, each with the receive time, round trip and state of the poll that brought it.
+pub(crate) fn readings(opened: &Opened, query: Option<&str>) -> Result<RowsBody, ApiError> {
+    let mut parameters = Parameters::parse(query)?;
+    let table = parameters.need("table")?;
+    let (selection, limit) = selection(opened, &table, parameters)?;
+    let joins = table != "polls" && opened.table(&table)?.column("device").is_some();
+    let polls = if joins { poll_facts(opened, &selection)? } else { PollFacts::default() };
+    let mut body =
+        RowsBody { columns: Vec::new(), rows: Vec::new(), truncated: false, problems: Vec::new() };
+    let view = if joins { View::Received } else { View::Readings };
+    let mut found: Vec<(i64, Vec<serde_json::Value>)> = Vec::new();
+    let outcome = query::run(&opened.recording, &selection, view, |batch| {
+        if body.columns.is_empty() {
+            body.columns =
+                batch.schema().fields().iter().map(|field| named(field.name())).collect();
+            if joins {
+                body.columns.push("state".into());
+            }
+        }
+        take_rows(batch, joins.then_some(&polls), &mut found);
+        // The newest are kept; half as many again are held so that this is done seldom.
+        if found.len() > 2 * limit {
+            body.truncated = true;
+            keep_newest(&mut found, limit);
+        }
+        Ok::<_, ApiError>(())
+    })?;
+    body.truncated |= found.len() > limit;
+    keep_newest(&mut found, limit);
+    body.rows = found.into_iter().map(|(_, row)| row).collect();
+    body.problems = outcome.problems.iter().map(|problem| opened.problem(problem)).collect();
+    Ok(body)
+}
+
+fn keep_newest(rows: &mut Vec<(i64, Vec<serde_json::Value>)>, limit: usize) {
+    rows.sort_by_key(|(time, _)| *time);
+    rows.drain(..rows.len().saturating_sub(limit));
+}
+
+fn named(column: &str) -> String {
+    match column {
+        "time" | "received" => format!("{column}_us"),
+        other => other.to_owned(),
+    }
+}
+
+/// The state of polls by device, due instant and PDU.
+type PollFacts = std::collections::BTreeMap<(String, i64, u64), String>;
+
+fn poll_facts(opened: &Opened, selection: &Selection) -> Result<PollFacts, ApiError> {
+    let mut facts = PollFacts::new();
+    let of_polls = Selection {
+        table: "polls".into(),
+        columns: Some(["time", "device", "pdu", "state"].map(str::to_owned).to_vec()),
+        labels: selection.labels.iter().filter(|(name, _)| name == "device").cloned().collect(),
+        ..selection.clone()
+    };
+    let scan = match opened.recording.scan(&of_polls) {
+        Ok(scan) => scan,
+        Err(ReadError::UnknownTable { .. }) => return Ok(facts),
+        Err(error) => return Err(error.into()),
+    };
+    for batch in scan {
+        let batch = batch?;
+        let pdus = crate::columns::number(&batch, "pdu");
+        for (row, &time) in times(&batch).iter().enumerate() {
+            let text = |name: &str| crate::columns::text(&batch, name, row).unwrap_or_default();
+            let state = text("state");
+            // What is ok need not be remembered.
+            if state != "ok" {
+                let pdu = pdus.get(row).copied().flatten().unwrap_or(0);
+                facts.insert((text("device").to_owned(), time, pdu), state.to_owned());
+            }
+        }
+    }
+    Ok(facts)
+}
+
+fn take_rows(
+    batch: &RecordBatch,
+    polls: Option<&PollFacts>,
+    rows: &mut Vec<(i64, Vec<serde_json::Value>)>,
+) {
+    let pdus = crate::columns::number(batch, "pdu");
+    for (row, &time) in times(batch).iter().enumerate() {
+        let mut values: Vec<_> =
+            (0..batch.num_columns()).map(|column| json(batch, column, row)).collect();
+        if let Some(polls) = polls {
+            let device = crate::columns::text(batch, "device", row).unwrap_or_default().to_owned();
+            let pdu = pdus.get(row).copied().flatten().unwrap_or(0);
+            let state = polls.get(&(device, time, pdu)).map_or("ok", String::as_str);
+            values.push(state.into());
+        }
+        rows.push((time, values));
+    }
+}
+
+/// Whether the recording has no row of a table that others have.
+fn lacks(opened: &Opened, table: &str) -> Result<bool, ApiError> {
+    match opened.recording.table(table) {
+        Ok(_) => Ok(false),
+        Err(ReadError::UnknownTable { .. }) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What happened.
+pub(crate) fn events(opened: &Opened, query: Option<&str>) -> Result<EventsBody, ApiError> {
+    if lacks(opened, "events")? {
+        return Ok(EventsBody { events: Vec::new(), truncated: false });
+    }
+    let (selection, limit) = selection(opened, "events", Parameters::parse(query)?)?;
+    let mut events = all_events(opened, &selection)?;
+    let truncated = events.len() > limit;
+    events.drain(..events.len().saturating_sub(limit));
+    Ok(EventsBody { events: events.iter().map(EventBody::new).collect(), truncated })
+}
+
+/// The events of a selection, oldest first.
+pub(crate) fn all_events(
+    opened: &Opened,
+    selection: &Selection,
+) -> Result<Vec<crate::follow::frames::Event>, ApiError> {
+    let selection = Selection { columns: None, ..selection.clone() };
+    let mut events = Vec::new();
+    for batch in opened.recording.scan(&selection)? {
+        events.extend(events_of(&batch?));
+    }
+    events.sort_by_key(|event| event.time);
+    Ok(events)
+}
+
+/// What is known of how often values are updated.
+pub(crate) fn freshness(opened: &Opened, query: Option<&str>) -> Result<RowsBody, ApiError> {
+    if lacks(opened, "freshness")? {
+        let (columns, rows) = (Vec::new(), Vec::new());
+        return Ok(RowsBody { columns, rows, truncated: false, problems: Vec::new() });
+    }
+    let (selection, limit) = selection(opened, "freshness", Parameters::parse(query)?)?;
+    let mut found = Vec::new();
+    let mut columns = Vec::new();
+    for batch in opened.recording.scan(&selection)? {
+        let batch = batch?;
+        columns = batch.schema().fields().iter().map(|field| named(field.name())).collect();
+        take_rows(&batch, None, &mut found);
+    }
+    let truncated = found.len() > limit;
+    keep_newest(&mut found, limit);
+    let rows = found.into_iter().map(|(_, row)| row).collect();
+    Ok(RowsBody { columns, rows, truncated, problems: Vec::new() })
+}

@@ -1,0 +1,219 @@
+//! The worst state of each device and pixel, for the red and gold of strips and grids.
+
+use meikyo_recording::layout;
+use meikyo_recording::query::{self, View};
+use meikyo_recording::{ReadError, Selection};
+use meikyo_units::{Nanos, WallTime};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::catalog::{Opened, ordinals_of_runs};
+use crate::columns::{text, times};
+use crate::errors::ApiError;
+use crate::follow::readings::state_number;
+use crate::parameters::Parameters;
+use crate::range::Bins;
+use crate::wire::ProblemBody;
+
+/// Most devices times pixels of one answer.
+const CELLS_MAX: usize = 16_000_000;
+
+/// States per device and pixel.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct StatesBody {
+    /// The begin of bin 0.
+    pub(crate) from_us: i64,
+    /// The length of a bin.
+    pub(crate) bin_us: i64,
+    /// How many bins.
+    pub(crate) bins: u32,
+    /// The span of the summaries that were read, ms; 0 where raw readings were.
+    pub(crate) level_ms: u64,
+    /// The devices that were not always ok.
+    pub(crate) rows: Vec<StatesRowBody>,
+    /// Devices a row; 1 when nothing was folded.
+    pub(crate) series_per_row: u32,
+    /// Files that could not be read.
+    pub(crate) problems: Vec<ProblemBody>,
+}
+
+/// The pixels of one device that are worse than ok; columns of equal length.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct StatesRowBody {
+    /// Number of the device among the series of `polls`, or of the row.
+    pub(crate) series: u32,
+    /// The device, or the first one of the row.
+    pub(crate) device: String,
+    /// The bins.
+    #[serde(rename = "bins")]
+    pub(crate) of_bins: Vec<u32>,
+    /// 1 late, 2 skipped, 3 error, 4 missed.
+    pub(crate) worst: Vec<u8>,
+}
+
+/// Answers a request. Blocks while files are read.
+pub(crate) fn read(opened: &Opened, query: Option<&str>) -> Result<StatesBody, ApiError> {
+    let mut parameters = Parameters::parse(query)?;
+    let (from, to) = parameters.span(opened.span()?)?;
+    let width = parameters.number("width", 600, 1..=10_000)?;
+    let fold = parameters.number("fold", u32::MAX, 1..=u32::MAX)?;
+    let wanted = parameters.labels(&["device".into()])?;
+    let polls = opened.table("polls")?;
+    let summarised = opened.recording.table("polls.summary").is_ok();
+    let bins = Bins::choose(from, to, width, summarised);
+    let chosen = opened.with_series(&polls, |series| series.chosen(&wanted))?;
+    if chosen.len().saturating_mul(bins.count()) > CELLS_MAX {
+        let text = "too many devices and pixels; name fewer with `device=`, or a smaller `width`";
+        return Err(ApiError::bad(text, "width"));
+    }
+    let mut worst = Worst::new(&chosen, bins);
+    let mut problems = Vec::new();
+    let border = if bins.level > 0 {
+        let log = opened.recording.log_begin("polls")?;
+        let border = log.map_or(i64::MAX, |log| log.floor(span_of(bins.level)).as_nanos());
+        summaries(opened, bins, border, &mut worst, &mut problems)?;
+        border
+    } else {
+        bins.from
+    };
+    if border < bins.to {
+        let from = border.max(bins.from);
+        let span = if bins.level > 0 { bins.level } else { bins.length };
+        readings(opened, from, span, bins, &wanted, &mut worst, &mut problems)?;
+    }
+    problems.sort();
+    problems.dedup();
+    let per_row = u32::try_from(chosen.len()).unwrap_or(u32::MAX).div_ceil(fold).max(1);
+    let rows = opened.with_known_series(&polls, |series| {
+        worst.rows(per_row, |of| series.named(of).into_values().next().unwrap_or_default())
+    });
+    Ok(StatesBody {
+        from_us: bins.from.div_euclid(1_000),
+        bin_us: bins.length / 1_000,
+        bins: u32::try_from(bins.count()).unwrap_or(u32::MAX),
+        level_ms: bins.level_ms(),
+        rows,
+        series_per_row: per_row,
+        problems,
+    })
+}
+
+fn span_of(ns: i64) -> Nanos {
+    Nanos::new(ns.unsigned_abs())
+}
+
+/// The worst state of each chosen device and pixel; 0 is ok, or not known.
+struct Worst {
+    rows: Vec<Option<u32>>,
+    chosen: Vec<u32>,
+    bins: Bins,
+    cells: Vec<u8>,
+}
+
+impl Worst {
+    fn new(chosen: &[u32], bins: Bins) -> Self {
+        let most = chosen.iter().max().map_or(0, |most| *most as usize + 1);
+        let mut rows = vec![None; most];
+        for (row, &series) in (0..).zip(chosen) {
+            rows[series as usize] = Some(row);
+        }
+        let cells = vec![0; chosen.len() * bins.count()];
+        Self { rows, chosen: chosen.to_vec(), bins, cells }
+    }
+
+    fn note(&mut self, series: u32, time: i64, state: u8) {
+        let row = self.rows.get(series as usize).copied().flatten();
+        if let (Some(row), Some(bin)) = (row, self.bins.of(time)) {
+            let cell = &mut self.cells[row as usize * self.bins.count() + bin];
+            *cell = (*cell).max(state);
+        }
+    }
+
+    fn rows(&self, per_row: u32, name: impl Fn(u32) -> String) -> Vec<StatesRowBody> {
+        let (width, per_row_usize) = (self.bins.count(), per_row as usize);
+        let groups =
+            self.chosen.chunks(per_row_usize).zip(self.cells.chunks(width * per_row_usize));
+        let mut rows = Vec::new();
+        for (number, (devices, cells)) in (0..).zip(groups) {
+            let worst = |bin: usize| cells.iter().skip(bin).step_by(width).max().copied();
+            let states = (0..).zip((0..width).filter_map(worst)).filter(|(_, state)| *state > 0);
+            let (of_bins, worst): (Vec<u32>, Vec<u8>) = states.unzip();
+            if !of_bins.is_empty() {
+                let series = if per_row == 1 { devices[0] } else { number };
+                rows.push(StatesRowBody { series, device: name(devices[0]), of_bins, worst });
+            }
+        }
+        rows
+    }
+}
+
+fn take(
+    opened: &Opened,
+    batch: &arrow::array::RecordBatch,
+    within: std::ops::Range<i64>,
+    worst: &mut Worst,
+) -> Result<(), ApiError> {
+    let polls = opened.table("polls")?;
+    let runs = opened.with_known_series(&polls, |series| ordinals_of_runs(batch, series))?;
+    let times = times(batch);
+    for (series, run) in runs {
+        for row in run.filter(|&row| within.contains(&times[row])) {
+            let state = text(batch, "state_worst", row).map_or(0, state_number);
+            worst.note(series, times[row], state);
+        }
+    }
+    Ok(())
+}
+
+fn summaries(
+    opened: &Opened,
+    bins: Bins,
+    border: i64,
+    worst: &mut Worst,
+    problems: &mut Vec<ProblemBody>,
+) -> Result<(), ApiError> {
+    let schema = opened.recording.table("polls.summary")?;
+    let hours = layout::hour_of(bins.from)..=layout::hour_of(bins.to - 1);
+    let listing = layout::list_hours(opened.recording.dir(), |table, hour| {
+        table == schema.name && hours.contains(&hour)
+    });
+    let selection = Selection {
+        columns: Some(["time", "device", "state_worst"].map(str::to_owned).to_vec()),
+        labels: vec![("level_ms".into(), vec![bins.level_ms().to_string()])],
+        from: Some(WallTime::from_nanos(bins.from)),
+        to: Some(WallTime::from_nanos(bins.to)),
+        ..Selection::all(&schema.name)
+    };
+    for file in listing.map_err(ReadError::from)?.parquet {
+        let mut scan = opened.recording.scan_file(file, schema.clone(), &selection)?;
+        for batch in &mut scan {
+            take(opened, &batch?, i64::MIN..border, worst)?;
+        }
+        problems.extend(scan.problems().iter().map(|problem| opened.problem(problem)));
+    }
+    Ok(())
+}
+
+fn readings(
+    opened: &Opened,
+    from: i64,
+    span: i64,
+    bins: Bins,
+    wanted: &[(String, Vec<String>)],
+    worst: &mut Worst,
+    problems: &mut Vec<ProblemBody>,
+) -> Result<(), ApiError> {
+    let selection = Selection {
+        columns: Some(vec!["state".into()]),
+        labels: wanted.to_vec(),
+        from: Some(WallTime::from_nanos(from)),
+        to: Some(WallTime::from_nanos(bins.to)),
+        ..Selection::all("polls")
+    };
+    let view = View::Every(span_of(span));
+    let outcome = query::run(&opened.recording, &selection, view, |batch| {
+        take(opened, batch, from..bins.to, worst)
+    })?;
+    problems.extend(outcome.problems.iter().map(|problem| opened.problem(problem)));
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! Who is let in, and what is refused how.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use meikyo_server::{Door, Options, StartError, hash_token, make_token};
+
+use crate::client::{PATIENCE, read_answer, serve, serve_with};
+use crate::recorded::recording;
+
+#[test]
+fn a_foreign_host_header_is_refused_and_a_listed_one_is_not() {
+    let served = serve_with(recording(), |options| options.hosts.push("cluster.example".into()));
+    for (host, status) in [
+        ("127.0.0.1", 200),
+        ("localhost:1", 200),
+        ("[::1]:8420", 200),
+        ("cluster.example", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+    ] {
+        let answer = served.ask("GET", "/api/v1/recordings", &format!("Host: {host}\r\n"), "");
+        assert_eq!(answer.status, status, "{host}: {}", answer.text());
+    }
+    let none = served.send(b"GET / HTTP/1.0\r\n\r\n");
+    assert_eq!(none.status, 421);
+}
+
+#[test]
+fn pages_of_other_origins_open_no_socket_and_change_nothing() {
+    let served = serve(recording());
+    let upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let path = "/api/v1/recordings/x/live";
+    for origin in ["https://evil.example", "null", "http://127.0.0.1:1"] {
+        let headers = format!("Origin: {origin}\r\n");
+        let socket = served.ask("GET", path, &format!("{headers}{upgrade}"), "");
+        assert_eq!(socket.status, 403, "{origin}");
+        let change = served.ask("POST", "/api/v1/alerts/x/acknowledge", &headers, "");
+        assert_eq!(change.status, 403, "{origin}");
+    }
+    let own = format!("Origin: http://{}\r\n", served.address);
+    assert_eq!(served.ask("GET", "/api/v1/recordings", &own, "").status, 200);
+}
+
+#[test]
+fn oversized_requests_are_refused() {
+    let served = serve(recording());
+    let body = "x".repeat(70_000);
+    let answer = served.ask("POST", "/login", "", &body);
+    assert_eq!(answer.status, 413, "{}", answer.text());
+    let chunked = "POST /login HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\
+                   Connection: close\r\n\r\n";
+    let octets = format!("{chunked}{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    assert_eq!(served.send(octets.as_bytes()).status, 413);
+    let long = format!("/api/v1/recordings/x/range?table={}", "a".repeat(20_000));
+    assert!(matches!(served.get(&long).status, 400 | 404 | 414 | 431));
+    let head = format!("X: {}\r\n", "y".repeat(200_000));
+    assert_eq!(served.ask("GET", "/", &head, "").status, 431);
+}
+
+#[test]
+fn tricks_with_paths_lead_nowhere() {
+    let served = serve(recording());
+    for path in [
+        "/../../etc/passwd",
+        "/assets/../../Cargo.toml",
+        "/..%2f..%2fetc/passwd",
+        "/api/v1/recordings/..%2f../range?table=load&column=load_1min",
+        "/api/v1/recordings/%2e%2e/series?table=polls",
+        "//etc/passwd",
+    ] {
+        let answer = served.get(path);
+        let text = answer.text();
+        assert!(!text.contains("root:") && !text.contains("[package]"), "{path}");
+        let page = answer.header("content-type").starts_with("text/html");
+        assert!(page || (400..500).contains(&answer.status), "{path}: {}", answer.status);
+    }
+}
+
+#[test]
+fn answers_forbid_what_a_page_must_not_do() {
+    let served = serve(recording());
+    for path in ["/", "/api/v1/recordings", "/nowhere/else"] {
+        let answer = served.get(path);
+        let policy = answer.header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'"), "{path}: {policy}");
+        assert!(!policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"), "{path}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff");
+    }
+    assert_eq!(served.get("/api/v1/recordings").header("cache-control"), "no-store");
+}
+
+#[test]
+fn a_token_is_asked_for_when_there_is_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, token) = (dir.path().join("tokens"), make_token());
+    std::fs::write(&file, format!("# ours\n{}\n", hash_token(&token).unwrap())).unwrap();
+    let served = serve_with(recording(), |options| options.token_file = Some(file));
+    let recordings = "/api/v1/recordings";
+    assert_eq!(served.get(recordings).status, 401);
+    assert_eq!(served.get("/metrics").status, 401);
+    let page = served.get("/");
+    assert_eq!(page.status, 401);
+    assert!(page.text().contains("name=\"token\""));
+    let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    assert_eq!(served.ask("GET", recordings, &bearer("wrong"), "").status, 401);
+    assert_eq!(served.ask("GET", recordings, &bearer(&token), "").status, 200);
+    let welcome = served.get(&format!("/?token={token}"));
+    assert_eq!(welcome.status, 303);
+    assert_eq!(welcome.header("location"), "/", "the token is out of the address");
+    let cookie = welcome.header("set-cookie");
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    let session = cookie.split(';').next().unwrap();
+    let cookie = format!("Cookie: a=b; {session}\r\n");
+    assert_eq!(served.ask("GET", recordings, &cookie, "").status, 200);
+    let forged = "Cookie: meikyo_session=0000\r\n";
+    assert_eq!(served.ask("GET", recordings, forged, "").status, 401);
+    let login = served.ask("POST", "/login", "", &format!("token={token}"));
+    assert_eq!(login.status, 303);
+    let statuses: Vec<_> = (0..25)
+        .map(|n| served.ask("GET", recordings, &bearer(&format!("w{n}")), "").status)
+        .collect();
+    assert_eq!(statuses.last(), Some(&429), "guessing ends: {statuses:?}");
+    assert_eq!(
+        served.ask("GET", recordings, &bearer(&token), "").status,
+        200,
+        "known tokens go on"
+    );
+}
+
+#[test]
+fn other_addresses_need_tls_and_a_token() {
+    let mut options = Options {
+        recordings: vec![recording().to_path_buf()],
+        doors: vec![Door::Tcp("0.0.0.0:0".parse().unwrap())],
+        tls: None,
+        token_file: None,
+        hosts: Vec::new(),
+        prefix: String::new(),
+    };
+    assert!(matches!(meikyo_server::start(&options), Err(StartError::Unprotected { .. })));
+    options.doors = vec![Door::Tcp("127.0.0.1:0".parse().unwrap())];
+    options.prefix = "/a/../b".into();
+    assert!(matches!(meikyo_server::start(&options), Err(StartError::Prefix { .. })));
+}
+
+#[test]
+fn a_prefix_stands_before_everything() {
+    let served = serve_with(recording(), |options| options.prefix = "/meikyo".into());
+    assert_eq!(served.get("/meikyo/api/v1/recordings").status, 200);
+    assert_eq!(served.get("/meikyo/").status, 200);
+    assert_eq!(served.get("/meikyo/device/node001").status, 200);
+    assert_eq!(served.get("/api/v1/recordings").status, 307);
+    assert!(served.running.urls()[0].ends_with("/meikyo/"));
+}
+
+#[test]
+fn a_unix_socket_serves_and_is_gone_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("meikyo.sock");
+    std::fs::write(&path, "a leftover").unwrap();
+    let served = serve_with(recording(), |options| {
+        options.doors.push(Door::Unix(path.clone()));
+    });
+    let mut stream = UnixStream::connect(&path).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = "GET /api/v1/recordings HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    assert_eq!(read_answer(stream).status, 200);
+    let address = served.address.clone();
+    served.running.stop();
+    assert!(!path.exists());
+    assert!(TcpStream::connect(address).is_err());
+}

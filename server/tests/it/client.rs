@@ -1,0 +1,139 @@
+//! HTTP as it is on the wire, so that a test can also send what no library would.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+use meikyo_server::{Door, Options, Running};
+use serde_json::Value;
+
+/// How long a test waits for an answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server over some recordings.
+pub(crate) struct Served {
+    pub(crate) running: Running,
+    pub(crate) address: String,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Serves a recording on loopback, as `change` wants it.
+pub(crate) fn serve_with(recording: &Path, change: impl FnOnce(&mut Options)) -> Served {
+    let mut options = Options {
+        recordings: vec![recording.to_path_buf()],
+        doors: vec![Door::Tcp("127.0.0.1:0".parse().unwrap())],
+        tls: None,
+        token_file: None,
+        hosts: Vec::new(),
+        prefix: String::new(),
+    };
+    change(&mut options);
+    let running = meikyo_server::start(&options).unwrap();
+    let url = &running.urls()[0];
+    let address = url.split('/').nth(2).unwrap_or_default().to_owned();
+    Served { running, address }
+}
+
+/// Serves a recording on loopback.
+pub(crate) fn serve(recording: &Path) -> Served {
+    serve_with(recording, |_| ())
+}
+
+impl Served {
+    /// Sends some octets and reads the answer.
+    pub(crate) fn send(&self, request: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        // What is refused by its head need not be taken whole.
+        drop(stream.write_all(request));
+        read_answer(stream)
+    }
+
+    /// Asks with some further header lines, each ended by CR LF.
+    pub(crate) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        let host = if headers.to_ascii_lowercase().contains("host:") {
+            String::new()
+        } else {
+            format!("Host: {}\r\n", self.address)
+        };
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\n{host}{headers}Content-Length: {length}\r\n\
+             Connection: close\r\n\r\n{body}"
+        );
+        self.send(head.as_bytes())
+    }
+
+    /// Gets a path.
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, "", "")
+    }
+
+    /// Gets a path of the API as JSON; it must be answered.
+    pub(crate) fn json(&self, path: &str) -> Value {
+        let answer = self.get(&format!("/api/v1/{path}"));
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        serde_json::from_slice(&answer.body).unwrap()
+    }
+}
+
+impl Answer {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The value of a header; empty when there is none.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let found = self.head.lines().filter_map(|line| line.split_once(':'));
+        let mut found = found.filter(|(of, _)| of.eq_ignore_ascii_case(name));
+        found.next().map_or("", |(_, value)| value.trim())
+    }
+}
+
+/// Reads an answer whose connection ends with it.
+pub(crate) fn read_answer(stream: impl std::io::Read) -> Answer {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    loop {
+        let mut line = String::new();
+        let read = reader.read_line(&mut line).unwrap();
+        if read == 0 || line == "\r\n" {
+            break;
+        }
+        head += &line;
+    }
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    let mut body = Vec::new();
+    // A refusal can close the connection before all of a request was sent; what came counts.
+    let ended = reader.read_to_end(&mut body);
+    let answer = Answer { status, head, body };
+    if answer.header("transfer-encoding") == "chunked" {
+        ended.unwrap();
+        let body = unchunked(&answer.body);
+        return Answer { body, ..answer };
+    }
+    answer
+}
+
+/// The octets of a chunked body (RFC 9112, section 7.1).
+fn unchunked(mut octets: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let end = octets.windows(2).position(|pair| pair == b"\r\n").unwrap();
+        let length = std::str::from_utf8(&octets[..end]).unwrap();
+        let length = usize::from_str_radix(length, 16).unwrap();
+        if length == 0 {
+            return body;
+        }
+        body.extend_from_slice(&octets[end + 2..end + 2 + length]);
+        octets = &octets[end + 4 + length..];
+    }
+}

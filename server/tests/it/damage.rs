@@ -1,0 +1,82 @@
+//! A recording that is damaged in the middle: its gap is shown, it is named, the rest is served.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use meikyo_units::Nanos;
+
+use crate::client::serve;
+use crate::ranges::id;
+use crate::recorded::{START, recording};
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The Parquet files of a table, in order of their sequence numbers.
+fn files(dir: &Path, table: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for date in fs::read_dir(dir.join(table)).unwrap() {
+        for hour in fs::read_dir(date.unwrap().path()).unwrap() {
+            files.extend(
+                fs::read_dir(hour.unwrap().path()).unwrap().map(|file| file.unwrap().path()),
+            );
+        }
+    }
+    let first = |path: &PathBuf| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        name.split('-').nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    files.sort_by_key(first);
+    files
+}
+
+#[test]
+fn a_damaged_file_is_a_gap_that_is_named_and_the_rest_is_served() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(recording(), dir.path());
+    let whole = serve(recording());
+    for (table, width) in [("load.summary", 20), ("load", 2_000)] {
+        let damaged = files(dir.path(), table);
+        assert!(damaged.len() >= 3, "{damaged:?}");
+        let octets = fs::read(&damaged[1]).unwrap();
+        // The footer stays whole: the damage shows when pages are read.
+        let mut broken = octets.clone();
+        let middle = broken.len() / 8;
+        broken[4..4 + middle].fill(0xA5);
+        fs::write(&damaged[1], &broken).unwrap();
+        let served = serve(dir.path());
+        let id = id(&served);
+        let at = |seconds| (START + Nanos::from_secs(seconds)).as_nanos() / 1_000;
+        let (from, to) = if width == 20 { (0, 1_260) } else { (580, 1_260) };
+        let query = format!(
+            "range?table=load&column=load_1min&from={}&to={}&width={width}",
+            at(from),
+            at(to)
+        );
+        let body = served.json(&format!("recordings/{id}/{query}"));
+        let problems = body["problems"].as_array().unwrap();
+        assert_eq!(problems.len(), 1, "{table}: {problems:?}");
+        let named = problems[0]["file"].as_str().unwrap();
+        assert!(damaged[1].ends_with(named), "{named}");
+        let good = whole.json(&format!("recordings/{}/{query}", crate::ranges::id(&whole)));
+        let pixels = |body: &serde_json::Value| {
+            let rows = body["rows"].as_array().unwrap().iter();
+            rows.map(|row| row["bins"].as_array().unwrap().len()).sum::<usize>()
+        };
+        let (some, all) = (pixels(&body), pixels(&good));
+        assert!(some > 0 && some < all, "{table}: {some} of {all} pixels");
+        let inventory = served.json(&format!("recordings/{id}/inventory"));
+        assert_eq!(inventory["problems"][0]["file"], named);
+        fs::write(&damaged[1], octets).unwrap();
+    }
+}

@@ -1,0 +1,13 @@
+//! The server as programs see it: real recordings, real HTTP over loopback, values compared with
+//! what a scan of the recording gives.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+mod access;
+mod client;
+mod damage;
+mod document;
+mod live;
+mod prometheus;
+mod ranges;
+mod recorded;
+mod rows;

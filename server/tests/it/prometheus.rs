@@ -1,0 +1,116 @@
+//! The real Prometheus from Debian scrapes `/metrics`.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use meikyo_recording::{Kind, StreamOptions, StreamWriter};
+use meikyo_snmp::tables::{Table, schemas};
+use meikyo_units::{Nanos, WallTime};
+
+use crate::client::{PATIENCE, serve};
+
+struct Prometheus(Child);
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// A recording with a writer, and the values of one device in it now.
+fn written(dir: &std::path::Path) -> StreamWriter {
+    let schemas = schemas();
+    let options = StreamOptions { compact: false, ..StreamOptions::COLLECTOR };
+    let mut writer =
+        StreamWriter::open(dir, Kind::Measured, "snmp", schemas.clone(), options).unwrap();
+    let (device, eth0) = (writer.symbol("node\"1"), writer.symbol("eth0"));
+    let mut batch = writer.batch(Table::Interfaces.index());
+    let column = |name: &str| schemas[Table::Interfaces.index()].column(name).unwrap();
+    for (second, octets) in [(2, 5_u64), (1, 123_456_789)] {
+        batch.begin_row(WallTime::now().before(Nanos::from_secs(second)).as_nanos());
+        batch.put_symbol(column("device"), device);
+        batch.put_symbol(column("interface"), eth0);
+        batch.put_u64(column("in_octets"), octets);
+    }
+    writer.submit(batch);
+    writer.sync_now().unwrap();
+    writer
+}
+
+#[test]
+fn metrics_hold_the_newest_value_of_every_series_of_a_running_recording() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = written(dir.path());
+    let served = serve(dir.path());
+    let deadline = WallTime::now() + Nanos::from_secs(30);
+    loop {
+        let text = served.get("/metrics").text();
+        let line = text.lines().find(|line| line.starts_with("meikyo_interfaces_in_octets_total{"));
+        if let Some(line) = line {
+            assert!(
+                line.contains("device=\"node\\\"1\"") && line.ends_with(" 123456789"),
+                "{line}"
+            );
+            assert!(text.contains("# TYPE meikyo_interfaces_in_octets_total counter"));
+            break;
+        }
+        assert!(WallTime::now() < deadline, "{text}");
+    }
+    writer.close().unwrap();
+    let text = served.get("/metrics").text();
+    assert!(text.contains("meikyo_recording_running") && !text.contains("in_octets"), "{text}");
+}
+
+fn query(port: u16, path: &str) -> String {
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return String::new() };
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    let mut answer = String::new();
+    let asked =
+        stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_string(&mut answer));
+    if asked.is_err() {
+        return String::new();
+    }
+    answer
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the test run counts what is skipped by this word")]
+fn the_real_prometheus_takes_the_values() {
+    if Command::new("prometheus").arg("--version").output().is_err() {
+        println!("SKIPPED: there is no `prometheus` here; `apt-get install prometheus`");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let writer = written(&dir.path().join("recording"));
+    let served = serve(&dir.path().join("recording"));
+    let config = dir.path().join("prometheus.yml");
+    let text = format!(
+        "scrape_configs:\n- job_name: meikyo\n  scrape_interval: 1s\n  scrape_timeout: 1s\n  \
+         static_configs:\n  - targets: ['{}']\n",
+        served.address
+    );
+    fs::write(&config, text).unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let child = Command::new("prometheus")
+        .arg(format!("--config.file={}", config.display()))
+        .arg(format!("--storage.tsdb.path={}", dir.path().join("data").display()))
+        .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _prometheus = Prometheus(child);
+    let deadline = WallTime::now() + Nanos::from_secs(60);
+    loop {
+        let answer = query(port, "/api/v1/query?query=meikyo_interfaces_in_octets_total");
+        if answer.contains("123456789") && answer.contains("eth0") {
+            break;
+        }
+        assert!(WallTime::now() < deadline, "{answer}");
+    }
+    writer.close().unwrap();
+}
