@@ -42,7 +42,7 @@ function plainType(kind, schema, indent) {
     case "array": {
       if (schema.prefixItems) return `readonly [${schema.prefixItems.map((one) => typeOf(one, indent)).join(", ")}]`;
       const inner = typeOf(schema.items, indent);
-      return /[|&]/.test(inner) ? `readonly (${inner})[]` : `readonly ${inner}[]`;
+      return /[|&]|^readonly /.test(inner) ? `readonly (${inner})[]` : `readonly ${inner}[]`;
     }
     case "object":
     case undefined:
@@ -63,8 +63,10 @@ function fields(schema, indent) {
   const required = new Set(schema.required ?? []);
   return Object.entries(schema.properties)
     .map(([name, one]) => {
-      const mark = required.has(name) ? "" : "?";
-      return `${comment(one.description, indent)}${indent}readonly ${name}${mark}: ${typeOf(one, indent)};\n`;
+      // What may be null is always there: the server writes null, and the document does not call it required.
+      const type = typeOf(one, indent);
+      const mark = required.has(name) || /\bnull\b/.test(type) ? "" : "?";
+      return `${comment(one.description, indent)}${indent}readonly ${name}${mark}: ${type};\n`;
     })
     .join("");
 }

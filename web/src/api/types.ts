@@ -1,97 +1,433 @@
-export interface DeviceBody {
-  readonly ordinal: number;
-  readonly name: string;
-  readonly role: string;
-  readonly group: string | null;
-}
-export interface ColumnBody {
-  readonly name: string;
-  readonly meaning: string;
-  readonly unit: string;
-  readonly doc: string;
-}
-export interface TableBody {
-  readonly name: string;
-  readonly doc: string;
-  readonly labels: readonly string[];
-  readonly columns: readonly ColumnBody[];
-}
-export interface RecordingBody {
+// Generated from server/openapi.json by `npm run types`.
+
+/** One alert. */
+export interface AlertBody {
+  /** When it was acknowledged since; null when not. */
+  readonly acknowledged_us: number | null;
+  /** When it was cleared; null while it is raised. */
+  readonly cleared_us: number | null;
+  /** The device; null for the collector itself. */
+  readonly device: string | null;
+  /** What it is called in addresses. */
   readonly id: string;
+  /** Rule or value that it concerns. */
+  readonly object: string | null;
+  /** When it was raised last. */
+  readonly raised_us: number;
+  /** The recording. */
+  readonly recording: string;
+  /** Until when it is silenced; null when not. */
+  readonly silenced_until_us: number | null;
+  /** `raised` or `cleared`. */
+  readonly state: string;
+  /** For people. */
+  readonly text: string | null;
+}
+
+/** How the collector did. */
+export interface CollectorBody {
+  /** When the last answer had been received, 99th percentile. */
+  readonly complete_us_p99: number | null;
+  /** Intervals that were looked at. */
+  readonly intervals: number;
+  /** When the last row was handed to the kernel, 99th percentile. */
+  readonly kept_us_p99: number | null;
+  /** Datagrams that its own socket dropped. */
+  readonly socket_drops: number;
+  /** Intervals that its own late wake-up spoiled. */
+  readonly stalled: number;
+  /** When the first request left after its due instant, median. */
+  readonly start_us_p50: number | null;
+  /** The same, 99th percentile: the jitter of asking. */
+  readonly start_us_p99: number | null;
+  /** Datagrams that belonged to no open request. */
+  readonly strays: number;
+}
+
+/** One column. */
+export interface ColumnBody {
+  /** One sentence for people. */
+  readonly doc: string;
+  /** `gauge`, `counter`, `state`, `label` or `detail`. */
+  readonly meaning: string;
+  /** Name. */
   readonly name: string;
-  readonly kind: string;
-  readonly running: boolean;
-  readonly from_us: number | null;
-  readonly to_us: number | null;
-  readonly interval_us: number | null;
-  readonly devices: readonly DeviceBody[];
-  readonly tables: readonly TableBody[];
+  /** Unit of its values as they are drawn, counters as rates: `octets/s`; empty when none. */
+  readonly unit: string;
 }
-export interface SeriesBody {
+
+/** One device. */
+export interface DeviceBody {
+  /** The group it stands in, for example a rack. */
+  readonly group: string | null;
+  /** Name, as in the label `device`. */
+  readonly name: string;
+  /** Position in the list. */
   readonly ordinal: number;
-  readonly labels: Readonly<Record<string, string>>;
+  /** `host`, `switch` or `unknown`. */
+  readonly role: string;
 }
+
+/** Why a request was refused, as it is sent. */
+export interface ErrorBody {
+  /** What happened and what to do. */
+  readonly error: string;
+  /** The parameter, table or header that it concerns; empty when none. */
+  readonly place: string;
+}
+
+/** Something that happened. */
+export interface EventBody {
+  /** How many, where the kind counts something. */
+  readonly count: number | null;
+  /** The device; null for the collector itself. */
+  readonly device: string | null;
+  /** Kind. */
+  readonly event: string;
+  /** Interface, disk or object. */
+  readonly object: string | null;
+  /** For people. */
+  readonly text: string | null;
+  /** When. */
+  readonly time_us: number;
+}
+
+/** Events, oldest first. */
+export interface EventsBody {
+  /** The newest ones of the time. */
+  readonly events: readonly EventBody[];
+  /** Whether there are more than were asked for. */
+  readonly truncated: boolean;
+}
+
+/** A span without a row. */
+export interface GapBody {
+  /** The last row before. */
+  readonly from_us: number;
+  /** The stream whose writer did not write. */
+  readonly stream: string;
+  /** The first row after. */
+  readonly to_us: number;
+}
+
+/** Columns of equal length. */
+export interface HealthBinsBody {
+  /** Answered with an error. */
+  readonly error: readonly number[];
+  /** Answered late. */
+  readonly late: readonly number[];
+  /** Not answered. */
+  readonly missed: readonly number[];
+  /** Answered in time. */
+  readonly ok: readonly number[];
+  /** Not asked. */
+  readonly skipped: readonly number[];
+}
+
+/** States over time. */
+export interface HealthBody {
+  /** The length of a bin. */
+  readonly bin_us: number;
+  /** Device intervals by state, a number a bin. */
+  readonly bins: HealthBinsBody;
+  /** The begin of the first bin. */
+  readonly from_us: number;
+  /** Intervals a second at `to`. */
+  readonly intervals_per_s: number;
+  /** Files that could not be read. */
+  readonly problems: readonly ProblemBody[];
+  /** Devices that have not answered for 3 s at `to`. */
+  readonly silent: readonly string[];
+  readonly stalest: StalestBody | null;
+  /** Their sums. */
+  readonly totals: HealthTotalsBody;
+}
+
+/** Sums over all bins. */
+export interface HealthTotalsBody {
+  /** Answered with an error. */
+  readonly error: number;
+  /** Intervals. */
+  readonly intervals: number;
+  /** Answered late. */
+  readonly late: number;
+  /** Not answered. */
+  readonly missed: number;
+  /** Answered in time. */
+  readonly ok: number;
+  /** Not asked. */
+  readonly skipped: number;
+}
+
+/** What a recording holds. */
+export interface InventoryBody {
+  /** Octets of files a day of measuring; null while not known. */
+  readonly bytes_a_day: number | null;
+  readonly collector: CollectorBody | null;
+  /** Spans of at least 10 s without a row. */
+  readonly gaps: readonly GapBody[];
+  /** Octets of the log. */
+  readonly log_bytes: number;
+  /** Octets of Parquet files, summaries apart. */
+  readonly parquet_bytes: number;
+  /** Files that cannot be read wholly. */
+  readonly problems: readonly ProblemBody[];
+  /** Octets that can still be written; null where the system does not say. */
+  readonly room_bytes: number | null;
+  /** Octets of summaries. */
+  readonly summary_bytes: number;
+  /** Tables, summaries among them. */
+  readonly tables: readonly TableInventoryBody[];
+}
+
+/** A column of a view. */
+export interface LiveColumnBody {
+  /** Name. */
+  readonly name: string;
+  /** Unit of its values, counters as rates. */
+  readonly unit: string;
+}
+
+/** One interval. */
+export interface LiveHealthBody {
+  /** In error. */
+  readonly error: number;
+  /** Late. */
+  readonly late: number;
+  /** Missed. */
+  readonly missed: number;
+  /** The newest due instant of which there are rows. */
+  readonly newest_us: number;
+  /** Devices that ended ok. */
+  readonly ok: number;
+  /** When the last answer of the interval was received; null without an answer. */
+  readonly received_us: number | null;
+  /** Skipped. */
+  readonly skipped: number;
+  /** Its due instant. */
+  readonly time_us: number;
+}
+
+/** What a viewer gets as text. */
+export type LiveReply = {
+  /** The view began: what numbers mean from here on. */
+  readonly subscribed: SubscribedBody;
+} | {
+  /** The newest interval. */
+  readonly health: LiveHealthBody;
+} | {
+  /** Something happened. */
+  readonly event: EventBody;
+} | {
+  /** Steps that were dropped because the viewer took them too slowly. */
+  readonly dropped: number;
+} | {
+  /** The replay is over. */
+  readonly ended: boolean;
+} | {
+  /** The request was refused; what was seen before goes on. */
+  readonly refused: ErrorBody;
+};
+
+/** A file that could not be read wholly. */
 export interface ProblemBody {
+  /** The file, relative to the recording. */
   readonly file: string;
+  /** What is wrong with it. */
   readonly what: string;
 }
-export interface HealthBody {
-  readonly from_us: number;
+
+/** Values per series and pixel. */
+export interface RangeBody {
+  /** The length of a bin. */
   readonly bin_us: number;
-  readonly bins: { readonly ok: readonly number[]; readonly late: readonly number[]; readonly missed: readonly number[]; readonly error: readonly number[]; readonly skipped: readonly number[] };
-  readonly totals: { readonly ok: number; readonly late: number; readonly missed: number; readonly error: number; readonly skipped: number; readonly intervals: number };
-  readonly silent: readonly string[];
-  readonly stalest: { readonly device: string; readonly object: string; readonly age_us: number } | null;
-  readonly intervals_per_s: number;
-  readonly problems: readonly ProblemBody[];
-}
-export interface StatesBody {
-  readonly from_us: number;
-  readonly bin_us: number;
+  /** Bins from `from` to `to`. */
   readonly bins: number;
+  /** The begin of bin 0. */
+  readonly from_us: number;
+  /** The span of the summaries that were read, ms; 0 where raw readings were. */
   readonly level_ms: number;
-  readonly rows: readonly { readonly series: number; readonly device: string; readonly bins: readonly number[]; readonly worst: readonly number[] }[];
+  /** Files that could not be read: what they held is missing from the rows. */
+  readonly problems: readonly ProblemBody[];
+  /** The series, or folded rows of neighbouring series, that have values. */
+  readonly rows: readonly RangeRowBody[];
+  /** Series a row; 1 when nothing was folded. */
   readonly series_per_row: number;
-  readonly problems: readonly ProblemBody[];
+  /** Unit of the values. */
+  readonly unit: string;
 }
-export interface RowsBody {
-  readonly columns: readonly string[];
-  readonly rows: readonly (readonly (string | null)[])[];
-  readonly truncated: boolean;
-  readonly problems: readonly ProblemBody[];
+
+/** Values of one row; columns of equal length. */
+export interface RangeRowBody {
+  /** The bins that have a value. */
+  readonly bins: readonly number[];
+  /** How many readings. */
+  readonly count: readonly number[];
+  /** The labels of the series, or of the first one of the row. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** The greatest. */
+  readonly max: readonly number[];
+  /** The mean. */
+  readonly mean: readonly number[];
+  /** The least value in each of them. */
+  readonly min: readonly number[];
+  /** Ordinal of the series, or of the row. */
+  readonly series: number;
 }
-export interface EventBody {
-  readonly time_us: number;
-  readonly device: string | null;
-  readonly event: string;
-  readonly object: string | null;
-  readonly text: string | null;
-  readonly count: number | null;
-}
-export interface EventsBody {
-  readonly events: readonly EventBody[];
-  readonly truncated: boolean;
-}
-export interface InventoryBody {
-  readonly tables: readonly { readonly name: string; readonly rows: number; readonly log_rows: number; readonly parquet_bytes: number; readonly files: number; readonly from_us: number | null; readonly to_us: number | null }[];
-  readonly log_bytes: number;
-  readonly parquet_bytes: number;
-  readonly summary_bytes: number;
-  readonly bytes_a_day: number | null;
-  readonly room_bytes: number | null;
-  readonly gaps: readonly { readonly stream: string; readonly from_us: number; readonly to_us: number }[];
-  readonly problems: readonly ProblemBody[];
-  readonly collector: { readonly intervals: number; readonly start_us_p50: number | null; readonly start_us_p99: number | null; readonly complete_us_p99: number | null; readonly kept_us_p99: number | null; readonly stalled: number; readonly socket_drops: number; readonly strays: number } | null;
-}
-export interface AlertBody {
+
+/** One recording. */
+export interface RecordingBody {
+  /** Its devices, in the order of the cluster file where that is known. */
+  readonly devices: readonly DeviceBody[];
+  /** The first instant; null while it has no rows. */
+  readonly from_us: number | null;
+  /** Short and stable name in addresses. */
   readonly id: string;
-  readonly recording: string;
-  readonly device: string | null;
-  readonly object: string | null;
-  readonly text: string | null;
-  readonly state: string;
-  readonly raised_us: number;
-  readonly cleared_us: number | null;
-  readonly acknowledged_us: number | null;
-  readonly silenced_until_us: number | null;
+  /** The shortest span between two polls of a device; null when not known. */
+  readonly interval_us: number | null;
+  /** `measured` or `simulated`. */
+  readonly kind: string;
+  /** Name for people: its directory. */
+  readonly name: string;
+  /** Whether somebody writes it now. */
+  readonly running: boolean;
+  /** Its tables. */
+  readonly tables: readonly TableBody[];
+  /** The last instant; null while it has no rows. */
+  readonly to_us: number | null;
+}
+
+/** A past that is played again. */
+export interface ReplayRequest {
+  /** From then on. */
+  readonly from_us: number;
+  /** Recorded seconds a second, at most 1000. */
+  readonly speed?: number;
+}
+
+/** Rows, newest last. */
+export interface RowsBody {
+  /** Names of the columns; times are µs since 1970. */
+  readonly columns: readonly string[];
+  /** Files that could not be read. */
+  readonly problems: readonly ProblemBody[];
+  /** The values of each row in that order; numbers beyond 2^53 as texts, null where missing. */
+  readonly rows: readonly (readonly unknown[])[];
+  /** Whether there are more rows than were asked for. */
+  readonly truncated: boolean;
+}
+
+/** One series: what agrees in all labels. */
+export interface SeriesBody {
+  /** The labels by name. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Number of the series in its table, the same as long as the server runs. */
+  readonly ordinal: number;
+}
+
+/** What is asked for when an alert is silenced. */
+export interface SilenceRequest {
+  /** For how long, at most 30 days. */
+  readonly for_us: number;
+}
+
+/** A value that stands still. */
+export interface StalestBody {
+  /** How long it has been standing still. */
+  readonly age_us: number;
+  /** The device. */
+  readonly device: string;
+  /** Table, instance and column of the value. */
+  readonly object: string;
+}
+
+/** States per device and pixel. */
+export interface StatesBody {
+  /** The length of a bin. */
+  readonly bin_us: number;
+  /** How many bins. */
+  readonly bins: number;
+  /** The begin of bin 0. */
+  readonly from_us: number;
+  /** The span of the summaries that were read, ms; 0 where raw readings were. */
+  readonly level_ms: number;
+  /** Files that could not be read. */
+  readonly problems: readonly ProblemBody[];
+  /** The devices that were not always ok. */
+  readonly rows: readonly StatesRowBody[];
+  /** Devices a row; 1 when nothing was folded. */
+  readonly series_per_row: number;
+}
+
+/** The pixels of one device that are worse than ok; columns of equal length. */
+export interface StatesRowBody {
+  /** The bins. */
+  readonly bins: readonly number[];
+  /** The device, or the first one of the row. */
+  readonly device: string;
+  /** Number of the device among the series of `polls`, or of the row. */
+  readonly series: number;
+  /** 1 late, 2 skipped, 3 error, 4 missed. */
+  readonly worst: readonly number[];
+}
+
+/** What a viewer sends. */
+export interface SubscribeRequest {
+  /** What he sees; replaces what he saw before. */
+  readonly subscribe: Subscription;
+}
+
+/** What the binary messages of a view hold. */
+export interface SubscribedBody {
+  /** The columns with values. */
+  readonly columns: readonly LiveColumnBody[];
+  /** What `offset_ms` counts from. */
+  readonly epoch_us: number;
+  /** Whether somebody writes the recording now. */
+  readonly running: boolean;
+  /** The series that are seen; later ones are listed by `series`. */
+  readonly series: readonly SeriesBody[];
+}
+
+/** What a viewer sees. */
+export interface Subscription {
+  /** Its columns, 1 to 32. */
+  readonly columns: readonly string[];
+  /** At most one message in that span, each with the newest row a series; every row when absent. */
+  readonly every_us: number | null;
+  /** Texts that labels have, `*` and `?` stand for any text; all series when empty. */
+  readonly labels?: Readonly<Record<string, readonly string[]>>;
+  readonly replay: ReplayRequest | null;
+  /** The table. */
+  readonly table: string;
+}
+
+/** One table. */
+export interface TableBody {
+  /** All columns but `time`. */
+  readonly columns: readonly ColumnBody[];
+  /** One sentence for people. */
+  readonly doc: string;
+  /** The columns that name a series. */
+  readonly labels: readonly string[];
+  /** Name. */
+  readonly name: string;
+}
+
+/** One table. */
+export interface TableInventoryBody {
+  /** Its files. */
+  readonly files: number;
+  /** The first instant. */
+  readonly from_us: number | null;
+  /** Rows of these in the log. */
+  readonly log_rows: number;
+  /** Name. */
+  readonly name: string;
+  /** Octets of its files. */
+  readonly parquet_bytes: number;
+  /** Rows, in the log and in files. */
+  readonly rows: number;
+  /** The last instant. */
+  readonly to_us: number | null;
 }

@@ -115,7 +115,7 @@ function makePlot(parent: HTMLElement, watch: Watch, rows: readonly number[], co
       axes: [
         {
           stroke: colours.ink3, font, size: 20, gap: 3, grid: { show: false }, ticks: { show: false }, space: 90,
-          values: (plot, splits) => splits.map((second) => (plot.valToPos(second, "x") > plot.bbox.width / (window.devicePixelRatio || 1) - 24 ? "" : axisClock(Math.round(second * 1e6), stepUs(splits)))),
+          values: (plot, splits) => splits.map((second) => (atEdge(plot, second) ? "" : axisClock(Math.round(second * 1e6), stepUs(splits)))),
         },
         {
           stroke: colours.ink3, font, size: 66, gap: 6, grid: { stroke: colours.line, width: 1 }, ticks: { show: false }, space: 34,
@@ -142,6 +142,17 @@ function makePlot(parent: HTMLElement, watch: Watch, rows: readonly number[], co
     [[]] as unknown as uPlot.AlignedData,
     parent,
   );
+}
+
+/** A label there would be cut off, or run into those of the other axis. */
+function atEdge(plot: uPlot, second: number): boolean {
+  const x = plot.valToPos(second, "x");
+  return x < 24 || x > plot.bbox.width / (window.devicePixelRatio || 1) - 24;
+}
+
+/** Whether the whole past has been read and holds no value. */
+export function isEmpty(watch: Watch | null): boolean {
+  return watch?.filled.value === true && Number.isNaN(watch.bins.greatest(0, Number.MAX_SAFE_INTEGER));
 }
 
 function stepUs(splits: readonly number[]): number {

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Grid } from "../grid/grid.tsx";
-import { Lines } from "../lines/lines.tsx";
+import { isEmpty, Lines } from "../lines/lines.tsx";
 import { useRows, useSeries, useWatch } from "../live/watching.ts";
 import type { Watch } from "../live/watch.ts";
 import { counters } from "../paint/painter.ts";
@@ -170,7 +170,7 @@ function Chart({ quantity, names, bounds, width }: { quantity: string; names: re
     intervalUs: intervalUs.value, devices: names, withLeast: true,
   });
   const rows = useMemo(() => [...model.rows.keys()], [model]);
-  if (own.length === 0) return null;
+  if (own.length === 0 || isEmpty(watch)) return null;
   return <Lines title={columnWords(table, column)} watch={watch} rows={rows} bounds={bounds} onSelect={(chosen) => show({ selected: chosen })} />;
 }
 

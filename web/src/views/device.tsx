@@ -5,7 +5,7 @@ import { errorText, wasAborted } from "../api/client.ts";
 import { getAnswers, getRows, numberOf, type Answer, type RawRow } from "../api/readings.ts";
 import type { DeviceBody } from "../api/types.ts";
 import { freshnessWords } from "../words/freshness.ts";
-import { Lines } from "../lines/lines.tsx";
+import { isEmpty, Lines } from "../lines/lines.tsx";
 import { useRows, useSeries, useWatch } from "../live/watching.ts";
 import { useSize } from "../paint/size.ts";
 import { intervalUs, recording, tableOf } from "../session/recordings.ts";
@@ -121,7 +121,7 @@ function Chart({ quantity, device, bounds, width }: { quantity: string; device: 
     intervalUs: intervalUs.value, devices: names, withLeast: true,
   });
   const rows = useMemo(() => [...model.rows.keys()], [model]);
-  if (own.length === 0) return null;
+  if (own.length === 0 || isEmpty(watch)) return null;
   return <Lines title={columnWords(table, column)} watch={watch} rows={rows} bounds={bounds} onSelect={(chosen) => show({ selected: chosen })} />;
 }
 
