@@ -401,6 +401,14 @@ impl Farm {
                 machine.restart(at);
                 Some(TruthEventKind::Restart)
             }
+            Action::Replace => {
+                machine.restart(at);
+                machine.boots = 1;
+                // A number that no other agent has: those of the farm are below 2^31.
+                let replaced = ordinal | 1 << 31;
+                agent.engine = Engine::new(engine_id(self.options.seed, replaced), 1, at);
+                Some(TruthEventKind::Restart)
+            }
             Action::Reboot => {
                 machine.reboot(at, &self.world);
                 Some(TruthEventKind::Reboot)

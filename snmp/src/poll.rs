@@ -111,6 +111,8 @@ pub struct Poller {
     /// Nothing new is asked any more.
     stopping: bool,
     drops_seen: Vec<u32>,
+    /// When it was last learned that our own socket dropped datagrams.
+    dropped_at: Option<WallTime>,
     to_resolve: Vec<u32>,
     restarted: Vec<u32>,
     /// The last salt of an encrypted request (RFC 3826, 3.1.2.1): never used twice with a key, also
@@ -137,6 +139,7 @@ impl Poller {
             states: [0; State::ALL.len()],
             stopping: false,
             drops_seen: Vec::new(),
+            dropped_at: None,
             to_resolve: Vec::new(),
             restarted: Vec::new(),
             salt: now.as_nanos().cast_unsigned(),
@@ -286,7 +289,10 @@ impl Poller {
     /// The next instant at which [`Poller::handle_time`] has something to do.
     pub fn next_wakeup(&self) -> Option<WallTime> {
         let due = self.next_due();
-        let sends = self.rings.iter().filter_map(|ring| ring.queue.front().map(|entry| entry.0));
+        // At the cap, requests wait for an answer or the end of a wait, and not for an instant.
+        let may_send = self.in_flight < self.options.in_flight_max;
+        let rings = self.rings.iter().filter(|_| may_send);
+        let sends = rings.filter_map(|ring| ring.queue.front().map(|entry| entry.0));
         let waits = self.sweep_at.filter(|_| self.in_flight > 0);
         let silent = self.rings.iter().filter(|ring| !ring.silent.is_empty());
         let idle = self.is_idle();
@@ -327,6 +333,7 @@ impl Poller {
         }
         self.drops_seen[socket] = drops;
         self.counts.socket_drops += u64::from(more);
+        self.dropped_at = Some(now);
         let text = "our own receive buffer was full";
         let event = Event { text, count: Some(u64::from(more)), ..Event::default() };
         self.rows.event(now, "socket_drops", event);

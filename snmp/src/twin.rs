@@ -36,6 +36,8 @@ pub struct Twin {
     farm: Farm,
     devices: Vec<(Device, Credentials)>,
     now: WallTime,
+    /// By how much the collector's clock was set, ns: the agents' world goes on without a step.
+    clock_step_ns: i64,
     under_way: BinaryHeap<Reverse<Answer>>,
     answers: u64,
 }
@@ -60,7 +62,15 @@ impl Twin {
         for (device, credentials) in &devices {
             poller.add_device(start, DeviceSpec::new(device, credentials.clone()));
         }
-        Self { poller, farm, devices, now: start, under_way: BinaryHeap::new(), answers: 0 }
+        Self {
+            poller,
+            farm,
+            devices,
+            now: start,
+            clock_step_ns: 0,
+            under_way: BinaryHeap::new(),
+            answers: 0,
+        }
     }
 
     /// The core, for its counts and rows.
@@ -76,6 +86,20 @@ impl Twin {
     /// Where virtual time stands.
     pub fn now(&self) -> WallTime {
         self.now
+    }
+
+    /// Sets the collector's clock by `step_ns`, as a person or an NTP daemon does: what the agents
+    /// hold and what is under way goes on as if nothing had happened.
+    pub fn step_clock(&mut self, step_ns: i64) {
+        self.now = moved(self.now, step_ns);
+        self.clock_step_ns += step_ns;
+        let answers = std::mem::take(&mut self.under_way).into_iter();
+        self.under_way = answers
+            .map(|Reverse(answer)| {
+                Reverse(Answer { received: moved(answer.received, step_ns), ..answer })
+            })
+            .collect();
+        self.poller.handle_clock_step(self.now, step_ns);
     }
 
     /// Lets virtual time pass until `end`.
@@ -131,12 +155,13 @@ impl Twin {
             for index in 0..sends.len() {
                 let SocketAddr::V4(to) = sends.address(index) else { continue };
                 let arrival = self.now + TRANSIT + SPACING * index as u64;
+                let arrival = moved(arrival, -self.clock_step_ns);
                 replies.clear();
                 self.farm.handle(arrival, *to.ip(), sends.datagram(index), replies);
                 for reply in replies.iter() {
                     self.answers += 1;
                     self.under_way.push(Reverse(Answer {
-                        received: reply.send_at + TRANSIT,
+                        received: moved(reply.send_at, self.clock_step_ns) + TRANSIT,
                         ordinal: self.answers,
                         from: SocketAddr::new(IpAddr::V4(reply.from), to.port()),
                         octets: reply.bytes.to_vec(),
@@ -149,7 +174,8 @@ impl Twin {
     /// Walks a device's tables at once: virtual time stands still meanwhile.
     fn resolve(&mut self, ordinal: u32) {
         let (device, credentials) = &self.devices[ordinal as usize];
-        match walk(&mut self.farm, self.now, device, credentials) {
+        let now = moved(self.now, -self.clock_step_ns);
+        match walk(&mut self.farm, now, device, credentials) {
             Some(walked) => {
                 let (plan, _) = resolve::plan(device, &walked);
                 self.poller.set_plan(self.now, ordinal, plan);
@@ -157,6 +183,11 @@ impl Twin {
             None => self.poller.resolution_failed(self.now, ordinal),
         }
     }
+}
+
+/// An instant as a clock shows it that was set by `step_ns`.
+fn moved(at: WallTime, step_ns: i64) -> WallTime {
+    WallTime::from_nanos(at.as_nanos().saturating_add(step_ns))
 }
 
 /// Requests of one walk that may go unanswered.

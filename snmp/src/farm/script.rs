@@ -26,6 +26,9 @@ pub enum Action {
     Restart,
     /// The machine restarts: as [`Self::Restart`], and every counter from 0.
     Reboot,
+    /// Another agent in its place: as [`Self::Restart`], with another SNMP engine at its first boot,
+    /// as after an agent was installed anew.
+    Replace,
     /// The interfaces get other indexes, without a sign.
     Renumber,
     /// The agent restarts, and the interfaces have other indexes then.
@@ -52,7 +55,7 @@ pub enum ParseEventError {
     /// An action that is not known, or without what belongs to it.
     #[error(
         "`{0}` is not understood; write `at TIME ACTION DEVICES` where ACTION is one of \
-         `restart`, `reboot`, `renumber`, `restart renumbered`, `reset`, `die`, `wake`, \
+         `restart`, `reboot`, `replace`, `renumber`, `restart renumbered`, `reset`, `die`, `wake`, \
          `set FAULT=VALUE ...`, `cache SPAN`, `hide OID`, `show OID`"
     )]
     Line(String),
@@ -109,6 +112,7 @@ fn action(line: &str, words: &[&str]) -> Result<Action, ParseEventError> {
         ["restart"] => Action::Restart,
         ["restart", "renumbered"] => Action::RestartRenumbered,
         ["reboot"] => Action::Reboot,
+        ["replace"] => Action::Replace,
         ["renumber"] => Action::Renumber,
         ["reset"] => Action::Reset,
         ["die"] => Action::Die,

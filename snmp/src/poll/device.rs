@@ -137,7 +137,7 @@ pub(super) struct Device {
     /// Where each row's series begin, and the row's second label.
     targets: Vec<(Option<Symbol>, usize)>,
     /// Objects that a v1 agent refuses.
-    absent: Vec<Oid>,
+    pub(super) absent: Vec<Oid>,
 }
 
 /// The first request of an interval.

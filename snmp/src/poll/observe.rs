@@ -35,6 +35,11 @@ pub(super) fn observe(
                 Change::Missing => continue,
                 Change::Vanished | Change::Returned => {
                     let plan = &device.rows[layout.planned[position]];
+                    // What a v1 agent refuses was told when it was left out.
+                    if asked(plan).nth(slot).is_some_and(|value| device.absent.contains(&value.oid))
+                    {
+                        continue;
+                    }
                     let column = &schema(target.table).columns[target.columns[slot]].name;
                     let object = plan.instance.as_ref().map_or_else(
                         || format!("{}.{column}", schema(target.table).name),

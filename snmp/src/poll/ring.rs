@@ -18,6 +18,9 @@ pub(super) struct Ring {
     /// Devices of the newest interval whose turn comes when the others have answered: nobody
     /// waits for the silent.
     pub(super) silent: Vec<u32>,
+    /// Position of the device that is asked first: where not all could be asked within an interval,
+    /// the next one begins with those that were not.
+    pub(super) first: usize,
     /// Requests waiting to be sent: the earliest instant, and the device.
     pub(super) queue: VecDeque<(WallTime, u32)>,
     /// Intervals whose devices have not all ended, oldest first.
@@ -55,6 +58,7 @@ impl Ring {
             next: now.floor(interval) + interval,
             devices: Vec::new(),
             silent: Vec::new(),
+            first: 0,
             queue: VecDeque::new(),
             open: VecDeque::new(),
         }

@@ -69,7 +69,8 @@ impl Poller {
         self.drop_unsent(ring);
         let count = self.rings[ring].devices.len() as u64;
         let mut queued = 0_u64;
-        for position in 0..self.rings[ring].devices.len() {
+        let first = self.rings[ring].first.min(self.rings[ring].devices.len());
+        for position in (first..self.rings[ring].devices.len()).chain(0..first) {
             let ordinal = self.rings[ring].devices[position];
             if self.devices[ordinal as usize].is_silent() {
                 self.rings[ring].silent.push(ordinal);
@@ -167,15 +168,21 @@ impl Poller {
     }
 
     /// Ends requests of an earlier interval that could not be sent in it. Those that are under way
-    /// (a further PDU, a second try) stay.
+    /// (a further PDU, a second try) stay. Those that had to stand back are the first next time.
     fn drop_unsent(&mut self, ring: usize) {
+        let mut first_unsent = None;
         for (at, ordinal) in std::mem::take(&mut self.rings[ring].queue) {
             let pending = self.devices[ordinal as usize].pending.as_ref();
             if pending.is_some_and(|pending| pending.pdu > 0 || pending.again > 0) {
                 self.rings[ring].queue.push_back((at, ordinal));
             } else {
+                first_unsent.get_or_insert(ordinal);
                 self.end_open(ordinal, State::Skipped, Some(Reason::InFlightCap));
             }
+        }
+        let ring = &mut self.rings[ring];
+        if let Some(first) = first_unsent {
+            ring.first = ring.devices.iter().position(|&other| other == first).unwrap_or(0);
         }
     }
 
@@ -326,10 +333,17 @@ impl Poller {
                 self.sweep_at = Some(earliest);
                 continue;
             }
-            device.misses = device.misses.saturating_add(1);
+            // Whose answer a full buffer dropped cannot be known: nobody is blamed who was waited for.
+            let sent = pending.deadline.before(device.patience());
+            let dropped = self.dropped_at.is_some_and(|at| at >= sent);
+            if !dropped {
+                device.misses = device.misses.saturating_add(1);
+            }
             let ring = pending.ring;
             let stalled = self.rings[ring].tally(pending.due).is_some_and(|tally| tally.stalled);
-            self.end_open(ordinal, State::Missed, stalled.then_some(Reason::Stall));
+            let reason = if stalled { Some(Reason::Stall) } else { None };
+            let reason = if dropped { Some(Reason::SocketDrops) } else { reason };
+            self.end_open(ordinal, State::Missed, reason);
         }
     }
 }

@@ -1,16 +1,21 @@
 //! The poll core against simulated agents under virtual time: what it recorded is compared with the
 //! farm's own truth, from which the state that every interval must have is worked out anew.
 
+mod clock;
+mod limits;
+mod recovery;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use arrow::array::{Array as _, AsArray as _};
-use arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
-use meikyo_cluster::Cluster;
+use arrow::datatypes::{DataType, Int64Type, TimestampNanosecondType, UInt64Type};
+use arrow::util::display::array_value_to_string;
+use meikyo_cluster::{AuthProtocol, Cluster, PrivProtocol};
 use meikyo_recording::{Kind, Recording, Selection, StreamOptions, StreamWriter, WhenFull};
 use meikyo_snmp::Credentials;
 use meikyo_snmp::farm::truth::{self, TruthRecord, TruthRequest, flag};
-use meikyo_snmp::farm::{Event, Farm, FarmOptions};
+use meikyo_snmp::farm::{self, Event, Farm, FarmOptions};
 use meikyo_snmp::poll::{Pace, PollOptions, Poller, Rows};
 use meikyo_snmp::tables::{State, schemas};
 use meikyo_snmp::twin::{TRANSIT, Twin};
@@ -22,36 +27,75 @@ const INTERVAL: Nanos = Nanos::from_millis(100);
 /// The least request id of a poll; walks begin at 1.
 const POLL_ID_MIN: i32 = 0x0080_0000;
 
-/// A cluster file for exactly the agents of a farm.
-fn cluster(options: &FarmOptions, measure: &str) -> Cluster {
-    let mut text = format!(
-        "name = \"farm\"\nmeasure = [{measure}]\n[snmp]\nversion = \"2c\"\n\
-         community = \"env:MEIKYO_TEST_COMMUNITY\"\nport = 16100\n"
-    );
-    for ordinal in 0..options.agents() {
-        let kind = if ordinal < options.hosts { "hosts" } else { "switches" };
-        text += &format!(
-            "[[{kind}]]\nname = \"{}\"\naddress = \"{}\"\n",
-            options.name(ordinal),
-            options.address(ordinal)
-        );
-    }
-    meikyo_cluster::parse(&text, Path::new("cluster.toml")).expect("the farm's file is right")
+/// What is measured, and how.
+struct Setup {
+    options: FarmOptions,
+    /// What every device is asked, as in the cluster file.
+    measure: &'static str,
+    /// Lines of `[snmp]` beside the credentials.
+    snmp: &'static str,
+    credentials: Credentials,
+    pace: Pace,
+    in_flight_max: usize,
+    /// What happens to the agents.
+    script: Vec<String>,
 }
 
-fn twin(dir: &Path, options: FarmOptions, measure: &str) -> Twin {
-    let cluster = cluster(&options, measure);
-    let stream_options = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
-    let writer = StreamWriter::open(dir, Kind::Measured, "snmp", schemas(), stream_options)
-        .expect("a temporary directory can be written");
-    let poll_options =
-        PollOptions { pace: Pace::AtOnce, in_flight_max: usize::MAX, real_time: false };
-    let poller = Poller::new(START, Rows::new(writer), poll_options);
-    let community = Credentials::V2c { community: b"public".to_vec() };
-    let devices = cluster.devices.into_iter().map(|device| (device, community.clone())).collect();
-    let mut farm = Farm::new(options, START);
-    farm.record_truth();
-    Twin::new(START, poller, farm, devices)
+impl Setup {
+    fn new(options: FarmOptions, measure: &'static str) -> Self {
+        Self {
+            options,
+            measure,
+            snmp: "",
+            credentials: Credentials::V2c { community: b"public".to_vec() },
+            pace: Pace::AtOnce,
+            in_flight_max: usize::MAX,
+            script: Vec::new(),
+        }
+    }
+
+    /// A cluster file for exactly the agents of the farm.
+    fn cluster(&self) -> Cluster {
+        let (options, measure, snmp) = (&self.options, self.measure, self.snmp);
+        // The credentials that count are those of the setup: no secret has to be resolved here.
+        let mut text = format!(
+            "name = \"farm\"\nmeasure = [{measure}]\n[snmp]\nversion = \"2c\"\n\
+             community = \"env:MEIKYO_TEST_COMMUNITY\"\nport = 16100\n{snmp}\n"
+        );
+        for ordinal in 0..options.agents() {
+            let kind = if ordinal < options.hosts { "hosts" } else { "switches" };
+            text += &format!(
+                "[[{kind}]]\nname = \"{}\"\naddress = \"{}\"\n",
+                options.name(ordinal),
+                options.address(ordinal)
+            );
+        }
+        meikyo_cluster::parse(&text, Path::new("cluster.toml")).expect("the farm's file is right")
+    }
+
+    /// The poll core and the farm, recording into `dir`.
+    fn twin(self, dir: &Path) -> Twin {
+        let cluster = self.cluster();
+        let stream_options =
+            StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
+        let writer = StreamWriter::open(dir, Kind::Measured, "snmp", schemas(), stream_options)
+            .expect("a temporary directory can be written");
+        let poll_options =
+            PollOptions { pace: self.pace, in_flight_max: self.in_flight_max, real_time: false };
+        let poller = Poller::new(START, Rows::new(writer), poll_options);
+        let devices = cluster.devices.into_iter();
+        let devices = devices.map(|device| (device, self.credentials.clone())).collect();
+        let events = self.script.iter().map(|line| Event::parse(line, &self.options));
+        let events: Vec<Event> = events.collect::<Result<_, _>>().expect("lines of the script");
+        let mut farm = Farm::new(self.options, START);
+        farm.schedule(events);
+        farm.record_truth();
+        Twin::new(START, poller, farm, devices)
+    }
+}
+
+fn twin(dir: &Path, options: FarmOptions, measure: &'static str) -> Twin {
+    Setup::new(options, measure).twin(dir)
 }
 
 /// Ends a measurement; what the farm held meanwhile, by agent, polls only.
@@ -71,6 +115,52 @@ fn finish(mut twin: Twin) -> BTreeMap<u32, Vec<TruthRequest>> {
 
 /// What a row of `polls` says, by (device, due).
 type Polls = BTreeMap<(String, i64), (String, Option<i64>)>;
+
+/// A row as texts, by column; nulls are absent, times are ns since the epoch.
+type Row = BTreeMap<String, String>;
+
+/// The rows of a table in the order in which they are read.
+fn rows(dir: &Path, table: &str) -> Vec<Row> {
+    let recording = Recording::open(dir).expect("the recording is there");
+    let mut rows = Vec::new();
+    for batch in recording.scan(&Selection::all(table)).expect("the table is there") {
+        let batch = batch.expect("its files are whole");
+        let schema = batch.schema();
+        let columns: Vec<_> = schema
+            .fields()
+            .iter()
+            .zip(batch.columns())
+            .map(|(field, column)| {
+                let numbers = arrow::compute::cast(column, &DataType::Int64);
+                let plain = match field.data_type() {
+                    DataType::Timestamp(..) => numbers.expect("times are numbers"),
+                    _ => column.clone(),
+                };
+                (field.name().clone(), plain)
+            })
+            .collect();
+        for row in 0..batch.num_rows() {
+            let present = columns.iter().filter(|(_, column)| column.is_valid(row));
+            let text = |column| array_value_to_string(column, row).expect("a value is text");
+            rows.push(present.map(|(name, column)| (name.clone(), text(column))).collect());
+        }
+    }
+    rows
+}
+
+/// How often each (state, reason) of `polls` occurs among the rows of a device.
+fn endings(rows: &[Row], device: &str) -> BTreeMap<String, usize> {
+    let mut endings = BTreeMap::new();
+    for row in rows.iter().filter(|row| row["device"] == device) {
+        let reason = row.get("reason").map(|reason| format!(" {reason}")).unwrap_or_default();
+        *endings.entry(format!("{}{reason}", row["state"])).or_default() += 1;
+    }
+    endings
+}
+
+fn time(row: &Row) -> WallTime {
+    WallTime::from_nanos(row["time"].parse().expect("times are numbers"))
+}
 
 fn polls(dir: &Path) -> Polls {
     let recording = Recording::open(dir).expect("the recording is there");
@@ -96,7 +186,7 @@ fn polls(dir: &Path) -> Polls {
 
 /// A column of texts without its dictionary.
 fn texts(column: &arrow::array::ArrayRef) -> arrow::array::StringArray {
-    let plain = arrow::compute::cast(column, &arrow::datatypes::DataType::Utf8);
+    let plain = arrow::compute::cast(column, &DataType::Utf8);
     plain.expect("the column holds texts").as_string::<i32>().clone()
 }
 

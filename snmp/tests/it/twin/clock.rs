@@ -1,0 +1,74 @@
+//! The collector's clock is set while it measures.
+
+use super::*;
+
+/// What the agents answered and what was recorded: the same readings, each once, whatever the clock
+/// said.
+#[test]
+fn a_clock_that_is_set_loses_doubles_and_mixes_up_nothing() {
+    for steps_ms in [[3_600_030, -7_200_000], [-4_950, 200], [-30, 40], [-3_600_000, 10_000_020]] {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let options = FarmOptions::new(3, 0);
+        let names: Vec<String> = (0..3).map(|ordinal| options.name(ordinal)).collect();
+        let mut twin = twin(dir.path(), options, "\"interface:eth0(in_octets,out_octets)\"");
+        // By the agents' clock: when the collector's was set, and by how much it differs since.
+        let (mut offset_ns, mut offsets) = (0, vec![(START, 0)]);
+        let mut end = START + Nanos::from_millis(10_050);
+        twin.run_until(end);
+        for step_ms in steps_ms {
+            let step_ns = step_ms * 1_000_000;
+            let agents = WallTime::from_nanos(twin.now().as_nanos() - offset_ns);
+            offset_ns += step_ns;
+            offsets.push((agents, offset_ns));
+            twin.step_clock(step_ns);
+            end = twin.now() + Nanos::from_secs(10);
+            twin.run_until(end);
+        }
+        assert_eq!(twin.poller().counts().overruns, 0, "{steps_ms:?}");
+        let requests = finish(twin);
+        let mut expected = Vec::new();
+        for (agent, request) in requests.iter().flat_map(|(a, all)| all.iter().map(move |r| (a, r)))
+        {
+            let offset = offsets.iter().rfind(|(since, _)| *since <= request.received);
+            let offset_ns = offset.expect("the first is the start").1;
+            let received = WallTime::from_nanos(request.received.as_nanos() + offset_ns);
+            let octets = |arc| {
+                let column = [1, 3, 6, 1, 2, 1, 31, 1, 1, 1, arc];
+                let mut objects = request.objects.iter();
+                let position =
+                    objects.position(|object| object.oid.as_slice().starts_with(&column));
+                position.map(|position| request.answered[position].to_string())
+            };
+            if let (Some(input), Some(output)) = (octets(6), octets(10)) {
+                let due = received.floor(INTERVAL);
+                expected.push((names[*agent as usize].clone(), due, input, output));
+            }
+        }
+        let kept = rows(dir.path(), "interfaces");
+        let mut kept: Vec<_> = kept
+            .iter()
+            .map(|row| {
+                let (device, input, output) =
+                    (row["device"].clone(), row["in_octets"].clone(), row["out_octets"].clone());
+                (device, time(row), input, output)
+            })
+            .collect();
+        for name in &names {
+            let times = kept.iter().filter(|row| row.0 == *name).map(|row| row.1);
+            assert!(times.is_sorted(), "{steps_ms:?}: rows of {name} are not in order");
+        }
+        kept.sort_unstable();
+        expected.sort_unstable();
+        assert!(expected.len() > 3 * 290, "{} readings", expected.len());
+        assert_eq!(kept, expected, "{steps_ms:?}");
+        let states = rows(dir.path(), "polls");
+        for name in &names {
+            assert!(endings(&states, name).keys().eq(["ok"]), "{:?}", endings(&states, name));
+        }
+        let events = rows(dir.path(), "events");
+        let told = events.iter().filter(|row| row["event"] == "clock_step");
+        let told: Vec<_> = told.map(|row| row["count"].clone()).collect();
+        let steps = steps_ms.map(|step: i64| (step * 1_000_000).unsigned_abs().to_string());
+        assert_eq!(told.iter().collect::<std::collections::BTreeSet<_>>(), steps.iter().collect());
+    }
+}
