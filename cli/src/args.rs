@@ -1,6 +1,7 @@
 //! The command line as typed.
 
 use clap::{Parser, Subcommand};
+use meikyo_units::{Nanos, ParseQuantityError};
 
 use crate::bench::BenchArgs;
 use crate::verbs::agent::AgentArgs;
@@ -40,4 +41,14 @@ pub(crate) enum Verb {
     Query(QueryArgs),
     Export(ExportArgs),
     Bench(BenchArgs),
+}
+
+/// A span between two readings or two changes, within what the cluster file allows.
+pub(crate) fn interval(text: &str) -> Result<Nanos, String> {
+    let span: Nanos = text.parse().map_err(|error: ParseQuantityError| error.to_string())?;
+    if (Nanos::from_millis(1)..=Nanos::from_secs(3_600)).contains(&span) {
+        Ok(span)
+    } else {
+        Err(format!("{span} is out of range; allowed are 1ms to 1h"))
+    }
 }

@@ -1,6 +1,8 @@
 //! Every key that a cluster file may hold: the one list behind the parser's checks, the hints for
 //! misspelt keys, the JSON schema and the reference page.
 
+use crate::protocol::{AuthProtocol, PrivProtocol};
+
 /// One key of a section.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
@@ -45,9 +47,8 @@ const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
 }
 
 pub(crate) const VERSIONS: &[&str] = &["1", "2c", "3"];
-pub(crate) const AUTH_PROTOCOLS: &[&str] =
-    &["MD5", "SHA-1", "SHA-224", "SHA-256", "SHA-384", "SHA-512"];
-pub(crate) const PRIVACY_PROTOCOLS: &[&str] = &["AES-128", "AES-256"];
+pub(crate) const AUTH_PROTOCOLS: &[&str] = AuthProtocol::WORDS;
+pub(crate) const PRIVACY_PROTOCOLS: &[&str] = PrivProtocol::WORDS;
 
 const AUTH: Keys = &[
     key("protocol", Kind::Word(AUTH_PROTOCOLS), "The hash that signs (RFC 3414, RFC 7860)."),

@@ -146,14 +146,7 @@ fn read_auth(
     section: &Section<'_>,
 ) -> Option<Sourced<(AuthProtocol, Secret)>> {
     let (protocol, password) = read_keys(reading, section, "auth")?;
-    let protocol = match protocol.value {
-        "MD5" => AuthProtocol::Md5,
-        "SHA-1" => AuthProtocol::Sha1,
-        "SHA-224" => AuthProtocol::Sha224,
-        "SHA-256" => AuthProtocol::Sha256,
-        "SHA-384" => AuthProtocol::Sha384,
-        _ => AuthProtocol::Sha512,
-    };
+    let protocol = protocol.value.parse().expect("the word was checked against the key's");
     Some(Sourced { value: (protocol, password.value), line: password.line })
 }
 
@@ -162,8 +155,7 @@ fn read_privacy(
     section: &Section<'_>,
 ) -> Option<Sourced<(PrivProtocol, Secret)>> {
     let (protocol, password) = read_keys(reading, section, "privacy")?;
-    let protocol =
-        if protocol.value == "AES-128" { PrivProtocol::Aes128 } else { PrivProtocol::Aes256 };
+    let protocol = protocol.value.parse().expect("the word was checked against the key's");
     Some(Sourced { value: (protocol, password.value), line: password.line })
 }
 

@@ -34,6 +34,7 @@ mod model;
 mod nearest;
 mod origin;
 mod problem;
+mod protocol;
 mod schema;
 mod secret;
 mod section;
@@ -43,12 +44,10 @@ pub use diff::{Change, Difference, diff};
 pub use fold::{UNFOLD_MAX, UnfoldError, fold, unfold};
 pub use load::{DEVICES_MAX, Resolved, load, load_resolved, parse, parse_resolved};
 pub use measure::ParseMeasureError;
-pub use model::{
-    Access, AuthProtocol, Cluster, Device, DeviceKind, Measure, Place, PrivProtocol, Secret,
-    SnmpSettings, What,
-};
+pub use model::{Access, Cluster, Device, DeviceKind, Measure, Place, Secret, SnmpSettings, What};
 pub use origin::{Origin, Origins};
 pub use problem::{LoadError, PROBLEMS_MAX, Problem, Problems};
+pub use protocol::{AuthProtocol, ParseProtocolError, PrivProtocol};
 pub use schema::schema;
 pub use secret::{ParseSecretError, SecretError};
 pub use snmpd_conf::{AgentLines, agent_lines, device_agent_lines};

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use meikyo_units::Nanos;
 
+use crate::protocol::{AuthProtocol, PrivProtocol};
+
 /// Everything that the cluster file says, resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
@@ -97,32 +99,6 @@ pub enum Access {
         /// Encryption, only with authentication.
         privacy: Option<(PrivProtocol, Secret)>,
     },
-}
-
-/// Authentication protocols of RFC 3414 and RFC 7860.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AuthProtocol {
-    /// HMAC-MD5-96.
-    Md5,
-    /// HMAC-SHA-96.
-    Sha1,
-    /// HMAC-128-SHA-224.
-    Sha224,
-    /// HMAC-192-SHA-256.
-    Sha256,
-    /// HMAC-256-SHA-384.
-    Sha384,
-    /// HMAC-384-SHA-512.
-    Sha512,
-}
-
-/// Privacy protocols: RFC 3826, and for 256 bits the key extension of draft-blumenthal-aes-usm-04.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PrivProtocol {
-    /// CFB128-AES-128.
-    Aes128,
-    /// CFB128-AES-256.
-    Aes256,
 }
 
 /// A reference to a secret; the secret itself never enters the model, a log or a recording.

@@ -9,8 +9,9 @@
 //! -1 is refused; and `nsCacheStatus` must never be touched, since a disabled cache is not read
 //! around but frozen for ever.
 //!
-//! [`decide`] is pure; [`apply`], [`Freshened::reapply`] and [`Freshened::restore`] are the few
-//! requests around it. Who measures calls `restore` at the end, whatever ends it.
+//! [`decide`] is pure; [`look`], [`freshen`] and [`restore`] are the few requests around it. Who
+//! freshens remembers the original timeout where it survives his own end, before he does it: an agent
+//! that says 0 does not tell what it was.
 
 use std::fmt;
 
@@ -164,54 +165,25 @@ pub const fn decide(cache: Cache) -> Decision {
     }
 }
 
-/// A cache that was set to 0 and has to be set back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Freshened {
-    original: u32,
-}
-
-/// Freshens the interface cache if that is what [`decide`] says. `client` must have the write
-/// credential. `None` if there is nothing to do, and nothing to restore.
+/// Sets the timeout of the interface cache to 0. `client` must have the write credential.
 ///
 /// # Errors
 /// If the agent does not answer, has no such cache, or may not be written.
-pub fn apply(client: &mut Client) -> Result<(Decision, Option<Freshened>), FreshenError> {
-    let decision = decide(look(client)?);
-    let Decision::Set { from } = decision else { return Ok((decision, None)) };
-    set(client, 0)?;
-    Ok((decision, Some(Freshened { original: from })))
+pub fn freshen(client: &mut Client) -> Result<(), FreshenError> {
+    set(client, 0)
 }
 
-impl Freshened {
-    /// The timeout before, in seconds.
-    pub const fn original(self) -> u32 {
-        self.original
+/// Sets the timeout back to what it was, `original` seconds; not if it is not 0 any more: the agent
+/// has restarted, or somebody has set another meanwhile, who then knows better. True if it was set.
+///
+/// # Errors
+/// If the agent does not answer or may not be written any more.
+pub fn restore(client: &mut Client, original: u32) -> Result<bool, FreshenError> {
+    if look(client)?.seconds != 0 {
+        return Ok(false);
     }
-
-    /// Freshens the cache again after the agent restarted. What it came up with is what will be
-    /// restored. True if it had to be set.
-    ///
-    /// # Errors
-    /// As [`apply`]; the cache that is to be restored stays known.
-    pub fn reapply(&mut self, client: &mut Client) -> Result<bool, FreshenError> {
-        let Decision::Set { from } = decide(look(client)?) else { return Ok(false) };
-        set(client, 0)?;
-        self.original = from;
-        Ok(true)
-    }
-
-    /// Sets the timeout back to what it was; not if somebody has set another meanwhile, who then
-    /// knows better. True if it was set.
-    ///
-    /// # Errors
-    /// If the agent does not answer or may not be written any more.
-    pub fn restore(self, client: &mut Client) -> Result<bool, FreshenError> {
-        if look(client)?.seconds != 0 {
-            return Ok(false);
-        }
-        set(client, self.original)?;
-        Ok(true)
-    }
+    set(client, original)?;
+    Ok(true)
 }
 
 /// Sets the timeout and sees that it is kept.

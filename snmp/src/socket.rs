@@ -107,13 +107,8 @@ impl Socket {
             batch.vectors.push(vector);
         }
         for (vector, address) in batch.vectors.iter_mut().zip(&batch.addresses[from..]) {
-            // SAFETY: mmsghdr is plain data; all zero bits are a valid value.
-            let mut header: libc::mmsghdr = unsafe { zeroed() };
-            header.msg_hdr.msg_name = std::ptr::from_ref(&address.storage).cast_mut().cast();
-            header.msg_hdr.msg_namelen = address.length;
-            header.msg_hdr.msg_iov = vector;
-            header.msg_hdr.msg_iovlen = 1;
-            batch.headers.push(header);
+            let name = std::ptr::from_ref(&address.storage).cast_mut().cast();
+            batch.headers.push(header((name, address.length), vector, (std::ptr::null_mut(), 0)));
         }
         let count = libc::c_uint::try_from(count).expect("at most BATCH");
         // SAFETY: the `count` headers point at names and vectors that live past the call, and the
@@ -151,6 +146,21 @@ impl Socket {
         batch.count = count;
         Ok(count)
     }
+}
+
+/// What recvmmsg(2) and sendmmsg(2) are told of one datagram: where its address, its octets and its
+/// control messages are, the first and the last with their size.
+pub(crate) fn header(
+    name: (*mut libc::c_void, libc::socklen_t),
+    octets: *mut libc::iovec,
+    control: (*mut libc::c_void, usize),
+) -> libc::mmsghdr {
+    // SAFETY: mmsghdr is plain data; all zero bits are a valid value.
+    let mut header: libc::mmsghdr = unsafe { zeroed() };
+    (header.msg_hdr.msg_name, header.msg_hdr.msg_namelen) = name;
+    (header.msg_hdr.msg_iov, header.msg_hdr.msg_iovlen) = (octets, 1);
+    (header.msg_hdr.msg_control, header.msg_hdr.msg_controllen) = control;
+    header
 }
 
 /// Datagrams to be sent, one after the other in one buffer.
@@ -324,14 +334,14 @@ impl ReceiveBatch {
         // SAFETY: sockaddr_in6 is plain data; all zero bits are a valid value.
         let name: libc::sockaddr_in6 = unsafe { zeroed() };
         // SAFETY: mmsghdr is plain data; all zero bits are a valid value.
-        let header: libc::mmsghdr = unsafe { zeroed() };
+        let empty: libc::mmsghdr = unsafe { zeroed() };
         let vector = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         let mut batch = Self {
             octets: vec![0; BATCH * DATAGRAM].into(),
             names: vec![name; BATCH].into(),
             controls: vec![Control([0; CONTROL]); BATCH].into(),
             vectors: vec![vector; BATCH].into(),
-            headers: vec![header; BATCH].into(),
+            headers: vec![empty; BATCH].into(),
             facts: vec![Facts::default(); BATCH].into(),
             count: BATCH,
         };
@@ -341,11 +351,9 @@ impl ReceiveBatch {
             *vector = libc::iovec { iov_base: octets.as_mut_ptr().cast(), iov_len: DATAGRAM };
         }
         let targets = batch.names.iter_mut().zip(&mut batch.controls).zip(&mut batch.vectors);
-        for (header, ((name, control), vector)) in batch.headers.iter_mut().zip(targets) {
-            header.msg_hdr.msg_name = std::ptr::from_mut(name).cast();
-            header.msg_hdr.msg_iov = vector;
-            header.msg_hdr.msg_iovlen = 1;
-            header.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
+        for (place, ((name, control), vector)) in batch.headers.iter_mut().zip(targets) {
+            let name = (std::ptr::from_mut(name).cast(), length_of::<libc::sockaddr_in6>());
+            *place = header(name, vector, (control.0.as_mut_ptr().cast(), CONTROL));
         }
         batch
     }

@@ -30,7 +30,7 @@ pub(crate) struct CollectArgs {
     #[arg(long, default_value_t = 241, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     agents: u32,
     /// Span between two intervals
-    #[arg(long, default_value = "100ms", value_name = "DURATION")]
+    #[arg(long, default_value = "100ms", value_name = "DURATION", value_parser = crate::args::interval)]
     every: Nanos,
     /// How long to measure
     #[arg(long = "for", default_value = "30s", value_name = "DURATION")]

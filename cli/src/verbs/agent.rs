@@ -6,7 +6,9 @@ use std::path::Path;
 use std::str::FromStr;
 
 use clap::Args;
-use meikyo_cluster::{Access as AskedAccess, AuthProtocol, PrivProtocol, Secret};
+use meikyo_cluster::{
+    Access as AskedAccess, AuthProtocol, ParseProtocolError, PrivProtocol, Secret,
+};
 use meikyo_snmp::Credentials;
 use meikyo_snmp::agent::host::{Host, Roots};
 use meikyo_snmp::agent::{self, Access, AgentUser, Community, Engine, MESSAGE_BYTES_MAX, Stop};
@@ -44,41 +46,15 @@ struct Keyed<P> {
     password: Secret,
 }
 
-trait Named: Copy + 'static {
-    const WORDS: &'static [(&'static str, Self)];
-}
-
-impl Named for AuthProtocol {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("MD5", Self::Md5),
-        ("SHA-1", Self::Sha1),
-        ("SHA-224", Self::Sha224),
-        ("SHA-256", Self::Sha256),
-        ("SHA-384", Self::Sha384),
-        ("SHA-512", Self::Sha512),
-    ];
-}
-
-impl Named for PrivProtocol {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("AES-128", Self::Aes128), ("AES-256", Self::Aes256)];
-}
-
-impl<P: Named> FromStr for Keyed<P> {
+impl<P: FromStr<Err = ParseProtocolError>> FromStr for Keyed<P> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let words: Vec<&str> = P::WORDS.iter().map(|(word, _)| *word).collect();
-        let wrong = || {
-            format!(
-                "write PROTOCOL:env:NAME or PROTOCOL:file:PATH, PROTOCOL one of {}",
-                words.join(", ")
-            )
-        };
+        let wrong = || "write PROTOCOL:env:NAME or PROTOCOL:file:PATH".to_owned();
         let (word, reference) = text.split_once(':').ok_or_else(wrong)?;
-        let known = P::WORDS.iter().find(|(known, _)| *known == word).ok_or_else(wrong)?;
+        let protocol = word.parse().map_err(|error: ParseProtocolError| error.to_string())?;
         let password = reference.parse().map_err(|_| wrong())?;
-        Ok(Self { protocol: known.1, password })
+        Ok(Self { protocol, password })
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct AgentsArgs {
     #[arg(long, default_value_t = 48, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     ports: u32,
     /// Span between two changes of the counters.
-    #[arg(long, default_value = "100ms", value_name = "SPAN")]
+    #[arg(long, default_value = "100ms", value_name = "SPAN", value_parser = crate::args::interval)]
     step: Nanos,
     /// How often agents really read their values: none (at every request), 3s, 0.6s..1.2s.
     #[arg(long, default_value = "none", value_name = "SPAN")]
@@ -100,7 +100,7 @@ pub(crate) struct AgentsArgs {
     #[arg(long, default_value = "2c", value_name = "VERSION", value_parser = ["1", "2c", "3"])]
     snmp_version: String,
     /// The interval of the cluster file.
-    #[arg(long, default_value = "100ms", value_name = "SPAN")]
+    #[arg(long, default_value = "100ms", value_name = "SPAN", value_parser = crate::args::interval)]
     interval: Nanos,
 }
 
@@ -191,7 +191,10 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Answer, Failure> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::low_level::pipe::register(signal, trigger.try_clone()?)?;
     }
-    let socket = farm::FarmSocket::bind(args.port)?;
+    let socket = farm::FarmSocket::bind(args.port).map_err(|error| {
+        Failure::from(error)
+            .hint("see who listens already: `ss -lunp`; `--port 0` takes a free one")
+    })?;
     let port = socket.port()?;
     if let Some(directory) = &args.write_cluster {
         cluster_file::write(args, farm.options(), port, directory)?;

@@ -62,8 +62,11 @@ pub(crate) struct MeasureArgs {
     #[arg(long)]
     freshen: bool,
     /// With --freshen: tell what it would do, and do nothing
-    #[arg(long, requires = "freshen")]
+    #[arg(long, requires = "freshen", conflicts_with = "restore")]
     dry_run: bool,
+    /// With --freshen: set back what a run that was killed left behind, and measure nothing
+    #[arg(long, requires = "freshen")]
+    restore: bool,
     /// How often readings are forced to the disk; bounds what a power cut can take
     #[arg(long, value_name = "SPAN", default_value = "1s")]
     sync: Nanos,
@@ -96,7 +99,10 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     };
     let devices = Devices::new(cluster)?;
     if args.dry_run {
-        return freshening::dry_run(&devices);
+        return freshening::dry_run(&devices, &args.out);
+    }
+    if args.restore {
+        return freshening::restore(&devices, &args.out);
     }
     let writer = StreamWriter::open(&args.out, Kind::Measured, STREAM, tables::schemas(), options)?;
     devices.note(&args.out);
@@ -119,10 +125,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let started = WallTime::now();
     let thread = collector.start()?;
     control::open(&args.out, commands.clone(), Arc::clone(&waker))?;
-    let freshening = args
-        .freshen
-        .then(|| start_freshening(&devices, commands.clone(), Arc::clone(&waker)))
-        .transpose()?;
+    let freshening = start_freshening(args, &devices, commands.clone(), Arc::clone(&waker))?;
     let mut measurement =
         Measurement { args, devices, commands, waker, status: None, started, told: 0, freshening };
     let attended = measurement.attend(&stop, &notices, &status);
@@ -291,18 +294,37 @@ impl Measurement<'_> {
     }
 }
 
-/// Starts to freshen; what happens is told to the person and recorded.
+/// Starts to freshen, if that is asked for; what happens is told to the person and recorded.
 fn start_freshening(
+    args: &MeasureArgs,
     devices: &Devices,
     commands: Sender<Command>,
     waker: Arc<Waker>,
-) -> Result<Freshening, Failure> {
-    Freshening::start(devices, move |ordinal, text| {
+) -> Result<Option<Freshening>, Failure> {
+    if !args.freshen {
+        tell_left_behind(&args.out)?;
+        return Ok(None);
+    }
+    let tell = move |ordinal, text: String| {
         say(&text);
         if commands.send(Command::Note { kind: "freshen", ordinal: Some(ordinal), text }).is_ok() {
             waker.wake();
         }
-    })
+    };
+    Freshening::start(devices, &args.out, tell).map(Some)
+}
+
+/// Tells of caches that a run with `--freshen` left at 0 because it was killed.
+fn tell_left_behind(recording: &Path) -> Result<(), Failure> {
+    let left = freshening::left_behind(recording)?;
+    if let Some(first) = left.first() {
+        let count = left.len();
+        say(&format!(
+            "{count} agents ({first} ...) still have the interface cache at 0 of a run with \
+             `--freshen` that was killed; `meikyo measure --freshen --restore` sets it back"
+        ));
+    }
+    Ok(())
 }
 
 /// A line for the person at the terminal.

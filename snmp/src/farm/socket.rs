@@ -12,6 +12,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use thiserror::Error;
 
+use crate::socket::header;
+
 /// Datagrams per system call.
 const BATCH: usize = 64;
 /// Largest request that is taken, bytes; a longer one is cut by the kernel and then malformed.
@@ -129,12 +131,7 @@ impl Inbox {
             heads.zip(&mut self.peers).zip(&mut self.controls)
         {
             *part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-            head.msg_hdr.msg_name = std::ptr::from_mut(peer).cast();
-            head.msg_hdr.msg_namelen = sockaddr_length();
-            head.msg_hdr.msg_iov = part;
-            head.msg_hdr.msg_iovlen = 1;
-            head.msg_hdr.msg_control = std::ptr::from_mut(control).cast();
-            head.msg_hdr.msg_controllen = size_of::<Control>();
+            *head = agent_header(peer, part, control);
         }
         let batch = u32::try_from(BATCH).unwrap_or(0);
         // SAFETY: every head points to a buffer, an address and a control area of `self` with the
@@ -173,8 +170,15 @@ impl Inbox {
     }
 }
 
-fn sockaddr_length() -> libc::socklen_t {
-    libc::socklen_t::try_from(size_of::<libc::sockaddr_in>()).unwrap_or(16)
+/// The header of a datagram between a peer and an agent, whose address is in `control`.
+fn agent_header(
+    peer: &mut libc::sockaddr_in,
+    part: &mut libc::iovec,
+    control: &mut Control,
+) -> libc::mmsghdr {
+    let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_in>()).unwrap_or(16);
+    let name = (std::ptr::from_mut(peer).cast(), length);
+    header(name, part, (std::ptr::from_mut(control).cast(), size_of::<Control>()))
 }
 
 /// The destination address in a control area: `ipi_addr`, the last of the three words of
@@ -269,8 +273,8 @@ impl Outbox {
     }
 
     fn prepare(&mut self) {
-        // SAFETY: both are plain C structures for which all zeroes is a valid value.
-        let (peer, head) = unsafe { zeroed::<(libc::sockaddr_in, libc::mmsghdr)>() };
+        // SAFETY: it is a plain C structure for which all zeroes is a valid value.
+        let peer = unsafe { zeroed::<libc::sockaddr_in>() };
         self.peers.clear();
         self.controls.clear();
         self.parts.clear();
@@ -289,14 +293,7 @@ impl Outbox {
         self.heads.clear();
         let all = self.peers.iter_mut().zip(&mut self.parts).zip(&mut self.controls);
         for ((peer, part), control) in all {
-            let mut head = head;
-            head.msg_hdr.msg_name = std::ptr::from_mut(peer).cast();
-            head.msg_hdr.msg_namelen = sockaddr_length();
-            head.msg_hdr.msg_iov = part;
-            head.msg_hdr.msg_iovlen = 1;
-            head.msg_hdr.msg_control = std::ptr::from_mut(control).cast();
-            head.msg_hdr.msg_controllen = size_of::<Control>();
-            self.heads.push(head);
+            self.heads.push(agent_header(peer, part, control));
         }
     }
 }

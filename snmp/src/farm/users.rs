@@ -13,17 +13,6 @@ pub const AUTH_PASSWORD: &str = "simulated-authentication";
 /// The privacy password of every simulated user.
 pub const PRIVACY_PASSWORD: &str = "simulated-privacy";
 
-const AUTH_PROTOCOLS: [(&str, AuthProtocol); 6] = [
-    ("MD5", AuthProtocol::Md5),
-    ("SHA-1", AuthProtocol::Sha1),
-    ("SHA-224", AuthProtocol::Sha224),
-    ("SHA-256", AuthProtocol::Sha256),
-    ("SHA-384", AuthProtocol::Sha384),
-    ("SHA-512", AuthProtocol::Sha512),
-];
-const PRIVACY_PROTOCOLS: [(&str, PrivProtocol); 2] =
-    [("AES-128", PrivProtocol::Aes128), ("AES-256", PrivProtocol::Aes256)];
-
 /// A text that describes no user.
 #[derive(Debug, Error)]
 pub enum SimulatedUserError {
@@ -47,14 +36,8 @@ pub fn simulated_user(text: &str) -> Result<AgentUser, SimulatedUserError> {
     let wrong = || SimulatedUserError::Text(text.into());
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or("");
-    let auth = match parts.next() {
-        None => None,
-        Some(word) => Some(known(word, &AUTH_PROTOCOLS).ok_or_else(wrong)?),
-    };
-    let privacy = match parts.next() {
-        None => None,
-        Some(word) => Some(known(word, &PRIVACY_PROTOCOLS).ok_or_else(wrong)?),
-    };
+    let auth = parts.next().map(str::parse::<AuthProtocol>).transpose().map_err(|_| wrong())?;
+    let privacy = parts.next().map(str::parse::<PrivProtocol>).transpose().map_err(|_| wrong())?;
     let auth = auth.map(|protocol| (protocol, AUTH_PASSWORD));
     let privacy = privacy.map(|protocol| (protocol, PRIVACY_PASSWORD));
     let credentials = Credentials::from_passwords(name, auth, privacy)?;
@@ -62,10 +45,6 @@ pub fn simulated_user(text: &str) -> Result<AgentUser, SimulatedUserError> {
         return Err(wrong());
     }
     AgentUser::new(credentials, true).ok_or_else(wrong)
-}
-
-fn known<T: Copy>(word: &str, words: &[(&str, T)]) -> Option<T> {
-    words.iter().find(|(known, _)| *known == word).map(|(_, protocol)| *protocol)
 }
 
 /// The user that every farm has.

@@ -6,7 +6,8 @@ use meikyo_snmp::usm::ReportKind;
 use meikyo_snmp::{Client, ClientOptions, Credentials, Oid, RequestError, Value};
 use meikyo_units::Nanos;
 
-use crate::snmpd::{AUTH_PASSWORD, PRIV_PASSWORD, Snmpd, USERS};
+use crate::snmpd::Snmpd;
+use crate::users::{AUTH_PASSWORD, PRIV_PASSWORD, USERS};
 
 const OPTIONS: ClientOptions = ClientOptions { timeout: Nanos::from_secs(3), retries: 2 };
 const HASTY: ClientOptions = ClientOptions { timeout: Nanos::from_millis(200), retries: 0 };

@@ -93,35 +93,34 @@ fn no_cache_is_found() {
 }
 
 #[test]
-fn a_freshened_cache_is_fresh_also_after_a_restart_and_is_restored() {
+fn a_freshened_cache_is_restored_and_a_restarted_agent_has_its_own_again() {
     let Some(mut agent) = Snmpd::start() else { return };
     let timeout = |agent: &Snmpd| {
         let values = client(agent, "public").get(&[timeout_object()]).unwrap();
         values[0].1.as_u64()
     };
+    let decided = |writer: &mut Client| freshen::decide(freshen::look(writer).unwrap());
     let mut writer = client(&agent, "private");
-    let (decision, freshened) = freshen::apply(&mut writer).unwrap();
-    assert_eq!(decision, Decision::Set { from: 3 });
-    let mut freshened = freshened.unwrap();
+    assert_eq!(decided(&mut writer), Decision::Set { from: 3 });
+    freshen::freshen(&mut writer).unwrap();
     assert_eq!(timeout(&agent), Some(0));
-    // Another one that comes later has nothing to do, and nothing to restore.
-    assert_eq!(freshen::apply(&mut writer).unwrap(), (Decision::AlreadyFresh, None));
+    assert_eq!(decided(&mut writer), Decision::AlreadyFresh);
+    assert!(freshen::restore(&mut writer, 3).unwrap());
+    assert_eq!(timeout(&agent), Some(3));
 
+    freshen::freshen(&mut writer).unwrap();
     agent.restart();
     let mut writer = client(&agent, "private");
-    assert!(freshened.reapply(&mut writer).unwrap());
-    assert_eq!(timeout(&agent), Some(0));
-    assert!(!freshened.reapply(&mut writer).unwrap());
-
-    assert!(freshened.restore(&mut writer).unwrap());
+    assert_eq!(decided(&mut writer), Decision::Set { from: 3 });
+    // What the agent came up with is its own affair.
+    assert!(!freshen::restore(&mut writer, 30).unwrap());
     assert_eq!(timeout(&agent), Some(3));
-    assert!(!freshened.restore(&mut writer).unwrap());
 }
 
 #[test]
 fn a_credential_that_may_only_read_is_told_what_is_missing() {
     let Some(agent) = Snmpd::start() else { return };
-    let error = freshen::apply(&mut client(&agent, "public")).unwrap_err();
+    let error = freshen::freshen(&mut client(&agent, "public")).unwrap_err();
     assert!(matches!(error, FreshenError::NotWritable { .. }), "{error:?}");
     assert!(error.remedy().unwrap().contains("rwcommunity"));
     let looked = freshen::look(&mut client(&agent, "public")).unwrap();

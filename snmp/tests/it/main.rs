@@ -9,3 +9,4 @@ mod freshness;
 mod probe;
 mod snmpd;
 mod twin;
+mod users;

@@ -1,4 +1,6 @@
-//! A real net-snmp agent of the test's own: free loopback port, own configuration, own state.
+//! A real net-snmp agent of the test's own: free loopback port, own configuration, own state. The
+//! tests of the binary use this file, too.
+#![expect(clippy::unwrap_used, reason = "a test that cannot start its agent fails there")]
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -6,20 +8,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
-
-pub(crate) const AUTH_PASSWORD: &str = "authentication";
-pub(crate) const PRIV_PASSWORD: &str = "encryption word";
-
-/// USM users of the agent: name, authentication and privacy as net-snmp calls them.
-pub(crate) const USERS: [(&str, &str, &str); 7] = [
-    ("md5", "MD5", "AES"),
-    ("sha1", "SHA", "AES"),
-    ("sha224", "SHA-224", "AES"),
-    ("sha256", "SHA-256", "AES"),
-    ("sha384", "SHA-384", "AES"),
-    ("sha512", "SHA-512", "AES-256"),
-    ("sha1long", "SHA", "AES-256"),
-];
 
 pub(crate) struct Snmpd {
     child: Child,
@@ -32,7 +20,8 @@ pub(crate) fn skipped(reason: &str) {
     println!("SKIPPED: {reason}");
 }
 
-fn installed(program: &str) -> bool {
+/// Whether a program of net-snmp is there.
+pub(crate) fn installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(["/usr/sbin".into(), "/sbin".into()])
@@ -40,35 +29,20 @@ fn installed(program: &str) -> bool {
 }
 
 impl Snmpd {
-    /// Starts the agent and waits until it listens; `None`, and the reason printed, if net-snmp is
-    /// not installed.
-    pub(crate) fn start() -> Option<Self> {
+    /// Starts an agent with these lines of `snmpd.conf` on a free port of an address, and waits until
+    /// it listens; `None`, and the reason printed, if net-snmp is not installed.
+    pub(crate) fn start_with(lines: &str, ip: Ipv4Addr) -> Option<Self> {
         for program in ["snmpd", "snmpget"] {
             if !installed(program) {
-                skipped(&format!("{program} is not installed"));
+                skipped(&format!("{program} is not installed (Debian packages snmpd, snmp)"));
                 return None;
             }
         }
         let directory = tempfile::tempdir().unwrap();
-        let probe = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let probe = UdpSocket::bind((ip, 0)).unwrap();
         let address = probe.local_addr().unwrap();
         drop(probe);
-        let mut lines = vec![
-            "rocommunity public".to_owned(),
-            "rwcommunity private".to_owned(),
-            "sysContact a person".to_owned(),
-            "sysServices 72".to_owned(),
-            "createUser plain".to_owned(),
-            "rouser plain noauth".to_owned(),
-        ];
-        for (user, auth, privacy) in USERS {
-            lines.push(format!(
-                "createUser {user} {auth} \"{AUTH_PASSWORD}\" {privacy} \"{PRIV_PASSWORD}\""
-            ));
-            lines.push(format!("rwuser {user} auth"));
-        }
-        let file = directory.path().join("snmpd.conf");
-        std::fs::write(&file, lines.join("\n")).unwrap();
+        std::fs::write(directory.path().join("snmpd.conf"), lines).unwrap();
         let child = spawn(directory.path(), address);
         Some(Self { child, address, directory })
     }

@@ -1,6 +1,7 @@
 //! `meikyo config agents`: what has to stand in `snmpd.conf` of the hosts.
 
 use meikyo_cluster::{AgentLines, agent_lines};
+use meikyo_snmp::objects;
 use serde::Serialize;
 
 use super::FileArgs;
@@ -23,7 +24,7 @@ struct AgentRow {
 
 pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
     let cluster = super::load(args)?.cluster;
-    let agents = agent_lines(&cluster, |_| None);
+    let agents = agent_lines(&cluster, |name| Some(objects::lookup(name).ok()?.oid.to_string()));
     if args.json {
         let row = |AgentLines { hosts, count, lines }| AgentRow { hosts, count, lines };
         let agents = agents.into_iter().map(row).collect();

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use meikyo_cluster::{Access, Cluster, DeviceKind, LoadError, Problems, Secret, load};
+use meikyo_cluster::{
+    Access, Cluster, DeviceKind, LoadError, PROBLEMS_MAX, Problem, Problems, Secret, What, load,
+};
+use meikyo_snmp::objects;
 use serde::Serialize;
 
 use super::FileArgs;
-use crate::failure::{Answer, Failure};
+use crate::failure::{Answer, Failure, one_line};
 use crate::output;
 
 /// The answer as JSON.
@@ -33,10 +36,33 @@ struct ProblemRow<'a> {
 
 pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
     match load(&args.file) {
-        Ok(cluster) => accept(args, &cluster),
+        Ok(cluster) => match unknown_objects(&cluster) {
+            Some(problems) => refuse(args, &problems),
+            None => accept(args, &cluster),
+        },
         Err(LoadError::Invalid(problems)) => refuse(args, &problems),
         Err(error) => Err(super::unreadable(error)),
     }
+}
+
+/// Names of objects that nobody knows: the cluster file takes any word for one, since which names are
+/// known is the engine's business.
+fn unknown_objects(cluster: &Cluster) -> Option<Problems> {
+    let measures = cluster.devices.iter().flat_map(|device| &device.measure);
+    let mut problems = BTreeSet::new();
+    for measure in measures {
+        if let What::Object(name) = &measure.what
+            && let Err(error) = objects::lookup(name)
+        {
+            let key = "measure".to_owned();
+            let text = format!("`{}`: {}", measure.text, one_line(&error));
+            problems.insert(Problem { line: measure.place.line, key, text });
+        }
+    }
+    let unlisted = problems.len().saturating_sub(PROBLEMS_MAX);
+    let listed: Vec<Problem> = problems.into_iter().take(PROBLEMS_MAX).collect();
+    let path = cluster.path.clone();
+    (!listed.is_empty()).then_some(Problems { path, listed, unlisted })
 }
 
 fn accept(args: &FileArgs, cluster: &Cluster) -> Result<Answer, Failure> {

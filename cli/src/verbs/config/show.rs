@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use meikyo_cluster::{
-    Access, AuthProtocol, Device, DeviceKind, Measure, Origin, Origins, PrivProtocol, Resolved,
-    SnmpSettings, fold,
+    Access, Device, DeviceKind, Measure, Origin, Origins, Resolved, SnmpSettings, fold,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -110,10 +109,10 @@ fn credentials(access: &Access) -> String {
         Access::V3 { user, auth, privacy } => {
             let mut text = format!("user {user}");
             if let Some((protocol, secret)) = auth {
-                text += &format!(", auth {} {secret}", auth_word(*protocol));
+                text += &format!(", auth {protocol} {secret}");
             }
             if let Some((protocol, secret)) = privacy {
-                text += &format!(", privacy {} {secret}", privacy_word(*protocol));
+                text += &format!(", privacy {protocol} {secret}");
             }
             text
         }
@@ -122,24 +121,6 @@ fn credentials(access: &Access) -> String {
 
 fn write_credentials(access: &Access) -> String {
     format!("version {}, {}", version(access), credentials(access))
-}
-
-fn auth_word(protocol: AuthProtocol) -> &'static str {
-    match protocol {
-        AuthProtocol::Md5 => "MD5",
-        AuthProtocol::Sha1 => "SHA-1",
-        AuthProtocol::Sha224 => "SHA-224",
-        AuthProtocol::Sha256 => "SHA-256",
-        AuthProtocol::Sha384 => "SHA-384",
-        AuthProtocol::Sha512 => "SHA-512",
-    }
-}
-
-fn privacy_word(protocol: PrivProtocol) -> &'static str {
-    match protocol {
-        PrivProtocol::Aes128 => "AES-128",
-        PrivProtocol::Aes256 => "AES-256",
-    }
 }
 
 fn text(resolved: &Resolved) -> String {

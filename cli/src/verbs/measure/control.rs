@@ -109,6 +109,11 @@ pub(crate) fn mark(dir: &Path, text: &str) -> Result<(), ControlError> {
     }
 }
 
+/// Whether a measurement is writing into `dir`.
+pub(super) fn is_open(dir: &Path) -> bool {
+    short_path(dir).and_then(|(_handle, path)| UnixStream::connect(path)).is_ok()
+}
+
 fn ask(mut stream: &UnixStream, request: &Request) -> io::Result<Reply> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut line = serde_json::to_string(request)?;

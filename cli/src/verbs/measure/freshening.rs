@@ -1,18 +1,24 @@
 //! `--freshen`: interface caches of net-snmp agents are set to 0 for the time of a measurement.
 //!
 //! One thread of its own talks to the agents one after the other, so that neither the collector nor
-//! the person waits for a slow one. Whatever ends the measurement, short of a kill -9, every cache
-//! that was set is set back.
+//! the person waits for a slow one. Whatever ends the measurement, every cache that was set is set
+//! back; after a kill -9 by the next `--freshen`, or by `--freshen --restore`.
+
+mod originals;
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use meikyo_cluster::Cluster;
-use meikyo_snmp::freshen::{self, Freshened};
+use meikyo_snmp::freshen::{self, Decision};
 use meikyo_snmp::{Client, ClientOptions, Credentials};
 
+use self::originals::Originals;
+use super::control;
 use super::devices::Devices;
 use super::setup::Ready;
 use crate::failure::{Answer, Failure, one_line};
@@ -31,26 +37,40 @@ impl Writable {
         Ok(Client::connect(self.device.address, self.credentials.clone(), options)?)
     }
 
-    /// Freshens the cache, again where it was freshened before; what happened, for people.
-    fn freshen(&self, known: Option<Freshened>) -> (Option<Freshened>, Result<String, String>) {
-        let tried = || -> Result<(Option<Freshened>, String), Box<dyn Error>> {
-            let mut client = self.client()?;
-            if let Some(mut known) = known {
-                let set = known.reapply(&mut client)?;
-                let what = if set { "set to 0 again" } else { "is 0 still" };
-                return Ok((Some(known), format!("interface cache {what}")));
-            }
-            let (decision, freshened) = freshen::apply(&mut client)?;
-            Ok((freshened, decision.to_string()))
-        };
-        match tried() {
-            Ok((freshened, what)) => (freshened, Ok(format!("{}: {what}", self.device.name))),
-            Err(error) => (known, Err(self.complaint(error.as_ref()))),
+    /// Freshens the cache if that is right; what happened, for people.
+    fn freshen(&self, originals: &mut Originals) -> Result<String, Box<dyn Error>> {
+        let mut client = self.client()?;
+        let decision = freshen::decide(freshen::look(&mut client)?);
+        if let Decision::Set { from } = decision {
+            // First, so that whatever happens next it is known what to set back.
+            originals.remember(self.device.address, from)?;
+            freshen::freshen(&mut client)?;
         }
+        Ok(told(decision, originals.of(self.device.address)))
+    }
+
+    /// Sets the cache back to what it was before this run, or before an earlier one that was killed.
+    /// False if there was nothing to do.
+    fn restore(&self, originals: &mut Originals) -> Result<bool, Box<dyn Error>> {
+        let Some(original) = originals.of(self.device.address) else { return Ok(false) };
+        let restored = freshen::restore(&mut self.client()?, original)?;
+        originals.forget(self.device.address)?;
+        Ok(restored)
     }
 
     fn complaint(&self, error: &dyn Error) -> String {
-        format!("{}: the interface cache is as it was: {}", self.device.name, one_line(error))
+        format!("{}: the interface cache stays as it is: {}", self.device.name, one_line(error))
+    }
+}
+
+/// What is done about a cache, when `original` is what belongs there as far as that is known.
+fn told(decision: Decision, original: Option<u32>) -> String {
+    match (decision, original) {
+        (Decision::AlreadyFresh, Some(seconds)) => format!(
+            "nsCacheTimeout of ifTable is 0 already, by Meikyo; it was {seconds} s, and will be again \
+             at the end"
+        ),
+        _ => decision.to_string(),
     }
 }
 
@@ -62,14 +82,16 @@ fn writable(ready: &Ready, cluster: &Cluster) -> Result<Option<Writable>, Failur
 }
 
 /// Tells what `--freshen` would do, and does nothing.
-pub(super) fn dry_run(devices: &Devices) -> Result<Answer, Failure> {
+pub(super) fn dry_run(devices: &Devices, recording: &Path) -> Result<Answer, Failure> {
+    let originals = Originals::load(recording)?;
     let mut answer = Answer::Yes;
     for ready in devices.by_ordinal().values() {
         let line = match writable(ready, devices.cluster())? {
             None => format!("{}: no write credential in the cluster file", ready.device.name),
             Some(writable) => {
                 let look = || -> Result<String, Box<dyn Error>> {
-                    Ok(freshen::decide(freshen::look(&mut writable.client()?)?).to_string())
+                    let decision = freshen::decide(freshen::look(&mut writable.client()?)?);
+                    Ok(told(decision, originals.of(writable.device.address)))
                 };
                 match look() {
                     Ok(decision) => format!("{}: {decision}", ready.device.name),
@@ -85,6 +107,48 @@ pub(super) fn dry_run(devices: &Devices) -> Result<Answer, Failure> {
     Ok(answer)
 }
 
+/// Sets back what an earlier run that was killed left at 0.
+pub(super) fn restore(devices: &Devices, recording: &Path) -> Result<Answer, Failure> {
+    if control::is_open(recording) {
+        let text = format!("a measurement is writing into {}", recording.display());
+        return Err(Failure::new(text).hint("it sets the caches back itself when it ends"));
+    }
+    let mut originals = Originals::load(recording)?;
+    let left = originals.addresses();
+    if left.is_empty() {
+        output::print("no cache is left to be set back\n")?;
+    }
+    let mut answer = Answer::Yes;
+    for address in left {
+        let mut of_address = devices.by_ordinal().values();
+        let known = of_address.find(|ready| ready.device.address == address);
+        let writable = known.map(|ready| writable(ready, devices.cluster())).transpose()?;
+        let line = match writable.flatten() {
+            None => {
+                answer = Answer::No;
+                format!("{address}: the cluster file has no write credential for this agent")
+            }
+            Some(writable) => match writable.restore(&mut originals) {
+                Ok(true) => format!("{}: interface cache set back", writable.device.name),
+                Ok(false) => {
+                    format!("{}: the interface cache is not 0 any more", writable.device.name)
+                }
+                Err(error) => {
+                    answer = Answer::No;
+                    writable.complaint(error.as_ref())
+                }
+            },
+        };
+        output::print(&format!("{line}\n"))?;
+    }
+    Ok(answer)
+}
+
+/// The agents that an earlier run left at 0 because it was killed.
+pub(super) fn left_behind(recording: &Path) -> Result<Vec<SocketAddr>, Failure> {
+    Ok(Originals::load(recording)?.addresses())
+}
+
 /// The thread that freshens, and what it may write to.
 #[derive(Debug)]
 pub(super) struct Freshening {
@@ -97,6 +161,7 @@ impl Freshening {
     /// what happens.
     pub(super) fn start(
         devices: &Devices,
+        recording: &Path,
         say: impl Fn(u32, String) + Send + 'static,
     ) -> Result<Self, Failure> {
         let mut writables = BTreeMap::new();
@@ -109,10 +174,11 @@ impl Freshening {
             return Err(Failure::new("`--freshen` needs a write credential")
                 .hint("add `[snmp.write]` to the cluster file; see docs/cluster-file.md"));
         }
+        let originals = Originals::load(recording)?;
         let (wishes, taken) = channel();
         let thread = std::thread::Builder::new()
             .name("freshen".into())
-            .spawn(move || attend(&writables, &taken, &say))?;
+            .spawn(move || attend(&writables, originals, &taken, &say))?;
         Ok(Self { wishes, thread })
     }
 
@@ -132,19 +198,22 @@ impl Freshening {
     }
 }
 
-fn attend(writables: &BTreeMap<u32, Writable>, wishes: &Receiver<u32>, say: &dyn Fn(u32, String)) {
-    let mut freshened: BTreeMap<u32, Freshened> = BTreeMap::new();
+fn attend(
+    writables: &BTreeMap<u32, Writable>,
+    mut originals: Originals,
+    wishes: &Receiver<u32>,
+    say: &dyn Fn(u32, String),
+) {
     for ordinal in wishes {
         let Some(writable) = writables.get(&ordinal) else { continue };
-        let (state, told) = writable.freshen(freshened.get(&ordinal).copied());
-        freshened.extend(state.map(|state| (ordinal, state)));
-        say(ordinal, told.unwrap_or_else(|complaint| complaint));
+        let told = match writable.freshen(&mut originals) {
+            Ok(what) => format!("{}: {what}", writable.device.name),
+            Err(error) => writable.complaint(error.as_ref()),
+        };
+        say(ordinal, told);
     }
-    for (ordinal, state) in freshened {
-        let writable = &writables[&ordinal];
-        let restored =
-            || -> Result<bool, Box<dyn Error>> { Ok(state.restore(&mut writable.client()?)?) };
-        match restored() {
+    for (&ordinal, writable) in writables {
+        match writable.restore(&mut originals) {
             Ok(true) => say(ordinal, format!("{}: interface cache set back", writable.device.name)),
             Ok(false) => {}
             Err(error) => say(ordinal, writable.complaint(error.as_ref())),

@@ -1,0 +1,122 @@
+//! Bad input: one clear message with place and remedy, exit code 2, nothing on standard output.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use std::fs;
+use std::net::UdpSocket;
+use std::path::Path;
+
+use crate::running::{meikyo, text};
+
+/// Runs it in `directory`, and sees that it is refused with one message that says all of `parts`.
+fn refused(directory: &Path, arguments: &[&str], parts: &[&str]) {
+    let output = meikyo()
+        .current_dir(directory)
+        .args(arguments)
+        .env_remove("MEIKYO_RECORDING")
+        .env_remove("MEIKYO_CLUSTER")
+        .output()
+        .unwrap();
+    let told = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+    assert!(output.stdout.is_empty(), "{arguments:?} printed data");
+    assert!(told.starts_with("error: "), "{arguments:?}: {told}");
+    assert_eq!(told.matches("error:").count(), 1, "{arguments:?}: {told}");
+    assert!(!told.contains("panicked"), "{told}");
+    for part in parts {
+        assert!(told.contains(part), "{arguments:?} does not say {part:?}: {told}");
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    fs::create_dir(dir.join("empty")).unwrap();
+    fs::write(dir.join("file"), "text").unwrap();
+    fs::create_dir(dir.join("damaged")).unwrap();
+    fs::write(dir.join("damaged/recording.toml"), "format = \"one\"\n").unwrap();
+    for verb in ["info", "check", "compact"] {
+        refused(dir, &["recording", verb, "empty"], &["`empty` is not a recording"]);
+        refused(dir, &["recording", verb, "nowhere"], &["`nowhere` is not a recording"]);
+        refused(dir, &["recording", verb, "file"], &["file"]);
+        refused(dir, &["recording", verb, "damaged"], &["damaged/recording.toml", "format"]);
+        refused(dir, &["recording", verb], &["DIR"]);
+    }
+    refused(dir, &["recording", "mend", "empty"], &["'mend'", "Usage"]);
+}
+
+#[test]
+fn an_agent_that_cannot_serve_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    fs::write(dir.join("secret"), "a secret word").unwrap();
+    fs::write(dir.join("short"), "short").unwrap();
+    let agent = |arguments: &[&str], parts: &[&str]| {
+        let listen = ["agent", "--listen", "127.0.0.1:0"];
+        refused(dir, &[&listen[..], arguments].concat(), parts);
+    };
+    agent(&[], &["nobody may ask this agent", "hint: meikyo agent --user"]);
+    agent(&["--community", "public"], &["public", "env:NAME", "file:PATH"]);
+    agent(&["--community", "file:nowhere"], &["nowhere"]);
+    agent(&["--community", "env:MEIKYO_TEST_NOT_SET"], &["MEIKYO_TEST_NOT_SET"]);
+    agent(&["--user", "m", "--auth", "SHA-9:file:secret"], &["SHA-9", "SHA-256"]);
+    agent(&["--user", "m", "--auth", "SHA-256:secret"], &["PROTOCOL:file:PATH"]);
+    let auth = ["--user", "m", "--auth", "SHA-256:file:secret"];
+    agent(&[&auth[..], &["--privacy", "DES:file:secret"]].concat(), &["DES", "AES-128"]);
+    agent(&["--auth", "SHA-256:file:secret"], &["--user"]);
+    agent(&["--user", "m", "--privacy", "AES-128:file:secret"], &["--auth"]);
+    agent(&["--user", "m", "--auth", "SHA-256:file:short"], &["8"]);
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    refused(
+        dir,
+        &["agent", "--community", "file:secret", "--listen", &address],
+        &[&address, "hint: see who listens already"],
+    );
+    refused(dir, &["agent", "--listen", "here"], &["here", "--listen"]);
+}
+
+#[test]
+fn a_farm_that_cannot_be_is_refused_with_what_is_allowed() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    fs::write(dir.join("script"), "# a comment\nat 1s restart node001\nat 2s explode node001\n")
+        .unwrap();
+    let agents = |arguments: &[&str], parts: &[&str]| {
+        let few = ["agents", "--port", "0", "--count", "2"];
+        refused(dir, &[&few[..], arguments].concat(), parts);
+    };
+    agents(&["--fault", "lost=5%"], &["`lost=5%`", "`loss=`"]);
+    agents(&["--loss", "many"], &["many", "`5%`"]);
+    agents(&["--do", "at 5s explode node001"], &["`at 5s explode node001`", "`restart`"]);
+    agents(&["--do", "at 5s restart node009"], &["`node009`", "`node001`"]);
+    agents(&["--script", "nowhere"], &["`nowhere`"]);
+    agents(&["--script", "script"], &["script:3: `at 2s explode node001`"]);
+    agents(&["--first", "10.0.0.1"], &["10.0.0.1", "127.0.0.0/8", "hint: meikyo agents --first"]);
+    agents(&["--user", "m:SHA"], &["`m:SHA`", "SHA-256"]);
+    agents(&["--cache", "soon"], &["soon"]);
+    agents(&["--ports", "0"], &["--ports", "1..=1024"]);
+    agents(&["--virtual", "1h"], &["--out"]);
+    agents(&["--truth", "nowhere/truth"], &["`nowhere/truth`"]);
+    agents(&["--step", "0s"], &["--step"]);
+    let taken = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    refused(dir, &["agents", "--port", &port], &[&port, "hint: "]);
+}
+
+#[test]
+fn a_bench_that_cannot_run_is_refused_before_it_starts() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    let collect = |arguments: &[&str], parts: &[&str]| {
+        refused(dir, &[&["bench", "collect"][..], arguments].concat(), parts);
+    };
+    collect(&["--agents", "none"], &["--agents", "none"]);
+    collect(&["--agents", "0"], &["--agents"]);
+    collect(&["--every", "0s"], &["--every"]);
+    collect(&["--every", "often"], &["often"]);
+    collect(&["--version", "4"], &["4", "3"]);
+    collect(&["--dead", "150%"], &["150%"]);
+    collect(&["--figure", "5"], &["5", "3", "4"]);
+    refused(dir, &["bench", "everything"], &["everything"]);
+}

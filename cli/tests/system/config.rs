@@ -1,0 +1,247 @@
+//! `meikyo config`, `man` and `completions`: the real binary, and the printed lines in a real
+//! `snmpd`.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot prepare its files has failed")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+mod real_agent;
+
+const MINIMAL: &str = r#"name = "presto"
+measure = ["interfaces", "load"]
+snmp = { version = "2c", community = "file:community" }
+
+[[hosts]]
+name = "node[001-225]"
+address = "10.0.0.[1-225]"
+"#;
+
+fn meikyo(directory: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_meikyo"))
+        .args(args)
+        .current_dir(directory)
+        .env_remove("MEIKYO_CLUSTER")
+        .output()
+        .expect("the binary starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("output is UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("output is UTF-8")
+}
+
+/// A directory with the file, and a community that only its owner can read.
+fn directory_with(text: &str) -> tempfile::TempDir {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("cluster.toml"), text).unwrap();
+    let mut options = fs::OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600);
+    let mut community = file.open(directory.path().join("community")).unwrap();
+    std::io::Write::write_all(&mut community, b"a-secret-word\n").unwrap();
+    directory
+}
+
+#[test]
+fn a_right_file_is_answered_with_0_and_its_size() {
+    let directory = directory_with(MINIMAL);
+    let output = meikyo(directory.path(), &["config", "check"]);
+    assert_eq!(output.status.code(), Some(0));
+    insta::assert_snapshot!(stdout(&output), @"cluster.toml: cluster `presto` is right: 225 hosts, 0 switches, 450 things to measure");
+    let output = meikyo(directory.path(), &["config", "check", "--json", "cluster.toml"]);
+    insta::assert_snapshot!(stdout(&output), @r#"{"schema":"meikyo.config.check/1","file":"cluster.toml","ok":true,"hosts":225,"switches":0,"measures":450,"problems":[],"problems_unlisted":0,"warnings":[]}"#);
+}
+
+#[test]
+fn a_wrong_file_is_answered_with_1_and_all_its_problems() {
+    let directory = directory_with(&MINIMAL.replace("measure", "mesure").replace("[1-", "[2-"));
+    let output = meikyo(directory.path(), &["config", "check", "cluster.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!(stdout(&output), @r#"
+cluster.toml:2: mesure: unknown key (did you mean `measure`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `recording`
+cluster.toml:5: hosts.measure: missing; say what to measure here, in the group or at the top of the file, for example measure = ["interfaces", "load"]
+cluster.toml:7: hosts.address: 224 addresses for 225 names; as many are needed
+"#);
+    let output = meikyo(directory.path(), &["config", "check", "--json", "cluster.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["schema"], "meikyo.config.check/1");
+    assert_eq!(document["ok"], false);
+    assert_eq!(document["problems"][0]["line"], 2);
+    assert_eq!(document["problems"][0]["key"], "mesure");
+    let output = meikyo(directory.path(), &["config", "show", "cluster.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    assert!(stderr(&output).contains("cluster.toml:2: mesure: unknown key"));
+}
+
+#[test]
+fn a_missing_file_is_answered_with_2_on_standard_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = meikyo(directory.path(), &["config", "check", "nowhere.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    insta::assert_snapshot!(stderr(&output), @r#"
+error: cannot read the cluster file `nowhere.toml`
+  cause: No such file or directory (os error 2)
+hint: name the cluster file; docs/cluster-file.md shows how to begin one
+"#);
+}
+
+#[test]
+fn the_environment_names_the_file_where_nobody_else_does() {
+    let directory = directory_with(MINIMAL);
+    let output = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+        .args(["config", "check"])
+        .env("MEIKYO_CLUSTER", directory.path().join("cluster.toml"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn a_secret_that_others_can_read_or_that_is_missing_is_warned_about() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = directory_with(MINIMAL);
+    let community = directory.path().join("community");
+    fs::set_permissions(&community, fs::Permissions::from_mode(0o644)).unwrap();
+    let output = meikyo(directory.path(), &["config", "check"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("`file:community` can be read by every user"));
+    fs::remove_file(community).unwrap();
+    let output = meikyo(directory.path(), &["config", "check"]);
+    assert!(stdout(&output).contains("cannot read the secret in `community`"), "{output:?}");
+}
+
+#[test]
+fn every_setting_is_shown_with_its_line_and_no_secret() {
+    let directory = directory_with(MINIMAL);
+    let output = meikyo(directory.path(), &["config", "show"]);
+    assert_eq!(output.status.code(), Some(0));
+    insta::assert_snapshot!(stdout(&output), @r#"
+cluster presto, 225 devices, from cluster.toml
+keep everything (built in)
+
+host node[001-225] (225)
+  setting      from      value
+  address      line 7    10.0.0.[1-225]
+  port         built in  161
+  version      line 3    2c
+  credentials  line 3    community file:community
+  interval     built in  100ms
+  timeout      built in  1s
+  rate_max     built in  1000 requests/s
+  measure      line 2    interfaces
+  measure      line 2    load
+"#);
+    let json = meikyo(directory.path(), &["config", "show", "--json"]);
+    let agents = meikyo(directory.path(), &["config", "agents"]);
+    for output in [&output, &json, &agents] {
+        assert!(!stdout(output).contains("a-secret-word"));
+    }
+    let document: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let devices = document["devices"].as_array().unwrap();
+    assert_eq!(devices.len(), 225);
+    assert_eq!(devices[224]["name"], "node225");
+    assert_eq!(devices[224]["address"]["value"], "10.0.0.225");
+    assert_eq!(devices[224]["interval_us"]["value"], 100_000);
+    assert_eq!(devices[224]["interval_us"]["line"], serde_json::Value::Null);
+    assert_eq!(devices[224]["credentials"]["line"], 3);
+}
+
+#[test]
+fn output_that_nobody_reads_is_no_failure() {
+    use std::process::Stdio;
+    let directory = directory_with(MINIMAL);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+        .args(["config", "show", "--json"])
+        .current_dir(directory.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+}
+
+/// The verbs, as the program itself lists them.
+fn verbs(directory: &Path) -> Vec<String> {
+    let help = stdout(&meikyo(directory, &["--help"]));
+    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let verbs = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("    "));
+    let verbs: Vec<_> =
+        verbs.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
+    assert!(verbs.len() > 3, "{help}");
+    verbs
+}
+
+#[test]
+fn completions_hold_every_verb_in_every_shell() {
+    let directory = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = meikyo(directory.path(), &["completions", shell]);
+        assert_eq!(output.status.code(), Some(0));
+        for verb in verbs(directory.path()) {
+            assert!(stdout(&output).contains(&verb), "{shell}: {verb}");
+        }
+    }
+}
+
+#[test]
+fn there_is_a_manual_page_for_every_verb() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = meikyo(directory.path(), &["man", "--out", "pages"]);
+    assert_eq!(output.status.code(), Some(0));
+    let pages = directory.path().join("pages");
+    let main = fs::read_to_string(pages.join("meikyo.1")).unwrap();
+    for verb in verbs(directory.path()).iter().filter(|verb| *verb != "help") {
+        let page = fs::read_to_string(pages.join(format!("meikyo-{verb}.1"))).unwrap();
+        assert!(page.starts_with(".ie") && page.contains("SYNOPSIS"), "{verb}");
+        assert!(main.contains(&format!("meikyo\\-{verb}(1)")), "{verb}");
+    }
+    assert!(pages.join("meikyo-config-check.1").exists());
+}
+
+#[test]
+fn object_names_that_nobody_knows_are_told_with_line_and_what_is_near() {
+    let text = MINIMAL.replace(
+        "measure = [\"interfaces\", \"load\"]",
+        "measure = [\n  \"load\",\n  \"ifHCInOctet.3\",\n  \"temperature.1\",\n  \"sysUpTime.1\",\n  \
+         \"ifHCInOctets.3 every 1s\",\n]",
+    );
+    let directory = directory_with(&text);
+    let output = meikyo(directory.path(), &["config", "check"]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!(stdout(&output), @"
+    cluster.toml:4: measure: `ifHCInOctet.3`: `ifHCInOctet` is no object that is known by name (`ifHCInOctets` is); objects can be written as OIDs, like `1.3.6.1.2.1.1.3.0`
+    cluster.toml:5: measure: `temperature.1`: `temperature` is no object that is known by name; objects can be written as OIDs, like `1.3.6.1.2.1.1.3.0`
+    cluster.toml:6: measure: `sysUpTime.1`: `sysUpTime` has one instance only: write `sysUpTime` or `sysUpTime.0`
+    ");
+    let output = meikyo(directory.path(), &["config", "check", "--json"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["problems"][0]["line"], 4);
+    assert_eq!(document["problems"][0]["key"], "measure");
+}
+
+#[test]
+fn a_known_object_name_is_in_the_view_with_its_oid() {
+    let text = MINIMAL.replace("\"load\"", "\"ifHCInOctets.3\", \"sysName.0\"");
+    let directory = directory_with(&text);
+    let output = meikyo(directory.path(), &["config", "agents"]);
+    assert_eq!(output.status.code(), Some(0));
+    let lines = stdout(&output);
+    // RFC 2863 (ifXTable) and RFC 3418 (system group).
+    for line in [
+        "# ifHCInOctets.3\nview meikyo included .1.3.6.1.2.1.31.1.1.1.6.3\n",
+        "# sysName.0\nview meikyo included .1.3.6.1.2.1.1.5.0\n",
+    ] {
+        assert!(lines.contains(line), "{lines}");
+    }
+    assert!(!lines.contains("not a known object"), "{lines}");
+}

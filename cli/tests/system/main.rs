@@ -1,0 +1,16 @@
+//! The real binary `meikyo`, as a process.
+
+mod bad_input;
+mod config;
+mod export;
+mod freshen;
+mod host_agent;
+mod limits;
+mod measure;
+mod packaging;
+mod probe;
+mod query;
+mod recording;
+mod running;
+#[path = "../../../snmp/tests/it/snmpd.rs"]
+mod snmpd;
