@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use meikyo_units::{Nanos, ParseQuantityError};
 
 use crate::bench::BenchArgs;
+use crate::top::TopArgs;
 use crate::verbs::agent::AgentArgs;
 use crate::verbs::agents::AgentsArgs;
 use crate::verbs::completions::CompletionsArgs;
@@ -30,6 +31,7 @@ pub(crate) struct Args {
 pub(crate) enum Verb {
     Measure(MeasureArgs),
     Serve(ServeArgs),
+    Top(TopArgs),
     Mark(MarkArgs),
     Recording(RecordingArgs),
     Config(ConfigArgs),

@@ -5,6 +5,7 @@ mod bench;
 mod failure;
 mod output;
 mod rows;
+mod top;
 mod verbs;
 
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
     match verb {
         Verb::Measure(args) => verbs::measure::run(&args),
         Verb::Serve(args) => verbs::serve::run(&args),
+        Verb::Top(args) => top::run(&args),
         Verb::Mark(args) => verbs::mark::run(&args),
         Verb::Recording(args) => verbs::recording::run(&args),
         Verb::Bench(args) => bench::run(&args),

@@ -9,6 +9,7 @@
 //! 0.3 % of a core.
 
 pub(crate) mod frames;
+pub(crate) mod past;
 mod rates;
 pub(crate) mod readings;
 pub(crate) mod replay;

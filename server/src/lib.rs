@@ -30,6 +30,7 @@ mod rows;
 mod serve;
 mod state;
 mod states;
+pub mod watch;
 mod wire;
 
 pub use access::{TokenError, hash_token, make_token};

@@ -90,7 +90,7 @@ impl RowArgs {
 }
 
 /// The names in a list of names, folded ranges and patterns.
-fn unfolded(list: &str) -> Result<Vec<String>, Failure> {
+pub(crate) fn unfolded(list: &str) -> Result<Vec<String>, Failure> {
     let (mut names, mut depth, mut part) = (Vec::new(), 0_u32, String::new());
     for c in list.chars().chain([',']) {
         match c {

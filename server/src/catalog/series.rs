@@ -193,7 +193,7 @@ pub(crate) fn ordinals_of_runs(
 ///
 /// Two positions are remembered instead of recursing, so that no pattern takes longer than its
 /// length times that of the text.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
+pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {

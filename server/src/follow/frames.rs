@@ -12,21 +12,21 @@ pub(super) const BEHIND_MAX: Nanos = Nanos::from_secs(2);
 
 /// Rows of one table as they came, column by column.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Frame {
+pub struct Frame {
     /// Name of the table.
-    pub(crate) table: Arc<str>,
+    pub table: Arc<str>,
     /// Names of the columns.
-    pub(crate) columns: Arc<[String]>,
+    pub columns: Arc<[String]>,
     /// The due instant of each row, ns since the epoch.
-    pub(crate) times: Vec<i64>,
+    pub times: Vec<i64>,
     /// The series of each row.
-    pub(crate) series: Vec<u32>,
+    pub series: Vec<u32>,
     /// Values by column, counters as rates a second; NaN where not known.
-    pub(crate) values: Vec<Vec<f32>>,
+    pub values: Vec<Vec<f32>>,
     /// The state of the poll that brought the row: 0 ok, 1 late, 2 skipped, 3 error, 4 missed.
-    pub(crate) states: Vec<u8>,
+    pub states: Vec<u8>,
     /// How long before its receive time the value was true, ms; NaN where not known.
-    pub(crate) ages_ms: Vec<f32>,
+    pub ages_ms: Vec<f32>,
 }
 
 impl Frame {
@@ -50,39 +50,51 @@ impl Frame {
 
 /// One interval as the collector saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Interval {
+pub struct Interval {
     /// Due instant, ns since the epoch.
-    pub(crate) time: i64,
-    pub(crate) ok: u64,
-    pub(crate) late: u64,
-    pub(crate) missed: u64,
-    pub(crate) errors: u64,
-    pub(crate) skipped: u64,
+    pub time: i64,
+    /// Devices that ended ok.
+    pub ok: u64,
+    /// Late.
+    pub late: u64,
+    /// Missed.
+    pub missed: u64,
+    /// In error.
+    pub errors: u64,
+    /// Skipped.
+    pub skipped: u64,
     /// When the last answer was received, µs after `time`.
-    pub(crate) complete_us: Option<i64>,
+    pub complete_us: Option<i64>,
 }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Event {
+pub struct Event {
     /// When, ns since the epoch.
-    pub(crate) time: i64,
-    pub(crate) device: Option<String>,
-    pub(crate) event: String,
-    pub(crate) object: Option<String>,
-    pub(crate) text: Option<String>,
-    pub(crate) count: Option<u64>,
+    pub time: i64,
+    /// The device; `None` for the collector itself.
+    pub device: Option<String>,
+    /// Kind.
+    pub event: String,
+    /// Interface, disk or object.
+    pub object: Option<String>,
+    /// For people.
+    pub text: Option<String>,
+    /// How many, where the kind counts something.
+    pub count: Option<u64>,
 }
 
 /// What a step brought.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Step {
+pub struct Step {
     /// The newest due instant in it, ns since the epoch.
-    pub(crate) newest: i64,
+    pub newest: i64,
     /// Rows by table.
-    pub(crate) frames: Vec<Frame>,
-    pub(crate) intervals: Vec<Interval>,
-    pub(crate) events: Vec<Event>,
+    pub frames: Vec<Frame>,
+    /// What the collector says of its intervals.
+    pub intervals: Vec<Interval>,
+    /// What happened.
+    pub events: Vec<Event>,
 }
 
 impl Step {

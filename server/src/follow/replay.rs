@@ -132,7 +132,7 @@ fn read_slice(
     Ok(slice)
 }
 
-fn each(
+pub(super) fn each(
     opened: &Opened,
     selection: &Selection,
     mut take: impl FnMut(&RecordBatch) -> Result<(), ReadError>,
@@ -165,7 +165,7 @@ fn bits(batch: &RecordBatch, name: &str) -> Vec<Option<u64>> {
     vec![None; batch.num_rows()]
 }
 
-fn take_readings(
+pub(super) fn take_readings(
     opened: &Opened,
     wish: &Wish,
     batch: &RecordBatch,
@@ -186,7 +186,7 @@ fn take_readings(
     Ok(())
 }
 
-fn take_polls(opened: &Opened, batch: &RecordBatch, polls: &mut Vec<(i64, u32, Poll)>) {
+pub(super) fn take_polls(opened: &Opened, batch: &RecordBatch, polls: &mut Vec<(i64, u32, Poll)>) {
     let (pdus, received, uptimes) =
         (bits(batch, "pdu"), bits(batch, "received_us"), bits(batch, "uptime_cs"));
     let texts = |name: &str| batch.column_by_name(name).and_then(Texts::new);
@@ -209,7 +209,7 @@ fn take_polls(opened: &Opened, batch: &RecordBatch, polls: &mut Vec<(i64, u32, P
     }
 }
 
-fn take_intervals(batch: &RecordBatch, intervals: &mut Vec<Interval>) {
+pub(super) fn take_intervals(batch: &RecordBatch, intervals: &mut Vec<Interval>) {
     let names = ["ok", "late", "missed", "errors", "skipped"];
     let [ok, late, missed, errors, skipped] = names.map(|name| bits(batch, name));
     let complete = bits(batch, "complete_us");
@@ -357,7 +357,7 @@ fn pass(at: &mut usize, end: i64, time: impl Fn(usize) -> Option<i64>) -> Range<
     begin..*at
 }
 
-fn picked(readings: &Readings, rows: &[usize]) -> Readings {
+pub(super) fn picked(readings: &Readings, rows: &[usize]) -> Readings {
     let pick = |values: &[Option<u64>]| rows.iter().map(|&row| values[row]).collect::<Vec<_>>();
     Readings {
         due: rows.iter().map(|&row| readings.due[row]).collect(),

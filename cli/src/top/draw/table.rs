@@ -1,0 +1,157 @@
+//! The table of devices.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+use meikyo_snmp::tables::State;
+
+use super::{View, cells, line, put};
+use crate::top::amounts::{MISSING, amount};
+use crate::top::model::Device;
+use crate::top::order::Column;
+use crate::top::screen::Screen;
+
+/// Columns of the terminal that each column of the table gets, in the order of [`Column::ALL`];
+/// names get what they need.
+const WIDTHS: [u16; 10] = [12, 8, 12, 13, 7, 8, 9, 8, 9, 12];
+const NAME_WIDTH_MAX: u16 = 24;
+
+pub(super) fn draw(screen: &mut Screen, view: &View<'_>, area: Rect, buffer: &mut Buffer) {
+    if area.height < 2 {
+        return;
+    }
+    let longest = screen.model.devices.iter().map(|device| device.name.chars().count()).max();
+    let names = cells(longest.unwrap_or(0)).clamp(WIDTHS[0], NAME_WIDTH_MAX) + 1;
+    let columns = placed(screen, view, names, area);
+    heading(screen, view, &columns, buffer, area);
+    let groups = screen.order.grouped;
+    // Headings of groups take rows, too: at most half of them.
+    let room = usize::from(area.height - 1);
+    let headings = if groups { headings(screen).min(room / 2) } else { 0 };
+    screen.targets.table_rows = room - headings;
+    screen.keep_in_sight();
+    let rows: Vec<usize> = screen.rows.iter().skip(screen.scroll).copied().collect();
+    let mut at = 1;
+    let mut group: Option<String> = None;
+    for ordinal in rows {
+        let device = &screen.model.devices[ordinal];
+        if groups && group.as_ref() != Some(&device.group) {
+            let name = if device.group.is_empty() { "no group" } else { &device.group };
+            put(buffer, line(area, at), name, view.palette.faint());
+            at += 1;
+            group = Some(device.group.clone());
+        }
+        let row = line(area, at);
+        if row.height == 0 {
+            break;
+        }
+        at += 1;
+        draw_row(device, view, &columns, row, buffer);
+        if screen.selected == Some(ordinal) {
+            buffer.set_style(row, view.palette.selected());
+        }
+        screen.targets.devices.push((row, ordinal));
+    }
+    if screen.rows.is_empty() {
+        let text = format!("no device is called like `{}`; Esc clears", screen.order.filter);
+        put(buffer, line(area, 1), &text, view.palette.quiet());
+    }
+}
+
+/// How many groups there are.
+fn headings(screen: &Screen) -> usize {
+    let groups = screen.rows.iter().map(|&row| screen.model.devices[row].group.as_str());
+    groups.collect::<std::collections::BTreeSet<_>>().len()
+}
+
+/// The columns that fit, and where; those of which no device has a value are left out.
+fn placed(screen: &Screen, view: &View<'_>, names: u16, area: Rect) -> Vec<(Column, Rect)> {
+    let mut x = area.x;
+    let mut placed = Vec::new();
+    for (column, width) in Column::ALL.into_iter().zip(WIDTHS) {
+        if let Column::Metric(metric) = column
+            && column != screen.order.column
+            && screen.model.devices.iter().all(|device| metric.of(device, view.now).is_none())
+        {
+            continue;
+        }
+        let width = if column == Column::Name { names } else { width };
+        if x + width > area.right() {
+            break;
+        }
+        placed.push((column, Rect { x, width, height: 1, ..area }));
+        x += width;
+    }
+    placed
+}
+
+fn heading(
+    screen: &mut Screen,
+    view: &View<'_>,
+    columns: &[(Column, Rect)],
+    buffer: &mut Buffer,
+    area: Rect,
+) {
+    for &(column, place) in columns {
+        let chosen = column == screen.order.column;
+        let down = screen.order.reversed == (column == Column::Name);
+        let arrow = if !chosen {
+            ""
+        } else if down {
+            "▾"
+        } else {
+            "▴"
+        };
+        let text = format!("{}{arrow}", column.words());
+        let style =
+            if chosen { Style::new().add_modifier(Modifier::BOLD) } else { view.palette.faint() };
+        put_cell(buffer, column, Rect { y: area.y, ..place }, &text, style);
+        screen.targets.columns.push((Rect { y: area.y, ..place }, column));
+    }
+}
+
+fn draw_row(
+    device: &Device,
+    view: &View<'_>,
+    columns: &[(Column, Rect)],
+    row: Rect,
+    buffer: &mut Buffer,
+) {
+    for &(column, place) in columns {
+        let place = Rect { y: row.y, ..place };
+        let (text, style) = match column {
+            Column::Name => (device.name.clone(), Style::new()),
+            Column::State => state(device, view),
+            Column::Metric(metric) => {
+                let value = metric.of(device, view.now);
+                let style = if value.is_none() { view.palette.faint() } else { Style::new() };
+                (amount(value, metric.unit()), style)
+            }
+        };
+        put_cell(buffer, column, place, &text, style);
+    }
+}
+
+/// The word for how the newest interval ended.
+pub(super) fn state(device: &Device, view: &View<'_>) -> (String, Style) {
+    let palette = view.palette;
+    match device.state {
+        None => (MISSING.into(), palette.faint()),
+        Some(State::Ok) => ("ok".into(), palette.quiet()),
+        Some(state @ State::Late) => (state.word().into(), palette.late()),
+        Some(state @ State::Skipped) => (state.word().into(), palette.quiet()),
+        Some(state) => (state.word().into(), palette.missing()),
+    }
+}
+
+/// Words stand left, numbers right.
+fn put_cell(buffer: &mut Buffer, column: Column, place: Rect, text: &str, style: Style) {
+    let room = usize::from(place.width.saturating_sub(1));
+    let text: String = text.chars().take(room).collect();
+    let text = match column {
+        Column::Name | Column::State => text,
+        Column::Metric(_) => format!("{text:>room$}"),
+    };
+    put(buffer, place, &text, style);
+}

@@ -1,0 +1,275 @@
+//! What is known of the cluster at the moment that is shown: the newest values of every device.
+//!
+//! Pure: it takes the steps of [`meikyo_server::watch`] as they come and reads no clock. A value
+//! that did not come is missing; nothing is carried over from an earlier interval.
+
+mod apply;
+mod health;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use meikyo_server::watch::{Event, Interval, Wanted};
+use meikyo_snmp::tables::State;
+use meikyo_units::{Nanos, WallTime};
+
+use super::history::History;
+
+pub(super) use health::Health;
+
+/// What is watched of a recording.
+pub(super) const WANTED: [Wanted<'static>; 7] = [
+    // First, since the other rows are dated by it.
+    Wanted { table: "polls", columns: &["received_us", "batch"] },
+    Wanted { table: "batches", columns: &["batch", "sent_us"] },
+    Wanted {
+        table: "interfaces",
+        columns: &[
+            "in_octets",
+            "out_octets",
+            "in_packets",
+            "out_packets",
+            "in_errors",
+            "out_errors",
+            "in_discards",
+            "out_discards",
+            "oper_status",
+        ],
+    },
+    Wanted { table: "load", columns: &["load_1min"] },
+    Wanted { table: "storage", columns: &["total_bytes", "used_bytes"] },
+    Wanted {
+        table: "memory",
+        columns: &["total_bytes", "available_bytes", "buffer_bytes", "cached_bytes"],
+    },
+    Wanted {
+        table: "cpu",
+        columns: &[
+            "idle_ticks",
+            "user_ticks",
+            "nice_ticks",
+            "system_ticks",
+            "wait_ticks",
+            "interrupt_ticks",
+            "softirq_ticks",
+            "steal_ticks",
+        ],
+    },
+];
+
+/// Events that are remembered.
+const EVENTS_MAX: usize = 500;
+/// Due instants whose batches are remembered, to work out round trips.
+const BATCH_TIMES_MAX: usize = 100;
+/// A device is silent when it has not answered for so long.
+pub(super) const SILENT_AFTER: Nanos = Nanos::from_secs(3);
+
+/// The cluster at the moment that is shown.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Model {
+    pub(super) devices: Vec<Device>,
+    by_name: BTreeMap<String, usize>,
+    /// By table and number of a series: the device and its instance; `None` for one not watched.
+    places: BTreeMap<String, Vec<Option<Place>>>,
+    /// When batches were handed to the kernel, µs after their due instant, by that and batch.
+    batches_sent_us: BTreeMap<i64, Vec<(u64, f64)>>,
+    /// The newest events, newest last.
+    pub(super) events: VecDeque<Event>,
+    /// The intervals of the last seconds.
+    intervals: VecDeque<Interval>,
+    /// The newest due instant of a poll, ns since the epoch.
+    pub(super) newest: Option<i64>,
+    /// The oldest, since when the recording is watched.
+    oldest: Option<i64>,
+    pub(super) history: History,
+}
+
+/// Which device, and which of its interfaces or disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    device: usize,
+    instance: usize,
+}
+
+/// One device.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Device {
+    pub(super) name: String,
+    pub(super) role: &'static str,
+    pub(super) group: String,
+    /// How its newest interval ended.
+    pub(super) state: Option<State>,
+    /// The due instant of that interval, ns since the epoch.
+    pub(super) due: Option<i64>,
+    /// When its newest answer was received, ns since the epoch.
+    pub(super) answered: Option<i64>,
+    /// How old the oldest counter of that answer was, s.
+    behind_s: f64,
+    /// The due instant of the answer that `behind_s` is of.
+    behind_due: i64,
+    /// Due instant, batch and receive time (µs) of the newest answer until its batch is known.
+    unsent: Option<(i64, u64, f64)>,
+    pub(super) round_trip_s: Option<f64>,
+    /// Mean of 1 minute.
+    pub(super) load: Option<f64>,
+    pub(super) cpu_share: Option<f64>,
+    pub(super) memory: Memory,
+    /// Due instants of the newest rows of `load`, `memory` and `cpu`.
+    dues: [i64; 3],
+    pub(super) interfaces: Vec<Interface>,
+    pub(super) disks: Vec<Disk>,
+}
+
+/// The newest values of an interface; rates a second.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Interface {
+    pub(super) name: String,
+    pub(super) due: i64,
+    pub(super) received: Option<f64>,
+    pub(super) sent: Option<f64>,
+    pub(super) packets_received: Option<f64>,
+    pub(super) packets_sent: Option<f64>,
+    /// `in_errors`, `out_errors`, `in_discards`, `out_discards`.
+    pub(super) trouble: [Option<f64>; 4],
+    /// Whether the link is up.
+    pub(super) up: Option<bool>,
+}
+
+/// The newest values of a disk, octets.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Disk {
+    pub(super) path: String,
+    due: i64,
+    pub(super) total: Option<f64>,
+    pub(super) used: Option<f64>,
+}
+
+/// Memory, octets.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Memory {
+    pub(super) total: Option<f64>,
+    pub(super) available: Option<f64>,
+    pub(super) buffer: Option<f64>,
+    pub(super) cached: Option<f64>,
+}
+
+impl Model {
+    /// A cluster of which nothing is known but its devices.
+    pub(super) fn new(devices: impl IntoIterator<Item = meikyo_server::watch::Device>) -> Self {
+        let mut model = Self::default();
+        for device in devices {
+            model.by_name.insert(device.name.clone(), model.devices.len());
+            model.devices.push(Device {
+                name: device.name,
+                role: device.role,
+                group: device.group.unwrap_or_default(),
+                ..Device::default()
+            });
+        }
+        model.history = History::new(model.devices.len());
+        model
+    }
+
+    /// The same devices, and nothing known of them.
+    pub(super) fn emptied(&self) -> Self {
+        let devices = self.devices.iter().map(|device| meikyo_server::watch::Device {
+            name: device.name.clone(),
+            role: device.role,
+            group: Some(device.group.clone()),
+        });
+        Self::new(devices)
+    }
+
+    /// The ordinal of a device.
+    pub(super) fn device(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// How many series of a table are known.
+    pub(super) fn known(&self, table: &str) -> usize {
+        self.places.get(table).map_or(0, Vec::len)
+    }
+
+    /// Takes the labels of series of a table behind those that are known: device, then instance.
+    pub(super) fn learn(&mut self, table: &str, labels: &[Vec<String>]) {
+        for labels in labels {
+            let device = labels.first().and_then(|name| self.by_name.get(name)).copied();
+            let instance = labels.get(1).map_or("", String::as_str);
+            let place = device.map(|device| Place {
+                device,
+                instance: self.devices[device].instance(table, instance),
+            });
+            self.places.entry(table.to_owned()).or_default().push(place);
+        }
+    }
+
+    /// The instant that is newest in it.
+    pub(super) fn now(&self) -> Option<WallTime> {
+        self.newest.map(WallTime::from_nanos)
+    }
+}
+
+impl Device {
+    /// The place of an interface or a disk; a new one when it is not known.
+    fn instance(&mut self, table: &str, name: &str) -> usize {
+        match table {
+            "interfaces" => {
+                let at = self.interfaces.iter().position(|interface| interface.name == name);
+                at.unwrap_or_else(|| {
+                    self.interfaces.push(Interface { name: name.into(), ..Interface::default() });
+                    self.interfaces.len() - 1
+                })
+            }
+            "storage" => {
+                let at = self.disks.iter().position(|disk| disk.path == name);
+                at.unwrap_or_else(|| {
+                    self.disks.push(Disk { path: name.into(), ..Disk::default() });
+                    self.disks.len() - 1
+                })
+            }
+            _ => 0,
+        }
+    }
+
+    /// The sum over all interfaces that have a value; `None` when none has.
+    pub(super) fn sum(&self, value: impl Fn(&Interface) -> Option<f64>) -> Option<f64> {
+        self.interfaces.iter().filter_map(value).reduce(|sum, value| sum + value)
+    }
+
+    /// How old its newest values are at an instant, s: since when they were true at the agent.
+    pub(super) fn age_s(&self, now: i64) -> Option<f64> {
+        let answered = self.answered?;
+        let since = WallTime::from_nanos(now).since(WallTime::from_nanos(answered));
+        Some(since.as_secs_f64() + self.behind_s)
+    }
+
+    /// The share of memory that is neither free nor buffers or cache.
+    pub(super) fn memory_share(&self) -> Option<f64> {
+        let Memory { total, available, buffer, cached } = self.memory;
+        let total = total.filter(|total| *total > 0.0)?;
+        let free = available? + buffer.unwrap_or(0.0) + cached.unwrap_or(0.0);
+        Some(((total - free) / total).clamp(0.0, 1.0))
+    }
+
+    /// The share of its fullest disk that is used.
+    pub(super) fn disk_share(&self) -> Option<f64> {
+        let shares = self.disks.iter().filter_map(Disk::share);
+        shares.max_by(f64::total_cmp)
+    }
+}
+
+impl Disk {
+    /// The share that is used.
+    pub(super) fn share(&self) -> Option<f64> {
+        let total = self.total.filter(|total| *total > 0.0)?;
+        Some((self.used? / total).clamp(0.0, 1.0))
+    }
+}
+
+impl Interface {
+    /// Errors and discards of both directions, a second.
+    pub(super) fn trouble_per_s(&self) -> Option<f64> {
+        self.trouble.iter().flatten().copied().reduce(|sum, value| sum + value)
+    }
+}

@@ -1,0 +1,151 @@
+//! The view a single time: as plain text, or as the values that it shows.
+
+use meikyo_units::WallTime;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use serde::Serialize;
+
+use super::draw::draw;
+use super::model::{Device, Interface};
+use super::palette::Palette;
+use super::screen::Screen;
+use super::session::Session;
+use crate::failure::{Answer, Failure};
+use crate::output;
+
+/// The size of the screen where the environment names none.
+const SIZE: (u16, u16) = (120, 40);
+/// The sizes that are taken over.
+const SIZE_RANGE: std::ops::RangeInclusive<u16> = 8..=2_000;
+
+/// Prints the view of the instant at which it was read; the answer is no while there is no reading.
+pub(super) fn print(mut session: Session, clock: WallTime, json: bool) -> Result<Answer, Failure> {
+    let screen = &mut session.screen;
+    if json {
+        output::print_json(&document(screen, clock))?;
+    } else {
+        let size = |name: &str, default: u16| {
+            let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
+            given.filter(|given| SIZE_RANGE.contains(given)).unwrap_or(default)
+        };
+        output::print(&text(screen, clock, size("COLUMNS", SIZE.0), size("LINES", SIZE.1)))?;
+    }
+    Ok(if screen.model.newest.is_some() { Answer::Yes } else { Answer::No })
+}
+
+/// The view as lines without control characters.
+pub(super) fn text(screen: &mut Screen, clock: WallTime, width: u16, height: u16) -> String {
+    let area = Rect::new(0, 0, width, height);
+    let mut buffer = Buffer::empty(area);
+    draw(screen, Palette::PLAIN, clock, area, &mut buffer);
+    let mut text = String::new();
+    for row in buffer.content().chunks(usize::from(width)) {
+        let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    recording: &'a str,
+    running: bool,
+    /// The instant that is shown.
+    time_us: i64,
+    intervals_per_s: Option<f64>,
+    /// Device intervals of the last 10 s by how they ended.
+    ok: u64,
+    late: u64,
+    missing: u64,
+    silent: Vec<&'a str>,
+    devices: Vec<DeviceBody<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct DeviceBody<'a> {
+    name: &'a str,
+    role: &'a str,
+    group: &'a str,
+    state: Option<&'static str>,
+    /// The due instant of the interval that ended in that state.
+    time_us: Option<i64>,
+    /// When the newest answer was received.
+    received_us: Option<i64>,
+    age_s: Option<f64>,
+    round_trip_us: Option<f64>,
+    load_1min: Option<f32>,
+    cpu_share: Option<f32>,
+    memory_share: Option<f32>,
+    disk_share: Option<f32>,
+    in_octets_per_s: Option<f32>,
+    out_octets_per_s: Option<f32>,
+    interfaces: Vec<InterfaceBody<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct InterfaceBody<'a> {
+    interface: &'a str,
+    /// The due instant of the reading.
+    time_us: i64,
+    in_octets_per_s: Option<f32>,
+    out_octets_per_s: Option<f32>,
+    in_packets_per_s: Option<f32>,
+    out_packets_per_s: Option<f32>,
+}
+
+fn document(screen: &Screen, clock: WallTime) -> Document<'_> {
+    let now = screen.instant(clock).as_nanos();
+    let health = screen.model.health(now);
+    let devices = &screen.model.devices;
+    Document {
+        schema: "meikyo.top/1",
+        recording: &screen.name,
+        running: screen.running,
+        time_us: now.div_euclid(1_000),
+        intervals_per_s: health.intervals_per_s,
+        ok: health.ok,
+        late: health.late,
+        missing: health.missing,
+        silent: health.silent.iter().map(|&of| devices[of].name.as_str()).collect(),
+        devices: screen.rows.iter().map(|&of| body(&devices[of], now)).collect(),
+    }
+}
+
+fn body(device: &Device, now: i64) -> DeviceBody<'_> {
+    DeviceBody {
+        name: &device.name,
+        role: device.role,
+        group: &device.group,
+        state: device.state.map(meikyo_snmp::tables::State::word),
+        time_us: device.due.map(|due| due.div_euclid(1_000)),
+        received_us: device.answered.map(|at| at.div_euclid(1_000)),
+        age_s: device.age_s(now),
+        round_trip_us: device.round_trip_s.map(|span| span * 1e6),
+        load_1min: drawn(device.load),
+        cpu_share: drawn(device.cpu_share),
+        memory_share: drawn(device.memory_share()),
+        disk_share: drawn(device.disk_share()),
+        in_octets_per_s: drawn(device.sum(|interface| interface.received)),
+        out_octets_per_s: drawn(device.sum(|interface| interface.sent)),
+        interfaces: device.interfaces.iter().map(interface_body).collect(),
+    }
+}
+
+fn interface_body(interface: &Interface) -> InterfaceBody<'_> {
+    InterfaceBody {
+        interface: &interface.name,
+        time_us: interface.due.div_euclid(1_000),
+        in_octets_per_s: drawn(interface.received),
+        out_octets_per_s: drawn(interface.sent),
+        in_packets_per_s: drawn(interface.packets_received),
+        out_packets_per_s: drawn(interface.packets_sent),
+    }
+}
+
+/// A value with the digits that it has: values for drawing are of 24 bits.
+#[expect(clippy::cast_possible_truncation, reason = "24 bits is what there is")]
+fn drawn(value: Option<f64>) -> Option<f32> {
+    value.map(|value| value as f32)
+}

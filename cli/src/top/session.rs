@@ -1,0 +1,280 @@
+//! What feeds the view: a running recording, or a past that is played.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use meikyo_server::watch::{Live, Step, Watch, WatchError, matches};
+use meikyo_units::{Nanos, WallTime};
+
+use super::metric::Metric;
+use super::model::{Model, WANTED};
+use super::reader::{Job, Reader};
+use super::screen::{Begin, Place, Screen, Wish};
+
+/// How much of the past is read before it is needed.
+const AHEAD: Nanos = Nanos::from_secs(5);
+/// How often it is looked whether the recording still runs, and for new devices.
+const LOOK: Nanos = Nanos::from_secs(2);
+
+/// What is watched.
+#[derive(Debug, Clone)]
+pub(super) struct Subject {
+    pub(super) dir: PathBuf,
+    /// Names and patterns; all devices when `None`.
+    pub(super) devices: Option<Vec<String>>,
+}
+
+/// A view and what feeds it.
+#[derive(Debug)]
+pub(super) struct Session {
+    subject: Subject,
+    watch: Arc<Watch>,
+    pub(super) screen: Screen,
+    live: Option<Live>,
+    reader: Option<Reader>,
+    epoch: u64,
+    /// Steps of the past that were read and are not shown yet.
+    steps: VecDeque<Step>,
+    /// Up to where the past was read; `None` while it is not.
+    read_to: Option<WallTime>,
+    asked: bool,
+    looked: WallTime,
+    ticked: WallTime,
+}
+
+impl Session {
+    /// Opens the recording and reads its end.
+    pub(super) fn open(subject: Subject, metric: Metric, every: Nanos) -> Result<Self, WatchError> {
+        let (watch, model) = opened(&subject)?;
+        let identity = watch.recording().identity();
+        let name = subject.dir.canonicalize().unwrap_or_else(|_| subject.dir.clone());
+        let name = name.file_name().map(|name| name.to_string_lossy().into_owned());
+        let begin = Begin {
+            name: name.unwrap_or_default(),
+            running: watch.is_running(),
+            simulated: identity.clock != "CLOCK_REALTIME",
+            metric,
+            every,
+            times: watch.times()?,
+        };
+        let now = WallTime::now();
+        let mut session = Self {
+            subject,
+            watch,
+            screen: Screen::new(begin, model),
+            live: None,
+            reader: None,
+            epoch: 0,
+            steps: VecDeque::new(),
+            read_to: None,
+            asked: false,
+            looked: now,
+            ticked: now,
+        };
+        session.read_end()?;
+        Ok(session)
+    }
+
+    /// Begins to follow what is new, if the recording runs.
+    pub(super) fn follow(&mut self) {
+        if self.screen.running && self.live.is_none() {
+            self.live = Some(self.watch.live());
+        }
+    }
+
+    /// Takes what came, and moves a past that is played; called before each repaint.
+    pub(super) fn tick(&mut self, clock: WallTime) {
+        let passed = clock.since(self.ticked);
+        self.ticked = clock;
+        if clock.since(self.looked) >= LOOK {
+            self.looked = clock;
+            if let Err(error) = self.look() {
+                self.screen.trouble = Some(crate::failure::one_line(&error));
+            }
+        }
+        if let Some(live) = &self.live {
+            let (steps, _) = live.take();
+            if self.screen.follows() {
+                self.learn();
+                self.screen.apply(steps.iter().map(Arc::as_ref));
+            }
+        }
+        self.take_pieces();
+        self.screen.play(passed, self.read_to);
+        self.show_past();
+        self.read_ahead();
+        self.screen.arrange(self.screen.instant(clock));
+    }
+
+    /// Does what the view wishes and can be done here.
+    pub(super) fn carry_out(&mut self, wish: Wish) {
+        match wish {
+            Wish::Seek(at) => self.seek(at),
+            Wish::GoLive => {
+                self.forget_past();
+                self.screen.model = self.screen.model.emptied();
+                if let Err(error) = self.read_end() {
+                    self.screen.trouble = Some(crate::failure::one_line(&error));
+                }
+                self.follow();
+            }
+            Wish::Quit | Wish::Suspend => {}
+        }
+    }
+
+    /// Reads the end of the recording, so that values and charts are there at once.
+    fn read_end(&mut self) -> Result<(), WatchError> {
+        let Some((_, end)) = self.watch.times()? else { return Ok(()) };
+        let mut past = self.watch.past(end.before(self.warm()))?;
+        let steps = past.read(end + Nanos::new(1))?;
+        self.learn();
+        for step in &steps {
+            self.screen.model.apply(step);
+        }
+        self.screen.times = self.watch.times()?;
+        self.screen.arrange(self.screen.instant(WallTime::now()));
+        Ok(())
+    }
+
+    /// How far back it is read for rates and charts: the more devices, the less.
+    fn warm(&self) -> Nanos {
+        Nanos::from_secs(match self.screen.model.devices.len() {
+            0..=300 => 60,
+            301..=2_000 => 10,
+            _ => 3,
+        })
+    }
+
+    fn seek(&mut self, at: WallTime) {
+        self.forget_past();
+        self.screen.model = self.screen.model.emptied();
+        let job = Job { epoch: self.epoch, from: Some(at.before(self.warm())), to: at + AHEAD };
+        self.ask(job);
+    }
+
+    fn ask(&mut self, job: Job) {
+        if self.reader.is_none() {
+            match Reader::start(&self.watch) {
+                Ok(reader) => self.reader = Some(reader),
+                Err(error) => self.screen.trouble = Some(crate::failure::one_line(&error)),
+            }
+        }
+        if let Some(reader) = &self.reader {
+            self.asked = reader.ask(job);
+            self.screen.reading = self.asked && self.read_to.is_none();
+        }
+    }
+
+    fn forget_past(&mut self) {
+        self.epoch += 1;
+        self.steps.clear();
+        self.read_to = None;
+        self.asked = false;
+        self.screen.reading = false;
+    }
+
+    fn take_pieces(&mut self) {
+        while let Some(piece) = self.reader.as_ref().and_then(Reader::take) {
+            if piece.epoch != self.epoch {
+                continue;
+            }
+            self.asked = false;
+            self.screen.reading = false;
+            match piece.steps {
+                Ok(steps) => {
+                    self.steps.extend(steps);
+                    self.read_to = Some(piece.to);
+                }
+                Err(text) => self.screen.trouble = Some(text),
+            }
+        }
+    }
+
+    /// Shows the steps up to where the past is.
+    fn show_past(&mut self) {
+        let Place::Past { at, .. } = self.screen.place else { return };
+        let due = self.steps.partition_point(|step| step.newest <= at.as_nanos());
+        if due > 0 {
+            self.learn();
+            let steps: Vec<_> = self.steps.drain(..due).collect();
+            self.screen.apply(&steps);
+        }
+    }
+
+    fn read_ahead(&mut self) {
+        let Place::Past { at, playing: true } = self.screen.place else { return };
+        let Some((_, end)) = self.screen.times else { return };
+        match self.read_to {
+            _ if self.asked => {}
+            // The end was read at the begin, but not piece by piece.
+            None => self.ask(Job { epoch: self.epoch, from: Some(at), to: at + AHEAD }),
+            Some(read_to) => {
+                let speed = u32::try_from(self.screen.speed).unwrap_or(0);
+                let ahead = Nanos::new(AHEAD.get() << speed);
+                if read_to <= end && read_to.since(at) < ahead {
+                    self.ask(Job { epoch: self.epoch, from: None, to: read_to + ahead });
+                }
+            }
+        }
+    }
+
+    /// Learns the series that are new.
+    fn learn(&mut self) {
+        for wanted in &WANTED {
+            let known = self.screen.model.known(wanted.table);
+            let labels = self.watch.labels(wanted.table, known);
+            if !labels.is_empty() {
+                self.screen.model.learn(wanted.table, &labels);
+            }
+        }
+    }
+
+    /// Looks whether the recording runs, and for devices and tables that are new.
+    fn look(&mut self) -> Result<(), WatchError> {
+        let running = self.watch.is_running();
+        if self.screen.running && !running {
+            self.live = None;
+            self.screen.times = self.watch.times()?;
+            if let (Place::Live { .. }, Some((_, at))) = (self.screen.place, self.screen.times) {
+                self.screen.place = Place::Past { at, playing: false };
+                self.screen.trouble = Some("the measurement has ended; Space replays it".into());
+            }
+        }
+        self.screen.running = running;
+        if self.screen.follows() && self.is_outgrown()? {
+            let (watch, model) = opened(&self.subject)?;
+            (self.watch, self.screen.model) = (watch, model);
+            (self.live, self.reader) = (None, None);
+            self.forget_past();
+            self.read_end()?;
+            self.follow();
+        }
+        Ok(())
+    }
+
+    /// Whether there are devices or tables that were not there when the recording was opened.
+    fn is_outgrown(&self) -> Result<bool, WatchError> {
+        if self.watch.lacks_tables(&WANTED)? {
+            return Ok(true);
+        }
+        let devices = self.watch.devices()?;
+        let new = |device: &meikyo_server::watch::Device| {
+            is_wanted(&self.subject, &device.name)
+                && self.screen.model.device(&device.name).is_none()
+        };
+        Ok(devices.iter().any(new))
+    }
+}
+
+fn is_wanted(subject: &Subject, name: &str) -> bool {
+    let patterns = subject.devices.as_ref();
+    patterns.is_none_or(|patterns| patterns.iter().any(|pattern| matches(pattern, name)))
+}
+
+fn opened(subject: &Subject) -> Result<(Arc<Watch>, Model), WatchError> {
+    let watch = Watch::open(&subject.dir, &WANTED)?;
+    let devices = watch.devices()?;
+    let wanted = devices.into_iter().filter(|device| is_wanted(subject, &device.name));
+    Ok((Arc::new(watch), Model::new(wanted)))
+}

@@ -1,0 +1,210 @@
+//! Watching a recording without HTTP, for a face that draws by itself.
+//!
+//! The same values as those of the page: counters as rates between the instants at which agents
+//! update them, missing values missing. Nothing here needs a server or its runtime: a running
+//! recording is followed by one thread of low priority, a past is read by whoever asks.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use meikyo_recording::{ReadError, Recording};
+use meikyo_units::{Nanos, WallTime};
+
+pub use crate::follow::frames::{Event, Frame, Interval, Step};
+
+use crate::catalog::{Catalog, Opened};
+use crate::errors::ApiError;
+use crate::follow::frames::Queue;
+use crate::follow::past;
+use crate::follow::readings::Wish;
+
+/// Whether a text matches a pattern in which `*` stands for any text and `?` for one octet.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    crate::catalog::text_matches(pattern.as_bytes(), text.as_bytes())
+}
+
+/// The columns of a table that are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The table's name.
+    pub table: &'a str,
+    /// Names of columns; those that the recording does not have are left out.
+    pub columns: &'a [&'a str],
+}
+
+/// Why a recording cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// It could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Its devices or series could not be looked up.
+    #[error("cannot look up the series of `{dir}`: {what}")]
+    Series {
+        /// The recording.
+        dir: String,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// A device as far as the recording knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// `host`, `switch` or `unknown`.
+    pub role: &'static str,
+    /// The group it stands in, for example a rack.
+    pub group: Option<String>,
+}
+
+/// A recording that is watched.
+#[derive(Debug)]
+pub struct Watch {
+    opened: Arc<Opened>,
+    wishes: Vec<Wish>,
+}
+
+impl Watch {
+    /// Opens the recording in `dir`. Tables that it does not have are left out; those of a
+    /// measurement that has just begun come with the next [`Watch::open`].
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn open(dir: &Path, wanted: &[Wanted<'_>]) -> Result<Self, WatchError> {
+        let catalog = Catalog::open(&[dir.to_path_buf()])?;
+        let opened = Arc::clone(&catalog.all()[0]);
+        let tables = opened.tables()?;
+        let failed = |error: ApiError| WatchError::Series {
+            dir: dir.display().to_string(),
+            what: error.body().error.clone(),
+        };
+        if let Some(polls) = tables.get("polls") {
+            opened.with_series(polls, |_| ()).map_err(failed)?;
+        }
+        let mut wishes = Vec::new();
+        for Wanted { table, columns } in wanted {
+            let Some(table) = tables.get(*table) else { continue };
+            let columns = columns.iter().filter_map(|column| table.column(column)).collect();
+            wishes.push(Wish { table: table.clone(), columns });
+        }
+        Ok(Self { opened, wishes })
+    }
+
+    /// The recording, for reading it in other ways.
+    pub fn recording(&self) -> &Recording {
+        &self.opened.recording
+    }
+
+    /// Whether a collector writes it now.
+    pub fn is_running(&self) -> bool {
+        self.opened.is_running()
+    }
+
+    /// Its first and its last instant; `None` while it has no rows.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn times(&self) -> Result<Option<(WallTime, WallTime)>, WatchError> {
+        Ok(self.opened.times()?)
+    }
+
+    /// The shortest span between two polls in the minute before `newest`.
+    ///
+    /// # Errors
+    /// When the recording cannot be read.
+    pub fn interval(&self, newest: WallTime) -> Result<Option<Nanos>, WatchError> {
+        Ok(self.opened.interval_us(newest)?.map(Nanos::from_micros))
+    }
+
+    /// Its devices, in the order of the cluster file; those that only rows name come last.
+    ///
+    /// # Errors
+    /// When the series cannot be looked up.
+    pub fn devices(&self) -> Result<Vec<Device>, WatchError> {
+        let body = self.opened.body().map_err(|error| WatchError::Series {
+            dir: self.opened.recording.dir().display().to_string(),
+            what: error.body().error.clone(),
+        })?;
+        let device = |body: crate::wire::DeviceBody| Device {
+            name: body.name,
+            role: body.role,
+            group: body.group,
+        };
+        Ok(body.devices.into_iter().map(device).collect())
+    }
+
+    /// Whether the recording has some of these tables by now, and did not when it was opened.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn lacks_tables(&self, wanted: &[Wanted<'_>]) -> Result<bool, WatchError> {
+        let tables = self.opened.tables()?;
+        let watched = |name: &str| self.wishes.iter().any(|wish| wish.table.name == name);
+        let mut wanted = wanted.iter().map(|wanted| wanted.table);
+        Ok(wanted.any(|name| tables.contains_key(name) && !watched(name)))
+    }
+
+    /// The labels of the series of a table that are known by now, by number from `from` on.
+    pub fn labels(&self, table: &str, from: usize) -> Vec<Vec<String>> {
+        let wish = self.wishes.iter().find(|wish| wish.table.name == table);
+        wish.map_or_else(Vec::new, |wish| {
+            let known = |labels: &[Vec<String>]| labels.get(from..).unwrap_or_default().to_vec();
+            self.opened.with_known_series(&wish.table, |series| known(series.labels()))
+        })
+    }
+
+    /// Follows the recording while it is written.
+    pub fn live(&self) -> Live {
+        let subscribe = |wish: &Wish| self.opened.follower.subscribe(&self.opened, wish.clone());
+        Live { queues: self.wishes.iter().map(subscribe).collect() }
+    }
+
+    /// The past from an instant on; rates are known some seconds behind it.
+    ///
+    /// # Errors
+    /// When the recording cannot be read.
+    pub fn past(&self, from: WallTime) -> Result<Past, WatchError> {
+        Ok(Past(past::Past::begin(&self.opened, &self.wishes, from)?))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.opened.follower.stop();
+    }
+}
+
+/// What is new, until it is dropped.
+#[derive(Debug)]
+pub struct Live {
+    /// One a table; every one of them gets everything.
+    queues: Vec<Arc<Queue>>,
+}
+
+impl Live {
+    /// What came since the last time, and how many steps were dropped because they were not taken
+    /// for 2 s.
+    pub fn take(&self) -> (Vec<Arc<Step>>, u64) {
+        let mut taken = self.queues.iter().map(|queue| queue.take());
+        let first = taken.next().unwrap_or_default();
+        taken.for_each(drop);
+        first
+    }
+}
+
+/// A past that is read piece by piece.
+#[derive(Debug)]
+pub struct Past(past::Past);
+
+impl Past {
+    /// What came since the last piece up to `to`, exclusive, in order of time. A piece is held in
+    /// memory whole.
+    ///
+    /// # Errors
+    /// When the recording cannot be read.
+    pub fn read(&mut self, to: WallTime) -> Result<Vec<Step>, WatchError> {
+        Ok(self.0.read(to)?)
+    }
+}
