@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use crate::program::{cargo, program};
+use crate::web::{self, Page};
 
 /// What `./x bench` without arguments runs: what is promised, and what is aimed at and not reached.
-const ALL: [&str; 10] = [
+const ALL: [&str; 11] = [
     "collect --agents 241 --every 100ms --for 60s --realtime --runs 5",
     "collect --agents 1000 --every 100ms --for 30s --realtime --bare --runs 5",
     "collect --agents 1000 --every 100ms --for 30s --realtime --version 3 --runs 5",
@@ -16,10 +17,14 @@ const ALL: [&str; 10] = [
     "collect --agents 512 --every 100ms --for 20s --realtime --dead 50%",
     "requests",
     "agent",
+    "live",
 ];
 
 /// Runs them; whether all of them answered yes.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
+    if let Page::Lacking(what) = web::build(root)? {
+        println!("the page is left out, `bench live` cannot run: {what}");
+    }
     let built =
         cargo(root, &["build", "--release", "--locked", "--package", "meikyo-cli"]).run()?;
     anyhow::ensure!(built, "the release build failed");

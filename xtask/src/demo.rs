@@ -1,9 +1,11 @@
 //! `./x demo`: this machine through a real `snmpd`, and a simulated cluster of 64 hosts and 4 switches,
-//! measured every 0.1 s, every reading kept.
+//! measured every 0.1 s, every reading kept, and seen live in the browser. Where somebody sits at a
+//! terminal, the measurement then goes on until Ctrl-C.
 
 mod background;
 mod cluster;
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -19,6 +21,8 @@ const HOSTS: u32 = 64;
 const SWITCHES: u32 = 4;
 /// How long it is measured.
 const SPAN: &str = "20s";
+/// Where the page is served.
+const PAGE: &str = "127.0.0.1:8420";
 /// Everything that the demo makes, below the workspace's root.
 const DIRECTORY: &str = "target/demo";
 
@@ -74,14 +78,23 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
     let well = measure_and_look(root, real.is_some())?;
     println!("\nthe cluster file:  {DIRECTORY}/cluster.toml");
     println!("the recording:     {DIRECTORY}/recording");
-    Ok(well)
+    if !std::io::stdout().is_terminal() {
+        println!("look at it:        meikyo serve {DIRECTORY}/recording");
+        return Ok(well);
+    }
+    println!("\nthe measurement goes on until Ctrl-C; the page: http://{PAGE}/");
+    let (file, recording) = (format!("{DIRECTORY}/cluster.toml"), format!("{DIRECTORY}/recording"));
+    let measured = ["measure", "--quiet", "--cluster", &file, "--out", &recording, "--serve", PAGE];
+    Ok(well & shown(root, &measured)?)
 }
 
 fn measure_and_look(root: &Path, real: bool) -> anyhow::Result<bool> {
     let file = format!("{DIRECTORY}/cluster.toml");
     let recording = format!("{DIRECTORY}/recording");
     println!("\n{HOSTS} simulated hosts, {SWITCHES} switches, every 0.1 s for {SPAN}:");
-    let measured = ["measure", "--cluster", &file, "--out", &recording, "--for", SPAN];
+    println!("(the page while it runs: http://{PAGE}/)");
+    let measured =
+        ["measure", "--cluster", &file, "--out", &recording, "--for", SPAN, "--serve", PAGE];
     let mut well = shown(root, &measured)?;
     well &= shown(root, &["recording", "info", &recording])?;
     let device = if real { "this-machine" } else { "node001" };

@@ -19,7 +19,7 @@ use anyhow::Context as _;
 const USAGE: &str = "\
 usage: ./x WORD [ARGUMENTS]
 
-  demo           this machine and a simulated cluster, measured every 0.1 s for 20 s
+  demo           this machine and a simulated cluster, measured every 0.1 s, live in the browser
   test [FILTER]  formatting, lints, tidy, every test; closes with `N passed, N failed, N skipped`
   bench [NAME]   the benches, all of them or `./x bench collect --agents 1000`
   tidy           what the lints cannot see: layers, names, links, licences
