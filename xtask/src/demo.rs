@@ -6,6 +6,7 @@ mod background;
 mod cluster;
 
 use std::io::IsTerminal as _;
+use std::net::TcpListener;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -21,8 +22,6 @@ const HOSTS: u32 = 64;
 const SWITCHES: u32 = 4;
 /// How long it is measured.
 const SPAN: &str = "20s";
-/// Where the page is served.
-const PAGE: &str = "127.0.0.1:8420";
 /// Everything that the demo makes, below the workspace's root.
 const DIRECTORY: &str = "target/demo";
 
@@ -82,9 +81,11 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
         println!("look at it:        meikyo serve {DIRECTORY}/recording");
         return Ok(well);
     }
-    println!("\nthe measurement goes on until Ctrl-C; the page: http://{PAGE}/");
+    let page = page_address()?;
+    println!("\nthe measurement goes on until Ctrl-C; the page: http://{page}/");
     let (file, recording) = (format!("{DIRECTORY}/cluster.toml"), format!("{DIRECTORY}/recording"));
-    let measured = ["measure", "--quiet", "--cluster", &file, "--out", &recording, "--serve", PAGE];
+    let measured =
+        ["measure", "--quiet", "--cluster", &file, "--out", &recording, "--serve", &page];
     Ok(well & shown(root, &measured)?)
 }
 
@@ -92,9 +93,10 @@ fn measure_and_look(root: &Path, real: bool) -> anyhow::Result<bool> {
     let file = format!("{DIRECTORY}/cluster.toml");
     let recording = format!("{DIRECTORY}/recording");
     println!("\n{HOSTS} simulated hosts, {SWITCHES} switches, every 0.1 s for {SPAN}:");
-    println!("(the page while it runs: http://{PAGE}/)");
+    let page = page_address()?;
+    println!("(the page while it runs: http://{page}/)");
     let measured =
-        ["measure", "--cluster", &file, "--out", &recording, "--for", SPAN, "--serve", PAGE];
+        ["measure", "--cluster", &file, "--out", &recording, "--for", SPAN, "--serve", &page];
     let mut well = shown(root, &measured)?;
     well &= shown(root, &["recording", "info", &recording])?;
     let device = if real { "this-machine" } else { "node001" };
@@ -125,6 +127,14 @@ fn measure_and_look(root: &Path, real: bool) -> anyhow::Result<bool> {
         Err(reason) => println!("\nDuckDB is left out: {reason}"),
     }
     Ok(well)
+}
+
+/// Where the page is served: at the usual port, or at a free one where somebody has that.
+fn page_address() -> anyhow::Result<String> {
+    let listener =
+        TcpListener::bind("127.0.0.1:8420").or_else(|_| TcpListener::bind("127.0.0.1:0"));
+    let address = listener.and_then(|listener| listener.local_addr());
+    Ok(address.context("no port is free for the page")?.to_string())
 }
 
 fn shown(root: &Path, arguments: &[&str]) -> anyhow::Result<bool> {
