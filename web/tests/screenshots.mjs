@@ -37,7 +37,7 @@ for (const theme of ["dark", "light"]) {
     await page.waitForTimeout(SETTLE_MS);
     if (name === "then") await page.getByRole("button", { name: "1 min before" }).click();
     if (name === "paused") await selectInStrip(page);
-    await page.waitForTimeout(1000);
+    await page.waitForTimeout(SETTLE_MS / 2);
     const file = join(folder, `${name}-${theme}.png`);
     await page.screenshot({ path: file });
     console.log(file);

@@ -182,7 +182,8 @@ export class Watch {
   private async fill(fromUs: number, toUs: number): Promise<void> {
     const { request, bins } = this;
     const { signal: stop } = this.abort;
-    const window = alignedRequest(fromUs, toUs, bins.binUs);
+    // One interval more at the begin: the first rate is completed in the bin behind the one that it begins in.
+    const window = alignedRequest(fromUs - (bins.binUs === request.intervalUs ? bins.binUs : 0), toUs, bins.binUs);
     const series = Math.max(1, request.model.rowOf.length);
     const width = Math.min(window.width, widthFor(series, window.width), Math.max(1, Math.floor(PAST_VALUES_MAX / series)));
     const ask = { recording: request.recording, table: request.table, fromUs: window.fromUs, toUs: window.toUs, width };

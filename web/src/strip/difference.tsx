@@ -7,7 +7,8 @@ import { inks, palette } from "../theme/theme.ts";
 import type { Bounds } from "../time/window.ts";
 import type { Bins } from "./bins.ts";
 import { differencePixel } from "./ramp.ts";
-import { AXIS_PX, LABELS_PX } from "./strip.tsx";
+import type { Row } from "./rows.ts";
+import { AXIS_PX, drawLabels, LABELS_PX } from "./strip.tsx";
 
 export interface DifferenceProps {
   readonly label: string;
@@ -15,7 +16,7 @@ export interface DifferenceProps {
   readonly then: Bins | null;
   readonly nowBounds: () => Bounds;
   readonly thenBounds: () => Bounds;
-  readonly rows: readonly string[];
+  readonly rows: readonly Row[];
   readonly height: number;
   readonly kind: "difference" | "ratio";
   readonly scale: () => number;
@@ -75,8 +76,7 @@ export function Difference(props: DifferenceProps) {
     context.font = `10px ${colours.font}`;
     context.textAlign = "right";
     context.textBaseline = "middle";
-    const step = Math.max(1, Math.ceil((13 * now.rows) / tall));
-    for (let row = 0; row < now.rows; row += step) context.fillText(props.rows[row] ?? "", LABELS_PX - 7, Math.min(tall - 5, Math.max(5, ((row + 0.5) * tall) / now.rows)));
+    drawLabels(context, props.rows, LABELS_PX, tall);
   };
   return <Canvas label={props.label} height={props.height} draw={draw} class="strip" />;
 }

@@ -11,7 +11,7 @@ import { axisClock, ticks } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
 import { span } from "../words/quantity.ts";
 import type { Bins } from "./bins.ts";
-import type { RowModel } from "./rows.ts";
+import type { Row, RowModel } from "./rows.ts";
 import { StripPicture, type Place } from "./strip_picture.ts";
 
 export const LABELS_PX = 66;
@@ -164,16 +164,32 @@ function drawRows(context: CanvasRenderingContext2D, area: Place, props: StripPr
   context.font = `10px ${colours.font}`;
   context.textAlign = "right";
   context.textBaseline = "middle";
-  const step = Math.max(1, Math.ceil(13 / rowHeight));
-  const nice = [1, 2, 4, 8, 16, 32, 48, 64, 128, 256, 512, 1024, 2048].find((one) => one >= step) ?? step;
-  for (let row = 0; row < rows.length; row += nice) {
-    const y = Math.min(area.height - 5, Math.max(5, (row + 0.5) * rowHeight));
-    context.fillText(shortened(rows[row]?.name ?? ""), area.left - 7, y);
+  drawLabels(context, rows, area.left, area.height);
+}
+
+/** Least distance between two names, from middle to middle. */
+const LABEL_STEP_PX = 13;
+const LABEL_STEPS = [1, 2, 4, 8, 16, 32, 48, 64, 128, 256, 512, 1024, 2048];
+
+/** Names of rows beside a strip, as many as there is room for. */
+export function drawLabels(context: CanvasRenderingContext2D, rows: readonly Row[], left: number, height: number): void {
+  const rowHeight = height / rows.length;
+  const least = Math.ceil(LABEL_STEP_PX / rowHeight);
+  const step = LABEL_STEPS.find((one) => one >= least) ?? least;
+  for (let row = 0; row < rows.length; row += step) {
+    const y = Math.min(height - 5, Math.max(5, (row + 0.5) * rowHeight));
+    context.fillText(rowLabel(rows[row]), left - 7, y);
   }
 }
 
-function shortened(name: string): string {
-  return name.length > 11 ? `…${name.slice(-10)}` : name;
+/** At most so many letters fit beside a strip. */
+const LABEL_LETTERS = 11;
+
+/** A series is told by its part and the number of its device: `001 eth0`. */
+function rowLabel(row: Row | undefined): string {
+  if (row === undefined) return "";
+  const text = row.part === "" || row.name === row.part ? row.name : `${/\d+$/.exec(row.device)?.[0] ?? row.device} ${row.part}`;
+  return text.length > LABEL_LETTERS ? `…${text.slice(1 - LABEL_LETTERS)}` : text;
 }
 
 function drawAxis(context: CanvasRenderingContext2D, area: Place, bounds: Bounds, live: boolean, colours: Inks): void {

@@ -76,7 +76,7 @@ export function Cluster() {
   const rowHeight = Math.floor(Math.min(14, Math.max(1, (height - 360) / Math.max(1, model.rows.length))) * 2) / 2;
   const stripHeight = Math.round(Math.min(Math.max(180, height - 360), Math.max(60, rowHeight * model.rows.length))) + 18;
   const live = window_.live && (current?.running === true || play !== null);
-  const hint = live ? "each row a device, newest at the right; drag to select" : "drag to select, wheel to zoom";
+  const hint = live ? `each row ${kind === "devices" ? "a device" : "a series"}, newest at the right; drag to select` : "drag to select, wheel to zoom";
   return (
     <main class="columns">
       <section ref={left} aria-label="Devices">

@@ -103,7 +103,7 @@ export function ThenAndNow() {
               onKey={stripKeys(thenModel, thenBounds, () => show({ marker: Math.round(cursor.peek()?.us ?? marker) }))}
             />
             <h2>
-              <span>{compare === "difference" ? "Difference: brighter green, more now; violet, less" : "Ratio: green up to 4 times as much now, violet down to a quarter"}</span>
+              <span>{compare === "difference" ? "Difference: green, more now; violet, less" : "Ratio: green up to 4 times as much now, violet down to a quarter"}</span>
               <span class="tags">
                 {(["difference", "ratio"] as const).map((one) => (
                   <button key={one} type="button" class="tag" aria-pressed={compare === one} onClick={() => show({ compare: one })}>{one}</button>
@@ -112,7 +112,7 @@ export function ThenAndNow() {
             </h2>
             <Difference
               label={`${compare} of now and then: ${title}`} now={now?.bins ?? null} then={then?.bins ?? null} nowBounds={bounds} thenBounds={thenBounds}
-              rows={model.rows.map(({ name }) => name)} height={each} kind={compare} scale={scale}
+              rows={model.rows} height={each} kind={compare} scale={scale}
             />
           </>
         )}
