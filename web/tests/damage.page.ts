@@ -1,7 +1,7 @@
 /** A recording that is damaged in the middle is shown with its gap, and the damage is named. */
 
 import { readdirSync, truncateSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openBrowser, type Browser } from "./browser.ts";
 import { directory, run, served, until } from "./program.ts";
@@ -25,10 +25,14 @@ beforeAll(async () => {
   const recording = join(place.path, "half-an-hour");
   run(["agents", "--count", "4", "--virtual", "31min", "--out", recording, "--interval", "1s", "--step", "1s"]);
   for (const table of ["interfaces", "interfaces.summary"]) {
-    // The first file ends at a round ten minutes, the next two are ten minutes each.
-    const file = files(recording, table)[2] ?? "";
-    truncateSync(join(recording, file), Math.floor(statSync(join(recording, file)).size / 2));
-    damaged.push(file);
+    // The first segment ends at a round ten minutes, the next two are ten minutes each. A segment's rows can lie in two
+    // hours, and then in two files of one name.
+    const all = files(recording, table);
+    const third = [...new Set(all.map((file) => basename(file)))][2] ?? "";
+    for (const file of all.filter((one) => basename(one) === third)) {
+      truncateSync(join(recording, file), Math.floor(statSync(join(recording, file)).size / 2));
+      damaged.push(file);
+    }
   }
   server = await served([recording]);
   const told = (await (await fetch(`${server.address}api/v1/recordings`)).json()) as { from_us: number }[];
