@@ -5,33 +5,39 @@
 //!
 //! - integers and times are `DELTA_BINARY_PACKED` with mini blocks of 32: counters of one series
 //!   follow each other, so that their deltas are the increments;
-//! - symbols, doubles and texts are dictionary encoded; doubles fall back to `BYTE_STREAM_SPLIT`,
-//!   and begin with it in summaries, whose means hardly ever repeat;
-//! - every page is compressed with zstd, level 1;
+//! - symbols are dictionary encoded from their runs, see `parquet_file/symbols.rs`;
+//! - doubles and texts are dictionary encoded; doubles fall back to `BYTE_STREAM_SPLIT`, and begin
+//!   with it in summaries, whose means hardly ever repeat;
+//! - pages are compressed with zstd, level 1, except data pages of symbols, which are runs already;
 //! - pages of at most 20,000 rows carry their own least and greatest values (page index), so that
 //!   one series of a file can be read alone.
 
+mod gather;
+mod hybrid;
+mod symbols;
+
 use std::fs::File;
+use std::io;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    StringBuilder, TimestampNanosecondArray, UInt64Array, new_null_array,
-};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::{Int32Type, SchemaRef};
-use arrow::error::ArrowError;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
+};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{
     DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterPropertiesBuilder,
 };
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
-use crate::compact::{Place, Rows};
+pub(crate) use gather::Gatherer;
+use symbols::SymbolChunk;
+
 use crate::format::{FORMAT_VERSION, Kind};
 use crate::layout::ParquetName;
 use crate::schema::{ColumnKind, TableSchema};
@@ -60,8 +66,24 @@ pub(crate) struct FileStatistics {
 /// A file that is being written, batch after batch.
 #[derive(Debug)]
 pub(crate) struct TableFile {
-    writer: ArrowWriter<File>,
+    writer: SerializedFileWriter<File>,
+    groups: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    group: Option<Group>,
     rows: u64,
+}
+
+/// A row group whose rows are still coming.
+#[derive(Debug)]
+struct Group {
+    columns: Vec<Chunk>,
+    rows: usize,
+}
+
+#[derive(Debug)]
+enum Chunk {
+    Symbols(SymbolChunk),
+    Values(ArrowColumnWriter),
 }
 
 impl TableFile {
@@ -70,25 +92,110 @@ impl TableFile {
             .with_properties(properties(facts.schema, Some(facts))?)
             .with_skip_arrow_metadata(true);
         let schema = crate::series::arrow_schema(facts.schema);
-        Ok(Self { writer: ArrowWriter::try_new_with_options(file, schema, options)?, rows: 0 })
+        // A writer makes encoders for all of its columns; this one is for those that need one.
+        let values = (0..schema.fields().len()).filter(|&at| !is_symbols(&schema, at));
+        let values = Arc::new(schema.project(&values.collect::<Vec<_>>())?);
+        let values = ArrowWriter::try_new_with_options(io::sink(), values, options.clone())?;
+        let (_, groups) = values.into_serialized_writer()?;
+        let writer = ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options)?;
+        let (writer, _) = writer.into_serialized_writer()?;
+        Ok(Self { writer, groups, schema, group: None, rows: 0 })
     }
 
     pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<(), ParquetError> {
         self.rows += rows.num_rows() as u64;
-        self.writer.write(rows)
+        let mut first = 0;
+        while first < rows.num_rows() {
+            let group = match &mut self.group {
+                Some(group) => group,
+                none => none.insert(Group::new(&self.groups, &self.schema, &self.writer)?),
+            };
+            let count = (rows.num_rows() - first).min(ROW_GROUP_ROWS - group.rows);
+            group.write(&self.schema, &rows.slice(first, count))?;
+            first += count;
+            if group.rows == ROW_GROUP_ROWS {
+                self.end_group()?;
+            }
+        }
+        Ok(())
     }
 
     /// Ends the row group, so that what follows is sorted anew.
     pub(crate) fn end_group(&mut self) -> Result<(), ParquetError> {
-        self.writer.flush()
+        match self.group.take() {
+            Some(group) => group.finish(&mut self.writer),
+            None => Ok(()),
+        }
     }
 
     /// Ends the file and makes it last.
-    pub(crate) fn finish(self) -> Result<FileStatistics, ParquetError> {
+    pub(crate) fn finish(mut self) -> Result<FileStatistics, ParquetError> {
+        self.end_group()?;
         let file = self.writer.into_inner()?;
         file.sync_all()?;
         Ok(FileStatistics { rows: self.rows, bytes: file.metadata()?.len() })
     }
+}
+
+impl Group {
+    fn new(
+        groups: &ArrowRowGroupWriterFactory,
+        schema: &SchemaRef,
+        writer: &SerializedFileWriter<File>,
+    ) -> Result<Self, ParquetError> {
+        let mut values =
+            groups.create_column_writers(writer.flushed_row_groups().len())?.into_iter();
+        let columns = (0..schema.fields().len()).map(|column| {
+            if is_symbols(schema, column) {
+                return Some(Chunk::Symbols(SymbolChunk::default()));
+            }
+            values.next().map(Chunk::Values)
+        });
+        let columns: Option<Vec<_>> = columns.collect();
+        let columns = columns.expect("as many encoders as columns that need one");
+        Ok(Self { columns, rows: 0 })
+    }
+
+    fn write(&mut self, schema: &SchemaRef, rows: &RecordBatch) -> Result<(), ParquetError> {
+        for ((chunk, field), column) in
+            self.columns.iter_mut().zip(schema.fields()).zip(rows.columns())
+        {
+            match chunk {
+                Chunk::Symbols(symbols) => symbols.write(column)?,
+                Chunk::Values(values) => {
+                    for leaf in compute_leaves(field, column)? {
+                        values.write(&leaf)?;
+                    }
+                }
+            }
+        }
+        self.rows += rows.num_rows();
+        Ok(())
+    }
+
+    fn finish(self, writer: &mut SerializedFileWriter<File>) -> Result<(), ParquetError> {
+        let columns = writer.schema_descr().columns().to_vec();
+        let mut group = writer.next_row_group()?;
+        for (chunk, column) in self.columns.into_iter().zip(&columns) {
+            match chunk {
+                Chunk::Symbols(symbols) => {
+                    let (octets, close) = symbols.finish(column, compression()?)?;
+                    group.append_column(&octets, close)?;
+                }
+                Chunk::Values(values) => values.close()?.append_to_row_group(&mut group)?,
+            }
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+fn is_symbols(schema: &SchemaRef, column: usize) -> bool {
+    *schema.field(column).data_type() == crate::series::arrow_type(ColumnKind::Symbol)
+}
+
+fn compression() -> Result<Compression, ParquetError> {
+    Ok(Compression::ZSTD(ZstdLevel::try_new(1)?))
 }
 
 /// The properties of files of that table; `facts` go into the metadata.
@@ -97,11 +204,11 @@ fn properties(
     facts: Option<&Facts<'_>>,
 ) -> Result<WriterProperties, ParquetError> {
     let mut builder = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_compression(compression()?)
         .set_created_by(format!("meikyo {}", env!("CARGO_PKG_VERSION")))
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_delta_binary_packed_encoder_options(DeltaBinaryPackedEncoderOptions::try_new(128, 4)?)
-        .set_data_page_row_count_limit(20_000)
+        .set_data_page_row_count_limit(symbols::PAGE_ROWS)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
     // Means hardly ever repeat, and a dictionary that is given up has cost its time.
     let repeats = !schema.name.ends_with(crate::summary::SUFFIX);
@@ -152,101 +259,4 @@ fn metadata(facts: &Facts<'_>) -> Vec<KeyValue> {
         entry("meikyo.last", facts.name.last.to_string()),
         entry(SCHEMA_KEY, schema),
     ]
-}
-
-/// Brings rows of the log into the columns of a file.
-#[derive(Debug)]
-pub(crate) struct Gatherer<'a> {
-    rows: &'a Rows<'a>,
-    table: &'a TableSchema,
-    schema: SchemaRef,
-    /// Texts of the symbols by their numbers; at least one, so that there is a dictionary.
-    symbols: ArrayRef,
-}
-
-impl<'a> Gatherer<'a> {
-    pub(crate) fn new(
-        rows: &'a Rows<'a>,
-        table: &'a TableSchema,
-        symbols: &[Option<String>],
-    ) -> Self {
-        let texts = symbols.iter().map(|symbol| symbol.as_deref().unwrap_or_default());
-        let none = symbols.is_empty().then_some("");
-        let symbols = Arc::new(StringArray::from_iter_values(texts.chain(none)));
-        Self { rows, table, schema: crate::series::arrow_schema(table), symbols }
-    }
-
-    /// The rows at `places`, in that order.
-    pub(crate) fn batch(&self, places: &[Place]) -> Result<RecordBatch, ArrowError> {
-        let columns = self.table.columns.iter().enumerate();
-        let columns: Result<Vec<_>, _> =
-            columns.map(|(position, column)| self.column(places, position, column.kind)).collect();
-        RecordBatch::try_new(Arc::clone(&self.schema), columns?)
-    }
-
-    fn column(
-        &self,
-        places: &[Place],
-        column: usize,
-        kind: ColumnKind,
-    ) -> Result<ArrayRef, ArrowError> {
-        if self.rows.is_all_null(column) {
-            return Ok(new_null_array(self.schema.field(column).data_type(), places.len()));
-        }
-        if kind == ColumnKind::Text {
-            return Ok(Arc::new(self.texts(places, column)));
-        }
-        let nulls = self.nulls(places, column);
-        let bits = places.iter().map(|&place| {
-            let (view, row) = self.rows.at(place, column);
-            view.bits(row)
-        });
-        let signed = |bits: u64| bits.cast_signed();
-        Ok(match kind {
-            ColumnKind::Time => {
-                let values = bits.map(signed).collect::<Vec<_>>().into();
-                Arc::new(TimestampNanosecondArray::new(values, None).with_timezone("UTC"))
-            }
-            ColumnKind::I64 => {
-                Arc::new(Int64Array::new(bits.map(signed).collect::<Vec<_>>().into(), nulls))
-            }
-            ColumnKind::U64 => Arc::new(UInt64Array::new(bits.collect::<Vec<_>>().into(), nulls)),
-            ColumnKind::F64 => {
-                let values = bits.map(f64::from_bits).collect::<Vec<_>>().into();
-                Arc::new(Float64Array::new(values, nulls))
-            }
-            ColumnKind::Symbol | ColumnKind::Text => {
-                let known = self.symbols.len() as u64;
-                let key = |bits| if bits < known { i32::try_from(bits).unwrap_or(0) } else { 0 };
-                let keys = Int32Array::new(bits.map(key).collect::<Vec<_>>().into(), nulls);
-                let symbols = Arc::clone(&self.symbols);
-                Arc::new(DictionaryArray::<Int32Type>::try_new(keys, symbols)?)
-            }
-        })
-    }
-
-    /// Which rows are not null; `None` when all are not.
-    fn nulls(&self, places: &[Place], column: usize) -> Option<NullBuffer> {
-        if self.rows.is_full(column) {
-            return None;
-        }
-        let valid = |&place: &Place| {
-            let (view, row) = self.rows.at(place, column);
-            !view.is_null(row)
-        };
-        if places.iter().all(valid) {
-            return None;
-        }
-        let buffer = BooleanBuffer::collect_bool(places.len(), |at| valid(&places[at]));
-        Some(NullBuffer::new(buffer))
-    }
-
-    fn texts(&self, places: &[Place], column: usize) -> StringArray {
-        let mut texts = StringBuilder::new();
-        for &place in places {
-            let (view, row) = self.rows.at(place, column);
-            texts.append_option(view.text(row));
-        }
-        texts.finish()
-    }
 }

@@ -132,7 +132,7 @@ impl SegmentReader {
             payload: Vec::new(),
             ending: Ending::default(),
         };
-        let first = reader.next_frame(|_| true)?;
+        let first = reader.next_frame(|_, _| true)?;
         let Some(first) = first else { return Ok(None) };
         let damaged = || ReadSegmentError::Head { path: path.into() };
         if first.codec != Codec::Head {
@@ -179,10 +179,18 @@ impl SegmentReader {
         &mut self,
         mut wanted: impl FnMut(&FrameHeader) -> bool,
     ) -> Result<Option<FrameHeader>, ReadSegmentError> {
+        self.next_rows_at(|header, _| wanted(header))
+    }
+
+    /// As [`SegmentReader::next_rows`]; `wanted` is also told where the frame's payload begins.
+    pub(crate) fn next_rows_at(
+        &mut self,
+        mut wanted: impl FnMut(&FrameHeader, u64) -> bool,
+    ) -> Result<Option<FrameHeader>, ReadSegmentError> {
         loop {
             let tables = self.head.tables.len();
-            let header = self.next_frame(|header| match header.codec {
-                Codec::Rows => header.table < tables && wanted(header),
+            let header = self.next_frame(|header, at| match header.codec {
+                Codec::Rows => header.table < tables && wanted(header, at),
                 Codec::Head | Codec::Symbols => true,
                 Codec::Unknown(_) => false,
             })?;
@@ -253,7 +261,7 @@ impl SegmentReader {
     /// The next whole frame that is wanted, its payload read; frames that are not are passed over.
     fn next_frame(
         &mut self,
-        mut wanted: impl FnMut(&FrameHeader) -> bool,
+        mut wanted: impl FnMut(&FrameHeader, u64) -> bool,
     ) -> Result<Option<FrameHeader>, ReadSegmentError> {
         loop {
             let Some(header) = self.header_here()? else {
@@ -265,7 +273,7 @@ impl SegmentReader {
             if let Codec::Unknown(_) = header.codec {
                 self.ending.unknown_frames += 1;
             }
-            if !wanted(&header) {
+            if !wanted(&header, self.at + HEADER_LEN as u64) {
                 let skip = HEADER_LEN + header.payload_len;
                 self.pass(&header);
                 self.skip(skip)?;

@@ -54,12 +54,11 @@ pub fn runs(columns: &[ArrayRef], rows: usize) -> Result<Vec<Range<usize>>, Arro
     }
     let texts: Option<Vec<_>> = columns.iter().map(Texts::new).collect();
     let Some(texts) = texts else { return Ok(arrow::compute::partition(columns)?.ranges()) };
-    let begins = (1..rows).filter(|&row| texts.iter().any(|texts| texts.differ(row - 1, row)));
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    let mut begin = 0;
-    for next in begins.chain([rows]) {
-        runs.push(begin..next);
-        begin = next;
+    let mut runs: Vec<_> = std::iter::once(0..rows).collect();
+    for texts in &texts {
+        let mut parts = Vec::new();
+        runs.into_iter().for_each(|run| texts.split(run, &mut parts));
+        runs = parts;
     }
     Ok(runs)
 }
@@ -91,16 +90,27 @@ impl<'a> Texts<'a> {
         Some(Self::Coded(coded.keys(), coded.values().as_string_opt::<i32>()?))
     }
 
-    /// Whether the texts of two rows differ.
-    #[inline]
-    fn differ(&self, a: usize, b: usize) -> bool {
+    /// Splits some rows where their texts differ.
+    pub(crate) fn split(&self, rows: Range<usize>, parts: &mut Vec<Range<usize>>) {
+        let mut begin = rows.start;
+        let mut candidate = |row: usize| {
+            if row > rows.start && self.get(row - 1) != self.get(row) {
+                parts.push(begin..row);
+                begin = row;
+            }
+        };
         if let Self::Coded(keys, _) = self
             && keys.null_count() == 0
-            && keys.value(a) == keys.value(b)
         {
-            return false;
+            let mut row = rows.start;
+            for same in keys.values()[rows.clone()].chunk_by(|a, b| a == b) {
+                candidate(row);
+                row += same.len();
+            }
+        } else {
+            rows.clone().for_each(candidate);
         }
-        self.get(a) != self.get(b)
+        parts.push(begin..rows.end);
     }
 
     /// The text of a row; `None` where it is null.

@@ -388,6 +388,13 @@ impl<'a> Input<'a> {
     }
 }
 
+/// The rows of a series that lie in one span of the finest level.
+#[derive(Debug)]
+struct Slot {
+    slot: usize,
+    rows: Range<usize>,
+}
+
 /// One series while it is condensed to the finest level.
 struct Series {
     rows: Range<usize>,
@@ -435,9 +442,9 @@ impl Series {
         self.base = from;
         let count = usize::try_from(to - from + 1).unwrap_or(0);
         self.counts = vec![0; count];
-        let slots = self.slots(&input.times[self.rows.clone()]);
-        for &slot in &slots {
-            self.counts[slot] += 1;
+        let slots = self.slots(input.times);
+        for slot in &slots {
+            self.counts[slot.slot] += slot.rows.len() as u64;
         }
         for ((cells, &value), spans) in cells.iter_mut().zip(values).zip(&spans) {
             // A column without a value has no cells, which costs nothing.
@@ -451,25 +458,26 @@ impl Series {
                         cells::add_span(rates, span, self.base, self.span);
                     }
                 }
-                Cells::Numbers(numbers) => numbers.add_column(column, self.rows.start, &slots),
-                Cells::States(states) => states.add_column(column, self.rows.start, &slots),
+                Cells::Numbers(numbers) => numbers.add_column(column, &slots),
+                Cells::States(states) => states.add_column(column, &slots),
             }
         }
     }
 
-    /// The slot of each row; rows are in order of time.
-    fn slots(&self, times: &[i64]) -> Vec<usize> {
-        let mut end = i64::MIN;
-        let mut slot = 0;
-        let slot_of = |&time: &i64| {
-            if time >= end {
-                let span = time.div_euclid(self.span);
-                end = (span + 1).saturating_mul(self.span);
-                slot = usize::try_from(span - self.base).unwrap_or(0);
-            }
-            slot
-        };
-        times.iter().map(slot_of).collect()
+    /// The slots that have rows, in order; rows are in order of time.
+    fn slots(&self, times: &[i64]) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = Vec::with_capacity(self.counts.len());
+        let mut begin = self.rows.start;
+        while begin < self.rows.end {
+            let span = times[begin].div_euclid(self.span);
+            let border = (span + 1).saturating_mul(self.span);
+            let same = times[begin..self.rows.end].iter().take_while(|&&time| time < border);
+            let end = begin + same.count().max(1);
+            let slot = usize::try_from(span - self.base).unwrap_or(0);
+            slots.push(Slot { slot, rows: begin..end });
+            begin = end;
+        }
+        slots
     }
 
     /// Writes the series' rows of every level, folding the finest into the coarser ones.
@@ -512,14 +520,11 @@ impl Series {
         let offset = usize::try_from(self.base - base * factor).unwrap_or(0);
         let width = usize::try_from(factor).unwrap_or(usize::MAX);
         let slots = (self.counts.len() + offset).div_ceil(width);
-        let mut counts = vec![0; slots];
-        for (slot, count) in self.counts.iter().enumerate() {
-            counts[(slot + offset) / width] += count;
-        }
+        let add = |sum: &mut u64, count: &u64| *sum += count;
+        cells::fold(&mut self.counts, offset, width, slots, 0, add);
         for cells in cells {
             cells.fold(offset, width, slots);
         }
-        self.counts = counts;
         self.base = base;
         self.first = self.first.div_euclid(factor);
         self.last = self.last.div_euclid(factor);

@@ -1,8 +1,8 @@
 //! The order in which rows go into a Parquet file: by labels, then by time.
 //!
 //! A comparison sort of 6 million rows by two symbols and a time takes seconds; rows come in order
-//! of time, so a stable counting sort by each label, the least significant first, does it in three
-//! passes. Where time did go backwards (late rows, a stepped clock), the series concerned is sorted
+//! of time, so a stable counting sort by each label, the least significant first, does it in two
+//! passes a label, and in one where a label is the same in all rows. Where time did go backwards (late rows, a stepped clock), the series concerned is sorted
 //! again by itself.
 
 use std::path::Path;
@@ -39,8 +39,8 @@ pub(crate) struct Rows<'a> {
 /// Where one row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    frame: u32,
-    row: u32,
+    pub(crate) frame: u32,
+    pub(crate) row: u32,
 }
 
 /// The rows of one file in their order.
@@ -85,6 +85,11 @@ impl<'a> Rows<'a> {
         (&self.columns[column][place.frame as usize], place.row as usize)
     }
 
+    /// The view of `column` in a frame.
+    pub(crate) fn view(&self, column: usize, frame: usize) -> &ColumnView<'a> {
+        &self.columns[column][frame]
+    }
+
     /// Whether no row has a value in `column`.
     pub(crate) fn is_all_null(&self, column: usize) -> bool {
         self.all_null[column]
@@ -109,6 +114,24 @@ impl<'a> Rows<'a> {
                 (null, other_null) => null == other_null,
             }
         })
+    }
+
+    /// The ranks of the symbols in `column`, row by row as they are in the log.
+    fn ranks(&self, column: usize, of_symbols: &[u32]) -> Vec<u32> {
+        let mut ranks = vec![0; self.frames.iter().sum()];
+        let mut rest = ranks.as_mut_slice();
+        for (view, &rows) in self.columns[column].iter().zip(&self.frames) {
+            let (ranks, others) = rest.split_at_mut(rows);
+            rest = others;
+            view.each((0..rows).map(|row| (row, row)), |row, bits| {
+                let symbol = usize::try_from(bits).unwrap_or(usize::MAX);
+                ranks[row] = of_symbols.get(symbol).copied().unwrap_or(0);
+            });
+            if !view.is_full() {
+                (0..rows).filter(|&row| view.is_null(row)).for_each(|row| ranks[row] = 0);
+            }
+        }
+        ranks
     }
 
     fn places(&self) -> Vec<Place> {
@@ -137,15 +160,17 @@ impl RowOrder {
         symbols: &[Option<String>],
     ) -> Vec<(i64, Self)> {
         let ranks = ranks_of(symbols);
-        let mut places = rows.places();
-        let mut scratch = Vec::new();
         let labels = sort_columns(schema);
+        let mut order = None;
         for &column in labels.iter().rev() {
             if !rows.is_all_null(column) {
-                sort_by_rank(rows, column, &ranks, &mut places, &mut scratch);
+                order = sort_by_rank(&rows.ranks(column, &ranks), ranks.len(), order);
             }
         }
-        drop(scratch);
+        let mut places = rows.places();
+        if let Some(order) = order {
+            places = order.into_iter().map(|ordinal| places[ordinal as usize]).collect();
+        }
         sort_series_by_time(rows, &labels, &mut places);
         split_by_hour(rows, places)
     }
@@ -181,37 +206,29 @@ fn ranks_of(symbols: &[Option<String>]) -> Vec<u32> {
     ranks
 }
 
-#[inline]
-fn rank(rows: &Rows<'_>, place: Place, column: usize, ranks: &[u32]) -> usize {
-    let (view, row) = rows.at(place, column);
-    if view.is_null(row) {
-        return 0;
+/// Sorts rows, which are in that order if any and else in that of the log, by their ranks; stable.
+fn sort_by_rank(ranks: &[u32], symbols: usize, order: Option<Vec<u32>>) -> Option<Vec<u32>> {
+    let mut starts = vec![0; symbols + 2];
+    for &rank in ranks {
+        starts[rank as usize + 1] += 1;
     }
-    let symbol = usize::try_from(view.bits(row)).unwrap_or(usize::MAX);
-    ranks.get(symbol).map_or(0, |&rank| rank as usize)
-}
-
-fn sort_by_rank(
-    rows: &Rows<'_>,
-    column: usize,
-    ranks: &[u32],
-    places: &mut Vec<Place>,
-    scratch: &mut Vec<Place>,
-) {
-    let mut starts = vec![0_usize; ranks.len() + 2];
-    for &place in places.iter() {
-        starts[rank(rows, place, column, ranks) + 1] += 1;
+    if starts.contains(&narrow(ranks.len())) {
+        return order;
     }
     for rank in 1..starts.len() {
         starts[rank] += starts[rank - 1];
     }
-    scratch.resize(places.len(), Place { frame: 0, row: 0 });
-    for &place in places.iter() {
-        let start = &mut starts[rank(rows, place, column, ranks)];
-        scratch[*start] = place;
+    let mut sorted = vec![0; ranks.len()];
+    let mut put = |ordinal: u32| {
+        let start = &mut starts[ranks[ordinal as usize] as usize];
+        sorted[*start as usize] = ordinal;
         *start += 1;
+    };
+    match order {
+        Some(order) => order.into_iter().for_each(&mut put),
+        None => (0..narrow(ranks.len())).for_each(&mut put),
     }
-    std::mem::swap(places, scratch);
+    Some(sorted)
 }
 
 /// Sorts the runs of rows that agree in their labels by time, where they are not.

@@ -72,6 +72,35 @@ impl<'a> ColumnView<'a> {
         self.base.wrapping_add(above)
     }
 
+    /// Hands `(row, to)` on as `to` and the raw bits of the row; the width is looked at once.
+    #[inline]
+    pub(crate) fn each(
+        &self,
+        rows: impl Iterator<Item = (usize, usize)>,
+        mut take: impl FnMut(usize, u64),
+    ) {
+        let base = self.base;
+        match self.width {
+            0 => rows.for_each(|(_, to)| take(to, base)),
+            1 => rows.for_each(|(row, to)| take(to, base.wrapping_add(self.values[row].into()))),
+            2 => {
+                let (values, _) = self.values.as_chunks();
+                let above = |row: usize| u16::from_le_bytes(values[row]).into();
+                rows.for_each(|(row, to)| take(to, base.wrapping_add(above(row))));
+            }
+            4 => {
+                let (values, _) = self.values.as_chunks();
+                let above = |row: usize| u32::from_le_bytes(values[row]).into();
+                rows.for_each(|(row, to)| take(to, base.wrapping_add(above(row))));
+            }
+            _ => {
+                let (values, _) = self.values.as_chunks();
+                let above = |row: usize| u64::from_le_bytes(values[row]);
+                rows.for_each(|(row, to)| take(to, base.wrapping_add(above(row))));
+            }
+        }
+    }
+
     /// The text of `row`; `None` where it is null, or its offsets lie outside of the payload.
     pub(crate) fn text(&self, row: usize) -> Option<&'a str> {
         if self.is_null(row) {

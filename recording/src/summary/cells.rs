@@ -10,6 +10,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, UInt64Type};
 use arrow::error::ArrowError;
 
+use super::Slot;
 use crate::rate::Span;
 use crate::schema::{Column, ColumnKind, Meaning};
 use crate::series;
@@ -82,23 +83,21 @@ impl Rate {
 }
 
 impl Numbers {
-    /// Adds the rows of a column from `first` on to their slots.
+    /// Adds the rows of a column to their slots.
     #[expect(clippy::cast_precision_loss, reason = "a mean; 53 bits are exact enough")]
-    pub(super) fn add_column(&mut self, column: &ArrayRef, first: usize, slots: &[usize]) {
+    pub(super) fn add_column(&mut self, column: &ArrayRef, slots: &[Slot]) {
         match column.data_type() {
             DataType::UInt64 => {
                 let column = column.as_primitive::<UInt64Type>();
-                self.add(column, first, slots, |value| (value, value as f64));
+                self.add(column, slots, |value| (value, value as f64));
             }
             DataType::Int64 => {
                 let column = column.as_primitive::<Int64Type>();
-                self.add(column, first, slots, |value| {
-                    (value.cast_unsigned() ^ SIGN, value as f64)
-                });
+                self.add(column, slots, |value| (value.cast_unsigned() ^ SIGN, value as f64));
             }
             DataType::Float64 => {
                 let column = column.as_primitive::<Float64Type>();
-                self.add(column, first, slots, |value| {
+                self.add(column, slots, |value| {
                     let bits = value.to_bits();
                     (if bits & SIGN == 0 { bits | SIGN } else { !bits }, value)
                 });
@@ -110,41 +109,43 @@ impl Numbers {
     fn add<T: ArrowPrimitiveType>(
         &mut self,
         column: &PrimitiveArray<T>,
-        first: usize,
-        slots: &[usize],
+        slots: &[Slot],
         of: impl Fn(T::Native) -> (u64, f64),
     ) {
-        let values = &column.values()[first..first + slots.len()];
-        let mut add = |slot: usize, value: T::Native| {
+        let number = |value: T::Native| {
             let (ordered, sum) = of(value);
-            self.cells[slot].add(&Number { least: ordered, greatest: ordered, sum, count: 1 });
+            Number { least: ordered, greatest: ordered, sum, count: 1 }
         };
-        if column.null_count() == 0 {
-            for (&value, &slot) in values.iter().zip(slots) {
-                add(slot, value);
+        let full = column.null_count() == 0;
+        for Slot { slot, rows } in slots {
+            let mut cell = self.cells[*slot];
+            if full {
+                column.values()[rows.clone()].iter().for_each(|&value| cell.add(&number(value)));
+            } else {
+                let valid = rows.clone().filter(|&row| column.is_valid(row));
+                valid.for_each(|row| cell.add(&number(column.value(row))));
             }
-            return;
-        }
-        for ((row, &value), &slot) in (first..).zip(values).zip(slots) {
-            if column.is_valid(row) {
-                add(slot, value);
-            }
+            self.cells[*slot] = cell;
         }
     }
 }
 
 impl States {
-    /// Adds the rows of a column from `first` on to their slots.
-    pub(super) fn add_column(&mut self, column: &ArrayRef, first: usize, slots: &[usize]) {
+    /// Adds the rows of a column to their slots.
+    pub(super) fn add_column(&mut self, column: &ArrayRef, slots: &[Slot]) {
         let Some(texts) = series::Texts::new(column) else { return };
         // States stay the same for long, so that the last one is mostly the next one too.
         let mut last = ("", 0);
-        for (row, &slot) in (first..).zip(slots) {
-            let Some(word) = texts.get(row) else { continue };
-            if word != last.0 || last.1 == 0 {
-                last = (word, self.rank(word) + 1);
+        let mut runs = Vec::new();
+        for Slot { slot, rows } in slots {
+            runs.clear();
+            texts.split(rows.clone(), &mut runs);
+            for word in runs.iter().filter_map(|run| texts.get(run.start)) {
+                if word != last.0 || last.1 == 0 {
+                    last = (word, self.rank(word) + 1);
+                }
+                self.cells[*slot] = self.cells[*slot].max(last.1);
             }
-            self.cells[slot] = self.cells[slot].max(last.1);
         }
     }
 
@@ -178,6 +179,27 @@ pub(super) fn add_span(cells: &mut [Rate], span: &Span, base: i64, width: i64) {
         from = end;
         slot += 1;
     }
+}
+
+/// Folds `width` cells into one, the first `offset` slots into a group, in place: a group never
+/// lies behind its first cell.
+pub(super) fn fold<T: Copy>(
+    cells: &mut Vec<T>,
+    offset: usize,
+    width: usize,
+    slots: usize,
+    none: T,
+    add: impl Fn(&mut T, &T),
+) {
+    let mut from = 0;
+    for slot in 0..slots {
+        let end = ((slot + 1) * width - offset).min(cells.len());
+        let mut folded = none;
+        cells[from..end].iter().for_each(|cell| add(&mut folded, cell));
+        cells[slot] = folded;
+        from = end;
+    }
+    cells.truncate(slots);
 }
 
 impl Cells {
@@ -233,26 +255,12 @@ impl Cells {
         }
         match self {
             Self::Numbers(numbers) => {
-                let mut folded = vec![NO_NUMBER; slots];
-                for (slot, cell) in numbers.cells.iter().enumerate() {
-                    folded[(slot + offset) / width].add(cell);
-                }
-                numbers.cells = folded;
+                fold(&mut numbers.cells, offset, width, slots, NO_NUMBER, Number::add);
             }
-            Self::Rates(rates) => {
-                let mut folded = vec![NO_RATE; slots];
-                for (slot, cell) in rates.iter().enumerate() {
-                    folded[(slot + offset) / width].add(cell);
-                }
-                *rates = folded;
-            }
+            Self::Rates(rates) => fold(rates, offset, width, slots, NO_RATE, Rate::add),
             Self::States(states) => {
-                let mut folded = vec![0; slots];
-                for (slot, cell) in states.cells.iter().enumerate() {
-                    let worst = &mut folded[(slot + offset) / width];
-                    *worst = (*worst).max(*cell);
-                }
-                states.cells = folded;
+                let worst = |worst: &mut usize, cell: &usize| *worst = (*worst).max(*cell);
+                fold(&mut states.cells, offset, width, slots, 0, worst);
             }
         }
     }
