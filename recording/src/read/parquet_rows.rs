@@ -151,7 +151,7 @@ enum Verdict {
 
 /// What the statistics of a row group say.
 fn judge(group: &RowGroupMetaData, plan: &Plan, columns: &[Option<usize>]) -> Verdict {
-    let mut all = plan.labels.is_empty();
+    let mut all = true;
     if let Some((least, greatest)) = columns[0].and_then(|time| times_of(group.column(time))) {
         if !plan.wants_span(least, greatest) {
             return Verdict::None;
@@ -162,13 +162,19 @@ fn judge(group: &RowGroupMetaData, plan: &Plan, columns: &[Option<usize>]) -> Ve
     }
     for ((_, wanted), column) in plan.labels.iter().zip(&columns[1..]) {
         let Some(column) = *column else { return Verdict::None };
-        let Some(statistics) = group.column(column).statistics() else { continue };
+        let Some(statistics) = group.column(column).statistics() else {
+            all = false;
+            continue;
+        };
         if let Some((least, greatest)) = times_of(group.column(column)) {
             if !wanted.may_count_between(least, greatest) {
                 return Verdict::None;
             }
+            // A row group of a summary holds one level: rows need not be looked at one by one.
+            all &= least == greatest;
             continue;
         }
+        all = false;
         let ends = (statistics.min_bytes_opt(), statistics.max_bytes_opt());
         if let (Some(least), Some(greatest)) = ends
             && !wanted.may_lie_between(least, greatest)
