@@ -242,6 +242,9 @@ impl Session {
             }
         }
         self.screen.running = running;
+        if running && !self.screen.follows() {
+            self.screen.times = self.watch.times()?;
+        }
         if self.screen.follows() && self.is_outgrown()? {
             let (watch, model) = opened(&self.subject)?;
             (self.watch, self.screen.model) = (watch, model);

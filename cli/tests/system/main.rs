@@ -14,3 +14,5 @@ mod recording;
 mod running;
 #[path = "../../../snmp/tests/it/snmpd.rs"]
 mod snmpd;
+mod terminal;
+mod top;

@@ -1,0 +1,264 @@
+//! `meikyo top` as a process: its values are those of the recording, and the terminal is given back.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use std::io::{Read as _, Write as _};
+use std::process::{ChildStdin, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+use meikyo_units::WallTime;
+use serde_json::Value;
+
+use crate::running::{Farm, PATIENCE, Process, instant, interrupt, is_ok, meikyo, text};
+use crate::terminal::Screen;
+
+/// A value that went through 24 bits for drawing, against the exact one.
+fn close(shown: &Value, exact: f64) -> bool {
+    shown.as_f64().is_some_and(|shown| (shown - exact).abs() <= 1e-6 * exact.abs().max(1.0))
+}
+
+fn once(farm: &Farm, arguments: &[&str]) -> Output {
+    meikyo().arg("top").arg(farm.recording()).arg("--once").args(arguments).output().unwrap()
+}
+
+/// The rows of a table with some arguments of `meikyo query`.
+fn query(farm: &Farm, arguments: &[&str]) -> Vec<Value> {
+    let output =
+        meikyo().arg("query").arg(farm.recording()).args(arguments).arg("--json").output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn us(row: &Value) -> i64 {
+    instant(&row["time"]).as_nanos().div_euclid(1_000)
+}
+
+#[test]
+fn what_is_shown_of_a_running_measurement_is_what_the_recording_holds() {
+    let farm = Farm::start(3);
+    let mut measure = Process(farm.measure(&[]).spawn().unwrap());
+    // Rates are known once the counters have been read for some seconds.
+    farm.wait_for("polls", 3 * 40, is_ok);
+    let shown = once(&farm, &["--json"]);
+    assert!(shown.status.success(), "{}", text(&shown));
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!((&shown["schema"], &shown["running"]), (&"meikyo.top/1".into(), &true.into()));
+    let devices = shown["devices"].as_array().unwrap();
+    assert_eq!(devices.len(), 3);
+    let (polls, loads) = (query(&farm, &["polls"]), query(&farm, &["load"]));
+    let rates = query(&farm, &["interfaces", "--rate"]);
+    for device in devices {
+        let name = &device["name"];
+        let of =
+            |row: &&Value, time: &Value| row["device"] == *name && Some(us(row)) == time.as_i64();
+        let poll = polls.iter().find(|row| of(row, &device["time_us"])).unwrap();
+        assert_eq!(poll["state"], device["state"]);
+        let received = us(poll) + poll["received_us"].as_i64().unwrap();
+        assert_eq!(device["received_us"], received);
+        // Load may be measured more seldom: the newest row by then.
+        let by_then =
+            |row: &&Value| row["device"] == *name && Some(us(row)) <= device["time_us"].as_i64();
+        let load = loads.iter().filter(by_then).max_by_key(|row| us(row)).unwrap();
+        assert!(
+            close(&device["load_1min"], load["load_1min"].as_f64().unwrap()),
+            "{device} {load}"
+        );
+        let mut sum = 0.0;
+        for interface in device["interfaces"].as_array().unwrap() {
+            let named = |row: &&Value| row["interface"] == interface["interface"];
+            let row =
+                rates.iter().filter(named).find(|row| of(row, &interface["time_us"])).unwrap();
+            for rate in ["in_octets_per_s", "out_octets_per_s"] {
+                assert!(close(&interface[rate], row[rate].as_f64().unwrap()), "{interface} {row}");
+            }
+            sum += interface["out_octets_per_s"].as_f64().unwrap();
+        }
+        assert!(sum > 0.0 && close(&device["out_octets_per_s"], sum), "{device}");
+        assert!(device["round_trip_us"].as_f64().unwrap() > 0.0);
+    }
+    interrupt(&measure.0);
+    assert!(measure.0.wait().unwrap().success());
+}
+
+#[test]
+fn one_screen_is_plain_text_of_the_size_that_is_asked_for() {
+    let farm = Farm::start(2);
+    assert!(farm.measure(&["--for", "2s"]).status().unwrap().success());
+    let screen = |arguments: &[&str]| {
+        let mut command = meikyo();
+        command.args(["top", "--once"]).arg(farm.recording()).args(arguments);
+        let output = command.env("COLUMNS", "100").env("LINES", "30").output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let whole = screen(&[]);
+    assert_eq!(whole.lines().count(), 30);
+    assert!(whole.lines().all(|line| line.chars().count() <= 100), "{whole}");
+    assert!(!whole.contains(|c: char| c.is_control() && c != '\n'), "{whole}");
+    assert!(whole.contains("node001") && whole.contains("node002"), "{whole}");
+    assert!(whole.contains("at the end") && whole.contains("on time 100 %"), "{whole}");
+    let one = screen(&["--device", "*2", "--metric", "load"]);
+    assert!(!one.contains("node001") && one.contains("node002"), "{one}");
+    assert!(one.lines().any(|line| line.starts_with("load  0 ")), "{one}");
+}
+
+#[test]
+fn what_is_no_recording_or_no_terminal_is_said_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let none = meikyo().args(["top", "--once"]).arg(directory.path()).output().unwrap();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(
+        text(&none).contains("hint: name the directory that `meikyo measure"),
+        "{}",
+        text(&none)
+    );
+    let pipe = meikyo().arg("top").arg(directory.path()).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(pipe.status.code(), Some(2));
+    assert!(text(&pipe).contains("hint: print one screen with"), "{}", text(&pipe));
+}
+
+/// `meikyo top` in a terminal of its own, which `script` of util-linux makes.
+struct InTerminal {
+    _script: Process,
+    keys: ChildStdin,
+    screen: Arc<Mutex<Screen>>,
+}
+
+impl InTerminal {
+    fn start(farm: &Farm) -> Self {
+        let command = format!(
+            "stty rows 40 cols 120; sh -c 'echo pid=$$,; exec {} top {}'; echo code=$?,; stty -a",
+            env!("CARGO_BIN_EXE_meikyo"),
+            farm.recording().display(),
+        );
+        let mut script = Command::new("script")
+            .args(["--quiet", "--command", &command, "/dev/null"])
+            .env("TERM", "xterm-256color")
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = script.stdout.take().unwrap();
+        let screen = Arc::new(Mutex::new(Screen::new(40, 120)));
+        let shown = Arc::clone(&screen);
+        std::thread::spawn(move || {
+            let (mut octets, mut waiting) = ([0; 65_536], Vec::new());
+            while let Ok(read @ 1..) = output.read(&mut octets) {
+                waiting.extend_from_slice(&octets[..read]);
+                // A character that was cut in two waits for its other half.
+                let whole = match std::str::from_utf8(&waiting) {
+                    Ok(text) => text.len(),
+                    Err(error) => error.valid_up_to(),
+                };
+                let rest = waiting.split_off(whole);
+                shown.lock().unwrap().write(std::str::from_utf8(&waiting).unwrap());
+                waiting = rest;
+            }
+        });
+        let keys = script.stdin.take().unwrap();
+        Self { _script: Process(script), keys, screen }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// Waits until something is true of the terminal; what is then seen, and all that was written.
+    fn wait_until(&self, wanted: &str, holds: impl Fn(&Screen) -> bool) -> (String, String) {
+        let deadline = WallTime::now() + PATIENCE;
+        loop {
+            {
+                let screen = self.screen.lock().unwrap();
+                if holds(&screen) {
+                    return (screen.text(), screen.written.clone());
+                }
+                assert!(WallTime::now() < deadline, "`{wanted}` is not seen in\n{}", screen.text());
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until a text is seen.
+    fn see(&self, wanted: &str) -> String {
+        self.wait_until(wanted, |screen| screen.text().contains(wanted)).0
+    }
+
+    /// Waits until a text is seen no more.
+    fn see_gone(&self, unwanted: &str) {
+        self.wait_until(unwanted, |screen| !screen.text().contains(unwanted));
+    }
+
+    /// Waits for the end: how the terminal was left, and the code.
+    fn end(self) {
+        let wanted = " -tostop";
+        let (_, written) = self.wait_until(wanted, |screen| screen.written.contains(wanted));
+        let (before, settings) = written.split_once("code=0,").unwrap();
+        // The other screen was left, the mouse let go of, the cursor shown.
+        for restored in ["\u{1b}[?1049l", "\u{1b}[?1000l", "\u{1b}[?25h"] {
+            assert!(before.contains(restored), "{restored:?} is missing in {before:?}");
+        }
+        for setting in ["icanon", "echo", "isig", "icrnl"] {
+            let found = settings.split_whitespace().any(|word| word == setting);
+            assert!(found, "{setting} is not set: {settings}");
+        }
+    }
+}
+
+#[test]
+fn keys_are_answered_in_a_terminal_and_it_is_given_back() {
+    let farm = Farm::start(4);
+    let mut measure = Process(farm.measure(&[]).spawn().unwrap());
+    farm.wait_for("polls", 4 * 10, is_ok);
+    let mut top = InTerminal::start(&farm);
+    top.see("● live");
+    let first = top.see("node004");
+    top.wait_until("another instant", |screen| {
+        screen.text().lines().next() != first.lines().next()
+    });
+    top.press("?");
+    top.see("this help");
+    top.press("x");
+    top.see_gone("this help");
+    top.press("m");
+    top.see("colour by");
+    top.press("\u{1b}[B\r");
+    top.see("received  0 ");
+    top.press("/node003\r");
+    top.see("1 of 4 devices");
+    top.press("\r");
+    top.see("packets out");
+    top.press("\r");
+    top.see_gone("packets out");
+    top.press(" ");
+    top.see("‖ paused");
+    // Into the past, which is read from the log, and back.
+    top.press("[");
+    top.see("‖ past");
+    top.press(" ");
+    top.see("▸ replayed");
+    top.see("bit/s");
+    top.press("n");
+    top.see("● live");
+    top.press("q");
+    top.end();
+    interrupt(&measure.0);
+    assert!(measure.0.wait().unwrap().success());
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back_too() {
+    let farm = Farm::start(1);
+    assert!(farm.measure(&["--for", "4s"]).status().unwrap().success());
+    let mut top = InTerminal::start(&farm);
+    // A finished recording is shown at its end, and replayed from its begin.
+    top.see("at the end");
+    top.press(" ");
+    top.see("▸ replayed");
+    top.see("bit/s");
+    let (_, written) = top.wait_until("pid", |screen| screen.written.contains("pid="));
+    let (pid, _) = written.split_once("pid=").unwrap().1.split_once(',').unwrap();
+    assert!(Command::new("kill").args(["-TERM", pid]).status().unwrap().success());
+    top.end();
+}
