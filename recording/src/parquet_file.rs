@@ -83,7 +83,7 @@ struct Group {
 #[derive(Debug)]
 enum Chunk {
     Symbols(SymbolChunk),
-    Values(ArrowColumnWriter),
+    Values(Box<ArrowColumnWriter>),
 }
 
 impl TableFile {
@@ -149,7 +149,7 @@ impl Group {
             if is_symbols(schema, column) {
                 return Some(Chunk::Symbols(SymbolChunk::default()));
             }
-            values.next().map(Chunk::Values)
+            values.next().map(|values| Chunk::Values(Box::new(values)))
         });
         let columns: Option<Vec<_>> = columns.collect();
         let columns = columns.expect("as many encoders as columns that need one");

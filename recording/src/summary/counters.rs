@@ -35,7 +35,6 @@ pub(super) fn spans(
         let described = &input.table.columns[value];
         let name = &described.name;
         let limits = hints.limits(name, described.meaning);
-        spans.reserve(rows.len());
         let timeline = context.freshness.of(&device, &input.table.name, &instance, name);
         for (row, reading) in rows.clone().zip(&readings) {
             if column.is_valid(row) {
