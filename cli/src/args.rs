@@ -7,6 +7,7 @@ use crate::bench::BenchArgs;
 use crate::top::TopArgs;
 use crate::verbs::agent::AgentArgs;
 use crate::verbs::agents::AgentsArgs;
+use crate::verbs::alerts::AlertsArgs;
 use crate::verbs::completions::CompletionsArgs;
 use crate::verbs::config::ConfigArgs;
 use crate::verbs::export::ExportArgs;
@@ -33,6 +34,7 @@ pub(crate) enum Verb {
     Serve(ServeArgs),
     Top(TopArgs),
     Mark(MarkArgs),
+    Alerts(AlertsArgs),
     Recording(RecordingArgs),
     Config(ConfigArgs),
     Probe(ProbeArgs),

@@ -36,6 +36,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Serve(args) => verbs::serve::run(&args),
         Verb::Top(args) => top::run(&args),
         Verb::Mark(args) => verbs::mark::run(&args),
+        Verb::Alerts(args) => verbs::alerts::run(&args),
         Verb::Recording(args) => verbs::recording::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Config(args) => verbs::config::run(args),

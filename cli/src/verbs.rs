@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod agents;
+pub(crate) mod alerts;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod export;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Cluster, Device};
+use crate::{AlertRule, Cluster, Device};
 
 /// The devices that a changed file adds, removes and changes; all others go on untouched.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -16,6 +16,8 @@ pub struct Difference<'a> {
     pub changed: Vec<Change<'a>>,
     /// Whether `keep` differs.
     pub keep_changed: bool,
+    /// Whether the rules of alerts differ, in meaning or order.
+    pub alerts_changed: bool,
 }
 
 /// One device before and after.
@@ -41,6 +43,7 @@ impl Difference<'_> {
             && self.removed.is_empty()
             && self.changed.is_empty()
             && !self.keep_changed
+            && !self.alerts_changed
     }
 }
 
@@ -51,7 +54,13 @@ pub fn diff<'a>(old: &'a Cluster, new: &'a Cluster) -> Difference<'a> {
         cluster.devices.iter().map(|device| (device.name.as_str(), device)).collect()
     };
     let (before, after) = (by_name(old), by_name(new));
-    let mut difference = Difference { keep_changed: old.keep != new.keep, ..Difference::default() };
+    let alike = |(old, new): (&AlertRule, &AlertRule)| old.means_the_same(new);
+    let mut difference = Difference {
+        keep_changed: old.keep != new.keep,
+        alerts_changed: old.alerts.len() != new.alerts.len()
+            || !old.alerts.iter().zip(&new.alerts).all(alike),
+        ..Difference::default()
+    };
     for device in &new.devices {
         match before.get(device.name.as_str()) {
             None => difference.added.push(device),

@@ -29,6 +29,10 @@ pub(crate) enum Kind {
     Span,
     /// A whole number in this range.
     Count(u32, u32),
+    /// A number, with its unit in quotes where it has one.
+    Level,
+    /// true or false.
+    Flag,
     /// A list of measurements.
     Measures,
     /// A section.
@@ -140,6 +144,45 @@ const RECORDING: Keys = &[key(
     "How long readings are kept, at least 1h; everything for ever unless written.",
 )];
 
+const ALERTS: Keys = &[
+    key("name", Kind::Text, "Name of the rule."),
+    key(
+        "value",
+        Kind::Text,
+        "The value: `KIND[:NAME][(column,column)]` with `*` in the name, as \
+         `interface:eth*(out_octets)`.",
+    ),
+    key(
+        "above",
+        Kind::Level,
+        "Raised above this level: `900Mbit/s`, `4GiB`, 12. Counters are compared as rates a second.",
+    ),
+    key("below", Kind::Level, "Raised below this level."),
+    key(
+        "clear",
+        Kind::Level,
+        "The level at which the alert is cleared; a tenth back from the other unless written.",
+    ),
+    key(
+        "for",
+        Kind::Span,
+        "How long every reading has to agree before the alert is raised or cleared; the first one \
+         is enough unless written.",
+    ),
+    key("silent", Kind::Span, "Raised when a device has not answered for longer than this."),
+    key(
+        "frozen",
+        Kind::Flag,
+        "true: raised when nothing of an agent's table moves any more, though the agent's uptime \
+         does.",
+    ),
+    key(
+        "devices",
+        Kind::Names,
+        "The devices that the rule is for, folded or with `*`; all unless written.",
+    ),
+];
+
 /// The keys at the top of the file.
 pub(crate) const FILE: Keys = &[
     key("name", Kind::Text, "Name of the cluster."),
@@ -148,6 +191,7 @@ pub(crate) const FILE: Keys = &[
     key("hosts", Kind::Sections(DEVICES), "Machines that run programs."),
     key("switches", Kind::Sections(DEVICES), "Ethernet switches."),
     key("groups", Kind::Named(GROUP), "Groups of hosts and switches, usually racks."),
+    key("alerts", Kind::Sections(ALERTS), "What is alerted of while a measurement runs."),
     key("recording", Kind::Section(RECORDING), "How the recording is kept."),
 ];
 

@@ -241,7 +241,7 @@ impl SnmpLayer {
     }
 }
 
-fn read_span(
+pub(crate) fn read_span(
     reading: &mut Reading,
     section: &Section<'_>,
     name: &str,

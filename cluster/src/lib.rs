@@ -24,6 +24,7 @@
 //! This crate opens no socket and reads no clock. Secrets stay references ([`Secret`]) until
 //! [`Secret::read`] is called.
 
+mod alert;
 mod diff;
 mod fold;
 mod keys;
@@ -40,6 +41,9 @@ mod secret;
 mod section;
 mod snmpd_conf;
 
+pub use alert::{
+    ALERT_RULES_MAX, AlertRule, Condition, Level, LevelUnit, Side, Threshold, Watched, matches,
+};
 pub use diff::{Change, Difference, diff};
 pub use fold::{UNFOLD_MAX, UnfoldError, fold, unfold};
 pub use load::{DEVICES_MAX, Resolved, load, load_resolved, parse, parse_resolved};

@@ -8,6 +8,7 @@ use std::path::Path;
 use meikyo_units::Nanos;
 use toml::de::DeTable;
 
+use crate::alert::read_rules;
 use crate::fold::{unfold, unfold_addresses};
 use crate::keys;
 use crate::layer::{Settled, SnmpLayer};
@@ -173,12 +174,14 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
         gathering.read_entry(reading, entry, *kind);
     }
     gathering.note_strangers(reading);
+    let alerts = read_rules(reading, file, &gathering.devices);
     Resolved {
         cluster: Cluster {
             name: name.map(|name| name.value).unwrap_or_default(),
             path: Path::new("").into(),
             devices: gathering.devices,
             keep: keep.as_ref().map(|keep| keep.value),
+            alerts,
         },
         origins: gathering.origins,
         keep_origin: Origin::of(keep.as_ref()),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use meikyo_units::Nanos;
 
+use crate::AlertRule;
 use crate::protocol::{AuthProtocol, PrivProtocol};
 
 /// Everything that the cluster file says, resolved.
@@ -18,6 +19,8 @@ pub struct Cluster {
     pub devices: Vec<Device>,
     /// How long the recording keeps readings; `None` keeps everything.
     pub keep: Option<Nanos>,
+    /// What is alerted of, in the order of the file.
+    pub alerts: Vec<AlertRule>,
 }
 
 impl Cluster {

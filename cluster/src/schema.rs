@@ -47,6 +47,8 @@ fn property(kind: Kind, doc: &str) -> Value {
         Kind::Count(least, greatest) => {
             json!({ "type": "integer", "minimum": least, "maximum": greatest })
         }
+        Kind::Level => json!({ "anyOf": [{ "type": "number" }, text] }),
+        Kind::Flag => json!({ "type": "boolean" }),
         Kind::Measures => texts,
         Kind::Section(keys) => Value::Object(object(keys)),
         Kind::Sections(keys) => json!({ "type": "array", "items": object(keys) }),

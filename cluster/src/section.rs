@@ -180,6 +180,33 @@ impl<'a> Section<'a> {
         Some(Sourced { value, line })
     }
 
+    /// The digits of a number, or a text with a number in it.
+    pub(crate) fn number(&self, reading: &mut Reading, name: &str) -> Option<Sourced<String>> {
+        let value = self.table.get(name)?;
+        let line = reading.line(value.span().start);
+        let digits = match value.get_ref() {
+            DeValue::Integer(digits) if digits.radix() == 10 => digits.as_str(),
+            DeValue::Float(digits) => digits.as_str(),
+            DeValue::String(_) => return self.text(reading, name),
+            other => {
+                self.wrong_kind(reading, line, name, other);
+                return None;
+            }
+        };
+        Some(Sourced { value: digits.to_owned(), line })
+    }
+
+    /// true or false.
+    pub(crate) fn flag(&self, reading: &mut Reading, name: &str) -> Option<Sourced<bool>> {
+        let value = self.table.get(name)?;
+        let line = reading.line(value.span().start);
+        let DeValue::Boolean(value) = value.get_ref() else {
+            self.wrong_kind(reading, line, name, value.get_ref());
+            return None;
+        };
+        Some(Sourced { value: *value, line })
+    }
+
     /// A list of texts, each with its line; a single text counts as a list of one where `Names` are
     /// expected.
     pub(crate) fn texts(
@@ -308,6 +335,10 @@ impl<'a> Section<'a> {
             Kind::Count(least, greatest) => {
                 format!("a whole number from {least} to {greatest}, without quotes")
             }
+            Kind::Level => {
+                "a number, or a text with a number and its unit such as \"900Mbit/s\"".into()
+            }
+            Kind::Flag => "true or false".into(),
             Kind::Measures => "a list of texts such as [\"interfaces\", \"load\"]".into(),
             Kind::Section(keys) => format!("a section with the keys {}", list_keys(keys)),
             Kind::Sections(_) => format!("sections, each under its own `[[{}]]`", self.key(name)),

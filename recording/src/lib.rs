@@ -31,9 +31,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod alerts;
 mod batch;
 pub mod check;
 pub mod compact;
+pub mod control;
 pub mod counter;
 pub mod devices;
 pub mod format;

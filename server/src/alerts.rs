@@ -1,35 +1,21 @@
 //! Alerts: what the collector found by its rules, and what people said to it.
 //!
-//! An alert is rows in `events`: `alert_raised` and `alert_cleared`, which the collector writes, and
-//! `alert_acknowledged` and `alert_silenced`, which it writes when it is asked to at its control
-//! socket. The server only reads, and asks. What belongs together has the same device and object;
-//! the `id` is made of both.
-
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::time::Duration;
+//! The server only reads what the events of a recording say ([`meikyo_recording::alerts`]), and asks
+//! the running measurement to note what a person says ([`meikyo_recording::control`]).
 
 use axum::http::StatusCode;
-use meikyo_recording::{ReadError, Selection};
+use meikyo_recording::alerts::{self, Alert};
+use meikyo_recording::control::{self, AlertRequest, AlertWord, Request};
+use meikyo_units::WallTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
 use crate::catalog::Opened;
 use crate::errors::ApiError;
-use crate::follow::frames::Event;
-use crate::rows::all_events;
 
-/// The control socket in a running recording's directory.
-const SOCKET: &str = "control.sock";
-/// How long the measurement may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest answer in octets.
-const ANSWER_MAX: u64 = 64 << 10;
+/// Most alerts that are over which are answered with, the newest.
+const CLEARED_MAX: usize = 200;
 /// Longest time for which an alert can be silenced, µs: 30 days.
 const SILENCE_US_MAX: u64 = 30 * 86_400_000_000;
 
@@ -40,15 +26,17 @@ pub(crate) struct AlertBody {
     pub(crate) id: String,
     /// The recording.
     pub(crate) recording: String,
+    /// The rule that found it.
+    pub(crate) rule: String,
     /// The device; null for the collector itself.
     pub(crate) device: Option<String>,
-    /// Rule or value that it concerns.
+    /// Value or table that it concerns; null for the device as a whole.
     pub(crate) object: Option<String>,
     /// For people.
     pub(crate) text: Option<String>,
     /// `raised` or `cleared`.
     pub(crate) state: &'static str,
-    /// When it was raised last.
+    /// When it was raised.
     pub(crate) raised_us: i64,
     /// When it was cleared; null while it is raised.
     pub(crate) cleared_us: Option<i64>,
@@ -66,160 +54,103 @@ pub(crate) struct SilenceRequest {
     pub(crate) for_us: u64,
 }
 
-/// What the control socket is asked.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Request<'a> {
-    Alert { kind: &'a str, text: &'a str },
+impl AlertBody {
+    fn new(recording: &str, alert: &Alert) -> Self {
+        let us = |at: WallTime| at.as_nanos().div_euclid(1_000);
+        Self {
+            id: id_of(alert),
+            recording: recording.to_owned(),
+            rule: alert.rule.clone(),
+            device: Some(alert.device.clone()).filter(|device| !device.is_empty()),
+            object: alert.object.clone(),
+            text: Some(alert.raised.text.clone()),
+            state: if alert.cleared.is_none() { "raised" } else { "cleared" },
+            raised_us: us(alert.raised.at),
+            cleared_us: alert.cleared.as_ref().map(|said| us(said.at)),
+            acknowledged_us: alert.acknowledged.as_ref().map(|said| us(said.at)),
+            silenced_until_us: alert.silenced_until.map(us),
+        }
+    }
 }
 
-/// What it answers.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Reply {
-    Done,
-    Refused(String),
-}
-
-/// The name of what has that device and object.
-fn id_of(device: Option<&str>, object: Option<&str>) -> String {
-    let text = format!("{}\n{}", device.unwrap_or_default(), object.unwrap_or_default());
+/// The name of one alert: what is raised again is another one.
+fn id_of(alert: &Alert) -> String {
+    let (at, object) = (alert.raised.at.as_nanos(), alert.object.as_deref().unwrap_or_default());
+    let text = format!("{}\n{}\n{object}\n{at}", alert.rule, alert.device);
     Sha256::digest(text.as_bytes()).iter().take(8).map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// Raised ones first, newest first.
+fn in_order(mut alerts: Vec<Alert>) -> Vec<Alert> {
+    alerts.sort_by_key(|alert| (alert.cleared.is_some(), -alert.raised.at.as_nanos()));
+    let raised = alerts.partition_point(|alert| alert.cleared.is_none());
+    alerts.truncate(raised + CLEARED_MAX);
+    alerts
+}
+
+fn all(opened: &Opened) -> Result<Vec<Alert>, ApiError> {
+    Ok(in_order(alerts::read(&opened.recording)?.0))
 }
 
 /// The alerts of a recording, raised ones first, newest first. Blocks.
 pub(crate) fn read(opened: &Opened) -> Result<Vec<AlertBody>, ApiError> {
-    let kinds = ["alert_raised", "alert_cleared", "alert_acknowledged", "alert_silenced"];
-    let selection = Selection {
-        labels: vec![("event".into(), kinds.map(str::to_owned).to_vec())],
-        ..Selection::all("events")
-    };
-    let events = match opened.recording.table("events") {
-        Ok(_) => all_events(opened, &selection)?,
-        Err(ReadError::UnknownTable { .. }) => Vec::new(),
-        Err(error) => return Err(error.into()),
-    };
-    let mut alerts = BTreeMap::new();
-    for event in &events {
-        take(&opened.id, event, &mut alerts);
-    }
-    let mut alerts: Vec<_> = alerts.into_values().collect();
-    alerts.sort_by_key(|alert| (alert.cleared_us.is_some(), -alert.raised_us));
-    Ok(alerts)
-}
-
-fn take(recording: &str, event: &Event, alerts: &mut BTreeMap<String, AlertBody>) {
-    let time_us = event.time.div_euclid(1_000);
-    match event.event.as_str() {
-        "alert_raised" => {
-            let id = id_of(event.device.as_deref(), event.object.as_deref());
-            let silenced = alerts.get(&id).and_then(|before| before.silenced_until_us);
-            let alert = AlertBody {
-                id: id.clone(),
-                recording: recording.to_owned(),
-                device: event.device.clone(),
-                object: event.object.clone(),
-                text: event.text.clone(),
-                state: "raised",
-                raised_us: time_us,
-                cleared_us: None,
-                acknowledged_us: None,
-                silenced_until_us: silenced,
-            };
-            alerts.insert(id, alert);
-        }
-        "alert_cleared" => {
-            let id = id_of(event.device.as_deref(), event.object.as_deref());
-            if let Some(alert) = alerts.get_mut(&id) {
-                alert.state = "cleared";
-                alert.cleared_us = Some(time_us);
-            }
-        }
-        said => {
-            // What people said names the alert in its text: `ID`, or `ID for N us`.
-            let mut words = event.text.as_deref().unwrap_or_default().split(' ');
-            let Some(alert) = words.next().and_then(|id| alerts.get_mut(id)) else { return };
-            if said == "alert_acknowledged" {
-                alert.acknowledged_us = Some(time_us);
-            } else if let Some(span) = words.nth(1).and_then(|span| span.parse::<i64>().ok()) {
-                alert.silenced_until_us = Some(time_us.saturating_add(span));
-            }
-        }
-    }
+    Ok(all(opened)?.iter().map(|alert| AlertBody::new(&opened.id, alert)).collect())
 }
 
 /// Acknowledges an alert, or silences it for some time. Blocks.
 pub(crate) fn say(
     opened: &Opened,
-    alert: &str,
+    id: &str,
     silence: Option<SilenceRequest>,
 ) -> Result<(), ApiError> {
-    let (kind, text) = match silence {
-        None => ("alert_acknowledged", alert.to_owned()),
+    let Some(alert) = all(opened)?.into_iter().find(|alert| id_of(alert) == id) else {
+        return Err(ApiError::unknown(format!("there is no alert `{id}`"), "alert"));
+    };
+    let (action, for_us) = match silence {
+        None => (AlertWord::Acknowledge, None),
         Some(SilenceRequest { for_us }) if for_us == 0 || for_us > SILENCE_US_MAX => {
             let text = format!("`for_us` is above 0 and at most {SILENCE_US_MAX}");
             return Err(ApiError::bad(text, "for_us"));
         }
-        Some(SilenceRequest { for_us }) => ("alert_silenced", format!("{alert} for {for_us} us")),
+        Some(SilenceRequest { for_us }) => (AlertWord::Silence, Some(for_us)),
     };
-    let refused = |text: String| ApiError::new(StatusCode::CONFLICT, text, "recording");
-    match ask(opened.recording.dir(), &Request::Alert { kind, text: &text }) {
-        Ok(Reply::Done) => Ok(()),
-        Ok(Reply::Refused(why)) => Err(refused(format!("the measurement refused: {why}"))),
-        Err(error) => Err(refused(format!(
-            "no measurement is writing this recording, and only it can note that: {error}"
-        ))),
-    }
-}
-
-fn ask(dir: &Path, request: &Request<'_>) -> io::Result<Reply> {
-    // Through the directory's descriptor, since the name of a socket has at most 108 octets.
-    let handle = File::open(dir)?;
-    let path = format!("/proc/self/fd/{}/{SOCKET}", handle.as_raw_fd());
-    let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut line = serde_json::to_string(request)?;
-    line.push('\n');
-    stream.write_all(line.as_bytes())?;
-    let mut answer = String::new();
-    BufReader::new(stream.take(ANSWER_MAX)).read_line(&mut answer)?;
-    Ok(serde_json::from_str(&answer)?)
+    let (rule, device, object) = (alert.rule, alert.device, alert.object);
+    let request = Request::Alert(AlertRequest { action, rule, device, object, for_us, by: None });
+    control::ask(opened.recording.dir(), &request).map_err(|error| {
+        let text = format!("only a running measurement can note that: {error}");
+        ApiError::new(StatusCode::CONFLICT, text, "recording")
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use meikyo_recording::alerts::Said;
+    use meikyo_units::Nanos;
+
     use super::*;
 
     #[test]
-    fn events_of_one_device_and_object_are_one_alert() {
-        let id = id_of(Some("node1"), Some("load"));
-        assert_ne!(id, id_of(Some("node1load"), None));
-        let event = |time: i64, kind: &str, text: &str| Event {
-            time: time * 1_000,
-            device: Some("node1".into()),
-            event: kind.into(),
-            object: Some("load".into()),
-            text: Some(text.into()),
-            count: None,
+    fn raised_ones_come_first_and_every_raise_has_its_own_name() {
+        let alert = |second: u64, cleared: bool| {
+            let at = WallTime::default() + Nanos::from_secs(second);
+            let said = Said { at, text: "busy: x is 9, above 8".into() };
+            Alert {
+                rule: "busy".into(),
+                device: "node1".into(),
+                object: Some("x".into()),
+                raised: said.clone(),
+                cleared: cleared.then_some(said),
+                acknowledged: None,
+                silenced_until: None,
+            }
         };
-        let mut alerts = BTreeMap::new();
-        for event in [
-            event(1, "alert_raised", "load above 8"),
-            event(2, "alert_acknowledged", &id),
-            event(3, "alert_silenced", &format!("{id} for 100 us")),
-            event(4, "alert_cleared", ""),
-        ] {
-            take("r", &event, &mut alerts);
-        }
-        let alert = &alerts[&id];
-        assert_eq!(
-            (alert.state, alert.cleared_us, alert.acknowledged_us),
-            ("cleared", Some(4), Some(2))
-        );
-        assert_eq!(alert.silenced_until_us, Some(103));
-        take("r", &event(9, "alert_raised", "again"), &mut alerts);
-        let alert = &alerts[&id];
-        assert_eq!((alert.state, alert.raised_us, alert.acknowledged_us), ("raised", 9, None));
-        assert_eq!(alert.silenced_until_us, Some(103));
+        let history = (1..=400).map(|second| alert(second, second % 100 != 0)).collect();
+        let ordered: Vec<AlertBody> =
+            in_order(history).iter().map(|alert| AlertBody::new("r", alert)).collect();
+        let raised: Vec<_> = ordered[..5].iter().map(|body| body.raised_us / 1_000_000).collect();
+        assert_eq!(raised, [400, 300, 200, 100, 399]);
+        assert_eq!(ordered.len(), 4 + CLEARED_MAX);
+        let ids: std::collections::BTreeSet<_> = ordered.iter().map(|body| &body.id).collect();
+        assert_eq!(ids.len(), ordered.len());
     }
 }

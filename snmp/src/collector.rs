@@ -15,11 +15,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError};
 
+use meikyo_cluster::AlertRule;
 use meikyo_recording::{StreamWriter, WriterCounters};
 use meikyo_units::{Bytes, Nanos, WallTime};
 
 use crate::plan::DevicePlan;
-use crate::poll::{Counts, DeviceSpec, Event, Pace, PollOptions, Poller, Rows};
+use crate::poll::{
+    AlertAnswer, AlertAnswerError, Counts, DeviceSpec, Event, Pace, PollOptions, Poller, Rows,
+};
 use crate::socket::{ReceiveBatch, SendBatch, Socket, SocketError, charged};
 use crate::system::{self, RealtimeError, Waker};
 use crate::tables::Table;
@@ -98,6 +101,15 @@ pub enum Command {
         ordinal: Option<u32>,
         /// For people.
         text: String,
+    },
+    /// What is alerted of from now on.
+    Alerts(Vec<AlertRule>),
+    /// A person answers an alert; what comes of it comes back.
+    Answer {
+        /// Which alert, and what is said.
+        answer: AlertAnswer,
+        /// Told when it is on its way to the recording, or why it was refused.
+        done: Sender<Result<(), AlertAnswerError>>,
     },
     /// End after the open requests.
     Stop,
@@ -262,7 +274,7 @@ impl Collector {
             let permitted = if realtime { system::become_realtime() } else { Ok(()) };
             let refused = permitted.is_err();
             if ready.send(permitted).is_err() || refused {
-                return self.poller.finish();
+                return self.poller.finish(WallTime::now());
             }
             system::sharpen_timers();
             self.run()
@@ -284,7 +296,7 @@ impl Collector {
             self.tell();
             if self.stopping && self.poller.in_flight() == 0 {
                 self.send_status(WallTime::now());
-                return self.poller.finish();
+                return self.poller.finish(WallTime::now());
             }
             self.hand_over();
             self.wait();
@@ -432,7 +444,7 @@ impl Collector {
                 }
                 Command::Exchange { remove, add, done } => {
                     for ordinal in remove {
-                        self.poller.remove_device(ordinal);
+                        self.poller.remove_device(now, ordinal);
                     }
                     let mut ordinals = Vec::new();
                     for (spec, plan) in add {
@@ -447,6 +459,14 @@ impl Collector {
                     }
                 }
                 Command::Note { kind, ordinal, text } => self.note(now, kind, ordinal, &text),
+                Command::Alerts(rules) => self.poller.set_alerts(rules),
+                Command::Answer { answer, done } => {
+                    let outcome = self.poller.answer_alert(now, &answer);
+                    self.poller.flush();
+                    if done.send(outcome).is_err() {
+                        tracing::debug!("nobody waits for the answer any more");
+                    }
+                }
                 Command::Stop => self.stopping = true,
             }
         }

@@ -13,6 +13,7 @@
 //! push the rows, 30 ns of schedule; 2 µs of it all are system calls. Memory: about 1 kB a device
 //! and 32 octets a value.
 
+mod alerts;
 mod answers;
 mod closing;
 mod device;
@@ -26,10 +27,13 @@ mod session;
 mod values;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use meikyo_cluster::AlertRule;
 use meikyo_recording::{StreamWriter, Symbol};
 use meikyo_units::{Nanos, WallTime};
 
+pub use self::alerts::{AlertAction, AlertAnswer, AlertAnswerError};
 pub use self::device::DeviceSpec;
 pub use self::rows::{Event, Reason, Rows};
 
@@ -118,6 +122,12 @@ pub struct Poller {
     /// The last salt of an encrypted request (RFC 3826, 3.1.2.1): never used twice with a key, also
     /// not by the next process, since it begins with the time.
     salt: u64,
+    /// What is alerted of.
+    alerts: Arc<[AlertRule]>,
+    /// Devices whose watches are of earlier rules.
+    to_compile: Vec<u32>,
+    /// When silence is looked for again.
+    look_at: WallTime,
 }
 
 impl Poller {
@@ -143,6 +153,9 @@ impl Poller {
             to_resolve: Vec::new(),
             restarted: Vec::new(),
             salt: now.as_nanos().cast_unsigned(),
+            alerts: Arc::new([]),
+            to_compile: Vec::new(),
+            look_at: WallTime::default(),
         }
     }
 
@@ -168,6 +181,7 @@ impl Poller {
         }
         let ordinal = u32::try_from(position).expect("checked above");
         self.rings[ring].devices.push(ordinal);
+        self.watch(ordinal, now);
         ordinal
     }
 
@@ -192,7 +206,8 @@ impl Poller {
     }
 
     /// Takes a device out; its open request, if any, is still waited for.
-    pub fn remove_device(&mut self, ordinal: u32) {
+    pub fn remove_device(&mut self, now: WallTime, ordinal: u32) {
+        self.withdraw_alerts(ordinal, now, "the device was removed");
         let device = &mut self.devices[ordinal as usize];
         device.removed = true;
         let ring = device.ring;
@@ -212,6 +227,7 @@ impl Poller {
             device.next_plan = Some(Box::new(plan));
         } else {
             device.set_plan(now, plan, &mut self.rows);
+            self.watch(ordinal, now);
         }
     }
 
@@ -247,6 +263,7 @@ impl Poller {
     /// Asks nothing new from now on; open requests are still waited for.
     pub fn stop(&mut self) {
         self.stopping = true;
+        self.to_compile.clear();
         for ring in 0..self.rings.len() {
             self.pass_over_silent(ring, Reason::Stopped);
             for (_, ordinal) in std::mem::take(&mut self.rings[ring].queue) {
@@ -297,7 +314,8 @@ impl Poller {
         let silent = self.rings.iter().filter(|ring| !ring.silent.is_empty());
         let idle = self.is_idle();
         let turns = silent.map(|ring| if idle { ring.begun() } else { ring.silent_by() });
-        due.into_iter().chain(sends).chain(waits).chain(turns).min()
+        let compiling = (!self.to_compile.is_empty()).then(WallTime::default);
+        due.into_iter().chain(sends).chain(waits).chain(turns).chain(compiling).min()
     }
 
     /// The real-time clock was set: the schedule follows it at the next multiple, and open requests
@@ -340,9 +358,10 @@ impl Poller {
     }
 
     /// Hands over what is left and gives the writer back.
-    pub fn finish(mut self) -> StreamWriter {
+    pub fn finish(mut self, now: WallTime) -> StreamWriter {
         for ordinal in (0..).take(self.devices.len()) {
             self.end_open(ordinal, State::Skipped, Some(Reason::Stopped));
+            self.withdraw_alerts(ordinal, now, "the measurement has ended");
         }
         self.close_now();
         self.rows.finish()

@@ -152,6 +152,16 @@ pub fn schema(table: Table) -> &'static TableSchema {
     &ALL[table.index()]
 }
 
+/// The name under which `events` speak of a value: table, instance where there is one, column.
+pub(crate) fn object_name(table: Table, instance: Option<&str>, column: usize) -> String {
+    let TableSchema { name, columns, .. } = schema(table);
+    let column = &columns[column].name;
+    instance.map_or_else(
+        || format!("{name}.{column}"),
+        |instance| format!("{name}.{instance}.{column}"),
+    )
+}
+
 static ALL: LazyLock<Vec<TableSchema>> =
     LazyLock::new(|| Table::ALL.into_iter().map(declared).collect());
 
@@ -201,7 +211,7 @@ fn declared(table: Table) -> TableSchema {
             "what happened",
             vec![
                 symbol("device", "name in the cluster file; null for the collector itself"),
-                symbol("event", "kind: reset, renumbered, missing_object, mark, and others"),
+                symbol("event", "kind: restart, missing_object, mark, alert_raised, and others"),
                 symbol("object", "interface, disk or object that it concerns"),
                 text("text", "for people"),
                 detail("count", "how many, where the kind counts something"),

@@ -127,7 +127,7 @@ impl Twin {
 
     /// Ends the measurement and gives the writer back.
     pub fn finish(self) -> meikyo_recording::StreamWriter {
-        self.poller.finish()
+        self.poller.finish(self.now)
     }
 
     /// Hands over the answers that have arrived.

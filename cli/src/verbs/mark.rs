@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use meikyo_recording::control::{self, Request};
 
 use crate::failure::{Answer, Failure};
-use crate::verbs::measure::control;
 
 /// Note in a running recording that something was done, for example a parameter changed
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub(crate) struct MarkArgs {
 
 /// Puts the mark into `events`.
 pub(crate) fn run(args: &MarkArgs) -> Result<Answer, Failure> {
-    control::mark(&args.recording, &args.text).map_err(|error| {
+    control::ask(&args.recording, &Request::Mark(args.text.clone())).map_err(|error| {
         Failure::from(error)
             .hint("marks go through a running `meikyo measure`; name its `--out` with --recording")
     })?;

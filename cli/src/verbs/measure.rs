@@ -5,7 +5,7 @@
 //! watches the cluster file and tells the person how it goes. The collector's and the writer's
 //! threads never wait for it.
 
-pub(crate) mod control;
+mod control;
 pub(crate) mod devices;
 mod freshening;
 mod report;
@@ -19,7 +19,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::time::Duration;
 
 use clap::Args;
-use meikyo_recording::{Kind, StreamOptions, StreamWriter};
+use meikyo_recording::alerts::{self, Alert};
+use meikyo_recording::{Kind, Recording, StreamOptions, StreamWriter};
 use meikyo_snmp::collector::{Collector, CollectorOptions, Command, Ends, Notice, Status};
 use meikyo_snmp::poll::Pace;
 use meikyo_snmp::system::Waker;
@@ -104,6 +105,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     if args.restore {
         return freshening::restore(&devices, &args.out);
     }
+    let left = alerts_left(&args.out);
     let writer = StreamWriter::open(&args.out, Kind::Measured, STREAM, tables::schemas(), options)?;
     devices.note(&args.out);
     // It reads what the writer has written, at a lower priority, and shares nothing with it.
@@ -112,7 +114,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let (notices_in, notices) = channel();
     let (status_in, status) = sync_channel(8);
     let waker = Arc::new(Waker::new()?);
-    let collector = Collector::new(
+    let mut collector = Collector::new(
         writer,
         &devices.specs(),
         CollectorOptions {
@@ -123,6 +125,8 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         Ends { commands: taken, notices: notices_in, status: status_in, waker: Arc::clone(&waker) },
     )?;
     let started = WallTime::now();
+    collector.poller().clear_left(started, &left);
+    collector.poller().set_alerts(devices.cluster().alerts.clone());
     let thread = collector.start()?;
     control::open(&args.out, commands.clone(), Arc::clone(&waker))?;
     let freshening = start_freshening(args, &devices, commands.clone(), Arc::clone(&waker))?;
@@ -152,8 +156,13 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         status,
         &report.counters,
     );
-    if args.json {
-        output::print_json(&summary)?;
+    print_summary(args.json, &summary)
+}
+
+/// Prints how it went; the answer is yes when every reading that came is kept.
+fn print_summary(json: bool, summary: &report::Summary) -> Result<Answer, Failure> {
+    if json {
+        output::print_json(summary)?;
     } else {
         output::print(&summary.text())?;
     }
@@ -262,6 +271,9 @@ impl Measurement<'_> {
                 let note = Command::Note { kind: "reload", ordinal: None, text: changes.text };
                 self.send(note);
                 let (done, ordinals) = channel();
+                if let Some(rules) = changes.alerts {
+                    self.send(Command::Alerts(rules));
+                }
                 let (remove, add) = (changes.remove, changes.add);
                 if !remove.is_empty() || !add.is_empty() {
                     let specs = add.iter().map(|ready| (ready.spec(), None)).collect();
@@ -290,6 +302,19 @@ impl Measurement<'_> {
         }
         if self.told == Self::TOLD_MAX {
             say("further problems stand in the recording's table `events`");
+        }
+    }
+}
+
+/// The alerts that an earlier measurement left raised because it was killed. Without them it can
+/// be measured as well.
+fn alerts_left(recording: &Path) -> Vec<Alert> {
+    let read = Recording::open(recording).and_then(|recording| alerts::read(&recording));
+    match read {
+        Ok((alerts, _)) => alerts.into_iter().filter(|alert| alert.cleared.is_none()).collect(),
+        Err(error) => {
+            tracing::debug!(%error, "no alerts of an earlier measurement");
+            Vec::new()
         }
     }
 }

@@ -96,3 +96,17 @@ fn any_setting_is_a_difference() {
         assert_eq!(diff(&new, &new), meikyo_cluster::Difference::default());
     }
 }
+
+#[test]
+fn changed_rules_of_alerts_are_seen_and_moved_ones_are_not() {
+    let rule = |level: &str| {
+        format!(
+            "{BEFORE}\n[[alerts]]\nname = \"a\"\nvalue = \"load(load_1min)\"\nabove = {level}\n"
+        )
+    };
+    let changed = |old: &str, new: &str| diff(&read(old), &read(new)).alerts_changed;
+    assert!(changed(BEFORE, &rule("1")));
+    assert!(changed(&rule("1"), &rule("2")));
+    assert!(!changed(&rule("1"), &format!("\n\n{}", rule("1"))));
+    assert!(diff(&read(&rule("1")), &read(&rule("1"))).is_empty());
+}

@@ -35,7 +35,7 @@ name = "head"
 "#;
     insta::assert_snapshot!(problems(text), @r#"
 cluster.toml:1: name: missing; give the cluster a name, for example name = "presto"
-cluster.toml:2: nmae: unknown key (did you mean `name`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `recording`
+cluster.toml:2: nmae: unknown key (did you mean `name`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`
 cluster.toml:3: measure: `interfce:eth0` is not known (did you mean `interface:NAME`?); allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, `cpu`, `memory`, `uptime`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its instance such as `ifHCInOctets.3`
 cluster.toml:4: links: `links` is reserved for a later version and not understood yet
 cluster.toml:7: snmp.version: "2" is not known (did you mean `2c`?); allowed are "1", "2c", "3"
@@ -44,7 +44,7 @@ cluster.toml:9: snmp.timeout: `fast` does not begin with a number; write for exa
 cluster.toml:10: snmp.port: expected a whole number from 1 to 65535, without quotes; found a text
 cluster.toml:11: snmp.rate_max: 0 is out of range; allowed are 1 to 1000000
 cluster.toml:15: hosts.address: 4 addresses for 3 names; as many are needed
-cluster.toml:17: host: unknown key (did you mean `hosts`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `recording`
+cluster.toml:17: host: unknown key (did you mean `hosts`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`
 "#);
 }
 
@@ -176,4 +176,100 @@ fn files_made_to_stall_or_to_break_the_parser_are_told_soon() {
     }
     let took = WallTime::now().since(started);
     assert!(took < Nanos::from_secs(20), "{took}");
+}
+
+/// Every mistake that a rule can hold, one a rule.
+const WRONG_RULES: &str = r#"
+name = "x"
+measure = ["interface:eth0(in_octets)", "load"]
+snmp = { version = "2c", community = "env:C", interval = "1s" }
+hosts = [{ name = "node[1-2]", address = "10.0.0.[1-2]" }]
+
+[[alerts]]
+name = "no condition"
+value = "load(load_1min)"
+
+[[alerts]]
+name = "a"
+value = "load(load_2min)"
+above = 1
+
+[[alerts]]
+name = "b"
+value = "load"
+above = 1
+
+[[alerts]]
+name = "c"
+value = "interface:eth*(in_octets)"
+above = 900
+
+[[alerts]]
+name = "d"
+value = "interface:eth*(in_octets)"
+above = "900Mbit/s"
+clear = "950Mbit/s"
+
+[[alerts]]
+name = "e"
+value = "interface:eth*(in_octets)"
+below = "900Mbit/s"
+clear = "100MB/s"
+
+[[alerts]]
+name = "f"
+value = "interface:eth*(out_octets)"
+above = "1Gbit/s"
+devices = ["node1", "nodes*"]
+
+[[alerts]]
+name = "f"
+silent = "1.5s"
+frozen = true
+
+[[alerts]]
+name = "g"
+silent = "1.5s"
+for = "1s"
+value = "load"
+
+[[alerts]]
+name = "h"
+frozen = "yes"
+
+[[alerts]]
+name = "i"
+value = "uptime"
+above = true
+
+[[alerts]]
+name = "j"
+value = "interface:eth*(in_octets,in_errors)"
+above = 1
+clear = 1
+fro = "1s"
+"#;
+
+#[test]
+fn rules_of_alerts_are_told_what_is_allowed() {
+    insta::assert_snapshot!(problems(WRONG_RULES), @r#"
+cluster.toml:7: alerts.above: missing; a rule has exactly one of `above`, `below`, `silent` and `frozen`
+cluster.toml:8: alerts.name: `no condition` is not a name; allowed are at most 64 letters, digits, `-`, `_` and `.`
+cluster.toml:13: alerts.value: `load` has no column `load_2min`; allowed are `load_1min`, `load_5min`, `load_15min`
+cluster.toml:18: alerts.value: `load` has several values; say which in parentheses: `load_1min`, `load_5min`, `load_15min`
+cluster.toml:24: alerts.above: `900` has no unit that fits; octets are compared as rates: allowed are `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, `Tbit/s`, `B/s`, `kB/s`, `MB/s`, `GB/s`, `TB/s`, `KiB/s`, `MiB/s`, `GiB/s`, `TiB/s`, for example `900Mbit/s`
+cluster.toml:30: alerts.clear: `950Mbit/s` lies above the level of `900Mbit/s`; allowed is at most that
+cluster.toml:36: alerts.clear: `100MB/s` is of another unit than `below`, `900Mbit/s`
+cluster.toml:40: alerts.value: `interface:eth*(out_octets)` is measured on none of the rule's devices
+cluster.toml:42: alerts.devices: no host or switch is named `nodes*`
+cluster.toml:45: alerts.name: `f` is the name of a rule in line 39 already
+cluster.toml:47: alerts.frozen: `silent` is there already; a rule has exactly one of `above`, `below`, `silent` and `frozen`
+cluster.toml:51: alerts.silent: 1500ms is too short for `node1`, which is asked every 1s; allowed is at least twice that
+cluster.toml:52: alerts.for: `for` is for rules with `above` or `below`
+cluster.toml:53: alerts.value: a device is silent as a whole; leave it out
+cluster.toml:57: alerts.frozen: expected true or false; found a text
+cluster.toml:61: alerts.value: `uptime` has no value to look at; a rule with `silent` watches whether a device answers
+cluster.toml:66: alerts.value: `in_octets` and `in_errors` have different units; write a rule for each
+cluster.toml:69: alerts.fro: unknown key (did you mean `for`?); allowed are `name`, `value`, `above`, `below`, `clear`, `for`, `silent`, `frozen`, `devices`
+"#);
 }

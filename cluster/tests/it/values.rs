@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use meikyo_cluster::{
-    Access, AuthProtocol, Cluster, DeviceKind, Origin, PrivProtocol, Secret, What, parse,
-    parse_resolved,
+    Access, AuthProtocol, Cluster, Condition, DeviceKind, Origin, PrivProtocol, Secret, What,
+    parse, parse_resolved,
 };
 use meikyo_units::Nanos;
 
@@ -156,4 +156,62 @@ fn sixty_five_thousand_devices_are_read() {
     assert_eq!(cluster.devices.len(), 65_536);
     assert_eq!(cluster.devices[65_535].name, "r255n255");
     assert_eq!(cluster.devices[65_535].address.to_string(), "10.0.255.255:161");
+}
+
+#[test]
+fn rules_of_alerts_hold_levels_in_one_unit() {
+    let text = r#"
+        name = "x"
+        measure = ["interfaces", "load", "disk:/", "ifHCInOctets.3"]
+        snmp = { version = "2c", community = "env:C" }
+        hosts = [{ name = "node[1-20]", address = "10.0.0.[1-20]" }]
+        switches = [{ name = "sw-r1", address = "10.0.1.1" }]
+
+        [[alerts]]
+        name = "busy"
+        value = "interface:eth*(in_octets, out_octets)"
+        above = "900Mbit/s"
+        for = "1s"
+        devices = ["node[1-2]", "sw*"]
+
+        [[alerts]]
+        name = "full"
+        value = "disk:/*(available_bytes)"
+        below = "5GiB"
+        clear = "6GiB"
+
+        [[alerts]]
+        name = "loaded"
+        value = "load(load_1min)"
+        above = 0.5
+
+        [[alerts]]
+        name = "object"
+        value = "ifHCInOctets.*"
+        below = 10
+
+        [[alerts]]
+        name = "silent"
+        silent = "5s"
+
+        [[alerts]]
+        name = "frozen"
+        frozen = true
+    "#;
+    let cluster = read(text);
+    let said: Vec<_> =
+        cluster.alerts.iter().map(|rule| format!("{}: {}", rule.name, rule.condition)).collect();
+    insta::assert_snapshot!(said.join("\n"), @r"
+busy: interface:eth*(in_octets, out_octets) above 900Mbit/s, cleared at 810 Mbit/s, for 1s
+full: disk:/*(available_bytes) below 5GiB, cleared at 6GiB
+loaded: load(load_1min) above 0.5, cleared at 0.45
+object: ifHCInOctets.* below 10, cleared at 11
+silent: no answer for more than 5s
+frozen: interfaces or CPU time frozen
+");
+    let for_device = |rule: usize, name: &str| cluster.alerts[rule].is_for(name);
+    assert!(for_device(0, "node2") && for_device(0, "sw-r1") && !for_device(0, "node3"));
+    assert!(for_device(1, "node3"));
+    let Condition::Threshold(full) = &cluster.alerts[1].condition else { panic!() };
+    assert_eq!(full.raise.thousandths(), 5 * (1 << 30) * 1_000);
 }

@@ -3,6 +3,7 @@
 use meikyo_units::WallTime;
 
 use crate::pdu::{ErrorStatus, PduType};
+use crate::poll::alerts::Seen;
 use crate::poll::device::{Device, Phase};
 use crate::poll::request::Answer;
 use crate::poll::rows::{Event, PollRow, Reason};
@@ -210,6 +211,7 @@ impl Poller {
             received: Some(received),
             uptime_cs: answer.uptime_cs,
         });
+        let uptime_moved = answer.uptime_cs != device.uptime.map(|(ticks, _)| ticks);
         let restarted = answer.uptime_cs.is_some_and(|uptime| device.restarted(uptime, received));
         if restarted {
             self.restarted.push(ordinal);
@@ -219,7 +221,13 @@ impl Poller {
         }
         let layout = self.layouts.get(pending.layout);
         let renamed = values::write(device, layout, &pending, answer, &mut self.rows);
-        observe::observe(device, layout, &pending, answer, received, &mut self.rows);
+        let seen = Seen { layout, pending: &pending, answer, received, restarted, uptime_moved };
+        observe::observe(device, &seen, &mut self.rows);
+        if let Some(mut alerts) = device.alerts.take() {
+            alerts.answered(received, device.name, &mut self.rows);
+            alerts.look_at(&seen, device, &mut self.rows);
+            device.alerts = Some(alerts);
+        }
         let unresolved = device.phase == Phase::Unresolved && received >= device.resolve_after;
         if unresolved || (device.phase == Phase::Resolved && (renamed || restarted)) {
             device.phase = Phase::Resolving;
@@ -249,8 +257,12 @@ impl Poller {
 
     /// The open request ends in an error, with whatever was answered before it kept.
     fn fail(&mut self, ordinal: u32, received: WallTime, reason: Reason) {
-        self.devices[ordinal as usize].misses = 0;
-        let Some(pending) = self.devices[ordinal as usize].pending else { return };
+        let device = &mut self.devices[ordinal as usize];
+        device.misses = 0;
+        if let Some(alerts) = &mut device.alerts {
+            alerts.answered(received, device.name, &mut self.rows);
+        }
+        let Some(pending) = device.pending else { return };
         if let Some(tally) = self.rings[pending.ring].tally(pending.due) {
             tally.answered(received);
         }

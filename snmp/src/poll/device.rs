@@ -9,6 +9,7 @@ use crate::Oid;
 use crate::credentials::Credentials;
 use crate::freshness::Activity;
 use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan};
+use crate::poll::alerts::DeviceAlerts;
 use crate::poll::observe;
 use crate::poll::request::{Layouts, Request, pack};
 use crate::poll::rows::Rows;
@@ -126,6 +127,8 @@ pub(super) struct Device {
     /// `sysUpTime.0` of the last answer, and when that was received.
     pub(super) uptime: Option<(u32, WallTime)>,
     pub(super) series: Vec<Series>,
+    /// What is watched; most devices have no rule.
+    pub(super) alerts: Option<Box<DeviceAlerts>>,
     pub(super) session: Session,
     pub(super) resolve_after: WallTime,
     /// What moved last, by table.
@@ -135,9 +138,11 @@ pub(super) struct Device {
     spans: Vec<Nanos>,
     pub(super) sets: Vec<RequestSet>,
     /// Where each row's series begin, and the row's second label.
-    targets: Vec<(Option<Symbol>, usize)>,
+    pub(super) targets: Vec<(Option<Symbol>, usize)>,
     /// Objects that a v1 agent refuses.
     pub(super) absent: Vec<Oid>,
+    /// The name as a text.
+    pub(super) label: Box<str>,
 }
 
 /// The first request of an interval.
@@ -188,6 +193,8 @@ impl Device {
             activity: [Activity::default(); Table::ALL.len()],
             targets: Vec::new(),
             absent: Vec::new(),
+            alerts: None,
+            label: spec.name.into(),
         };
         device.plan(Vec::new(), rows);
         device
@@ -231,6 +238,9 @@ impl Device {
         }
         for series in &mut self.series {
             series.freshness.interrupt();
+        }
+        if let Some(alerts) = &mut self.alerts {
+            alerts.clock_stepped(moved);
         }
     }
 

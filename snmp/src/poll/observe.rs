@@ -3,28 +3,26 @@
 use meikyo_units::WallTime;
 
 use crate::freshness::{Class, Finding, Source};
-use crate::poll::device::{Device, Pending, asked};
-use crate::poll::request::{Answer, Layout};
+use crate::poll::alerts::Seen;
+use crate::poll::device::{Device, asked};
 use crate::poll::rows::{Event, Rows};
 use crate::poll::series::Change;
-use crate::tables::{Table, schema};
+use crate::tables::{Table, object_name, schema};
 
 /// Compares the values of an answer with the ones before, and writes down findings and events.
-pub(super) fn observe(
-    device: &mut Device,
-    layout: &Layout,
-    pending: &Pending,
-    answer: &Answer,
-    received: WallTime,
-    rows: &mut Rows,
-) {
+pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) {
+    let Seen { layout, pending, answer, received, .. } = *seen;
     for (position, target) in layout.rows.iter().enumerate() {
         if answer.renamed.contains(&position) {
             continue;
         }
         let activity = &mut device.activity[target.table.index()];
+        if seen.uptime_moved {
+            activity.uptime_moved(received);
+        }
         for (slot, value) in target.values.clone().enumerate() {
-            let series = &mut device.series[target.series + slot];
+            let position_of_series = target.series + slot;
+            let series = &mut device.series[position_of_series];
             let change = series.observe(answer.values[value], &answer.texts);
             let changed = match change {
                 Change::Same | Change::First => false,
@@ -40,11 +38,8 @@ pub(super) fn observe(
                     {
                         continue;
                     }
-                    let column = &schema(target.table).columns[target.columns[slot]].name;
-                    let object = plan.instance.as_ref().map_or_else(
-                        || format!("{}.{column}", schema(target.table).name),
-                        |instance| format!("{}.{instance}.{column}", schema(target.table).name),
-                    );
+                    let instance = plan.instance.as_deref();
+                    let object = object_name(target.table, instance, target.columns[slot]);
                     let (kind, text) = if change == Change::Vanished {
                         ("missing_object", "the agent has no such object")
                     } else {
@@ -67,6 +62,11 @@ pub(super) fn observe(
                     column: target.columns[slot],
                 };
                 write_finding(pending.due, device.name, &place, finding, rows);
+                if finding.class == Class::Frozen
+                    && let Some(alerts) = &mut device.alerts
+                {
+                    alerts.found_frozen(position_of_series);
+                }
             }
         }
     }

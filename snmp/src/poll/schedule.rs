@@ -2,6 +2,7 @@
 
 use meikyo_units::{Nanos, WallTime};
 
+use crate::poll::alerts::compile;
 use crate::poll::device::{Pending, Phase};
 use crate::poll::ring::Ring;
 use crate::poll::rows::{Event, PollRow, Reason};
@@ -35,6 +36,8 @@ impl Poller {
             self.begin(ring, due, now);
             self.rings[ring].next = due + interval;
         }
+        self.compile_some(now);
+        self.look_for_alerts(now);
     }
 
     /// Writes down the intervals before `due` that nobody woke up for.
@@ -45,6 +48,7 @@ impl Poller {
             return;
         }
         self.counts.overruns += lost;
+        self.alerts_slept(due);
         let text = "the collector itself slept through intervals";
         self.rows.event(due, "overrun", Event { text, count: Some(lost), ..Event::default() });
         for missed in 0..lost.min(OVERRUN_ROWS_MAX) {
@@ -108,6 +112,7 @@ impl Poller {
         }
         if let Some(plan) = device.next_plan.take() {
             device.set_plan(due, *plan, &mut self.rows);
+            compile(device, &self.alerts, due, &mut self.rows);
         }
         let interval = self.rings[ring].interval;
         let first = device.first_for(due, interval, &mut self.layouts);
@@ -131,6 +136,9 @@ impl Poller {
             queued: true,
             awaited: device.misses == 0,
         });
+        if let Some(alerts) = &mut device.alerts {
+            alerts.asked(due);
+        }
         self.rings[ring].queue.push_back((at, ordinal));
         true
     }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod agent;
+mod alerts;
 mod client;
 mod codec;
 mod farm;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use meikyo_cluster::{
-    Access, Device, DeviceKind, Measure, Origin, Origins, Resolved, SnmpSettings, fold,
+    Access, AlertRule, Condition, Device, DeviceKind, Measure, Origin, Origins, Resolved,
+    SnmpSettings, fold,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ struct Shown<'a> {
     keep_ns: Option<String>,
     keep_line: Option<usize>,
     devices: Vec<Value>,
+    alerts: Vec<Value>,
 }
 
 pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
@@ -44,7 +46,33 @@ fn document(resolved: &Resolved) -> Shown<'_> {
         keep_ns: cluster.keep.map(|keep| keep.get().to_string()),
         keep_line: line(resolved.keep_origin),
         devices: cluster.devices.iter().zip(&resolved.origins).map(device_document).collect(),
+        alerts: cluster.alerts.iter().map(alert_document).collect(),
     }
+}
+
+fn alert_document(rule: &AlertRule) -> Value {
+    let (kind, value) = match &rule.condition {
+        Condition::Threshold(threshold) => (threshold.side.word(), Some(&threshold.watched)),
+        Condition::Silent { .. } => ("silent", None),
+        Condition::Frozen { watched } => ("frozen", watched.as_ref()),
+    };
+    let mut document = json!({
+        "name": rule.name,
+        "line": rule.place.line,
+        "kind": kind,
+        "value": value.map(|watched| &watched.text),
+        "devices": rule.devices,
+    });
+    match &rule.condition {
+        Condition::Threshold(threshold) => {
+            document["level"] = json!(threshold.raise.to_string());
+            document["clear"] = json!(threshold.clear.to_string());
+            document["for_us"] = json!(threshold.lasting.as_micros());
+        }
+        Condition::Silent { span } => document["silent_us"] = json!(span.as_micros()),
+        Condition::Frozen { .. } => {}
+    }
+    document
 }
 
 fn device_document((device, origins): (&Device, &Origins)) -> Value {
@@ -136,7 +164,22 @@ fn text(resolved: &Resolved) -> String {
     for (device, origins, devices) in alike(resolved) {
         text += &block(device, origins, &devices);
     }
-    text
+    text + &alerts(&cluster.alerts)
+}
+
+/// The rules of alerts; nothing where there are none.
+fn alerts(rules: &[AlertRule]) -> String {
+    if rules.is_empty() {
+        return String::new();
+    }
+    let mut table = TextTable::new(&["rule", "from", "raised by", "devices"]);
+    for rule in rules {
+        let devices = if rule.devices.is_empty() { "all".into() } else { fold(&rule.devices) };
+        let from = format!("line {}", rule.place.line);
+        table.row([rule.name.clone(), from, rule.condition.to_string(), devices]);
+    }
+    let indented: String = table.to_string().lines().map(|line| format!("  {line}\n")).collect();
+    format!("\nalerts ({})\n{indented}", rules.len())
 }
 
 /// Devices that differ in name and address only, together, in the order of the file.

@@ -1,140 +1,42 @@
-//! The door of a running measurement: a Unix socket in the recording's directory.
+//! The answering side of a running measurement's door, see [`meikyo_recording::control`].
 //!
-//! One JSON line in, one JSON line out. It takes marks and what people say to alerts; what it does not know it refuses.
+//! It takes marks, and what people say to alerts; what it does not know it refuses.
 
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
+use meikyo_recording::control::{
+    AlertRequest, AlertWord, LINE_MAX, PATIENCE, Reply, Request, SOCKET, short_path,
+};
 use meikyo_snmp::collector::Command;
+use meikyo_snmp::poll::{AlertAction, AlertAnswer};
 use meikyo_snmp::system::Waker;
-use serde::{Deserialize, Serialize};
+use meikyo_units::Nanos;
 
-/// Name of the socket in the recording's directory.
-const SOCKET: &str = "control.sock";
-
-/// Longest request in octets.
-const REQUEST_MAX: u64 = 64 << 10;
-
-/// How long either side waits for the other.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// What can be asked.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Request {
-    /// Put a person's mark into `events`.
-    Mark(String),
-    /// Note what a person said to an alert: `alert_acknowledged` or `alert_silenced`, with a text
-    /// that begins with the alert's id.
-    Alert { kind: AlertKind, text: String },
-}
-
-/// What a person can say to an alert.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum AlertKind {
-    AlertAcknowledged,
-    AlertSilenced,
-}
-
-/// What is answered.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Reply {
-    /// It is done.
-    Done,
-    /// It is not, and why.
-    Refused(String),
-}
-
-/// Why a running measurement could not be spoken to.
+/// The door could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ControlError {
-    /// Nobody listens.
-    #[error("no measurement is writing into {}", dir.display())]
-    Nobody {
-        /// The recording.
-        dir: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The conversation broke.
-    #[error("the measurement that writes into {} did not answer", dir.display())]
-    Broken {
-        /// The recording.
-        dir: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// It answered no.
-    #[error("the measurement refused: {0}")]
-    Refused(String),
-    /// The door could not be opened.
-    #[error("cannot listen in {}", dir.display())]
-    Listen {
-        /// The recording.
-        dir: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-}
-
-/// A directory and a path to it that is short enough for a socket's name (108 octets), however deep
-/// it lies.
-fn short_path(dir: &Path) -> io::Result<(File, PathBuf)> {
-    let handle = File::open(dir)?;
-    let path = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())).join(SOCKET);
-    Ok((handle, path))
-}
-
-/// Puts a mark into the recording that a measurement is writing in `dir`.
-///
-/// # Errors
-/// [`ControlError`] when there is no such measurement or it does not take the mark.
-pub(crate) fn mark(dir: &Path, text: &str) -> Result<(), ControlError> {
-    let nobody = |source| ControlError::Nobody { dir: dir.into(), source };
-    let broken = |source| ControlError::Broken { dir: dir.into(), source };
-    let (_handle, path) = short_path(dir).map_err(nobody)?;
-    let stream = UnixStream::connect(path).map_err(nobody)?;
-    let reply = ask(&stream, &Request::Mark(text.into())).map_err(broken)?;
-    match reply {
-        Reply::Done => Ok(()),
-        Reply::Refused(why) => Err(ControlError::Refused(why)),
-    }
-}
-
-/// Whether a measurement is writing into `dir`.
-pub(super) fn is_open(dir: &Path) -> bool {
-    short_path(dir).and_then(|(_handle, path)| UnixStream::connect(path)).is_ok()
-}
-
-fn ask(mut stream: &UnixStream, request: &Request) -> io::Result<Reply> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut line = serde_json::to_string(request)?;
-    line.push('\n');
-    stream.write_all(line.as_bytes())?;
-    let mut answer = String::new();
-    BufReader::new(stream.take(REQUEST_MAX)).read_line(&mut answer)?;
-    Ok(serde_json::from_str(&answer)?)
+#[error("cannot listen in {}", dir.display())]
+pub(crate) struct ListenError {
+    /// The recording.
+    dir: PathBuf,
+    /// What the system says.
+    source: io::Error,
 }
 
 /// Opens the door of the measurement that writes into `dir`; a thread serves it until the process
 /// ends.
 ///
 /// # Errors
-/// [`ControlError::Listen`] when the socket cannot be made.
+/// [`ListenError`] when the socket cannot be made.
 pub(super) fn open(
     dir: &Path,
     commands: Sender<Command>,
     waker: Arc<Waker>,
-) -> Result<(), ControlError> {
-    let fail = |source| ControlError::Listen { dir: dir.into(), source };
+) -> Result<(), ListenError> {
+    let fail = |source| ListenError { dir: dir.into(), source };
     let (handle, path) = short_path(dir).map_err(fail)?;
     // The stream's lock says that no other collector is at work here: a socket is a leftover.
     match std::fs::remove_file(&path) {
@@ -167,32 +69,57 @@ fn serve(mut stream: &UnixStream, commands: &Sender<Command>, waker: &Waker) -> 
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
-    BufReader::new(stream.take(REQUEST_MAX)).read_line(&mut line)?;
-    let reply = match serde_json::from_str(&line) {
-        Ok(Request::Mark(text)) => {
-            let (done, answered) = channel();
-            let sent = commands.send(Command::Mark { text, done });
-            waker.wake();
-            match sent.map(|()| answered.recv_timeout(PATIENCE)) {
-                Ok(Ok(())) => Reply::Done,
-                _ => Reply::Refused("the collector has ended".into()),
-            }
-        }
-        Ok(Request::Alert { kind, text }) => {
-            let kind = match kind {
-                AlertKind::AlertAcknowledged => "alert_acknowledged",
-                AlertKind::AlertSilenced => "alert_silenced",
-            };
-            let sent = commands.send(Command::Note { kind, ordinal: None, text });
-            waker.wake();
-            match sent {
-                Ok(()) => Reply::Done,
-                Err(_) => Reply::Refused("the collector has ended".into()),
-            }
-        }
-        Err(error) => Reply::Refused(format!("the request is not understood: {error}")),
+    BufReader::new(stream.take(LINE_MAX)).read_line(&mut line)?;
+    let reply = match carry_out(&line, commands, waker) {
+        Ok(()) => Reply::Done,
+        Err(why) => Reply::Refused(why),
     };
     let mut answer = serde_json::to_string(&reply)?;
     answer.push('\n');
     stream.write_all(answer.as_bytes())
+}
+
+/// Does what a line asks for, or says why not.
+fn carry_out(line: &str, commands: &Sender<Command>, waker: &Waker) -> Result<(), String> {
+    let request = serde_json::from_str(line)
+        .map_err(|error| format!("the request is not understood: {error}"))?;
+    match request {
+        Request::Mark(text) => {
+            let (done, answered) = channel();
+            tell(commands, waker, Command::Mark { text, done }, &answered)
+        }
+        Request::Alert(request) => {
+            let (done, answered) = channel();
+            let answer = answer(request)?;
+            tell(commands, waker, Command::Answer { answer, done }, &answered)?
+                .map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// What the collector is told of an alert, or why it is not.
+fn answer(request: AlertRequest) -> Result<AlertAnswer, String> {
+    let AlertRequest { action, rule, device, object, for_us, by } = request;
+    let action = match (action, for_us) {
+        (AlertWord::Acknowledge, None) => AlertAction::Acknowledge,
+        (AlertWord::Silence, Some(us)) => {
+            AlertAction::Silence(Nanos::new(us.saturating_mul(1_000)))
+        }
+        (AlertWord::Acknowledge, Some(_)) => return Err("`for_us` is for `silence` only".into()),
+        (AlertWord::Silence, None) => return Err("`silence` needs `for_us`".into()),
+    };
+    Ok(AlertAnswer { rule, device, object, action, by })
+}
+
+/// Gives the collector a command and waits for what comes of it.
+fn tell<T>(
+    commands: &Sender<Command>,
+    waker: &Waker,
+    command: Command,
+    answered: &Receiver<T>,
+) -> Result<T, String> {
+    let sent = commands.send(command);
+    waker.wake();
+    let outcome = sent.ok().and_then(|()| answered.recv_timeout(PATIENCE).ok());
+    outcome.ok_or_else(|| "the collector has ended".into())
 }

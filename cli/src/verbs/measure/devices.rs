@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use meikyo_cluster::{Cluster, DeviceKind};
+use meikyo_cluster::{AlertRule, Cluster, DeviceKind};
 use meikyo_recording::devices::Role;
 use meikyo_snmp::collector::Command;
 use meikyo_snmp::poll::DeviceSpec;
@@ -41,6 +41,8 @@ pub(super) struct Changes {
     pub(super) add: Vec<Ready>,
     /// Devices whose names must be resolved for what is newly asked of them.
     pub(super) jobs: Vec<Job>,
+    /// The rules of alerts, if they have changed.
+    pub(super) alerts: Option<Vec<AlertRule>>,
 }
 
 /// Leaves roles and groups of the devices in a recording. It can be done without: names stand in
@@ -191,18 +193,22 @@ impl Devices {
                 }
             }
         }
-        let text = format!(
+        let alerts = difference.alerts_changed.then(|| new.alerts.clone());
+        let mut text = format!(
             "the cluster file has changed: {} devices added, {} removed, {} changed",
             difference.added.len(),
             difference.removed.len(),
             difference.changed.len()
         );
+        if let Some(rules) = &alerts {
+            text += &format!(", {} rules of alerts", rules.len());
+        }
         for ordinal in &remove {
             self.by_ordinal.remove(ordinal);
         }
         let jobs = changing.iter().map(|(&ordinal, ready)| job(ordinal, ready)).collect();
         self.changing.extend(changing);
-        Ok(Some(Changes { text, remove, add, jobs }))
+        Ok(Some(Changes { text, remove, add, jobs, alerts }))
     }
 }
 

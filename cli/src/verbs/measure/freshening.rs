@@ -14,11 +14,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use meikyo_cluster::Cluster;
+use meikyo_recording::control;
 use meikyo_snmp::freshen::{self, Decision};
 use meikyo_snmp::{Client, ClientOptions, Credentials};
 
 use self::originals::Originals;
-use super::control;
 use super::devices::Devices;
 use super::setup::Ready;
 use crate::failure::{Answer, Failure, one_line};

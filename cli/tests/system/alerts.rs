@@ -1,0 +1,88 @@
+//! `meikyo alerts` and the control socket of a running measurement.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+
+use meikyo_units::{Nanos, WallTime};
+use serde_json::Value;
+
+use crate::running::{Farm, Process, instant, interrupt, meikyo, text};
+
+/// A rule that every device breaks at its first reading, and never stops to break.
+const LOADED: &str = "\n[[alerts]]\nname = \"loaded\"\nvalue = \"load(load_1min)\"\nabove = -1\n";
+
+#[test]
+fn alerts_are_raised_answered_and_cleared_while_the_file_changes() {
+    let farm = Farm::start(2);
+    let plain = fs::read_to_string(farm.cluster()).unwrap();
+    fs::write(farm.cluster(), plain.clone() + LOADED).unwrap();
+    let mut measure = Process(farm.measure(&[]).spawn().unwrap());
+    farm.wait_for("events", 2, |row| row["event"] == "alert_raised");
+    let alerts = |arguments: &[&str]| {
+        let mut command = meikyo();
+        command.arg("alerts").args(arguments).env("MEIKYO_RECORDING", farm.recording());
+        command.env("USER", "anna").output().unwrap()
+    };
+    let listed = alerts(&["--json"]);
+    assert_eq!(listed.status.code(), Some(1), "two alerts wait for an answer");
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!(listed["alerts"].as_array().unwrap().len(), 2);
+    assert_eq!(listed["alerts"][0]["state"], "raised");
+    assert_eq!(listed["alerts"][0]["object"], "load.load_1min");
+    let object = "load.load_1min";
+    assert!(alerts(&["acknowledge", "loaded", "node001", object]).status.success());
+    assert!(alerts(&["silence", "loaded", "node002", object, "--for", "1h"]).status.success());
+    let unknown = alerts(&["acknowledge", "loaded", "node003", object]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown).contains("no device is named `node003`"), "{}", text(&unknown));
+    let other = alerts(&["silence", "loded", "node001", object]);
+    assert!(text(&other).contains("`loaded` of `load.load_1min`"), "{}", text(&other));
+    let refused = converse(&farm, r#"{"alert":{"action":"silence","rule":"a","device":"b"}}"#);
+    assert_eq!(refused, r#"{"refused":"`silence` needs `for_us`"}"#);
+    assert!(converse(&farm, r#"{"alert":{"rule":"a"}}"#).contains("not understood"));
+    let silenced = farm.wait_for("events", 1, |row| row["event"] == "alert_silenced");
+    assert_eq!(silenced[0]["count"], 3_600_000_000_u64);
+    assert_eq!(silenced[0]["text"], "loaded: silenced for 1h by anna");
+    let answered = alerts(&[]);
+    assert!(answered.status.success(), "every alert has its answer");
+    let answered = String::from_utf8(answered.stdout).unwrap();
+    assert!(answered.contains("acknowledged") && answered.contains("silenced until"), "{answered}");
+    fs::write(farm.cluster(), &plain).unwrap();
+    farm.wait_for("events", 2, |row| row["text"] == "loaded: the rule was removed");
+    let none = alerts(&[]);
+    assert_eq!(String::from_utf8(none.stdout).unwrap(), "no alert is raised\n");
+    interrupt(&measure.0);
+    assert!(measure.0.wait().unwrap().success());
+    let polls = farm.rows("polls");
+    let times = polls.iter().filter(|row| row["device"] == "node001");
+    let times: Vec<WallTime> = times.map(|row| instant(&row["time"])).collect();
+    for pair in times.windows(2) {
+        assert_eq!(pair[1].since(pair[0]), Nanos::from_millis(100), "a gap after {pair:?}");
+    }
+}
+
+/// One line to the control socket, and the line that comes back.
+fn converse(farm: &Farm, line: &str) -> String {
+    let socket = farm.recording().join("control.sock");
+    let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+    std::io::Write::write_all(&mut stream, format!("{line}\n").as_bytes()).unwrap();
+    BufReader::new(stream).lines().next().unwrap().unwrap()
+}
+
+#[test]
+fn an_alert_that_a_killed_measurement_left_is_cleared_by_the_next() {
+    let farm = Farm::start(1);
+    let plain = fs::read_to_string(farm.cluster()).unwrap();
+    fs::write(farm.cluster(), plain.clone() + LOADED).unwrap();
+    let mut first = farm.measure(&[]).spawn().unwrap();
+    farm.wait_for("events", 1, |row| row["event"] == "alert_raised");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    fs::write(farm.cluster(), plain).unwrap();
+    assert!(farm.measure(&["--for", "1s"]).output().unwrap().status.success());
+    let cleared = farm.rows("events");
+    let cleared = cleared.iter().filter(|row| row["event"] == "alert_cleared");
+    let texts: Vec<_> = cleared.map(|row| row["text"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(texts, ["loaded: the measurement began anew"]);
+}

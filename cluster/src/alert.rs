@@ -1,0 +1,208 @@
+//! Alerts: rules about values, silent devices and frozen values.
+//!
+//! A rule says what is not as it should be. Whether it is so at a moment is the engine's to find
+//! out; this module holds what the file says, with every level in one unit.
+
+mod level;
+mod read;
+
+use std::fmt;
+
+use meikyo_units::Nanos;
+
+use crate::{Device, Place, What};
+
+pub use level::{Level, LevelUnit};
+pub(crate) use read::read_rules;
+
+/// Most rules of one cluster file: every one is compared with every device.
+pub const ALERT_RULES_MAX: usize = 1_000;
+
+/// One rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlertRule {
+    /// Unique name; it begins the text of the rule's events.
+    pub name: String,
+    /// What is alerted of.
+    pub condition: Condition,
+    /// Names of devices that it is for, `*` standing for any letters; all devices when empty.
+    pub devices: Vec<String>,
+    /// Where it stands in the file.
+    pub place: Place,
+}
+
+/// What a rule alerts of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// A value beyond a level.
+    Threshold(Threshold),
+    /// A device that has not answered for longer than this.
+    Silent {
+        /// The span.
+        span: Nanos,
+    },
+    /// Values of which nothing moves any more, though the agent does.
+    Frozen {
+        /// Only these values; `None` for those that polling itself moves: interfaces, CPU time.
+        watched: Option<Watched>,
+    },
+}
+
+/// A level with hysteresis: raised beyond one, cleared at another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Threshold {
+    /// The values.
+    pub watched: Watched,
+    /// On which side of the level values are not as they should be.
+    pub side: Side,
+    /// Beyond it the alert is raised.
+    pub raise: Level,
+    /// At it, or farther back, the alert is cleared.
+    pub clear: Level,
+    /// How long every reading has to agree before the alert is raised or cleared.
+    pub lasting: Nanos,
+}
+
+/// A side of a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// More is alerted of.
+    Above,
+    /// Less is alerted of.
+    Below,
+}
+
+impl Side {
+    /// The word for it, which is also the key.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Above => "above",
+            Self::Below => "below",
+        }
+    }
+}
+
+/// Values by the words of a measurement; its name may hold `*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watched {
+    /// What; names are patterns.
+    pub what: What,
+    /// The columns; empty means all.
+    pub columns: Vec<String>,
+    /// The words as they stand in the file.
+    pub text: String,
+}
+
+impl fmt::Display for Condition {
+    /// For people: `load(load_1min) above 64, cleared at 57.6`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Threshold(threshold) => {
+                let Threshold { watched, side, raise, clear, lasting } = threshold;
+                write!(f, "{} {} {raise}, cleared at {clear}", watched.text, side.word())?;
+                if *lasting > Nanos::ZERO { write!(f, ", for {lasting}") } else { Ok(()) }
+            }
+            Self::Silent { span } => write!(f, "no answer for more than {span}"),
+            Self::Frozen { watched: None } => write!(f, "interfaces or CPU time frozen"),
+            Self::Frozen { watched: Some(watched) } => write!(f, "{} frozen", watched.text),
+        }
+    }
+}
+
+impl Watched {
+    /// The pattern for the name of an interface, disk or object; `None` where there are no names.
+    pub fn pattern(&self) -> Option<&str> {
+        match &self.what {
+            What::Interface(name) | What::Disk(name) | What::Object(name) => Some(name),
+            What::Interfaces => Some("*"),
+            What::Load | What::Cpu | What::Memory | What::Uptime => None,
+        }
+    }
+
+    /// Whether a column is among the watched.
+    pub fn has_column(&self, column: &str) -> bool {
+        self.columns.is_empty() || self.columns.iter().any(|own| own == column)
+    }
+
+    /// Whether something that is measured may give a watched value. Which interfaces there are is
+    /// known only to the agent.
+    fn may_be_in(&self, device: &Device) -> bool {
+        let pattern = self.pattern().unwrap_or("*");
+        device.measure.iter().any(|measure| {
+            let same = match (&measure.what, &self.what) {
+                (What::Interface(name), What::Interface(_) | What::Interfaces)
+                | (What::Disk(name), What::Disk(_))
+                | (What::Object(name), What::Object(_)) => matches(pattern, name),
+                (What::Interfaces, What::Interface(_) | What::Interfaces) => true,
+                (measured, watched) => measured == watched,
+            };
+            let columns = &measure.columns;
+            let has = columns.is_empty() || columns.iter().any(|column| self.has_column(column));
+            same && has
+        })
+    }
+}
+
+impl AlertRule {
+    /// Whether the rule is for a device of this name.
+    pub fn is_for(&self, device: &str) -> bool {
+        self.devices.is_empty() || self.devices.iter().any(|pattern| matches(pattern, device))
+    }
+
+    /// Equal except for the place in the file.
+    pub fn means_the_same(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.condition == other.condition
+            && self.devices == other.devices
+    }
+}
+
+/// Whether a text matches a pattern in which `*` stands for any letters, also none.
+///
+/// Time is at most the product of the lengths.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut at, mut star) = (0, None);
+    let mut read = 0;
+    while read < text.len() {
+        if pattern.get(at) == Some(&b'*') {
+            star = Some((at, read));
+            at += 1;
+        } else if pattern.get(at) == Some(&text[read]) {
+            at += 1;
+            read += 1;
+        } else if let Some((of_star, taken)) = star {
+            // The star takes one letter more.
+            star = Some((of_star, taken + 1));
+            (at, read) = (of_star + 1, taken + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern[at..].iter().all(|&octet| octet == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the definition: a star is nothing, or one letter and a star.
+    fn by_definition(pattern: &[u8], text: &[u8]) -> bool {
+        match pattern.split_first() {
+            None => text.is_empty(),
+            Some((b'*', rest)) => {
+                by_definition(rest, text)
+                    || (!text.is_empty() && by_definition(pattern, &text[1..]))
+            }
+            Some((octet, rest)) => text.first() == Some(octet) && by_definition(rest, &text[1..]),
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn patterns_match_as_defined(pattern in "[ab*]{0,7}", text in "[ab]{0,9}") {
+            let defined = by_definition(pattern.as_bytes(), text.as_bytes());
+            proptest::prop_assert_eq!(matches(&pattern, &text), defined);
+        }
+    }
+}
