@@ -55,7 +55,7 @@ struct SayArgs {
     rule: String,
     /// The device
     device: String,
-    /// What it is about, for example interfaces.eth0.out_octets; nothing for a silent device
+    /// What it is about, for example `interfaces.eth0.out_octets`; nothing for a silent device
     object: Option<String>,
     /// Who says it
     #[arg(long, value_name = "NAME", env = "USER")]

@@ -10,12 +10,14 @@ export interface AlertBody {
   readonly device: string | null;
   /** What it is called in addresses. */
   readonly id: string;
-  /** Rule or value that it concerns. */
+  /** Value or table that it concerns; null for the device as a whole. */
   readonly object: string | null;
-  /** When it was raised last. */
+  /** When it was raised. */
   readonly raised_us: number;
   /** The recording. */
   readonly recording: string;
+  /** The rule that found it. */
+  readonly rule: string;
   /** Until when it is silenced; null when not. */
   readonly silenced_until_us: number | null;
   /** `raised` or `cleared`. */
