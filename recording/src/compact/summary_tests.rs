@@ -146,6 +146,7 @@ fn read(dir: &std::path::Path, table: &str) -> Vec<RecordBatch> {
                 .map(|row| (levels[row], devices.value(row), time(&batch, row)))
                 .collect();
             assert!(keys.is_sorted(), "{}", file.path.display());
+            assert_eq!(keys.first().map(|key| key.0), keys.last().map(|key| key.0), "one level");
             assert!(keys.iter().all(|key| key.2.div_euclid(3_600 * SECOND) == file.hour));
             batches.push(batch);
         }
@@ -339,4 +340,27 @@ fn a_rate_that_reaches_back_lies_in_the_hour_of_its_time_and_is_removed_with_the
     // What went before is not known to a new `Summaries`: nothing reaches back.
     let expected: Vec<_> = before.into_iter().filter(|file| !reaches_back(file)).collect();
     assert_eq!(after, expected);
+}
+
+#[test]
+fn one_level_of_a_summary_is_read_alone() {
+    let dir = recorded(&rows());
+    let recording = crate::Recording::open(dir.path()).unwrap();
+    let of_level = |level: &str| crate::Selection {
+        labels: vec![("level_ms".into(), vec![level.into()])],
+        ..crate::Selection::all("interfaces.summary")
+    };
+    let expected = read(dir.path(), "interfaces.summary");
+    let count = |level: u64| -> usize {
+        let levels = expected.iter().flat_map(|batch| u64s(batch, "level_ms"));
+        levels.filter(|of| *of == level).count()
+    };
+    for level in [1_000, 10_000, 60_000, 600_000] {
+        let mut scan = recording.scan(&of_level(&level.to_string())).unwrap();
+        let rows: usize = (&mut scan).map(|batch| batch.unwrap().num_rows()).sum();
+        assert_eq!(rows, count(level), "level {level}");
+        assert!(rows > 0);
+    }
+    assert_eq!(recording.scan(&of_level("7")).unwrap().count(), 0);
+    assert_eq!(recording.scan(&of_level("6*")).unwrap().count(), 0, "numbers have no patterns");
 }

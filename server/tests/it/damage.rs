@@ -45,7 +45,7 @@ fn a_damaged_file_is_a_gap_that_is_named_and_the_rest_is_served() {
     let dir = tempfile::tempdir().unwrap();
     copy(recording(), dir.path());
     let whole = serve(recording());
-    for (table, width) in [("load.summary", 20), ("load", 2_000)] {
+    for (table, width) in [("load.summary", 600), ("load", 2_000)] {
         let damaged = files(dir.path(), table);
         assert!(damaged.len() >= 3, "{damaged:?}");
         let octets = fs::read(&damaged[1]).unwrap();
@@ -57,7 +57,7 @@ fn a_damaged_file_is_a_gap_that_is_named_and_the_rest_is_served() {
         let served = serve(dir.path());
         let id = id(&served);
         let at = |seconds| (START + Nanos::from_secs(seconds)).as_nanos() / 1_000;
-        let (from, to) = if width == 20 { (0, 1_260) } else { (580, 1_260) };
+        let (from, to) = if width == 600 { (0, 1_260) } else { (580, 1_260) };
         let query = format!(
             "range?table=load&column=load_1min&from={}&to={}&width={width}",
             at(from),
