@@ -313,7 +313,7 @@ impl Poller {
         let waits = self.sweep_at.filter(|_| self.in_flight > 0);
         let silent = self.rings.iter().filter(|ring| !ring.silent.is_empty());
         let idle = self.is_idle();
-        let turns = silent.map(|ring| if idle { ring.begun() } else { ring.silent_by() });
+        let turns = silent.map(|ring| if idle { ring.silent_from() } else { ring.silent_by() });
         let compiling = (!self.to_compile.is_empty()).then(WallTime::default);
         due.into_iter().chain(sends).chain(waits).chain(turns).chain(compiling).min()
     }

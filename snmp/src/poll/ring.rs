@@ -69,6 +69,12 @@ impl Ring {
         self.next.before(self.interval)
     }
 
+    /// When the silent have their turn at the earliest: the rows of the others are on their way to
+    /// the kernel, and the thread that brings them there may share our core.
+    pub(super) fn silent_from(&self) -> WallTime {
+        self.begun() + Nanos::new(self.interval.get() / 8)
+    }
+
     /// When the silent have their turn at the latest.
     pub(super) fn silent_by(&self) -> WallTime {
         self.begun() + Nanos::new(self.interval.get() / 2)
