@@ -58,17 +58,16 @@ describe("live", () => {
 
   it("shows in pixels the number of the interval that is painted", async () => {
     const page = await open("cluster?bench=1");
-    const { read, counted } = await page.evaluate(() => new Promise<{ read: number; counted: number }>((told) => {
-      // Both are written in the same animation frame, so they agree in any later task.
-      setTimeout(() => {
-        const canvas = document.querySelector<HTMLCanvasElement>("#interval-cells");
-        const data = canvas?.getContext("2d")?.getImageData(0, 0, 140, 4).data ?? new Uint8ClampedArray();
-        const white = (cell: number): number => ((data[(cell * 4 + 1 + 140) * 4] ?? 0) > 127 ? 1 : 0);
-        let number = 0;
-        for (let cell = 2; cell < 34; cell += 1) number = number * 2 + white(cell);
-        told({ read: number, counted: window.__meikyo.lastPaintedInterval % 2 ** 32 });
-      }, 300);
-    }));
+    await until("an interval is painted", () => page.evaluate(() => window.__meikyo.paints > 0));
+    // Both are written in the same animation frame, so they agree in any later task.
+    const { read, counted } = await page.evaluate(() => {
+      const canvas = document.querySelector<HTMLCanvasElement>("#interval-cells");
+      const data = canvas?.getContext("2d")?.getImageData(0, 0, 140, 4).data ?? new Uint8ClampedArray();
+      const white = (cell: number): number => ((data[(cell * 4 + 1 + 140) * 4] ?? 0) > 127 ? 1 : 0);
+      let number = 0;
+      for (let cell = 2; cell < 34; cell += 1) number = number * 2 + white(cell);
+      return { read: number, counted: window.__meikyo.lastPaintedInterval % 2 ** 32 };
+    });
     expect(read).toBe(counted);
     await page.close();
   });

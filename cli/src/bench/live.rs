@@ -8,6 +8,7 @@ mod browser;
 mod cells;
 mod history;
 mod http;
+mod measurement;
 mod paint;
 mod replay;
 mod server_process;

@@ -6,20 +6,14 @@ use std::collections::BTreeMap;
 use meikyo_snmp::tables::Table;
 use meikyo_units::{Nanos, WallTime};
 
-use crate::bench::cluster_text::{ClusterText, Speech};
-use crate::bench::collector::{Collector, CollectorPlan};
-use crate::bench::farm_process::{FarmPlan, FarmProcess};
 use crate::bench::live::browser::{Browser, WINDOW};
 use crate::bench::live::cells;
+use crate::bench::live::measurement::{EVERY, Measurement};
 use crate::bench::live::server_process::ServerProcess;
-use crate::bench::placement::{Placement, wait_until};
 use crate::bench::reading::{self, integers};
 use crate::bench::statistics::Observations;
-use crate::bench::values::Values;
 use crate::failure::Failure;
 
-const DEVICES: u32 = 256;
-const EVERY: Nanos = Nanos::from_millis(100);
 /// Names are resolved and the page has settled before the window begins.
 const SETTLE: Nanos = Nanos::from_secs(8);
 /// Intervals at the ends of the window that need not have been seen in it.
@@ -28,39 +22,15 @@ const MARGIN: u64 = 5;
 /// From the kernel's receive time of an interval's last answer until a picture of the screen showed
 /// the interval, in ms, by interval.
 pub(crate) fn run(span: Nanos) -> Result<Observations, Failure> {
-    let scratch = tempfile::tempdir()?;
-    let recording = scratch.path().join("recording");
-    let farm = FarmProcess::start(&FarmPlan {
-        agents: DEVICES,
-        cache: "0s",
-        step: EVERY,
-        truth: &scratch.path().join("truth"),
-        speech: Speech::V2c,
-        placement: Placement::default(),
-    })?;
-    let devices = farm.devices(0..DEVICES);
-    let measure = Values::Five.measure();
-    let text = ClusterText { devices: &devices, speech: Speech::V2c, every: EVERY, measure };
-    let collector = Collector::start(&CollectorPlan {
-        cluster_file: &text.write(scratch.path())?,
-        recording: &recording,
-        span: SETTLE + span + Nanos::from_secs(4),
-        placement: Placement::default(),
-        realtime: false,
-        freshen: false,
-    })?;
-    let deadline = WallTime::now() + SETTLE;
-    while !recording.join("recording.toml").exists() && WallTime::now() < deadline {
-        wait_until(WallTime::now() + Nanos::from_millis(50))?;
-    }
-    let server = ServerProcess::start(&recording)?;
-    let mut browser = Browser::start(&scratch.path().join("profile"))?;
+    let measurement = Measurement::start(SETTLE + span + Nanos::from_secs(4), false)?;
+    let server = ServerProcess::start(&measurement.recording)?;
+    let mut browser = Browser::start(&measurement.scratch.path().join("profile"))?;
     browser.open(&format!("{}#cluster?bench=1", server.url))?;
     browser.wait_for("window.__meikyo && window.__meikyo.paints > 10")?;
     let shots = shots(&mut browser, WallTime::now() + span)?;
     let last = browser.number("window.__meikyo.lastPaintedInterval")?;
     drop(browser);
-    collector.finish()?;
+    let (recording, _scratch) = measurement.finish()?;
     let latencies = latencies(&shots, &arrivals(&recording)?)?;
     let newest = shots.last().map_or(0.0, |shot| f64::from(shot.interval));
     // The number on the screen is the one that the page says it painted, modulo 2^32.

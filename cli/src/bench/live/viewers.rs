@@ -8,18 +8,13 @@ use std::time::Duration;
 use meikyo_units::{Nanos, WallTime};
 use tungstenite::{Message, WebSocket};
 
-use crate::bench::cluster_text::{ClusterText, Speech};
-use crate::bench::collector::{Collector, CollectorPlan};
-use crate::bench::farm_process::{FarmPlan, FarmProcess};
+use crate::bench::live::measurement::{EVERY, Measurement};
 use crate::bench::live::server_process::ServerProcess;
-use crate::bench::placement::{Placement, wait_until};
+use crate::bench::placement::wait_until;
 use crate::bench::reading::Intervals;
 use crate::bench::statistics::Observations;
-use crate::bench::values::Values;
 use crate::failure::Failure;
 
-const DEVICES: u32 = 256;
-const EVERY: Nanos = Nanos::from_millis(100);
 const VIEWERS: usize = 10;
 const PAIRS: usize = 5;
 /// How long the collector runs in each half of a pair.
@@ -47,32 +42,9 @@ pub(crate) fn run() -> Result<Observations, Failure> {
 
 /// Due instant until the last answer is kept, median in µs, while `viewers` look on.
 fn completion_us(viewers: usize) -> Result<f64, Failure> {
-    let scratch = tempfile::tempdir()?;
-    let recording = scratch.path().join("recording");
-    let farm = FarmProcess::start(&FarmPlan {
-        agents: DEVICES,
-        cache: "0s",
-        step: EVERY,
-        truth: &scratch.path().join("truth"),
-        speech: Speech::V2c,
-        placement: Placement::default(),
-    })?;
-    let devices = farm.devices(0..DEVICES);
-    let measure = Values::Five.measure();
-    let text = ClusterText { devices: &devices, speech: Speech::V2c, every: EVERY, measure };
-    let collector = Collector::start(&CollectorPlan {
-        cluster_file: &text.write(scratch.path())?,
-        recording: &recording,
-        span: SPAN,
-        placement: Placement::default(),
-        realtime: true,
-        freshen: false,
-    })?;
     let begin = WallTime::now();
-    while !recording.join("recording.toml").exists() && WallTime::now() < begin + SPAN {
-        wait_until(WallTime::now() + Nanos::from_millis(50))?;
-    }
-    let server = ServerProcess::start(&recording)?;
+    let measurement = Measurement::start(SPAN, true)?;
+    let server = ServerProcess::start(&measurement.recording)?;
     let looking = Looking { end: AtomicBool::new(false), frames: AtomicU64::new(0) };
     let looking = Arc::new(looking);
     wait_until(begin + Nanos::from_secs(2))?;
@@ -84,7 +56,7 @@ fn completion_us(viewers: usize) -> Result<f64, Failure> {
         let stalled = viewer + 1 == viewers;
         threads.push(std::thread::spawn(move || look(socket, &looking, stalled)));
     }
-    collector.finish()?;
+    let (recording, _scratch) = measurement.finish()?;
     looking.end.store(true, Ordering::Relaxed);
     for thread in threads {
         thread.join().map_err(|_| Failure::new("a viewer's thread has panicked"))?;
