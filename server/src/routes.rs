@@ -1,5 +1,6 @@
 //! The addresses, and what answers at each.
 
+mod asked;
 pub(crate) mod ranges;
 pub(crate) mod recordings;
 

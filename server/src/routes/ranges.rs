@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
@@ -13,6 +13,7 @@ use crate::errors::{ApiError, ErrorBody};
 use crate::health::{self, HealthBody};
 use crate::live::{self, LiveReply, SubscribeRequest};
 use crate::range::{self, RangeRequest};
+use crate::routes::asked::{Asked, Devices, Id, Refused, Span};
 use crate::state::Shared;
 use crate::states::{self, StatesBody};
 use crate::wire::RangeBody;
@@ -30,12 +31,10 @@ use crate::wire::RangeBody;
     path = "/api/v1/recordings/{id}/range",
     tag = "ranges",
     params(
-        ("id" = String, Path, description = "the recording's id"),
+        Id,
         ("table" = String, Query, description = "the table"),
         ("column" = String, Query, description = "the column, a gauge or a counter"),
-        ("from" = Option<String>, Query, description = "µs since 1970, RFC 3339, `-15m` (before \
-            now, or before the end of a finished recording) or `now`; the begin when absent"),
-        ("to" = Option<String>, Query, description = "as `from`, exclusive; the end when absent"),
+        Span,
         ("width" = Option<u32>, Query, minimum = 1, maximum = 10_000,
             description = "pixels; 600 when absent. At most that many and one bins are answered"),
         ("fold" = Option<u32>, Query, description = "at most that many rows: neighbouring series \
@@ -49,21 +48,14 @@ use crate::wire::RangeBody;
             (RangeBody = "application/json"),
             (Vec<u8> = "application/vnd.apache.arrow.stream"),
         )),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-        (status = 503, body = ErrorBody),
+        Refused,
     ),
 )]
-pub(crate) async fn range(
-    State(server): State<Shared>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let answer = server.blocking(move |server| {
-        let opened = server.catalog.get(&id)?;
-        let request = RangeRequest::parse(&opened, query.as_deref())?;
-        let range = range::read(&opened, &server.blocks, &request)?;
-        range::answer::write(&opened, &request, &range)
+pub(crate) async fn range(asked: Asked) -> Result<Response, ApiError> {
+    let answer = asked.answer(|server, opened, query| {
+        let request = RangeRequest::parse(opened, query)?;
+        let range = range::read(opened, &server.blocks, &request)?;
+        range::answer::write(opened, &request, &range)
     });
     answer.await
 }
@@ -110,27 +102,20 @@ pub(crate) async fn live(
     path = "/api/v1/recordings/{id}/health",
     tag = "ranges",
     params(
-        ("id" = String, Path, description = "the recording's id"),
-        ("from" = Option<String>, Query, description = "as of `range`"),
-        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
+        Id,
+        Span,
         ("width" = Option<u32>, Query, description = "pixels; 600 when absent"),
     ),
     responses(
         (status = 200, body = HealthBody),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        Refused,
     ),
 )]
-pub(crate) async fn health(
-    State(server): State<Shared>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<HealthBody>, ApiError> {
-    let body = server.blocking(move |server| {
-        let opened = server.catalog.get(&id)?;
-        health::read(&opened, &server.health, query.as_deref())
-    });
-    Ok(Json(body.await?))
+pub(crate) async fn health(asked: Asked) -> Result<Json<HealthBody>, ApiError> {
+    asked
+        .answer(|server, opened, query| health::read(opened, &server.health, query))
+        .await
+        .map(Json)
 }
 
 /// The worst state of each device and pixel; devices that were always ok are absent.
@@ -139,28 +124,17 @@ pub(crate) async fn health(
     path = "/api/v1/recordings/{id}/states",
     tag = "ranges",
     params(
-        ("id" = String, Path, description = "the recording's id"),
-        ("from" = Option<String>, Query, description = "as of `range`"),
-        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
+        Id,
+        Span,
         ("width" = Option<u32>, Query, description = "pixels; 600 when absent"),
         ("fold" = Option<u32>, Query, description = "at most that many rows, neighbours folded"),
-        ("device" = Option<[String]>, Query, description = "only these, `*` and `?` stand for any \
-            text; can be repeated"),
+        Devices,
     ),
     responses(
         (status = 200, body = StatesBody),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        Refused,
     ),
 )]
-pub(crate) async fn states(
-    State(server): State<Shared>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<StatesBody>, ApiError> {
-    let body = server.blocking(move |server| {
-        let opened = server.catalog.get(&id)?;
-        states::read(&opened, query.as_deref())
-    });
-    Ok(Json(body.await?))
+pub(crate) async fn states(asked: Asked) -> Result<Json<StatesBody>, ApiError> {
+    asked.answer(|_, opened, query| states::read(opened, query)).await.map(Json)
 }

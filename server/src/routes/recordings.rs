@@ -1,5 +1,7 @@
 //! Recordings, their rows, what is wrong with them, and what they mean to others.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
@@ -13,6 +15,7 @@ use crate::inventory::{self, InventoryBody};
 use crate::metrics;
 use crate::parameters::Parameters;
 use crate::range::label_names;
+use crate::routes::asked::{Asked, Devices, Id, Newest, Refused, Span};
 use crate::rows::{self, EventsBody, RowsBody};
 use crate::state::{Server, Shared};
 use crate::wire::{RecordingBody, SeriesBody};
@@ -39,25 +42,19 @@ pub(crate) async fn recordings(
     path = "/api/v1/recordings/{id}/series",
     tag = "recordings",
     params(
-        ("id" = String, Path, description = "the recording's id"),
+        Id,
         ("table" = String, Query, description = "the table"),
         ("device" = Option<[String]>, Query, description = "only series with that label, `*` and \
             `?` stand for any text; every label of the table can be named so, also repeatedly"),
     ),
     responses(
         (status = 200, body = [SeriesBody]),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        Refused,
     ),
 )]
-pub(crate) async fn series(
-    State(server): State<Shared>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<Vec<SeriesBody>>, ApiError> {
-    let bodies = server.blocking(move |server| {
-        let opened = server.catalog.get(&id)?;
-        let mut parameters = Parameters::parse(query.as_deref())?;
+pub(crate) async fn series(asked: Asked) -> Result<Json<Vec<SeriesBody>>, ApiError> {
+    let bodies = asked.answer(|_, opened, query| {
+        let mut parameters = Parameters::parse(query)?;
         let table = opened.table(&parameters.need("table")?)?;
         let wanted = parameters.labels(&label_names(&table))?;
         opened.with_series(&table, |series| {
@@ -65,7 +62,7 @@ pub(crate) async fn series(
             chosen.map(|ordinal| SeriesBody { ordinal, labels: series.named(ordinal) }).collect()
         })
     });
-    Ok(Json(bodies.await?))
+    bodies.await.map(Json)
 }
 
 /// Raw readings, each with the receive time and state of the poll that brought it.
@@ -74,31 +71,20 @@ pub(crate) async fn series(
     path = "/api/v1/recordings/{id}/readings",
     tag = "rows",
     params(
-        ("id" = String, Path, description = "the recording's id"),
+        Id,
         ("table" = String, Query, description = "the table"),
         ("columns" = Option<String>, Query, description = "the columns, with commas between"),
-        ("from" = Option<String>, Query, description = "as of `range`"),
-        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
-        ("limit" = Option<u32>, Query, description = "at most so many, the newest; 1000 when absent"),
-        ("device" = Option<[String]>, Query, description = "only these, `*` and `?` stand for any \
-            text; can be repeated"),
+        Span,
+        Newest,
+        Devices,
     ),
     responses(
         (status = 200, body = RowsBody),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        Refused,
     ),
 )]
-pub(crate) async fn readings(
-    State(server): State<Shared>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<RowsBody>, ApiError> {
-    let body = server.blocking(move |server| {
-        let opened = server.catalog.get(&id)?;
-        rows::readings(&opened, query.as_deref())
-    });
-    Ok(Json(body.await?))
+pub(crate) async fn readings(asked: Asked) -> Result<Json<RowsBody>, ApiError> {
+    asked.answer(|_, opened, query| rows::readings(opened, query)).await.map(Json)
 }
 
 /// What happened.
@@ -107,29 +93,18 @@ pub(crate) async fn readings(
     path = "/api/v1/recordings/{id}/events",
     tag = "rows",
     params(
-        ("id" = String, Path, description = "the recording's id"),
-        ("from" = Option<String>, Query, description = "as of `range`"),
-        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
-        ("limit" = Option<u32>, Query, description = "at most so many, the newest; 1000 when absent"),
-        ("device" = Option<[String]>, Query, description = "only these, `*` and `?` stand for any \
-            text; can be repeated"),
+        Id,
+        Span,
+        Newest,
+        Devices,
     ),
     responses(
         (status = 200, body = EventsBody),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        Refused,
     ),
 )]
-pub(crate) async fn events(
-    State(server): State<Shared>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<EventsBody>, ApiError> {
-    let body = server.blocking(move |server| {
-        let opened = server.catalog.get(&id)?;
-        rows::events(&opened, query.as_deref())
-    });
-    Ok(Json(body.await?))
+pub(crate) async fn events(asked: Asked) -> Result<Json<EventsBody>, ApiError> {
+    asked.answer(|_, opened, query| rows::events(opened, query)).await.map(Json)
 }
 
 /// How often values are really updated.
@@ -138,29 +113,18 @@ pub(crate) async fn events(
     path = "/api/v1/recordings/{id}/freshness",
     tag = "rows",
     params(
-        ("id" = String, Path, description = "the recording's id"),
-        ("from" = Option<String>, Query, description = "as of `range`"),
-        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
-        ("limit" = Option<u32>, Query, description = "at most so many, the newest; 1000 when absent"),
-        ("device" = Option<[String]>, Query, description = "only these, `*` and `?` stand for any \
-            text; can be repeated"),
+        Id,
+        Span,
+        Newest,
+        Devices,
     ),
     responses(
         (status = 200, body = RowsBody),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        Refused,
     ),
 )]
-pub(crate) async fn freshness(
-    State(server): State<Shared>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<RowsBody>, ApiError> {
-    let body = server.blocking(move |server| {
-        let opened = server.catalog.get(&id)?;
-        rows::freshness(&opened, query.as_deref())
-    });
-    Ok(Json(body.await?))
+pub(crate) async fn freshness(asked: Asked) -> Result<Json<RowsBody>, ApiError> {
+    asked.answer(|_, opened, query| rows::freshness(opened, query)).await.map(Json)
 }
 
 /// What the recording holds and what is wrong with it: tables, gaps, damaged files, and how the
@@ -170,25 +134,19 @@ pub(crate) async fn freshness(
     path = "/api/v1/recordings/{id}/inventory",
     tag = "recordings",
     params(
-        ("id" = String, Path, description = "the recording's id"),
+        Id,
     ),
     responses(
         (status = 200, body = InventoryBody),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        Refused,
     ),
 )]
-pub(crate) async fn inventory(
-    State(server): State<Shared>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<InventoryBody>, ApiError> {
-    let body = server.blocking(move |server| {
-        let opened = server.catalog.get(&id)?;
-        Parameters::parse(query.as_deref())?.finish()?;
-        inventory::read(&opened)
+pub(crate) async fn inventory(asked: Asked) -> Result<Json<InventoryBody>, ApiError> {
+    let body = asked.answer(|_, opened, query| {
+        Parameters::parse(query)?.finish()?;
+        inventory::read(opened)
     });
-    Ok(Json(body.await?))
+    body.await.map(Json)
 }
 
 /// Rows of a table as a file, streamed.
@@ -197,37 +155,29 @@ pub(crate) async fn inventory(
     path = "/api/v1/recordings/{id}/export",
     tag = "rows",
     params(
-        ("id" = String, Path, description = "the recording's id"),
+        Id,
         ("table" = String, Query, description = "the table"),
         ("columns" = Option<String>, Query, description = "the columns, with commas between"),
-        ("from" = Option<String>, Query, description = "as of `range`"),
-        ("to" = Option<String>, Query, description = "as of `range`, exclusive"),
+        Span,
         ("format" = Option<String>, Query, description = "`parquet` or `csv`"),
-        ("device" = Option<[String]>, Query, description = "only these, `*` and `?` stand for any \
-            text; can be repeated"),
+        Devices,
     ),
     responses(
         (status = 200, content(
             (Vec<u8> = "application/vnd.apache.parquet"),
             (String = "text/csv"),
         )),
-        (status = 400, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        Refused,
     ),
 )]
 pub(crate) async fn export(
     State(server): State<Shared>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
+    asked: Asked,
 ) -> Result<Response, ApiError> {
-    let (opened, export) = server
-        .blocking(move |server| {
-            let opened = server.catalog.get(&id)?;
-            let export = Export::parse(&opened, query.as_deref())?;
-            Ok((opened, export))
-        })
-        .await?;
-    let turn = std::sync::Arc::clone(&server.exports).try_acquire_owned().map_err(|_| {
+    let parsed =
+        asked.answer(|_, opened, query| Ok((Arc::clone(opened), Export::parse(opened, query)?)));
+    let (opened, export) = parsed.await?;
+    let turn = Arc::clone(&server.exports).try_acquire_owned().map_err(|_| {
         let text = "too many exports at once; ask again when one is done";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "")
     })?;
@@ -315,7 +265,7 @@ pub(crate) async fn silence(
 }
 
 /// The recording that has an alert; the running one when several have.
-fn raised(server: &Server, alert: &str) -> Result<std::sync::Arc<Opened>, ApiError> {
+fn raised(server: &Server, alert: &str) -> Result<Arc<Opened>, ApiError> {
     let mut found = None;
     for opened in server.catalog.all() {
         if alerts::read(opened)?.iter().any(|known| known.id == alert) {

@@ -1,0 +1,100 @@
+//! What the requests about one recording have in common: how they are read, and how they are
+//! described.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use utoipa::{IntoParams, IntoResponses};
+
+use crate::catalog::Opened;
+use crate::errors::{ApiError, ErrorBody};
+use crate::state::{Server, Shared};
+
+/// A request about one recording.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    server: Shared,
+    id: String,
+    query: Option<String>,
+}
+
+impl FromRequestParts<Shared> for Asked {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Shared) -> Result<Self, ApiError> {
+        let id = Path::<String>::from_request_parts(parts, server).await;
+        let Path(id) = id.map_err(|error| ApiError::unknown(error.body_text(), "id"))?;
+        let query = parts.uri.query().map(str::to_owned);
+        Ok(Self { server: server.clone(), id, query })
+    }
+}
+
+impl Asked {
+    /// What `read` makes of the recording and the query, on a thread that may block.
+    pub(crate) async fn answer<T: Send + 'static>(
+        self,
+        read: impl FnOnce(&Server, &Arc<Opened>, Option<&str>) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let Self { server, id, query } = self;
+        let read = move |server: &Server| {
+            let opened = server.catalog.get(&id)?;
+            read(server, &opened, query.as_deref())
+        };
+        server.blocking(read).await
+    }
+}
+
+/// Which recording.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "described only; `Asked` reads it")]
+pub(crate) struct Id {
+    /// the recording's id
+    id: String,
+}
+
+/// Which time.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described only; `parameters` reads them")]
+pub(crate) struct Span {
+    /// µs since 1970, RFC 3339, `-15m` (before now, or before the end of a finished recording) or
+    /// `now`; the begin when absent
+    from: Option<String>,
+    /// as `from`, exclusive; the end when absent
+    to: Option<String>,
+}
+
+/// Which devices.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described only; `parameters` reads them")]
+pub(crate) struct Devices {
+    /// only these, `*` and `?` stand for any text; can be repeated
+    device: Option<Vec<String>>,
+}
+
+/// How many rows.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described only; `parameters` reads them")]
+pub(crate) struct Newest {
+    /// at most so many, the newest; 1000 when absent
+    limit: Option<u32>,
+}
+
+/// Why there is no answer.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "described only; `ApiError` is what is answered")]
+pub(crate) enum Refused {
+    /// what is asked for cannot be understood
+    #[response(status = 400)]
+    Wrong(ErrorBody),
+    /// there is no such recording, table or column
+    #[response(status = 404)]
+    Unknown(ErrorBody),
+    /// too much is asked for at once
+    #[response(status = 503)]
+    Busy(ErrorBody),
+}
