@@ -30,8 +30,15 @@ const RATE_UNITS: Units = Units {
         ("Mbit/s", 1_000_000),
         ("Gbit/s", 1_000_000_000),
         ("Tbit/s", 1_000_000_000_000),
+        ("B/s", 8),
+        ("kB/s", 8_000),
+        ("MB/s", 8_000_000),
+        ("GB/s", 8_000_000_000),
+        ("KiB/s", 8 << 10),
+        ("MiB/s", 8 << 20),
+        ("GiB/s", 8 << 30),
     ],
-    allowed: "`bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, `Tbit/s`",
+    allowed: "`bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, `Tbit/s`, `B/s`, `kB/s`, `MB/s`, `GB/s`, `KiB/s`, `MiB/s`, `GiB/s`",
     example: "1Gbit/s",
 };
 

@@ -1,7 +1,8 @@
 //! Quantities that carry their unit in the type.
 //!
 //! Everything public in Meikyo that has a unit is one of these exact integers: a span is [`Nanos`],
-//! an instant of the wall clock is [`WallTime`], an amount of data is [`Bytes`], a rate is
+//! an instant of the wall clock is [`WallTime`], one of a simulation
+//! [`SimTime`], an amount of data is [`Bytes`], a rate is
 //! [`BitsPerSecond`]. Instants and spans differ: the difference of two instants is a span, and the
 //! sum of two instants does not compile.
 //!
@@ -24,4 +25,4 @@ mod time;
 
 pub use data::{BitsPerSecond, Bytes};
 pub use quantity::ParseQuantityError;
-pub use time::{Nanos, WallTime};
+pub use time::{Nanos, SimTime, WallTime};

@@ -79,6 +79,17 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
+    /// The span of `seconds`, rounded to the nearest nanosecond; negative numbers and NaN give no
+    /// time at all, numbers that are too large the largest span.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the doc states the rounding; `as` saturates"
+    )]
+    pub fn from_secs_f64(seconds: f64) -> Self {
+        Self((seconds * 1e9 + 0.5) as u64)
+    }
+
     /// The difference, or zero when `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
@@ -194,6 +205,48 @@ impl Sub for WallTime {
     fn sub(self, earlier: Self) -> Nanos {
         debug_assert!(self >= earlier, "instants are subtracted in order");
         self.since(earlier)
+    }
+}
+
+/// An instant of a simulation: nanoseconds since its beginning.
+///
+/// The range ends after 584 years; arithmetic saturates there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct SimTime(u64);
+
+impl SimTime {
+    /// The beginning.
+    pub const START: Self = Self(0);
+    /// The last instant there is.
+    pub const END: Self = Self(u64::MAX);
+
+    /// The instant `nanos` nanoseconds after the beginning.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the beginning.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The span from `earlier` to this instant, or zero when `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Nanos {
+        Nanos::new(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Nanos> for SimTime {
+    type Output = Self;
+    fn add(self, span: Nanos) -> Self {
+        Self(self.0.saturating_add(span.get()))
+    }
+}
+
+impl fmt::Display for SimTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Nanos::new(self.0).fmt(f)
     }
 }
 

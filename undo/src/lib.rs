@@ -1,0 +1,52 @@
+//! Fields and collections that remember how to take their changes back.
+//!
+//! A state is a struct of [`Cell`], [`Held`], [`List`], [`Deque`] and [`Map`] fields. Whoever changes
+//! one hands a [`Log`] along: [`UndoLog`] writes down what was there before, so that a span of changes
+//! can be taken back; [`Forget`] writes nothing, and a change is then a plain store.
+//!
+//! ```
+//! use meikyo_undo::{Cell, Forget, Map, UndoLog};
+//!
+//! #[derive(Clone, Debug, PartialEq, Default)]
+//! struct Shelf {
+//!     books: Map<String, u32>,
+//!     loans: Cell<u64>,
+//! }
+//! meikyo_undo::fields!(Shelf { books, loans });
+//!
+//! let mut shelf = Shelf::default();
+//! shelf.books.insert(&mut Forget, "Ranganathan".to_owned(), 5);
+//! let before = shelf.clone();
+//!
+//! let mut log = UndoLog::new();
+//! let start = log.mark();
+//! shelf.loans.add(&mut log, 1);
+//! shelf.books.remove(&mut log, "Ranganathan");
+//! log.revert(start, log.mark(), &mut shelf)?;
+//! assert_eq!(shelf, before);
+//! # Ok::<(), meikyo_undo::Unclaimed>(())
+//! ```
+//!
+//! # Cost
+//!
+//! A changed [`Cell`] costs 16 bytes in the log, every other change 16 bytes and one allocation for
+//! what was there before. Taking a change back asks the fields of the state in turn whose it is, so it
+//! costs time in proportion to their number; that is the rare direction. With [`Forget`] nothing is
+//! copied, kept or asked.
+//!
+//! A change belongs to the field at its address: a state must not be moved between a change and its
+//! taking back. The address is compared, never followed.
+//!
+//! This crate knows no simulation: a metadata service uses the same map in a real server.
+
+mod cell;
+mod collections;
+mod log;
+mod map;
+mod state;
+
+pub use cell::{Cell, Held, Word};
+pub use collections::{Deque, List};
+pub use log::{Forget, Log, Mark, Place, Unclaimed, UndoLog};
+pub use map::Map;
+pub use state::{Change, State};
