@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::RangeBounds;
 
 use crate::log::{Log, Place};
@@ -73,6 +74,18 @@ impl<K: Ord + Clone + Send + 'static, V: Clone + Send + 'static> Map<K, V> {
         old
     }
 
+    /// Sets the value of `key` if it has none, and says whether it had none: one search instead of
+    /// the two of [`Map::contains_key`] and [`Map::insert`].
+    pub fn insert_new<L: Log>(&mut self, log: &mut L, key: K, value: V) -> bool {
+        let place = Place::of(self);
+        let Entry::Vacant(entry) = self.0.entry(key) else { return false };
+        if L::KEEPS {
+            log.value(place, 0, (entry.key().clone(), None::<V>));
+        }
+        entry.insert(value);
+        true
+    }
+
     /// Removes the entry of `key`, and gives its value.
     pub fn remove<Q: Ord + ?Sized, L: Log>(&mut self, log: &mut L, key: &Q) -> Option<V>
     where
@@ -111,12 +124,14 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Insert(u8, u16),
+        InsertNew(u8, u16),
         Remove(u8),
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             (0_u8..20, any::<u16>()).prop_map(|(key, value)| Step::Insert(key, value)),
+            (0_u8..20, any::<u16>()).prop_map(|(key, value)| Step::InsertNew(key, value)),
             (0_u8..20).prop_map(Step::Remove),
         ]
     }
@@ -125,6 +140,11 @@ mod tests {
         for step in steps {
             match step {
                 Step::Insert(key, value) => drop(map.insert(log, *key, *value)),
+                Step::InsertNew(key, value) => {
+                    let old = map.get(key).copied();
+                    assert_eq!(map.insert_new(log, *key, *value), old.is_none());
+                    assert_eq!(map.get(key).copied(), old.or(Some(*value)));
+                }
                 Step::Remove(key) => drop(map.remove(log, key)),
             }
         }
