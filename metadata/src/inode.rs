@@ -1,0 +1,44 @@
+//! What is stored: inodes under their keys.
+
+use meikyo_units::WallTime;
+
+use crate::name::Name;
+use crate::number::InodeNumber;
+
+/// Where an inode is stored: its directory's number and its name there. Keys of one directory stand
+/// together, in the order of the names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// The directory that holds the entry.
+    pub directory: InodeNumber,
+    /// The name of the entry.
+    pub name: Name,
+}
+
+impl Key {
+    /// The key of `name` in `directory`.
+    pub const fn new(directory: InodeNumber, name: Name) -> Self {
+        Self { directory, name }
+    }
+}
+
+/// What an inode is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A file.
+    File,
+    /// A directory.
+    Directory,
+}
+
+/// The metadata of a file or directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inode {
+    /// Its number.
+    pub number: InodeNumber,
+    /// What it is of.
+    pub kind: Kind,
+    /// When its server entered it, by that server's clock; it never changes afterwards, as nothing of
+    /// an inode does.
+    pub changed: WallTime,
+}

@@ -1,0 +1,6 @@
+//! The service as its clients see it.
+
+mod against_the_tree;
+mod concurrent;
+mod tree;
+mod world;
