@@ -175,7 +175,7 @@ fn check(world: &World, tree: &Tree) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn any_operations_show_what_a_plain_tree_shows_and_can_be_taken_back(
