@@ -39,6 +39,7 @@ pub mod control;
 pub mod counter;
 pub mod devices;
 pub mod format;
+pub mod glob;
 pub mod inventory;
 pub mod layout;
 pub mod log;

@@ -14,7 +14,7 @@ use meikyo_recording::summary::SUFFIX;
 use meikyo_recording::{ReadError, Recording, Selection, TableSchema, inventory};
 use meikyo_units::WallTime;
 
-pub(crate) use series::{SeriesOfTable, matches as text_matches, ordinals_of_runs};
+pub(crate) use series::{SeriesOfTable, ordinals_of_runs};
 
 use crate::column_units::{meaning_of, unit_of};
 use crate::errors::ApiError;

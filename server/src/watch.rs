@@ -18,11 +18,6 @@ use crate::follow::frames::Queue;
 use crate::follow::past;
 use crate::follow::readings::Wish;
 
-/// Whether a text matches a pattern in which `*` stands for any text and `?` for one octet.
-pub fn matches(pattern: &str, text: &str) -> bool {
-    crate::catalog::text_matches(pattern.as_bytes(), text.as_bytes())
-}
-
 /// The columns of a table that are wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use meikyo_server::watch::matches;
+use meikyo_recording::glob::matches;
 
 use super::metric::Metric;
 use super::model::{Device, Model};

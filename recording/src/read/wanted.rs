@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::glob::matches;
+
 /// Some texts; one with `*` or `?` in it stands for all that match it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Wanted {
@@ -32,8 +34,7 @@ impl Wanted {
 
     /// Whether a text is wanted.
     pub(super) fn matches(&self, text: &str) -> bool {
-        self.exact.contains(text)
-            || self.globs.iter().any(|glob| matches(glob.as_bytes(), text.as_bytes()))
+        self.exact.contains(text) || self.globs.iter().any(|glob| matches(glob, text))
     }
 
     /// Whether a wanted text can lie between two others, compared by octets; a bound that was cut
@@ -49,16 +50,6 @@ impl Wanted {
                 let head = &least[..prefix.len().min(least.len())];
                 prefix <= greatest && head <= prefix
             })
-    }
-}
-
-/// Whether a text matches a pattern in which `*` stands for any octets and `?` for one.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    match pattern.split_first() {
-        None => text.is_empty(),
-        Some((b'*', rest)) => (0..=text.len()).any(|skip| matches(rest, &text[skip..])),
-        Some((b'?', rest)) => !text.is_empty() && matches(rest, &text[1..]),
-        Some((octet, rest)) => text.first() == Some(octet) && matches(rest, &text[1..]),
     }
 }
 
