@@ -40,7 +40,8 @@ use meikyo_units::Nanos;
 use crate::rate::{Edges, Freshness, Span};
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
 use crate::series::{self, PollTimes};
-use cells::{Cells, STATES_FROM_BEST};
+use cells::Cells;
+pub use cells::STATES_FROM_BEST;
 pub use merge::merge;
 
 /// The spans that every table is summarised over; each is a multiple of the first.

@@ -47,6 +47,36 @@ pub(crate) struct RangeRequest {
     pub(crate) fold: Option<u32>,
     pub(crate) labels: Vec<(String, Vec<String>)>,
     pub(crate) form: Form,
+    /// What of every pixel an Arrow stream carries.
+    pub(crate) values: Vec<Facet>,
+}
+
+/// What is told of a pixel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Facet {
+    /// The least value.
+    Min,
+    /// The mean.
+    Mean,
+    /// The greatest value.
+    Max,
+    /// The readings.
+    Count,
+}
+
+impl Facet {
+    /// All of them.
+    const ALL: [Self; 4] = [Self::Min, Self::Mean, Self::Max, Self::Count];
+
+    /// Its name in queries and answers.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Min => "min",
+            Self::Mean => "mean",
+            Self::Max => "max",
+            Self::Count => "count",
+        }
+    }
 }
 
 /// How a range is sent.
@@ -86,10 +116,21 @@ impl RangeRequest {
                 return Err(ApiError::bad(text, "format"));
             }
         };
+        let values = match parameters.take("values") {
+            None => Facet::ALL.to_vec(),
+            Some(names) => names.split(',').map(facet).collect::<Result<_, _>>()?,
+        };
         let labels = parameters.labels(&label_names(&table))?;
         let fold = (fold > 0).then_some(fold);
-        Ok(Self { table, column, from, to, width, fold, labels, form })
+        Ok(Self { table, column, from, to, width, fold, labels, form, values })
     }
+}
+
+fn facet(name: &str) -> Result<Facet, ApiError> {
+    Facet::ALL.into_iter().find(|facet| facet.name() == name).ok_or_else(|| {
+        let text = format!("`values` are some of `min`, `mean`, `max` and `count`, not `{name}`");
+        ApiError::bad(text, "values")
+    })
 }
 
 /// The names of a table's labels but `time`.

@@ -13,7 +13,7 @@ use crate::metrics::Newest;
 use crate::range::BlockCache;
 
 /// Octets of decoded summaries that are kept.
-const CACHE_BYTES: usize = 64 << 20;
+const CACHE_BYTES: usize = 96 << 20;
 
 /// Requests that read files at once; each may hold some tens of megabytes.
 const READERS_MAX: usize = 3;

@@ -2,6 +2,7 @@
 
 use meikyo_recording::layout;
 use meikyo_recording::query::{self, View};
+use meikyo_recording::summary::STATES_FROM_BEST;
 use meikyo_recording::{ReadError, Selection};
 use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
@@ -177,9 +178,14 @@ fn summaries(
     let listing = layout::list_hours(opened.recording.dir(), |table, hour| {
         table == schema.name && hours.contains(&hour)
     });
+    // A file in which all was well has nothing else in its statistics, and no row of it is read.
+    let worse = STATES_FROM_BEST[1..].iter().map(|state| (*state).to_owned()).collect();
     let selection = Selection {
         columns: Some(["time", "device", "state_worst"].map(str::to_owned).to_vec()),
-        labels: vec![("level_ms".into(), vec![bins.level_ms().to_string()])],
+        labels: vec![
+            ("level_ms".into(), vec![bins.level_ms().to_string()]),
+            ("state_worst".into(), worse),
+        ],
         from: Some(WallTime::from_nanos(bins.from)),
         to: Some(WallTime::from_nanos(bins.to)),
         ..Selection::all(&schema.name)

@@ -16,7 +16,7 @@ use crate::schema::{Column, ColumnKind, Meaning};
 use crate::series;
 
 /// The states of a (device, interval), from best to worst.
-pub(super) const STATES_FROM_BEST: [&str; 5] = ["ok", "late", "skipped", "error", "missed"];
+pub const STATES_FROM_BEST: [&str; 5] = ["ok", "late", "skipped", "error", "missed"];
 
 /// The condensed values of one column, a cell a span.
 #[derive(Debug)]

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Float32Array, RecordBatch, UInt32Array};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::{Array as _, ArrayRef, Float32Array, RecordBatch, UInt32Array};
+use arrow::datatypes::{Field, Schema};
 use arrow::ipc::writer::StreamWriter;
 use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-use super::{Cell, Form, Range, RangeRequest};
+use super::{Cell, Facet, Form, Range, RangeRequest};
 use crate::catalog::Opened;
 use crate::errors::ApiError;
 use crate::wire::{RangeBody, RangeRowBody};
@@ -25,7 +25,7 @@ pub(crate) fn write(
 ) -> Result<Response, ApiError> {
     match request.form {
         Form::Json => Ok(Json(body(opened, request, range)).into_response()),
-        Form::Arrow => arrow_answer(range),
+        Form::Arrow => arrow_answer(range, &request.values),
     }
 }
 
@@ -59,42 +59,37 @@ fn body(opened: &Opened, request: &RangeRequest, range: &Range) -> RangeBody {
     }
 }
 
-fn arrow_answer(range: &Range) -> Result<Response, ApiError> {
-    let (mut bins, mut series) = (Vec::new(), Vec::new());
-    let (mut min, mut mean, mut max, mut count) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for (row, first, cells) in range.cells.rows() {
-        let ordinal = if range.series_per_row == 1 { first } else { row };
-        for (bin, cell) in values(cells) {
-            bins.push(bin);
-            series.push(ordinal);
-            min.push(cell.min);
-            mean.push(cell.mean);
-            max.push(cell.max);
-            count.push(cell.count);
-        }
-    }
-    let field = |name: &str, kind: DataType| Field::new(name, kind, false);
+fn arrow_answer(range: &Range, values_of: &[Facet]) -> Result<Response, ApiError> {
+    let told = || {
+        let rows = range.cells.rows();
+        rows.flat_map(|(row, first, cells)| {
+            let ordinal = if range.series_per_row == 1 { first } else { row };
+            values(cells).map(move |(bin, cell)| (ordinal, bin, cell))
+        })
+    };
+    let real = |value: fn(&Cell) -> f32| -> ArrayRef {
+        Arc::new(Float32Array::from_iter_values(told().map(|(.., cell)| value(cell))))
+    };
+    let whole = |value: fn((u32, u32, &Cell)) -> u32| -> ArrayRef {
+        Arc::new(UInt32Array::from_iter_values(told().map(value)))
+    };
+    let mut columns = vec![("bin", whole(|(_, bin, _)| bin)), ("series", whole(|(row, ..)| row))];
+    columns.extend(values_of.iter().map(|facet| {
+        let column = match facet {
+            Facet::Min => real(|cell| cell.min),
+            Facet::Mean => real(|cell| cell.mean),
+            Facet::Max => real(|cell| cell.max),
+            Facet::Count => whole(|(.., cell)| cell.count),
+        };
+        (facet.name(), column)
+    }));
+    let field =
+        |(name, column): &(&str, ArrayRef)| Field::new(*name, column.data_type().clone(), false);
+    let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
     let problems = serde_json::to_string(&range.problems).unwrap_or_default();
-    let schema = Schema::new(vec![
-        field("bin", DataType::UInt32),
-        field("series", DataType::UInt32),
-        field("min", DataType::Float32),
-        field("mean", DataType::Float32),
-        field("max", DataType::Float32),
-        field("count", DataType::UInt32),
-    ]);
     let schema = Arc::new(schema.with_metadata([("problems".to_owned(), problems)]));
-    let batch = RecordBatch::try_new(
-        Arc::clone(&schema),
-        vec![
-            Arc::new(UInt32Array::from(bins)),
-            Arc::new(UInt32Array::from(series)),
-            Arc::new(Float32Array::from(min)),
-            Arc::new(Float32Array::from(mean)),
-            Arc::new(Float32Array::from(max)),
-            Arc::new(UInt32Array::from(count)),
-        ],
-    )?;
+    let columns = columns.into_iter().map(|(_, column)| column).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
     let mut stream = StreamWriter::try_new(Vec::new(), &schema)?;
     stream.write(&batch)?;
     let octets = stream.into_inner()?;

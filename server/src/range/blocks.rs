@@ -109,6 +109,13 @@ impl Block {
         })
     }
 
+    /// Gives back the room that growing left.
+    pub(crate) fn shrink(&mut self) {
+        self.runs.shrink_to_fit();
+        self.times.shrink_to_fit();
+        self.cells.shrink_to_fit();
+    }
+
     fn bytes(&self) -> usize {
         self.times.capacity() * (size_of::<i64>() + size_of::<Cell>()) + self.runs.capacity() * 16
     }

@@ -152,6 +152,7 @@ impl Source<'_> {
             })?;
         }
         let problems = scan.problems().iter();
+        block.shrink();
         block.problems = problems.map(|problem| self.opened.problem(problem)).collect();
         Ok(block)
     }

@@ -40,6 +40,8 @@ use crate::wire::RangeBody;
         ("fold" = Option<u32>, Query, description = "at most that many rows: neighbouring series \
             are folded into one row, which has the extremes of all and the greatest mean"),
         ("format" = Option<String>, Query, description = "`json` or `arrow`"),
+        ("values" = Option<String>, Query, description = "which of `min`, `mean`, `max` and \
+            `count` an Arrow stream carries, with commas between; all when absent"),
         ("device" = Option<[String]>, Query, description = "only series with that label, `*` and \
             `?` stand for any text; every label of the table can be named so, also repeatedly"),
     ),

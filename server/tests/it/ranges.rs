@@ -251,6 +251,27 @@ fn arrow_says_the_same_as_json_and_its_headers_the_facts() {
 }
 
 #[test]
+fn an_arrow_answer_carries_only_what_is_wanted() {
+    let served = serve(recording());
+    let path = format!("/api/v1/recordings/{}/range?table=load&column=load_1min", id(&served));
+    let columns = |values: &str| {
+        let answer = served.get(&format!("{path}&format=arrow{values}"));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let body = Cursor::new(answer.body);
+        let mut reader = arrow::ipc::reader::StreamReader::try_new(body, None).unwrap();
+        reader.next().unwrap().unwrap()
+    };
+    let (whole, slim) = (columns(""), columns("&values=max,count"));
+    let names: Vec<_> = slim.schema().fields().iter().map(|of| of.name().clone()).collect();
+    assert_eq!(names, ["bin", "series", "max", "count"]);
+    assert!(names.iter().all(|name| whole.column_by_name(name) == slim.column_by_name(name)));
+    assert_eq!(whole.num_columns(), 6);
+    let wrong = served.get(&format!("{path}&values=max,median"));
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.text().contains("`median`"), "{}", wrong.text());
+}
+
+#[test]
 fn rows_fold_to_the_greatest_of_their_neighbours() {
     let served = serve(recording());
     let path = format!("recordings/{}/range?table=load&column=load_1min&width=30", id(&served));

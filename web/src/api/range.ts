@@ -12,6 +12,8 @@ export interface RangeRequest {
   readonly width: number;
   readonly labels?: Readonly<Record<string, readonly string[]>>;
   readonly fold?: number;
+  /** What of each bin is wanted; all when absent. */
+  readonly values?: readonly ("min" | "mean" | "max")[];
 }
 
 export interface Range {
@@ -22,6 +24,7 @@ export interface Range {
   readonly problems: number;
   readonly bins: Uint32Array;
   readonly series: Uint32Array;
+  /** Those that were not wanted are empty. */
   readonly min: Float32Array;
   readonly mean: Float32Array;
   readonly max: Float32Array;
@@ -35,6 +38,7 @@ export function rangePath(request: RangeRequest, more: Readonly<Record<string, P
     to: Math.round(request.toUs),
     width: Math.max(1, Math.round(request.width)),
     fold: request.fold ?? null,
+    values: request.values?.join() ?? null,
     ...request.labels,
     ...more,
   });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { alignedRequest, chooseBin } from "./bin_choice.ts";
+import { alignedRequest, binAhead, chooseBin } from "./bin_choice.ts";
 
 /** The server's rule (server/src/range/level.rs), in its words: the coarsest summary that fits, whole multiples of it. */
 function serverBin(spanUs: number, width: number): number {
@@ -20,4 +20,21 @@ it("asks such that the server answers with the very bins that live frames fall i
     expect(request.fromUs).toBeLessThanOrEqual(fromUs);
     expect(request.toUs).toBeGreaterThanOrEqual(fromUs + spanUs);
   }
+});
+
+it("a bin is two pixels at most, and one interval where those are longer", () => {
+  const width = 1000;
+  for (const [seconds, binS] of [[86_400, 120], [40_000, 60], [29_000, 30], [6_000, 10], [4_000, 4], [600, 1], [499, 0.5], [60, 0.1]] as const) {
+    expect(chooseBin(seconds * 1e6, width, 100_000)).toBe(binS * 1e6);
+  }
+  expect(chooseBin(60e6, width, 500_000)).toBe(500_000);
+  expect(chooseBin(60e6, width, 5e6)).toBe(5e6);
+});
+
+it("reads ahead where the next step closer needs finer summaries", () => {
+  const width = 1000;
+  expect(binAhead(86_400e6, width, 100_000)).toBe(null);
+  expect(binAhead(36_000e6, width, 100_000)).toBe(30e6);
+  expect(binAhead(6_000e6, width, 100_000)).toBe(5e6);
+  expect(binAhead(600e6, width, 100_000)).toBe(null);
 });

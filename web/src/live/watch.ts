@@ -12,7 +12,7 @@ import { requestPaint, timed } from "../paint/painter.ts";
 import { Bins } from "../strip/bins.ts";
 import { NO_STATE } from "../strip/ramp.ts";
 import type { RowModel } from "../strip/rows.ts";
-import { alignedRequest, chooseBin } from "./bin_choice.ts";
+import { alignedRequest, binAhead, chooseBin } from "./bin_choice.ts";
 import { Feed, type LiveSeries } from "./feed.ts";
 import type { Frame } from "./frame.ts";
 
@@ -51,6 +51,8 @@ const LIVE_EXTRA_BINS = 8;
 const AHEAD_US = 10e6;
 /** So much is read again when the feed begins. */
 const JOIN_US = 2e6;
+/** What was read is painted before more is read ahead. */
+const PAINT_FIRST_MS = 30;
 /** Longest piece of work between two frames while the past is filled in. */
 const SLICE_MS = 8;
 
@@ -186,23 +188,42 @@ export class Watch {
     const window = alignedRequest(fromUs - (bins.binUs === request.intervalUs ? bins.binUs : 0), toUs, bins.binUs);
     const series = Math.max(1, request.model.rowOf.length);
     const width = Math.min(window.width, widthFor(series, window.width), Math.max(1, Math.floor(PAST_VALUES_MAX / series)));
+    // Means are shown where a bin is one interval; elsewhere they would be sent for nothing.
+    const values = [...(this.lows === null ? [] : ["min" as const]), ...(bins.binUs === request.intervalUs ? ["mean" as const] : []), "max" as const];
     const ask = { recording: request.recording, table: request.table, fromUs: window.fromUs, toUs: window.toUs, width };
     try {
       const asked = request.labels?.["device"];
       const states = getStates({ ...ask, ...(asked === undefined ? {} : { devices: asked }) }, stop);
       // Awaited below; until then a failure of it is not left unhandled.
       states.catch(() => undefined);
-      const range = await getRange({ ...ask, column: request.column, ...(request.labels === undefined ? {} : { labels: request.labels }) }, stop);
+      const range = await getRange({ ...ask, values, column: request.column, ...(request.labels === undefined ? {} : { labels: request.labels }) }, stop);
       this.unit.value = range.unit;
       this.problems.value = range.problems;
       await this.putRange(range, stop);
       await this.putStates(await states, stop);
       this.error.value = null;
       this.filled.value = true;
+      if (request.live === null) void this.readAhead(stop);
     } catch (error) {
       if (!wasAborted(error)) this.error.value = errorText(error);
     }
     requestPaint();
+  }
+
+  /**
+   * Lets the server read the finer summaries that one step closer needs, while the person looks. They are kept there
+   * for all rows, whichever are asked for, so that one device is enough.
+   */
+  private async readAhead(stop: AbortSignal): Promise<void> {
+    const { recording, table, column, model, fromUs, toUs, width, intervalUs } = this.request;
+    const binUs = binAhead(toUs - fromUs, width, intervalUs);
+    const device = model.rows[0]?.device;
+    if (binUs === null || device === undefined) return;
+    await new Promise((resume) => setTimeout(resume, PAINT_FIRST_MS));
+    if (stop.aborted) return;
+    const window = alignedRequest(fromUs, toUs, binUs);
+    // What cannot be read is told when it is asked for to be shown.
+    await getRange({ recording, table, column, ...window, values: ["max"], labels: { device: [device] } }, stop).catch(() => undefined);
   }
 
   private async putStates(states: StatesBody, stop: AbortSignal): Promise<void> {
@@ -223,7 +244,7 @@ export class Watch {
     // A rate covers the span between two receive times, which begins in one bin and ends just inside the next. Where
     // bins are single intervals, the mean is that of the one rate that fills the bin, and it belongs, as in live
     // frames, to the interval that completed it.
-    const single = range.unit.endsWith("/s") && range.binUs === intervalUs;
+    const single = range.unit.endsWith("/s") && range.binUs === intervalUs && this.bins.binUs === intervalUs;
     const [greatest, least, shift] = single ? [range.mean, range.mean, 1] : [range.max, range.min, 0];
     await inSlices(range.bins.length, stop, (at) => {
       const row = rowOf[range.series[at] ?? 0] ?? -1;

@@ -75,13 +75,17 @@ export interface WatchSpec {
   readonly onUnknownSeries?: () => void;
 }
 
-/** Zooming by wheel changes the window many times a second; the recording is asked when it comes to rest. */
+/**
+ * Zooming by wheel changes the window many times a second: the recording is asked at the first change, and again when
+ * the window comes to rest.
+ */
 const REST_MS = 90;
 
 /** The watch of what is specified; the one before stays until the new one has its past. */
 export function useWatch(spec: WatchSpec): Watch | null {
   const [watch, setWatch] = useState<Watch | null>(null);
   const shown = useRef<Watch | null>(null);
+  const changedMs = useRef(Number.NEGATIVE_INFINITY);
   const { recording, table, column, model, window: window_, play } = spec;
   const time = window_.live ? `live ${window_.spanUs}` : `${window_.fromUs} ${window_.toUs}`;
   const live = window_.live && (recording?.running === true || play != null);
@@ -91,6 +95,8 @@ export function useWatch(spec: WatchSpec): Watch | null {
     if (recording === null || model.rows.length === 0) return undefined;
     let next: Watch | null = null;
     let stopFilled = (): void => undefined;
+    const rested = performance.now() - changedMs.current >= REST_MS;
+    changedMs.current = performance.now();
     const timer = window.setTimeout(() => {
       const bounds = boundsOf(window_, newestUs.peek());
       next = new Watch(requestOf(spec, recording, bounds, live, width));
@@ -107,7 +113,7 @@ export function useWatch(spec: WatchSpec): Watch | null {
         const stops = [made.filled.subscribe((filled) => filled && take()), made.error.subscribe((error) => error !== null && take())];
         stopFilled = () => stops.forEach((stop) => stop());
       }
-    }, shown.current === null || live ? 0 : REST_MS);
+    }, shown.current === null || live || rested ? 0 : REST_MS);
     return () => {
       window.clearTimeout(timer);
       stopFilled();
