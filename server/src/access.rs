@@ -4,6 +4,7 @@
 //! this machine (a foreign name that resolves to 127.0.0.1 is refused) and that pages of other
 //! origins may open no socket. Elsewhere a token is asked for, over TLS.
 
+mod rate;
 mod sessions;
 mod token;
 
@@ -14,9 +15,13 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
+pub use rate::REQUESTS_PER_S;
+pub(crate) use rate::{Client, Rates};
 pub(crate) use sessions::Sessions;
 pub(crate) use token::Tokens;
 pub use token::{TokenError, hash_token, make_token};
+
+use meikyo_units::WallTime;
 
 use crate::errors::ApiError;
 use crate::state::Shared;
@@ -40,6 +45,8 @@ pub(crate) struct Access {
     /// The tokens that are taken; nobody is asked for one when there are none.
     pub(crate) tokens: Option<Tokens>,
     pub(crate) sessions: Sessions,
+    /// How often each client may ask.
+    pub(crate) rates: Rates,
     /// Path before everything, with a leading and no trailing slash; empty for none.
     pub(crate) prefix: String,
     /// Whether cookies travel encrypted only.
@@ -87,6 +94,10 @@ enum Verdict {
 impl Access {
     /// Looks at the head of a request.
     fn admit(&self, request: &Request) -> Result<Verdict, ApiError> {
+        if let Some(client) = request.extensions().get::<Client>() {
+            let taken = self.rates.take(*client, WallTime::now());
+            taken.map_err(ApiError::too_often)?;
+        }
         self.check_host(request)?;
         self.check_origin(request.headers())?;
         check_length(request.headers())?;
@@ -232,6 +243,7 @@ mod tests {
             hosts: vec!["cluster.example".into()],
             tokens: None,
             sessions: Sessions::default(),
+            rates: Rates::new(REQUESTS_PER_S),
             prefix: String::new(),
             tls: false,
         }

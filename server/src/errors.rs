@@ -1,9 +1,10 @@
 //! What a client is told when it cannot be served: a status, a sentence, and where the fault lies.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use meikyo_recording::ReadError;
+use meikyo_units::Nanos;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -21,11 +22,17 @@ pub(crate) struct ErrorBody {
 pub(crate) struct ApiError {
     status: StatusCode,
     body: ErrorBody,
+    /// When it is worth asking again.
+    retry_after: Option<Nanos>,
 }
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, error: impl Into<String>, place: &str) -> Self {
-        Self { status, body: ErrorBody { error: error.into(), place: place.into() } }
+        Self {
+            status,
+            body: ErrorBody { error: error.into(), place: place.into() },
+            retry_after: None,
+        }
     }
 
     /// The request is wrong at `place`.
@@ -36,6 +43,18 @@ impl ApiError {
     /// There is no such thing.
     pub(crate) fn unknown(error: impl Into<String>, place: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, error, place)
+    }
+
+    /// The client asks too often, and may do so again after `wait`.
+    pub(crate) fn too_often(wait: Nanos) -> Self {
+        let text = "too many requests from this address; ask again after `Retry-After` seconds, or \
+                    start the server with a greater `--requests-per-second`";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, text, "").retry_after(wait)
+    }
+
+    /// The same refusal with the span after which it is worth asking again.
+    pub(crate) fn retry_after(self, wait: Nanos) -> Self {
+        Self { retry_after: Some(wait), ..self }
     }
 
     /// Something on this side failed.
@@ -83,6 +102,11 @@ impl From<arrow::error::ArrowError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        (self.status, Json(self.body)).into_response()
+        let mut response = (self.status, Json(self.body)).into_response();
+        if let Some(wait) = self.retry_after {
+            let seconds = wait.get().div_ceil(Nanos::SECOND.get()).max(1);
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
     }
 }

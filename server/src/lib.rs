@@ -33,7 +33,7 @@ mod states;
 pub mod watch;
 mod wire;
 
-pub use access::{TokenError, hash_token, make_token};
+pub use access::{REQUESTS_PER_S, TokenError, hash_token, make_token};
 pub use listen::{Door, Tls};
 pub use openapi::document as openapi_document;
 pub use serve::{Options, Running, StartError, start};

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::pki_types::pem::PemObject as _;
@@ -17,6 +19,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
+
+use crate::access::Client;
 
 /// Where the server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,23 +116,23 @@ pub(crate) async fn accept(
             accepted = next(&listener) => accepted,
         };
         match accepted {
-            Ok(Stream::Tcp(stream)) => {
+            Ok(Stream::Tcp(stream, client)) => {
                 tokio::spawn(async move {
                     match tls {
                         Some(tls) => {
                             let shaken = tokio::time::timeout(HEAD_PATIENCE, tls.accept(stream));
                             if let Ok(Ok(stream)) = shaken.await {
-                                converse(stream, app, until).await;
+                                converse(stream, client, app, until).await;
                             }
                         }
-                        None => converse(stream, app, until).await,
+                        None => converse(stream, client, app, until).await,
                     }
                     drop(permit);
                 });
             }
-            Ok(Stream::Unix(stream)) => {
+            Ok(Stream::Unix(stream, client)) => {
                 tokio::spawn(async move {
-                    converse(stream, app, until).await;
+                    converse(stream, client, app, until).await;
                     drop(permit);
                 });
             }
@@ -144,18 +148,22 @@ pub(crate) async fn accept(
 }
 
 enum Stream {
-    Tcp(tokio::net::TcpStream),
-    Unix(tokio::net::UnixStream),
+    Tcp(tokio::net::TcpStream, Client),
+    Unix(tokio::net::UnixStream, Client),
 }
 
 async fn next(listener: &Listener) -> io::Result<Stream> {
     match listener {
         Listener::Tcp(listener) => {
-            let (stream, _) = listener.accept().await?;
+            let (stream, peer) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            Ok(Stream::Tcp(stream))
+            Ok(Stream::Tcp(stream, Client::at(peer.ip())))
         }
-        Listener::Unix(listener) => Ok(Stream::Unix(listener.accept().await?.0)),
+        Listener::Unix(listener) => {
+            let (stream, _) = listener.accept().await?;
+            let user = stream.peer_cred().map_or(u32::MAX, |of| of.uid());
+            Ok(Stream::Unix(stream, Client::User(user)))
+        }
     }
 }
 
@@ -167,10 +175,15 @@ pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
 
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    client: Client,
     app: Router,
     mut stop: watch::Receiver<bool>,
 ) {
-    let service = TowerToHyperService::new(app);
+    let app = TowerToHyperService::new(app);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(client);
+        app.call(request)
+    });
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())

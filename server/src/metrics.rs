@@ -80,6 +80,13 @@ pub(crate) fn text_of(server: &Server) -> Result<String, ApiError> {
     drop(all);
     let viewers = server.viewers_open();
     own(&mut metrics, "server_viewers", "sockets of viewers that are open", "", viewers);
+    own(
+        &mut metrics,
+        "server_refused_requests_total",
+        "requests refused since their client asked too often",
+        "",
+        real(server.access.rates.refused()),
+    );
     if let Some(bytes) = resident_bytes() {
         own(&mut metrics, "server_resident_bytes", "memory of this process", "", bytes);
     }
@@ -89,6 +96,7 @@ pub(crate) fn text_of(server: &Server) -> Result<String, ApiError> {
 fn own(metrics: &mut BTreeMap<String, Metric>, name: &str, help: &str, labels: &str, value: f64) {
     let metric = metrics.entry(format!("meikyo_{name}")).or_default();
     metric.help = help.to_owned();
+    metric.counter = name.ends_with("_total");
     metric.values.insert(labels.to_owned(), (0, value));
 }
 
@@ -221,10 +229,14 @@ fn escaped(value: &str) -> String {
 }
 
 /// What this process has in memory.
-#[expect(clippy::cast_precision_loss, reason = "a gauge for people")]
 fn resident_bytes() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some((kib * 1_024) as f64)
+    Some(real(kib * 1_024))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact to 2^53, as Prometheus itself is")]
+fn real(number: u64) -> f64 {
+    number as f64
 }

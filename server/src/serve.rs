@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -12,7 +13,7 @@ use meikyo_recording::ReadError;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use crate::access::{Access, Sessions, TokenError, Tokens};
+use crate::access::{Access, Rates, Sessions, TokenError, Tokens};
 use crate::catalog::Catalog;
 use crate::listen::{self, Door, Listener, Tls};
 use crate::routes;
@@ -40,6 +41,9 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// Path before everything, for example `/meikyo`; empty for none.
     pub prefix: String,
+    /// Requests a second that a client may make lastingly, five times as many at once;
+    /// [`REQUESTS_PER_S`](crate::REQUESTS_PER_S) is enough for several pages.
+    pub requests_per_s: NonZeroU32,
 }
 
 /// Why the server could not be started.
@@ -142,6 +146,7 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
         hosts: options.hosts.clone(),
         tokens,
         sessions: Sessions::default(),
+        rates: Rates::new(options.requests_per_s),
         prefix: options.prefix.trim_end_matches('/').to_owned(),
         tls: tls.is_some(),
     };

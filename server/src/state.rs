@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use meikyo_units::Nanos;
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Access;
@@ -78,7 +79,7 @@ impl Server {
         let busy = || {
             let text =
                 format!("more than {WAITING_MAX} requests are waiting; ask again in a second");
-            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "")
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "").retry_after(Nanos::SECOND)
         };
         let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;
         let _turn = self.readers.acquire().await.map_err(|_| busy())?;

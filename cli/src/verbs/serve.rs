@@ -2,11 +2,12 @@
 
 use std::io::Read as _;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use meikyo_server::{Door, Options, Running, StartError, Tls};
+use meikyo_server::{Door, Options, REQUESTS_PER_S, Running, StartError, Tls};
 
 use crate::failure::{Answer, Failure};
 use crate::output;
@@ -49,6 +50,10 @@ struct Protection {
     /// A name that the server may be called by besides localhost; can be repeated
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
+    /// Requests a second that a client (an address, or a user at the Unix socket) may make
+    /// lastingly; five times as many at once. Behind a proxy all people are one client
+    #[arg(long, value_name = "N", default_value_t = REQUESTS_PER_S)]
+    requests_per_second: NonZeroU32,
 }
 
 /// Where a server listens when nothing else is said.
@@ -73,7 +78,8 @@ fn start(args: &ServeArgs) -> Result<Running, Failure> {
     let default = DEFAULT_ADDRESS.parse().expect("the constant is an address");
     let address = args.listen.or_else(|| args.unix_socket.is_none().then_some(default));
     let doors = address.map(Door::Tcp).into_iter().chain(args.unix_socket.clone().map(Door::Unix));
-    let Protection { token_file, tls_cert, tls_key, prefix, hosts } = args.protection.clone();
+    let Protection { token_file, tls_cert, tls_key, prefix, hosts, requests_per_second } =
+        args.protection.clone();
     let tls = tls_cert.zip(tls_key).map(|(certificate, key)| Tls { certificate, key });
     meikyo_server::start(&Options {
         recordings: args.recordings.clone(),
@@ -82,6 +88,7 @@ fn start(args: &ServeArgs) -> Result<Running, Failure> {
         token_file,
         hosts,
         prefix,
+        requests_per_s: requests_per_second,
     })
     .map_err(explained)
 }
@@ -95,6 +102,7 @@ pub(crate) fn beside(recording: &Path, address: SocketAddr) -> Result<Running, F
         token_file: None,
         hosts: Vec::new(),
         prefix: String::new(),
+        requests_per_s: REQUESTS_PER_S,
     })
     .map_err(explained)?;
     for url in running.urls() {

@@ -109,7 +109,8 @@ impl Tokens {
             seen.wrong.retain(|at| now.since(*at) < WINDOW);
             if seen.wrong.len() >= WRONG_MAX {
                 let text = format!("{WRONG_MAX} wrong tokens in {WINDOW}; wait a minute");
-                return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text, "token"));
+                let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, text, "token");
+                return Err(refused.retry_after(WINDOW));
             }
             // Counted before it is checked, so that many at once do not slip through.
             seen.wrong.push(now);

@@ -2,11 +2,13 @@
 
 use std::io::Write as _;
 use std::net::TcpStream;
+use std::num::NonZeroU32;
 use std::os::unix::net::UnixStream;
 
-use meikyo_server::{Door, Options, StartError, hash_token, make_token};
+use meikyo_server::{Door, StartError, hash_token, make_token};
+use meikyo_units::{Nanos, WallTime};
 
-use crate::client::{PATIENCE, read_answer, serve, serve_with};
+use crate::client::{PATIENCE, options, read_answer, serve, serve_with};
 use crate::recorded::recording;
 
 #[test]
@@ -131,15 +133,37 @@ fn a_token_is_asked_for_when_there_is_a_file() {
 }
 
 #[test]
-fn other_addresses_need_tls_and_a_token() {
-    let mut options = Options {
-        recordings: vec![recording().to_path_buf()],
-        doors: vec![Door::Tcp("0.0.0.0:0".parse().unwrap())],
-        tls: None,
-        token_file: None,
-        hosts: Vec::new(),
-        prefix: String::new(),
+fn who_asks_too_often_waits_and_is_counted() {
+    let served = serve_with(recording(), |options| {
+        options.requests_per_s = NonZeroU32::new(2).unwrap();
+    });
+    let path = "/api/v1/openapi.json";
+    let answers: Vec<_> = (0..30).map(|_| served.get(path)).collect();
+    // Ten at once and two a second meanwhile; the 30 take less than the 10 s that all would need.
+    assert!(answers[..10].iter().all(|answer| answer.status == 200));
+    let refused = answers.iter().find(|answer| answer.status == 429).unwrap();
+    assert_eq!(refused.header("retry-after"), "1");
+    assert!(refused.text().contains("--requests-per-second"), "{}", refused.text());
+    assert!(refused.header("content-security-policy").starts_with("default-src 'none'"));
+    let deadline = WallTime::now() + Nanos::from_secs(30);
+    let metrics = loop {
+        // Refused until half a second has passed: each refusal costs no room.
+        let answer = served.get("/metrics");
+        if answer.status == 200 {
+            break answer.text();
+        }
+        assert!(WallTime::now() < deadline, "the room never came back");
     };
+    let name = "meikyo_server_refused_requests_total";
+    assert!(metrics.contains(&format!("# TYPE {name} counter")), "{metrics}");
+    let line = metrics.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
+    assert!(line[name.len()..].trim().parse::<f64>().unwrap() >= 1.0, "{line}");
+}
+
+#[test]
+fn other_addresses_need_tls_and_a_token() {
+    let mut options = options(recording());
+    options.doors = vec![Door::Tcp("0.0.0.0:0".parse().unwrap())];
     assert!(matches!(meikyo_server::start(&options), Err(StartError::Unprotected { .. })));
     options.doors = vec![Door::Tcp("127.0.0.1:0".parse().unwrap())];
     options.prefix = "/a/../b".into();

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use meikyo_server::{Door, Options, Running};
+use meikyo_server::{Door, Options, REQUESTS_PER_S, Running};
 use serde_json::Value;
 
 /// How long a test waits for an answer.
@@ -27,19 +27,25 @@ pub(crate) struct Answer {
 
 /// Serves a recording on loopback, as `change` wants it.
 pub(crate) fn serve_with(recording: &Path, change: impl FnOnce(&mut Options)) -> Served {
-    let mut options = Options {
+    let mut options = options(recording);
+    change(&mut options);
+    let running = meikyo_server::start(&options).unwrap();
+    let url = &running.urls()[0];
+    let address = url.split('/').nth(2).unwrap_or_default().to_owned();
+    Served { running, address }
+}
+
+/// Loopback, and nobody asked for anything.
+pub(crate) fn options(recording: &Path) -> Options {
+    Options {
         recordings: vec![recording.to_path_buf()],
         doors: vec![Door::Tcp("127.0.0.1:0".parse().unwrap())],
         tls: None,
         token_file: None,
         hosts: Vec::new(),
         prefix: String::new(),
-    };
-    change(&mut options);
-    let running = meikyo_server::start(&options).unwrap();
-    let url = &running.urls()[0];
-    let address = url.split('/').nth(2).unwrap_or_default().to_owned();
-    Served { running, address }
+        requests_per_s: REQUESTS_PER_S,
+    }
 }
 
 /// Serves a recording on loopback.

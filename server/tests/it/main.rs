@@ -11,3 +11,4 @@ mod prometheus;
 mod ranges;
 mod recorded;
 mod rows;
+mod tls;
