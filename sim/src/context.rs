@@ -1,0 +1,198 @@
+//! What a handler may do.
+
+use meikyo_undo::{Log, Place, State};
+use meikyo_units::{Nanos, SimTime};
+
+use crate::fault::Problem;
+use crate::key::{Event, EventKey, LpId};
+use crate::random;
+use crate::rules::Rules;
+use crate::statistics::{Output, Series, Statistic};
+
+/// A logical process: a state and one handler.
+///
+/// The handler is run sequentially, conservatively and optimistically as it is. It may depend on
+/// nothing but the state, the message and the context, and it changes the state only through the
+/// fields of [`meikyo_undo`], or anyhow if the type says [`meikyo_undo::copied!`].
+pub trait Lp: State + Clone + std::fmt::Debug + PartialEq + Send {
+    /// What LPs send each other.
+    type Message: Clone + std::fmt::Debug + PartialEq + Send + 'static;
+
+    /// Called once before the first event, at time 0.
+    fn start(&mut self, context: &mut impl Context<Self::Message>) {
+        let _ = context;
+    }
+
+    /// Called for every event, in the order of the keys.
+    fn handle(&mut self, message: Self::Message, context: &mut impl Context<Self::Message>);
+
+    /// What the LP waits for, if it does. Asked when no event is left before the end.
+    fn waiting(&self) -> Option<String> {
+        None
+    }
+}
+
+/// The world as an LP sees it while it handles an event.
+///
+/// It is also the [`Log`] for the changes of the LP's fields.
+pub trait Context<M>: Log {
+    /// The LP that handles the event.
+    fn me(&self) -> LpId;
+
+    /// The key of the event.
+    fn event(&self) -> EventKey;
+
+    /// When the event happens.
+    fn now(&self) -> SimTime {
+        self.event().time
+    }
+
+    /// Sends `message` so that it is handled `delay` from now. An LP may send itself anything; to
+    /// another one, a link between their groups must be declared, and `delay` must not be below its
+    /// least delay: the run ends with an error otherwise.
+    fn send(&mut self, destination: LpId, delay: Nanos, message: M) {
+        self.send_with_priority(destination, delay, 0, message);
+    }
+
+    /// Like [`Context::send`]; of events of one instant, the smaller priority is handled first.
+    fn send_with_priority(&mut self, destination: LpId, delay: Nanos, priority: u32, message: M);
+
+    /// 64 random bits of this LP's stream.
+    fn bits(&mut self) -> u64;
+
+    /// A random number in [0, 1).
+    fn uniform(&mut self) -> f64 {
+        random::unit(self.bits())
+    }
+
+    /// A random whole number below `limit`; 0 if that is 0.
+    fn below(&mut self, limit: u32) -> u32 {
+        random::below(self.bits(), limit)
+    }
+
+    /// A random span, exponentially distributed around `mean`.
+    fn exponential(&mut self, mean: Nanos) -> Nanos {
+        let survival = 1.0 - self.uniform();
+        Nanos::from_secs_f64(-libm::log(survival) * mean.as_secs_f64())
+    }
+
+    /// Adds `value` to a statistic of this LP.
+    fn tally(&mut self, statistic: Statistic, value: f64);
+
+    /// Writes `value` into a series at this instant.
+    fn record(&mut self, series: Series, value: f64);
+
+    /// Prints a line, once it is certain that the event happens.
+    fn print(&mut self, text: &str);
+}
+
+/// The kernel's own part of an LP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Events sent.
+    pub(crate) sent: u64,
+    /// Random numbers drawn.
+    pub(crate) drawn: u64,
+    /// Events handled.
+    pub(crate) handled: u64,
+}
+
+/// Where a scheduler takes what a handler does.
+pub(crate) trait Port<M>: Log {
+    fn post(&mut self, event: Event<M>);
+    fn output(&mut self, output: Output);
+    fn problem(&mut self, problem: Box<Problem>);
+}
+
+/// One call of a handler.
+pub(crate) struct Turn<'a, P> {
+    pub(crate) rules: &'a Rules,
+    pub(crate) key: EventKey,
+    pub(crate) me: LpId,
+    pub(crate) group: usize,
+    pub(crate) counters: &'a mut Counters,
+    pub(crate) port: &'a mut P,
+}
+
+impl<P: Log> Log for Turn<'_, P> {
+    const KEEPS: bool = P::KEEPS;
+
+    fn word(&mut self, place: Place, word: u64) {
+        self.port.word(place, word);
+    }
+
+    fn value<T: Send + 'static>(&mut self, place: Place, word: u64, value: T) {
+        self.port.value(place, word, value);
+    }
+}
+
+impl<M, P: Port<M>> Context<M> for Turn<'_, P> {
+    fn me(&self) -> LpId {
+        self.me
+    }
+
+    fn event(&self) -> EventKey {
+        self.key
+    }
+
+    fn send_with_priority(&mut self, destination: LpId, delay: Nanos, priority: u32, message: M) {
+        if destination != self.me
+            && let Err(problem) = self.rules.permits(self.group, destination, delay)
+        {
+            self.port.problem(problem);
+            return;
+        }
+        let depth = if delay == Nanos::ZERO { self.key.depth + 1 } else { 0 };
+        if depth > self.rules.steps_max {
+            self.port.problem(endless(self, destination));
+            return;
+        }
+        let key = EventKey {
+            time: self.key.time + delay,
+            depth,
+            priority,
+            source: self.me,
+            sequence: self.counters.sent,
+        };
+        self.counters.sent += 1;
+        self.port.post(Event { key, destination, message });
+    }
+
+    fn bits(&mut self) -> u64 {
+        let counter = self.counters.drawn;
+        self.counters.drawn += 1;
+        random::draw(random::stream(self.rules.seed, self.me.get()), counter)
+    }
+
+    fn tally(&mut self, statistic: Statistic, value: f64) {
+        let declared = &self.rules.statistics[usize::from(statistic.0)];
+        if declared.group == self.group {
+            self.port.output(Output::Tally { statistic: statistic.0, value });
+        } else {
+            self.port.problem(Box::new(Problem::ForeignStatistic {
+                statistic: declared.name.clone(),
+                group: self.rules.group_name(declared.group).to_owned(),
+            }));
+        }
+    }
+
+    fn record(&mut self, series: Series, value: f64) {
+        self.port.output(Output::Record { series: series.0, value });
+    }
+
+    fn print(&mut self, text: &str) {
+        self.port.output(Output::Print(text.into()));
+    }
+}
+
+#[cold]
+fn endless<P>(turn: &Turn<'_, P>, destination: LpId) -> Box<Problem> {
+    let rules = turn.rules;
+    Box::new(Problem::Endless {
+        steps: rules.steps_max,
+        source_lp: turn.me,
+        from: rules.group_name(turn.group).to_owned(),
+        destination,
+        to: rules.group_name(rules.group_of(destination)).to_owned(),
+    })
+}

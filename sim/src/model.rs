@@ -1,0 +1,127 @@
+//! Models: LPs in groups, and the links between the groups.
+
+use meikyo_units::Nanos;
+
+use crate::context::Lp;
+use crate::key::LpId;
+use crate::rules::{Declared, NO_LINK, Rules};
+use crate::statistics::{Series, Statistic};
+
+/// A group of LPs with consecutive numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    index: usize,
+    first: u32,
+    count: u32,
+}
+
+impl Group {
+    /// How many LPs the group has.
+    pub fn len(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether the group has no LPs.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The LP at `place` in the group, counted from 0.
+    ///
+    /// # Panics
+    /// If the group has no such place.
+    pub fn lp(&self, place: u32) -> LpId {
+        assert!(place < self.count, "the group has {} LPs, and not one at {place}", self.count);
+        LpId(self.first + place)
+    }
+
+    /// The numbers of the group's LPs.
+    pub fn lps(&self) -> impl Iterator<Item = LpId> + use<> {
+        (self.first..self.first + self.count).map(LpId)
+    }
+}
+
+/// A system to simulate.
+#[derive(Clone, Debug)]
+pub struct Model<L> {
+    pub(crate) lps: Vec<L>,
+    pub(crate) rules: Rules,
+}
+
+/// The longest chain of events without delay, unless the run's options say otherwise.
+pub(crate) const STEPS_MAX: u32 = 1_000_000;
+
+impl<L: Lp> Model<L> {
+    /// A model without LPs whose random numbers follow from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            lps: Vec::new(),
+            rules: Rules {
+                seed,
+                starts: vec![0],
+                names: Vec::new(),
+                least: Vec::new(),
+                statistics: Vec::new(),
+                series: Vec::new(),
+                steps_max: STEPS_MAX,
+                traced: false,
+            },
+        }
+    }
+
+    /// Adds a group of LPs.
+    ///
+    /// # Panics
+    /// If the model then has 2^32 LPs or more.
+    pub fn group(&mut self, name: &str, lps: impl IntoIterator<Item = L>) -> Group {
+        let first = self.rules.lps();
+        self.lps.extend(lps);
+        let end = u32::try_from(self.lps.len()).expect("a model has fewer than 2^32 LPs");
+        let index = self.rules.groups();
+        let mut least = vec![NO_LINK; (index + 1) * (index + 1)];
+        for (from, row) in self.rules.least.chunks(index.max(1)).enumerate() {
+            least[from * (index + 1)..][..row.len()].copy_from_slice(row);
+        }
+        self.rules.least = least;
+        self.rules.names.push(name.to_owned());
+        self.rules.starts.push(end);
+        Group { index, first, count: end - first }
+    }
+
+    /// Declares that the LPs of `from` may send to those of `to`, `least` or more ahead. A second
+    /// declaration for the same groups permits the smaller of the two delays.
+    pub fn link(&mut self, from: Group, to: Group, least: Nanos) {
+        let at = from.index * self.rules.groups() + to.index;
+        self.rules.least[at] = self.rules.least[at].min(least.get());
+    }
+
+    /// Declares a statistic that every LP of `group` may tally.
+    ///
+    /// # Panics
+    /// If the model then has more than 65,536 statistics.
+    pub fn statistic(&mut self, group: Group, name: &str) -> Statistic {
+        let index = u16::try_from(self.rules.statistics.len()).expect("few statistics");
+        self.rules.statistics.push(Declared { name: name.to_owned(), group: group.index });
+        Statistic(index)
+    }
+
+    /// Declares a series over simulated time.
+    ///
+    /// # Panics
+    /// If the model then has more than 65,536 series.
+    pub fn series(&mut self, name: &str) -> Series {
+        let index = u16::try_from(self.rules.series.len()).expect("few series");
+        self.rules.series.push(name.to_owned());
+        Series(index)
+    }
+
+    /// How many LPs there are.
+    pub fn len(&self) -> usize {
+        self.lps.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lps.is_empty()
+    }
+}

@@ -1,0 +1,251 @@
+//! The pending events of one scheduler, the least key first.
+//!
+//! A ladder queue (Tang, Goh, Thng 2005): events far away lie unsorted in `top`, events ahead in
+//! buckets of equal width, and only the few of the bucket that is being read are sorted. A rung of
+//! buckets is as wide as its events need; a bucket with too many of them becomes a rung of its own.
+//!
+//! Cost: a push writes the event into a bucket; it is moved once a rung, three times on the whole,
+//! and sorted among `NEAR` others. Memory: the event itself (32 bytes and the message), a header of
+//! 32 bytes for every 16 events, and half a block for each bucket, of which a rung has at most
+//! `BUCKETS`.
+
+mod arena;
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use arena::{Arena, Chain};
+
+use crate::key::{Event, EventKey};
+
+/// A bucket of at most this many events is sorted; a larger one is spread over a finer rung.
+const NEAR: usize = 48;
+/// Events that a bucket of a new rung shall hold.
+const AIM: usize = 8;
+/// Buckets of a rung at most: their heads stay in the second-level cache.
+const BUCKETS: usize = 2048;
+
+/// Events ordered by their keys.
+#[derive(Debug)]
+pub(crate) struct Queue<M> {
+    /// Sorted, the least last; all before `near_end`.
+    near: Vec<Event<M>>,
+    /// What was pushed before `near_end`.
+    fresh: BinaryHeap<Least<M>>,
+    /// The time from which events lie in rungs or in `top`.
+    near_end: u64,
+    /// From coarse to fine. The finest begins at `near_end`, and each ends where the unread part of
+    /// the one before it begins.
+    rungs: Vec<Rung>,
+    /// Events after all rungs.
+    top: Chain,
+    top_least: u64,
+    top_greatest: u64,
+    arena: Arena<M>,
+    spare: Vec<Vec<Chain>>,
+    len: usize,
+}
+
+#[derive(Debug)]
+struct Rung {
+    start: u64,
+    /// A bucket is 2^shift ns wide.
+    shift: u32,
+    /// The first bucket that is not read yet.
+    next: usize,
+    buckets: Vec<Chain>,
+}
+
+impl Rung {
+    fn bucket(&self, time: u64) -> Option<usize> {
+        usize::try_from((time - self.start) >> self.shift)
+            .ok()
+            .filter(|bucket| *bucket < self.buckets.len())
+    }
+
+    fn bucket_start(&self, bucket: usize) -> u64 {
+        let offset = u128::try_from(bucket).expect("a bucket's number fits") << self.shift;
+        u64::try_from(u128::from(self.start) + offset).unwrap_or(u64::MAX)
+    }
+}
+
+/// The heap's order: the least key is the greatest element.
+#[derive(Debug)]
+struct Least<M>(Event<M>);
+
+impl<M> Ord for Least<M> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.key.cmp(&self.0.key)
+    }
+}
+impl<M> PartialOrd for Least<M> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<M> PartialEq for Least<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key == other.0.key
+    }
+}
+impl<M> Eq for Least<M> {}
+
+impl<M> Queue<M> {
+    pub(crate) fn new() -> Self {
+        Self {
+            near: Vec::new(),
+            fresh: BinaryHeap::new(),
+            near_end: 0,
+            rungs: Vec::new(),
+            top: Chain::EMPTY,
+            top_least: u64::MAX,
+            top_greatest: 0,
+            arena: Arena::new(),
+            spare: Vec::new(),
+            len: 0,
+        }
+    }
+
+    /// How many events are pending.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn push(&mut self, event: Event<M>) {
+        self.len += 1;
+        let time = event.key.time.as_nanos();
+        if time < self.near_end {
+            self.fresh.push(Least(event));
+            return;
+        }
+        for rung in self.rungs.iter_mut().rev() {
+            if let Some(bucket) = rung.bucket(time) {
+                self.arena.push(&mut rung.buckets[bucket], event);
+                return;
+            }
+        }
+        self.top_least = self.top_least.min(time);
+        self.top_greatest = self.top_greatest.max(time);
+        self.arena.push(&mut self.top, event);
+    }
+
+    /// The key of the next event.
+    pub(crate) fn next_key(&mut self) -> Option<EventKey> {
+        self.refill();
+        let near = self.near.last().map(|event| event.key);
+        let fresh = self.fresh.peek().map(|least| least.0.key);
+        match (near, fresh) {
+            (Some(near), Some(fresh)) => Some(near.min(fresh)),
+            (near, fresh) => near.or(fresh),
+        }
+    }
+
+    /// Takes the next event if it is before `limit` ns.
+    pub(crate) fn pop_before(&mut self, limit: u64) -> Option<Event<M>> {
+        self.refill();
+        let fresh_first = match (self.near.last(), self.fresh.peek()) {
+            (Some(near), Some(fresh)) => fresh.0.before(near),
+            (None, Some(_)) => true,
+            _ => false,
+        };
+        let next = if fresh_first { &self.fresh.peek()?.0 } else { self.near.last()? };
+        if next.key.time.as_nanos() >= limit {
+            return None;
+        }
+        self.len -= 1;
+        if fresh_first { self.fresh.pop().map(|least| least.0) } else { self.near.pop() }
+    }
+
+    /// The event that is read `ahead` events after the next one, as far as that is sorted.
+    pub(crate) fn ahead(&self, ahead: usize) -> Option<&Event<M>> {
+        self.near.len().checked_sub(1 + ahead).map(|at| &self.near[at])
+    }
+
+    /// Takes all events out, in no order.
+    pub(crate) fn drain(&mut self) -> Vec<Event<M>> {
+        let mut all = std::mem::take(&mut self.near);
+        all.extend(std::mem::take(&mut self.fresh).into_iter().map(|least| least.0));
+        for rung in std::mem::take(&mut self.rungs) {
+            for chain in rung.buckets {
+                self.arena.append(chain, &mut all);
+            }
+        }
+        self.arena.append(std::mem::replace(&mut self.top, Chain::EMPTY), &mut all);
+        *self = Self::new();
+        all
+    }
+
+    fn refill(&mut self) {
+        if self.near.is_empty() && self.fresh.is_empty() {
+            self.read_on();
+        }
+    }
+
+    #[cold]
+    fn read_on(&mut self) {
+        while self.near.is_empty() {
+            let Some(rung) = self.rungs.last_mut() else {
+                if self.top.len() == 0 {
+                    return;
+                }
+                self.read_top();
+                continue;
+            };
+            let Some(skipped) = rung.buckets[rung.next..].iter().position(|b| b.len() != 0) else {
+                self.near_end = self.near_end.max(rung.bucket_start(rung.buckets.len()));
+                self.spare.extend(self.rungs.pop().map(|rung| rung.buckets));
+                continue;
+            };
+            let bucket = rung.next + skipped;
+            rung.next = bucket + 1;
+            let (start, end) = (rung.bucket_start(bucket), rung.bucket_start(bucket + 1));
+            let chain = std::mem::replace(&mut rung.buckets[bucket], Chain::EMPTY);
+            if chain.len() <= NEAR || rung.shift == 0 {
+                self.near_end = end;
+                self.arena.append(chain, &mut self.near);
+                self.sort_near();
+            } else {
+                self.near_end = start;
+                self.spread(chain, start, end - 1);
+            }
+        }
+    }
+
+    fn read_top(&mut self) {
+        let chain = std::mem::replace(&mut self.top, Chain::EMPTY);
+        let (least, greatest) = (self.top_least, self.top_greatest);
+        (self.top_least, self.top_greatest) = (u64::MAX, 0);
+        if chain.len() <= NEAR || least == greatest {
+            self.near_end = greatest.saturating_add(1);
+            self.arena.append(chain, &mut self.near);
+            self.sort_near();
+        } else {
+            self.near_end = least;
+            self.spread(chain, least, greatest);
+        }
+    }
+
+    /// Spreads `chain`, all of it from `start` to `last`, over a new rung.
+    fn spread(&mut self, chain: Chain, start: u64, last: u64) {
+        let wanted = (chain.len() / AIM).clamp(1, BUCKETS);
+        let width = (last - start) / u64::try_from(wanted).expect("a count fits into 64 bits") + 1;
+        let shift = width.next_power_of_two().trailing_zeros();
+        let count = usize::try_from((last - start) >> shift).expect("at most `BUCKETS`") + 1;
+        let mut buckets = self.spare.pop().unwrap_or_default();
+        buckets.clear();
+        buckets.resize(count, Chain::EMPTY);
+        let mut rung = Rung { start, shift, next: 0, buckets };
+        self.arena.drain(chain, |arena, event| {
+            let bucket = (event.key.time.as_nanos() - start) >> shift;
+            let bucket = usize::try_from(bucket).expect("a rung covers the events it is made of");
+            arena.push(&mut rung.buckets[bucket], event);
+        });
+        self.rungs.push(rung);
+    }
+
+    fn sort_near(&mut self) {
+        self.near.sort_unstable_by(|a, b| {
+            b.key.time.cmp(&a.key.time).then_with(|| b.key.cmp(&a.key))
+        });
+    }
+}

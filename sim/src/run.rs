@@ -1,0 +1,214 @@
+//! Running a model.
+
+use meikyo_units::{Bytes, SimTime};
+
+use crate::conservative;
+use crate::context::Lp;
+use crate::fault::RunError;
+use crate::key::LpId;
+use crate::model::Model;
+use crate::partition::Partition;
+use crate::random::mix;
+use crate::rules::Rules;
+use crate::sequential;
+use crate::share::{self, Share, World};
+use crate::statistics::{self, Observer, StatisticResult, Unobserved};
+
+/// How events are brought into an order that nobody can tell from the sequential one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduler {
+    /// One queue on one thread.
+    Sequential,
+    /// Threads handle what no other thread can still influence.
+    Conservative,
+    /// Time Warp: threads run ahead, and take back what came too early.
+    Optimistic,
+    /// Sequential, every event twice, with its changes taken back in between.
+    Check,
+    /// What pays.
+    Auto,
+}
+
+/// How a model is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The scheduler.
+    pub scheduler: Scheduler,
+    /// Threads at most.
+    pub threads: usize,
+    /// The last instant whose events are handled.
+    pub until: SimTime,
+    /// How much memory speculation may take before it is held back.
+    pub memory_limit: Option<Bytes>,
+    /// Whether the committed events of each LP are kept as a chain of digests.
+    pub traced: bool,
+    /// The longest chain of events without delay.
+    pub steps_max: u32,
+}
+
+impl Options {
+    /// `scheduler` on `threads` threads, to the end of all events.
+    pub fn new(scheduler: Scheduler, threads: usize) -> Self {
+        Self {
+            scheduler,
+            threads: threads.max(1),
+            until: SimTime::END,
+            memory_limit: None,
+            traced: false,
+            steps_max: crate::model::STEPS_MAX,
+        }
+    }
+
+    /// The same, to `until`.
+    #[must_use]
+    pub fn until(self, until: SimTime) -> Self {
+        Self { until, ..self }
+    }
+
+    /// The same with a trace.
+    #[must_use]
+    pub fn traced(self) -> Self {
+        Self { traced: true, ..self }
+    }
+}
+
+/// How a run went. Nothing in here is part of the result: it differs from run to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Events handled, those that were taken back included.
+    pub handled: u64,
+    /// Rollbacks: times an LP was set back.
+    pub rollbacks: u64,
+    /// Changes in undo logs.
+    pub undo_records: u64,
+    /// The most threads that worked at once.
+    pub threads_used: usize,
+    /// Windows or rounds in which the threads met.
+    pub meetings: u64,
+    /// Scheduler that handled the most events.
+    pub scheduler: &'static str,
+}
+
+/// What all threads of a run know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crew<'a> {
+    pub(crate) rules: &'a Rules,
+    pub(crate) partition: &'a Partition,
+    pub(crate) options: &'a Options,
+}
+
+/// What a run resulted in: the same under every scheduler, on any number of threads.
+#[derive(Clone, Debug)]
+pub struct Outcome<L> {
+    /// The LPs in their final states, in the order of their numbers.
+    pub lps: Vec<L>,
+    /// Events handled.
+    pub events: u64,
+    /// Events each LP handled.
+    pub events_per_lp: Vec<u64>,
+    /// The declared statistics.
+    pub statistics: Vec<StatisticResult>,
+    /// Whether events were left after `until`.
+    pub events_left: bool,
+    /// LPs that wait for something although no event is left, and for what.
+    pub waiting: Vec<(LpId, String)>,
+    /// A digest of each LP's committed events in their order, if it was asked for.
+    pub trace: Vec<u64>,
+    /// How the run went.
+    pub effort: Effort,
+}
+
+impl<L> Outcome<L> {
+    /// All LPs' traces as one number.
+    pub fn trace_digest(&self) -> u64 {
+        self.trace.iter().fold(0, |digest, chain| mix(digest ^ chain))
+    }
+}
+
+/// Runs `model`.
+///
+/// # Errors
+/// [`RunError`] if the model does what it may not, or is empty.
+pub fn run<L: Lp>(model: Model<L>, options: &Options) -> Result<Outcome<L>, RunError> {
+    run_observed(model, options, &mut Unobserved)
+}
+
+/// Runs `model`, and tells `observer` what is committed and how far it is.
+///
+/// # Errors
+/// [`RunError`] if the model does what it may not, or is empty.
+pub fn run_observed<L: Lp>(
+    model: Model<L>,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Outcome<L>, RunError> {
+    if model.is_empty() {
+        return Err(RunError::Empty);
+    }
+    let mut rules = model.rules;
+    rules.traced = options.traced;
+    rules.steps_max = options.steps_max;
+    let world = World::new(&rules, model.lps);
+    let mut effort = Effort::default();
+    let world = dispatch(&rules, world, options, observer, &mut effort)?;
+    Ok(outcome(&rules, world, effort))
+}
+
+fn dispatch<L: Lp>(
+    rules: &Rules,
+    world: World<L>,
+    options: &Options,
+    observer: &mut dyn Observer,
+    effort: &mut Effort,
+) -> Result<World<L>, RunError> {
+    let parts = match options.scheduler {
+        Scheduler::Sequential | Scheduler::Check => 1,
+        _ => options.threads,
+    };
+    let partition = Partition::new(rules, parts);
+    let mut shares = world.split(rules, &partition);
+    share::start(rules, &partition, &mut shares)?;
+    let crew = Crew { rules, partition: &partition, options };
+    match options.scheduler {
+        Scheduler::Conservative if partition.parts() > 1 => {
+            shares = conservative::run(&crew, shares, observer, effort, None)?;
+        }
+        _ => run_sequential(rules, &mut shares[0], options, observer, effort)?,
+    }
+    Ok(World::join(rules, &partition, shares))
+}
+
+fn run_sequential<L: Lp>(
+    rules: &Rules,
+    share: &mut Share<L>,
+    options: &Options,
+    observer: &mut dyn Observer,
+    effort: &mut Effort,
+) -> Result<(), RunError> {
+    let extent = sequential::Extent { until: options.until, events: effort.handled };
+    effort.handled += sequential::run(rules, share, extent, observer)?;
+    effort.threads_used = effort.threads_used.max(1);
+    effort.scheduler = "sequential";
+    Ok(())
+}
+
+fn outcome<L: Lp>(rules: &Rules, world: World<L>, effort: Effort) -> Outcome<L> {
+    let events_left = !world.pending.is_empty();
+    let waiting = if events_left {
+        Vec::new()
+    } else {
+        let numbered = (0..rules.lps()).map(LpId).zip(&world.slots);
+        numbered.filter_map(|(lp, slot)| Some((lp, slot.state.waiting()?))).collect()
+    };
+    let events_per_lp: Vec<u64> = world.slots.iter().map(|slot| slot.counters.handled).collect();
+    Outcome {
+        events: events_per_lp.iter().sum(),
+        events_per_lp,
+        statistics: statistics::results(rules, world.tallies),
+        events_left,
+        waiting,
+        trace: world.trace,
+        lps: world.slots.into_iter().map(|slot| slot.state).collect(),
+        effort,
+    }
+}

@@ -1,0 +1,102 @@
+//! One thread, one queue, all events in the order of their keys.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use meikyo_units::{Nanos, SimTime};
+
+use crate::context::Lp;
+use crate::direct::{Direct, Nowhere};
+use crate::fault::{Fault, Problem};
+use crate::key::{EventKey, LpId};
+use crate::rules::Rules;
+use crate::share::{self, Share};
+use crate::statistics::{Observer, Origin, Progress};
+
+/// LPs of coming events that are brought into the cache beforehand.
+const AHEAD: usize = 6;
+/// Events between two looks at what the observer wants.
+const ROUND: u64 = 8192;
+
+/// How far a sequential run goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    /// The last instant.
+    pub(crate) until: SimTime,
+    /// Events handled before.
+    pub(crate) events: u64,
+}
+
+/// Handles every event up to `extent.until`; gives how many there were.
+pub(crate) fn run<L: Lp>(
+    rules: &Rules,
+    share: &mut Share<L>,
+    extent: Extent,
+    observer: &mut dyn Observer,
+) -> Result<u64, Box<Fault>> {
+    let limit = extent.until.as_nanos().saturating_add(1);
+    let mut events = 0;
+    loop {
+        let mut at: Option<(EventKey, LpId)> = None;
+        let round = catch_unwind(AssertUnwindSafe(|| round(rules, share, limit, &mut at)));
+        if !share.ledger.lines.is_empty() {
+            observer.lines(&share.ledger.lines);
+            share.ledger.lines.clear();
+        }
+        let key = at.map(|(key, _)| key);
+        let problem = match round {
+            Ok((handled, None)) => {
+                events += handled;
+                if handled < ROUND {
+                    return Ok(events);
+                }
+                observer.progress(&Progress {
+                    virtual_time: key.map_or(SimTime::START, |key| key.time),
+                    events: extent.events + events,
+                    handled: extent.events + events,
+                    rollbacks: 0,
+                    gvt_lag: Nanos::ZERO,
+                });
+                continue;
+            }
+            Ok((_, Some(problem))) => *problem,
+            Err(payload) => Problem::Panicked { message: share::panic_message(payload.as_ref()) },
+        };
+        let lp = at.map_or(LpId(0), |(_, lp)| lp);
+        return Err(share::fault(rules, lp, key, problem));
+    }
+}
+
+fn round<L: Lp>(
+    rules: &Rules,
+    share: &mut Share<L>,
+    limit: u64,
+    at: &mut Option<(EventKey, LpId)>,
+) -> (u64, Option<Box<Problem>>) {
+    let mut handled = 0;
+    while handled < ROUND {
+        let Some(event) = share.queue.pop_before(limit) else { break };
+        if let Some(coming) = share.queue.ahead(AHEAD) {
+            let seat = share.layout.seat(rules, coming.destination);
+            std::hint::black_box(share.slots[seat.local].counters.sent);
+        }
+        let (key, lp) = (event.key, event.destination);
+        *at = Some((key, lp));
+        let seat = share.layout.seat(rules, lp);
+        let mut port = Direct {
+            queue: &mut share.queue,
+            ledger: &mut share.ledger,
+            origin: Origin { key, lp, member: seat.member },
+            problem: None,
+            away: Nowhere,
+        };
+        share::handle(rules, &mut share.slots[seat.local], seat.group, event, &mut port);
+        if let Some(problem) = port.problem {
+            return (handled, Some(problem));
+        }
+        if rules.traced {
+            share.ledger.trace(seat.local, &key);
+        }
+        handled += 1;
+    }
+    (handled, None)
+}

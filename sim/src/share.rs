@@ -1,0 +1,283 @@
+//! The LPs that live together, with their pending events and what they have committed.
+
+use meikyo_undo::{Log, Place};
+use meikyo_units::SimTime;
+
+use crate::context::{Counters, Lp, Port, Turn};
+use crate::fault::{Fault, Problem};
+use crate::key::{Event, EventKey, LpId};
+use crate::partition::Partition;
+use crate::queue::Queue;
+use crate::rules::Rules;
+use crate::statistics::{Ledger, Origin, Output, Tally};
+
+/// An LP and what the kernel keeps for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot<L> {
+    pub(crate) state: L,
+    pub(crate) counters: Counters,
+}
+
+/// Where the LPs of a share are in its list.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// For each group: its first LP here, and that one's place in the list.
+    groups: Vec<(u32, u32)>,
+}
+
+/// An LP as a share knows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    pub(crate) group: usize,
+    /// The place in the share's list.
+    pub(crate) local: usize,
+    /// The place among the LPs of its group that live here.
+    pub(crate) member: usize,
+}
+
+impl Layout {
+    fn new(rules: &Rules, partition: &Partition, part: usize) -> Self {
+        let mut before = 0;
+        let groups = (0..rules.groups())
+            .map(|group| {
+                let (first, end) = partition.block(group, part);
+                let place = before;
+                before += end - first;
+                (first, place)
+            })
+            .collect();
+        Self { groups }
+    }
+
+    pub(crate) fn seat(&self, rules: &Rules, lp: LpId) -> Seat {
+        let group = rules.group_of(lp);
+        let (first, place) = self.groups[group];
+        let member = lp.get() - first;
+        Seat { group, local: (place + member) as usize, member: member as usize }
+    }
+}
+
+/// The part of a model that one thread runs.
+#[derive(Debug)]
+pub(crate) struct Share<L: Lp> {
+    pub(crate) layout: Layout,
+    pub(crate) slots: Vec<Slot<L>>,
+    pub(crate) queue: Queue<L::Message>,
+    pub(crate) ledger: Ledger,
+}
+
+/// A model between two runs: every LP in its state, and every event that is not handled yet.
+#[derive(Debug)]
+pub(crate) struct World<L: Lp> {
+    pub(crate) slots: Vec<Slot<L>>,
+    pub(crate) pending: Vec<Event<L::Message>>,
+    /// One list a statistic.
+    pub(crate) tallies: Vec<Vec<Tally>>,
+    pub(crate) trace: Vec<u64>,
+}
+
+impl<L: Lp> World<L> {
+    /// The world before its first event.
+    pub(crate) fn new(rules: &Rules, lps: Vec<L>) -> Self {
+        let tallies = rules
+            .statistics
+            .iter()
+            .map(|declared| {
+                let (first, end) = (rules.starts[declared.group], rules.starts[declared.group + 1]);
+                vec![Tally::EMPTY; (end - first) as usize]
+            })
+            .collect();
+        Self {
+            trace: if rules.traced { vec![0; lps.len()] } else { Vec::new() },
+            slots: lps
+                .into_iter()
+                .map(|state| Slot { state, counters: Counters::default() })
+                .collect(),
+            pending: Vec::new(),
+            tallies,
+        }
+    }
+
+    /// Divides the world.
+    pub(crate) fn split(self, rules: &Rules, partition: &Partition) -> Vec<Share<L>> {
+        let mut shares: Vec<Share<L>> = (0..partition.parts())
+            .map(|part| Share {
+                layout: Layout::new(rules, partition, part),
+                slots: Vec::new(),
+                queue: Queue::new(),
+                ledger: Ledger {
+                    tallies: vec![Vec::new(); self.tallies.len()],
+                    trace: Vec::new(),
+                    lines: Vec::new(),
+                },
+            })
+            .collect();
+        if let [only] = shares.as_mut_slice() {
+            only.slots = self.slots;
+            only.ledger.trace = self.trace;
+            only.ledger.tallies = self.tallies;
+        } else {
+            let place = |lp: usize| {
+                let lp = LpId(u32::try_from(lp).expect("an LP's number has 32 bits"));
+                partition.part_of(rules.group_of(lp), lp)
+            };
+            for (lp, slot) in self.slots.into_iter().enumerate() {
+                shares[place(lp)].slots.push(slot);
+            }
+            for (lp, chain) in self.trace.into_iter().enumerate() {
+                shares[place(lp)].ledger.trace.push(chain);
+            }
+            for (statistic, tallies) in self.tallies.into_iter().enumerate() {
+                let first = rules.starts[rules.statistics[statistic].group] as usize;
+                for (member, tally) in tallies.into_iter().enumerate() {
+                    shares[place(first + member)].ledger.tallies[statistic].push(tally);
+                }
+            }
+        }
+        for event in self.pending {
+            let group = rules.group_of(event.destination);
+            shares[partition.part_of(group, event.destination)].queue.push(event);
+        }
+        shares
+    }
+
+    /// Puts the shares of `partition` together again.
+    pub(crate) fn join(rules: &Rules, partition: &Partition, shares: Vec<Share<L>>) -> Self {
+        let mut world = Self {
+            slots: Vec::new(),
+            pending: Vec::new(),
+            tallies: vec![Vec::new(); rules.statistics.len()],
+            trace: Vec::new(),
+        };
+        let mut rest: Vec<_> = shares
+            .into_iter()
+            .map(|mut share| {
+                world.pending.append(&mut share.queue.drain());
+                let Ledger { tallies, trace, .. } = share.ledger;
+                for (all, own) in world.tallies.iter_mut().zip(tallies) {
+                    all.extend(own);
+                }
+                (share.slots.into_iter(), trace.into_iter())
+            })
+            .collect();
+        for group in 0..rules.groups() {
+            for (part, (slots, trace)) in rest.iter_mut().enumerate() {
+                let (first, end) = partition.block(group, part);
+                let count = (end - first) as usize;
+                world.slots.extend(slots.by_ref().take(count));
+                world.trace.extend(trace.by_ref().take(count));
+            }
+        }
+        world
+    }
+}
+
+/// One event for the handler of its LP.
+pub(crate) fn handle<L: Lp, P: Port<L::Message>>(
+    rules: &Rules,
+    slot: &mut Slot<L>,
+    group: usize,
+    event: Event<L::Message>,
+    port: &mut P,
+) {
+    slot.counters.handled += 1;
+    let mut turn = Turn {
+        rules,
+        key: event.key,
+        me: event.destination,
+        group,
+        counters: &mut slot.counters,
+        port,
+    };
+    slot.state.handle(event.message, &mut turn);
+}
+
+/// The key under which LPs are started.
+fn start_key(lp: LpId) -> EventKey {
+    EventKey {
+        time: SimTime::START,
+        depth: 0,
+        priority: 0,
+        source: lp,
+        sequence: 0,
+    }
+}
+
+/// What an LP did at its start.
+struct Started<M> {
+    sent: Vec<Event<M>>,
+    outputs: Vec<Output>,
+    problem: Option<Box<Problem>>,
+}
+
+impl<M> Log for Started<M> {
+    const KEEPS: bool = false;
+    fn word(&mut self, _place: Place, _word: u64) {}
+    fn value<T: Send + 'static>(&mut self, _place: Place, _word: u64, _value: T) {}
+}
+
+impl<M> Port<M> for Started<M> {
+    fn post(&mut self, event: Event<M>) {
+        self.sent.push(event);
+    }
+    fn output(&mut self, output: Output) {
+        self.outputs.push(output);
+    }
+    fn problem(&mut self, problem: Box<Problem>) {
+        self.problem.get_or_insert(problem);
+    }
+}
+
+/// Starts every LP, in the order of their numbers.
+pub(crate) fn start<L: Lp>(
+    rules: &Rules,
+    partition: &Partition,
+    shares: &mut [Share<L>],
+) -> Result<(), Box<Fault>> {
+    let mut port = Started { sent: Vec::new(), outputs: Vec::new(), problem: None };
+    for lp in (0..rules.lps()).map(LpId) {
+        let group = rules.group_of(lp);
+        let share = &mut shares[partition.part_of(group, lp)];
+        let seat = share.layout.seat(rules, lp);
+        let slot = &mut share.slots[seat.local];
+        let (key, counters) = (start_key(lp), &mut slot.counters);
+        slot.state.start(&mut Turn { rules, key, me: lp, group, counters, port: &mut port });
+        if let Some(problem) = port.problem {
+            return Err(fault(rules, lp, None, *problem));
+        }
+        let origin = Origin { key, lp, member: seat.member };
+        for output in port.outputs.drain(..) {
+            share.ledger.output(origin, output);
+        }
+        for event in port.sent.drain(..) {
+            let group = rules.group_of(event.destination);
+            shares[partition.part_of(group, event.destination)].queue.push(event);
+        }
+    }
+    Ok(())
+}
+
+/// The fault of an event, as it is told.
+pub(crate) fn fault(
+    rules: &Rules,
+    lp: LpId,
+    key: Option<EventKey>,
+    problem: Problem,
+) -> Box<Fault> {
+    Box::new(Fault {
+        time: key.map_or(SimTime::START, |key| key.time),
+        key,
+        lp,
+        group: rules.group_name(rules.group_of(lp)).to_owned(),
+        problem,
+    })
+}
+
+/// What a caught panic said.
+pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a value that is no text".to_owned())
+}

@@ -1,0 +1,154 @@
+//! Models drawn at random: groups and links of any shape, ties, zero delays, bursts and stragglers.
+
+use meikyo_sim::{Context, Group, Lp, LpId, Model, Series, Statistic};
+use meikyo_undo::{Cell, Deque, Held, List, Map, fields};
+use meikyo_units::Nanos;
+
+/// Small numbers that follow from a seed, for drawing models only.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % limit
+    }
+}
+
+/// Where an LP may send, and what it likes to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Habits {
+    /// First LP, number of LPs and least delay of each linked group.
+    links: Vec<(u32, u32, u64)>,
+    /// Delays are multiples of this: a coarse one makes ties.
+    grain: u64,
+    /// Events that an event may make beyond its successor, in 1/256.
+    burst: u32,
+    statistic: Statistic,
+    series: Series,
+}
+
+/// An LP that uses every kind of field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    habits: Habits,
+    seen: Cell<u64>,
+    digest: Cell<u64>,
+    queue: Deque<u64>,
+    list: List<u32>,
+    map: Map<u64, u64>,
+    word: Held<String>,
+}
+fields!(Drawn { seen, digest, queue, list, map, word });
+
+impl Drawn {
+    fn change(&mut self, hops: u32, context: &mut impl Context<u32>) {
+        let key = context.event();
+        self.seen.add(context, 1);
+        let digest = self.digest.get().rotate_left(9) ^ key.time.as_nanos() ^ key.sequence;
+        self.digest.set(context, digest.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        match context.below(6) {
+            0 => self.queue.push_back(context, digest),
+            1 => drop(self.queue.pop_front(context)),
+            2 => {
+                self.map.insert(context, digest % 16, u64::from(hops));
+            }
+            3 => drop(self.map.remove(context, &(digest % 16))),
+            4 => self.list.push(context, hops),
+            _ => {
+                self.list.pop(context);
+                self.word.set(context, format!("{hops} hops"));
+            }
+        }
+    }
+
+    fn send(&mut self, hops: u32, context: &mut impl Context<u32>) {
+        let Habits { links, grain, .. } = &self.habits;
+        let choice = context.below(u32::try_from(links.len() + 1).unwrap());
+        let (destination, least) = match links.get(choice as usize) {
+            Some((first, count, least)) => {
+                (LpId::new(first + context.below(*count)), *least)
+            }
+            None => (context.me(), 0),
+        };
+        let steps = u64::from(context.below(4));
+        // Chains without delay end: every hop counts down, and self-sends move on in time.
+        let delay = if destination == context.me() { least + (steps + 1) * grain } else { least + steps * grain };
+        let priority = context.below(2);
+        context.send_with_priority(destination, Nanos::new(delay), priority, hops);
+    }
+}
+
+impl Lp for Drawn {
+    type Message = u32;
+
+    fn start(&mut self, context: &mut impl Context<u32>) {
+        let count = context.below(3);
+        for _ in 0..count {
+            let delay = Nanos::new(u64::from(context.below(8)) * self.habits.grain);
+            context.send(context.me(), delay, 60);
+        }
+    }
+
+    fn handle(&mut self, hops: u32, context: &mut impl Context<u32>) {
+        self.change(hops, context);
+        let value = context.uniform();
+        context.tally(self.habits.statistic, value);
+        if hops % 16 == 3 {
+            context.record(self.habits.series, value);
+            context.print(&format!("{} at {}", context.me(), context.now()));
+        }
+        if hops > 0 {
+            self.send(hops - 1, context);
+            if context.below(256) < self.habits.burst {
+                self.send(hops / 2, context);
+            }
+        }
+    }
+}
+
+/// A model that follows from `seed`.
+pub fn model(seed: u64) -> Model<Drawn> {
+    let mut dice = Dice::new(seed);
+    let mut model = Model::new(seed);
+    let names = ["north", "east", "south", "west"];
+    let count = 1 + usize::try_from(dice.below(4)).unwrap();
+    let groups: Vec<Group> = names[..count]
+        .iter()
+        .map(|name| model.group(name, 1 + u32::try_from(dice.below(24)).unwrap()))
+        .collect();
+    let grain = [1, 10, 100][usize::try_from(dice.below(3)).unwrap()];
+    let burst = u32::try_from(dice.below(30)).unwrap();
+    // Links without delay join groups to one part: only every third model has them.
+    let delays: &[u64] = if seed.is_multiple_of(3) { &[0, 1, 5, 40] } else { &[1, 5, 40] };
+    let series = model.series("drawn");
+    let mut linked = vec![Vec::new(); count];
+    for from in 0..count {
+        for to in 0..count {
+            if dice.below(3) == 0 {
+                continue;
+            }
+            let delay = delays[usize::try_from(dice.below(4)).unwrap() % delays.len()] * grain;
+            model.link(groups[from], groups[to], Nanos::new(delay));
+            linked[from].push((groups[to].lp(0).get(), groups[to].len(), delay));
+        }
+    }
+    for (group, links) in groups.iter().zip(linked) {
+        let statistic = model.statistic(*group, "drawn");
+        model.fill(*group, |_| Drawn {
+            habits: Habits { links: links.clone(), grain, burst, statistic, series },
+            seen: Cell::new(0),
+            digest: Cell::new(0),
+            queue: Deque::default(),
+            list: List::default(),
+            map: Map::default(),
+            word: Held::new(String::new()),
+        });
+    }
+    model
+}

@@ -1,0 +1,6 @@
+//! The kernel from outside.
+
+mod drawn;
+mod escapes;
+mod law;
+mod refusals;
