@@ -6,6 +6,7 @@ mod meeting;
 mod fault;
 mod key;
 mod model;
+mod optimistic;
 mod partition;
 mod queue;
 mod random;

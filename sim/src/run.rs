@@ -7,6 +7,7 @@ use crate::context::Lp;
 use crate::fault::RunError;
 use crate::key::LpId;
 use crate::model::Model;
+use crate::optimistic;
 use crate::partition::Partition;
 use crate::random::mix;
 use crate::rules::Rules;
@@ -173,6 +174,7 @@ fn dispatch<L: Lp>(
         Scheduler::Conservative if partition.parts() > 1 => {
             shares = conservative::run(&crew, shares, observer, effort, None)?;
         }
+        Scheduler::Optimistic => shares = optimistic::run(&crew, shares, observer, effort)?,
         _ => run_sequential(rules, &mut shares[0], options, observer, effort)?,
     }
     Ok(World::join(rules, &partition, shares))

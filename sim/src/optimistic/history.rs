@@ -1,0 +1,203 @@
+//! What one part has done and may have to take back.
+
+use std::collections::VecDeque;
+
+use meikyo_undo::{Mark, Unclaimed, UndoLog};
+
+use crate::context::{Counters, Lp};
+use crate::fault::Problem;
+use crate::key::{Event, EventKey, LpId};
+use crate::statistics::Output;
+
+/// No record.
+pub(super) const NONE: u64 = u64::MAX;
+
+/// A message and which of its sender's attempts sent it: an event that is sent, taken back and sent
+/// again has the same key both times.
+#[derive(Clone, Debug)]
+pub(super) struct Tagged<M> {
+    pub(super) attempt: u64,
+    pub(super) message: M,
+}
+
+/// An event that was sent, for its anti-message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) key: EventKey,
+    pub(super) destination: LpId,
+    pub(super) attempt: u64,
+}
+
+/// One event that was handled.
+#[derive(Debug)]
+pub(super) struct Record<M> {
+    pub(super) key: EventKey,
+    pub(super) lp: LpId,
+    /// The event, to be handled again; none when it was taken back.
+    pub(super) event: Option<Event<Tagged<M>>>,
+    /// The LP's place in the share.
+    pub(super) local: usize,
+    pub(super) group: usize,
+    /// The LP's record before this one.
+    pub(super) previous: u64,
+    pub(super) before: Counters,
+    /// Where its changes begin in the log; they end where those of the next record begin.
+    pub(super) changes: Mark,
+    /// Where its events begin among those sent, likewise.
+    pub(super) sent: u64,
+    pub(super) outputs: u32,
+    pub(super) problem: Option<Box<Problem>>,
+}
+
+/// Records in the order of handling, with what belongs to them.
+///
+/// Handlers run one after the other, so everything a record owns lies in one piece, and the oldest
+/// part of every list is given up together.
+#[derive(Debug)]
+pub(super) struct History<L: Lp> {
+    records: VecDeque<Record<L::Message>>,
+    first: u64,
+    pub(super) log: UndoLog,
+    pub(super) sent: VecDeque<Sent>,
+    sent_first: u64,
+    pub(super) outputs: VecDeque<Output>,
+    /// The states before each record, where states are copied.
+    copies: VecDeque<Option<L>>,
+}
+
+impl<L: Lp> History<L> {
+    pub(super) fn new() -> Self {
+        Self {
+            records: VecDeque::new(),
+            first: 0,
+            log: UndoLog::new(),
+            sent: VecDeque::new(),
+            sent_first: 0,
+            outputs: VecDeque::new(),
+            copies: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// The bytes that the history takes, without what states and messages own elsewhere.
+    pub(super) fn bytes(&self) -> usize {
+        self.records.len() * size_of::<Record<L::Message>>()
+            + self.sent.len() * size_of::<Sent>()
+            + self.outputs.len() * size_of::<Output>()
+            + self.copies.len() * size_of::<Option<L>>()
+            + self.log.bytes()
+    }
+
+    /// Begins a record; what is logged, sent and given out from here on belongs to it.
+    pub(super) fn begin(
+        &mut self,
+        event: Event<Tagged<L::Message>>,
+        (group, local): (usize, usize),
+        previous: u64,
+        state: &L,
+        before: Counters,
+    ) -> u64 {
+        if L::COPIED {
+            self.copies.push_back(Some(state.clone()));
+        }
+        self.records.push_back(Record {
+            key: event.key,
+            lp: event.destination,
+            event: Some(event),
+            local,
+            group,
+            previous,
+            before,
+            changes: self.log.mark(),
+            sent: self.sent_first + count(self.sent.len()),
+            outputs: 0,
+            problem: None,
+        });
+        self.first + count(self.records.len() - 1)
+    }
+
+    /// The newest record.
+    pub(super) fn newest(&mut self) -> Option<&mut Record<L::Message>> {
+        self.records.back_mut()
+    }
+
+    /// The record `at`; none if it is given up already.
+    pub(super) fn get(&self, at: u64) -> Option<&Record<L::Message>> {
+        if at == NONE || at < self.first { None } else { self.records.get(offset(at, self.first)) }
+    }
+
+    /// Takes the changes of record `at` back; gives its event. What it had sent is appended to
+    /// `cancelled`.
+    ///
+    /// # Errors
+    /// The key of the record if no field owns one of its changes.
+    pub(super) fn take_back(
+        &mut self,
+        at: u64,
+        state: &mut L,
+        counters: &mut Counters,
+        cancelled: &mut Vec<Sent>,
+    ) -> Result<Event<Tagged<L::Message>>, EventKey> {
+        let index = offset(at, self.first);
+        let (changes_end, sent_end) = match self.records.get(index + 1) {
+            Some(next) => (next.changes, next.sent),
+            None => (self.log.mark(), self.sent_first + count(self.sent.len())),
+        };
+        let record = &mut self.records[index];
+        *counters = record.before;
+        record.problem = None;
+        if L::COPIED {
+            *state = self.copies[index].take().expect("a record is taken back once");
+        } else {
+            self.log.revert(record.changes, changes_end, state).map_err(|Unclaimed| record.key)?;
+        }
+        let range = offset(record.sent, self.sent_first)..offset(sent_end, self.sent_first);
+        cancelled.extend(self.sent.range(range));
+        Ok(record.event.take().expect("a record is taken back once"))
+    }
+
+    /// Gives up the oldest record if it is before `gvt` ns, and hands it to `commit` with what it
+    /// gave out unless it was taken back.
+    pub(super) fn give_up(
+        &mut self,
+        gvt: u64,
+        commit: impl FnOnce(&Record<L::Message>, &mut dyn Iterator<Item = Output>),
+    ) -> bool {
+        let Some(record) = self.records.pop_front_if(|oldest| oldest.key.time.as_nanos() < gvt)
+        else {
+            return false;
+        };
+        self.first += 1;
+        if L::COPIED {
+            self.copies.pop_front();
+        }
+        let mut outputs = self.outputs.drain(..record.outputs as usize);
+        if record.event.is_some() {
+            commit(&record, &mut outputs);
+        }
+        drop(outputs);
+        true
+    }
+
+    /// Gives up what belongs to no record any more.
+    pub(super) fn trim(&mut self) {
+        let (changes, sent) = match self.records.front() {
+            Some(oldest) => (oldest.changes, oldest.sent),
+            None => (self.log.mark(), self.sent_first + count(self.sent.len())),
+        };
+        self.log.forget_before(changes);
+        self.sent.drain(..offset(sent, self.sent_first));
+        self.sent_first = sent;
+    }
+}
+
+fn count(len: usize) -> u64 {
+    u64::try_from(len).expect("a length fits into 64 bits")
+}
+
+fn offset(at: u64, first: u64) -> usize {
+    usize::try_from(at - first).expect("what is in memory is counted by usize")
+}

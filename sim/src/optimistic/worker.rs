@@ -1,0 +1,345 @@
+//! One part that runs ahead of the others, and takes back what came too early.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use meikyo_undo::{Log, Place, UndoLog};
+
+use super::history::{History, NONE, Sent, Tagged};
+use crate::context::{Lp, Port, Turn};
+use crate::fault::{Fault, Problem};
+use crate::key::{Event, EventKey};
+use crate::queue::Queue;
+use crate::rules::Rules;
+use crate::run::Crew;
+use crate::share::{self, Layout, Slot};
+use crate::statistics::{Ledger, Origin, Output};
+
+/// What parts send each other.
+#[derive(Debug)]
+pub(super) enum Envelope<M> {
+    /// An event.
+    Event(Event<Tagged<M>>),
+    /// An event that was sent before shall never have been.
+    Anti(Sent),
+}
+
+/// The pending part of a share while it is run optimistically.
+pub(super) struct Worker<'a, L: Lp> {
+    pub(super) crew: &'a Crew<'a>,
+    pub(super) part: usize,
+    pub(super) layout: Layout,
+    pub(super) slots: Vec<Slot<L>>,
+    pub(super) ledger: Ledger,
+    pub(super) queue: Queue<Tagged<L::Message>>,
+    pub(super) history: History<L>,
+    /// The newest record of each LP.
+    last: Vec<u64>,
+    /// The greatest key handled: nothing after it can be a straggler.
+    front: Option<EventKey>,
+    /// Pending events that are to be dropped.
+    cancelled: BTreeSet<u64>,
+    attempts: u64,
+    posted: Vec<Event<Tagged<L::Message>>>,
+    antis: Vec<Sent>,
+    pub(super) out: Vec<Vec<Envelope<L::Message>>>,
+    /// The first fault among the committed events.
+    pub(super) fault: Option<Box<Fault>>,
+    pub(super) counts: Counts,
+    /// How often each LP was set back.
+    pub(super) setbacks: Vec<u32>,
+}
+
+/// What a worker counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) handled: u64,
+    pub(super) undone: u64,
+    pub(super) rollbacks: u64,
+    pub(super) committed: u64,
+}
+
+impl<'a, L: Lp> Worker<'a, L> {
+    pub(super) fn new(crew: &'a Crew<'a>, part: usize, share: share::Share<L>) -> Self {
+        let share::Share { layout, slots, queue: mut pending, ledger } = share;
+        let mut queue = Queue::new();
+        // Attempts are told apart over all parts.
+        let mut attempts = u64::try_from(part).expect("parts are few") << 48;
+        for Event { key, destination, message } in pending.drain() {
+            let message = Tagged { attempt: attempts, message };
+            queue.push(Event { key, destination, message });
+            attempts += 1;
+        }
+        Self {
+            crew,
+            part,
+            layout,
+            last: vec![NONE; slots.len()],
+            setbacks: vec![0; slots.len()],
+            slots,
+            ledger,
+            queue,
+            history: History::new(),
+            front: None,
+            cancelled: BTreeSet::new(),
+            attempts,
+            posted: Vec::new(),
+            antis: Vec::new(),
+            out: (0..crew.partition.parts()).map(|_| Vec::new()).collect(),
+            fault: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Everything back in a share, after the last commit.
+    pub(super) fn into_share(mut self) -> share::Share<L> {
+        let mut queue = Queue::new();
+        for Event { key, destination, message } in self.queue.drain() {
+            if !self.cancelled.remove(&message.attempt) {
+                queue.push(Event { key, destination, message: message.message });
+            }
+        }
+        share::Share { layout: self.layout, slots: self.slots, queue, ledger: self.ledger }
+    }
+
+    /// The time of the next event in ns, if there is one.
+    pub(super) fn next_time(&mut self) -> Option<u64> {
+        self.queue.next_key().map(|key| key.time.as_nanos())
+    }
+
+    /// Handles at most `count` events before `horizon` ns; gives how many there were.
+    pub(super) fn speculate(&mut self, horizon: u64, count: usize) -> usize {
+        let mut done = 0;
+        while done < count {
+            let batch =
+                catch_unwind(AssertUnwindSafe(|| self.batch(horizon, count, &mut done)));
+            match batch {
+                Ok(()) => break,
+                Err(payload) => {
+                    self.posted.clear();
+                    let message = share::panic_message(payload.as_ref());
+                    self.problem(Box::new(Problem::Panicked { message }));
+                    done += 1;
+                }
+            }
+        }
+        done
+    }
+
+    fn batch(&mut self, horizon: u64, count: usize, done: &mut usize) {
+        while *done < count {
+            let Some(event) = self.queue.pop_before(horizon) else { return };
+            if !self.cancelled.is_empty() && self.cancelled.remove(&event.message.attempt) {
+                continue;
+            }
+            if let Some(coming) = self.queue.ahead(AHEAD) {
+                let seat = self.layout.seat(self.crew.rules, coming.destination);
+                std::hint::black_box(self.slots[seat.local].counters.sent);
+            }
+            self.handle(event);
+            self.deliver_posted();
+            *done += 1;
+        }
+    }
+
+    fn handle(&mut self, event: Event<Tagged<L::Message>>) {
+        let rules = self.crew.rules;
+        let seat = self.layout.seat(rules, event.destination);
+        let slot = &mut self.slots[seat.local];
+        let (key, me) = (event.key, event.destination);
+        let message = event.message.message.clone();
+        let last = &mut self.last[seat.local];
+        let home = (seat.group, seat.local);
+        *last = self.history.begin(event, home, *last, &slot.state, slot.counters);
+        self.front = self.front.max(Some(key));
+        self.counts.handled += 1;
+        slot.counters.handled += 1;
+        let outputs = self.history.outputs.len();
+        let mut port = Speculative {
+            log: &mut self.history.log,
+            sent: &mut self.history.sent,
+            outputs: &mut self.history.outputs,
+            posted: &mut self.posted,
+            attempts: &mut self.attempts,
+            problem: None,
+        };
+        let counters = &mut slot.counters;
+        let mut turn = Turn { rules, key, me, group: seat.group, counters, port: &mut port };
+        slot.state.handle(message, &mut turn);
+        let problem = port.problem;
+        let given_out = self.history.outputs.len() - outputs;
+        if given_out > 0 {
+            let record = self.history.newest().expect("it was just begun");
+            record.outputs = u32::try_from(given_out).expect("a handler's outputs are counted");
+        }
+        if let Some(problem) = problem {
+            self.problem(problem);
+        }
+    }
+
+    fn problem(&mut self, problem: Box<Problem>) {
+        if let Some(record) = self.history.newest() {
+            record.problem.get_or_insert(problem);
+        }
+    }
+
+    fn deliver_posted(&mut self) {
+        let mut posted = std::mem::take(&mut self.posted);
+        for event in posted.drain(..) {
+            let group = self.crew.rules.group_of(event.destination);
+            let part = self.crew.partition.part_of(group, event.destination);
+            if part == self.part {
+                self.receive(event);
+            } else {
+                self.out[part].push(Envelope::Event(event));
+            }
+        }
+        self.posted = posted;
+    }
+
+    /// Takes an event in, after setting its LP back if it comes too late.
+    fn receive(&mut self, event: Event<Tagged<L::Message>>) {
+        if self.front.is_some_and(|front| event.key < front) {
+            let local = self.layout.seat(self.crew.rules, event.destination).local;
+            let newest = self.history.get(self.last[local]);
+            if newest.is_some_and(|newest| newest.key > event.key) {
+                self.roll_back(local, event.key, None);
+                self.cancel_all();
+            }
+        }
+        self.queue.push(event);
+    }
+
+    pub(super) fn open(&mut self, envelope: Envelope<L::Message>) {
+        match envelope {
+            Envelope::Event(event) => self.receive(event),
+            Envelope::Anti(sent) => {
+                self.antis.push(sent);
+                self.cancel_all();
+            }
+        }
+    }
+
+    /// Takes back what the LP at `local` handled from `key` on. Their events are pending again, but
+    /// the one of the attempt `dropped`.
+    fn roll_back(&mut self, local: usize, key: EventKey, dropped: Option<u64>) {
+        self.counts.rollbacks += 1;
+        self.setbacks[local] = self.setbacks[local].saturating_add(1);
+        while let Some(newest) = self.history.get(self.last[local])
+            && newest.key >= key
+        {
+            let (at, lp) = (self.last[local], newest.lp);
+            self.last[local] = newest.previous;
+            let Slot { state, counters } = &mut self.slots[local];
+            match self.history.take_back(at, state, counters, &mut self.antis) {
+                Ok(event) if dropped == Some(event.message.attempt) => {}
+                Ok(event) => self.queue.push(event),
+                Err(key) => {
+                    let difference = meikyo_undo::Unclaimed.to_string();
+                    let problem = Problem::Escape { difference };
+                    self.fault.get_or_insert(share::fault(self.crew.rules, lp, Some(key), problem));
+                    return;
+                }
+            }
+            self.counts.undone += 1;
+        }
+    }
+
+    /// Cancels everything that was sent by events that were taken back.
+    fn cancel_all(&mut self) {
+        while let Some(sent) = self.antis.pop() {
+            let group = self.crew.rules.group_of(sent.destination);
+            let part = self.crew.partition.part_of(group, sent.destination);
+            if part == self.part {
+                self.annihilate(sent);
+            } else {
+                self.out[part].push(Envelope::Anti(sent));
+            }
+        }
+    }
+
+    fn annihilate(&mut self, sent: Sent) {
+        let local = self.layout.seat(self.crew.rules, sent.destination).local;
+        let mut at = self.last[local];
+        while let Some(record) = self.history.get(at)
+            && record.key >= sent.key
+        {
+            let handled = record.event.as_ref().map(|event| event.message.attempt);
+            if handled == Some(sent.attempt) {
+                self.roll_back(local, sent.key, handled);
+                return;
+            }
+            at = record.previous;
+        }
+        self.cancelled.insert(sent.attempt);
+    }
+
+    /// Commits everything before `gvt` ns.
+    pub(super) fn commit(&mut self, gvt: u64) {
+        let Self { crew, history, ledger, fault, counts, layout, .. } = self;
+        let rules: &Rules = crew.rules;
+        let mut commit = |record: &super::history::Record<L::Message>,
+                          outputs: &mut dyn Iterator<Item = Output>| {
+            let key = record.key;
+            let lp = record.lp;
+            counts.committed += 1;
+            if let Some(problem) = &record.problem
+                && fault.as_ref().is_none_or(|known| Some(key) < known.key)
+            {
+                *fault = Some(share::fault(rules, lp, Some(key), (**problem).clone()));
+            }
+            for output in outputs {
+                let member = layout.seat(rules, lp).member;
+                ledger.output(Origin { key, lp, member }, output);
+            }
+            if rules.traced {
+                ledger.trace(record.local, &key);
+            }
+        };
+        while history.give_up(gvt, &mut commit) {}
+        history.trim();
+    }
+}
+
+/// LPs of coming events that are brought into the cache beforehand.
+const AHEAD: usize = 6;
+
+/// What a handler does, with everything that is needed to take it back.
+struct Speculative<'a, M> {
+    log: &'a mut UndoLog,
+    sent: &'a mut std::collections::VecDeque<Sent>,
+    outputs: &'a mut std::collections::VecDeque<Output>,
+    posted: &'a mut Vec<Event<Tagged<M>>>,
+    attempts: &'a mut u64,
+    problem: Option<Box<Problem>>,
+}
+
+impl<M> Log for Speculative<'_, M> {
+    const KEEPS: bool = true;
+
+    fn word(&mut self, place: Place, word: u64) {
+        self.log.word(place, word);
+    }
+
+    fn value<T: Send + 'static>(&mut self, place: Place, word: u64, value: T) {
+        self.log.value(place, word, value);
+    }
+}
+
+impl<M> Port<M> for Speculative<'_, M> {
+    fn post(&mut self, event: Event<M>) {
+        let Event { key, destination, message } = event;
+        let attempt = *self.attempts;
+        *self.attempts += 1;
+        self.sent.push_back(Sent { key, destination, attempt });
+        self.posted.push(Event { key, destination, message: Tagged { attempt, message } });
+    }
+
+    fn output(&mut self, output: Output) {
+        self.outputs.push_back(output);
+    }
+
+    fn problem(&mut self, problem: Box<Problem>) {
+        self.problem.get_or_insert(problem);
+    }
+}
