@@ -34,9 +34,18 @@ impl Lp for Holder {
     fn handle(&mut self, message: u64, context: &mut impl Context<u64>) {
         let key = context.event();
         self.events.add(context, 1);
-        let digest = (self.digest.get() ^ key.time.as_nanos() ^ key.sequence.rotate_left(40) ^ u64::from(key.source.get())).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        let digest = (self.digest.get()
+            ^ key.time.as_nanos()
+            ^ key.sequence.rotate_left(40)
+            ^ u64::from(key.source.get()))
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .rotate_left(29);
         self.digest.set(context, digest);
-        let destination = if context.uniform() < self.remote { LpId::new(context.below(self.lps)) } else { context.me() };
+        let destination = if context.uniform() < self.remote {
+            LpId::new(context.below(self.lps))
+        } else {
+            context.me()
+        };
         let delay = self.delay(context);
         context.send(destination, delay, message);
     }
@@ -45,15 +54,49 @@ impl Lp for Holder {
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let mut next = |default: f64| arguments.next().map_or(default, |text| text.parse().unwrap());
-    let (lps, population, remote, end, threads, which) = (next(1024.0) as u32, next(1.0) as u32, next(0.1), next(4000.0), next(1.0) as usize, next(0.0) as usize);
+    let (lps, population, remote, end, threads, which) = (
+        next(1024.0) as u32,
+        next(1.0) as u32,
+        next(0.1),
+        next(4000.0),
+        next(1.0) as usize,
+        next(0.0) as usize,
+    );
     let (lookahead, mean) = (Nanos::from_secs_f64(0.1), Nanos::from_secs_f64(1.0));
     let mut model = Model::new(1);
-    let group = model.group("holders", (0..lps).map(|_| Holder { remote, lps, population, lookahead, mean, events: Cell::new(0), digest: Cell::new(0) }));
+    let group = model.group("holders", lps);
+    model.fill(group, |_| Holder {
+        remote,
+        lps,
+        population,
+        lookahead,
+        mean,
+        events: Cell::new(0),
+        digest: Cell::new(0),
+    });
     model.link(group, group, lookahead);
-    let scheduler = [Scheduler::Sequential, Scheduler::Conservative, Scheduler::Optimistic, Scheduler::Auto, Scheduler::Check][which];
+    let scheduler = [
+        Scheduler::Sequential,
+        Scheduler::Conservative,
+        Scheduler::Optimistic,
+        Scheduler::Auto,
+        Scheduler::Check,
+    ][which];
     let start = Instant::now();
-    let outcome = run(model, &Options::new(scheduler, threads).until(SimTime::from_nanos((end * 1e9) as u64))).unwrap();
+    let outcome = run(
+        model,
+        &Options::new(scheduler, threads).until(SimTime::from_nanos((end * 1e9) as u64)),
+    )
+    .unwrap();
     let wall = start.elapsed().as_secs_f64();
-    let hash = outcome.lps.iter().fold(0_u64, |hash, lp| (hash ^ lp.digest.get()).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31));
-    println!("{} events {:.3} s {:.1} ns/event hash {hash:x} {:?}", outcome.events, wall, wall * 1e9 / outcome.events as f64, outcome.effort);
+    let hash = outcome.lps.iter().fold(0_u64, |hash, lp| {
+        (hash ^ lp.digest.get()).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31)
+    });
+    println!(
+        "{} events {:.3} s {:.1} ns/event hash {hash:x} {:?}",
+        outcome.events,
+        wall,
+        wall * 1e9 / outcome.events as f64,
+        outcome.effort
+    );
 }

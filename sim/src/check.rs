@@ -149,10 +149,7 @@ fn take_back<L: Lp>(
 fn same<M: PartialEq>(one: &[Event<M>], other: &[Event<M>]) -> bool {
     let content = |event: &Event<M>| (event.key, event.destination);
     one.len() == other.len()
-        && one
-            .iter()
-            .zip(other)
-            .all(|(a, b)| content(a) == content(b) && a.message == b.message)
+        && one.iter().zip(other).all(|(a, b)| content(a) == content(b) && a.message == b.message)
 }
 
 /// The first field of two states that differs, with its way through the structs around it.
@@ -171,9 +168,8 @@ fn differs(before: &impl std::fmt::Debug, after: &impl std::fmt::Debug) -> Strin
         }
         old != new
     });
-    let way: Vec<&str> =
-        way.iter().map(|step| step.split(':').next().unwrap_or(step).trim()).collect();
-    let way = way.join(".");
+    let names = way.iter().map(|step| step.split(':').next().unwrap_or(step).trim());
+    let way = names.filter(|name| !name.is_empty()).collect::<Vec<_>>().join(".");
     match found {
         Some((old, new)) => {
             format!(

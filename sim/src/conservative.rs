@@ -9,7 +9,7 @@
 //! is written once more, into a list that only its sender touches within a window.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -61,8 +61,8 @@ struct Hall<'a, M> {
     mail: Vec<Mailbox<M>>,
     /// Lines of all parts that are committed but not in order yet.
     lines: Mutex<Vec<Line>>,
-    /// Whether the threads part after this window.
-    leave: AtomicBool,
+    /// The time at which the threads part: none of them has handled anything after it.
+    leave_at: AtomicU64,
 }
 
 /// What became of one part.
@@ -70,6 +70,15 @@ struct Left<L: Lp> {
     share: Share<L>,
     fault: Option<Box<Fault>>,
     windows: u64,
+}
+
+/// Why threads parted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// No event is left up to the last instant.
+    All,
+    /// They mostly waited for each other.
+    DoesNotPay,
 }
 
 /// Runs `shares` to the end, or until parallel work does not pay if `leave_below` says how many
@@ -80,7 +89,7 @@ pub(crate) fn run<L: Lp>(
     observer: &mut dyn Observer,
     effort: &mut Effort,
     leave_below: Option<f64>,
-) -> Result<Vec<Share<L>>, RunError> {
+) -> Result<(Vec<Share<L>>, End), RunError> {
     let parts = shares.len();
     let hall = Hall {
         crew,
@@ -88,7 +97,7 @@ pub(crate) fn run<L: Lp>(
         notices: (0..parts).map(|_| Notice::new(parts)).collect(),
         mail: (0..parts * parts).map(|_| [Mutex::default(), Mutex::default()]).collect(),
         lines: Mutex::default(),
-        leave: AtomicBool::new(false),
+        leave_at: AtomicU64::new(NEVER),
     };
     let mut shares = shares.into_iter();
     let first = shares.next().into_iter();
@@ -115,7 +124,9 @@ pub(crate) fn run<L: Lp>(
         shares.push(left.share);
         fault = [fault, left.fault].into_iter().flatten().min_by_key(|fault| fault.key);
     }
-    fault.map_or(Ok(shares), |fault| Err(RunError::Fault(fault)))
+    let left_early = hall.leave_at.load(Ordering::Relaxed) != NEVER;
+    let end = if left_early { End::DoesNotPay } else { End::All };
+    fault.map_or(Ok((shares, end)), |fault| Err(RunError::Fault(fault)))
 }
 
 impl Notice {
@@ -138,6 +149,8 @@ struct Worker<'a, L: Lp> {
     out: Vec<Vec<Event<L::Message>>>,
     /// The time of the first event of `out`, for each part.
     first_out: Vec<u64>,
+    /// For each part, up to when it may handle events.
+    horizons: Vec<u64>,
     fault: Option<Box<Fault>>,
     windows: u64,
 }
@@ -148,6 +161,8 @@ struct Agreed {
     before: u64,
     /// This part handles its events before this time.
     horizon: u64,
+    /// No part handles anything after this time.
+    furthest: u64,
     /// The first fault's time.
     fault: u64,
 }
@@ -161,6 +176,7 @@ impl<'a, L: Lp> Worker<'a, L> {
             share,
             out: (0..parts).map(|_| Vec::new()).collect(),
             first_out: vec![NEVER; parts],
+            horizons: vec![NEVER; parts],
             fault: None,
             windows: 0,
         }
@@ -178,12 +194,13 @@ impl<'a, L: Lp> Worker<'a, L> {
             if let Some(chair) = &mut chair {
                 chair.preside(self.hall, &agreed, self.windows);
             }
-            let leave = self.hall.leave.load(Ordering::Acquire);
+            let leave_at = self.hall.leave_at.load(Ordering::Acquire);
             self.take_mail(parity);
-            if agreed.before > last.min(agreed.fault) || agreed.before == NEVER || leave {
+            if agreed.before > last.min(agreed.fault) || agreed.before >= leave_at {
                 break;
             }
-            let limit = agreed.horizon.min(last.min(agreed.fault).saturating_add(1));
+            let end = last.min(agreed.fault).saturating_add(1);
+            let limit = agreed.horizon.min(end).min(leave_at);
             let timed = self.windows.is_multiple_of(TIMED);
             let start = timed.then(now);
             self.window(limit);
@@ -219,18 +236,23 @@ impl<'a, L: Lp> Worker<'a, L> {
         }
     }
 
-    fn agree(&self, parity: usize) -> Agreed {
+    fn agree(&mut self, parity: usize) -> Agreed {
         let hall = self.hall;
-        let mut agreed = Agreed { before: NEVER, horizon: NEVER, fault: NEVER };
+        let mut agreed = Agreed { before: NEVER, horizon: NEVER, furthest: 0, fault: NEVER };
+        self.horizons.fill(NEVER);
         for (part, notice) in hall.notices.iter().enumerate() {
             let coming = hall.notices.iter().map(|n| n.sent[part][parity].load(Ordering::Acquire));
             let own = notice.next[parity].load(Ordering::Acquire);
             let next = coming.fold(own, u64::min);
             agreed.before = agreed.before.min(next);
-            let reach = next.saturating_add(hall.crew.partition.distance(part, self.part));
-            agreed.horizon = agreed.horizon.min(reach);
+            for (to, horizon) in self.horizons.iter_mut().enumerate() {
+                let reach = next.saturating_add(hall.crew.partition.distance(part, to));
+                *horizon = (*horizon).min(reach);
+            }
             agreed.fault = agreed.fault.min(notice.fault.load(Ordering::Acquire));
         }
+        agreed.horizon = self.horizons[self.part];
+        agreed.furthest = self.horizons.iter().copied().max().unwrap_or(NEVER);
         agreed
     }
 
@@ -265,11 +287,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         self.hall.notices[self.part].fault.store(key.time.as_nanos(), Ordering::Release);
     }
 
-    fn events(
-        &mut self,
-        limit: u64,
-        at: &mut Option<(EventKey, LpId)>,
-    ) -> Option<Box<Problem>> {
+    fn events(&mut self, limit: u64, at: &mut Option<(EventKey, LpId)>) -> Option<Box<Problem>> {
         let crew = self.hall.crew;
         let rules = crew.rules;
         let mut handled = 0;
@@ -353,7 +371,7 @@ impl<'a> Chair<'a> {
         self.hand_lines_over(hall, agreed.before);
         if let Some(start) = self.timing.take() {
             self.timed_ns += u64::try_from(start.elapsed().as_nanos()).unwrap_or(NEVER);
-            self.judge(hall);
+            self.judge(hall, agreed);
         }
         if window.is_multiple_of(TIMED) {
             let now = now();
@@ -375,14 +393,15 @@ impl<'a> Chair<'a> {
 
     /// Ends parallel work when the threads mostly wait for each other.
     #[expect(clippy::cast_precision_loss, reason = "a ratio of spans")]
-    fn judge<M>(&self, hall: &Hall<'_, M>) {
+    fn judge<M>(&mut self, hall: &Hall<'_, M>, agreed: &Agreed) {
         let Some(least) = self.leave_below else { return };
         if self.started.elapsed() < JUDGE {
             return;
         }
         let busy = hall.notices.iter().map(|n| n.busy_ns.load(Ordering::Relaxed)).sum::<u64>();
         if (busy as f64) < least * self.timed_ns as f64 {
-            hall.leave.store(true, Ordering::Release);
+            self.leave_below = None;
+            hall.leave_at.store(agreed.furthest, Ordering::Release);
         }
     }
 

@@ -16,7 +16,9 @@ pub enum Problem {
         count: u32,
     },
     /// An event outside the declared links.
-    #[error("it sends to LP {destination} of `{to}`, and no link from `{from}` to `{to}` is declared")]
+    #[error(
+        "it sends to LP {destination} of `{to}`, and no link from `{from}` to `{to}` is declared"
+    )]
     NoLink {
         /// Where it should go.
         destination: LpId,
@@ -26,7 +28,9 @@ pub enum Problem {
         to: String,
     },
     /// An event earlier than the link permits.
-    #[error("it sends to LP {destination} after {delay}, and the link from `{from}` to `{to}` has a least delay of {least}")]
+    #[error(
+        "it sends to LP {destination} after {delay}, and the link from `{from}` to `{to}` has a least delay of {least}"
+    )]
     TooSoon {
         /// Where it should go.
         destination: LpId,
@@ -40,7 +44,9 @@ pub enum Problem {
         to: String,
     },
     /// A chain of events without delay that does not end.
-    #[error("{steps} events without delay followed each other in this instant, the last of them sent by LP {source_lp} of `{from}` to LP {destination} of `{to}`")]
+    #[error(
+        "{steps} events without delay followed each other in this instant, the last of them sent by LP {source_lp} of `{from}` to LP {destination} of `{to}`"
+    )]
     Endless {
         /// How long the chain is.
         steps: u32,
@@ -110,6 +116,12 @@ pub enum RunError {
     /// The model did what it may not.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
+    /// A group whose LPs were never made.
+    #[error("group `{group}` was declared and never filled")]
+    Unfilled {
+        /// The group's name.
+        group: String,
+    },
     /// A model without LPs.
     #[error("the model has no LPs")]
     Empty,

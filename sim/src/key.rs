@@ -18,10 +18,6 @@ impl LpId {
     pub const fn get(self) -> u32 {
         self.0
     }
-
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
 }
 
 impl fmt::Display for LpId {
@@ -59,7 +55,6 @@ pub(crate) struct Event<M> {
 impl<M> Event<M> {
     /// Whether this event comes before `other`; mostly decided by the time alone.
     pub(crate) fn before(&self, other: &Self) -> bool {
-        self.key.time < other.key.time
-            || (self.key.time == other.key.time && self.key < other.key)
+        self.key.time < other.key.time || (self.key.time == other.key.time && self.key < other.key)
     }
 }

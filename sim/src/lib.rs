@@ -1,10 +1,11 @@
 //! A parallel discrete event simulation kernel whose results do not depend on how it is run.
+mod check;
 mod conservative;
 mod context;
 mod direct;
-mod meeting;
 mod fault;
 mod key;
+mod meeting;
 mod model;
 mod optimistic;
 mod partition;
@@ -21,4 +22,6 @@ pub use fault::{Fault, Problem, RunError};
 pub use key::{EventKey, LpId};
 pub use model::{Group, Model};
 pub use run::{Effort, Options, Outcome, Scheduler, run, run_observed};
-pub use statistics::{Line, LineContent, Observer, Progress, Series, Statistic, StatisticResult, Tally, Unobserved};
+pub use statistics::{
+    Line, LineContent, Observer, Progress, Series, Statistic, StatisticResult, Tally, Unobserved,
+};

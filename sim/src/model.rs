@@ -3,6 +3,7 @@
 use meikyo_units::Nanos;
 
 use crate::context::Lp;
+use crate::fault::RunError;
 use crate::key::LpId;
 use crate::rules::{Declared, NO_LINK, Rules};
 use crate::statistics::{Series, Statistic};
@@ -44,8 +45,9 @@ impl Group {
 /// A system to simulate.
 #[derive(Clone, Debug)]
 pub struct Model<L> {
-    pub(crate) lps: Vec<L>,
-    pub(crate) rules: Rules,
+    /// The LPs of each group, none before it is filled.
+    lps: Vec<Vec<L>>,
+    rules: Rules,
 }
 
 /// The longest chain of events without delay, unless the run's options say otherwise.
@@ -69,14 +71,13 @@ impl<L: Lp> Model<L> {
         }
     }
 
-    /// Adds a group of LPs.
+    /// Declares a group of `count` LPs; [`Model::fill`] makes them.
     ///
     /// # Panics
     /// If the model then has 2^32 LPs or more.
-    pub fn group(&mut self, name: &str, lps: impl IntoIterator<Item = L>) -> Group {
+    pub fn group(&mut self, name: &str, count: u32) -> Group {
         let first = self.rules.lps();
-        self.lps.extend(lps);
-        let end = u32::try_from(self.lps.len()).expect("a model has fewer than 2^32 LPs");
+        let end = first.checked_add(count).expect("a model has fewer than 2^32 LPs");
         let index = self.rules.groups();
         let mut least = vec![NO_LINK; (index + 1) * (index + 1)];
         for (from, row) in self.rules.least.chunks(index.max(1)).enumerate() {
@@ -85,7 +86,13 @@ impl<L: Lp> Model<L> {
         self.rules.least = least;
         self.rules.names.push(name.to_owned());
         self.rules.starts.push(end);
-        Group { index, first, count: end - first }
+        self.lps.push(Vec::new());
+        Group { index, first, count }
+    }
+
+    /// Makes the LPs of `group`, in the order of their numbers.
+    pub fn fill(&mut self, group: Group, make: impl FnMut(LpId) -> L) {
+        self.lps[group.index] = group.lps().map(make).collect();
     }
 
     /// Declares that the LPs of `from` may send to those of `to`, `least` or more ahead. A second
@@ -115,13 +122,18 @@ impl<L: Lp> Model<L> {
         Series(index)
     }
 
-    /// How many LPs there are.
-    pub fn len(&self) -> usize {
-        self.lps.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.lps.is_empty()
+    /// The rules and the LPs in the order of their numbers.
+    pub(crate) fn into_parts(self) -> Result<(Rules, Vec<L>), RunError> {
+        let Self { rules, mut lps } = self;
+        for (group, made) in lps.iter().enumerate() {
+            if made.len() != (rules.starts[group + 1] - rules.starts[group]) as usize {
+                return Err(RunError::Unfilled { group: rules.group_name(group).to_owned() });
+            }
+        }
+        if rules.lps() == 0 {
+            return Err(RunError::Empty);
+        }
+        let only = if let [only] = lps.as_mut_slice() { Some(std::mem::take(only)) } else { None };
+        Ok((rules, only.unwrap_or_else(|| lps.into_iter().flatten().collect())))
     }
 }

@@ -26,8 +26,8 @@ use self::worker::{Envelope, Worker};
 use crate::context::Lp;
 use crate::fault::{Fault, RunError};
 use crate::meeting::Meeting;
-use crate::run::{Crew, Effort};
 use crate::rules::NO_LINK;
+use crate::run::{Crew, Effort};
 use crate::share::Share;
 use crate::statistics::{Line, Observer, Progress};
 
@@ -49,6 +49,8 @@ struct Notice {
     undone: [AtomicU64; 2],
     crowded: [AtomicBool; 2],
     fault: [AtomicU64; 2],
+    /// Before this time everything that was given out is in the hall, if GVT was beyond it.
+    told: [AtomicU64; 2],
     committed: AtomicU64,
     rollbacks: AtomicU64,
 }
@@ -136,6 +138,8 @@ struct Agreed {
     handled: u64,
     undone: u64,
     crowded: bool,
+    /// Before this time every line that was committed in the round before is in the hall.
+    told: u64,
 }
 
 impl<'a, L: Lp> Member<'a, L> {
@@ -145,9 +149,10 @@ impl<'a, L: Lp> Member<'a, L> {
         let pairs = (0..parts).flat_map(|a| (0..parts).map(move |b| (a, b)));
         let lookahead = pairs.map(|(a, b)| crew.partition.distance(a, b)).min().unwrap_or(0);
         let lookahead = if lookahead == NO_LINK { NEVER } else { lookahead };
-        let memory = crew.options.memory_limit.map_or(usize::MAX, |limit| {
-            usize::try_from(limit.get()).unwrap_or(usize::MAX) / parts
-        });
+        let memory = crew
+            .options
+            .memory_limit
+            .map_or(usize::MAX, |limit| usize::try_from(limit.get()).unwrap_or(usize::MAX) / parts);
         Self {
             hall,
             part,
@@ -221,8 +226,7 @@ impl<'a, L: Lp> Member<'a, L> {
             return 0;
         }
         {
-            let mut mail =
-                self.hall.mail[self.part].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut mail = self.hall.mail[self.part].lock().unwrap_or_else(PoisonError::into_inner);
             self.hall.has_mail[self.part].store(false, Ordering::Release);
             std::mem::swap(&mut *mail, &mut self.inbox);
         }
@@ -265,6 +269,8 @@ impl<'a, L: Lp> Member<'a, L> {
         notice.crowded[parity].store(crowded, Ordering::Release);
         let fault = self.worker.fault.as_ref().map_or(NEVER, |fault| fault.time.as_nanos());
         notice.fault[parity].store(fault, Ordering::Release);
+        let told = self.worker.history.first_output().unwrap_or(NEVER);
+        notice.told[parity].store(told, Ordering::Release);
         notice.committed.store(counts.committed, Ordering::Relaxed);
         notice.rollbacks.store(counts.rollbacks, Ordering::Relaxed);
         self.hall.wanted.store(false, Ordering::Relaxed);
@@ -273,12 +279,13 @@ impl<'a, L: Lp> Member<'a, L> {
     fn read(&self) -> (Agreed, bool) {
         let parity = self.parity;
         let mut agreed =
-            Agreed { gvt: NEVER, fault: NEVER, handled: 0, undone: 0, crowded: false };
+            Agreed { gvt: NEVER, fault: NEVER, handled: 0, undone: 0, crowded: false, told: NEVER };
         let mut quiet = true;
         for notice in &self.hall.notices {
             quiet &= !notice.sent[parity].load(Ordering::Acquire);
             agreed.gvt = agreed.gvt.min(notice.next[parity].load(Ordering::Acquire));
             agreed.fault = agreed.fault.min(notice.fault[parity].load(Ordering::Acquire));
+            agreed.told = agreed.told.min(notice.told[parity].load(Ordering::Acquire));
             agreed.handled += notice.handled[parity].load(Ordering::Acquire);
             agreed.undone += notice.undone[parity].load(Ordering::Acquire);
             agreed.crowded |= notice.crowded[parity].load(Ordering::Acquire);
@@ -311,19 +318,19 @@ impl<'a, L: Lp> Member<'a, L> {
 struct Chair<'a> {
     observer: &'a mut dyn Observer,
     told: Instant,
-    /// What was committed in the round before: everything up to there is in the hall.
-    certain: u64,
+    /// What the round before agreed on: the others have committed up to there since.
+    gvt_before: u64,
 }
 
 impl<'a> Chair<'a> {
     fn new(observer: &'a mut dyn Observer) -> Self {
-        Self { observer, told: now(), certain: 0 }
+        Self { observer, told: now(), gvt_before: 0 }
     }
 
     fn preside<L: Lp>(&mut self, member: &Member<'_, L>, agreed: &Agreed) {
         let hall = member.hall;
-        self.lines(hall, self.certain);
-        self.certain = agreed.gvt;
+        self.lines(hall, self.gvt_before.min(agreed.told));
+        self.gvt_before = agreed.gvt;
         if member.rounds.is_multiple_of(8) && now().duration_since(self.told) >= TELL {
             self.told = now();
             let sum = |field: fn(&Notice) -> &AtomicU64| -> u64 {

@@ -3,6 +3,15 @@
 use crate::key::LpId;
 use crate::rules::{NO_LINK, Rules};
 
+/// Whether parts must be apart in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Apart {
+    /// Every link between two parts has a delay.
+    InTime,
+    /// Links between parts may have none.
+    InSpace,
+}
+
 /// LPs divided into parts, one for each thread or rank.
 #[derive(Clone, Debug)]
 pub(crate) struct Partition {
@@ -15,10 +24,10 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// At most `parts` parts of about as many LPs each, such that no link without delay leads from
-    /// one to another: groups that are linked without delay live together.
-    pub(crate) fn new(rules: &Rules, parts: usize) -> Self {
-        let together = Together::new(rules);
+    /// At most `parts` parts of about as many LPs each. If they are to be `apart` in time, no link
+    /// without delay leads from one to another: groups that are linked without delay live together.
+    pub(crate) fn new(rules: &Rules, parts: usize, apart: Apart) -> Self {
+        let together = Together::new(rules, apart);
         let mut load = vec![0_u64; parts.max(1)];
         let mut home = vec![None; rules.groups()];
         let mut pinned: Vec<usize> =
@@ -37,9 +46,14 @@ impl Partition {
             .map(|group| u64::from(size(rules, group)))
             .sum();
         let shares = even_shares(&load, free);
-        let bounds = (0..rules.groups())
-            .map(|group| block_bounds(rules, group, home[group], &shares))
-            .collect();
+        let mut before = 0;
+        let mut bounds = Vec::new();
+        for (group, home) in home.iter().enumerate() {
+            bounds.push(block_bounds(rules, group, *home, before, &shares));
+            if home.is_none() {
+                before += u64::from(size(rules, group));
+            }
+        }
         let mut partition = Self { bounds, parts: load.len(), distance: Vec::new() };
         partition.drop_empty_parts();
         partition.distance = partition.distances(rules);
@@ -133,22 +147,33 @@ fn even_shares(load: &[u64], free: u64) -> Vec<u64> {
     shares
 }
 
-fn block_bounds(rules: &Rules, group: usize, home: Option<usize>, shares: &[u64]) -> Vec<u32> {
+/// Where the blocks of a group begin. `before` LPs of other groups are divided already: what one
+/// group leaves over by rounding, the next ones even out.
+fn block_bounds(
+    rules: &Rules,
+    group: usize,
+    home: Option<usize>,
+    before: u64,
+    shares: &[u64],
+) -> Vec<u32> {
     let (first, end) = (rules.starts[group], rules.starts[group + 1]);
-    let total: u64 = shares.iter().sum();
-    let mut sum = 0;
+    let total = shares.iter().sum::<u64>().max(1);
+    let rounded = |count: u64, sum: u64| (2 * count * sum + total) / (2 * total);
+    let (mut sum, mut bound) = (0, first);
     let mut bounds = vec![first];
     for (part, share) in shares.iter().enumerate() {
         sum += share;
-        bounds.push(match home {
+        bound = match home {
             Some(home) if part < home => first,
             Some(_) => end,
             None => {
-                let total = total.max(1);
-                let before = (2 * u64::from(end - first) * sum + total) / (2 * total);
-                first + u32::try_from(before).expect("a part of a group is no larger than it")
+                let after = before + u64::from(end - first);
+                let here = rounded(after, sum).saturating_sub(rounded(before, sum));
+                let here = u32::try_from(here).expect("a part of a group is no larger than it");
+                bound.max(end.min(first + here))
             }
-        });
+        };
+        bounds.push(bound);
     }
     if let Some(last) = bounds.last_mut() {
         *last = end;
@@ -168,9 +193,12 @@ struct Together {
 }
 
 impl Together {
-    fn new(rules: &Rules) -> Self {
+    fn new(rules: &Rules, apart: Apart) -> Self {
         let groups = rules.groups();
         let mut together = Self { parent: (0..groups).collect(), pinned: vec![false; groups] };
+        if apart == Apart::InSpace {
+            return together;
+        }
         for from in 0..groups {
             for to in (0..groups).filter(|to| rules.least(from, *to) == 0) {
                 let (a, b) = (together.root(from), together.root(to));
@@ -227,7 +255,7 @@ mod tests {
     fn every_lp_lives_in_one_part_and_the_parts_are_even() {
         let rules = rules(&[10, 7, 90], &[(0, 1, 5), (1, 2, 7), (2, 0, 9)]);
         for parts in 1..6 {
-            let partition = Partition::new(&rules, parts);
+            let partition = Partition::new(&rules, parts, Apart::InTime);
             let mut count = vec![0; partition.parts()];
             for lp in (0..107).map(LpId) {
                 let group = rules.group_of(lp);
@@ -244,7 +272,7 @@ mod tests {
     #[test]
     fn groups_linked_without_delay_live_together_and_the_others_fill_up() {
         let rules = rules(&[10, 10, 30], &[(0, 1, 0), (1, 2, 4), (2, 2, 6), (2, 0, 3)]);
-        let partition = Partition::new(&rules, 2);
+        let partition = Partition::new(&rules, 2, Apart::InTime);
         assert_eq!(partition.block(0, 0), (0, 10));
         assert_eq!(partition.block(1, 0), (10, 20));
         assert_eq!(partition.block(2, 0), (20, 25));
@@ -256,6 +284,7 @@ mod tests {
     #[test]
     fn a_cycle_without_delay_over_everything_is_one_part() {
         let rules = rules(&[4, 4], &[(0, 1, 0), (1, 0, 0)]);
-        assert_eq!(Partition::new(&rules, 8).parts(), 1);
+        assert_eq!(Partition::new(&rules, 8, Apart::InTime).parts(), 1);
+        assert_eq!(Partition::new(&rules, 8, Apart::InSpace).parts(), 8);
     }
 }

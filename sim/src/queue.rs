@@ -43,7 +43,6 @@ pub(crate) struct Queue<M> {
     top_greatest: u64,
     arena: Arena<M>,
     spare: Vec<Vec<Chain>>,
-    len: usize,
 }
 
 #[derive(Debug)]
@@ -102,17 +101,10 @@ impl<M> Queue<M> {
             top_greatest: 0,
             arena: Arena::new(),
             spare: Vec::new(),
-            len: 0,
         }
     }
 
-    /// How many events are pending.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     pub(crate) fn push(&mut self, event: Event<M>) {
-        self.len += 1;
         let time = event.key.time.as_nanos();
         if time < self.near_end {
             self.fresh.push(Least(event));
@@ -152,7 +144,6 @@ impl<M> Queue<M> {
         if next.key.time.as_nanos() >= limit {
             return None;
         }
-        self.len -= 1;
         if fresh_first { self.fresh.pop().map(|least| least.0) } else { self.near.pop() }
     }
 
@@ -244,8 +235,7 @@ impl<M> Queue<M> {
     }
 
     fn sort_near(&mut self) {
-        self.near.sort_unstable_by(|a, b| {
-            b.key.time.cmp(&a.key.time).then_with(|| b.key.cmp(&a.key))
-        });
+        self.near
+            .sort_unstable_by(|a, b| b.key.time.cmp(&a.key.time).then_with(|| b.key.cmp(&a.key)));
     }
 }

@@ -6,7 +6,10 @@
 
 /// The key of the stream of `lp` under `seed`: odd, its bits well mixed.
 pub(crate) fn stream(seed: u64, lp: u32) -> u64 {
-    mix(mix(seed) ^ u64::from(lp).wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    // `mix` leaves 0 alone, and a key without bits gives numbers without randomness.
+    let run = mix(seed.wrapping_add(GOLDEN));
+    mix(run.wrapping_add((u64::from(lp) + 1).wrapping_mul(GOLDEN))) | 1
 }
 
 /// The `counter`-th number of the stream `key`, all 64 bits uniform.

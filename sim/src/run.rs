@@ -2,13 +2,14 @@
 
 use meikyo_units::{Bytes, SimTime};
 
-use crate::conservative;
+use crate::check;
+use crate::conservative::{self, End};
 use crate::context::Lp;
 use crate::fault::RunError;
 use crate::key::LpId;
 use crate::model::Model;
 use crate::optimistic;
-use crate::partition::Partition;
+use crate::partition::{Apart, Partition};
 use crate::random::mix;
 use crate::rules::Rules;
 use crate::sequential;
@@ -126,6 +127,9 @@ impl<L> Outcome<L> {
     }
 }
 
+/// Threads that must be busy on the average for `Scheduler::Auto` to go on in parallel.
+const PAYS: f64 = 1.2;
+
 /// Runs `model`.
 ///
 /// # Errors
@@ -143,13 +147,10 @@ pub fn run_observed<L: Lp>(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Outcome<L>, RunError> {
-    if model.is_empty() {
-        return Err(RunError::Empty);
-    }
-    let mut rules = model.rules;
+    let (mut rules, lps) = model.into_parts()?;
     rules.traced = options.traced;
     rules.steps_max = options.steps_max;
-    let world = World::new(&rules, model.lps);
+    let world = World::new(&rules, lps);
     let mut effort = Effort::default();
     let world = dispatch(&rules, world, options, observer, &mut effort)?;
     Ok(outcome(&rules, world, effort))
@@ -162,19 +163,36 @@ fn dispatch<L: Lp>(
     observer: &mut dyn Observer,
     effort: &mut Effort,
 ) -> Result<World<L>, RunError> {
-    let parts = match options.scheduler {
-        Scheduler::Sequential | Scheduler::Check => 1,
-        _ => options.threads,
+    let (parts, apart) = match options.scheduler {
+        Scheduler::Sequential | Scheduler::Check => (1, Apart::InTime),
+        Scheduler::Conservative | Scheduler::Auto => (options.threads, Apart::InTime),
+        Scheduler::Optimistic => (options.threads, Apart::InSpace),
     };
-    let partition = Partition::new(rules, parts);
+    let partition = Partition::new(rules, parts, apart);
     let mut shares = world.split(rules, &partition);
     share::start(rules, &partition, &mut shares)?;
     let crew = Crew { rules, partition: &partition, options };
     match options.scheduler {
-        Scheduler::Conservative if partition.parts() > 1 => {
-            shares = conservative::run(&crew, shares, observer, effort, None)?;
+        Scheduler::Check => {
+            effort.handled += check::run(rules, &mut shares[0], options, observer)?;
+            effort.threads_used = 1;
+            effort.scheduler = "check";
         }
         Scheduler::Optimistic => shares = optimistic::run(&crew, shares, observer, effort)?,
+        Scheduler::Conservative if partition.parts() > 1 => {
+            (shares, _) = conservative::run(&crew, shares, observer, effort, None)?;
+        }
+        Scheduler::Auto if partition.parts() > 1 => {
+            let (left, end) = conservative::run(&crew, shares, observer, effort, Some(PAYS))?;
+            let world = World::join(rules, &partition, left);
+            if end == End::All {
+                return Ok(world);
+            }
+            let partition = Partition::new(rules, 1, Apart::InTime);
+            let mut shares = world.split(rules, &partition);
+            run_sequential(rules, &mut shares[0], options, observer, effort)?;
+            return Ok(World::join(rules, &partition, shares));
+        }
         _ => run_sequential(rules, &mut shares[0], options, observer, effort)?,
     }
     Ok(World::join(rules, &partition, shares))

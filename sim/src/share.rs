@@ -194,13 +194,7 @@ pub(crate) fn handle<L: Lp, P: Port<L::Message>>(
 
 /// The key under which LPs are started.
 fn start_key(lp: LpId) -> EventKey {
-    EventKey {
-        time: SimTime::START,
-        depth: 0,
-        priority: 0,
-        source: lp,
-        sequence: 0,
-    }
+    EventKey { time: SimTime::START, depth: 0, priority: 0, source: lp, sequence: 0 }
 }
 
 /// What an LP did at its start.

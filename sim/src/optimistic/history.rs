@@ -37,7 +37,6 @@ pub(super) struct Record<M> {
     pub(super) event: Option<Event<Tagged<M>>>,
     /// The LP's place in the share.
     pub(super) local: usize,
-    pub(super) group: usize,
     /// The LP's record before this one.
     pub(super) previous: u64,
     pub(super) before: Counters,
@@ -78,10 +77,6 @@ impl<L: Lp> History<L> {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.records.len()
-    }
-
     /// The bytes that the history takes, without what states and messages own elsewhere.
     pub(super) fn bytes(&self) -> usize {
         self.records.len() * size_of::<Record<L::Message>>()
@@ -95,7 +90,7 @@ impl<L: Lp> History<L> {
     pub(super) fn begin(
         &mut self,
         event: Event<Tagged<L::Message>>,
-        (group, local): (usize, usize),
+        local: usize,
         previous: u64,
         state: &L,
         before: Counters,
@@ -108,7 +103,6 @@ impl<L: Lp> History<L> {
             lp: event.destination,
             event: Some(event),
             local,
-            group,
             previous,
             before,
             changes: self.log.mark(),
@@ -180,6 +174,16 @@ impl<L: Lp> History<L> {
         }
         drop(outputs);
         true
+    }
+
+    /// The time of the first record that is kept and gave something out, in ns. A younger record that
+    /// is earlier may stand behind it.
+    pub(super) fn first_output(&self) -> Option<u64> {
+        if self.outputs.is_empty() {
+            return None;
+        }
+        let giving = self.records.iter().filter(|r| r.outputs > 0 && r.event.is_some());
+        giving.map(|record| record.key.time.as_nanos()).min()
     }
 
     /// Gives up what belongs to no record any more.

@@ -111,8 +111,7 @@ impl<'a, L: Lp> Worker<'a, L> {
     pub(super) fn speculate(&mut self, horizon: u64, count: usize) -> usize {
         let mut done = 0;
         while done < count {
-            let batch =
-                catch_unwind(AssertUnwindSafe(|| self.batch(horizon, count, &mut done)));
+            let batch = catch_unwind(AssertUnwindSafe(|| self.batch(horizon, count, &mut done)));
             match batch {
                 Ok(()) => break,
                 Err(payload) => {
@@ -149,8 +148,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         let (key, me) = (event.key, event.destination);
         let message = event.message.message.clone();
         let last = &mut self.last[seat.local];
-        let home = (seat.group, seat.local);
-        *last = self.history.begin(event, home, *last, &slot.state, slot.counters);
+        *last = self.history.begin(event, seat.local, *last, &slot.state, slot.counters);
         self.front = self.front.max(Some(key));
         self.counts.handled += 1;
         slot.counters.handled += 1;
@@ -237,7 +235,8 @@ impl<'a, L: Lp> Worker<'a, L> {
                 Err(key) => {
                     let difference = meikyo_undo::Unclaimed.to_string();
                     let problem = Problem::Escape { difference };
-                    self.fault.get_or_insert(share::fault(self.crew.rules, lp, Some(key), problem));
+                    let fault = share::fault(self.crew.rules, lp, Some(key), problem);
+                    self.fault.get_or_insert(fault);
                     return;
                 }
             }

@@ -71,14 +71,16 @@ impl Drawn {
         let Habits { links, grain, .. } = &self.habits;
         let choice = context.below(u32::try_from(links.len() + 1).unwrap());
         let (destination, least) = match links.get(choice as usize) {
-            Some((first, count, least)) => {
-                (LpId::new(first + context.below(*count)), *least)
-            }
+            Some((first, count, least)) => (LpId::new(first + context.below(*count)), *least),
             None => (context.me(), 0),
         };
         let steps = u64::from(context.below(4));
         // Chains without delay end: every hop counts down, and self-sends move on in time.
-        let delay = if destination == context.me() { least + (steps + 1) * grain } else { least + steps * grain };
+        let delay = if destination == context.me() {
+            least + (steps + 1) * grain
+        } else {
+            least + steps * grain
+        };
         let priority = context.below(2);
         context.send_with_priority(destination, Nanos::new(delay), priority, hops);
     }

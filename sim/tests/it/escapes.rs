@@ -50,10 +50,11 @@ impl Lp for Leaky {
         self.map.insert(context, left, left);
         let mut delay = 1;
         match self.plant {
+            Plant::Nothing | Plant::TakenQueue | Plant::ReplacedMap if left != 1 => {}
             Plant::Nothing => {}
             Plant::PlainField => self.plain += 1,
             Plant::UnlistedField => self.unlisted.add(context, 1),
-            Plant::ReplacedField => self.listed = Cell::new(40 + left),
+            Plant::ReplacedField => self.held = Held::new(vec![std::cell::Cell::new(left + 7)]),
             Plant::ForgottenLog => self.listed.add(&mut Forget, 1),
             Plant::TakenQueue => drop(std::mem::take(&mut self.queue)),
             Plant::ReplacedMap => self.map = Map::default(),
@@ -96,11 +97,14 @@ fn every_planted_escape_is_found_and_named() {
     assert_eq!(checked(Plant::Nothing), Ok(12));
     for (plant, named) in [
         (Plant::PlainField, "in `Leaky`: `plain: 0` became `plain: 1`"),
-        (Plant::UnlistedField, "a change belongs to no field of the state; is a field missing from `fields!`?"),
-        (Plant::ReplacedField, "in `Leaky.listed.Cell`: `0` became"),
-        (Plant::ForgottenLog, "in `Leaky.listed.Cell`: `0` became `1`"),
-        (Plant::InnerCell, "in `Leaky.inner.Cell`: `value: 0` became `value: 10`"),
-        (Plant::InsideHeld, "in `Leaky.held.Held.[.Cell`: `value: 0` became `value: 10`"),
+        (
+            Plant::UnlistedField,
+            "a change belongs to no field of the state; is a field missing from `fields!`?",
+        ),
+        (Plant::ReplacedField, "in `Leaky.held.Cell`: `value: 0` became `value: 10`"),
+        (Plant::ForgottenLog, "in `Leaky.listed`: `0` became `1`"),
+        (Plant::InnerCell, "in `Leaky.inner`: `value: 0` became `value: 10`"),
+        (Plant::InsideHeld, "in `Leaky.held.Cell`: `value: 0` became `value: 10`"),
     ] {
         match checked(plant) {
             Err(Problem::Escape { difference }) => {

@@ -24,8 +24,7 @@ fn result(seed: u64, options: &Options) -> (Outcome<Drawn>, Vec<Line>) {
 
 #[track_caller]
 fn assert_same(seed: u64, until: SimTime, options: &Options) -> Outcome<Drawn> {
-    let (truth, said) =
-        result(seed, &Options::new(Scheduler::Sequential, 1).until(until));
+    let (truth, said) = result(seed, &Options::new(Scheduler::Sequential, 1).until(until));
     let (outcome, heard) = result(seed, &options.until(until));
     let what = format!("seed {seed}, {options:?}");
     assert!(outcome.trace == truth.trace, "committed events, {what}");
