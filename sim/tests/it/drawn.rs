@@ -5,24 +5,29 @@ use meikyo_undo::{Cell, Deque, Held, List, Map, fields};
 use meikyo_units::Nanos;
 
 /// Small numbers that follow from a seed, for drawing models only.
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    pub fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u32) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0 >> 11) % limit
+        u32::try_from((self.0 >> 11) % u64::from(limit)).expect("a remainder is below the limit")
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        let count = u32::try_from(of.len()).expect("a few");
+        &of[self.below(count) as usize]
     }
 }
 
 /// Where an LP may send, and what it likes to do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Habits {
+pub(crate) struct Habits {
     /// First LP, number of LPs and least delay of each linked group.
     links: Vec<(u32, u32, u64)>,
     /// Delays are multiples of this: a coarse one makes ties.
@@ -35,7 +40,7 @@ pub struct Habits {
 
 /// An LP that uses every kind of field.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     habits: Habits,
     seen: Cell<u64>,
     digest: Cell<u64>,
@@ -69,7 +74,7 @@ impl Drawn {
 
     fn send(&mut self, hops: u32, context: &mut impl Context<u32>) {
         let Habits { links, grain, .. } = &self.habits;
-        let choice = context.below(u32::try_from(links.len() + 1).unwrap());
+        let choice = context.below(u32::try_from(links.len() + 1).expect("a few"));
         let (destination, least) = match links.get(choice as usize) {
             Some((first, count, least)) => (LpId::new(first + context.below(*count)), *least),
             None => (context.me(), 0),
@@ -115,17 +120,15 @@ impl Lp for Drawn {
 }
 
 /// A model that follows from `seed`.
-pub fn model(seed: u64) -> Model<Drawn> {
+pub(crate) fn model(seed: u64) -> Model<Drawn> {
     let mut dice = Dice::new(seed);
     let mut model = Model::new(seed);
     let names = ["north", "east", "south", "west"];
-    let count = 1 + usize::try_from(dice.below(4)).unwrap();
-    let groups: Vec<Group> = names[..count]
-        .iter()
-        .map(|name| model.group(name, 1 + u32::try_from(dice.below(24)).unwrap()))
-        .collect();
-    let grain = [1, 10, 100][usize::try_from(dice.below(3)).unwrap()];
-    let burst = u32::try_from(dice.below(30)).unwrap();
+    let count = 1 + dice.below(4) as usize;
+    let groups: Vec<Group> =
+        names[..count].iter().map(|name| model.group(name, 1 + dice.below(24))).collect();
+    let grain = *dice.pick(&[1, 10, 100]);
+    let burst = dice.below(30);
     // Links without delay join groups to one part: only every third model has them.
     let delays: &[u64] = if seed.is_multiple_of(3) { &[0, 1, 5, 40] } else { &[1, 5, 40] };
     let series = model.series("drawn");
@@ -135,7 +138,7 @@ pub fn model(seed: u64) -> Model<Drawn> {
             if dice.below(3) == 0 {
                 continue;
             }
-            let delay = delays[usize::try_from(dice.below(4)).unwrap() % delays.len()] * grain;
+            let delay = dice.pick(delays) * grain;
             model.link(groups[from], groups[to], Nanos::new(delay));
             linked[from].push((groups[to].lp(0).get(), groups[to].len(), delay));
         }

@@ -55,7 +55,7 @@ impl Lp for Leaky {
             Plant::PlainField => self.plain += 1,
             Plant::UnlistedField => self.unlisted.add(context, 1),
             Plant::ReplacedField => self.held = Held::new(vec![std::cell::Cell::new(left + 7)]),
-            Plant::ForgottenLog => self.listed.add(&mut Forget, 1),
+            Plant::ForgottenLog => drop(self.map.remove(&mut Forget, &(left + 1))),
             Plant::TakenQueue => drop(std::mem::take(&mut self.queue)),
             Plant::ReplacedMap => self.map = Map::default(),
             Plant::InnerCell => self.inner.set(left + 7),
@@ -102,7 +102,7 @@ fn every_planted_escape_is_found_and_named() {
             "a change belongs to no field of the state; is a field missing from `fields!`?",
         ),
         (Plant::ReplacedField, "in `Leaky.held.Cell`: `value: 0` became `value: 10`"),
-        (Plant::ForgottenLog, "in `Leaky.listed`: `0` became `1`"),
+        (Plant::ForgottenLog, "in `Leaky.map"),
         (Plant::InnerCell, "in `Leaky.inner`: `value: 0` became `value: 10`"),
         (Plant::InsideHeld, "in `Leaky.held.Cell`: `value: 0` became `value: 10`"),
     ] {

@@ -18,7 +18,8 @@ impl Observer for Listener {
 
 fn result(seed: u64, options: &Options) -> (Outcome<Drawn>, Vec<Line>) {
     let mut listener = Listener::default();
-    let outcome = run_observed(drawn::model(seed), &options.traced(), &mut listener).unwrap();
+    let outcome = run_observed(drawn::model(seed), &options.traced(), &mut listener)
+        .expect("a drawn model keeps the rules");
     (outcome, listener.0)
 }
 

@@ -1,0 +1,109 @@
+//! PHOLD: every LP begins with some events, and each event sends one on.
+//!
+//! The load that kernels are compared by (Fujimoto 1990), as ROSS has it: the time stamp of each
+//! event is the lookahead and an exponentially distributed span after the one before, and a part of
+//! the events goes to an LP drawn from all of them. The number of pending events never changes.
+
+use meikyo_sim::{Context, Lp, LpId, Model};
+use meikyo_undo::{Cell, fields};
+use meikyo_units::Nanos;
+
+/// What a PHOLD run is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Phold {
+    /// LPs.
+    pub lps: u32,
+    /// Events that each LP begins with.
+    pub events_per_lp: u32,
+    /// The probability, from 0 to 1, that an event goes to an LP drawn from all.
+    pub remote: f64,
+    /// The least delay.
+    pub lookahead: Nanos,
+    /// The mean delay, the lookahead included.
+    pub mean: Nanos,
+    /// Steps of a dependent computation in each event.
+    pub work: u32,
+    /// What random numbers follow from.
+    pub seed: u64,
+}
+
+/// One LP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Holder {
+    phold: Phold,
+    events: Cell<u64>,
+    digest: Cell<u64>,
+}
+fields!(Holder { events, digest });
+
+impl Phold {
+    /// The model.
+    pub fn model(&self) -> Model<Holder> {
+        let mut model = Model::new(self.seed);
+        let group = model.group("holders", self.lps);
+        model.link(group, group, self.lookahead);
+        model.fill(group, |_| Holder { phold: *self, events: Cell::new(0), digest: Cell::new(0) });
+        model
+    }
+
+    fn delay(&self, context: &mut impl Context<u64>) -> Nanos {
+        self.lookahead + context.exponential(self.mean.saturating_sub(self.lookahead))
+    }
+}
+
+impl Holder {
+    /// Events handled.
+    pub fn events(&self) -> u64 {
+        self.events.get()
+    }
+
+    /// A digest of the time, the source and the sequence of every event, in their order.
+    pub fn digest(&self) -> u64 {
+        self.digest.get()
+    }
+}
+
+impl Lp for Holder {
+    /// The eight bytes that a PHOLD event carries.
+    type Message = u64;
+
+    fn start(&mut self, context: &mut impl Context<u64>) {
+        for _ in 0..self.phold.events_per_lp {
+            let delay = self.phold.delay(context);
+            context.send(context.me(), delay, 0);
+        }
+    }
+
+    fn handle(&mut self, message: u64, context: &mut impl Context<u64>) {
+        let key = context.event();
+        self.events.add(context, 1);
+        let event =
+            key.time.as_nanos() ^ key.sequence.rotate_left(40) ^ u64::from(key.source.get());
+        self.digest.set(context, chained(self.digest.get(), event));
+        let message = worked(message, self.phold.work);
+        let destination = if context.uniform() < self.phold.remote {
+            LpId::new(context.below(self.phold.lps))
+        } else {
+            context.me()
+        };
+        let delay = self.phold.delay(context);
+        context.send(destination, delay, message);
+    }
+}
+
+/// `digest` and one more event.
+pub fn chained(digest: u64, event: u64) -> u64 {
+    (digest ^ event).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+}
+
+/// `steps` dependent steps of xorshift64 (Marsaglia 2003) from `message`.
+fn worked(message: u64, steps: u32) -> u64 {
+    if steps == 0 {
+        return message;
+    }
+    (0..steps).fold(message | 1, |bits, _| {
+        let bits = bits ^ (bits << 13);
+        let bits = bits ^ (bits >> 7);
+        bits ^ (bits << 17)
+    })
+}
