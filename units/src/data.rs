@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign};
 use std::str::FromStr;
 
 use crate::quantity::{self, ParseQuantityError, Units};
-use crate::time::serde_as_text;
+use crate::time::{Nanos, serde_as_text};
 
 const BYTE_UNITS: Units = Units {
     table: &[
@@ -106,6 +106,22 @@ impl BitsPerSecond {
     pub const fn get(self) -> u64 {
         self.0
     }
+
+    /// How long `size` takes at this rate, rounded to the nearest nanosecond, half of one up.
+    /// The largest span at a rate of nothing, and where the span is longer.
+    ///
+    /// ```
+    /// # use meikyo_units::{BitsPerSecond, Bytes, Nanos};
+    /// let rate: BitsPerSecond = "125MiB/s".parse()?; // 1,048,576,000 bit/s
+    /// assert_eq!(rate.serialization_delay(Bytes::new(1500)), Nanos::new(11_444)); // 11,444.09
+    /// # Ok::<(), meikyo_units::ParseQuantityError>(())
+    /// ```
+    pub fn serialization_delay(self, size: Bytes) -> Nanos {
+        const BIT_NANOS_PER_BYTE: u128 = 8_000_000_000;
+        let rate = u128::from(self.0);
+        let delay = (u128::from(size.0) * BIT_NANOS_PER_BYTE + rate / 2).checked_div(rate);
+        Nanos::new(delay.and_then(|nanos| u64::try_from(nanos).ok()).unwrap_or(u64::MAX))
+    }
 }
 
 impl FromStr for BitsPerSecond {
@@ -134,6 +150,17 @@ mod tests {
         assert_eq!("1MB".parse(), Ok(Bytes::new(1_000_000)));
         assert_eq!("1MiB".parse(), Ok(Bytes::new(1_048_576)));
         assert_eq!("2.5Gbit/s".parse(), Ok(BitsPerSecond::new(2_500_000_000)));
+    }
+
+    #[test]
+    fn a_delay_is_rounded_to_the_nearest_nanosecond_and_never_overflows() {
+        let delay = |rate, size| BitsPerSecond::new(rate).serialization_delay(Bytes::new(size));
+        assert_eq!(delay(1_000_000_000, 1500), Nanos::new(12_000));
+        assert_eq!(delay(10 << 30, 1500), Nanos::new(1_118)); // 1,117.59
+        assert_eq!(delay(16_000_000_000, 1), Nanos::new(1)); // 0.5
+        assert_eq!(delay(16_000_000_001, 1), Nanos::ZERO);
+        assert_eq!(delay(0, 0), Nanos::new(u64::MAX));
+        assert_eq!(delay(1, u64::MAX), Nanos::new(u64::MAX));
     }
 
     proptest::proptest! {
