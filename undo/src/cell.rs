@@ -149,6 +149,18 @@ impl<T: Send + 'static> Held<T> {
         let place = Place::of(self);
         log.value(place, 0, std::mem::replace(&mut self.0, value));
     }
+
+    /// Replaces the value, and gives the one that it replaces; only a log that keeps copies it.
+    pub fn replace<L: Log>(&mut self, log: &mut L, value: T) -> T
+    where
+        T: Clone,
+    {
+        let old = std::mem::replace(&mut self.0, value);
+        if L::KEEPS {
+            log.value(Place::of(self), 0, old.clone());
+        }
+        old
+    }
 }
 
 impl<T: Send + 'static> State for Held<T> {
