@@ -14,6 +14,13 @@ pub struct Statistic(pub(crate) u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series(pub(crate) u16);
 
+impl Series {
+    /// Its place among the series of the model, in the order in which they were declared.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
 /// Count, sum and range of what one LP tallied, in the order of its events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tally {
