@@ -1,5 +1,25 @@
 //! Systems to simulate on [`meikyo_sim`].
 //!
+//! Parts, to be put into the states of LPs:
+//! - [`simplenet`]: interfaces, links and switches;
+//! - [`storage`] and [`resource`]: what takes its time, and what there is so many of;
+//! - [`rpc`]: request and reply.
+//!
+//! Systems:
+//! - [`metadata_service`]: the metadata service PPMDS with its clients on a network;
 //! - [`phold`]: the synthetic load that simulation kernels are compared by.
+//!
+//! What they are held against: [`analysis`]. What a run of one says: [`Report`].
 
+pub mod analysis;
+mod completions;
+mod digest;
+pub mod metadata_service;
 pub mod phold;
+mod report;
+pub mod resource;
+pub mod rpc;
+pub mod simplenet;
+pub mod storage;
+
+pub use report::{Figure, Report};

@@ -1,0 +1,230 @@
+//! The metadata service PPMDS on a simulated network, as in "Evaluation of the distributed metadata
+//! server PPMDS for distributed file systems by CODES/ROSS" (Kirii, Tatebe, Ross).
+//!
+//! Clients hang on one switch, servers on another, and a trunk joins the two. A message passes three
+//! links each way ([`crate::simplenet`]): its sender's start-up and its size over the link's rate are
+//! paid on each. A server is the real one ([`meikyo_metadata::Server`]) behind its interface; the
+//! answer to a change leaves when the storage has it. A client runs the real operations
+//! ([`meikyo_metadata::Operation`]): it asks for a directory's server list once, and then sends each
+//! request to the server that the hash of the name picks.
+//!
+//! # Events
+//!
+//! A create is seven events: one at each of the two switches each way, two at the server (the request
+//! begins to arrive; the answer is ready), one at the client, which takes the answer and sends the next
+//! request in the same event. Switches with interfaces that messages queue for take two each.
+//!
+//! # What may be divided
+//!
+//! Unlimited switches keep no state, so each may be several LPs ([`Metadata::switch_lps`]): a message
+//! goes through the one of its client, and through the one of its server. Clients and servers have the
+//! same numbers whatever the switches are made of, and at one instant messages are taken in the order
+//! of their clients (at a client: of the servers), so that the division changes no instant and no
+//! answer; how many threads run the model is another matter.
+
+mod client;
+mod network;
+mod plan;
+mod server;
+mod summary;
+mod switch;
+mod work;
+
+use std::num::{NonZeroU16, NonZeroU32};
+use std::sync::Arc;
+
+use meikyo_metadata::{Request, Response};
+use meikyo_sim::{Context, Lp, LpId, Model};
+use meikyo_undo::variants;
+use meikyo_units::{BitsPerSecond, Bytes, Nanos};
+
+use crate::rpc::Message;
+use crate::simplenet::Switching;
+use crate::storage::Medium;
+
+pub use client::Client;
+pub use plan::Plan;
+pub use server::MetadataServer;
+pub use switch::{Relay, Side};
+pub use work::{Action, Directories, Mix, Workload};
+
+/// What a simulated metadata service is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metadata {
+    /// Servers.
+    pub servers: NonZeroU16,
+    /// Clients.
+    pub clients: NonZeroU32,
+    /// Every message occupies whole packets of this size.
+    pub packet_size: Bytes,
+    /// What a message carries; a page of a directory carries its entries beside that.
+    pub payload_size: Bytes,
+    /// The start-up of every transmission.
+    pub net_startup: Nanos,
+    /// Rate of the links between clients and their switch.
+    pub client_rate: BitsPerSecond,
+    /// Rate of the links between servers and their switch.
+    pub server_rate: BitsPerSecond,
+    /// Rate of the link between the switches.
+    pub switch_rate: BitsPerSecond,
+    /// What messages queue for in the switches.
+    pub switching: Switching,
+    /// LPs that each switch is divided into; limited switches are never divided.
+    pub switch_lps: NonZeroU32,
+    /// What a change takes until its answer leaves.
+    pub store: Medium,
+    /// What anything else takes until its answer leaves.
+    pub read_latency: Nanos,
+    /// When clients begin operations.
+    pub load: Load,
+    /// What they do.
+    pub workload: Workload,
+    /// Where they do it.
+    pub directories: Directories,
+    /// How many operations each client does, or files it makes ([`Workload::Mdtest`]).
+    pub operations: u32,
+    /// What random numbers follow from.
+    pub seed: u64,
+}
+
+/// When a client begins operations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// One after another.
+    Closed {
+        /// The span between the end of one and the beginning of the next.
+        think: Nanos,
+    },
+    /// At random instants (a Poisson process), whether or not the ones before have ended.
+    Open {
+        /// The mean span between two beginnings.
+        interarrival: Nanos,
+        /// What begins while so many are in flight is turned away and counted.
+        in_flight_max: u32,
+    },
+}
+
+/// A message between a client and a server.
+pub type Packet = Message<Request, Response>;
+
+/// What LPs tell each other and themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A message begins to arrive.
+    Begins(Packet),
+    /// What the LP planned to do with the message is due: to send it.
+    Due(Packet),
+    /// A client begins an operation.
+    Next,
+}
+
+/// An LP of the service.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the types say it")]
+pub enum Host {
+    Client(Client),
+    Server(MetadataServer),
+    Switch(Relay),
+}
+variants!(Host { Client(Client), Server(MetadataServer), Switch(Relay) });
+
+impl Lp for Host {
+    type Message = Event;
+
+    fn start(&mut self, context: &mut impl Context<Event>) {
+        if let Self::Client(client) = self {
+            client.start(context);
+        }
+    }
+
+    fn handle(&mut self, event: Event, context: &mut impl Context<Event>) {
+        match self {
+            Self::Client(client) => client.handle(event, context),
+            Self::Server(server) => server.handle(event, context),
+            Self::Switch(switch) => switch.handle(event, context),
+        }
+    }
+
+    fn waiting(&self) -> Option<String> {
+        match self {
+            Self::Client(client) => client.waiting(),
+            Self::Server(_) | Self::Switch(_) => None,
+        }
+    }
+}
+
+impl Metadata {
+    /// The scenario of the paper's table 2: `servers` and `clients`, and `operations` creates of each
+    /// client in one directory.
+    ///
+    /// # Panics
+    /// If a number is 0.
+    pub fn paper(servers: u16, clients: u32, operations: u32) -> Self {
+        let mebibytes = |count: u64| BitsPerSecond::new((count * 8) << 20);
+        Self {
+            servers: NonZeroU16::new(servers).expect("there are servers"),
+            clients: NonZeroU32::new(clients).expect("there are clients"),
+            packet_size: Bytes::new(1500),
+            payload_size: Bytes::new(512),
+            net_startup: Nanos::from_micros(32),
+            client_rate: mebibytes(125),
+            server_rate: mebibytes(1250),
+            switch_rate: mebibytes(1250),
+            switching: Switching::Unlimited,
+            switch_lps: NonZeroU32::new(8).expect("8 is not 0"),
+            store: Medium::Delay(Nanos::from_micros(500)),
+            read_latency: Nanos::ZERO,
+            load: Load::Closed { think: Nanos::ZERO },
+            workload: Workload::Create,
+            directories: Directories::One,
+            operations,
+            seed: 1,
+        }
+    }
+
+    /// The model, and what its LPs are.
+    pub fn model(&self) -> (Model<Host>, Arc<Plan>) {
+        let mut model = Model::new(self.seed);
+        let lps = Plan::switch_lps(self);
+        let clients = model.group("clients", self.clients.get());
+        let servers = model.group("servers", u32::from(self.servers.get()));
+        let client_switch = model.group("client switch", lps);
+        let server_switch = model.group("server switch", lps);
+        let plan = Arc::new(Plan::new(self, &mut model, clients, servers));
+
+        let start_up = self.net_startup;
+        model.link(clients, client_switch, start_up);
+        model.link(servers, server_switch, start_up);
+        model.link(client_switch, server_switch, plan.relay_least(&plan.client));
+        model.link(server_switch, servers, plan.relay_least(&plan.trunk));
+        model.link(server_switch, client_switch, plan.relay_least(&plan.server));
+        model.link(client_switch, clients, plan.relay_least(&plan.trunk));
+
+        model.fill(clients, |me| Host::Client(Client::new(&plan, me)));
+        model.fill(servers, |me| Host::Server(MetadataServer::new(&plan, me)));
+        model.fill(client_switch, |_| Host::Switch(Relay::new(&plan, Side::Clients)));
+        model.fill(server_switch, |_| Host::Switch(Relay::new(&plan, Side::Servers)));
+        (model, plan)
+    }
+
+    /// What an LP is called.
+    pub fn lp_name(&self, lp: LpId) -> String {
+        let lps = Plan::switch_lps(self);
+        let mut place = lp.get();
+        let servers = u32::from(self.servers.get());
+        let groups = [
+            ("client", self.clients.get()),
+            ("server", servers),
+            ("client switch", lps),
+            ("server switch", lps),
+        ];
+        for (name, count) in groups {
+            if place < count {
+                let only = count == 1 && name.ends_with("switch");
+                return if only { name.to_owned() } else { format!("{name} {place}") };
+            }
+            place -= count;
+        }
+        format!("LP {lp}")
+    }
+}

@@ -1,0 +1,90 @@
+//! The service as a closed network of queues: what theory says of a scenario.
+//!
+//! With closed-loop clients that make one request an operation (making files in one directory, a mix
+//! without listing), an operation is a round: the client's start-up, the switches, the server's
+//! reception, its storage, its start-up and sending, and back. What queues for something is a station,
+//! everything else a delay. The first request of each client, for the server list, is not counted.
+//!
+//! A receiver takes a message while its sender still sends it, so that size over rate is in the round
+//! once, and yet occupies both. Where both are stations, the work of each is counted in full and the
+//! delay is less by as much: the round without waiting stays exact, and mean value analysis, which
+//! takes service for exponential, says a little less than is possible.
+
+use meikyo_units::Nanos;
+
+use crate::analysis::{ClosedNetwork, Station};
+use crate::metadata_service::{Directories, Load, Plan, Workload};
+use crate::simplenet::{Passage, Switching};
+
+impl Plan {
+    /// The closed network of this service; none if its clients are not a closed loop with one request
+    /// an operation.
+    pub fn network(&self) -> Option<ClosedNetwork> {
+        let metadata = &self.metadata;
+        let Load::Closed { think } = metadata.load else { return None };
+        let (changes, all) = self.changes_of_all()?;
+        let store = scaled(metadata.store.service(self.message_size()), changes, all);
+        let read = scaled(metadata.read_latency, all - changes, all);
+
+        let [client, server, trunk] = [&self.client, &self.server, &self.trunk].map(Self::ordinary);
+        let receptions = client.transmission * 2 + server.transmission * 2 + trunk.transmission * 2;
+        let round = metadata.net_startup * 6 + receptions + store + read + think;
+
+        let servers = u32::from(metadata.servers.get());
+        let mut stations = self.switch_stations(client, server, trunk);
+        stations.push(station("receiving interfaces of the servers", server.transmission, servers));
+        stations.push(station("sending interfaces of the servers", server.occupancy(), servers));
+        if metadata.store.queues() {
+            stations.push(station("stores of the servers", store, servers));
+        }
+        let work = stations.iter().fold(Nanos::ZERO, |sum, station| sum + station.demand);
+        Some(ClosedNetwork { delay: round.saturating_sub(work), stations })
+    }
+
+    /// How many of how many operations are changes, as weights.
+    fn changes_of_all(&self) -> Option<(u64, u64)> {
+        let one = self.metadata.directories == Directories::One;
+        match self.metadata.workload {
+            Workload::Create => Some((1, 1)),
+            Workload::Mdtest if one => Some((2, 3)),
+            Workload::Mix(mix) if mix.list == 0 => {
+                let changes = u64::from(mix.create) + u64::from(mix.unlink);
+                Some((changes, changes + u64::from(mix.stat) + u64::from(mix.lookup)))
+            }
+            Workload::Mdtest | Workload::Mix(_) => None,
+        }
+    }
+
+    /// What queues for the interfaces of the switches.
+    fn switch_stations(&self, client: Passage, server: Passage, trunk: Passage) -> Vec<Station> {
+        let servers = u32::from(self.metadata.servers.get());
+        match self.metadata.switching {
+            Switching::Unlimited => Vec::new(),
+            Switching::PerPort => vec![
+                station("trunk port of the client switch", trunk.occupancy(), 1),
+                station("trunk port of the server switch", trunk.occupancy(), 1),
+                station("server ports of the server switch", server.occupancy(), servers),
+            ],
+            Switching::PerNetwork => vec![
+                station("trunk interface of the client switch", trunk.occupancy(), 1),
+                station("trunk interface of the server switch", trunk.occupancy(), 1),
+                station("client interface of the client switch", client.occupancy(), 1),
+                station("server interface of the server switch", server.occupancy(), 1),
+            ],
+            Switching::Shared => vec![
+                station("client switch", client.occupancy() + trunk.occupancy(), 1),
+                station("server switch", server.occupancy() + trunk.occupancy(), 1),
+            ],
+        }
+    }
+}
+
+fn station(name: &str, demand: Nanos, count: u32) -> Station {
+    Station { name: name.to_owned(), demand, count }
+}
+
+/// `span` times `part` over `whole`, rounded down.
+fn scaled(span: Nanos, part: u64, whole: u64) -> Nanos {
+    let scaled = u128::from(span.get()) * u128::from(part) / u128::from(whole.max(1));
+    Nanos::new(u64::try_from(scaled).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,3 @@
+//! The models from outside.
+
+mod metadata;
