@@ -1,7 +1,7 @@
 /** The real program: simulated agents, a measurement of them, a server. Each test file has its own. */
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -61,9 +61,10 @@ export function run(args: readonly string[]): string {
   return stdout;
 }
 
-/** A farm and a measurement of it that goes on until it is stopped. */
-export async function measured(path: string, hosts: number, switches: number): Promise<{ recording: string; stop(): Promise<void> }> {
+/** A farm and a measurement of it that goes on until it is stopped; `rules` is added to the cluster file. */
+export async function measured(path: string, hosts: number, switches: number, rules = ""): Promise<{ recording: string; stop(): Promise<void> }> {
   const farm = await start(["agents", "--count", String(hosts), "--switches", String(switches), "--port", "0", "--write-cluster", join(path, "cluster")], /^ready/);
+  appendFileSync(join(path, "cluster/cluster.toml"), rules);
   const recording = join(path, "recording");
   const measure = await start(["measure", "--cluster", join(path, "cluster/cluster.toml"), "--out", recording], / ok [1-9]/);
   return {

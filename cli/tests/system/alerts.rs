@@ -2,12 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Stdio;
 
 use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
 
-use crate::running::{Farm, Process, instant, interrupt, meikyo, text};
+use crate::running::{Farm, PATIENCE, Process, instant, interrupt, meikyo, text};
 
 /// A rule that every device breaks at its first reading, and never stops to break.
 const LOADED: &str = "\n[[alerts]]\nname = \"loaded\"\nvalue = \"load(load_1min)\"\nabove = -1\n";
@@ -85,4 +87,98 @@ fn an_alert_that_a_killed_measurement_left_is_cleared_by_the_next() {
     let cleared = cleared.iter().filter(|row| row["event"] == "alert_cleared");
     let texts: Vec<_> = cleared.map(|row| row["text"].as_str().unwrap().to_owned()).collect();
     assert_eq!(texts, ["loaded: the measurement began anew"]);
+}
+
+/// A server over the recording of a farm.
+struct Server {
+    _process: Process,
+    address: String,
+}
+
+impl Server {
+    fn start(farm: &Farm) -> Self {
+        let mut command = meikyo();
+        command.arg("serve").arg(farm.recording()).args(["--listen", "127.0.0.1:0"]);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let told = lines.find(|line| line.as_ref().unwrap().starts_with("serving at "));
+        let address = told.unwrap().unwrap().split('/').nth(2).unwrap().to_owned();
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        Self { _process: Process(child), address }
+    }
+
+    /// Status and body of an answer.
+    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let request = format!(
+            "{method} /api/v1/{path} HTTP/1.0\r\nHost: localhost\r\nContent-Length: {}\r\n\
+             Content-Type: application/json\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or_default())
+    }
+
+    /// The alert of a device once something is true of it.
+    fn wait_for(&self, device: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let deadline = WallTime::now() + PATIENCE;
+        loop {
+            let (status, alerts) = self.ask("GET", "alerts", "");
+            assert_eq!(status, 200, "{alerts}");
+            let mut alerts = alerts.as_array().unwrap().iter();
+            if let Some(alert) = alerts.find(|alert| alert["device"] == device && holds(alert)) {
+                return alert.clone();
+            }
+            assert!(WallTime::now() < deadline, "no such alert of {device}");
+        }
+    }
+}
+
+#[test]
+fn alerts_are_acknowledged_and_silenced_over_http_while_the_measurement_runs() {
+    let farm = Farm::start(2);
+    let plain = fs::read_to_string(farm.cluster()).unwrap();
+    fs::write(farm.cluster(), plain + LOADED).unwrap();
+    let mut measure = Process(farm.measure(&[]).spawn().unwrap());
+    farm.wait_for("events", 2, |row| row["event"] == "alert_raised");
+    let server = Server::start(&farm);
+    let first = server.wait_for("node001", |alert| alert["state"] == "raised");
+    assert_eq!((&first["rule"], &first["object"]), (&"loaded".into(), &"load.load_1min".into()));
+    assert_eq!(
+        (&first["acknowledged_us"], &first["silenced_until_us"]),
+        (&Value::Null, &Value::Null)
+    );
+    let say = |alert: &Value, what: &str, body: &str| {
+        server.ask("POST", &format!("alerts/{}/{what}", alert["id"].as_str().unwrap()), body)
+    };
+    assert_eq!(say(&first, "acknowledge", "").0, 204);
+    let seen = server.wait_for("node001", |alert| !alert["acknowledged_us"].is_null());
+    assert_eq!((&seen["id"], &seen["state"]), (&first["id"], &"raised".into()));
+    assert!(seen["acknowledged_us"].as_i64() > first["raised_us"].as_i64());
+    let second = server.wait_for("node002", |alert| alert["acknowledged_us"].is_null());
+    for (body, status) in [
+        (r#"{"for_us":0}"#, 400),
+        (r#"{"for_us":2592000000001}"#, 400),
+        (r#"{"for_us":1000,"by":"x"}"#, 422),
+        ("{", 400),
+    ] {
+        let (refused, told) = say(&second, "silence", body);
+        assert_eq!(refused, status, "{body}: {told}");
+    }
+    assert_eq!(say(&second, "silence", r#"{"for_us":60000000}"#).0, 204);
+    let quiet = server.wait_for("node002", |alert| !alert["silenced_until_us"].is_null());
+    let noted = farm.wait_for("events", 1, |row| row["event"] == "alert_silenced");
+    let until = instant(&noted[0]["time"]) + Nanos::from_secs(60);
+    assert_eq!(quiet["silenced_until_us"], until.as_nanos().div_euclid(1_000));
+    assert_eq!(noted[0]["device"], "node002");
+    assert_eq!(server.ask("POST", "alerts/0123456789abcdef/acknowledge", "").0, 404);
+    interrupt(&measure.0);
+    assert!(measure.0.wait().unwrap().success());
+    let (status, told) = say(&second, "acknowledge", "");
+    assert_eq!(status, 409, "{told}");
+    assert!(told["error"].as_str().unwrap().contains("only a running measurement"), "{told}");
 }

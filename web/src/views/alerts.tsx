@@ -80,6 +80,12 @@ export function AlertsPanel() {
   );
 }
 
+/** What was found, without the name of the rule, with which the collector begins every text. */
+function said(alert: AlertBody): string {
+  const text = alert.text ?? alert.object ?? "";
+  return text.startsWith(`${alert.rule}: `) ? text.slice(alert.rule.length + 2) : text;
+}
+
 function Alert({ alert }: { alert: AlertBody }) {
   const now = standing(alert);
   const ink = now === "raised" ? "shu" : now === "over" ? "quiet" : "kin";
@@ -94,7 +100,7 @@ function Alert({ alert }: { alert: AlertBody }) {
         </button>
         <span class={ink}>{now}</span>
       </h2>
-      <p>{alert.text ?? alert.object}</p>
+      <p><b>{alert.rule}</b>{` \u00b7 ${said(alert)}`}</p>
       <p class="quiet">{dayAndClock(alert.raised_us)}{alert.cleared_us === null ? "" : ` to ${dayAndClock(alert.cleared_us)}`}</p>
       {alert.state !== "cleared" && (
         <div class="tags">

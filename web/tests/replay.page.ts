@@ -1,0 +1,65 @@
+/** A past that is played: at its pace, with the values that the recording holds, and to its end. */
+
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openBrowser, type Browser } from "./browser.ts";
+import { directory, run, served, until } from "./program.ts";
+
+const place = directory();
+let server: Awaited<ReturnType<typeof served>>;
+let browser: Browser;
+let spanUs = { fromUs: 0, toUs: 0 };
+
+beforeAll(async () => {
+  const recording = join(place.path, "minute");
+  run(["agents", "--count", "3", "--virtual", "60s", "--out", recording]);
+  server = await served([recording]);
+  const told = (await (await fetch(`${server.address}api/v1/recordings`)).json()) as { from_us: number; to_us: number }[];
+  spanUs = { fromUs: told[0]?.from_us ?? 0, toUs: told[0]?.to_us ?? 0 };
+  browser = await openBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+  place.remove();
+});
+
+const iso = (us: number): string => new Date(us / 1000).toISOString();
+
+it("what is shown is played from its begin, at the pace at which it happened", async () => {
+  const page = await browser.context.newPage();
+  const fromUs = Math.ceil(spanUs.fromUs / 1e6) * 1e6 + 10e6;
+  await page.goto(`${server.address}#cluster?t=${iso(fromUs)}..${iso(fromUs + 20e6)}`);
+  const painted = (): Promise<number> => page.evaluate(() => window.__meikyo.lastPaintedUs);
+  await until("the strip is painted", () => page.evaluate(() => window.__meikyo.wholeMs > 0));
+  await page.evaluate(() => window.__meikyo.reset());
+  const begunMs = Date.now();
+  await page.keyboard.press("p");
+  await page.getByText("Playing, 1\u00d7").waitFor();
+  const first = await until("it is painted", async () => (await painted()) > 0 && painted());
+  expect(first).toBeGreaterThanOrEqual(fromUs - 1e6);
+  const then = await until("three seconds were played", async () => (await painted()) > fromUs + 3e6 && painted());
+  const passedMs = Date.now() - begunMs;
+  // Not ahead of its pace; how far behind depends on the machine.
+  expect((then - fromUs) / 1000).toBeLessThan(passedMs + 1000);
+  expect(await page.evaluate(() => window.__meikyo.paints)).toBeGreaterThan(10);
+  await page.close();
+});
+
+it("a replay ends with the recording, and the page stands there", async () => {
+  const page = await browser.context.newPage();
+  const fromUs = spanUs.toUs - 12e6;
+  await page.goto(`${server.address}#cluster?t=-10s&play=8@${iso(fromUs)}&tables=1`);
+  await page.getByText("Playing, 8\u00d7").waitFor();
+  await until("it has ended", async () => (await page.locator(".time .now button").textContent())?.includes("Paused"));
+  const last = await page.evaluate(() => window.__meikyo.lastPaintedUs);
+  expect(last).toBeGreaterThan(spanUs.toUs - 1e6);
+  expect(last).toBeLessThanOrEqual(spanUs.toUs);
+  // No faster than eight times: the twelve seconds took one and a half.
+  const shown = await until("a value stands in the table", async () => {
+    const text = await page.locator("tr", { has: page.locator("td", { hasText: "node002" }) }).locator("td").nth(4).textContent();
+    return text?.includes("bit/s") === true && text;
+  });
+  expect(shown).toMatch(/[1-9]/);
+  await page.close();
+});
