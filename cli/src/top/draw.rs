@@ -15,8 +15,8 @@ mod tests;
 use meikyo_units::WallTime;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::Style;
-use ratatui::text::Line;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
 
 use super::model::Health;
 use super::palette::Palette;
@@ -117,6 +117,18 @@ fn draw_middle(screen: &mut Screen, view: &View<'_>, area: Rect, buffer: &mut Bu
 /// Puts a text at the begin of an area's first line.
 fn put(buffer: &mut Buffer, area: Rect, text: &str, style: Style) {
     put_line(buffer, area, &Line::styled(text, style));
+}
+
+/// Puts the name of what an area shows on its first line, and facts behind it.
+fn put_heading<'a>(
+    buffer: &mut Buffer,
+    area: Rect,
+    name: &'a str,
+    facts: impl IntoIterator<Item = Span<'a>>,
+) {
+    let name = Span::styled(name, Style::new().add_modifier(Modifier::BOLD));
+    let spans = std::iter::once(name).chain(facts);
+    put_line(buffer, line(area, 0), &Line::from_iter(spans));
 }
 
 /// Puts spans at the begin of an area's first line.

@@ -1,7 +1,7 @@
 //! The thin shell: the terminal in raw mode, its events, signals, repaints.
 //!
 //! Whatever happens, the terminal is given back as it was: on quitting, on an error, on a panic,
-//! on `SIGTERM`, `SIGINT` and `SIGHUP`, and while suspended.
+//! on `SIGTERM`, `SIGINT` and `SIGHUP`, and while suspended, by Ctrl+Z or by `SIGTSTP`.
 
 use std::io::{self, BufWriter, Stdout, Write as _};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
 use super::draw::draw;
@@ -55,14 +55,37 @@ fn give_back() {
     drop(io::stdout().flush());
 }
 
+/// What signals have asked for.
+#[derive(Debug, Default)]
+struct Asked {
+    to_end: Arc<AtomicBool>,
+    to_stop: Arc<AtomicBool>,
+}
+
+impl Asked {
+    fn listen() -> io::Result<Self> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+        let asked = Self::default();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(&asked.to_end))?;
+        }
+        signal_hook::flag::register(SIGTSTP, Arc::clone(&asked.to_stop))?;
+        Ok(asked)
+    }
+
+    fn to_end(&self) -> bool {
+        self.to_end.load(Ordering::Relaxed)
+    }
+
+    /// Whether it was asked to stop since the last time.
+    fn to_stop(&self) -> bool {
+        self.to_stop.swap(false, Ordering::Relaxed)
+    }
+}
+
 /// Shows a session until the person quits or a signal comes.
 pub(super) fn show(mut session: Session, palette: Palette) -> Result<Answer, Failure> {
-    let ended = Arc::new(AtomicBool::new(false));
-    for signal in
-        [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP]
-    {
-        signal_hook::flag::register(signal, Arc::clone(&ended))?;
-    }
+    let asked = Asked::listen()?;
     session.follow();
     let taken = Taken::take()?;
     let tell = std::panic::take_hook();
@@ -70,12 +93,21 @@ pub(super) fn show(mut session: Session, palette: Palette) -> Result<Answer, Fai
         give_back();
         tell(panic);
     }));
-    let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout()));
-    let mut terminal = Terminal::new(backend)?;
-    let outcome = converse(&mut session, &mut terminal, palette, &ended);
+    let mut terminal = emptied()?;
+    let outcome = converse(&mut session, &mut terminal, palette, &asked);
     drop(taken);
     outcome?;
     Ok(Answer::Yes)
+}
+
+/// The screen with nothing on it, of the size that it has now.
+///
+/// `Terminal::clear` would ask the terminal where its cursor is, and fail where no answer comes
+/// within 2 s, as over a slow line.
+fn emptied() -> io::Result<Screenful> {
+    execute!(io::stdout(), Clear(ClearType::All))?;
+    let output = BufWriter::with_capacity(1 << 16, io::stdout());
+    Terminal::new(CrosstermBackend::new(output))
 }
 
 /// Repaints and answers keys until it is the end.
@@ -83,16 +115,20 @@ fn converse(
     session: &mut Session,
     terminal: &mut Screenful,
     palette: Palette,
-    ended: &AtomicBool,
+    asked: &Asked,
 ) -> io::Result<()> {
-    while !ended.load(Ordering::Relaxed) {
+    while !asked.to_end() {
         let begun = WallTime::now();
         session.tick(begun);
         paint(session, terminal, palette)?;
         let due = begun + session.screen.every;
         loop {
             let left = due.since(WallTime::now());
-            if left == Nanos::ZERO || ended.load(Ordering::Relaxed) {
+            if left == Nanos::ZERO || asked.to_end() {
+                break;
+            }
+            if asked.to_stop() {
+                suspend(terminal)?;
                 break;
             }
             if !event::poll(left.to_std().min(PATIENCE))? {
@@ -128,7 +164,7 @@ fn answer(session: &mut Session, terminal: &mut Screenful) -> io::Result<Option<
     match event::read()? {
         Event::Key(key) => return Ok(session.screen.key(key, clock)),
         Event::Mouse(mouse) => session.screen.mouse(mouse, clock),
-        Event::Resize(..) => terminal.autoresize()?,
+        Event::Resize(..) => *terminal = emptied()?,
         Event::FocusGained | Event::FocusLost | Event::Paste(_) => {}
     }
     Ok(None)
@@ -140,5 +176,6 @@ fn suspend(terminal: &mut Screenful) -> io::Result<()> {
     signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
     enable_raw_mode()?;
     execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture)?;
-    terminal.clear()
+    *terminal = emptied()?;
+    Ok(())
 }

@@ -190,6 +190,41 @@ impl InTerminal {
         self.wait_until(unwanted, |screen| !screen.text().contains(unwanted));
     }
 
+    /// The id of the process that draws.
+    fn process(&self) -> u32 {
+        let (_, written) = self.wait_until("pid", |screen| screen.written.contains("pid="));
+        written.split_once("pid=").unwrap().1.split_once(',').unwrap().0.parse().unwrap()
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.process().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+
+    /// Waits until the terminal is as a shell needs it, or as the program does.
+    fn wait_for_mode(&self, of_shell: bool) {
+        let terminal = format!("/proc/{}/fd/0", self.process());
+        let deadline = WallTime::now() + PATIENCE;
+        loop {
+            let settings = Command::new("stty").args(["-a", "-F", &terminal]).output().unwrap();
+            let settings = String::from_utf8(settings.stdout).unwrap();
+            let set = |wanted: &str| settings.split_whitespace().any(|word| word == wanted);
+            if ["icanon", "echo", "isig"].iter().all(|wanted| set(wanted) == of_shell) {
+                return;
+            }
+            assert!(WallTime::now() < deadline, "of a shell, {of_shell}, is not: {settings}");
+        }
+    }
+
+    /// Waits until the process has stopped as a job, or goes on.
+    fn wait_for_stopped(&self, stopped: bool) {
+        let status = format!("/proc/{}/status", self.process());
+        let deadline = WallTime::now() + PATIENCE;
+        while std::fs::read_to_string(&status).unwrap().contains("State:\tT") != stopped {
+            assert!(WallTime::now() < deadline, "stopped, {stopped}, never was");
+        }
+    }
+
     /// Waits for the end: how the terminal was left, and the code.
     fn end(self) {
         let wanted = " -tostop";
@@ -257,8 +292,44 @@ fn a_signal_gives_the_terminal_back_too() {
     top.press(" ");
     top.see("▸ replayed");
     top.see("bit/s");
-    let (_, written) = top.wait_until("pid", |screen| screen.written.contains("pid="));
-    let (pid, _) = written.split_once("pid=").unwrap().1.split_once(',').unwrap();
-    assert!(Command::new("kill").args(["-TERM", pid]).status().unwrap().success());
+    top.signal("-TERM");
     top.end();
+}
+
+#[test]
+fn while_it_is_suspended_the_terminal_is_the_shells_and_it_goes_on_afterwards() {
+    let farm = Farm::start(2);
+    let mut measure = Process(farm.measure(&[]).spawn().unwrap());
+    farm.wait_for("polls", 2 * 10, is_ok);
+    let mut top = InTerminal::start(&farm);
+    let entered = |screen: &Screen| screen.written.matches("\u{1b}[?1049h").count();
+    let left = |screen: &Screen| screen.written.matches("\u{1b}[?1049l").count();
+    for times in 1..=2 {
+        top.wait_until("the other screen", |screen| entered(screen) == times);
+        top.see("● live");
+        top.wait_for_mode(false);
+        // By the key the first time, by a signal the second.
+        if times == 1 {
+            top.press("\u{1a}")
+        } else {
+            top.signal("-TSTP")
+        }
+        top.wait_for_stopped(true);
+        let (_, written) = top.wait_until("the shell's screen", |screen| left(screen) == times);
+        let last = written.rsplit("\u{1b}[?1049h").next().unwrap();
+        for restored in ["\u{1b}[?1000l", "\u{1b}[?25h"] {
+            assert!(last.contains(restored), "{restored:?} is missing in {last:?}");
+        }
+        top.wait_for_mode(true);
+        top.signal("-CONT");
+        top.wait_for_stopped(false);
+    }
+    top.wait_until("the other screen", |screen| entered(screen) == 3);
+    top.wait_for_mode(false);
+    top.press("?");
+    top.see("this help");
+    top.press("xq");
+    top.end();
+    interrupt(&measure.0);
+    assert!(measure.0.wait().unwrap().success());
 }

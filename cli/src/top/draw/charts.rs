@@ -3,10 +3,10 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Style;
 use ratatui::text::{Line as TextLine, Span};
 
-use super::{View, cells, line, put, put_line};
+use super::{View, cells, line, put, put_heading, put_line};
 use crate::top::amounts::{Unit, amount};
 use crate::top::history::Line;
 use crate::top::metric::Metric;
@@ -28,10 +28,7 @@ pub(super) fn draw(
     buffer: &mut Buffer,
 ) {
     let (palette, device) = (view.palette, &screen.model.devices[selected]);
-    let bold = Style::new().add_modifier(Modifier::BOLD);
-    let heading =
-        [Span::styled(device.name.clone(), bold), Span::styled("  the last 60 s", palette.faint())];
-    put_line(buffer, line(area, 0), &TextLine::from(heading.to_vec()));
+    put_heading(buffer, area, &device.name, [Span::styled("  the last 60 s", palette.faint())]);
     let columns = (area.width / COLUMN_WIDTH).max(1);
     let width = (area.width / columns).saturating_sub(u16::from(columns > 1) * 2);
     // The last line says what does not fit.

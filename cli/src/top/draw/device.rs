@@ -2,10 +2,10 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{View, cells, line, put, put_line, table};
+use super::{View, cells, line, put, put_heading, put_line, table};
 use crate::top::amounts::{Unit, amount, octets};
 use crate::top::metric::Metric;
 use crate::top::model::{Device, Interface};
@@ -24,14 +24,12 @@ pub(super) fn draw(
     buffer: &mut Buffer,
 ) {
     let (palette, device) = (view.palette, &screen.model.devices[selected]);
-    let bold = Style::new().add_modifier(Modifier::BOLD);
     let (state, style) = table::state(device, view);
-    let spans = [
-        Span::styled(device.name.clone(), bold),
+    let facts = [
         Span::styled(format!("  {} {}  ", device.role, device.group), palette.faint()),
         Span::styled(state, style),
     ];
-    put_line(buffer, line(area, 0), &Line::from(spans.to_vec()));
+    put_heading(buffer, area, &device.name, facts);
     let mut facts = Vec::new();
     for metric in [Metric::Age, Metric::RoundTrip, Metric::Load, Metric::Cpu, Metric::Memory] {
         let Some(value) = metric.of(device, view.now) else { continue };

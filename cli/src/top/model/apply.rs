@@ -3,7 +3,7 @@
 use meikyo_server::watch::{Frame, Step};
 use meikyo_snmp::tables::State;
 
-use super::{BATCH_TIMES_MAX, Device, EVENTS_MAX, Model, Place};
+use super::{BATCH_TIMES_MAX, CPU_TICKS, Device, EVENTS_MAX, Model, Place};
 use crate::top::history::Line;
 
 /// A row of a frame: its columns by name.
@@ -175,16 +175,8 @@ fn take_interface(device: &mut Device, instance: usize, row: &Row<'_>) {
 
 /// The share of time that was not idle, from hundredths of a second per second of all kinds.
 fn cpu_share(row: &Row<'_>) -> Option<f64> {
-    let idle = row.value("idle_ticks")?;
-    let busy = [
-        "user_ticks",
-        "nice_ticks",
-        "system_ticks",
-        "wait_ticks",
-        "interrupt_ticks",
-        "softirq_ticks",
-        "steal_ticks",
-    ];
+    let [idle, busy @ ..] = CPU_TICKS;
+    let idle = row.value(idle)?;
     let busy: f64 = busy.iter().filter_map(|kind| row.value(kind)).sum();
     (idle + busy > 0.0).then(|| busy / (idle + busy))
 }
