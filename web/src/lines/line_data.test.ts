@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Bins } from "../strip/bins.ts";
-import { lineColumn, timeColumn } from "./line_data.ts";
+import { lineColumn, timeColumn, yRange } from "./line_data.ts";
 
 function binsOf(values: Record<number, number>): Bins {
   const bins = new Bins(1, 100_000, 100);
@@ -25,3 +25,17 @@ it("keeps what lies before the first and behind the last reading open", () => {
 });
 
 it("counts times in seconds", () => expect(timeColumn(binsOf({ 10: 1 }), 10, 12)).toEqual([1, 1.1, 1.2]));
+
+it("a chart begins at 0 where that does not flatten it, and holds all of its values", () => {
+  for (const [least, greatest] of [[0, 10], [3, 10], [95, 100], [99.9, 100], [-5, 5], [-100, -99], [0, 0], [7, 7]] as const) {
+    const [low, high] = yRange(least, greatest);
+    expect(low).toBeLessThanOrEqual(least);
+    expect(high).toBeGreaterThan(greatest);
+    // What moves takes up a good part of the height.
+    if (greatest > least) expect((greatest - least) / (high - low)).toBeGreaterThan(0.04);
+  }
+  expect(yRange(3, 10)[0]).toBe(0);
+  expect(yRange(99.9, 100)[0]).toBeGreaterThan(99);
+  expect(yRange(0.5, 0.51)[0]).toBeGreaterThanOrEqual(0);
+  expect(yRange(null, null)).toEqual([0, 1.06]);
+});

@@ -35,3 +35,11 @@ export function timeColumn(bins: Bins, first: number, last: number): number[] {
   for (let bin = first; bin <= last; bin += 1) times.push((bin * bins.binUs) / 1e6);
   return times;
 }
+
+/** From 0, unless that would flatten what moves: used disk space, uptime. */
+export function yRange(least: number | null, greatest: number | null): [number, number] {
+  const [low, high] = [least ?? 0, greatest ?? 1];
+  if (low >= 0 && high - low > high * 0.05) return [0, high * 1.06 || 1];
+  const margin = (high - low) * 0.2 || Math.abs(high) * 0.05 || 1;
+  return [Math.max(low >= 0 ? 0 : Number.NEGATIVE_INFINITY, low - margin), high + margin];
+}

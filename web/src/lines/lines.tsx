@@ -10,7 +10,7 @@ import { inks, lineInks, type Inks } from "../theme/theme.ts";
 import { axisClock } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
 import { quantityText } from "../words/quantity.ts";
-import { lineColumn, timeColumn } from "./line_data.ts";
+import { lineColumn, timeColumn, yRange } from "./line_data.ts";
 
 export interface LinesProps {
   readonly title: string;
@@ -157,12 +157,4 @@ export function isEmpty(watch: Watch | null): boolean {
 
 function stepUs(splits: readonly number[]): number {
   return ((splits[1] ?? 1) - (splits[0] ?? 0)) * 1e6;
-}
-
-/** From 0, unless that would flatten what moves: used disk space, uptime. */
-function yRange(least: number | null, greatest: number | null): [number, number] {
-  const [low, high] = [least ?? 0, greatest ?? 1];
-  if (low >= 0 && high - low > high * 0.05) return [0, high * 1.06 || 1];
-  const margin = (high - low) * 0.2 || Math.abs(high) * 0.05 || 1;
-  return [Math.max(low >= 0 ? 0 : Number.NEGATIVE_INFINITY, low - margin), high + margin];
 }

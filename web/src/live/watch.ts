@@ -246,13 +246,18 @@ export class Watch {
     // frames, to the interval that completed it.
     const single = range.unit.endsWith("/s") && range.binUs === intervalUs && this.bins.binUs === intervalUs;
     const [greatest, least, shift] = single ? [range.mean, range.mean, 1] : [range.max, range.min, 0];
+    const put = (bin: number, row: number, at: number): void => {
+      this.bins.put(bin, row, greatest[at] ?? Number.NaN, NO_STATE);
+      this.lows?.put(bin, row, -(least[at] ?? Number.NaN), NO_STATE);
+    };
+    // The usual answer has our very bins, some 250,000 values in a picture: nothing is made for each of them.
+    const same = range.binUs === this.bins.binUs;
+    const begin = this.bins.binOf(range.fromUs) + shift;
     await inSlices(range.bins.length, stop, (at) => {
       const row = rowOf[range.series[at] ?? 0] ?? -1;
       if (row < 0) return;
-      this.span(range, (range.bins[at] ?? 0) + shift, (bin) => {
-        this.bins.put(bin, row, greatest[at] ?? Number.NaN, NO_STATE);
-        this.lows?.put(bin, row, -(least[at] ?? Number.NaN), NO_STATE);
-      });
+      if (same) put(begin + (range.bins[at] ?? 0), row, at);
+      else this.span(range, (range.bins[at] ?? 0) + shift, (bin) => put(bin, row, at));
     });
   }
 

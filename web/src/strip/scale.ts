@@ -31,10 +31,4 @@ export class Scale {
     this.newest = first.newestBin;
     return this.end || 1;
   }
-
-  /** Begins anew, for another quantity. */
-  clear(): void {
-    this.end = 0;
-    this.of = null;
-  }
 }
