@@ -27,6 +27,12 @@ it("grows at once with a value that is beyond it, and shrinks only when it was l
   expect(shrunk).toBeLessThan(50);
 });
 
+it("grows at once where another window holds more", () => {
+  const scale = new Scale();
+  expect(scale.endFor([bins(5)], "", 0)).toBeLessThan(50);
+  expect(scale.endFor([bins(800, 5)], "", 1)).toBeGreaterThanOrEqual(800);
+});
+
 it("stays where values shrink a little, so that colours do not flicker", () => {
   const [scale, shown] = [new Scale(), bins(100)];
   const end = scale.endFor([shown], "", 0);
