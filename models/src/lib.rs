@@ -9,7 +9,8 @@
 //! - [`metadata_service`]: the metadata service PPMDS with its clients on a network;
 //! - [`phold`]: the synthetic load that simulation kernels are compared by.
 //!
-//! What they are held against: [`analysis`]. What a run of one says: [`Report`].
+//! What they are held against: [`analysis`]. What a run of one says: [`Report`]. What describes one in
+//! a file: [`scenario`].
 
 pub mod analysis;
 mod completions;
@@ -19,6 +20,7 @@ pub mod phold;
 mod report;
 pub mod resource;
 pub mod rpc;
+pub mod scenario;
 pub mod simplenet;
 pub mod storage;
 

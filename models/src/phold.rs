@@ -4,9 +4,11 @@
 //! event is the lookahead and an exponentially distributed span after the one before, and a part of
 //! the events goes to an LP drawn from all of them. The number of pending events never changes.
 
-use meikyo_sim::{Context, Lp, LpId, Model};
+use meikyo_sim::{Context, Lp, LpId, Model, Observer, Options, RunError, run_observed};
 use meikyo_undo::{Cell, fields};
 use meikyo_units::Nanos;
+
+use crate::report::{Report, report};
 
 /// What a PHOLD run is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +46,19 @@ impl Phold {
         model.link(group, group, self.lookahead);
         model.fill(group, |_| Holder { phold: *self, events: Cell::new(0), digest: Cell::new(0) });
         model
+    }
+
+    /// Runs the load. There is no end to it but the one that `options` sets.
+    ///
+    /// # Errors
+    /// Where the kernel refuses; see [`RunError`].
+    pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
+        let outcome = run_observed(self.model(), options, observer)?;
+        let report = report("phold", outcome, &[("holders", self.lps)], |holder, digest| {
+            digest.word(holder.events());
+            digest.word(holder.digest());
+        });
+        Ok(Report { end: options.until, ..report })
     }
 
     fn delay(&self, context: &mut impl Context<u64>) -> Nanos {

@@ -1,3 +1,4 @@
 //! The models from outside.
 
 mod metadata;
+mod scenario;
