@@ -125,6 +125,9 @@ mod tests {
         sum.add(&cell(1.0, 3.0));
         sum.add(&cell(5.0, 1.0));
         assert_eq!(sum, Cell { min: 1.0, mean: 2.0, max: 5.0, weight: 4.0, count: 2 });
+        // A spike stays, whatever comes after it.
+        sum.add(&cell(2.0, 4.0));
+        assert_eq!(sum, Cell { min: 1.0, mean: 2.0, max: 5.0, weight: 8.0, count: 3 });
     }
 
     #[test]
