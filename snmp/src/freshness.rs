@@ -359,11 +359,11 @@ impl Detector {
         if was_quiet {
             self.quiet_doubled = (self.quiet_doubled + 1).min(QUIET_DOUBLED_MAX);
         }
-        let standing = match series.class(at) {
-            Some(Class::EveryPoll) => Standing::EveryPoll,
-            Some(_) => Standing::Moving,
-            None if was_quiet => self.standing,
-            None => Standing::Unknown,
+        let standing = match series.is_known() {
+            true if series.is_every_poll() => Standing::EveryPoll,
+            true => Standing::Moving,
+            false if was_quiet => self.standing,
+            false => Standing::Unknown,
         };
         let changed = standing != self.standing || news;
         self.standing = standing;

@@ -71,7 +71,10 @@ impl Oid {
     /// [`DecodeError::ObjectId`] if there are none, the last arc is cut, an arc does not fit 32 bits
     /// or there are more than [`ARCS_MAX`].
     pub fn decode(content: &[u8]) -> Result<Self, DecodeError> {
-        let mut arcs = Vec::with_capacity(content.len() + 1);
+        // One for each last octet of an arc and one more for the first, which holds two: as many as
+        // there will be, so that nothing is moved to where it stays.
+        let last_octets = content.iter().filter(|&&octet| octet & 0x80 == 0).count();
+        let mut arcs = Vec::with_capacity(last_octets + 1);
         let mut arc = 0_u64;
         let mut open = false;
         for &octet in content {

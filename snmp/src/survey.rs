@@ -32,6 +32,7 @@ pub use core::SurveyCore;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd as _;
 
 use meikyo_units::{Nanos, WallTime};
 use thiserror::Error;
@@ -39,11 +40,12 @@ use thiserror::Error;
 use crate::Oid;
 use crate::client::{ReceiveError, WalkError, is_retryable};
 use crate::credentials::Credentials;
+use crate::system;
 use crate::usm::EngineClock;
 use crate::value::Value;
 
-/// Shortest wait for a datagram that the socket is asked for: 0 would mean for ever.
-const WAIT_MIN: Nanos = Nanos::from_micros(1);
+/// How long a send buffer that is full is left to the kernel.
+const FULL_WAIT: Nanos = Nanos::from_micros(250);
 
 /// How a survey goes about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,11 +166,16 @@ impl Survey {
             };
             let socket = match socket {
                 Some(socket) => socket,
-                None => socket.insert(UdpSocket::bind(any).map_err(SurveySocketError)?),
+                None => socket.insert(open(any).map_err(SurveySocketError)?),
             };
-            // No route, or nothing listening: that device's silence, not the survey's end.
-            if socket.send_to(&self.out, to).is_err() {
+            while let Err(error) = socket.send_to(&self.out, to) {
+                if error.kind() == io::ErrorKind::WouldBlock {
+                    system::wait(&[], Some(FULL_WAIT));
+                    continue;
+                }
+                // No route, or nothing listening: that device's silence, not the survey's end.
                 self.core.handle_send_failure(now);
+                break;
             }
         }
     }
@@ -176,15 +183,9 @@ impl Survey {
     /// Takes everything that is there, after waiting for the first datagram.
     fn receive(&mut self, wait: Nanos) -> io::Result<()> {
         let sockets: Vec<&UdpSocket> = [&self.v4, &self.v6].into_iter().flatten().collect();
-        // With both families in use each is waited for in turn.
-        let turns = u64::try_from(sockets.len()).unwrap_or(1).max(1);
-        let wait = Nanos::new(wait.get() / turns).max(WAIT_MIN);
-        if sockets.is_empty() {
-            std::thread::park_timeout(wait.to_std());
-        }
+        let fds: Vec<_> = sockets.iter().map(|socket| socket.as_raw_fd()).collect();
+        system::wait(&fds, Some(wait));
         for socket in sockets {
-            socket.set_nonblocking(false)?;
-            socket.set_read_timeout(Some(wait.to_std()))?;
             loop {
                 match socket.recv_from(&mut self.buffer) {
                     Ok((length, from)) => {
@@ -196,11 +197,17 @@ impl Survey {
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                     Err(error) => return Err(error),
                 }
-                socket.set_nonblocking(true)?;
             }
         }
         Ok(())
     }
+}
+
+/// A socket to whatever address of that family; reading from it does not wait.
+fn open(any: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(any)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
 }
 
 /// Walks all these devices; the results come in the order in which the devices finish.

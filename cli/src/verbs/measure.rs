@@ -187,10 +187,15 @@ impl Measurement<'_> {
     const TOLD_MAX: usize = 20;
 
     fn send(&self, command: Command) {
+        self.queue(command);
+        self.waker.wake();
+    }
+
+    /// Leaves a command for the collector, which looks at it when it is awake.
+    fn queue(&self, command: Command) {
         if self.commands.send(command).is_err() {
             tracing::warn!("the collector has ended by itself");
         }
-        self.waker.wake();
     }
 
     /// Attends to the measurement until it is to end.
@@ -238,6 +243,7 @@ impl Measurement<'_> {
                     return Err(Failure::new("the collector has ended by itself"));
                 }
             }
+            let mut queued = false;
             while let Ok(outcome) = outcomes.try_recv() {
                 resolving = resolving.saturating_sub(1);
                 for problem in outcome.result.iter().flat_map(|(_, problems)| problems) {
@@ -248,8 +254,12 @@ impl Measurement<'_> {
                     freshening.wish(outcome.ordinal);
                 }
                 for command in self.devices.resolved(outcome) {
-                    self.send(command);
+                    self.queue(command);
+                    queued = true;
                 }
+            }
+            if queued {
+                self.waker.wake();
             }
             while let Ok(status) = status.try_recv() {
                 if !self.args.quiet {

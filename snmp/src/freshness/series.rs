@@ -118,6 +118,16 @@ impl Series {
         }
     }
 
+    /// Whether anything is known of the series.
+    pub(super) fn is_known(&self) -> bool {
+        self.kind != Kind::Unknown
+    }
+
+    /// Whether every poll brings an update.
+    pub(super) fn is_every_poll(&self) -> bool {
+        self.kind == Kind::EveryPoll
+    }
+
     /// The longest span that is to be expected between two updates, in ns.
     pub(super) fn longest_ns(&self) -> i64 {
         let longest = match self.kind {
@@ -239,7 +249,9 @@ impl Series {
             _ => false,
         };
         let thorough = matches!(spans, 7 | 11 | 15 | 19 | 23);
-        if let Some(kind) = self.period_of_newest(2, false).filter(confirms) {
+        if declared.is_some()
+            && let Some(kind) = self.period_of_newest(2, false).filter(confirms)
+        {
             return self.become_kind(kind);
         }
         match self.period_of_newest(spans, thorough) {
