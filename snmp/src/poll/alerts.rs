@@ -7,7 +7,9 @@
 //! name and a colon; [`meikyo_recording::alerts`] reads them back.
 //!
 //! # Cost
-//! 30 ns a watched gauge and 60 ns a watched counter a poll; 200 octets a watch.
+//! 170 instructions a watched gauge and 330 a watched counter a poll (counted with `callgrind` against
+//! the farm, with and without rules), which is 20 and 40 ns at the pace of the poll core; 200 octets a
+//! watch.
 
 mod answer;
 mod compile;
