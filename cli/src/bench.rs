@@ -12,6 +12,7 @@ mod farm_process;
 mod live;
 mod machine;
 mod paper;
+mod phold;
 mod placement;
 mod reading;
 mod real_agent;
@@ -38,6 +39,7 @@ enum Bench {
     Requests(requests::RequestsArgs),
     Agent(agent_cost::AgentCostArgs),
     Live(live::LiveArgs),
+    Phold(phold::PholdArgs),
 }
 
 /// Runs a bench; the answer is no when what it kept was wrong, or what it promises was not reached.
@@ -50,6 +52,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Answer, Failure> {
         Bench::Requests(args) => requests::run(args),
         Bench::Agent(args) => agent_cost::run(args),
         Bench::Live(args) => live::run(args),
+        Bench::Phold(args) => phold::run(args),
     }
 }
 

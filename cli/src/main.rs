@@ -5,6 +5,7 @@ mod bench;
 mod failure;
 mod output;
 mod rows;
+mod scheduling;
 mod top;
 mod verbs;
 

@@ -4,6 +4,8 @@
 //! event is the lookahead and an exponentially distributed span after the one before, and a part of
 //! the events goes to an LP drawn from all of them. The number of pending events never changes.
 
+use std::sync::Arc;
+
 use meikyo_sim::{Context, Lp, LpId, Model, Observer, Options, RunError, run_observed};
 use meikyo_undo::{Cell, fields};
 use meikyo_units::Nanos;
@@ -32,7 +34,7 @@ pub struct Phold {
 /// One LP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Holder {
-    phold: Phold,
+    phold: Arc<Phold>,
     events: Cell<u64>,
     digest: Cell<u64>,
 }
@@ -44,7 +46,12 @@ impl Phold {
         let mut model = Model::new(self.seed);
         let group = model.group("holders", self.lps);
         model.link(group, group, self.lookahead);
-        model.fill(group, |_| Holder { phold: *self, events: Cell::new(0), digest: Cell::new(0) });
+        let phold = Arc::new(*self);
+        model.fill(group, |_| Holder {
+            phold: Arc::clone(&phold),
+            events: Cell::new(0),
+            digest: Cell::new(0),
+        });
         model
     }
 

@@ -5,16 +5,16 @@
 //! buckets is as wide as its events need; a bucket with too many of them becomes a rung of its own.
 //!
 //! Cost: a push writes the event into a bucket; it is moved once a rung, three times on the whole,
-//! and sorted among `NEAR` others. Memory: the event itself (32 bytes and the message), a header of
-//! 32 bytes for every 16 events, and half a block for each bucket, of which a rung has at most
-//! `BUCKETS`.
+//! and sorted among `NEAR` others. Memory: the event itself (32 bytes and the message), 24 bytes for
+//! every block of 16 events, and 48 bytes and half a block for each bucket, of which a rung has at
+//! most `BUCKETS`.
 
-mod arena;
+mod bucket;
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use arena::{Arena, Chain};
+use bucket::{Bucket, Pool};
 
 use crate::key::{Event, EventKey};
 
@@ -36,26 +36,26 @@ pub(crate) struct Queue<M> {
     near_end: u64,
     /// From coarse to fine. The finest begins at `near_end`, and each ends where the unread part of
     /// the one before it begins.
-    rungs: Vec<Rung>,
+    rungs: Vec<Rung<M>>,
     /// Events after all rungs.
-    top: Chain,
+    top: Bucket<M>,
     top_least: u64,
     top_greatest: u64,
-    arena: Arena<M>,
-    spare: Vec<Vec<Chain>>,
+    pool: Pool<M>,
+    spare: Vec<Vec<Bucket<M>>>,
 }
 
 #[derive(Debug)]
-struct Rung {
+struct Rung<M> {
     start: u64,
     /// A bucket is 2^shift ns wide.
     shift: u32,
     /// The first bucket that is not read yet.
     next: usize,
-    buckets: Vec<Chain>,
+    buckets: Vec<Bucket<M>>,
 }
 
-impl Rung {
+impl<M> Rung<M> {
     fn bucket(&self, time: u64) -> Option<usize> {
         usize::try_from((time - self.start) >> self.shift)
             .ok()
@@ -96,10 +96,10 @@ impl<M> Queue<M> {
             fresh: BinaryHeap::new(),
             near_end: 0,
             rungs: Vec::new(),
-            top: Chain::EMPTY,
+            top: Bucket::default(),
             top_least: u64::MAX,
             top_greatest: 0,
-            arena: Arena::new(),
+            pool: Pool::new(),
             spare: Vec::new(),
         }
     }
@@ -112,13 +112,13 @@ impl<M> Queue<M> {
         }
         for rung in self.rungs.iter_mut().rev() {
             if let Some(bucket) = rung.bucket(time) {
-                self.arena.push(&mut rung.buckets[bucket], event);
+                rung.buckets[bucket].push(event, &mut self.pool);
                 return;
             }
         }
         self.top_least = self.top_least.min(time);
         self.top_greatest = self.top_greatest.max(time);
-        self.arena.push(&mut self.top, event);
+        self.top.push(event, &mut self.pool);
     }
 
     /// The key of the next event.
@@ -152,18 +152,21 @@ impl<M> Queue<M> {
         self.near.len().checked_sub(1 + ahead).map(|at| &self.near[at])
     }
 
-    /// Takes all events out, in no order.
-    pub(crate) fn drain(&mut self) -> Vec<Event<M>> {
-        let mut all = std::mem::take(&mut self.near);
-        all.extend(std::mem::take(&mut self.fresh).into_iter().map(|least| least.0));
-        for rung in std::mem::take(&mut self.rungs) {
-            for chain in rung.buckets {
-                self.arena.append(chain, &mut all);
-            }
+    /// Whether no event is pending.
+    pub(crate) fn is_empty(&mut self) -> bool {
+        self.next_key().is_none()
+    }
+
+    /// Takes all events out, in no order, and gives their memory back on the way.
+    pub(crate) fn take_all(&mut self, mut each: impl FnMut(Event<M>)) {
+        let Self { near, fresh, rungs, top, .. } = std::mem::replace(self, Self::new());
+        let mut pool = Pool::none();
+        near.into_iter().for_each(&mut each);
+        fresh.into_iter().for_each(|least| each(least.0));
+        let buckets = rungs.into_iter().flat_map(|rung| rung.buckets).chain([top]);
+        for mut bucket in buckets {
+            bucket.drain(&mut pool, |_, event| each(event));
         }
-        self.arena.append(std::mem::replace(&mut self.top, Chain::EMPTY), &mut all);
-        *self = Self::new();
-        all
     }
 
     fn refill(&mut self) {
@@ -176,62 +179,61 @@ impl<M> Queue<M> {
     fn read_on(&mut self) {
         while self.near.is_empty() {
             let Some(rung) = self.rungs.last_mut() else {
-                if self.top.len() == 0 {
+                if self.top.is_empty() {
                     return;
                 }
                 self.read_top();
                 continue;
             };
-            let Some(skipped) = rung.buckets[rung.next..].iter().position(|b| b.len() != 0) else {
+            let Some(skipped) = rung.buckets[rung.next..].iter().position(|b| !b.is_empty()) else {
                 self.near_end = self.near_end.max(rung.bucket_start(rung.buckets.len()));
                 self.spare.extend(self.rungs.pop().map(|rung| rung.buckets));
                 continue;
             };
-            let bucket = rung.next + skipped;
-            rung.next = bucket + 1;
-            let (start, end) = (rung.bucket_start(bucket), rung.bucket_start(bucket + 1));
-            let chain = std::mem::replace(&mut rung.buckets[bucket], Chain::EMPTY);
-            if chain.len() <= NEAR || rung.shift == 0 {
+            let at = rung.next + skipped;
+            rung.next = at + 1;
+            let (start, end) = (rung.bucket_start(at), rung.bucket_start(at + 1));
+            let bucket = &mut rung.buckets[at];
+            if bucket.len() <= NEAR || rung.shift == 0 {
                 self.near_end = end;
-                self.arena.append(chain, &mut self.near);
+                bucket.append_to(&mut self.near, &mut self.pool);
                 self.sort_near();
             } else {
                 self.near_end = start;
-                self.spread(chain, start, end - 1);
+                let bucket = std::mem::take(bucket);
+                self.spread(bucket, start, end - 1);
             }
         }
     }
 
     fn read_top(&mut self) {
-        let chain = std::mem::replace(&mut self.top, Chain::EMPTY);
         let (least, greatest) = (self.top_least, self.top_greatest);
         (self.top_least, self.top_greatest) = (u64::MAX, 0);
-        if chain.len() <= NEAR || least == greatest {
+        if self.top.len() <= NEAR || least == greatest {
             self.near_end = greatest.saturating_add(1);
-            self.arena.append(chain, &mut self.near);
+            self.top.append_to(&mut self.near, &mut self.pool);
             self.sort_near();
         } else {
             self.near_end = least;
-            self.spread(chain, least, greatest);
+            let top = std::mem::take(&mut self.top);
+            self.spread(top, least, greatest);
         }
     }
 
-    /// Spreads `chain`, all of it from `start` to `last`, over a new rung.
-    fn spread(&mut self, chain: Chain, start: u64, last: u64) {
-        let wanted = (chain.len() / AIM).clamp(1, BUCKETS);
+    /// Spreads `bucket`, all of it from `start` to `last`, over a new rung.
+    fn spread(&mut self, mut bucket: Bucket<M>, start: u64, last: u64) {
+        let wanted = (bucket.len() / AIM).clamp(1, BUCKETS);
         let width = (last - start) / u64::try_from(wanted).expect("a count fits into 64 bits") + 1;
         let shift = width.next_power_of_two().trailing_zeros();
         let count = usize::try_from((last - start) >> shift).expect("at most `BUCKETS`") + 1;
         let mut buckets = self.spare.pop().unwrap_or_default();
-        buckets.clear();
-        buckets.resize(count, Chain::EMPTY);
-        let mut rung = Rung { start, shift, next: 0, buckets };
-        self.arena.drain(chain, |arena, event| {
-            let bucket = (event.key.time.as_nanos() - start) >> shift;
-            let bucket = usize::try_from(bucket).expect("a rung covers the events it is made of");
-            arena.push(&mut rung.buckets[bucket], event);
+        buckets.resize_with(count, Bucket::default);
+        bucket.drain(&mut self.pool, |pool, event| {
+            let at = (event.key.time.as_nanos() - start) >> shift;
+            let at = usize::try_from(at).expect("a rung covers the events it is made of");
+            buckets[at].push(event, pool);
         });
-        self.rungs.push(rung);
+        self.rungs.push(Rung { start, shift, next: 0, buckets });
     }
 
     fn sort_near(&mut self) {

@@ -13,7 +13,7 @@ use crate::partition::{Apart, Partition};
 use crate::random::mix;
 use crate::rules::Rules;
 use crate::sequential;
-use crate::share::{self, Share, World};
+use crate::share::{self, GoesOn, Share, World};
 use crate::statistics::{self, Observer, StatisticResult, Unobserved};
 
 /// How events are brought into an order that nobody can tell from the sequential one.
@@ -184,18 +184,18 @@ fn dispatch<L: Lp>(
         }
         Scheduler::Auto if partition.parts() > 1 => {
             let (left, end) = conservative::run(&crew, shares, observer, effort, Some(PAYS))?;
-            let world = World::join(rules, &partition, left);
+            let world = World::join(rules, &partition, left, GoesOn::Yes);
             if end == End::All {
                 return Ok(world);
             }
             let partition = Partition::new(rules, 1, Apart::InTime);
             let mut shares = world.split(rules, &partition);
             run_sequential(rules, &mut shares[0], options, observer, effort)?;
-            return Ok(World::join(rules, &partition, shares));
+            return Ok(World::join(rules, &partition, shares, GoesOn::No));
         }
         _ => run_sequential(rules, &mut shares[0], options, observer, effort)?,
     }
-    Ok(World::join(rules, &partition, shares))
+    Ok(World::join(rules, &partition, shares, GoesOn::No))
 }
 
 fn run_sequential<L: Lp>(
@@ -213,7 +213,7 @@ fn run_sequential<L: Lp>(
 }
 
 fn outcome<L: Lp>(rules: &Rules, world: World<L>, effort: Effort) -> Outcome<L> {
-    let events_left = !world.pending.is_empty();
+    let events_left = world.events_left;
     let waiting = if events_left {
         Vec::new()
     } else {

@@ -66,11 +66,20 @@ pub(crate) struct Share<L: Lp> {
     pub(crate) ledger: Ledger,
 }
 
+/// Whether another run follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GoesOn {
+    Yes,
+    No,
+}
+
 /// A model between two runs: every LP in its state, and every event that is not handled yet.
 #[derive(Debug)]
 pub(crate) struct World<L: Lp> {
     pub(crate) slots: Vec<Slot<L>>,
     pub(crate) pending: Vec<Event<L::Message>>,
+    /// Whether events are left, kept or not.
+    pub(crate) events_left: bool,
     /// One list a statistic.
     pub(crate) tallies: Vec<Vec<Tally>>,
     pub(crate) trace: Vec<u64>,
@@ -94,6 +103,7 @@ impl<L: Lp> World<L> {
                 .map(|state| Slot { state, counters: Counters::default() })
                 .collect(),
             pending: Vec::new(),
+            events_left: false,
             tallies,
         }
     }
@@ -141,9 +151,16 @@ impl<L: Lp> World<L> {
         shares
     }
 
-    /// Puts the shares of `partition` together again.
-    pub(crate) fn join(rules: &Rules, partition: &Partition, shares: Vec<Share<L>>) -> Self {
+    /// Puts the shares of `partition` together again. The events that are left are kept only for a
+    /// world that goes on.
+    pub(crate) fn join(
+        rules: &Rules,
+        partition: &Partition,
+        shares: Vec<Share<L>>,
+        goes_on: GoesOn,
+    ) -> Self {
         let mut world = Self {
+            events_left: false,
             slots: Vec::new(),
             pending: Vec::new(),
             tallies: vec![Vec::new(); rules.statistics.len()],
@@ -152,7 +169,10 @@ impl<L: Lp> World<L> {
         let mut rest: Vec<_> = shares
             .into_iter()
             .map(|mut share| {
-                world.pending.append(&mut share.queue.drain());
+                world.events_left |= !share.queue.is_empty();
+                if goes_on == GoesOn::Yes {
+                    share.queue.take_all(|event| world.pending.push(event));
+                }
                 let Ledger { tallies, trace, .. } = share.ledger;
                 for (all, own) in world.tallies.iter_mut().zip(tallies) {
                     all.extend(own);

@@ -96,10 +96,7 @@ impl Placed {
         let waited = unsafe { libc::wait4(self.pid(), &raw mut status, 0, &raw mut usage) };
         check(waited)?;
         self.ended = true;
-        let kib = u64::try_from(usage.ru_maxrss).unwrap_or(0);
-        let cpu = span(usage.ru_utime) + span(usage.ru_stime);
-        let usage = Usage { cpu, peak_rss: Bytes::new(kib * 1024) };
-        Ok((ExitStatus::from_raw(status), usage))
+        Ok((ExitStatus::from_raw(status), used(&usage)))
     }
 
     /// Whether the process has ended within `patience`; it is not reaped.
@@ -133,11 +130,25 @@ impl Drop for Placed {
 
 /// CPU time of the calling thread so far.
 pub(crate) fn thread_cpu() -> io::Result<Nanos> {
+    Ok(usage_of(libc::RUSAGE_THREAD)?.cpu)
+}
+
+/// What this process has used so far.
+pub(crate) fn own_usage() -> io::Result<Usage> {
+    usage_of(libc::RUSAGE_SELF)
+}
+
+fn usage_of(who: libc::c_int) -> io::Result<Usage> {
     // SAFETY: an all-zero rusage is a valid value of the plain C struct.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the out-parameter is live for the call.
-    check(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) })?;
-    Ok(span(usage.ru_utime) + span(usage.ru_stime))
+    check(unsafe { libc::getrusage(who, &raw mut usage) })?;
+    Ok(used(&usage))
+}
+
+fn used(usage: &libc::rusage) -> Usage {
+    let kib = u64::try_from(usage.ru_maxrss).unwrap_or(0);
+    Usage { cpu: span(usage.ru_utime) + span(usage.ru_stime), peak_rss: Bytes::new(kib * 1024) }
 }
 
 /// Waits until the wall clock shows `until`.

@@ -1,6 +1,6 @@
 //! What one part has done and may have to take back.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use meikyo_undo::{Mark, Unclaimed, UndoLog};
 
@@ -23,7 +23,6 @@ pub(super) struct Tagged<M> {
 /// An event that was sent, for its anti-message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    pub(super) key: EventKey,
     pub(super) destination: LpId,
     pub(super) attempt: u64,
 }
@@ -31,21 +30,25 @@ pub(super) struct Sent {
 /// One event that was handled.
 #[derive(Debug)]
 pub(super) struct Record<M> {
-    pub(super) key: EventKey,
-    pub(super) lp: LpId,
     /// The event, to be handled again; none when it was taken back.
     pub(super) event: Option<Event<Tagged<M>>>,
-    /// The LP's place in the share.
-    pub(super) local: usize,
     /// The LP's record before this one.
     pub(super) previous: u64,
-    pub(super) before: Counters,
+    /// What the LP had sent and drawn before.
+    before: (u64, u64),
     /// Where its changes begin in the log; they end where those of the next record begin.
-    pub(super) changes: Mark,
+    changes: Mark,
     /// Where its events begin among those sent, likewise.
-    pub(super) sent: u64,
+    sent: u64,
     pub(super) outputs: u32,
-    pub(super) problem: Option<Box<Problem>>,
+    /// Whether it went wrong: the problem stands beside.
+    pub(super) wrong: bool,
+}
+
+impl<M> Record<M> {
+    fn time(&self) -> Option<u64> {
+        self.event.as_ref().map(|event| event.key.time.as_nanos())
+    }
 }
 
 /// Records in the order of handling, with what belongs to them.
@@ -60,6 +63,8 @@ pub(super) struct History<L: Lp> {
     pub(super) sent: VecDeque<Sent>,
     sent_first: u64,
     pub(super) outputs: VecDeque<Output>,
+    /// The problems of records that went wrong, by their number.
+    problems: BTreeMap<u64, Box<Problem>>,
     /// The states before each record, where states are copied.
     copies: VecDeque<Option<L>>,
 }
@@ -73,6 +78,7 @@ impl<L: Lp> History<L> {
             sent: VecDeque::new(),
             sent_first: 0,
             outputs: VecDeque::new(),
+            problems: BTreeMap::new(),
             copies: VecDeque::new(),
         }
     }
@@ -90,7 +96,6 @@ impl<L: Lp> History<L> {
     pub(super) fn begin(
         &mut self,
         event: Event<Tagged<L::Message>>,
-        local: usize,
         previous: u64,
         state: &L,
         before: Counters,
@@ -99,18 +104,24 @@ impl<L: Lp> History<L> {
             self.copies.push_back(Some(state.clone()));
         }
         self.records.push_back(Record {
-            key: event.key,
-            lp: event.destination,
             event: Some(event),
-            local,
             previous,
-            before,
+            before: (before.sent, before.drawn),
             changes: self.log.mark(),
             sent: self.sent_first + count(self.sent.len()),
             outputs: 0,
-            problem: None,
+            wrong: false,
         });
         self.first + count(self.records.len() - 1)
+    }
+
+    /// Notes what went wrong in the newest record.
+    pub(super) fn problem(&mut self, problem: Box<Problem>) {
+        let number = self.first + count(self.records.len()) - 1;
+        self.problems.entry(number).or_insert(problem);
+        if let Some(record) = self.records.back_mut() {
+            record.wrong = true;
+        }
     }
 
     /// The newest record.
@@ -141,39 +152,40 @@ impl<L: Lp> History<L> {
             None => (self.log.mark(), self.sent_first + count(self.sent.len())),
         };
         let record = &mut self.records[index];
-        *counters = record.before;
-        record.problem = None;
+        let (sent, drawn) = record.before;
+        *counters = Counters { sent, drawn, handled: counters.handled - 1 };
+        if record.wrong {
+            self.problems.remove(&at);
+        }
         if L::COPIED {
             *state = self.copies[index].take().expect("a record is taken back once");
         } else {
-            self.log.revert(record.changes, changes_end, state).map_err(|Unclaimed| record.key)?;
+            let key = record.event.as_ref().map(|event| event.key);
+            let reverted = self.log.revert(record.changes, changes_end, state);
+            reverted.map_err(|Unclaimed| key.expect("a record is taken back once"))?;
         }
         let range = offset(record.sent, self.sent_first)..offset(sent_end, self.sent_first);
         cancelled.extend(self.sent.range(range));
         Ok(record.event.take().expect("a record is taken back once"))
     }
 
-    /// Gives up the oldest record if it is before `gvt` ns, and hands it to `commit` with what it
-    /// gave out unless it was taken back.
-    pub(super) fn give_up(
-        &mut self,
-        gvt: u64,
-        commit: impl FnOnce(&Record<L::Message>, &mut dyn Iterator<Item = Output>),
-    ) -> bool {
-        let Some(record) = self.records.pop_front_if(|oldest| oldest.key.time.as_nanos() < gvt)
-        else {
-            return false;
-        };
+    /// Gives up the oldest record if it was taken back or is before `gvt` ns.
+    pub(super) fn give_up(&mut self, gvt: u64) -> Option<Record<L::Message>> {
+        let record =
+            self.records.pop_front_if(|oldest| oldest.time().is_none_or(|time| time < gvt))?;
         self.first += 1;
         if L::COPIED {
             self.copies.pop_front();
         }
-        let mut outputs = self.outputs.drain(..record.outputs as usize);
-        if record.event.is_some() {
-            commit(&record, &mut outputs);
+        if record.event.is_none() && record.outputs > 0 {
+            self.outputs.drain(..record.outputs as usize);
         }
-        drop(outputs);
-        true
+        Some(record)
+    }
+
+    /// What went wrong in the record that was just given up.
+    pub(super) fn problem_of_given_up(&mut self) -> Option<Box<Problem>> {
+        self.problems.remove(&(self.first - 1))
     }
 
     /// The time of the first record that is kept and gave something out, in ns. A younger record that
@@ -182,8 +194,7 @@ impl<L: Lp> History<L> {
         if self.outputs.is_empty() {
             return None;
         }
-        let giving = self.records.iter().filter(|r| r.outputs > 0 && r.event.is_some());
-        giving.map(|record| record.key.time.as_nanos()).min()
+        self.records.iter().filter(|record| record.outputs > 0).filter_map(Record::time).min()
     }
 
     /// Gives up what belongs to no record any more.

@@ -10,7 +10,6 @@ use crate::context::{Lp, Port, Turn};
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey};
 use crate::queue::Queue;
-use crate::rules::Rules;
 use crate::run::Crew;
 use crate::share::{self, Layout, Slot};
 use crate::statistics::{Ledger, Origin, Output};
@@ -65,11 +64,11 @@ impl<'a, L: Lp> Worker<'a, L> {
         let mut queue = Queue::new();
         // Attempts are told apart over all parts.
         let mut attempts = u64::try_from(part).expect("parts are few") << 48;
-        for Event { key, destination, message } in pending.drain() {
+        pending.take_all(|Event { key, destination, message }| {
             let message = Tagged { attempt: attempts, message };
             queue.push(Event { key, destination, message });
             attempts += 1;
-        }
+        });
         Self {
             crew,
             part,
@@ -91,12 +90,14 @@ impl<'a, L: Lp> Worker<'a, L> {
         }
     }
 
-    /// Everything back in a share, after the last commit.
+    /// Everything back in a share, after the last commit. Of the events that are left one is kept,
+    /// as a sign that there are some.
     pub(super) fn into_share(mut self) -> share::Share<L> {
         let mut queue = Queue::new();
-        for Event { key, destination, message } in self.queue.drain() {
+        while let Some(Event { key, destination, message }) = self.queue.pop_before(u64::MAX) {
             if !self.cancelled.remove(&message.attempt) {
                 queue.push(Event { key, destination, message: message.message });
+                break;
             }
         }
         share::Share { layout: self.layout, slots: self.slots, queue, ledger: self.ledger }
@@ -117,7 +118,7 @@ impl<'a, L: Lp> Worker<'a, L> {
                 Err(payload) => {
                     self.posted.clear();
                     let message = share::panic_message(payload.as_ref());
-                    self.problem(Box::new(Problem::Panicked { message }));
+                    self.history.problem(Box::new(Problem::Panicked { message }));
                     done += 1;
                 }
             }
@@ -136,7 +137,9 @@ impl<'a, L: Lp> Worker<'a, L> {
                 std::hint::black_box(self.slots[seat.local].counters.sent);
             }
             self.handle(event);
-            self.deliver_posted();
+            if !self.posted.is_empty() {
+                self.deliver_posted();
+            }
             *done += 1;
         }
     }
@@ -148,15 +151,20 @@ impl<'a, L: Lp> Worker<'a, L> {
         let (key, me) = (event.key, event.destination);
         let message = event.message.message.clone();
         let last = &mut self.last[seat.local];
-        *last = self.history.begin(event, seat.local, *last, &slot.state, slot.counters);
+        *last = self.history.begin(event, *last, &slot.state, slot.counters);
         self.front = self.front.max(Some(key));
         self.counts.handled += 1;
         slot.counters.handled += 1;
-        let outputs = self.history.outputs.len();
+        let History { log, sent, outputs, .. } = &mut self.history;
+        let outputs_before = outputs.len();
         let mut port = Speculative {
-            log: &mut self.history.log,
-            sent: &mut self.history.sent,
-            outputs: &mut self.history.outputs,
+            crew: self.crew,
+            part: self.part,
+            front: self.front,
+            queue: &mut self.queue,
+            log,
+            sent,
+            outputs,
             posted: &mut self.posted,
             attempts: &mut self.attempts,
             problem: None,
@@ -165,19 +173,13 @@ impl<'a, L: Lp> Worker<'a, L> {
         let mut turn = Turn { rules, key, me, group: seat.group, counters, port: &mut port };
         slot.state.handle(message, &mut turn);
         let problem = port.problem;
-        let given_out = self.history.outputs.len() - outputs;
+        let given_out = self.history.outputs.len() - outputs_before;
         if given_out > 0 {
             let record = self.history.newest().expect("it was just begun");
             record.outputs = u32::try_from(given_out).expect("a handler's outputs are counted");
         }
         if let Some(problem) = problem {
-            self.problem(problem);
-        }
-    }
-
-    fn problem(&mut self, problem: Box<Problem>) {
-        if let Some(record) = self.history.newest() {
-            record.problem.get_or_insert(problem);
+            self.history.problem(problem);
         }
     }
 
@@ -200,7 +202,8 @@ impl<'a, L: Lp> Worker<'a, L> {
         if self.front.is_some_and(|front| event.key < front) {
             let local = self.layout.seat(self.crew.rules, event.destination).local;
             let newest = self.history.get(self.last[local]);
-            if newest.is_some_and(|newest| newest.key > event.key) {
+            let late = |newest: &Event<_>| newest.key > event.key;
+            if newest.is_some_and(|newest| newest.event.as_ref().is_some_and(late)) {
                 self.roll_back(local, event.key, None);
                 self.cancel_all();
             }
@@ -224,9 +227,10 @@ impl<'a, L: Lp> Worker<'a, L> {
         self.counts.rollbacks += 1;
         self.setbacks[local] = self.setbacks[local].saturating_add(1);
         while let Some(newest) = self.history.get(self.last[local])
-            && newest.key >= key
+            && let Some(event) = &newest.event
+            && event.key >= key
         {
-            let (at, lp) = (self.last[local], newest.lp);
+            let (at, lp) = (self.last[local], event.destination);
             self.last[local] = newest.previous;
             let Slot { state, counters } = &mut self.slots[local];
             match self.history.take_back(at, state, counters, &mut self.antis) {
@@ -260,12 +264,12 @@ impl<'a, L: Lp> Worker<'a, L> {
     fn annihilate(&mut self, sent: Sent) {
         let local = self.layout.seat(self.crew.rules, sent.destination).local;
         let mut at = self.last[local];
-        while let Some(record) = self.history.get(at)
-            && record.key >= sent.key
-        {
-            let handled = record.event.as_ref().map(|event| event.message.attempt);
-            if handled == Some(sent.attempt) {
-                self.roll_back(local, sent.key, handled);
+        while let Some(record) = self.history.get(at) {
+            if let Some(event) = &record.event
+                && event.message.attempt == sent.attempt
+            {
+                let key = event.key;
+                self.roll_back(local, key, Some(sent.attempt));
                 return;
             }
             at = record.previous;
@@ -275,28 +279,28 @@ impl<'a, L: Lp> Worker<'a, L> {
 
     /// Commits everything before `gvt` ns.
     pub(super) fn commit(&mut self, gvt: u64) {
-        let Self { crew, history, ledger, fault, counts, layout, .. } = self;
-        let rules: &Rules = crew.rules;
-        let mut commit = |record: &super::history::Record<L::Message>,
-                          outputs: &mut dyn Iterator<Item = Output>| {
-            let key = record.key;
-            let lp = record.lp;
-            counts.committed += 1;
-            if let Some(problem) = &record.problem
-                && fault.as_ref().is_none_or(|known| Some(key) < known.key)
-            {
-                *fault = Some(share::fault(rules, lp, Some(key), (**problem).clone()));
-            }
-            for output in outputs {
-                let member = layout.seat(rules, lp).member;
-                ledger.output(Origin { key, lp, member }, output);
+        let rules = self.crew.rules;
+        while let Some(record) = self.history.give_up(gvt) {
+            let Some(event) = &record.event else { continue };
+            self.counts.committed += 1;
+            let (key, lp) = (event.key, event.destination);
+            if record.outputs > 0 {
+                let member = self.layout.seat(rules, lp).member;
+                for output in self.history.outputs.drain(..record.outputs as usize) {
+                    self.ledger.output(Origin { key, lp, member }, output);
+                }
             }
             if rules.traced {
-                ledger.trace(record.local, &key);
+                self.ledger.trace(self.layout.seat(rules, lp).local, &key);
             }
-        };
-        while history.give_up(gvt, &mut commit) {}
-        history.trim();
+            if record.wrong
+                && let Some(problem) = self.history.problem_of_given_up()
+                && self.fault.as_ref().is_none_or(|known| Some(key) < known.key)
+            {
+                self.fault = Some(share::fault(rules, lp, Some(key), *problem));
+            }
+        }
+        self.history.trim();
     }
 }
 
@@ -305,6 +309,10 @@ const AHEAD: usize = 6;
 
 /// What a handler does, with everything that is needed to take it back.
 struct Speculative<'a, M> {
+    crew: &'a Crew<'a>,
+    part: usize,
+    front: Option<EventKey>,
+    queue: &'a mut Queue<Tagged<M>>,
     log: &'a mut UndoLog,
     sent: &'a mut std::collections::VecDeque<Sent>,
     outputs: &'a mut std::collections::VecDeque<Output>,
@@ -330,8 +338,16 @@ impl<M> Port<M> for Speculative<'_, M> {
         let Event { key, destination, message } = event;
         let attempt = *self.attempts;
         *self.attempts += 1;
-        self.sent.push_back(Sent { key, destination, attempt });
-        self.posted.push(Event { key, destination, message: Tagged { attempt, message } });
+        self.sent.push_back(Sent { destination, attempt });
+        let event = Event { key, destination, message: Tagged { attempt, message } };
+        // What comes after everything that was handled here is no straggler, whoever it is for.
+        let group = self.crew.rules.group_of(destination);
+        let here = self.crew.partition.part_of(group, destination) == self.part;
+        if here && self.front.is_none_or(|front| key > front) {
+            self.queue.push(event);
+        } else {
+            self.posted.push(event);
+        }
     }
 
     fn output(&mut self, output: Output) {

@@ -1,0 +1,226 @@
+//! `meikyo bench phold`: the synthetic load by which simulation kernels are compared.
+//!
+//! The truth that a run is checked against: the number of events follows from the parameters (the
+//! population is constant, so it is lps × events × end / mean, within what chance allows), every
+//! committed event is counted in the state of an LP, and a run under any other scheduler than the
+//! sequential one ends in the states that the sequential one ends in.
+
+use std::time::Instant;
+
+use clap::Args;
+use meikyo_models::phold::{self, Holder, Phold};
+use meikyo_sim::{Effort, Options, Outcome, Scheduler};
+use meikyo_units::{Nanos, SimTime};
+use serde::Serialize;
+
+use crate::bench::machine::Machine;
+use crate::bench::placement::own_usage;
+use crate::bench::progress;
+use crate::bench::statistics::real;
+use crate::failure::{Answer, Failure};
+use crate::output::{self, TextTable};
+use crate::scheduling::Scheduling;
+
+/// PHOLD on the simulation kernel, checked against its own invariants and the sequential run.
+#[derive(Debug, Args)]
+pub(crate) struct PholdArgs {
+    /// Logical processes
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    lps: u32,
+    /// Events that each of them begins with
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    events_per_lp: u32,
+    /// The probability that an event goes to an LP drawn from all
+    #[arg(long, default_value_t = 0.1, value_parser = probability)]
+    remote: f64,
+    /// The least delay, in seconds of simulated time
+    #[arg(long, default_value_t = 0.1, value_parser = seconds)]
+    lookahead: f64,
+    /// The mean delay, in seconds of simulated time
+    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    mean: f64,
+    /// The last instant, in seconds of simulated time
+    #[arg(long, default_value_t = 1000.0, value_parser = seconds)]
+    end: f64,
+    /// Dependent xorshift64 steps in each event
+    #[arg(long, default_value_t = 0)]
+    work: u32,
+    /// What the random numbers follow from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    scheduling: Scheduling,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    (0.0..=1.0).contains(&value).then_some(value).ok_or_else(|| "allowed are 0 to 1".to_owned())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    (0.0..=1e9).contains(&value).then_some(value).ok_or_else(|| "allowed are 0 to 1e9".to_owned())
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    schema: &'static str,
+    machine: Machine,
+    lps: u32,
+    events_per_lp: u32,
+    remote: f64,
+    lookahead_s: f64,
+    mean_s: f64,
+    end_s: f64,
+    work: u32,
+    seed: u64,
+    scheduler: &'static str,
+    events_committed: u64,
+    wall_s: f64,
+    cpu_s: f64,
+    events_per_s: f64,
+    cpu_ns_per_event: f64,
+    rollbacks: u64,
+    efficiency: f64,
+    undo_records: u64,
+    threads_used: usize,
+    meetings: u64,
+    state_hash: String,
+    peak_rss_bytes: u64,
+    verified: bool,
+}
+
+/// Runs PHOLD; the answer is whether the result is right.
+pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
+    if args.lookahead > args.mean {
+        return Err(Failure::new("the lookahead is part of the mean delay and cannot exceed it")
+            .hint("meikyo bench phold --lookahead 0.1 --mean 1.0"));
+    }
+    let machine = Machine::observe();
+    let options = args.scheduling.options().until(SimTime::START + span(args.end));
+    let usage_before = own_usage()?;
+    let start = now();
+    let outcome = meikyo_sim::run(args.phold().model(), &options)?;
+    let wall_s = start.elapsed().as_secs_f64();
+    let usage = own_usage()?;
+    let cpu_s = usage.cpu.saturating_sub(usage_before.cpu).as_secs_f64();
+    let verified = verify(args, &options, &outcome)?;
+    let Effort { handled, rollbacks, undo_records, threads_used, meetings, scheduler } =
+        outcome.effort;
+    let events = outcome.events;
+    let report = Report {
+        schema: "meikyo.bench.phold.1",
+        machine,
+        lps: args.lps,
+        events_per_lp: args.events_per_lp,
+        remote: args.remote,
+        lookahead_s: args.lookahead,
+        mean_s: args.mean,
+        end_s: args.end,
+        work: args.work,
+        seed: args.seed,
+        scheduler,
+        events_committed: events,
+        wall_s,
+        cpu_s,
+        events_per_s: real(events) / wall_s,
+        cpu_ns_per_event: cpu_s * 1e9 / real(events.max(1)),
+        rollbacks,
+        efficiency: real(events) / real(handled.max(1)),
+        undo_records,
+        threads_used,
+        meetings,
+        state_hash: format!("{:016x}", hash(&outcome.lps)),
+        peak_rss_bytes: usage.peak_rss.get(),
+        verified,
+    };
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&text(&report))?;
+    }
+    Ok(if verified { Answer::Yes } else { Answer::No })
+}
+
+impl PholdArgs {
+    fn phold(&self) -> Phold {
+        Phold {
+            lps: self.lps,
+            events_per_lp: self.events_per_lp,
+            remote: self.remote,
+            lookahead: span(self.lookahead),
+            mean: span(self.mean),
+            work: self.work,
+            seed: self.seed,
+        }
+    }
+}
+
+/// Whether the result is what the parameters and the sequential scheduler say.
+fn verify(args: &PholdArgs, options: &Options, outcome: &Outcome<Holder>) -> Result<bool, Failure> {
+    let counted: u64 = outcome.lps.iter().map(Holder::events).sum();
+    if counted != outcome.events {
+        progress(&format!(
+            "wrong: the LPs counted {counted} events, the kernel {}",
+            outcome.events
+        ));
+        return Ok(false);
+    }
+    let chains = f64::from(args.lps) * f64::from(args.events_per_lp);
+    let expected = chains * args.end / args.mean;
+    // A chain of delays with a variance of (mean - lookahead)^2 is a renewal process: its count has a
+    // variance of end (mean - lookahead)^2 / mean^3. Six standard deviations, and an event a chain
+    // for the beginning.
+    let spread = (args.mean - args.lookahead) / args.mean;
+    let allowed = 6.0 * (expected * spread * spread).sqrt() + chains;
+    if (real(counted) - expected).abs() > allowed {
+        progress(&format!(
+            "wrong: {counted} events, and {expected:.0} ± {allowed:.0} are expected"
+        ));
+        return Ok(false);
+    }
+    if options.scheduler == Scheduler::Sequential {
+        return Ok(true);
+    }
+    let sequential = Options { scheduler: Scheduler::Sequential, threads: 1, ..*options };
+    let truth = meikyo_sim::run(args.phold().model(), &sequential)?;
+    let same = truth.lps == outcome.lps && truth.events_per_lp == outcome.events_per_lp;
+    if !same {
+        progress("wrong: the sequential run ends in other states");
+    }
+    Ok(same)
+}
+
+fn hash(lps: &[Holder]) -> u64 {
+    lps.iter().fold(0, |hash, lp| phold::chained(hash, lp.digest()))
+}
+
+fn span(seconds: f64) -> Nanos {
+    Nanos::from_secs_f64(seconds)
+}
+
+fn text(report: &Report) -> String {
+    let mut table = TextTable::default();
+    let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
+    row("scheduler", format!("{} on {} threads", report.scheduler, report.threads_used));
+    row("events committed", report.events_committed.to_string());
+    row("wall, s", format!("{:.3}", report.wall_s));
+    row("CPU, s", format!("{:.3}", report.cpu_s));
+    row("million events a second", format!("{:.2}", report.events_per_s / 1e6));
+    row("CPU per event, ns", format!("{:.1}", report.cpu_ns_per_event));
+    row("rollbacks", report.rollbacks.to_string());
+    row("efficiency", format!("{:.4}", report.efficiency));
+    row("changes logged", report.undo_records.to_string());
+    row("state hash", report.state_hash.clone());
+    row("peak memory, MB", format!("{:.1}", real(report.peak_rss_bytes) / 1e6));
+    row("result", if report.verified { "as expected" } else { "WRONG" }.to_owned());
+    format!("{}{table}", report.machine)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a bench measures the time that passes")]
+fn now() -> Instant {
+    Instant::now()
+}
