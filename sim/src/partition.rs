@@ -65,6 +65,7 @@ impl Partition {
     }
 
     /// The part where an LP of `group` lives.
+    #[inline]
     pub(crate) fn part_of(&self, group: usize, lp: LpId) -> usize {
         if self.parts == 1 {
             return 0;

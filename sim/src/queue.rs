@@ -41,6 +41,8 @@ pub(crate) struct Queue<M> {
     top: Bucket<M>,
     top_least: u64,
     top_greatest: u64,
+    /// Events at the end of time, which are never read.
+    never: Bucket<M>,
     pool: Pool<M>,
     spare: Vec<Vec<Bucket<M>>>,
 }
@@ -99,6 +101,7 @@ impl<M> Queue<M> {
             top: Bucket::default(),
             top_least: u64::MAX,
             top_greatest: 0,
+            never: Bucket::default(),
             pool: Pool::new(),
             spare: Vec::new(),
         }
@@ -108,6 +111,10 @@ impl<M> Queue<M> {
         let time = event.key.time.as_nanos();
         if time < self.near_end {
             self.fresh.push(Least(event));
+            return;
+        }
+        if time == u64::MAX {
+            self.never.push(event, &mut self.pool);
             return;
         }
         for rung in self.rungs.iter_mut().rev() {
@@ -121,7 +128,7 @@ impl<M> Queue<M> {
         self.top.push(event, &mut self.pool);
     }
 
-    /// The key of the next event.
+    /// The key of the next event; those at the end of time do not come.
     pub(crate) fn next_key(&mut self) -> Option<EventKey> {
         self.refill();
         let near = self.near.last().map(|event| event.key);
@@ -154,16 +161,16 @@ impl<M> Queue<M> {
 
     /// Whether no event is pending.
     pub(crate) fn is_empty(&mut self) -> bool {
-        self.next_key().is_none()
+        self.never.is_empty() && self.next_key().is_none()
     }
 
     /// Takes all events out, in no order, and gives their memory back on the way.
     pub(crate) fn take_all(&mut self, mut each: impl FnMut(Event<M>)) {
-        let Self { near, fresh, rungs, top, .. } = std::mem::replace(self, Self::new());
+        let Self { near, fresh, rungs, top, never, .. } = std::mem::replace(self, Self::new());
         let mut pool = Pool::none();
         near.into_iter().for_each(&mut each);
         fresh.into_iter().for_each(|least| each(least.0));
-        let buckets = rungs.into_iter().flat_map(|rung| rung.buckets).chain([top]);
+        let buckets = rungs.into_iter().flat_map(|rung| rung.buckets).chain([top, never]);
         for mut bucket in buckets {
             bucket.drain(&mut pool, |_, event| each(event));
         }
@@ -239,5 +246,87 @@ impl<M> Queue<M> {
     fn sort_near(&mut self) {
         self.near
             .sort_unstable_by(|a, b| b.key.time.cmp(&a.key.time).then_with(|| b.key.cmp(&a.key)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use meikyo_units::SimTime;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::key::LpId;
+
+    /// How far ahead of the event that was read last a push lies: ties, near, far, behind.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push { ahead: i64, depth: u32 },
+        Pop { within: u64 },
+        TakeAll,
+    }
+
+    fn step(reach: i64) -> impl Strategy<Value = Step> {
+        prop_oneof![
+            6 => (-reach / 50..reach, 0_u32..3).prop_map(|(ahead, depth)| Step::Push { ahead, depth }),
+            1 => (0_u32..3).prop_map(|depth| Step::Push { ahead: 0, depth }),
+            4 => (0..u64::try_from(reach).unwrap()).prop_map(|within| Step::Pop { within }),
+            1 => Just(Step::Pop { within: u64::MAX }),
+        ]
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let drain = proptest::option::weighted(0.2, Just(Step::TakeAll));
+        prop_oneof![Just(3_i64), Just(500), Just(1_000_000), Just(i64::MAX / 2)]
+            .prop_flat_map(|reach| proptest::collection::vec(step(reach), 1..1500))
+            .prop_flat_map(move |steps| {
+                let drain = drain.clone();
+                (Just(steps), drain).prop_map(|(mut steps, drain)| {
+                    steps.extend(drain);
+                    steps
+                })
+            })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn events_come_in_the_order_of_a_sorted_map(steps in steps()) {
+            let mut queue = Queue::new();
+            let mut truth: BTreeMap<EventKey, u64> = BTreeMap::new();
+            let (mut now, mut sequence) = (1_000_u64, 0);
+            for step in steps {
+                match step {
+                    Step::Push { ahead, depth } => {
+                        let time = SimTime::from_nanos(now.saturating_add_signed(ahead));
+                        let source = LpId(u32::try_from(sequence % 5).unwrap());
+                        let key = EventKey { time, depth, priority: 0, source, sequence };
+                        queue.push(Event { key, destination: LpId(0), message: sequence });
+                        truth.insert(key, sequence);
+                        sequence += 1;
+                    }
+                    Step::Pop { within } => {
+                        let limit = now.saturating_add(within);
+                        let coming = truth.first_entry().filter(|e| e.key().time < SimTime::END);
+                        prop_assert_eq!(queue.next_key(), coming.map(|first| *first.key()));
+                        let expected = truth
+                            .first_entry()
+                            .filter(|first| first.key().time.as_nanos() < limit)
+                            .map(std::collections::btree_map::OccupiedEntry::remove_entry);
+                        let event = queue.pop_before(limit);
+                        prop_assert_eq!(event.map(|event| (event.key, event.message)), expected);
+                        now = expected.map_or(now, |(key, _)| key.time.as_nanos());
+                    }
+                    Step::TakeAll => {
+                        let mut all = BTreeMap::new();
+                        queue.take_all(|event| { all.insert(event.key, event.message); });
+                        prop_assert_eq!(&all, &truth);
+                        truth.clear();
+                        prop_assert!(queue.is_empty());
+                    }
+                }
+            }
+        }
     }
 }

@@ -32,6 +32,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
+    #[inline]
     pub(crate) fn lps(&self) -> u32 {
         self.starts.last().copied().unwrap_or(0)
     }
@@ -45,6 +46,7 @@ impl Rules {
     }
 
     /// The group of an LP that exists. Models have few groups: the bounds are read one by one.
+    #[inline]
     pub(crate) fn group_of(&self, lp: LpId) -> usize {
         if self.names.len() == 1 {
             return 0;
@@ -58,11 +60,13 @@ impl Rules {
     }
 
     /// The least delay from one group to another in ns; [`NO_LINK`] where none is declared.
+    #[inline]
     pub(crate) fn least(&self, from: usize, to: usize) -> u64 {
         self.least[from * self.names.len() + to]
     }
 
     /// Whether `group` may send to `destination`, another LP, after `delay`.
+    #[inline]
     pub(crate) fn permits(
         &self,
         group: usize,

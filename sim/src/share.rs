@@ -49,6 +49,7 @@ impl Layout {
         Self { groups }
     }
 
+    #[inline]
     pub(crate) fn seat(&self, rules: &Rules, lp: LpId) -> Seat {
         let group = rules.group_of(lp);
         let (first, place) = self.groups[group];

@@ -77,6 +77,7 @@ impl UndoLog {
     }
 
     /// The position after the newest change.
+    #[inline]
     pub fn mark(&self) -> Mark {
         Mark {
             entries: self.first.entries + count(self.entries.len()),
@@ -136,6 +137,7 @@ impl UndoLog {
 impl Log for UndoLog {
     const KEEPS: bool = true;
 
+    #[inline]
     fn word(&mut self, place: Place, word: u64) {
         self.entries.push_back(Entry { place, word });
     }
@@ -146,10 +148,12 @@ impl Log for UndoLog {
     }
 }
 
+#[inline]
 fn count(len: usize) -> u64 {
     u64::try_from(len).expect("a length fits into 64 bits")
 }
 
+#[inline]
 fn offset(at: u64, first: u64) -> usize {
     usize::try_from(at.saturating_sub(first)).expect("what is in memory is counted by usize")
 }

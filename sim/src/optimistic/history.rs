@@ -209,10 +209,12 @@ impl<L: Lp> History<L> {
     }
 }
 
+#[inline]
 fn count(len: usize) -> u64 {
     u64::try_from(len).expect("a length fits into 64 bits")
 }
 
+#[inline]
 fn offset(at: u64, first: u64) -> usize {
     usize::try_from(at - first).expect("what is in memory is counted by usize")
 }
