@@ -11,6 +11,7 @@ mod collector;
 mod farm_process;
 mod live;
 mod machine;
+mod metadata;
 mod paper;
 mod phold;
 mod placement;
@@ -18,7 +19,7 @@ mod reading;
 mod real_agent;
 mod requests;
 mod shell;
-mod statistics;
+pub(crate) mod statistics;
 mod values;
 mod verification;
 
@@ -40,6 +41,7 @@ enum Bench {
     Agent(agent_cost::AgentCostArgs),
     Live(live::LiveArgs),
     Phold(phold::PholdArgs),
+    Metadata(metadata::MetadataArgs),
 }
 
 /// Runs a bench; the answer is no when what it kept was wrong, or what it promises was not reached.
@@ -53,6 +55,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Answer, Failure> {
         Bench::Agent(args) => agent_cost::run(args),
         Bench::Live(args) => live::run(args),
         Bench::Phold(args) => phold::run(args),
+        Bench::Metadata(args) => metadata::run(args),
     }
 }
 

@@ -1,0 +1,102 @@
+//! `meikyo bench metadata`: figures 5 to 10 of the paper on the metadata service, with theory beside.
+//!
+//! Figures 5 to 8 are points of throughput: every one must lie between what exact mean value analysis
+//! says (which takes service for exponential and is pessimistic) and the asymptotic bound, both with
+//! half a percent of room. Figures 9 and 10 are run times of the parallel schedulers: each run must
+//! end in the digest of the sequential one.
+
+mod parallel;
+mod picture;
+mod throughput;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::bench::machine::Machine;
+use crate::failure::{Answer, Failure};
+use crate::output;
+
+/// The paper's figures of the metadata service, each point checked against theory.
+#[derive(Debug, Args)]
+pub(crate) struct MetadataArgs {
+    /// Figures to draw [default: all]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(5..=10), value_delimiter = ',')]
+    figure: Vec<u8>,
+    /// Other numbers of servers than the figure's
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=4096), value_delimiter = ',')]
+    servers: Vec<u16>,
+    /// Other numbers of clients than the figure's
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000_000), value_delimiter = ',')]
+    clients: Vec<u32>,
+    /// Creates of each client in figures 5 to 8
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(10..))]
+    creates: u32,
+    /// Creates of each client in figures 9 and 10
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    parallel_creates: u32,
+    /// Write each figure as a picture into this directory: figure5.svg and so on
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Draws the figures; the answer is whether every point is right.
+pub(crate) fn run(args: &MetadataArgs) -> Result<Answer, Failure> {
+    let machine = Machine::observe();
+    let figures: Vec<u8> =
+        if args.figure.is_empty() { (5..=10).collect() } else { args.figure.clone() };
+    if let Some(dir) = &args.svg {
+        std::fs::create_dir_all(dir)?;
+    }
+    let mut rows: Vec<Value> = Vec::new();
+    let mut right = true;
+    if !args.json {
+        output::print(&machine.to_string())?;
+    }
+    for figure in figures {
+        let (text, figure_rows, all_right, lines) = if figure <= 8 {
+            let points = throughput::run(args, figure)?;
+            let right = points.iter().all(throughput::Point::is_right);
+            let rows: Vec<Value> = points.iter().map(throughput::Point::row).collect();
+            (throughput::table(&points), rows, right, throughput::lines(figure, &points))
+        } else {
+            let runs = parallel::run(args, figure)?;
+            let right = runs.iter().all(|run| run.same_result);
+            let rows: Vec<Value> = runs.iter().map(parallel::Run::row).collect();
+            (parallel::table(&runs), rows, right, parallel::lines(&runs))
+        };
+        if !args.json {
+            output::print(&format!("\nFigure {figure}: {}\n{text}", title(figure)))?;
+        }
+        if let Some(dir) = &args.svg {
+            picture::draw(&dir.join(format!("figure{figure}.svg")), title(figure), &lines)?;
+        }
+        right &= all_right;
+        rows.extend(figure_rows);
+    }
+    if args.json {
+        let document = json!({
+            "schema": "meikyo.bench.metadata.1",
+            "machine": machine,
+            "all_right": right,
+            "rows": rows,
+        });
+        output::print_json(&document)?;
+    }
+    Ok(if right { Answer::Yes } else { Answer::No })
+}
+
+fn title(figure: u8) -> &'static str {
+    match figure {
+        5 => "creates a second in one directory, up to 88 clients",
+        6 => "creates a second in one directory, up to saturation",
+        7 => "creates a second over the start-up of a transmission, 2 servers",
+        8 => "creates a second over the latency of the store, 2 servers",
+        9 => "run time of the optimistic scheduler, 128 servers",
+        _ => "run time of the conservative scheduler, 128 servers",
+    }
+}

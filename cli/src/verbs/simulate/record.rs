@@ -1,0 +1,93 @@
+//! A model's series as rows of a recording, in the tables of measured data.
+//!
+//! A value is a row of `objects`: the LP is the device, the series the object. The recording's epoch
+//! is the start of the simulation.
+
+use std::path::Path;
+
+use meikyo_models::scenario::Scenario;
+use meikyo_recording::{Batch, Kind, StreamOptions, StreamWriter, WhenFull};
+use meikyo_sim::{Line, Series};
+use meikyo_snmp::tables::{self, Table};
+
+use crate::failure::Failure;
+
+/// Rows that are handed over at once.
+const ROWS: usize = 4096;
+
+/// Writes series into a recording.
+pub(super) struct Recorder<'a> {
+    scenario: &'a Scenario,
+    names: Vec<String>,
+    writer: StreamWriter,
+    batch: Batch,
+    columns: Columns,
+}
+
+/// Positions in the table `objects`.
+struct Columns {
+    device: usize,
+    object: usize,
+    integer: usize,
+}
+
+impl<'a> Recorder<'a> {
+    /// Opens the recording in `dir`.
+    ///
+    /// # Errors
+    /// If it cannot be written, or holds measured data.
+    pub(super) fn open(dir: &Path, scenario: &'a Scenario) -> Result<Self, Failure> {
+        let names = scenario.series_names();
+        if names.is_empty() {
+            return Err(Failure::new("this scenario has no time series to record")
+                .hint("a scenario says which: see `sample` in examples/simulate-metadata.toml"));
+        }
+        let options = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
+        let mut writer =
+            StreamWriter::open(dir, Kind::Simulated, "simulate", tables::schemas(), options)?;
+        let schema = tables::schema(Table::Objects);
+        let at = |name| schema.column(name).expect("a column of `objects`");
+        let columns =
+            Columns { device: at("device"), object: at("object"), integer: at("integer") };
+        let batch = writer.batch(Table::Objects.index());
+        Ok(Self { scenario, names, writer, batch, columns })
+    }
+
+    /// Keeps one value, rounded to a whole number: series are in units that need no fractions.
+    pub(super) fn value(&mut self, line: &Line, series: Series, value: f64) {
+        let device = self.writer.symbol(&self.scenario.lp_name(line.lp));
+        let object = self.writer.symbol(&self.names[series.index()]);
+        let time = i64::try_from(line.key.time.as_nanos()).unwrap_or(i64::MAX);
+        self.batch.begin_row(time);
+        self.batch.put_symbol(self.columns.device, device);
+        self.batch.put_symbol(self.columns.object, object);
+        self.batch.put_i64(self.columns.integer, rounded(value));
+        if self.batch.rows() >= ROWS {
+            self.submit();
+        }
+    }
+
+    fn submit(&mut self) {
+        let fresh = self.writer.batch(Table::Objects.index());
+        self.writer.submit(std::mem::replace(&mut self.batch, fresh));
+    }
+
+    /// Writes what is left, and makes the files that other programs read.
+    ///
+    /// # Errors
+    /// If the system refused a write.
+    pub(super) fn close(mut self) -> Result<(), Failure> {
+        self.submit();
+        let report = self.writer.close()?;
+        let dropped = report.counters.rows_dropped();
+        if dropped > 0 {
+            return Err(Failure::new(format!("{dropped} rows could not be written")));
+        }
+        Ok(())
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the doc states the rounding; `as` saturates")]
+fn rounded(value: f64) -> i64 {
+    value.round() as i64
+}
