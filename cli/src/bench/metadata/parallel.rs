@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Instant;
 
+use meikyo_models::Report;
 use meikyo_models::metadata_service::Metadata;
-use meikyo_models::report::Report;
 use meikyo_sim::{Options, Scheduler, Unobserved};
 use serde_json::{Value, json};
 
@@ -67,11 +67,11 @@ pub(super) fn run(args: &MetadataArgs, figure: u8) -> Result<Vec<Run>, Failure> 
         _ => (Scheduler::Conservative, "conservative"),
     };
     let servers = args.servers.first().copied().unwrap_or(SERVERS);
-    let clients: &[u32] =
-        if args.clients.is_empty() { &[1024, 2048, 4096] } else { &args.clients };
+    let clients: &[u32] = if args.clients.is_empty() { &[1024, 2048, 4096] } else { &args.clients };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads: Vec<usize> =
-        std::iter::successors(Some(1), |threads| Some(threads * 2)).take_while(|t| *t <= cores).collect();
+    let threads: Vec<usize> = std::iter::successors(Some(1), |threads| Some(threads * 2))
+        .take_while(|t| *t <= cores)
+        .collect();
     let mut runs = Vec::new();
     for clients in clients.iter().copied() {
         progress(&format!("figure {figure}: {clients} clients"));
@@ -117,7 +117,15 @@ fn timed(
 /// The runs as a table.
 pub(super) fn table(runs: &[Run]) -> String {
     let mut table = TextTable::new(&[
-        "clients", "scheduler", "threads", "wall_s", "cpu_s", "speed-up", "rollbacks", "events", "right",
+        "clients",
+        "scheduler",
+        "threads",
+        "wall_s",
+        "cpu_s",
+        "speed-up",
+        "rollbacks",
+        "events",
+        "right",
     ]);
     for run in runs {
         table.row([
@@ -147,11 +155,7 @@ pub(super) fn lines(runs: &[Run]) -> Lines {
             None => lines.push(Line { name, points: vec![at] }),
         }
     }
-    Lines {
-        x: Axis { name: "threads".to_owned() },
-        y: Axis { name: "seconds".to_owned() },
-        lines,
-    }
+    Lines { x: Axis { name: "threads".to_owned() }, y: Axis { name: "seconds".to_owned() }, lines }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a bench measures the time that passes")]

@@ -66,9 +66,8 @@ fn plot(path: &Path, title: &str, lines: &Lines) -> Result<(), Box<dyn std::erro
             .draw_series(LineSeries::new(line.points.iter().copied(), colour.stroke_width(2)))?
             .label(&line.name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
-        chart.draw_series(
-            line.points.iter().map(|point| Circle::new(*point, 3, colour.filled())),
-        )?;
+        chart
+            .draw_series(line.points.iter().map(|point| Circle::new(*point, 3, colour.filled())))?;
     }
     chart
         .configure_series_labels()

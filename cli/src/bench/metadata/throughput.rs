@@ -138,7 +138,15 @@ fn point(setting: Setting, creates: u32) -> Result<Point, RunError> {
 /// The points as a table.
 pub(super) fn table(points: &[Point]) -> String {
     let mut table = TextTable::new(&[
-        "servers", "clients", "start-up", "store", "MVA/s", "creates/s", "bound/s", "busy_%", "right",
+        "servers",
+        "clients",
+        "start-up",
+        "store",
+        "MVA/s",
+        "creates/s",
+        "bound/s",
+        "busy_%",
+        "right",
         "bottleneck",
     ]);
     for point in points {
