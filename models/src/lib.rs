@@ -7,6 +7,7 @@
 //!
 //! Systems:
 //! - [`metadata_service`]: the metadata service PPMDS with its clients on a network;
+//! - [`queueing`]: queues whose behaviour is known exactly;
 //! - [`phold`]: the synthetic load that simulation kernels are compared by.
 //!
 //! What they are held against: [`analysis`]. What a run of one says: [`Report`]. What describes one in
@@ -17,6 +18,7 @@ mod completions;
 mod digest;
 pub mod metadata_service;
 pub mod phold;
+pub mod queueing;
 mod report;
 pub mod resource;
 pub mod rpc;

@@ -7,6 +7,7 @@ use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
 use crate::metadata_service::{Action, Directories, Load, Metadata, Mix, Workload};
 use crate::phold::Phold;
+use crate::queueing::{Closed, Open, Service};
 use crate::report::Report;
 use crate::scenario::keys::ModelKind;
 use crate::scenario::value::Value;
@@ -19,6 +20,8 @@ use crate::storage::Medium;
 pub(crate) enum Built {
     Metadata(Metadata),
     Phold(Phold),
+    Queue(Open),
+    Closed(Closed),
 }
 
 impl Built {
@@ -30,6 +33,8 @@ impl Built {
         match self {
             Self::Metadata(metadata) => metadata.run(options, observer),
             Self::Phold(phold) => phold.run(options, observer),
+            Self::Queue(open) => open.run(options, observer),
+            Self::Closed(closed) => closed.run(options, observer),
         }
     }
 
@@ -38,7 +43,8 @@ impl Built {
             Self::Metadata(_) => {
                 Action::ALL.iter().map(|action| action.series_name().to_owned()).collect()
             }
-            Self::Phold(_) => Vec::new(),
+            Self::Closed(_) => vec!["response_us".to_owned()],
+            Self::Phold(_) | Self::Queue(_) => Vec::new(),
         }
     }
 
@@ -46,6 +52,11 @@ impl Built {
         match self {
             Self::Metadata(metadata) => metadata.lp_name(lp),
             Self::Phold(_) => format!("holder {lp}"),
+            Self::Queue(_) => format!("queue {lp}"),
+            Self::Closed(closed) => match lp.get().checked_sub(closed.customers) {
+                Some(station) => format!("station {station}"),
+                None => format!("customer {lp}"),
+            },
         }
     }
 }
@@ -63,6 +74,31 @@ pub(crate) fn build(scenario: &Scenario) -> Built {
             work: scenario.count32("work"),
             seed: scenario.count("seed"),
         }),
+        ModelKind::Queue => Built::Queue(Open {
+            queues: scenario.count32("queues"),
+            interarrival: scenario.time("interarrival"),
+            service: service(scenario),
+            servers: scenario.count32("servers"),
+            customers: scenario.count32("customers"),
+            seed: scenario.count("seed"),
+        }),
+        ModelKind::Closed => Built::Closed(Closed {
+            customers: scenario.count32("customers"),
+            stations: scenario.count32("stations"),
+            service: service(scenario),
+            think: scenario.time("think"),
+            hop: scenario.time("hop"),
+            jobs: scenario.count32("jobs"),
+            seed: scenario.count("seed"),
+        }),
+    }
+}
+
+fn service(scenario: &Scenario) -> Service {
+    let time = scenario.time("service");
+    match scenario.word("service_times") {
+        "constant" => Service::Constant(time),
+        _ => Service::Exponential(time),
     }
 }
 
@@ -93,7 +129,7 @@ pub(crate) fn contradictions(scenario: &Scenario) -> Vec<Problem> {
             let text = format!("{} is above the mean of {}", phold.lookahead, phold.mean);
             note("lookahead", text);
         }
-        Built::Phold(_) => {}
+        Built::Phold(_) | Built::Queue(_) | Built::Closed(_) => {}
     }
     problems
 }

@@ -66,24 +66,30 @@ impl fmt::Display for Expected {
 }
 
 /// The models there are.
-pub const MODELS: &[&str] = &["metadata", "phold"];
+pub const MODELS: &[&str] = &["metadata", "phold", "queue", "closed"];
 
 /// A kind of model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ModelKind {
     Metadata,
     Phold,
+    Queue,
+    Closed,
 }
 
 impl ModelKind {
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Metadata, Self::Phold].into_iter().find(|kind| kind.name() == name)
+        [Self::Metadata, Self::Phold, Self::Queue, Self::Closed]
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Metadata => "metadata",
             Self::Phold => "phold",
+            Self::Queue => "queue",
+            Self::Closed => "closed",
         }
     }
 
@@ -91,6 +97,8 @@ impl ModelKind {
         match self {
             Self::Metadata => METADATA,
             Self::Phold => PHOLD,
+            Self::Queue => QUEUE,
+            Self::Closed => CLOSED,
         }
     }
 
@@ -251,4 +259,35 @@ const PHOLD: &[Key] = &[
     key("lookahead", Expected::Span, "100ms", "The least delay."),
     key("mean", Expected::PositiveSpan, "1s", "The mean delay, the lookahead included."),
     key("work", count(0, 1_000_000_000), "0", "Steps of a dependent computation in each event."),
+];
+
+const SERVICE: Key = key("service", Expected::PositiveSpan, "1us", "The mean service time.");
+const SERVICE_TIMES: Key = key(
+    "service_times",
+    Expected::Word(&["exponential", "constant"]),
+    "exponential",
+    "How service times are distributed.",
+);
+
+const QUEUE: &[Key] = &[
+    SEED,
+    UNTIL,
+    key("queues", count(1, 1_000_000), "1", "Queues, independent of each other."),
+    key("interarrival", Expected::PositiveSpan, "2us", "The mean span between two arrivals."),
+    SERVICE,
+    SERVICE_TIMES,
+    key("servers", count(1, 1_000_000), "1", "Servers of each queue."),
+    key("customers", count(1, 4_000_000_000), "1000000", "Customers that come to each queue."),
+];
+
+const CLOSED: &[Key] = &[
+    SEED,
+    UNTIL,
+    key("customers", count(1, 1 << 31), "20", "Customers."),
+    key("stations", count(1, 1_000_000), "4", "Stations, each with one server."),
+    SERVICE,
+    SERVICE_TIMES,
+    key("think", Expected::Span, "5us", "How long a customer thinks, in the mean."),
+    key("hop", Expected::Span, "1us", "Each way between a customer and a station."),
+    key("jobs", count(1, 4_000_000_000), "10000", "How often each customer is served."),
 ];

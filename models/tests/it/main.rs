@@ -1,4 +1,5 @@
 //! The models from outside.
 
 mod metadata;
+mod queueing;
 mod scenario;

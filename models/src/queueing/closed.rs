@@ -1,0 +1,236 @@
+//! Customers that think, and then queue at one of several stations.
+
+use std::sync::Arc;
+
+use meikyo_sim::{
+    Context, Group, Lp, LpId, Model, Observer, Options, RunError, Series, Statistic, run_observed,
+};
+use meikyo_undo::{Cell, fields, variants};
+use meikyo_units::{Nanos, SimTime};
+
+use crate::analysis::{self, ClosedNetwork};
+use crate::completions::{Counting, count_f64};
+use crate::queueing::Service;
+use crate::report::{Figure, Report, report};
+use crate::resource::Resource;
+use crate::rpc::{Body, Call, Calls, Message};
+
+/// A closed network: each customer thinks, goes to a station drawn evenly, and comes back served.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Closed {
+    /// Customers.
+    pub customers: u32,
+    /// Stations, each with one server.
+    pub stations: u32,
+    /// How long services take.
+    pub service: Service,
+    /// How long a customer thinks, in the mean; exponentially distributed.
+    pub think: Nanos,
+    /// How long each way to a station and back takes.
+    pub hop: Nanos,
+    /// How often each customer is served.
+    pub jobs: u32,
+    /// What random numbers follow from.
+    pub seed: u64,
+}
+
+/// What all LPs know.
+#[derive(Clone, Debug, PartialEq)]
+struct Plan {
+    closed: Closed,
+    response_us: Statistic,
+    responses: Series,
+}
+
+/// What customers and stations tell each other, and a station itself.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Job {
+    /// A customer asks to be served, or a station says that it has.
+    Travels(Message<(), ()>),
+    /// The service at a station has ended.
+    Served(Call),
+}
+
+/// An LP of the network.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the types say it")]
+pub enum Member {
+    Customer(Customer),
+    Server(Server),
+}
+variants!(Member { Customer(Customer), Server(Server) });
+
+/// A customer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Customer {
+    plan: Arc<Plan>,
+    /// When each call began.
+    calls: Calls<SimTime>,
+    left: Cell<u32>,
+}
+fields!(Customer { calls, left });
+
+/// A station.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    plan: Arc<Plan>,
+    unit: Resource<Call>,
+    last: Cell<SimTime>,
+}
+fields!(Server { unit, last });
+
+impl Lp for Member {
+    type Message = Job;
+
+    fn start(&mut self, context: &mut impl Context<Job>) {
+        if let Self::Customer(customer) = self {
+            customer.go(context);
+        }
+    }
+
+    fn handle(&mut self, job: Job, context: &mut impl Context<Job>) {
+        match (self, job) {
+            (Self::Customer(customer), Job::Travels(message)) => {
+                customer.back(message.call, context)
+            }
+            (Self::Server(server), Job::Travels(message)) => server.take(message, context),
+            (Self::Server(server), Job::Served(call)) => server.done(call, context),
+            (Self::Customer(_), Job::Served(_)) => {}
+        }
+    }
+}
+
+impl Customer {
+    /// Thinks, and goes to a station.
+    fn go(&mut self, context: &mut impl Context<Job>) {
+        let Some(left) = self.left.get().checked_sub(1) else { return };
+        self.left.set(context, left);
+        let Closed { customers, stations, think, hop, .. } = self.plan.closed;
+        let station = LpId::new(customers + context.below(stations));
+        let think = context.exponential(think);
+        let me = context.me();
+        let begun = context.now() + think;
+        let call = self.calls.begin(context, me, station, begun);
+        context.send(station, think + hop, Job::Travels(call.request(())));
+    }
+
+    fn back(&mut self, call: Call, context: &mut impl Context<Job>) {
+        if let Some(begun) = self.calls.end(context, call) {
+            let response_us = context.now().since(begun).as_secs_f64() * 1e6;
+            context.tally(self.plan.response_us, response_us);
+            context.record(self.plan.responses, response_us);
+            self.go(context);
+        }
+    }
+}
+
+impl Server {
+    fn take(&mut self, message: Message<(), ()>, context: &mut impl Context<Job>) {
+        let Message { call, body: Body::Request(()) } = message else { return };
+        let now = context.now();
+        if let Some(call) = self.unit.acquire(context, now, call) {
+            self.serve(call, context);
+        }
+    }
+
+    fn serve(&mut self, call: Call, context: &mut impl Context<Job>) {
+        let service = self.plan.closed.service.draw(context);
+        context.send(context.me(), service, Job::Served(call));
+    }
+
+    fn done(&mut self, call: Call, context: &mut impl Context<Job>) {
+        let now = context.now();
+        self.last.set(context, now);
+        context.send(call.caller, self.plan.closed.hop, Job::Travels(call.reply(())));
+        if let Some(next) = self.unit.release(context, now) {
+            self.serve(next, context);
+        }
+    }
+}
+
+impl Closed {
+    /// The model.
+    pub fn model(&self) -> Model<Member> {
+        let mut model = Model::new(self.seed);
+        let customers = model.group("customers", self.customers);
+        let stations = model.group("stations", self.stations);
+        model.link(customers, stations, self.hop);
+        model.link(stations, customers, self.hop);
+        self.fill(&mut model, customers, stations);
+        model
+    }
+
+    fn fill(&self, model: &mut Model<Member>, customers: Group, stations: Group) {
+        let plan = Arc::new(Plan {
+            closed: self.clone(),
+            response_us: model.statistic(customers, "response_us"),
+            responses: model.series("response_us"),
+        });
+        model.fill(customers, |_| {
+            let left = Cell::new(self.jobs);
+            Member::Customer(Customer { plan: Arc::clone(&plan), calls: Calls::default(), left })
+        });
+        model.fill(stations, |_| {
+            let (unit, last) = (Resource::new(1), Cell::default());
+            Member::Server(Server { plan: Arc::clone(&plan), unit, last })
+        });
+    }
+
+    /// What theory knows of it.
+    pub fn network(&self) -> ClosedNetwork {
+        ClosedNetwork {
+            delay: self.think + self.hop * 2,
+            stations: vec![analysis::Station {
+                name: "stations".to_owned(),
+                demand: self.service.mean(),
+                count: self.stations,
+            }],
+        }
+    }
+
+    /// Runs the network.
+    ///
+    /// # Errors
+    /// Where the kernel refuses; see [`RunError`].
+    pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
+        let mut counting = Counting::new(observer, 1);
+        let outcome = run_observed(self.model(), options, &mut counting)?;
+        let servers = || {
+            outcome.lps.iter().filter_map(|member| match member {
+                Member::Server(server) => Some(server),
+                Member::Customer(_) => None,
+            })
+        };
+        let last = servers().map(|server| server.last.get()).max();
+        let end = last.map_or(SimTime::START, |last| last + self.hop).min(options.until);
+        let mut busiest: Vec<_> = (0_u32..)
+            .zip(servers())
+            .map(|(place, server)| (format!("station {place}"), server.unit.busy_share()))
+            .collect();
+        busiest.sort_by(|a, b| b.1.total_cmp(&a.1));
+        busiest.truncate(Report::BUSIEST_MAX);
+        let mut figures = Vec::new();
+        let mut add = |name, value: Option<f64>| {
+            figures.extend(value.map(|value| Figure { name, value }));
+        };
+        let (network, values) = (self.network(), self.network().mean_values(self.customers));
+        let total = outcome.statistics[0].total();
+        add("jobs_per_s", counting.all.middle_per_s());
+        add("bound_per_s", Some(network.bound_per_s(self.customers)));
+        let exact = matches!(self.service, Service::Exponential(_));
+        add("mva_per_s", Some(values.per_s));
+        add("response_us_mean", (total.count > 0).then(|| total.sum / count_f64(total.count)));
+        let hops = (self.hop * 2).as_secs_f64();
+        add("response_us_expected", exact.then_some((values.response_s + hops) * 1e6));
+        let groups = [("customers", self.customers), ("stations", self.stations)];
+        let bottleneck = busiest.first().cloned();
+        let report = report("closed", outcome, &groups, |member, digest| match member {
+            Member::Customer(customer) => digest.word(u64::from(customer.left.get())),
+            Member::Server(server) => {
+                digest.word(server.last.get().as_nanos());
+                digest.word(server.unit.busy_share().to_bits());
+            }
+        });
+        Ok(Report { end, figures, bottleneck, busiest, ..report })
+    }
+}

@@ -1,0 +1,154 @@
+//! Queues with Poisson arrivals, each on its own.
+
+use meikyo_sim::{Context, Lp, Model, Observer, Options, RunError, Statistic, run_observed};
+use meikyo_undo::{Cell, fields};
+use meikyo_units::{Nanos, SimTime};
+
+use crate::analysis::OpenQueue;
+use crate::completions::count_f64;
+use crate::queueing::Service;
+use crate::report::{Figure, Report, report};
+use crate::resource::Resource;
+
+/// Queues that customers come to at random instants: M/M/c or M/D/c, by Kendall's names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Open {
+    /// Queues, independent of each other.
+    pub queues: u32,
+    /// The mean span between two arrivals at a queue.
+    pub interarrival: Nanos,
+    /// How long services take.
+    pub service: Service,
+    /// Servers of each queue.
+    pub servers: u32,
+    /// Customers that come to each queue.
+    pub customers: u32,
+    /// What random numbers follow from.
+    pub seed: u64,
+}
+
+/// A queue and its servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Station {
+    open: Open,
+    wait_us: Statistic,
+    servers: Resource<SimTime>,
+    /// Customers that are still to come.
+    coming: Cell<u32>,
+    /// When the last one left.
+    left: Cell<SimTime>,
+}
+fields!(Station { servers, coming, left });
+
+/// What happens at a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum QueueEvent {
+    Arrival,
+    Departure,
+}
+
+impl Lp for Station {
+    type Message = QueueEvent;
+
+    fn start(&mut self, context: &mut impl Context<QueueEvent>) {
+        let first = context.exponential(self.open.interarrival);
+        context.send(context.me(), first, QueueEvent::Arrival);
+    }
+
+    fn handle(&mut self, event: QueueEvent, context: &mut impl Context<QueueEvent>) {
+        let now = context.now();
+        let served = match event {
+            QueueEvent::Arrival => {
+                let coming = self.coming.get() - 1;
+                self.coming.set(context, coming);
+                if coming > 0 {
+                    let next = context.exponential(self.open.interarrival);
+                    context.send(context.me(), next, QueueEvent::Arrival);
+                }
+                self.servers.acquire(context, now, now)
+            }
+            QueueEvent::Departure => {
+                self.left.set(context, now);
+                self.servers.release(context, now)
+            }
+        };
+        if let Some(arrived) = served {
+            context.tally(self.wait_us, now.since(arrived).as_secs_f64() * 1e6);
+            let service = self.open.service.draw(context);
+            context.send(context.me(), service, QueueEvent::Departure);
+        }
+    }
+}
+
+impl Open {
+    /// The model.
+    pub fn model(&self) -> Model<Station> {
+        let mut model = Model::new(self.seed);
+        let queues = model.group("queues", self.queues);
+        let wait_us = model.statistic(queues, "wait_us");
+        model.fill(queues, |_| Station {
+            open: *self,
+            wait_us,
+            servers: Resource::new(self.servers),
+            coming: Cell::new(self.customers),
+            left: Cell::default(),
+        });
+        model
+    }
+
+    /// Runs the queues.
+    ///
+    /// # Errors
+    /// Where the kernel refuses; see [`RunError`].
+    pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
+        let outcome = run_observed(self.model(), options, observer)?;
+        let stations = &outcome.lps;
+        let left = stations.iter().map(|station| station.left.get()).max();
+        let mean = |of: fn(&Resource<SimTime>) -> f64| {
+            stations.iter().map(|station| of(&station.servers)).sum::<f64>()
+                / f64::from(self.queues)
+        };
+        let mut figures = vec![
+            Figure { name: "busy_share", value: mean(Resource::busy_share) },
+            Figure { name: "busy_share_expected", value: self.theory().busy_share(self.servers) },
+            Figure { name: "queued_mean", value: mean(Resource::queued_mean) },
+        ];
+        let waits = outcome.statistics[0].total();
+        if waits.count > 0 {
+            let value = waits.sum / count_f64(waits.count);
+            figures.push(Figure { name: "wait_us_mean", value });
+        }
+        let expected = self.wait_expected_s();
+        figures.extend(expected.map(|wait| Figure { name: "wait_us_expected", value: wait * 1e6 }));
+        let mut busiest: Vec<_> = (0_u32..)
+            .zip(stations)
+            .map(|(place, station)| {
+                (format!("servers of queue {place}"), station.servers.busy_share())
+            })
+            .collect();
+        busiest.sort_by(|a, b| b.1.total_cmp(&a.1));
+        busiest.truncate(Report::BUSIEST_MAX);
+        let bottleneck = busiest.first().cloned();
+        let end = left.unwrap_or(SimTime::START);
+        let report = report("queue", outcome, &[("queues", self.queues)], |station, digest| {
+            digest.word(u64::from(station.coming.get()));
+            digest.word(station.left.get().as_nanos());
+            digest.word(station.servers.busy_share().to_bits());
+        });
+        Ok(Report { end, figures, bottleneck, busiest, ..report })
+    }
+
+    fn theory(&self) -> OpenQueue {
+        OpenQueue { interarrival: self.interarrival, service: self.service.mean() }
+    }
+
+    /// The mean wait where theory knows it and the queue does not grow without end, in seconds.
+    fn wait_expected_s(&self) -> Option<f64> {
+        match self.service {
+            Service::Exponential(_) => self.theory().exponential_wait_s(self.servers),
+            Service::Constant(_) if self.servers == 1 => self.theory().constant_wait_s(),
+            Service::Constant(_) => None,
+        }
+    }
+}
