@@ -2,5 +2,6 @@
 
 mod drawn;
 mod escapes;
+mod examples;
 mod law;
 mod refusals;
