@@ -56,6 +56,8 @@ pub struct Scenario {
     kind: ModelKind,
     /// By key; a key that has no value and no default is absent.
     values: BTreeMap<&'static str, (Value, Origin)>,
+    /// What the values describe.
+    built: Built,
 }
 
 /// Where a value comes from.
@@ -107,6 +109,7 @@ impl Scenario {
         let known = self.kind.key(key).ok_or_else(|| failed(self.kind.unknown_key()))?;
         let value = Value::from_text(known.expected, value).map_err(failed)?;
         self.values.insert(known.name, (value, Origin::Set));
+        self.built = build::build(self.kind, &self.values);
         Ok(())
     }
 
@@ -138,6 +141,25 @@ impl Scenario {
         problems
     }
 
+    fn origin(&self, key: &str) -> Origin {
+        self.values.get(key).map_or(Origin::Default, |(_, origin)| *origin)
+    }
+
+    fn word(&self, key: &str) -> &'static str {
+        match self.values.get(key) {
+            Some((Value::Word(word), _)) => word,
+            _ => "",
+        }
+    }
+
+    /// The last instant whose events are handled, as far as the scenario sets it.
+    fn until(&self) -> SimTime {
+        match self.values.get("until") {
+            Some((Value::Span(span), _)) => SimTime::START + *span,
+            _ => SimTime::END,
+        }
+    }
+
     /// The kind of model.
     pub fn model(&self) -> &'static str {
         self.kind.name()
@@ -161,22 +183,18 @@ impl Scenario {
     /// If the values do not go together, or where the kernel refuses.
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
         self.check()?;
-        let until = self.span("until").map_or(SimTime::END, |span| SimTime::START + span);
+        let until = self.until();
         let options = options.until(until.min(options.until));
-        Ok(self.build().run(&options, observer)?)
+        Ok(self.built.run(&options, observer)?)
     }
 
     /// The series that a run records, in the order of [`meikyo_sim::Series::index`].
     pub fn series_names(&self) -> Vec<String> {
-        self.build().series_names()
+        self.built.series_names()
     }
 
     /// What an LP is called.
     pub fn lp_name(&self, lp: LpId) -> String {
-        self.build().lp_name(lp)
-    }
-
-    fn build(&self) -> Built {
-        build::build(self)
+        self.built.lp_name(lp)
     }
 }

@@ -1,5 +1,6 @@
 //! From values to systems.
 
+use std::collections::BTreeMap;
 use std::num::{NonZeroU16, NonZeroU32};
 
 use meikyo_sim::{LpId, Observer, Options, RunError};
@@ -16,7 +17,7 @@ use crate::simplenet::Switching;
 use crate::storage::Medium;
 
 /// A system that can be run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Built {
     Metadata(Metadata),
     Phold(Phold),
@@ -61,42 +62,43 @@ impl Built {
     }
 }
 
-/// The system that a scenario describes.
-pub(crate) fn build(scenario: &Scenario) -> Built {
-    match scenario.kind {
-        ModelKind::Metadata => Built::Metadata(metadata(scenario)),
+/// The system that the values of a model describe.
+pub(crate) fn build(kind: ModelKind, values: &BTreeMap<&'static str, (Value, Origin)>) -> Built {
+    let values = &Values(values);
+    match kind {
+        ModelKind::Metadata => Built::Metadata(metadata(values)),
         ModelKind::Phold => Built::Phold(Phold {
-            lps: scenario.count32("lps"),
-            events_per_lp: scenario.count32("events_per_lp"),
-            remote: scenario.share("remote"),
-            lookahead: scenario.time("lookahead"),
-            mean: scenario.time("mean"),
-            work: scenario.count32("work"),
-            seed: scenario.count("seed"),
+            lps: values.count32("lps"),
+            events_per_lp: values.count32("events_per_lp"),
+            remote: values.share("remote"),
+            lookahead: values.time("lookahead"),
+            mean: values.time("mean"),
+            work: values.count32("work"),
+            seed: values.count("seed"),
         }),
         ModelKind::Queue => Built::Queue(Open {
-            queues: scenario.count32("queues"),
-            interarrival: scenario.time("interarrival"),
-            service: service(scenario),
-            servers: scenario.count32("servers"),
-            customers: scenario.count32("customers"),
-            seed: scenario.count("seed"),
+            queues: values.count32("queues"),
+            interarrival: values.time("interarrival"),
+            service: service(values),
+            servers: values.count32("servers"),
+            customers: values.count32("customers"),
+            seed: values.count("seed"),
         }),
         ModelKind::Closed => Built::Closed(Closed {
-            customers: scenario.count32("customers"),
-            stations: scenario.count32("stations"),
-            service: service(scenario),
-            think: scenario.time("think"),
-            hop: scenario.time("hop"),
-            jobs: scenario.count32("jobs"),
-            seed: scenario.count("seed"),
+            customers: values.count32("customers"),
+            stations: values.count32("stations"),
+            service: service(values),
+            think: values.time("think"),
+            hop: values.time("hop"),
+            jobs: values.count32("jobs"),
+            seed: values.count("seed"),
         }),
     }
 }
 
-fn service(scenario: &Scenario) -> Service {
-    let time = scenario.time("service");
-    match scenario.word("service_times") {
+fn service(values: &Values<'_>) -> Service {
+    let time = values.time("service");
+    match values.word("service_times") {
         "constant" => Service::Constant(time),
         _ => Service::Exponential(time),
     }
@@ -108,7 +110,7 @@ pub(crate) fn contradictions(scenario: &Scenario) -> Vec<Problem> {
     let mut note = |key: &str, text: String| {
         problems.push(Problem::new(scenario.origin(key), key, text));
     };
-    match build(scenario) {
+    match &scenario.built {
         Built::Metadata(metadata) => {
             if let Workload::Mix(Mix { create: 0, stat: 0, lookup: 0, unlink: 0, list: 0 }) =
                 metadata.workload
@@ -134,74 +136,71 @@ pub(crate) fn contradictions(scenario: &Scenario) -> Vec<Problem> {
     problems
 }
 
-fn metadata(scenario: &Scenario) -> Metadata {
-    let width = scenario.count16("directory_servers");
+fn metadata(values: &Values<'_>) -> Metadata {
+    let width = values.count16("directory_servers");
     Metadata {
-        servers: scenario.count16("servers"),
-        clients: NonZeroU32::new(scenario.count32("clients")).expect("the least is 1"),
-        packet_size: scenario.size("packet_size"),
-        payload_size: scenario.size("payload_size"),
-        net_startup: scenario.time("net_startup"),
-        client_rate: scenario.rate("client_bandwidth"),
-        server_rate: scenario.rate("server_bandwidth"),
-        switch_rate: scenario.rate("switch_bandwidth"),
-        switching: match scenario.word("switches") {
+        servers: values.count16("servers"),
+        clients: NonZeroU32::new(values.count32("clients")).expect("the least is 1"),
+        packet_size: values.size("packet_size"),
+        payload_size: values.size("payload_size"),
+        net_startup: values.time("net_startup"),
+        client_rate: values.rate("client_bandwidth"),
+        server_rate: values.rate("server_bandwidth"),
+        switch_rate: values.rate("switch_bandwidth"),
+        switching: match values.word("switches") {
             "per-port" => Switching::PerPort,
             "per-network" => Switching::PerNetwork,
             "shared" => Switching::Shared,
             _ => Switching::Unlimited,
         },
-        switch_lps: NonZeroU32::new(scenario.count32("switch_lps")).expect("the least is 1"),
-        store: match scenario.word("store") {
-            "queue" => Medium::Queue(scenario.time("store_latency")),
-            "device" => Medium::Device {
-                seek: scenario.time("store_seek"),
-                rate: scenario.rate("store_rate"),
-            },
-            _ => Medium::Delay(scenario.time("store_latency")),
+        switch_lps: NonZeroU32::new(values.count32("switch_lps")).expect("the least is 1"),
+        store: match values.word("store") {
+            "queue" => Medium::Queue(values.time("store_latency")),
+            "device" => {
+                Medium::Device { seek: values.time("store_seek"), rate: values.rate("store_rate") }
+            }
+            _ => Medium::Delay(values.time("store_latency")),
         },
-        read_latency: scenario.time("read_latency"),
-        load: match scenario.word("load") {
+        read_latency: values.time("read_latency"),
+        load: match values.word("load") {
             "open" => Load::Open {
-                interarrival: scenario.time("interarrival"),
-                in_flight_max: scenario.count32("in_flight_max"),
+                interarrival: values.time("interarrival"),
+                in_flight_max: values.count32("in_flight_max"),
             },
-            _ => Load::Closed { think: scenario.time("think") },
+            _ => Load::Closed { think: values.time("think") },
         },
-        workload: match scenario.word("workload") {
+        workload: match values.word("workload") {
             "mdtest" => Workload::Mdtest,
             "mix" => Workload::Mix(Mix {
-                create: scenario.count32("mix_create"),
-                stat: scenario.count32("mix_stat"),
-                lookup: scenario.count32("mix_lookup"),
-                unlink: scenario.count32("mix_unlink"),
-                list: scenario.count32("mix_list"),
+                create: values.count32("mix_create"),
+                stat: values.count32("mix_stat"),
+                lookup: values.count32("mix_lookup"),
+                unlink: values.count32("mix_unlink"),
+                list: values.count32("mix_list"),
             }),
             _ => Workload::Create,
         },
-        directories: match scenario.word("directories") {
+        directories: match values.word("directories") {
             "own" => Directories::Own { width },
             _ => Directories::One,
         },
-        operations: scenario.count32("operations"),
-        seed: scenario.count("seed"),
+        operations: values.count32("operations"),
+        seed: values.count("seed"),
     }
 }
 
 /// Values by key. That a key is there with a value of its kind is what the list of keys says; a test
 /// builds every model from its defaults.
-impl Scenario {
-    fn value(&self, key: &str) -> Value {
-        let (value, _) = self.values.get(key).expect("every key but `until` has a default");
-        *value
-    }
+struct Values<'a>(&'a BTreeMap<&'static str, (Value, Origin)>);
 
-    pub(crate) fn origin(&self, key: &str) -> Origin {
-        self.values.get(key).map_or(Origin::Default, |(_, origin)| *origin)
+impl Values<'_> {
+    fn value(&self, key: &str) -> Value {
+        self.0.get(key).expect("every key but `until` has a default").0
     }
 
     fn count(&self, key: &str) -> u64 {
-        if let Value::Count(count) = self.value(key) { count } else { 0 }
+        let Value::Count(count) = self.value(key) else { unreachable!("`{key}` is a count") };
+        count
     }
 
     fn count32(&self, key: &str) -> u32 {
@@ -214,29 +213,27 @@ impl Scenario {
     }
 
     fn share(&self, key: &str) -> f64 {
-        if let Value::Share(share) = self.value(key) { share } else { 0.0 }
-    }
-
-    pub(crate) fn span(&self, key: &str) -> Option<Nanos> {
-        match self.values.get(key) {
-            Some((Value::Span(span), _)) => Some(*span),
-            _ => None,
-        }
+        let Value::Share(share) = self.value(key) else { unreachable!("`{key}` is a share") };
+        share
     }
 
     fn time(&self, key: &str) -> Nanos {
-        self.span(key).expect("the list of keys says it is a span with a default")
+        let Value::Span(span) = self.value(key) else { unreachable!("`{key}` is a span") };
+        span
     }
 
     fn size(&self, key: &str) -> Bytes {
-        if let Value::Size(size) = self.value(key) { size } else { Bytes::ZERO }
+        let Value::Size(size) = self.value(key) else { unreachable!("`{key}` is a size") };
+        size
     }
 
     fn rate(&self, key: &str) -> BitsPerSecond {
-        if let Value::Rate(rate) = self.value(key) { rate } else { BitsPerSecond::default() }
+        let Value::Rate(rate) = self.value(key) else { unreachable!("`{key}` is a rate") };
+        rate
     }
 
-    pub(crate) fn word(&self, key: &str) -> &'static str {
-        if let Value::Word(word) = self.value(key) { word } else { "" }
+    fn word(&self, key: &str) -> &'static str {
+        let Value::Word(word) = self.value(key) else { unreachable!("`{key}` is a word") };
+        word
     }
 }

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use crate::scenario::keys::{MODELS, ModelKind};
 use crate::scenario::problem::{self, Problem, ScenarioError};
 use crate::scenario::value::Value;
-use crate::scenario::{Origin, Scenario};
+use crate::scenario::{Origin, Scenario, build};
 
 /// Reads a file; whether its values go together is not asked yet.
 pub(crate) fn read(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
@@ -42,7 +42,8 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
         }
     }
     problem::none_of(file, problems)?;
-    Ok(Scenario { file: file.to_owned(), kind, values })
+    let built = build::build(kind, &values);
+    Ok(Scenario { file: file.to_owned(), kind, values, built })
 }
 
 /// The model that the file says it is.

@@ -7,7 +7,7 @@ use meikyo_models::metadata_service::{Directories, Load, Metadata, Mix, Workload
 use meikyo_models::simplenet::Switching;
 use meikyo_models::storage::Medium;
 use meikyo_sim::{Options, Scheduler, Unobserved};
-use meikyo_units::{Nanos, SimTime};
+use meikyo_units::{Bytes, Nanos, SimTime};
 
 fn run(metadata: &Metadata, scheduler: Scheduler, threads: usize) -> Report {
     metadata
@@ -54,6 +54,36 @@ fn a_short_start_up_leaves_88_clients_unsaturated() {
     let (_, busy) = report.bottleneck.clone().expect("something was busy");
     assert!(busy < 0.85, "{busy}");
     assert!(figure(&report, "creates_per_s") < 0.85 * 179_469.0);
+}
+
+/// Every kind of switch, of store and of load that theory covers, from far below saturation to beyond.
+#[test]
+fn theory_holds_for_every_kind_of_switch_and_store() {
+    let paper = Metadata::paper(4, 1, 400);
+    let mixed = Mix { create: 1, stat: 2, lookup: 1, unlink: 0, list: 0 };
+    let rate = "20MiB/s".parse().expect("it is a rate");
+    let kinds = [
+        Metadata { switching: Switching::PerPort, ..paper.clone() },
+        Metadata { switching: Switching::PerNetwork, ..paper.clone() },
+        Metadata { switching: Switching::Shared, ..paper.clone() },
+        Metadata { store: Medium::Queue(Nanos::from_micros(70)), ..paper.clone() },
+        Metadata { store: Medium::Device { seek: Nanos::from_micros(9), rate }, ..paper.clone() },
+        Metadata { load: Load::Closed { think: Nanos::from_micros(300) }, ..paper.clone() },
+        Metadata { workload: Workload::Mix(mixed), ..paper.clone() },
+        Metadata { payload_size: Bytes::new(4000), ..paper },
+    ];
+    for kind in kinds {
+        for clients in [2, 16, 120] {
+            let clients = NonZeroU32::new(clients).expect("not 0");
+            let report = sequential(&Metadata { clients, ..kind.clone() });
+            let [mva, found, bound] =
+                ["mva_per_s", "operations_per_s", "bound_per_s"].map(|name| figure(&report, name));
+            assert!(
+                (0.99 * mva..=1.01 * bound).contains(&found),
+                "{mva} <= {found} <= {bound}: {clients} clients, {kind:?}"
+            );
+        }
+    }
 }
 
 #[test]
