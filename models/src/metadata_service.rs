@@ -12,7 +12,8 @@
 //!
 //! A create is seven events: one at each of the two switches each way, two at the server (the request
 //! begins to arrive; the answer is ready), one at the client, which takes the answer and sends the next
-//! request in the same event. Switches with interfaces that messages queue for take two each.
+//! request in the same event. Switches with interfaces that messages queue for take two each; a client
+//! that begins operations at random instants takes its answers in an event of their own.
 //!
 //! # What may be divided
 //!
@@ -112,7 +113,7 @@ pub type Packet = Message<Request, Response>;
 pub enum Event {
     /// A message begins to arrive.
     Begins(Packet),
-    /// What the LP planned to do with the message is due: to send it.
+    /// The message is there as a whole, or an answer is ready to be sent.
     Due(Packet),
     /// A client begins an operation.
     Next,

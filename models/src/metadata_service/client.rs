@@ -107,10 +107,12 @@ impl Client {
     pub(crate) fn handle(&mut self, event: Event, context: &mut impl Context<Event>) {
         match event {
             Event::Begins(Packet { call, body: Body::Reply(response) }) => {
-                self.take(call, &response, context);
+                self.receive(call, response, context);
             }
-            Event::Begins(_) => {}
-            Event::Due(packet) => self.send(packet, context.now(), context),
+            Event::Due(Packet { call, body: Body::Reply(response) }) => {
+                self.take(call, &response, context.now(), context);
+            }
+            Event::Begins(_) | Event::Due(_) => {}
             Event::Next => {
                 let Load::Open { interarrival, in_flight_max } = self.plan.metadata.load else {
                     return;
@@ -137,12 +139,28 @@ impl Client {
         }
     }
 
-    /// Takes an answer that begins to arrive. Answers are received in the order in which they begin,
-    /// so that what happens when it is there can be worked out at once.
-    fn take(&mut self, call: Call, response: &Response, context: &mut impl Context<Event>) {
-        let passage = self.plan.reply_passage(&self.plan.client, response);
+    /// An answer begins to arrive. Nothing else happens to a client with one operation at a time until
+    /// it is there, so that it can be taken at once; one with more may do something in between.
+    fn receive(&mut self, call: Call, response: Response, context: &mut impl Context<Event>) {
+        let passage = self.plan.reply_passage(&self.plan.client, &response);
         let now = context.now();
         let whole = self.interface.receive(context, now, passage.transmission);
+        match self.plan.metadata.load {
+            Load::Closed { .. } => self.take(call, &response, whole, context),
+            Load::Open { .. } => {
+                context.send(context.me(), whole.since(now), Event::Due(call.reply(response)));
+            }
+        }
+    }
+
+    /// Takes an answer that is there at `whole`.
+    fn take(
+        &mut self,
+        call: Call,
+        response: &Response,
+        whole: SimTime,
+        context: &mut impl Context<Event>,
+    ) {
         let Some(InFlight { operation, action, begun }) = self.calls.end(context, call) else {
             return;
         };
@@ -164,20 +182,9 @@ impl Client {
                 let memory = InFlight { operation: then, action, begun };
                 let server = self.plan.server_lp(server);
                 let call = self.calls.begin(context, self.me, server, memory);
-                self.send_at(call.request(request), at, context);
+                self.send(call.request(request), at, context);
             }
             Step::Done(response) => self.end(action, begun, at, &response, context),
-        }
-    }
-
-    /// Sends `packet` at `at`. A client with one operation at a time has nothing else to send until
-    /// then; the interface of one with more may send another message before.
-    fn send_at(&mut self, packet: Packet, at: SimTime, context: &mut impl Context<Event>) {
-        let one = matches!(self.plan.metadata.load, Load::Closed { .. });
-        if one || at == context.now() {
-            self.send(packet, at, context);
-        } else {
-            context.send(context.me(), at.since(context.now()), Event::Due(packet));
         }
     }
 
@@ -186,7 +193,7 @@ impl Client {
         let begins = self.interface.send(context, at, passage);
         let delay = begins.since(context.now());
         let switch = self.plan.client_switch(self.me);
-        context.send_with_priority(switch, delay, self.me.get(), Event::Begins(packet));
+        context.send(switch, delay, Event::Begins(packet));
     }
 
     fn end(

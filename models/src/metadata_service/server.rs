@@ -100,8 +100,7 @@ impl MetadataServer {
         let waited = delay.saturating_sub(passage.start_up);
         context.tally(self.plan.reply_wait_us, waited.as_secs_f64() * 1e6);
         let switch = self.plan.server_switch(context.me());
-        let priority = reply.call.caller.get();
-        context.send_with_priority(switch, delay, priority, Event::Begins(reply));
+        context.send(switch, delay, Event::Begins(reply));
     }
 }
 

@@ -112,7 +112,8 @@ fn host<'a>(plan: &'a Plan, side: Side, packet: &Packet) -> Way<'a> {
         Side::Servers => (&plan.server, plan.server_place(call.callee), call.callee),
     };
     // Of messages that reach a client at one instant, that of the first server comes first; of those
-    // that reach a server, that of the first client.
+    // that reach a server, that of the first client. Otherwise the parts of a divided switch, by which
+    // they came, would decide.
     let other = if side == Side::Clients { call.callee } else { call.caller };
     Way { port: Port { network: 0, place }, line, neighbour, priority: other.get() }
 }
@@ -124,5 +125,5 @@ fn trunk<'a>(plan: &'a Plan, side: Side, packet: &Packet) -> Way<'a> {
         Side::Clients => plan.server_switch(call.callee),
         Side::Servers => plan.client_switch(call.caller),
     };
-    Way { port: TRUNK, line: &plan.trunk, neighbour, priority: call.caller.get() }
+    Way { port: TRUNK, line: &plan.trunk, neighbour, priority: 0 }
 }

@@ -6,8 +6,8 @@ use meikyo_models::Report;
 use meikyo_models::metadata_service::{Directories, Load, Metadata, Mix, Workload};
 use meikyo_models::simplenet::Switching;
 use meikyo_models::storage::Medium;
-use meikyo_sim::{Options, Scheduler, Unobserved};
-use meikyo_units::{Bytes, Nanos, SimTime};
+use meikyo_sim::{Line, LineContent, Observer, Options, Progress, Scheduler, Unobserved};
+use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime};
 
 fn run(metadata: &Metadata, scheduler: Scheduler, threads: usize) -> Report {
     metadata
@@ -135,8 +135,25 @@ fn services() -> Vec<(&'static str, Metadata)> {
             },
         ),
         ("open mix", Metadata { workload: mix, load: open, operations: 40, ..paper.clone() }),
+        ("crowded instants", crowded(&paper)),
         ("no start-up", Metadata { net_startup: Nanos::ZERO, ..paper }),
     ]
+}
+
+/// Everything takes a dozen nanoseconds or so: many messages come at one instant.
+fn crowded(paper: &Metadata) -> Metadata {
+    let rate = BitsPerSecond::new(1_000_000_000_000);
+    Metadata {
+        net_startup: Nanos::ZERO,
+        client_rate: rate,
+        server_rate: rate,
+        switch_rate: rate,
+        store: Medium::Delay(Nanos::new(12)),
+        load: Load::Open { interarrival: Nanos::new(20), in_flight_max: 1000 },
+        workload: Workload::Mix(Mix { create: 1, stat: 1, lookup: 1, unlink: 0, list: 1 }),
+        operations: 40,
+        ..paper.clone()
+    }
 }
 
 /// All of a report that must not depend on how it was run.
@@ -194,4 +211,37 @@ fn nothing_is_refused_where_clients_keep_to_their_own_files() {
         assert!(open || (total - 24.0 * each).abs() < 1e-9, "{what}: {total}");
         assert!(open || figure(&report, "refused_total") < 1e-9, "{what}");
     }
+}
+
+/// When each completed operation began.
+struct Beginnings(Vec<u64>);
+
+impl Observer for Beginnings {
+    fn lines(&mut self, lines: &[Line]) {
+        for line in lines {
+            if let LineContent::Value { value, .. } = line.content {
+                let response = Nanos::from_secs_f64(value / 1e6);
+                self.0.push(line.key.time.as_nanos() - response.get());
+            }
+        }
+    }
+    fn progress(&mut self, _progress: &Progress) {}
+}
+
+/// What an answer brings is known when it is there, not before: a completion is recorded at its
+/// instant, and an operation is in flight until then, however long the answer takes to arrive.
+#[test]
+fn open_loop_clients_begin_when_the_seed_says_on_any_network() {
+    let mut metadata = Metadata::paper(3, 5, 50);
+    metadata.load = Load::Open { interarrival: Nanos::from_micros(600), in_flight_max: 1_000_000 };
+    let [fast, slow] = ["125MiB/s", "2MiB/s"].map(|rate| {
+        metadata.client_rate = rate.parse().expect("it is a rate");
+        let mut beginnings = Beginnings(Vec::new());
+        let options = Options::new(Scheduler::Sequential, 1);
+        metadata.run(&options, &mut beginnings).expect("the service keeps its own rules");
+        beginnings.0.sort_unstable();
+        beginnings.0
+    });
+    assert_eq!(fast.len(), 250);
+    assert_eq!(fast, slow);
 }
