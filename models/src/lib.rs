@@ -7,6 +7,7 @@
 //!
 //! Systems:
 //! - [`metadata_service`]: the metadata service PPMDS with its clients on a network;
+//! - [`ring`]: a ring of switches;
 //! - [`queueing`]: queues whose behaviour is known exactly;
 //! - [`phold`]: the synthetic load that simulation kernels are compared by.
 //!
@@ -21,6 +22,7 @@ pub mod phold;
 pub mod queueing;
 mod report;
 pub mod resource;
+pub mod ring;
 pub mod rpc;
 pub mod scenario;
 pub mod simplenet;

@@ -10,10 +10,11 @@ use crate::metadata_service::{Action, Directories, Load, Metadata, Mix, Workload
 use crate::phold::Phold;
 use crate::queueing::{Closed, Open, Service};
 use crate::report::Report;
+use crate::ring::Ring;
 use crate::scenario::keys::ModelKind;
 use crate::scenario::value::Value;
 use crate::scenario::{Origin, Problem, Scenario};
-use crate::simplenet::Switching;
+use crate::simplenet::{Link, Switching};
 use crate::storage::Medium;
 
 /// A system that can be run.
@@ -23,6 +24,7 @@ pub(crate) enum Built {
     Phold(Phold),
     Queue(Open),
     Closed(Closed),
+    Ring(Ring),
 }
 
 impl Built {
@@ -36,6 +38,7 @@ impl Built {
             Self::Phold(phold) => phold.run(options, observer),
             Self::Queue(open) => open.run(options, observer),
             Self::Closed(closed) => closed.run(options, observer),
+            Self::Ring(ring) => ring.run(options, observer),
         }
     }
 
@@ -45,6 +48,7 @@ impl Built {
                 Action::ALL.iter().map(|action| action.series_name().to_owned()).collect()
             }
             Self::Closed(_) => vec!["response_us".to_owned()],
+            Self::Ring(_) => vec![Ring::SERIES.to_owned()],
             Self::Phold(_) | Self::Queue(_) => Vec::new(),
         }
     }
@@ -54,6 +58,7 @@ impl Built {
             Self::Metadata(metadata) => metadata.lp_name(lp),
             Self::Phold(_) => format!("holder {lp}"),
             Self::Queue(_) => format!("queue {lp}"),
+            Self::Ring(_) => format!("switch {lp}"),
             Self::Closed(closed) => match lp.get().checked_sub(closed.customers) {
                 Some(station) => format!("station {station}"),
                 None => format!("customer {lp}"),
@@ -91,6 +96,14 @@ pub(crate) fn build(kind: ModelKind, values: &BTreeMap<&'static str, (Value, Ori
             think: values.time("think"),
             hop: values.time("hop"),
             jobs: values.count32("jobs"),
+            seed: values.count("seed"),
+        }),
+        ModelKind::Ring => Built::Ring(Ring {
+            switches: values.count32("switches"),
+            messages_per_switch: values.count32("messages_per_switch"),
+            journeys: values.count32("journeys"),
+            size: values.size("message_size"),
+            link: Link { start_up: values.time("net_startup"), rate: values.rate("bandwidth") },
             seed: values.count("seed"),
         }),
     }
@@ -131,7 +144,7 @@ pub(crate) fn contradictions(scenario: &Scenario) -> Vec<Problem> {
             let text = format!("{} is above the mean of {}", phold.lookahead, phold.mean);
             note("lookahead", text);
         }
-        Built::Phold(_) | Built::Queue(_) | Built::Closed(_) => {}
+        Built::Phold(_) | Built::Queue(_) | Built::Closed(_) | Built::Ring(_) => {}
     }
     problems
 }

@@ -66,7 +66,7 @@ impl fmt::Display for Expected {
 }
 
 /// The models there are.
-pub const MODELS: &[&str] = &["metadata", "phold", "queue", "closed"];
+pub const MODELS: &[&str] = &["metadata", "phold", "queue", "closed", "ring"];
 
 /// A kind of model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +75,14 @@ pub(crate) enum ModelKind {
     Phold,
     Queue,
     Closed,
+    Ring,
 }
 
 impl ModelKind {
+    const ALL: [Self; 5] = [Self::Metadata, Self::Phold, Self::Queue, Self::Closed, Self::Ring];
+
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Metadata, Self::Phold, Self::Queue, Self::Closed]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -90,6 +91,7 @@ impl ModelKind {
             Self::Phold => "phold",
             Self::Queue => "queue",
             Self::Closed => "closed",
+            Self::Ring => "ring",
         }
     }
 
@@ -99,6 +101,7 @@ impl ModelKind {
             Self::Phold => PHOLD,
             Self::Queue => QUEUE,
             Self::Closed => CLOSED,
+            Self::Ring => RING,
         }
     }
 
@@ -290,4 +293,20 @@ const CLOSED: &[Key] = &[
     key("think", Expected::Span, "5us", "How long a customer thinks, in the mean."),
     key("hop", Expected::Span, "1us", "Each way between a customer and a station."),
     key("jobs", count(1, 4_000_000_000), "10000", "How often each customer is served."),
+];
+
+const RING: &[Key] = &[
+    SEED,
+    UNTIL,
+    key("switches", count(2, 10_000_000), "24", "Switches."),
+    key("messages_per_switch", count(1, 1_000_000), "4", "Messages that begin at each."),
+    key(
+        "journeys",
+        count(1, 4_000_000_000),
+        "100",
+        "How often each message is sent to another switch.",
+    ),
+    key("message_size", Expected::Size, "1500B", "The size of each message."),
+    key("net_startup", Expected::Span, "2us", "The start-up of every transmission."),
+    key("bandwidth", Expected::Rate, "1Gbit/s", "The links between neighbours."),
 ];

@@ -2,4 +2,5 @@
 
 mod metadata;
 mod queueing;
+mod ring;
 mod scenario;

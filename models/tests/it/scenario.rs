@@ -42,8 +42,8 @@ fn a_key_that_is_not_known_is_told_with_those_that_are() {
 
 #[test]
 fn a_file_without_a_known_model_or_without_sense_is_told_so() {
-    insta::assert_snapshot!(problems("servers = 2\n"), @r#"file.toml:1: model: missing; allowed are "metadata", "phold", "queue", "closed""#);
-    insta::assert_snapshot!(problems("servers = 2\nmodel = \"metadat\"\n"), @r#"file.toml:2: model: no such model; allowed are "metadata", "phold", "queue", "closed""#);
+    insta::assert_snapshot!(problems("servers = 2\n"), @r#"file.toml:1: model: missing; allowed are "metadata", "phold", "queue", "closed", "ring""#);
+    insta::assert_snapshot!(problems("servers = 2\nmodel = \"metadat\"\n"), @r#"file.toml:2: model: no such model; allowed are "metadata", "phold", "queue", "closed", "ring""#);
     insta::assert_snapshot!(problems("model = \"phold\"\nlps = = 3\n"), @r#"
     file.toml:2: not valid TOML: extra `=`, expected nothing
     file.toml:2: not valid TOML: unexpected key or value, expected newline, `#`
