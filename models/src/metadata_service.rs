@@ -229,3 +229,14 @@ impl Metadata {
         format!("LP {lp}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_and_clients_are_small() {
+        assert_eq!((size_of::<Packet>(), size_of::<Event>()), (64, 72));
+        assert_eq!((size_of::<Client>(), size_of::<Host>()), (216, 216));
+    }
+}
