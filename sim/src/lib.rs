@@ -62,7 +62,7 @@
 //! every event twice and finds what the log does not know. [`Scheduler::Auto`] begins with threads
 //! and falls back to one when they mostly wait for each other.
 //!
-//! This crate starts threads while [`run`] runs, and none after; it reads the clock only to judge
+//! This crate starts threads while [`run()`] runs, and none after; it reads the clock only to judge
 //! itself.
 
 mod check;
