@@ -18,6 +18,7 @@ use crate::verbs::probe::ProbeArgs;
 use crate::verbs::query::QueryArgs;
 use crate::verbs::recording::RecordingArgs;
 use crate::verbs::serve::ServeArgs;
+use crate::verbs::simulate::SimulateArgs;
 
 /// Measure, profile and predict clusters of commodity machines and Ethernet.
 #[derive(Debug, Parser)]
@@ -33,6 +34,7 @@ pub(crate) enum Verb {
     Measure(MeasureArgs),
     Serve(ServeArgs),
     Top(TopArgs),
+    Simulate(SimulateArgs),
     Mark(MarkArgs),
     Alerts(AlertsArgs),
     Recording(RecordingArgs),

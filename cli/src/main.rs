@@ -36,6 +36,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Measure(args) => verbs::measure::run(&args),
         Verb::Serve(args) => verbs::serve::run(&args),
         Verb::Top(args) => top::run(&args),
+        Verb::Simulate(args) => verbs::simulate::run(&args),
         Verb::Mark(args) => verbs::mark::run(&args),
         Verb::Alerts(args) => verbs::alerts::run(&args),
         Verb::Recording(args) => verbs::recording::run(&args),

@@ -13,3 +13,4 @@ pub(crate) mod probe;
 pub(crate) mod query;
 pub(crate) mod recording;
 pub(crate) mod serve;
+pub(crate) mod simulate;

@@ -7,7 +7,7 @@ mod sweep;
 use std::path::PathBuf;
 
 use clap::Args;
-use meikyo_models::report::Report;
+use meikyo_models::Report;
 use meikyo_models::scenario::Scenario;
 use meikyo_sim::{LpId, Scheduler, StatisticResult, Tally};
 use meikyo_units::{Nanos, SimTime};
@@ -194,7 +194,8 @@ fn text(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> String {
     let mut text = format!("{summary}\n{statistics}");
     if !report.waiting.is_empty() {
         let named = report.waiting.iter().take(WAITING_NAMED);
-        let named = named.map(|(lp, what)| format!("  {} waits for {what}\n", scenario.lp_name(*lp)));
+        let named =
+            named.map(|(lp, what)| format!("  {} waits for {what}\n", scenario.lp_name(*lp)));
         let count = report.waiting.len();
         text.push_str(&format!("\n{count} LPs wait, and nothing is left to happen:\n"));
         text.extend(named);

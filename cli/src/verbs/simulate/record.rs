@@ -3,11 +3,12 @@
 //! A value is a row of `objects`: the LP is the device, the series the object. The recording's epoch
 //! is the start of the simulation.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use meikyo_models::scenario::Scenario;
-use meikyo_recording::{Batch, Kind, StreamOptions, StreamWriter, WhenFull};
-use meikyo_sim::{Line, Series};
+use meikyo_recording::{Batch, Kind, StreamOptions, StreamWriter, Symbol, WhenFull};
+use meikyo_sim::{Line, LpId, Series};
 use meikyo_snmp::tables::{self, Table};
 
 use crate::failure::Failure;
@@ -19,6 +20,8 @@ const ROWS: usize = 4096;
 pub(super) struct Recorder<'a> {
     scenario: &'a Scenario,
     names: Vec<String>,
+    /// The LPs that gave something out, by their names.
+    devices: BTreeMap<LpId, Symbol>,
     writer: StreamWriter,
     batch: Batch,
     columns: Columns,
@@ -40,7 +43,7 @@ impl<'a> Recorder<'a> {
         let names = scenario.series_names();
         if names.is_empty() {
             return Err(Failure::new("this scenario has no time series to record")
-                .hint("a scenario says which: see `sample` in examples/simulate-metadata.toml"));
+                .hint("the models `metadata` and `closed` have some"));
         }
         let options = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
         let mut writer =
@@ -50,12 +53,14 @@ impl<'a> Recorder<'a> {
         let columns =
             Columns { device: at("device"), object: at("object"), integer: at("integer") };
         let batch = writer.batch(Table::Objects.index());
-        Ok(Self { scenario, names, writer, batch, columns })
+        Ok(Self { scenario, names, devices: BTreeMap::new(), writer, batch, columns })
     }
 
     /// Keeps one value, rounded to a whole number: series are in units that need no fractions.
     pub(super) fn value(&mut self, line: &Line, series: Series, value: f64) {
-        let device = self.writer.symbol(&self.scenario.lp_name(line.lp));
+        let (scenario, writer) = (self.scenario, &mut self.writer);
+        let named = || writer.symbol(&scenario.lp_name(line.lp));
+        let device = *self.devices.entry(line.lp).or_insert_with(named);
         let object = self.writer.symbol(&self.names[series.index()]);
         let time = i64::try_from(line.key.time.as_nanos()).unwrap_or(i64::MAX);
         self.batch.begin_row(time);
@@ -79,7 +84,7 @@ impl<'a> Recorder<'a> {
     pub(super) fn close(mut self) -> Result<(), Failure> {
         self.submit();
         let report = self.writer.close()?;
-        let dropped = report.counters.rows_dropped();
+        let dropped = report.counters.rows_dropped;
         if dropped > 0 {
             return Err(Failure::new(format!("{dropped} rows could not be written")));
         }

@@ -2,13 +2,12 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::str::FromStr;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use meikyo_models::report::Report;
-use meikyo_models::scenario::Scenario;
-use meikyo_sim::{RunError, Scheduler, Unobserved};
+use meikyo_models::Report;
+use meikyo_models::scenario::{RunError, Scenario};
+use meikyo_sim::{Scheduler, Unobserved};
 use serde_json::{Value, json};
 
 use super::{SimulateArgs, figures, number};
