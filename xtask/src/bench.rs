@@ -6,7 +6,7 @@ use crate::program::{cargo, program};
 use crate::web::{self, Page};
 
 /// What `./x bench` without arguments runs: what is promised, and what is aimed at and not reached.
-const ALL: [&str; 11] = [
+const ALL: [&str; 20] = [
     "collect --agents 241 --every 100ms --for 60s --realtime --runs 5",
     "collect --agents 1000 --every 100ms --for 30s --realtime --bare --runs 5",
     "collect --agents 1000 --every 100ms --for 30s --realtime --version 3 --runs 5",
@@ -18,6 +18,15 @@ const ALL: [&str; 11] = [
     "requests",
     "agent",
     "live",
+    "phold --lps 1024 --events-per-lp 1 --end 4000 --scheduler sequential --threads 1",
+    "phold --lps 1024 --events-per-lp 8 --end 500 --scheduler sequential --threads 1",
+    "phold --lps 16384 --events-per-lp 8 --remote 0.25 --end 30 --scheduler sequential --threads 1",
+    "phold --lps 65536 --events-per-lp 16 --remote 0.25 --end 4 --scheduler sequential --threads 1",
+    "phold --lps 65536 --events-per-lp 16 --remote 0.25 --end 4 --scheduler conservative --threads 2",
+    "phold --lps 65536 --events-per-lp 16 --remote 0.25 --end 4 --scheduler optimistic --threads 2",
+    "phold --lps 1024 --events-per-lp 8 --remote 0.25 --end 60 --work 5000 --scheduler sequential --threads 1",
+    "phold --lps 1024 --events-per-lp 8 --remote 0.25 --end 60 --work 5000 --scheduler auto --threads 2",
+    "metadata",
 ];
 
 /// Runs them; whether all of them answered yes.

@@ -222,7 +222,7 @@ fn tally_row(name: &str, who: &str, tally: &Tally) -> [String; 6] {
 
 /// A number with the digits that matter.
 pub(crate) fn number(value: f64) -> String {
-    if value == value.trunc() && value.abs() < 1e15 {
+    if value.fract().abs() < f64::EPSILON && value.abs() < 1e15 {
         format!("{value:.0}")
     } else if value.abs() >= 1000.0 {
         format!("{value:.1}")

@@ -13,6 +13,7 @@ mod probe;
 mod query;
 mod recording;
 mod running;
+mod simulate;
 #[path = "../../../snmp/tests/it/snmpd.rs"]
 mod snmpd;
 mod terminal;

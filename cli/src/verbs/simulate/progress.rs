@@ -50,7 +50,7 @@ impl<'a> Teller<'a> {
         if self.json {
             show(&text);
         } else if let Err(error) = output::print(&text) {
-            self.failed.get_or_insert(error.into());
+            self.failed.get_or_insert_with(|| error.into());
         }
     }
 }
