@@ -57,7 +57,7 @@ pub(crate) fn run<L: Lp>(
     let limit = options.until.as_nanos().saturating_add(1);
     let mut handled = 0;
     while let Some(event) = share.queue.pop_before(limit) {
-        let (key, lp) = (event.key, event.destination);
+        let (key, lp) = (event.key(), event.destination);
         let seat = share.layout.seat(rules, lp);
         let noted = twice(rules, share, seat, event)
             .map_err(|problem| share::fault(rules, lp, Some(key), *problem))?;
@@ -147,7 +147,7 @@ fn take_back<L: Lp>(
 }
 
 fn same<M: PartialEq>(one: &[Event<M>], other: &[Event<M>]) -> bool {
-    let content = |event: &Event<M>| (event.key, event.destination);
+    let content = |event: &Event<M>| (event.key(), event.destination);
     one.len() == other.len()
         && one.iter().zip(other).all(|(a, b)| content(a) == content(b) && a.message == b.message)
 }

@@ -298,7 +298,7 @@ impl<'a, L: Lp> Worker<'a, L> {
                 let seat = share.layout.seat(rules, coming.destination);
                 std::hint::black_box(share.slots[seat.local].counters.sent);
             }
-            let (key, lp) = (event.key, event.destination);
+            let (key, lp) = (event.key(), event.destination);
             *at = Some((key, lp));
             let seat = share.layout.seat(rules, lp);
             let mut port = Direct {
@@ -344,7 +344,7 @@ impl<M> Away<M> for Outward<'_, M> {
             return Some(event);
         }
         let first = &mut self.first_out[part];
-        *first = (*first).min(event.key.time.as_nanos());
+        *first = (*first).min(event.time());
         self.out[part].push(event);
         None
     }

@@ -155,7 +155,7 @@ impl<M, P: Port<M>> Context<M> for Turn<'_, P> {
             sequence: self.counters.sent,
         };
         self.counters.sent += 1;
-        self.port.post(Event { key, destination, message });
+        self.port.post(Event::new(key, destination, message));
     }
 
     fn bits(&mut self) -> u64 {

@@ -102,7 +102,9 @@ pub(crate) fn run<L: Lp>(
     for member in left {
         let mut worker = member.worker;
         effort.handled += worker.counts.handled;
+        effort.undone += worker.counts.undone;
         effort.rollbacks += worker.counts.rollbacks;
+        effort.add_setbacks(worker.setbacks());
         effort.undo_records += worker.history.log.changes();
         effort.meetings = effort.meetings.max(member.rounds);
         fault = [fault, worker.fault.take()].into_iter().flatten().min_by_key(|fault| fault.key);

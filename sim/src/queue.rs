@@ -76,7 +76,7 @@ struct Least<M>(Event<M>);
 
 impl<M> Ord for Least<M> {
     fn cmp(&self, other: &Self) -> Ordering {
-        other.0.key.cmp(&self.0.key)
+        other.0.order(&self.0)
     }
 }
 impl<M> PartialOrd for Least<M> {
@@ -86,7 +86,7 @@ impl<M> PartialOrd for Least<M> {
 }
 impl<M> PartialEq for Least<M> {
     fn eq(&self, other: &Self) -> bool {
-        self.0.key == other.0.key
+        self.0.key() == other.0.key()
     }
 }
 impl<M> Eq for Least<M> {}
@@ -108,7 +108,7 @@ impl<M> Queue<M> {
     }
 
     pub(crate) fn push(&mut self, event: Event<M>) {
-        let time = event.key.time.as_nanos();
+        let time = event.time();
         if time < self.near_end {
             self.fresh.push(Least(event));
             return;
@@ -131,8 +131,8 @@ impl<M> Queue<M> {
     /// The key of the next event; those at the end of time do not come.
     pub(crate) fn next_key(&mut self) -> Option<EventKey> {
         self.refill();
-        let near = self.near.last().map(|event| event.key);
-        let fresh = self.fresh.peek().map(|least| least.0.key);
+        let near = self.near.last().map(Event::key);
+        let fresh = self.fresh.peek().map(|least| least.0.key());
         match (near, fresh) {
             (Some(near), Some(fresh)) => Some(near.min(fresh)),
             (near, fresh) => near.or(fresh),
@@ -143,12 +143,12 @@ impl<M> Queue<M> {
     pub(crate) fn pop_before(&mut self, limit: u64) -> Option<Event<M>> {
         self.refill();
         let fresh_first = match (self.near.last(), self.fresh.peek()) {
-            (Some(near), Some(fresh)) => fresh.0.before(near),
+            (Some(near), Some(fresh)) => fresh.0.order(near) == Ordering::Less,
             (None, Some(_)) => true,
             _ => false,
         };
         let next = if fresh_first { &self.fresh.peek()?.0 } else { self.near.last()? };
-        if next.key.time.as_nanos() >= limit {
+        if next.time() >= limit {
             return None;
         }
         if fresh_first { self.fresh.pop().map(|least| least.0) } else { self.near.pop() }
@@ -236,7 +236,7 @@ impl<M> Queue<M> {
         let mut buckets = self.spare.pop().unwrap_or_default();
         buckets.resize_with(count, Bucket::default);
         bucket.drain(&mut self.pool, |pool, event| {
-            let at = (event.key.time.as_nanos() - start) >> shift;
+            let at = (event.time() - start) >> shift;
             let at = usize::try_from(at).expect("a rung covers the events it is made of");
             buckets[at].push(event, pool);
         });
@@ -244,8 +244,7 @@ impl<M> Queue<M> {
     }
 
     fn sort_near(&mut self) {
-        self.near
-            .sort_unstable_by(|a, b| b.key.time.cmp(&a.key.time).then_with(|| b.key.cmp(&a.key)));
+        self.near.sort_unstable_by(|a, b| b.order(a));
     }
 }
 
@@ -302,7 +301,7 @@ mod tests {
                         let time = SimTime::from_nanos(now.saturating_add_signed(ahead));
                         let source = LpId(u32::try_from(sequence % 5).unwrap());
                         let key = EventKey { time, depth, priority: 0, source, sequence };
-                        queue.push(Event { key, destination: LpId(0), message: sequence });
+                        queue.push(Event::new(key, LpId(0), sequence));
                         truth.insert(key, sequence);
                         sequence += 1;
                     }
@@ -315,12 +314,12 @@ mod tests {
                             .filter(|first| first.key().time.as_nanos() < limit)
                             .map(std::collections::btree_map::OccupiedEntry::remove_entry);
                         let event = queue.pop_before(limit);
-                        prop_assert_eq!(event.map(|event| (event.key, event.message)), expected);
+                        prop_assert_eq!(event.map(|event| (event.key(), event.message)), expected);
                         now = expected.map_or(now, |(key, _)| key.time.as_nanos());
                     }
                     Step::TakeAll => {
                         let mut all = BTreeMap::new();
-                        queue.take_all(|event| { all.insert(event.key, event.message); });
+                        queue.take_all(|event| { all.insert(event.key(), event.message); });
                         prop_assert_eq!(&all, &truth);
                         truth.clear();
                         prop_assert!(queue.is_empty());

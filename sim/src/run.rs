@@ -79,16 +79,38 @@ impl Options {
 pub struct Effort {
     /// Events handled, those that were taken back included.
     pub handled: u64,
+    /// Events that were taken back.
+    pub undone: u64,
     /// Rollbacks: times an LP was set back.
     pub rollbacks: u64,
     /// Changes in undo logs.
     pub undo_records: u64,
     /// The most threads that worked at once.
     pub threads_used: usize,
+    /// The LPs that were set back most often, at most [`Effort::SETBACKS_MAX`], and how often.
+    pub setbacks: Vec<(LpId, u32)>,
     /// Windows or rounds in which the threads met.
     pub meetings: u64,
     /// Scheduler that handled the most events.
     pub scheduler: &'static str,
+}
+
+impl Effort {
+    /// How many LPs are named that were set back.
+    pub const SETBACKS_MAX: usize = 5;
+
+    /// Whether most of the work was taken back: one rollback led to the next, and the LPs that were
+    /// set back most often are where to look.
+    pub fn is_cascade(&self) -> bool {
+        self.undone * 2 > self.handled
+    }
+
+    /// Adds LPs that were set back, and keeps those that were most often.
+    pub(crate) fn add_setbacks(&mut self, more: impl IntoIterator<Item = (LpId, u32)>) {
+        self.setbacks.extend(more.into_iter().filter(|(_, times)| *times > 0));
+        self.setbacks.sort_by_key(|(lp, times)| (std::cmp::Reverse(*times), *lp));
+        self.setbacks.truncate(Self::SETBACKS_MAX);
+    }
 }
 
 /// What all threads of a run know.

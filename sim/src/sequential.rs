@@ -79,7 +79,7 @@ fn round<L: Lp>(
             let seat = share.layout.seat(rules, coming.destination);
             std::hint::black_box(share.slots[seat.local].counters.sent);
         }
-        let (key, lp) = (event.key, event.destination);
+        let (key, lp) = (event.key(), event.destination);
         *at = Some((key, lp));
         let seat = share.layout.seat(rules, lp);
         let mut port = Direct {

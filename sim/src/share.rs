@@ -49,6 +49,16 @@ impl Layout {
         Self { groups }
     }
 
+    /// The LPs of the share in the order of its list of `count`.
+    pub(crate) fn lps(&self, count: usize) -> impl Iterator<Item = LpId> {
+        let count = u32::try_from(count).expect("an LP's number has 32 bits");
+        let ends = self.groups.iter().skip(1).map(|(_, place)| *place).chain([count]);
+        self.groups
+            .iter()
+            .zip(ends)
+            .flat_map(|((first, place), end)| (*first..*first + (end - place)).map(LpId))
+    }
+
     #[inline]
     pub(crate) fn seat(&self, rules: &Rules, lp: LpId) -> Seat {
         let group = rules.group_of(lp);
@@ -204,7 +214,7 @@ pub(crate) fn handle<L: Lp, P: Port<L::Message>>(
     slot.counters.handled += 1;
     let mut turn = Turn {
         rules,
-        key: event.key,
+        key: event.key(),
         me: event.destination,
         group,
         counters: &mut slot.counters,

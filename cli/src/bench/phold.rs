@@ -108,7 +108,7 @@ pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
     let usage = own_usage()?;
     let cpu_s = usage.cpu.saturating_sub(usage_before.cpu).as_secs_f64();
     let verified = verify(args, &options, &outcome)?;
-    let Effort { handled, rollbacks, undo_records, threads_used, meetings, scheduler } =
+    let Effort { handled, rollbacks, undo_records, threads_used, meetings, scheduler, .. } =
         outcome.effort;
     let events = outcome.events;
     let report = Report {

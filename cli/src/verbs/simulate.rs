@@ -104,6 +104,7 @@ struct Effort {
     threads_used: usize,
     events_handled: u64,
     rollbacks: u64,
+    set_back_most: Vec<Value>,
     undo_records: u64,
     meetings: u64,
 }
@@ -115,6 +116,12 @@ fn document(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> Value 
         threads_used: report.effort.threads_used,
         events_handled: report.effort.handled,
         rollbacks: report.effort.rollbacks,
+        set_back_most: report
+            .effort
+            .setbacks
+            .iter()
+            .map(|(lp, times)| json!({"lp": name(*lp), "times": times}))
+            .collect(),
         undo_records: report.effort.undo_records,
         meetings: report.effort.meetings,
     };
@@ -192,6 +199,16 @@ fn text(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> String {
         }
     }
     let mut text = format!("{summary}\n{statistics}");
+    if report.effort.is_cascade() {
+        let named = report.effort.setbacks.iter();
+        let named = named.map(|(lp, times)| format!("{} {times} times", scenario.lp_name(*lp)));
+        text.push_str(&format!(
+            "\nA cascade of rollbacks: {} of {} events were taken back. Set back most often: {}.\n",
+            report.effort.undone,
+            report.effort.handled,
+            named.collect::<Vec<_>>().join(", "),
+        ));
+    }
     if !report.waiting.is_empty() {
         let named = report.waiting.iter().take(WAITING_NAMED);
         let named =

@@ -47,7 +47,7 @@ pub(super) struct Record<M> {
 
 impl<M> Record<M> {
     fn time(&self) -> Option<u64> {
-        self.event.as_ref().map(|event| event.key.time.as_nanos())
+        self.event.as_ref().map(|event| event.time())
     }
 }
 
@@ -160,7 +160,7 @@ impl<L: Lp> History<L> {
         if L::COPIED {
             *state = self.copies[index].take().expect("a record is taken back once");
         } else {
-            let key = record.event.as_ref().map(|event| event.key);
+            let key = record.event.as_ref().map(|event| event.key());
             let reverted = self.log.revert(record.changes, changes_end, state);
             reverted.map_err(|Unclaimed| key.expect("a record is taken back once"))?;
         }

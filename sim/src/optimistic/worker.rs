@@ -8,7 +8,7 @@ use meikyo_undo::{Log, Place, UndoLog};
 use super::history::{History, NONE, Sent, Tagged};
 use crate::context::{Lp, Port, Turn};
 use crate::fault::{Fault, Problem};
-use crate::key::{Event, EventKey};
+use crate::key::{Event, EventKey, LpId};
 use crate::queue::Queue;
 use crate::run::Crew;
 use crate::share::{self, Layout, Slot};
@@ -46,7 +46,7 @@ pub(super) struct Worker<'a, L: Lp> {
     pub(super) fault: Option<Box<Fault>>,
     pub(super) counts: Counts,
     /// How often each LP was set back.
-    pub(super) setbacks: Vec<u32>,
+    setbacks: Vec<u32>,
 }
 
 /// What a worker counts.
@@ -64,9 +64,8 @@ impl<'a, L: Lp> Worker<'a, L> {
         let mut queue = Queue::new();
         // Attempts are told apart over all parts.
         let mut attempts = u64::try_from(part).expect("parts are few") << 48;
-        pending.take_all(|Event { key, destination, message }| {
-            let message = Tagged { attempt: attempts, message };
-            queue.push(Event { key, destination, message });
+        pending.take_all(|event| {
+            queue.push(event.with(|message| Tagged { attempt: attempts, message }));
             attempts += 1;
         });
         Self {
@@ -94,13 +93,18 @@ impl<'a, L: Lp> Worker<'a, L> {
     /// as a sign that there are some.
     pub(super) fn into_share(mut self) -> share::Share<L> {
         let mut queue = Queue::new();
-        while let Some(Event { key, destination, message }) = self.queue.pop_before(u64::MAX) {
-            if !self.cancelled.remove(&message.attempt) {
-                queue.push(Event { key, destination, message: message.message });
+        while let Some(event) = self.queue.pop_before(u64::MAX) {
+            if !self.cancelled.remove(&event.message.attempt) {
+                queue.push(event.with(|tagged| tagged.message));
                 break;
             }
         }
         share::Share { layout: self.layout, slots: self.slots, queue, ledger: self.ledger }
+    }
+
+    /// How often each LP was set back.
+    pub(super) fn setbacks(&self) -> Vec<(LpId, u32)> {
+        self.layout.lps(self.slots.len()).zip(self.setbacks.iter().copied()).collect()
     }
 
     /// The time of the next event in ns, if there is one.
@@ -148,7 +152,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         let rules = self.crew.rules;
         let seat = self.layout.seat(rules, event.destination);
         let slot = &mut self.slots[seat.local];
-        let (key, me) = (event.key, event.destination);
+        let (key, me) = (event.key(), event.destination);
         let message = event.message.message.clone();
         let last = &mut self.last[seat.local];
         *last = self.history.begin(event, *last, &slot.state, slot.counters);
@@ -199,12 +203,12 @@ impl<'a, L: Lp> Worker<'a, L> {
 
     /// Takes an event in, after setting its LP back if it comes too late.
     fn receive(&mut self, event: Event<Tagged<L::Message>>) {
-        if self.front.is_some_and(|front| event.key < front) {
+        if self.front.is_some_and(|front| event.key() < front) {
             let local = self.layout.seat(self.crew.rules, event.destination).local;
             let newest = self.history.get(self.last[local]);
-            let late = |newest: &Event<_>| newest.key > event.key;
+            let late = |newest: &Event<_>| newest.key() > event.key();
             if newest.is_some_and(|newest| newest.event.as_ref().is_some_and(late)) {
-                self.roll_back(local, event.key, None);
+                self.roll_back(local, event.key(), None);
                 self.cancel_all();
             }
         }
@@ -228,7 +232,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         self.setbacks[local] = self.setbacks[local].saturating_add(1);
         while let Some(newest) = self.history.get(self.last[local])
             && let Some(event) = &newest.event
-            && event.key >= key
+            && event.key() >= key
         {
             let (at, lp) = (self.last[local], event.destination);
             self.last[local] = newest.previous;
@@ -268,7 +272,7 @@ impl<'a, L: Lp> Worker<'a, L> {
             if let Some(event) = &record.event
                 && event.message.attempt == sent.attempt
             {
-                let key = event.key;
+                let key = event.key();
                 self.roll_back(local, key, Some(sent.attempt));
                 return;
             }
@@ -283,7 +287,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         while let Some(record) = self.history.give_up(gvt) {
             let Some(event) = &record.event else { continue };
             self.counts.committed += 1;
-            let (key, lp) = (event.key, event.destination);
+            let (key, lp) = (event.key(), event.destination);
             if record.outputs > 0 {
                 let member = self.layout.seat(rules, lp).member;
                 for output in self.history.outputs.drain(..record.outputs as usize) {
@@ -335,11 +339,11 @@ impl<M> Log for Speculative<'_, M> {
 
 impl<M> Port<M> for Speculative<'_, M> {
     fn post(&mut self, event: Event<M>) {
-        let Event { key, destination, message } = event;
+        let (key, destination) = (event.key(), event.destination);
         let attempt = *self.attempts;
         *self.attempts += 1;
         self.sent.push_back(Sent { destination, attempt });
-        let event = Event { key, destination, message: Tagged { attempt, message } };
+        let event = event.with(|message| Tagged { attempt, message });
         // What comes after everything that was handled here is no straggler, whoever it is for.
         let group = self.crew.rules.group_of(destination);
         let here = self.crew.partition.part_of(group, destination) == self.part;

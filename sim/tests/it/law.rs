@@ -50,7 +50,11 @@ fn every_scheduler_on_any_number_of_threads_gives_the_same_result() {
             parallel += u32::from(outcome.effort.threads_used > 1);
             events += outcome.events;
             let optimistic = Options::new(Scheduler::Optimistic, threads);
-            rollbacks += assert_same(seed, until, &optimistic).effort.rollbacks;
+            let effort = assert_same(seed, until, &optimistic).effort;
+            rollbacks += effort.rollbacks;
+            let named: u64 = effort.setbacks.iter().map(|(_, times)| u64::from(*times)).sum();
+            assert!(named <= effort.rollbacks && (named > 0) == (effort.rollbacks > 0));
+            assert!(effort.undone >= effort.rollbacks.min(1) && effort.undone <= effort.handled);
             assert_same(seed, until, &Options::new(Scheduler::Auto, threads));
         }
         assert_same(seed, until, &Options::new(Scheduler::Check, 1));
