@@ -1,9 +1,12 @@
 //! Threads that handle only what nobody can influence any more.
 //!
-//! Each part tells when its next event is; from that and the least delays on the way from part to
-//! part, every thread knows up to where nothing can reach it, and handles its events so far. Then the
-//! threads meet, take what was sent to them, and go on. The delays are those of the declared links
-//! (in the manner of bounded lag, Lubachevsky 1989): nobody guesses a lookahead.
+//! Each part tells when its next event is; from that and the least delay of the links that leave each
+//! part, every thread knows up to where nothing of one part can reach another, and handles its events
+//! so far. Then the threads meet, take what was sent to them, and go on. The delays are those of the
+//! declared links: nobody guesses a lookahead.
+//!
+//! All parts go to the same instant. A part could often go further alone, since what it sends comes
+//! back even later; but then the parts take long windows in turn, and each waits for the other's.
 //!
 //! Cost: one meeting a window, a few hundred ns with a core for each thread; an event to another part
 //! is written once more, into a list that only its sender touches within a window.
@@ -149,8 +152,6 @@ struct Worker<'a, L: Lp> {
     out: Vec<Vec<Event<L::Message>>>,
     /// The time of the first event of `out`, for each part.
     first_out: Vec<u64>,
-    /// For each part, up to when it may handle events.
-    horizons: Vec<u64>,
     fault: Option<Box<Fault>>,
     windows: u64,
 }
@@ -159,10 +160,8 @@ struct Worker<'a, L: Lp> {
 struct Agreed {
     /// Every event before this time is handled.
     before: u64,
-    /// This part handles its events before this time.
+    /// Nothing of one part reaches another before this time.
     horizon: u64,
-    /// No part handles anything after this time.
-    furthest: u64,
     /// The first fault's time.
     fault: u64,
 }
@@ -176,7 +175,6 @@ impl<'a, L: Lp> Worker<'a, L> {
             share,
             out: (0..parts).map(|_| Vec::new()).collect(),
             first_out: vec![NEVER; parts],
-            horizons: vec![NEVER; parts],
             fault: None,
             windows: 0,
         }
@@ -236,23 +234,18 @@ impl<'a, L: Lp> Worker<'a, L> {
         }
     }
 
-    fn agree(&mut self, parity: usize) -> Agreed {
+    fn agree(&self, parity: usize) -> Agreed {
         let hall = self.hall;
-        let mut agreed = Agreed { before: NEVER, horizon: NEVER, furthest: 0, fault: NEVER };
-        self.horizons.fill(NEVER);
+        let mut agreed = Agreed { before: NEVER, horizon: NEVER, fault: NEVER };
         for (part, notice) in hall.notices.iter().enumerate() {
             let coming = hall.notices.iter().map(|n| n.sent[part][parity].load(Ordering::Acquire));
             let own = notice.next[parity].load(Ordering::Acquire);
             let next = coming.fold(own, u64::min);
+            let reach = next.saturating_add(hall.crew.partition.reach(part));
             agreed.before = agreed.before.min(next);
-            for (to, horizon) in self.horizons.iter_mut().enumerate() {
-                let reach = next.saturating_add(hall.crew.partition.distance(part, to));
-                *horizon = (*horizon).min(reach);
-            }
+            agreed.horizon = agreed.horizon.min(reach);
             agreed.fault = agreed.fault.min(notice.fault.load(Ordering::Acquire));
         }
-        agreed.horizon = self.horizons[self.part];
-        agreed.furthest = self.horizons.iter().copied().max().unwrap_or(NEVER);
         agreed
     }
 
@@ -401,7 +394,7 @@ impl<'a> Chair<'a> {
         let busy = hall.notices.iter().map(|n| n.busy_ns.load(Ordering::Relaxed)).sum::<u64>();
         if (busy as f64) < least * self.timed_ns as f64 {
             self.leave_below = None;
-            hall.leave_at.store(agreed.furthest, Ordering::Release);
+            hall.leave_at.store(agreed.horizon, Ordering::Release);
         }
     }
 

@@ -148,8 +148,7 @@ impl<'a, L: Lp> Member<'a, L> {
     fn new(hall: &'a Hall<'a, L::Message>, part: usize, share: Share<L>) -> Self {
         let crew = hall.crew;
         let parts = crew.partition.parts();
-        let pairs = (0..parts).flat_map(|a| (0..parts).map(move |b| (a, b)));
-        let lookahead = pairs.map(|(a, b)| crew.partition.distance(a, b)).min().unwrap_or(0);
+        let lookahead = (0..parts).map(|part| crew.partition.reach(part)).min().unwrap_or(0);
         let lookahead = if lookahead == NO_LINK { NEVER } else { lookahead };
         let memory = crew
             .options

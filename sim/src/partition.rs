@@ -18,9 +18,8 @@ pub(crate) struct Partition {
     /// For each group, the first LP of each part's block, and the end of the group.
     bounds: Vec<Vec<u32>>,
     parts: usize,
-    /// The least delay from part to part in ns, over any number of links, row by row.
-    /// From a part to itself: the shortest way out and back.
-    distance: Vec<u64>,
+    /// For each part, the least delay of a link from it to another part in ns.
+    reach: Vec<u64>,
 }
 
 impl Partition {
@@ -54,9 +53,9 @@ impl Partition {
                 before += u64::from(size(rules, group));
             }
         }
-        let mut partition = Self { bounds, parts: load.len(), distance: Vec::new() };
+        let mut partition = Self { bounds, parts: load.len(), reach: Vec::new() };
         partition.drop_empty_parts();
-        partition.distance = partition.distances(rules);
+        partition.reach = partition.reaches(rules);
         partition
     }
 
@@ -83,9 +82,10 @@ impl Partition {
         (self.bounds[group][part], self.bounds[group][part + 1])
     }
 
-    /// The earliest that something of `from` can reach `to`, in ns after `from`'s next event.
-    pub(crate) fn distance(&self, from: usize, to: usize) -> u64 {
-        self.distance[from * self.parts + to]
+    /// The earliest that something of `part` can be anywhere else, in ns after `part`'s next event;
+    /// [`NO_LINK`] if it never can.
+    pub(crate) fn reach(&self, part: usize) -> u64 {
+        self.reach[part]
     }
 
     fn drop_empty_parts(&mut self) {
@@ -99,35 +99,22 @@ impl Partition {
         self.parts = kept.len();
     }
 
-    fn distances(&self, rules: &Rules) -> Vec<u64> {
-        let parts = self.parts;
+    fn reaches(&self, rules: &Rules) -> Vec<u64> {
         let lives = |group: usize, part: usize| {
             let (first, end) = self.block(group, part);
             first < end
         };
-        let mut distance = vec![NO_LINK; parts * parts];
+        let mut reach = vec![NO_LINK; self.parts];
         for from in 0..rules.groups() {
             for to in 0..rules.groups() {
-                let least = rules.least(from, to);
-                for a in (0..parts).filter(|part| lives(from, *part)) {
-                    for b in (0..parts).filter(|part| *part != a && lives(to, *part)) {
-                        let entry = &mut distance[a * parts + b];
-                        *entry = (*entry).min(least);
+                for part in (0..self.parts).filter(|part| lives(from, *part)) {
+                    if (0..self.parts).any(|other| other != part && lives(to, other)) {
+                        reach[part] = reach[part].min(rules.least(from, to));
                     }
                 }
             }
         }
-        for via in 0..parts {
-            for from in 0..parts {
-                for to in 0..parts {
-                    let way =
-                        distance[from * parts + via].saturating_add(distance[via * parts + to]);
-                    let entry = &mut distance[from * parts + to];
-                    *entry = (*entry).min(way);
-                }
-            }
-        }
-        distance
+        reach
     }
 }
 
@@ -277,9 +264,8 @@ mod tests {
         assert_eq!(partition.block(0, 0), (0, 10));
         assert_eq!(partition.block(1, 0), (10, 20));
         assert_eq!(partition.block(2, 0), (20, 25));
-        assert_eq!(partition.distance(0, 1), 4);
-        assert_eq!(partition.distance(1, 0), 3);
-        assert_eq!(partition.distance(0, 0), 7);
+        assert_eq!(partition.reach(0), 4);
+        assert_eq!(partition.reach(1), 3);
     }
 
     #[test]
