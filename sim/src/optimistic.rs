@@ -34,7 +34,7 @@ use crate::statistics::{Line, Observer, Progress};
 /// Events between two looks into the mailbox.
 const BATCH: usize = 64;
 /// Events of one part after which the parts agree on GVT.
-const ROUND: usize = 1024;
+const ROUND: usize = 512;
 /// Time between two tellings of progress.
 const TELL: Duration = Duration::from_millis(250);
 const NEVER: u64 = u64::MAX;
@@ -43,8 +43,8 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Notice {
+    /// The time of its next event, or of the first that it sent since the meeting before.
     next: [AtomicU64; 2],
-    sent: [AtomicBool; 2],
     handled: [AtomicU64; 2],
     undone: [AtomicU64; 2],
     crowded: [AtomicBool; 2],
@@ -129,6 +129,8 @@ struct Member<'a, L: Lp> {
     parity: usize,
     rounds: u64,
     inbox: Vec<Envelope<L::Message>>,
+    /// The time of the first event or anti-message that was sent since the last meeting, in ns.
+    first_sent: u64,
     told: (u64, u64),
 }
 
@@ -164,6 +166,7 @@ impl<'a, L: Lp> Member<'a, L> {
             parity: 0,
             rounds: 0,
             inbox: Vec::new(),
+            first_sent: NEVER,
             told: (0, 0),
         }
     }
@@ -209,17 +212,16 @@ impl<'a, L: Lp> Member<'a, L> {
         self.hall.wanted.store(true, Ordering::Relaxed);
     }
 
-    fn send(&mut self) -> bool {
-        let mut sent = false;
+    fn send(&mut self) {
         for (part, out) in self.worker.out.iter_mut().enumerate() {
             if !out.is_empty() {
+                let first = out.iter().map(Envelope::time).min().unwrap_or(NEVER);
+                self.first_sent = self.first_sent.min(first);
                 let mail = &self.hall.mail[part];
                 mail.lock().unwrap_or_else(PoisonError::into_inner).append(out);
                 self.hall.has_mail[part].store(true, Ordering::Release);
-                sent = true;
             }
         }
-        sent
     }
 
     fn receive(&mut self) -> usize {
@@ -240,29 +242,25 @@ impl<'a, L: Lp> Member<'a, L> {
         opened
     }
 
-    /// Meets the others until nothing is on its way any more, and agrees on GVT.
+    /// Meets the others and agrees on GVT: no event that is pending or on its way is before it, since
+    /// what was sent before the last meeting has been received, and what was sent after it is told by
+    /// its sender.
     fn round(&mut self) -> Agreed {
         self.send();
+        self.tell();
         self.hall.meeting.wait();
-        loop {
-            self.receive();
-            let sent = self.send();
-            self.tell(sent);
-            self.hall.meeting.wait();
-            let (agreed, quiet) = self.read();
-            self.parity ^= 1;
-            if quiet {
-                return agreed;
-            }
-        }
+        let agreed = self.read();
+        self.parity ^= 1;
+        self.receive();
+        agreed
     }
 
-    fn tell(&mut self, sent: bool) {
-        let next = self.worker.next_time().unwrap_or(NEVER);
+    fn tell(&mut self) {
+        let next = self.worker.next_time().unwrap_or(NEVER).min(self.first_sent);
+        self.first_sent = NEVER;
         let notice = &self.hall.notices[self.part];
         let parity = self.parity;
         let counts = self.worker.counts;
-        notice.sent[parity].store(sent, Ordering::Release);
         notice.next[parity].store(next, Ordering::Release);
         notice.handled[parity].store(counts.handled - self.told.0, Ordering::Release);
         notice.undone[parity].store(counts.undone - self.told.1, Ordering::Release);
@@ -277,13 +275,11 @@ impl<'a, L: Lp> Member<'a, L> {
         self.hall.wanted.store(false, Ordering::Relaxed);
     }
 
-    fn read(&self) -> (Agreed, bool) {
+    fn read(&self) -> Agreed {
         let parity = self.parity;
         let mut agreed =
             Agreed { gvt: NEVER, fault: NEVER, handled: 0, undone: 0, crowded: false, told: NEVER };
-        let mut quiet = true;
         for notice in &self.hall.notices {
-            quiet &= !notice.sent[parity].load(Ordering::Acquire);
             agreed.gvt = agreed.gvt.min(notice.next[parity].load(Ordering::Acquire));
             agreed.fault = agreed.fault.min(notice.fault[parity].load(Ordering::Acquire));
             agreed.told = agreed.told.min(notice.told[parity].load(Ordering::Acquire));
@@ -291,7 +287,7 @@ impl<'a, L: Lp> Member<'a, L> {
             agreed.undone += notice.undone[parity].load(Ordering::Acquire);
             agreed.crowded |= notice.crowded[parity].load(Ordering::Acquire);
         }
-        (agreed, quiet)
+        agreed
     }
 
     /// Lets the parts run further ahead while nearly everything is kept, and less far otherwise.

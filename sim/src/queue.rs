@@ -19,9 +19,9 @@ use bucket::{Bucket, Pool};
 use crate::key::{Event, EventKey};
 
 /// A bucket of at most this many events is sorted; a larger one is spread over a finer rung.
-const NEAR: usize = 48;
+const NEAR: usize = 32;
 /// Events that a bucket of a new rung shall hold.
-const AIM: usize = 8;
+const AIM: usize = 6;
 /// Buckets of a rung at most: their heads stay in the second-level cache.
 const BUCKETS: usize = 2048;
 

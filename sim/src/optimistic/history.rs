@@ -23,6 +23,8 @@ pub(super) struct Tagged<M> {
 /// An event that was sent, for its anti-message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
+    /// When it happens, in ns.
+    pub(super) time: u64,
     pub(super) destination: LpId,
     pub(super) attempt: u64,
 }
@@ -169,23 +171,40 @@ impl<L: Lp> History<L> {
         Ok(record.event.take().expect("a record is taken back once"))
     }
 
-    /// Gives up the oldest record if it was taken back or is before `gvt` ns.
-    pub(super) fn give_up(&mut self, gvt: u64) -> Option<Record<L::Message>> {
-        let record =
-            self.records.pop_front_if(|oldest| oldest.time().is_none_or(|time| time < gvt))?;
-        self.first += 1;
+    /// Gives up the oldest records as far as they were taken back or are before `gvt` ns. Those that
+    /// were not taken back are handed to `commit`, with what they gave out and what went wrong.
+    pub(super) fn give_up(
+        &mut self,
+        gvt: u64,
+        mut commit: impl FnMut(
+            &Event<Tagged<L::Message>>,
+            &mut dyn Iterator<Item = Output>,
+            Option<Box<Problem>>,
+        ),
+    ) {
+        let mut ripe = 0;
+        for record in &self.records {
+            if record.time().is_some_and(|time| time >= gvt) {
+                break;
+            }
+            let number = self.first + count(ripe);
+            ripe += 1;
+            let problem = if record.wrong { self.problems.remove(&number) } else { None };
+            match &record.event {
+                Some(event) if record.outputs > 0 => {
+                    let mut given_out = self.outputs.drain(..record.outputs as usize);
+                    commit(event, &mut given_out, problem);
+                }
+                Some(event) => commit(event, &mut std::iter::empty(), problem),
+                None if record.outputs > 0 => drop(self.outputs.drain(..record.outputs as usize)),
+                None => {}
+            }
+        }
+        self.records.drain(..ripe);
         if L::COPIED {
-            self.copies.pop_front();
+            self.copies.drain(..ripe);
         }
-        if record.event.is_none() && record.outputs > 0 {
-            self.outputs.drain(..record.outputs as usize);
-        }
-        Some(record)
-    }
-
-    /// What went wrong in the record that was just given up.
-    pub(super) fn problem_of_given_up(&mut self) -> Option<Box<Problem>> {
-        self.problems.remove(&(self.first - 1))
+        self.first += count(ripe);
     }
 
     /// The time of the first record that is kept and gave something out, in ns. A younger record that

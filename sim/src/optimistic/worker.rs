@@ -34,8 +34,8 @@ pub(super) struct Worker<'a, L: Lp> {
     pub(super) history: History<L>,
     /// The newest record of each LP.
     last: Vec<u64>,
-    /// The greatest key handled: nothing after it can be a straggler.
-    front: Option<EventKey>,
+    /// The latest time handled, in ns: nothing after it can be a straggler.
+    front: u64,
     /// Pending events that are to be dropped.
     cancelled: BTreeSet<u64>,
     attempts: u64,
@@ -58,6 +58,16 @@ pub(super) struct Counts {
     pub(super) committed: u64,
 }
 
+impl<M> Envelope<M> {
+    /// When the event happens, in ns.
+    pub(super) fn time(&self) -> u64 {
+        match self {
+            Self::Event(event) => event.time(),
+            Self::Anti(sent) => sent.time,
+        }
+    }
+}
+
 impl<'a, L: Lp> Worker<'a, L> {
     pub(super) fn new(crew: &'a Crew<'a>, part: usize, share: share::Share<L>) -> Self {
         let share::Share { layout, slots, queue: mut pending, ledger } = share;
@@ -78,7 +88,7 @@ impl<'a, L: Lp> Worker<'a, L> {
             ledger,
             queue,
             history: History::new(),
-            front: None,
+            front: 0,
             cancelled: BTreeSet::new(),
             attempts,
             posted: Vec::new(),
@@ -156,7 +166,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         let message = event.message.message.clone();
         let last = &mut self.last[seat.local];
         *last = self.history.begin(event, *last, &slot.state, slot.counters);
-        self.front = self.front.max(Some(key));
+        self.front = self.front.max(key.time.as_nanos());
         self.counts.handled += 1;
         slot.counters.handled += 1;
         let History { log, sent, outputs, .. } = &mut self.history;
@@ -203,7 +213,7 @@ impl<'a, L: Lp> Worker<'a, L> {
 
     /// Takes an event in, after setting its LP back if it comes too late.
     fn receive(&mut self, event: Event<Tagged<L::Message>>) {
-        if self.front.is_some_and(|front| event.key() < front) {
+        if event.time() <= self.front {
             let local = self.layout.seat(self.crew.rules, event.destination).local;
             let newest = self.history.get(self.last[local]);
             let late = |newest: &Event<_>| newest.key() > event.key();
@@ -284,26 +294,23 @@ impl<'a, L: Lp> Worker<'a, L> {
     /// Commits everything before `gvt` ns.
     pub(super) fn commit(&mut self, gvt: u64) {
         let rules = self.crew.rules;
-        while let Some(record) = self.history.give_up(gvt) {
-            let Some(event) = &record.event else { continue };
-            self.counts.committed += 1;
+        let Self { history, ledger, layout, counts, fault, .. } = self;
+        history.give_up(gvt, |event, outputs, problem| {
+            counts.committed += 1;
             let (key, lp) = (event.key(), event.destination);
-            if record.outputs > 0 {
-                let member = self.layout.seat(rules, lp).member;
-                for output in self.history.outputs.drain(..record.outputs as usize) {
-                    self.ledger.output(Origin { key, lp, member }, output);
-                }
+            for output in outputs {
+                let member = layout.seat(rules, lp).member;
+                ledger.output(Origin { key, lp, member }, output);
             }
             if rules.traced {
-                self.ledger.trace(self.layout.seat(rules, lp).local, &key);
+                ledger.trace(layout.seat(rules, lp).local, &key);
             }
-            if record.wrong
-                && let Some(problem) = self.history.problem_of_given_up()
-                && self.fault.as_ref().is_none_or(|known| Some(key) < known.key)
+            if let Some(problem) = problem
+                && fault.as_ref().is_none_or(|known| Some(key) < known.key)
             {
-                self.fault = Some(share::fault(rules, lp, Some(key), *problem));
+                *fault = Some(share::fault(rules, lp, Some(key), *problem));
             }
-        }
+        });
         self.history.trim();
     }
 }
@@ -315,7 +322,7 @@ const AHEAD: usize = 6;
 struct Speculative<'a, M> {
     crew: &'a Crew<'a>,
     part: usize,
-    front: Option<EventKey>,
+    front: u64,
     queue: &'a mut Queue<Tagged<M>>,
     log: &'a mut UndoLog,
     sent: &'a mut std::collections::VecDeque<Sent>,
@@ -342,12 +349,12 @@ impl<M> Port<M> for Speculative<'_, M> {
         let (key, destination) = (event.key(), event.destination);
         let attempt = *self.attempts;
         *self.attempts += 1;
-        self.sent.push_back(Sent { destination, attempt });
+        self.sent.push_back(Sent { time: key.time.as_nanos(), destination, attempt });
         let event = event.with(|message| Tagged { attempt, message });
         // What comes after everything that was handled here is no straggler, whoever it is for.
         let group = self.crew.rules.group_of(destination);
         let here = self.crew.partition.part_of(group, destination) == self.part;
-        if here && self.front.is_none_or(|front| key > front) {
+        if here && key.time.as_nanos() > self.front {
             self.queue.push(event);
         } else {
             self.posted.push(event);
