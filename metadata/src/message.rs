@@ -12,6 +12,7 @@ use crate::placement::ServerList;
 /// The last five are the parts of an operation on directories; what several of them make together is
 /// decided by the [`Operation`](crate::Operation) that sends them.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub enum Request {
     /// The server list of a directory, asked of its home. Answered by [`Reply::ServerList`].
     ServerList {
@@ -75,6 +76,7 @@ pub enum Request {
 
 /// What a server answers when it does what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub enum Reply {
     /// It is done.
     Done,
@@ -97,6 +99,7 @@ pub enum Reply {
 
 /// Entries of a directory in the order of their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct Page {
     /// The entries.
     pub entries: Box<[DirectoryEntry]>,
@@ -106,6 +109,7 @@ pub struct Page {
 
 /// An entry of a directory, as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct DirectoryEntry {
     /// Its name.
     pub name: Name,
@@ -120,6 +124,7 @@ pub type Response = Result<Reply, Errno>;
 
 /// Why something was refused: POSIX's error numbers by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub enum Errno {
     /// `ENOENT`: there is no such entry, or the directory itself is gone.
     #[error("no such file or directory (`ENOENT`)")]

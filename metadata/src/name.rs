@@ -141,6 +141,42 @@ impl fmt::Debug for Name {
     }
 }
 
+/// A name as bytes, in formats that have bytes.
+#[cfg(feature = "wire")]
+mod wire {
+    use std::fmt;
+
+    use serde::de::{Error, Visitor};
+
+    use super::Name;
+
+    impl serde::Serialize for Name {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_bytes(self.as_bytes())
+        }
+    }
+
+    impl<'de> serde::Deserialize<'de> for Name {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_bytes(Bytes)
+        }
+    }
+
+    struct Bytes;
+
+    impl Visitor<'_> for Bytes {
+        type Value = Name;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the bytes of a name")
+        }
+
+        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Name, E> {
+            Name::new(bytes).map_err(E::custom)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -5,6 +5,7 @@ use std::num::NonZeroU16;
 
 /// A metadata server: 0 for the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct ServerId(u16);
 
 impl ServerId {
@@ -41,6 +42,7 @@ impl fmt::Display for ServerId {
 /// servers give numbers without asking each other. Of a directory that server is the home: who knows
 /// the number knows whom to ask for the directory's server list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct InodeNumber(u64);
 
 impl InodeNumber {

@@ -44,6 +44,7 @@ use crate::placement::ServerList;
 
 /// What a client wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub enum Command {
     /// Make a file. Ends with [`Reply::Number`].
     Create(Key),
@@ -95,9 +96,11 @@ pub enum Step {
 /// It neither sends nor waits: whoever holds it does, in a simulation or on a network. A request that
 /// got lost may not simply be sent again, since the server may have done it.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct Operation(State);
 
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 enum State {
     /// For the server list of the directory that the command is about.
     Locating(Box<Command>),
@@ -109,6 +112,7 @@ enum State {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 enum Expected {
     Number,
     Found,

@@ -37,6 +37,8 @@ fn mixed(mut hash: u64) -> u64 {
 ///
 /// Copies share one allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "wire", serde(try_from = "Vec<ServerId>", into = "Vec<ServerId>"))]
 pub struct ServerList(Arc<[ServerId]>);
 
 /// Why servers are no server list.
@@ -51,6 +53,20 @@ pub enum InvalidServerList {
         /// Which one.
         server: ServerId,
     },
+}
+
+impl TryFrom<Vec<ServerId>> for ServerList {
+    type Error = InvalidServerList;
+
+    fn try_from(servers: Vec<ServerId>) -> Result<Self, InvalidServerList> {
+        Self::new(servers)
+    }
+}
+
+impl From<ServerList> for Vec<ServerId> {
+    fn from(list: ServerList) -> Self {
+        list.0.to_vec()
+    }
 }
 
 impl ServerList {

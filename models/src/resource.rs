@@ -1,6 +1,6 @@
 //! Resources: so many of something, and who waits for one.
 
-use meikyo_undo::{Cell, Change, Deque, Log, State};
+use meikyo_undo::{Cell, Change, Deque, Log, State, Wire, bytes_of_fields};
 use meikyo_units::SimTime;
 
 /// A counted resource with a queue, first come first served.
@@ -20,7 +20,7 @@ pub struct Resource<T> {
     queued_time: Cell<u64>,
 }
 
-impl<T: Send + 'static> State for Resource<T> {
+impl<T: Send + Wire + 'static> State for Resource<T> {
     const COPIED: bool = false;
 
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
@@ -30,6 +30,8 @@ impl<T: Send + 'static> State for Resource<T> {
             || self.used_time.revert(change)
             || self.queued_time.revert(change)
     }
+
+    bytes_of_fields!(used, queue, since, used_time, queued_time);
 }
 
 impl<T: Clone + Send + 'static> Resource<T> {
@@ -119,11 +121,11 @@ mod tests {
         let mut resource = Resource::new(2);
         let fresh = resource.clone();
         let mut log = UndoLog::new();
-        let granted = ["a", "b", "c", "d"].map(|user| resource.acquire(&mut log, at(0), user));
-        assert_eq!(granted, [Some("a"), Some("b"), None, None]);
+        let granted = ['a', 'b', 'c', 'd'].map(|user| resource.acquire(&mut log, at(0), user));
+        assert_eq!(granted, [Some('a'), Some('b'), None, None]);
         // Two used for 10 ns with two waiting, for 10 ns with one, for 20 ns with none.
         let next = [10, 20, 40, 80].map(|now| resource.release(&mut log, at(now)));
-        assert_eq!(next, [Some("c"), Some("d"), None, None]);
+        assert_eq!(next, [Some('c'), Some('d'), None, None]);
         assert_eq!((resource.used(), resource.queued()), (0, 0));
         // 2 * 40 + 1 * 40 units times ns of 2 * 80, and 2 * 10 + 1 * 10 waiting over 80 ns.
         assert!((resource.busy_share() - 0.75).abs() < 1e-12);

@@ -26,10 +26,11 @@
 //! ```
 
 use meikyo_sim::LpId;
-use meikyo_undo::{Cell, Change, Held, Log, Map, State};
+use meikyo_undo::{Cell, Change, Held, Log, Map, State, Wire, bytes_of_fields};
 
 /// One call: who asks whom, and which of the caller's calls it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct Call {
     /// Who asks.
     pub caller: LpId,
@@ -41,6 +42,7 @@ pub struct Call {
 
 /// What travels.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct Message<Q, R> {
     /// The call that it belongs to.
     pub call: Call,
@@ -50,6 +52,7 @@ pub struct Message<Q, R> {
 
 /// What a message says.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub enum Body<Q, R> {
     /// On the way to the callee.
     Request(Q),
@@ -85,12 +88,14 @@ impl<T: Send + 'static> Default for Calls<T> {
     }
 }
 
-impl<T: Send + 'static> State for Calls<T> {
+impl<T: Send + Wire + 'static> State for Calls<T> {
     const COPIED: bool = false;
 
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
         self.begun.revert(change) || self.one.revert(change) || self.more.revert(change)
     }
+
+    bytes_of_fields!(begun, one, more);
 }
 
 impl<T: Clone + Send + 'static> Calls<T> {

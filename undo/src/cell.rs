@@ -4,8 +4,11 @@ use std::ops::Add;
 
 use meikyo_units::{Nanos, SimTime};
 
+use crate::Wire;
 use crate::log::{Log, Place};
 use crate::state::{Change, State};
+#[cfg(feature = "wire")]
+use crate::{WireError, put, take};
 
 /// A value that fits into 64 bits and comes back from them unchanged.
 pub trait Word: Copy {
@@ -127,6 +130,17 @@ impl<T: Word> State for Cell<T> {
         }
         mine
     }
+
+    #[cfg(feature = "wire")]
+    fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
+        put(&self.0.to_word(), into)
+    }
+
+    #[cfg(feature = "wire")]
+    fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
+        self.0 = T::from_word(take(from)?);
+        Ok(())
+    }
 }
 
 /// A field of any type, replaced as a whole.
@@ -163,7 +177,7 @@ impl<T: Send + 'static> Held<T> {
     }
 }
 
-impl<T: Send + 'static> State for Held<T> {
+impl<T: Send + Wire + 'static> State for Held<T> {
     const COPIED: bool = false;
 
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
@@ -172,5 +186,16 @@ impl<T: Send + 'static> State for Held<T> {
             self.0 = change.take();
         }
         mine
+    }
+
+    #[cfg(feature = "wire")]
+    fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
+        put(&self.0, into)
+    }
+
+    #[cfg(feature = "wire")]
+    fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
+        self.0 = take(from)?;
+        Ok(())
     }
 }

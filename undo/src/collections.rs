@@ -2,8 +2,11 @@
 
 use std::collections::VecDeque;
 
+use crate::Wire;
 use crate::log::{Log, Place};
 use crate::state::{Change, State};
+#[cfg(feature = "wire")]
+use crate::{WireError, put, take};
 
 /// What was done to a sequence, as the word in the log; larger words name the index that was set.
 mod done {
@@ -69,7 +72,7 @@ impl<T: Clone + Send + 'static> List<T> {
     }
 }
 
-impl<T: Send + 'static> State for List<T> {
+impl<T: Send + Wire + 'static> State for List<T> {
     const COPIED: bool = false;
 
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
@@ -82,6 +85,17 @@ impl<T: Send + 'static> State for List<T> {
             word => self.0[done::index(word)] = change.take(),
         }
         true
+    }
+
+    #[cfg(feature = "wire")]
+    fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
+        put(&self.0, into)
+    }
+
+    #[cfg(feature = "wire")]
+    fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
+        self.0 = take(from)?;
+        Ok(())
     }
 }
 
@@ -149,7 +163,7 @@ impl<T: Clone + Send + 'static> Deque<T> {
     }
 }
 
-impl<T: Send + 'static> State for Deque<T> {
+impl<T: Send + Wire + 'static> State for Deque<T> {
     const COPIED: bool = false;
 
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
@@ -163,6 +177,17 @@ impl<T: Send + 'static> State for Deque<T> {
             _ => self.0.push_front(change.take()),
         }
         true
+    }
+
+    #[cfg(feature = "wire")]
+    fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
+        put(&self.0, into)
+    }
+
+    #[cfg(feature = "wire")]
+    fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
+        self.0 = take(from)?;
+        Ok(())
     }
 }
 

@@ -37,16 +37,30 @@
 //! A change belongs to the field at its address: a state must not be moved between a change and its
 //! taking back. The address is compared, never followed.
 //!
+//! # As bytes
+//!
+//! With the feature `wire`, every state can be written as bytes and read back into one that was made
+//! the same way ([`State`]'s `save` and `load`): only what may change is written. What fields and
+//! collections hold must then be `serde`'s.
+//!
 //! This crate knows no simulation: a metadata service uses the same map in a real server.
 
 mod cell;
 mod collections;
 mod log;
 mod map;
+#[cfg(not(feature = "wire"))]
+mod no_wire;
 mod state;
+#[cfg(feature = "wire")]
+mod wire;
 
 pub use cell::{Cell, Held, Word};
 pub use collections::{Deque, List};
 pub use log::{Forget, Log, Mark, Place, Unclaimed, UndoLog};
 pub use map::Map;
+#[cfg(not(feature = "wire"))]
+pub use no_wire::Wire;
 pub use state::{Change, State};
+#[cfg(feature = "wire")]
+pub use wire::{Wire, WireError, put, take};

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::RangeBounds;
 
+use crate::Wire;
 use crate::log::{Log, Place};
 use crate::state::{Change, State};
+#[cfg(feature = "wire")]
+use crate::{WireError, put, take};
 
 /// A B-tree of keys and values, in the order of the keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +102,7 @@ impl<K: Ord + Clone + Send + 'static, V: Clone + Send + 'static> Map<K, V> {
     }
 }
 
-impl<K: Ord + Send + 'static, V: Send + 'static> State for Map<K, V> {
+impl<K: Ord + Send + Wire + 'static, V: Send + Wire + 'static> State for Map<K, V> {
     const COPIED: bool = false;
 
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
@@ -111,6 +114,17 @@ impl<K: Ord + Send + 'static, V: Send + 'static> State for Map<K, V> {
             (key, None) => drop(self.0.remove(&key)),
         }
         true
+    }
+
+    #[cfg(feature = "wire")]
+    fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
+        put(&self.0, into)
+    }
+
+    #[cfg(feature = "wire")]
+    fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
+        self.0 = take(from)?;
+        Ok(())
     }
 }
 

@@ -3,6 +3,8 @@
 use std::any::Any;
 
 use crate::log::Place;
+#[cfg(feature = "wire")]
+use crate::wire::WireError;
 
 /// One change that is to be taken back.
 #[derive(Debug)]
@@ -57,6 +59,36 @@ pub trait State {
 
     /// Takes `change` back if it was made here, and says whether it was.
     fn revert(&mut self, change: &mut Change<'_>) -> bool;
+
+    /// Appends what may change as bytes to `into`.
+    ///
+    /// # Errors
+    /// If the type of something in here cannot be written as bytes.
+    #[cfg(feature = "wire")]
+    fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError>;
+
+    /// Takes what may change from the beginning of `from`, where a state wrote it that was made the
+    /// same way.
+    ///
+    /// # Errors
+    /// If no such thing stands there.
+    #[cfg(feature = "wire")]
+    fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError>;
+}
+
+/// [`State::save`] and [`State::load`] of a state that is a sequence of states; how many never changes.
+macro_rules! bytes_of_elements {
+    () => {
+        #[cfg(feature = "wire")]
+        fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
+            self.iter().try_for_each(|element| element.save(into))
+        }
+
+        #[cfg(feature = "wire")]
+        fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
+            self.iter_mut().try_for_each(|element| element.load(from))
+        }
+    };
 }
 
 impl<T: State> State for Vec<T> {
@@ -65,6 +97,8 @@ impl<T: State> State for Vec<T> {
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
         self.iter_mut().any(|element| element.revert(change))
     }
+
+    bytes_of_elements!();
 }
 
 impl<T: State> State for Box<[T]> {
@@ -73,6 +107,8 @@ impl<T: State> State for Box<[T]> {
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
         self.iter_mut().any(|element| element.revert(change))
     }
+
+    bytes_of_elements!();
 }
 
 impl<T: State, const N: usize> State for [T; N] {
@@ -81,6 +117,8 @@ impl<T: State, const N: usize> State for [T; N] {
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
         self.iter_mut().any(|element| element.revert(change))
     }
+
+    bytes_of_elements!();
 }
 
 /// States the fields of a struct that may change: each is a [`State`] itself.
@@ -108,6 +146,8 @@ macro_rules! fields {
                 let _ = &change;
                 false $(|| $crate::State::revert(&mut self.$field, change))*
             }
+
+            $crate::bytes_of_fields!($($field),*);
         }
     };
 }
@@ -138,6 +178,8 @@ macro_rules! variants {
                     $(Self::$variant(inner) => $crate::State::revert(inner, change),)+
                 }
             }
+
+            $crate::bytes_of_variants!($($variant),+);
         }
     };
 }
@@ -152,6 +194,8 @@ macro_rules! copied {
             fn revert(&mut self, _change: &mut $crate::Change<'_>) -> bool {
                 false
             }
+
+            $crate::bytes_of_copied!();
         }
     };
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::quantity::{self, ParseQuantityError, Units};
 
 const UNITS: Units = Units {
@@ -142,7 +144,10 @@ impl fmt::Display for Nanos {
 /// An instant of the wall clock: nanoseconds since 1970-01-01T00:00:00 UTC, leap seconds not counted.
 ///
 /// The range is 1677 to 2262; arithmetic saturates at its ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
 pub struct WallTime(i64);
 
 impl WallTime {
@@ -211,7 +216,10 @@ impl Sub for WallTime {
 /// An instant of a simulation: nanoseconds since its beginning.
 ///
 /// The range ends after 584 years; arithmetic saturates there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
 pub struct SimTime(u64);
 
 impl SimTime {
@@ -250,15 +258,23 @@ impl fmt::Display for SimTime {
     }
 }
 
+/// Formats that people read have the quantity with its unit, others the number alone.
 macro_rules! serde_as_text {
     ($type:ty) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                if serializer.is_human_readable() {
+                    serializer.collect_str(self)
+                } else {
+                    serializer.serialize_u64(self.get())
+                }
             }
         }
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                if !deserializer.is_human_readable() {
+                    return u64::deserialize(deserializer).map(Self::new);
+                }
                 let text = String::deserialize(deserializer)?;
                 text.parse().map_err(serde::de::Error::custom)
             }

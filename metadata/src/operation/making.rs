@@ -10,6 +10,7 @@ use crate::operation::{Operation, State, Step, refusal};
 use crate::placement::ServerList;
 
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Making {
     key: Key,
     /// The server that keeps the new directory's name.
@@ -21,6 +22,7 @@ pub(super) struct Making {
 
 /// What an answer is awaited for. Parts are named by their place in the list; part 0 is the home's.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 enum Stage {
     Looking,
     Beginning,

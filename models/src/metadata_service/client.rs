@@ -34,6 +34,7 @@ fields!(Client { interface, calls, cache, work, done, refused, turned_away });
 
 /// An operation that waits for an answer.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 struct InFlight {
     operation: Operation,
     action: Action,

@@ -56,6 +56,7 @@ pub enum Directories {
 
 /// A kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Action {
     Create,
