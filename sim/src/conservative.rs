@@ -8,24 +8,32 @@
 //! All parts go to the same instant. A part could often go further alone, since what it sends comes
 //! back even later; but then the parts take long windows in turn, and each waits for the other's.
 //!
+//! Where parts meet is a [`Floor`]: that of threads is in memory, that of ranks is messages.
+//!
 //! Cost: one meeting a window, a few hundred ns with a core for each thread; an event to another part
 //! is written once more, into a list that only its sender touches within a window.
 
+#[cfg(feature = "mpi")]
+mod ranks;
+mod threads;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use meikyo_units::{Nanos, SimTime};
 
 use crate::context::Lp;
 use crate::direct::{Away, Direct};
-use crate::fault::{Fault, Problem, RunError};
+use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
-use crate::meeting::Meeting;
-use crate::run::{Crew, Effort};
+use crate::queue::Queue;
+use crate::run::Crew;
 use crate::share::{self, Share};
 use crate::statistics::{Line, Observer, Origin, Progress};
+
+#[cfg(feature = "mpi")]
+pub(crate) use ranks::run as run_part;
+pub(crate) use threads::{End, run};
 
 /// LPs of coming events that are brought into the cache beforehand.
 const AHEAD: usize = 6;
@@ -38,125 +46,72 @@ const TELL: Duration = Duration::from_millis(250);
 /// No event.
 const NEVER: u64 = u64::MAX;
 
-/// What one part tells the others, in cache lines of its own.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Notice {
-    /// The time of its next event, by the parity of the window.
-    next: [AtomicU64; 2],
-    /// The time of the first event that it sent to each part in this window.
-    sent: Vec<[AtomicU64; 2]>,
-    /// The time of the first event that went wrong.
-    fault: AtomicU64,
-    handled: AtomicU64,
-    /// How long it handled events in the windows that are timed.
-    busy_ns: AtomicU64,
+/// Where the parts of a run meet after every window, as one of them sees it.
+///
+/// What it says of the parts is what they told at the last meeting.
+trait Floor<M> {
+    /// Tells the others and hands over what was sent, then waits until all have done so.
+    fn meet(&mut self, told: Told<'_, M>);
+    /// The time of the next event of `part`, of those that it had itself.
+    fn next(&self, part: usize) -> u64;
+    /// The time of the first event that went from one part to another.
+    fn sent(&self, from: usize, to: usize) -> u64;
+    /// The time of the first event of `part` that went wrong.
+    fn fault(&self, part: usize) -> u64;
+    /// Events that all parts have handled.
+    fn handled(&self) -> u64;
+    /// How long all parts handled events in the windows that are timed.
+    fn busy_ns(&self) -> u64;
+    /// Takes the events that were sent here.
+    fn take_mail(&mut self, queue: &mut Queue<M>);
+    /// Calls `each` with the lines of all parts that are not told yet.
+    fn lines(&mut self, each: impl FnOnce(&mut Vec<Line>));
+    /// Lets the parts leave at a time after which none of them has handled anything, where they can.
+    fn leave(&mut self, _at: u64) {}
+    /// The time at which the parts leave.
+    fn leave_at(&self) -> u64 {
+        NEVER
+    }
 }
 
-/// Events on their way from one part to another, by the parity of the window.
-type Mailbox<M> = [Mutex<Vec<Event<M>>>; 2];
-
-struct Hall<'a, M> {
-    crew: &'a Crew<'a>,
-    meeting: Meeting,
-    notices: Vec<Notice>,
-    /// From part to part, row by row.
-    mail: Vec<Mailbox<M>>,
-    /// Lines of all parts that are committed but not in order yet.
-    lines: Mutex<Vec<Line>>,
-    /// The time at which the threads part: none of them has handled anything after it.
-    leave_at: AtomicU64,
+/// What a part tells the others when they meet; times are in ns.
+struct Told<'a, M> {
+    next: u64,
+    fault: u64,
+    handled: u64,
+    busy_ns: u64,
+    /// The events for each part. They are taken.
+    out: &'a mut [Vec<Event<M>>],
+    /// The time of the first event for each part. They are taken.
+    first_out: &'a mut [u64],
+    /// What is committed and not told yet. It is taken.
+    lines: &'a mut Vec<Line>,
 }
 
 /// What became of one part.
 struct Left<L: Lp> {
     share: Share<L>,
     fault: Option<Box<Fault>>,
+    handled: u64,
     windows: u64,
 }
 
-/// Why threads parted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// No event is left up to the last instant.
-    All,
-    /// They mostly waited for each other.
-    DoesNotPay,
-}
-
-/// Runs `shares` to the end, or until parallel work does not pay if `leave_below` says how many
-/// busy threads are too few.
-pub(crate) fn run<L: Lp>(
-    crew: &Crew<'_>,
-    shares: Vec<Share<L>>,
-    observer: &mut dyn Observer,
-    effort: &mut Effort,
-    leave_below: Option<f64>,
-) -> Result<(Vec<Share<L>>, End), RunError> {
-    let parts = shares.len();
-    let hall = Hall {
-        crew,
-        meeting: Meeting::new(parts),
-        notices: (0..parts).map(|_| Notice::new(parts)).collect(),
-        mail: (0..parts * parts).map(|_| [Mutex::default(), Mutex::default()]).collect(),
-        lines: Mutex::default(),
-        leave_at: AtomicU64::new(NEVER),
-    };
-    let mut shares = shares.into_iter();
-    let first = shares.next().into_iter();
-    let left: Vec<Left<L>> = std::thread::scope(|scope| {
-        let others: Vec<_> = shares
-            .enumerate()
-            .map(|(part, share)| {
-                let hall = &hall;
-                scope.spawn(move || Worker::new(hall, part + 1, share).work(None, None))
-            })
-            .collect();
-        let own = first.map(|share| Worker::new(&hall, 0, share).work(Some(observer), leave_below));
-        let own: Vec<_> = own.collect();
-        let others = others.into_iter().map(|other| other.join().expect("handlers are caught"));
-        own.into_iter().chain(others).collect()
-    });
-    effort.handled += hall.notices.iter().map(|n| n.handled.load(Ordering::Relaxed)).sum::<u64>();
-    effort.threads_used = effort.threads_used.max(parts);
-    effort.meetings += left.first().map_or(0, |left| left.windows);
-    effort.scheduler = "conservative";
-    let mut shares = Vec::new();
-    let mut fault: Option<Box<Fault>> = None;
-    for left in left {
-        shares.push(left.share);
-        fault = [fault, left.fault].into_iter().flatten().min_by_key(|fault| fault.key);
-    }
-    let left_early = hall.leave_at.load(Ordering::Relaxed) != NEVER;
-    let end = if left_early { End::DoesNotPay } else { End::All };
-    fault.map_or(Ok((shares, end)), |fault| Err(RunError::Fault(fault)))
-}
-
-impl Notice {
-    fn new(parts: usize) -> Self {
-        let never = || [AtomicU64::new(NEVER), AtomicU64::new(NEVER)];
-        Self {
-            next: never(),
-            sent: (0..parts).map(|_| never()).collect(),
-            fault: AtomicU64::new(NEVER),
-            handled: AtomicU64::new(0),
-            busy_ns: AtomicU64::new(0),
-        }
-    }
-}
-
-struct Worker<'a, L: Lp> {
-    hall: &'a Hall<'a, L::Message>,
+/// One part at work.
+struct Worker<'a, L: Lp, F> {
+    crew: &'a Crew<'a>,
+    floor: F,
     part: usize,
     share: Share<L>,
     out: Vec<Vec<Event<L::Message>>>,
     /// The time of the first event of `out`, for each part.
     first_out: Vec<u64>,
     fault: Option<Box<Fault>>,
+    handled: u64,
+    busy_ns: u64,
     windows: u64,
 }
 
-/// What all threads know after a meeting.
+/// What all parts know after a meeting.
 struct Agreed {
     /// Every event before this time is handled.
     before: u64,
@@ -166,34 +121,35 @@ struct Agreed {
     fault: u64,
 }
 
-impl<'a, L: Lp> Worker<'a, L> {
-    fn new(hall: &'a Hall<'a, L::Message>, part: usize, share: Share<L>) -> Self {
-        let parts = hall.notices.len();
+impl<'a, L: Lp, F: Floor<L::Message>> Worker<'a, L, F> {
+    fn new(crew: &'a Crew<'a>, floor: F, part: usize, share: Share<L>) -> Self {
+        let parts = crew.partition.parts();
         Self {
-            hall,
+            crew,
+            floor,
             part,
             share,
             out: (0..parts).map(|_| Vec::new()).collect(),
             first_out: vec![NEVER; parts],
             fault: None,
+            handled: 0,
+            busy_ns: 0,
             windows: 0,
         }
     }
 
     fn work(mut self, observer: Option<&mut dyn Observer>, leave_below: Option<f64>) -> Left<L> {
         let mut chair = observer.map(|observer| Chair::new(observer, leave_below));
-        let last = self.hall.crew.options.until.as_nanos();
+        let last = self.crew.options.until.as_nanos();
         loop {
-            let parity = usize::from(self.windows % 2 == 1);
-            self.tell(parity);
-            self.hall.meeting.wait();
-            let agreed = self.agree(parity);
+            self.meet();
+            let agreed = self.agree();
             self.windows += 1;
             if let Some(chair) = &mut chair {
-                chair.preside(self.hall, &agreed, self.windows);
+                chair.preside(&mut self.floor, &agreed, self.windows);
             }
-            let leave_at = self.hall.leave_at.load(Ordering::Acquire);
-            self.take_mail(parity);
+            let leave_at = self.floor.leave_at();
+            self.floor.take_mail(&mut self.share.queue);
             if agreed.before > last.min(agreed.fault) || agreed.before >= leave_at {
                 break;
             }
@@ -203,64 +159,42 @@ impl<'a, L: Lp> Worker<'a, L> {
             let start = timed.then(now);
             self.window(limit);
             if let Some(start) = start {
-                let busy = u64::try_from(start.elapsed().as_nanos()).unwrap_or(NEVER);
-                self.hall.notices[self.part].busy_ns.fetch_add(busy, Ordering::Relaxed);
+                self.busy_ns += u64::try_from(start.elapsed().as_nanos()).unwrap_or(NEVER);
             }
         }
-        Left { share: self.share, fault: self.fault, windows: self.windows }
+        let Self { share, fault, handled, windows, .. } = self;
+        Left { share, fault, handled, windows }
     }
 
     /// Hands over what was sent, and says when this part's next event is.
-    fn tell(&mut self, parity: usize) {
-        let parts = self.out.len();
-        let notice = &self.hall.notices[self.part];
-        for to in 0..parts {
-            notice.sent[to][parity].store(self.first_out[to], Ordering::Release);
-            if self.first_out[to] != NEVER {
-                self.first_out[to] = NEVER;
-                let slot = &self.hall.mail[self.part * parts + to][parity];
-                let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                std::mem::swap(&mut *slot, &mut self.out[to]);
-            }
-        }
+    fn meet(&mut self) {
         let next = match &self.fault {
             Some(_) => NEVER,
             None => self.share.queue.next_key().map_or(NEVER, |key| key.time.as_nanos()),
         };
-        notice.next[parity].store(next, Ordering::Release);
-        if !self.share.ledger.lines.is_empty() {
-            let mut lines = self.hall.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            lines.append(&mut self.share.ledger.lines);
-        }
+        self.floor.meet(Told {
+            next,
+            fault: self.fault.as_ref().map_or(NEVER, |fault| fault.time.as_nanos()),
+            handled: self.handled,
+            busy_ns: self.busy_ns,
+            out: &mut self.out,
+            first_out: &mut self.first_out,
+            lines: &mut self.share.ledger.lines,
+        });
     }
 
-    fn agree(&self, parity: usize) -> Agreed {
-        let hall = self.hall;
+    fn agree(&self) -> Agreed {
+        let (floor, partition) = (&self.floor, self.crew.partition);
+        let parts = partition.parts();
         let mut agreed = Agreed { before: NEVER, horizon: NEVER, fault: NEVER };
-        for (part, notice) in hall.notices.iter().enumerate() {
-            let coming = hall.notices.iter().map(|n| n.sent[part][parity].load(Ordering::Acquire));
-            let own = notice.next[parity].load(Ordering::Acquire);
-            let next = coming.fold(own, u64::min);
-            let reach = next.saturating_add(hall.crew.partition.reach(part));
+        for part in 0..parts {
+            let coming = (0..parts).map(|from| floor.sent(from, part));
+            let next = coming.fold(floor.next(part), u64::min);
             agreed.before = agreed.before.min(next);
-            agreed.horizon = agreed.horizon.min(reach);
-            agreed.fault = agreed.fault.min(notice.fault.load(Ordering::Acquire));
+            agreed.horizon = agreed.horizon.min(next.saturating_add(partition.reach(part)));
+            agreed.fault = agreed.fault.min(floor.fault(part));
         }
         agreed
-    }
-
-    fn take_mail(&mut self, parity: usize) {
-        let parts = self.out.len();
-        for from in 0..parts {
-            if self.hall.notices[from].sent[self.part][parity].load(Ordering::Acquire) == NEVER {
-                continue;
-            }
-            let slot = &self.hall.mail[from * parts + self.part][parity];
-            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-            for event in slot.drain(..) {
-                self.share.queue.push(event);
-            }
-        }
     }
 
     /// Handles this part's events before `limit`.
@@ -276,12 +210,11 @@ impl<'a, L: Lp> Worker<'a, L> {
             Err(payload) => Problem::Panicked { message: share::panic_message(payload.as_ref()) },
         };
         let (key, lp) = at.expect("only an event goes wrong");
-        self.fault = Some(share::fault(self.hall.crew.rules, lp, Some(key), problem));
-        self.hall.notices[self.part].fault.store(key.time.as_nanos(), Ordering::Release);
+        self.fault = Some(share::fault(self.crew.rules, lp, Some(key), problem));
     }
 
     fn events(&mut self, limit: u64, at: &mut Option<(EventKey, LpId)>) -> Option<Box<Problem>> {
-        let crew = self.hall.crew;
+        let crew = self.crew;
         let rules = crew.rules;
         let mut handled = 0;
         let mut problem = None;
@@ -316,7 +249,7 @@ impl<'a, L: Lp> Worker<'a, L> {
             }
             handled += 1;
         }
-        self.hall.notices[self.part].handled.fetch_add(handled, Ordering::Relaxed);
+        self.handled += handled;
         problem
     }
 }
@@ -343,7 +276,7 @@ impl<M> Away<M> for Outward<'_, M> {
     }
 }
 
-/// The thread that speaks for all.
+/// The part that speaks for all.
 struct Chair<'a> {
     observer: &'a mut dyn Observer,
     leave_below: Option<f64>,
@@ -360,19 +293,18 @@ impl<'a> Chair<'a> {
         Self { observer, leave_below, started, told: started, timing: None, timed_ns: 0 }
     }
 
-    fn preside<M>(&mut self, hall: &Hall<'_, M>, agreed: &Agreed, window: u64) {
-        self.hand_lines_over(hall, agreed.before);
+    fn preside<M>(&mut self, floor: &mut impl Floor<M>, agreed: &Agreed, window: u64) {
+        floor.lines(|lines| self.tell_lines(lines, agreed.before));
         if let Some(start) = self.timing.take() {
             self.timed_ns += u64::try_from(start.elapsed().as_nanos()).unwrap_or(NEVER);
-            self.judge(hall, agreed);
+            self.judge(floor, agreed);
         }
         if window.is_multiple_of(TIMED) {
             let now = now();
             self.timing = Some(now);
             if now.duration_since(self.told) >= TELL {
                 self.told = now;
-                let handled = |n: &Notice| n.handled.load(Ordering::Relaxed);
-                let events = hall.notices.iter().map(handled).sum();
+                let events = floor.handled();
                 self.observer.progress(&Progress {
                     virtual_time: SimTime::from_nanos(agreed.before),
                     events,
@@ -384,22 +316,20 @@ impl<'a> Chair<'a> {
         }
     }
 
-    /// Ends parallel work when the threads mostly wait for each other.
+    /// Ends parallel work when the parts mostly wait for each other.
     #[expect(clippy::cast_precision_loss, reason = "a ratio of spans")]
-    fn judge<M>(&mut self, hall: &Hall<'_, M>, agreed: &Agreed) {
+    fn judge<M>(&mut self, floor: &mut impl Floor<M>, agreed: &Agreed) {
         let Some(least) = self.leave_below else { return };
         if self.started.elapsed() < JUDGE {
             return;
         }
-        let busy = hall.notices.iter().map(|n| n.busy_ns.load(Ordering::Relaxed)).sum::<u64>();
-        if (busy as f64) < least * self.timed_ns as f64 {
+        if (floor.busy_ns() as f64) < least * self.timed_ns as f64 {
             self.leave_below = None;
-            hall.leave_at.store(agreed.horizon, Ordering::Release);
+            floor.leave(agreed.horizon);
         }
     }
 
-    fn hand_lines_over<M>(&mut self, hall: &Hall<'_, M>, before: u64) {
-        let mut lines = hall.lines.lock().unwrap_or_else(PoisonError::into_inner);
+    fn tell_lines(&mut self, lines: &mut Vec<Line>, before: u64) {
         if lines.is_empty() {
             return;
         }

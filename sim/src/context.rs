@@ -1,6 +1,6 @@
 //! What a handler may do.
 
-use meikyo_undo::{Log, Place, State};
+use meikyo_undo::{Log, Place, State, Wire};
 use meikyo_units::{Nanos, SimTime};
 
 use crate::fault::Problem;
@@ -15,8 +15,8 @@ use crate::statistics::{Output, Series, Statistic};
 /// nothing but the state, the message and the context, and it changes the state only through the
 /// fields of [`meikyo_undo`], or anyhow if the type says [`meikyo_undo::copied!`].
 pub trait Lp: State + Clone + std::fmt::Debug + PartialEq + Send {
-    /// What LPs send each other.
-    type Message: Clone + std::fmt::Debug + PartialEq + Send + 'static;
+    /// What LPs send each other. With the feature `mpi`, it must be `serde`'s.
+    type Message: Clone + std::fmt::Debug + PartialEq + Send + Wire + 'static;
 
     /// Called once before the first event, at time 0.
     fn start(&mut self, context: &mut impl Context<Self::Message>) {
@@ -88,6 +88,7 @@ pub trait Context<M>: Log {
 
 /// The kernel's own part of an LP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Counters {
     /// Events sent.
     pub(crate) sent: u64,

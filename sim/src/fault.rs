@@ -6,6 +6,7 @@ use crate::key::{EventKey, LpId};
 
 /// What went wrong in one event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub enum Problem {
     /// An event for an LP that does not exist.
     #[error("it sends to LP {destination}, and the model has {count} LPs (0 to {})", count - 1)]
@@ -89,6 +90,7 @@ pub enum Problem {
 
 /// A run that was ended by its model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 #[error("LP {lp} of `{group}` at {time}, {event}: {problem}", event = described(.key))]
 pub struct Fault {
     /// The instant.
@@ -125,4 +127,13 @@ pub enum RunError {
     /// A model without LPs.
     #[error("the model has no LPs")]
     Empty,
+    /// Ranks that should run the same model and do not.
+    #[error("rank {rank} runs another model than rank 0, or runs it in another way")]
+    Differs {
+        /// The first one that does.
+        rank: usize,
+    },
+    /// A run over several ranks on a thread that has not joined them.
+    #[error("a run over several ranks was begun on another thread than the one that joined them")]
+    OffThread,
 }

@@ -6,6 +6,7 @@ use meikyo_units::SimTime;
 
 /// A logical process (LP) by its number, counted over all groups in the order they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct LpId(pub(crate) u32);
 
 impl LpId {
@@ -31,6 +32,7 @@ impl fmt::Display for LpId {
 /// Compared field by field as they stand here. No two events of a run have the same key, since
 /// `sequence` counts what `source` sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct EventKey {
     /// When it happens.
     pub time: SimTime,
@@ -46,6 +48,7 @@ pub struct EventKey {
 
 /// An event on its way to `destination`: its key in 28 bytes without gaps, where to, and what.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Event<M> {
     time: SimTime,
     sequence: u64,

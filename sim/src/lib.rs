@@ -74,9 +74,12 @@ mod key;
 mod meeting;
 mod model;
 mod optimistic;
+#[cfg(feature = "mpi")]
+mod over_ranks;
 mod partition;
 mod queue;
 mod random;
+mod ranks;
 mod rules;
 mod run;
 mod sequential;
@@ -87,6 +90,9 @@ pub use context::{Context, Lp};
 pub use fault::{Fault, Problem, RunError};
 pub use key::{EventKey, LpId};
 pub use model::{Group, Model};
+#[cfg(feature = "mpi")]
+pub use ranks::Membership;
+pub use ranks::Ranks;
 pub use run::{Effort, Options, Outcome, Scheduler, run, run_observed};
 pub use statistics::{
     Line, LineContent, Observer, Progress, Series, Statistic, StatisticResult, Tally, Unobserved,

@@ -10,28 +10,34 @@
 //! everything is kept and shrinks when it is not, or when the memory given to speculation is used up.
 //! At its smallest it is the least delay between the parts, and then nothing is taken back at all.
 //!
+//! Where parts meet is a [`Floor`]: threads find each other's events in memory at any time, ranks send
+//! theirs in batches when they agree on GVT.
+//!
 //! Cost, against the sequential scheduler: a record of about 200 bytes an event, written and read
 //! once while it is in the cache; 16 bytes for each changed field; the message once more.
 
 mod history;
+#[cfg(feature = "mpi")]
+mod ranks;
+mod threads;
 mod worker;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use meikyo_units::{Nanos, SimTime};
 
 use self::worker::{Envelope, Worker};
 use crate::context::Lp;
-use crate::fault::{Fault, RunError};
-use crate::meeting::Meeting;
 use crate::rules::NO_LINK;
-use crate::run::{Crew, Effort};
+use crate::run::Crew;
 use crate::share::Share;
 use crate::statistics::{Line, Observer, Progress};
 
-/// Events between two looks into the mailbox.
+#[cfg(feature = "mpi")]
+pub(crate) use ranks::run as run_part;
+pub(crate) use threads::run;
+
+/// Events between two looks at what was sent here.
 const BATCH: usize = 64;
 /// Events of one part after which the parts agree on GVT.
 const ROUND: usize = 512;
@@ -39,99 +45,47 @@ const ROUND: usize = 512;
 const TELL: Duration = Duration::from_millis(250);
 const NEVER: u64 = u64::MAX;
 
-/// What one part tells the others, in cache lines of its own, by the parity of the meeting.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Notice {
-    /// The time of its next event, or of the first that it sent since the meeting before.
-    next: [AtomicU64; 2],
-    handled: [AtomicU64; 2],
-    undone: [AtomicU64; 2],
-    crowded: [AtomicBool; 2],
-    fault: [AtomicU64; 2],
-    /// Before this time everything that was given out is in the hall, if GVT was beyond it.
-    told: [AtomicU64; 2],
-    committed: AtomicU64,
-    rollbacks: AtomicU64,
-}
-
-struct Hall<'a, M> {
-    crew: &'a Crew<'a>,
-    meeting: Meeting,
-    notices: Vec<Notice>,
-    mail: Vec<Mutex<Vec<Envelope<M>>>>,
-    has_mail: Vec<AtomicBool>,
-    /// Whether somebody wants to agree on GVT.
-    wanted: AtomicBool,
-    lines: Mutex<Vec<Line>>,
-}
-
-/// Runs `shares` to the end.
-pub(crate) fn run<L: Lp>(
-    crew: &Crew<'_>,
-    shares: Vec<Share<L>>,
-    observer: &mut dyn Observer,
-    effort: &mut Effort,
-) -> Result<Vec<Share<L>>, RunError> {
-    let parts = shares.len();
-    let hall = Hall {
-        crew,
-        meeting: Meeting::new(parts),
-        notices: (0..parts).map(|_| Notice::default()).collect(),
-        mail: (0..parts).map(|_| Mutex::default()).collect(),
-        has_mail: (0..parts).map(|_| AtomicBool::new(false)).collect(),
-        wanted: AtomicBool::new(false),
-        lines: Mutex::default(),
-    };
-    let mut shares = shares.into_iter();
-    let first = shares.next();
-    let left: Vec<Member<'_, L>> = std::thread::scope(|scope| {
-        let others: Vec<_> = shares
-            .enumerate()
-            .map(|(part, share)| {
-                let hall = &hall;
-                scope.spawn(move || Member::new(hall, part + 1, share).work(None))
-            })
-            .collect();
-        let own = first.map(|share| Member::new(&hall, 0, share).work(Some(observer)));
-        let others = others.into_iter().map(|other| other.join().expect("handlers are caught"));
-        own.into_iter().chain(others).collect()
-    });
-    let mut shares = Vec::new();
-    let mut fault: Option<Box<Fault>> = None;
-    for member in left {
-        let mut worker = member.worker;
-        effort.handled += worker.counts.handled;
-        effort.undone += worker.counts.undone;
-        effort.rollbacks += worker.counts.rollbacks;
-        effort.add_setbacks(worker.setbacks());
-        effort.undo_records += worker.history.log.changes();
-        effort.meetings = effort.meetings.max(member.rounds);
-        fault = [fault, worker.fault.take()].into_iter().flatten().min_by_key(|fault| fault.key);
-        shares.push(worker.into_share());
+/// Where the parts of a run meet, as one of them sees it.
+trait Floor<M> {
+    /// Sends what stands in `out` for each part.
+    fn send(&mut self, out: &mut [Vec<Envelope<M>>]);
+    /// Takes what was sent here and has come: all that was sent before the last meeting, at least.
+    fn receive(&mut self, inbox: &mut Vec<Envelope<M>>);
+    /// Asks the other parts to agree on GVT soon.
+    fn ask(&self) {}
+    /// Whether a part has asked for that.
+    fn asked(&self) -> bool {
+        false
     }
-    effort.threads_used = effort.threads_used.max(parts);
-    effort.scheduler = "optimistic";
-    fault.map_or(Ok(shares), |fault| Err(RunError::Fault(fault)))
+    /// Tells the others, and waits until all have done so.
+    fn meet(&mut self, told: &Told);
+    /// What the parts told when they met last.
+    fn agreed(&self) -> Agreed;
+    /// Events committed and rollbacks of all parts so far.
+    fn progress(&self) -> (u64, u64);
+    /// Gives `lines`, which are committed, to the part that speaks for all.
+    fn give(&mut self, lines: &mut Vec<Line>);
+    /// Waits until all have given their last lines.
+    fn part(&mut self);
+    /// Calls `each` with the lines that were given and are not told yet.
+    fn lines(&mut self, each: impl FnOnce(&mut Vec<Line>));
 }
 
-/// One thread.
-struct Member<'a, L: Lp> {
-    hall: &'a Hall<'a, L::Message>,
-    part: usize,
-    worker: Worker<'a, L>,
-    /// How far this part may run ahead of GVT, in ns.
-    ahead: u64,
-    /// The least delay between parts.
-    lookahead: u64,
-    /// Bytes that this part's speculation may take.
-    memory: usize,
-    parity: usize,
-    rounds: u64,
-    inbox: Vec<Envelope<L::Message>>,
-    /// The time of the first event or anti-message that was sent since the last meeting, in ns.
-    first_sent: u64,
-    told: (u64, u64),
+/// What a part tells the others; times are in ns.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    /// The time of its next event, or of the first that it sent since the meeting before.
+    next: u64,
+    /// Events handled and taken back since GVT was agreed on.
+    handled: u64,
+    undone: u64,
+    /// Whether its speculation takes more memory than it may.
+    crowded: bool,
+    fault: u64,
+    /// The first output that is not committed.
+    output: u64,
+    committed: u64,
+    rollbacks: u64,
 }
 
 /// What a round of meetings agreed on.
@@ -142,13 +96,47 @@ struct Agreed {
     handled: u64,
     undone: u64,
     crowded: bool,
-    /// Before this time every line that was committed in the round before is in the hall.
-    told: u64,
+    /// Before this time every line that was committed in the round before is given.
+    output: u64,
 }
 
-impl<'a, L: Lp> Member<'a, L> {
-    fn new(hall: &'a Hall<'a, L::Message>, part: usize, share: Share<L>) -> Self {
-        let crew = hall.crew;
+impl Agreed {
+    const NOTHING: Self =
+        Self { gvt: NEVER, fault: NEVER, handled: 0, undone: 0, crowded: false, output: NEVER };
+
+    /// This, and what one part more told.
+    fn and(self, told: &Told) -> Self {
+        Self {
+            gvt: self.gvt.min(told.next),
+            fault: self.fault.min(told.fault),
+            handled: self.handled + told.handled,
+            undone: self.undone + told.undone,
+            crowded: self.crowded | told.crowded,
+            output: self.output.min(told.output),
+        }
+    }
+}
+
+/// One part at work.
+struct Member<'a, L: Lp, F> {
+    crew: &'a Crew<'a>,
+    floor: F,
+    worker: Worker<'a, L>,
+    /// How far this part may run ahead of GVT, in ns.
+    ahead: u64,
+    /// The least delay between parts.
+    lookahead: u64,
+    /// Bytes that this part's speculation may take.
+    memory: usize,
+    rounds: u64,
+    inbox: Vec<Envelope<L::Message>>,
+    /// The time of the first event or anti-message that was sent since the last meeting, in ns.
+    first_sent: u64,
+    told: (u64, u64),
+}
+
+impl<'a, L: Lp, F: Floor<L::Message>> Member<'a, L, F> {
+    fn new(crew: &'a Crew<'a>, floor: F, part: usize, share: Share<L>) -> Self {
         let parts = crew.partition.parts();
         let lookahead = (0..parts).map(|part| crew.partition.reach(part)).min().unwrap_or(0);
         let lookahead = if lookahead == NO_LINK { NEVER } else { lookahead };
@@ -157,13 +145,12 @@ impl<'a, L: Lp> Member<'a, L> {
             .memory_limit
             .map_or(usize::MAX, |limit| usize::try_from(limit.get()).unwrap_or(usize::MAX) / parts);
         Self {
-            hall,
-            part,
+            crew,
+            floor,
             worker: Worker::new(crew, part, share),
             ahead: if parts == 1 { NEVER } else { lookahead.max(1) },
             lookahead,
             memory,
-            parity: 0,
             rounds: 0,
             inbox: Vec::new(),
             first_sent: NEVER,
@@ -173,14 +160,16 @@ impl<'a, L: Lp> Member<'a, L> {
 
     fn work(mut self, observer: Option<&mut dyn Observer>) -> Self {
         let mut chair = observer.map(Chair::new);
-        let last = self.hall.crew.options.until.as_nanos();
+        let last = self.crew.options.until.as_nanos();
         loop {
             let agreed = self.round();
             self.rounds += 1;
             self.worker.commit(agreed.gvt.min(last.saturating_add(1)));
-            self.hand_lines_over();
+            if !self.worker.ledger.lines.is_empty() {
+                self.floor.give(&mut self.worker.ledger.lines);
+            }
             if let Some(chair) = &mut chair {
-                chair.preside(&self, &agreed);
+                chair.preside(&mut self, &agreed);
             }
             if agreed.gvt > last.min(agreed.fault) || agreed.gvt == NEVER {
                 break;
@@ -189,9 +178,9 @@ impl<'a, L: Lp> Member<'a, L> {
             let limit = last.saturating_add(1);
             self.speculate(agreed.gvt.saturating_add(self.ahead).min(limit));
         }
-        self.hall.meeting.wait();
+        self.floor.part();
         if let Some(chair) = &mut chair {
-            chair.lines(self.hall, NEVER);
+            self.floor.lines(|lines| chair.tell_lines(lines, NEVER));
         }
         self
     }
@@ -205,34 +194,15 @@ impl<'a, L: Lp> Member<'a, L> {
             self.send();
             let opened = self.receive();
             let crowded = self.worker.history.bytes() > self.memory;
-            if (done == 0 && opened == 0) || crowded || self.hall.wanted.load(Ordering::Relaxed) {
+            if (done == 0 && opened == 0) || crowded || self.floor.asked() {
                 break;
             }
         }
-        self.hall.wanted.store(true, Ordering::Relaxed);
-    }
-
-    fn send(&mut self) {
-        for (part, out) in self.worker.out.iter_mut().enumerate() {
-            if !out.is_empty() {
-                let first = out.iter().map(Envelope::time).min().unwrap_or(NEVER);
-                self.first_sent = self.first_sent.min(first);
-                let mail = &self.hall.mail[part];
-                mail.lock().unwrap_or_else(PoisonError::into_inner).append(out);
-                self.hall.has_mail[part].store(true, Ordering::Release);
-            }
-        }
+        self.floor.ask();
     }
 
     fn receive(&mut self) -> usize {
-        if !self.hall.has_mail[self.part].load(Ordering::Acquire) {
-            return 0;
-        }
-        {
-            let mut mail = self.hall.mail[self.part].lock().unwrap_or_else(PoisonError::into_inner);
-            self.hall.has_mail[self.part].store(false, Ordering::Release);
-            std::mem::swap(&mut *mail, &mut self.inbox);
-        }
+        self.floor.receive(&mut self.inbox);
         let mut inbox = std::mem::take(&mut self.inbox);
         let opened = inbox.len();
         for envelope in inbox.drain(..) {
@@ -242,52 +212,40 @@ impl<'a, L: Lp> Member<'a, L> {
         opened
     }
 
+    fn send(&mut self) {
+        let out = &mut self.worker.out;
+        let first = out.iter().flatten().map(Envelope::time).min();
+        if let Some(first) = first {
+            self.first_sent = self.first_sent.min(first);
+            self.floor.send(out);
+        }
+    }
+
     /// Meets the others and agrees on GVT: no event that is pending or on its way is before it, since
     /// what was sent before the last meeting has been received, and what was sent after it is told by
     /// its sender.
     fn round(&mut self) -> Agreed {
         self.send();
-        self.tell();
-        self.hall.meeting.wait();
-        let agreed = self.read();
-        self.parity ^= 1;
+        let told = self.tells();
+        self.first_sent = NEVER;
+        self.floor.meet(&told);
+        let agreed = self.floor.agreed();
         self.receive();
         agreed
     }
 
-    fn tell(&mut self) {
-        let next = self.worker.next_time().unwrap_or(NEVER).min(self.first_sent);
-        self.first_sent = NEVER;
-        let notice = &self.hall.notices[self.part];
-        let parity = self.parity;
+    fn tells(&mut self) -> Told {
         let counts = self.worker.counts;
-        notice.next[parity].store(next, Ordering::Release);
-        notice.handled[parity].store(counts.handled - self.told.0, Ordering::Release);
-        notice.undone[parity].store(counts.undone - self.told.1, Ordering::Release);
-        let crowded = self.worker.history.bytes() > self.memory;
-        notice.crowded[parity].store(crowded, Ordering::Release);
-        let fault = self.worker.fault.as_ref().map_or(NEVER, |fault| fault.time.as_nanos());
-        notice.fault[parity].store(fault, Ordering::Release);
-        let told = self.worker.history.first_output().unwrap_or(NEVER);
-        notice.told[parity].store(told, Ordering::Release);
-        notice.committed.store(counts.committed, Ordering::Relaxed);
-        notice.rollbacks.store(counts.rollbacks, Ordering::Relaxed);
-        self.hall.wanted.store(false, Ordering::Relaxed);
-    }
-
-    fn read(&self) -> Agreed {
-        let parity = self.parity;
-        let mut agreed =
-            Agreed { gvt: NEVER, fault: NEVER, handled: 0, undone: 0, crowded: false, told: NEVER };
-        for notice in &self.hall.notices {
-            agreed.gvt = agreed.gvt.min(notice.next[parity].load(Ordering::Acquire));
-            agreed.fault = agreed.fault.min(notice.fault[parity].load(Ordering::Acquire));
-            agreed.told = agreed.told.min(notice.told[parity].load(Ordering::Acquire));
-            agreed.handled += notice.handled[parity].load(Ordering::Acquire);
-            agreed.undone += notice.undone[parity].load(Ordering::Acquire);
-            agreed.crowded |= notice.crowded[parity].load(Ordering::Acquire);
+        Told {
+            next: self.worker.next_time().unwrap_or(NEVER).min(self.first_sent),
+            handled: counts.handled - self.told.0,
+            undone: counts.undone - self.told.1,
+            crowded: self.worker.history.bytes() > self.memory,
+            fault: self.worker.fault.as_ref().map_or(NEVER, |fault| fault.time.as_nanos()),
+            output: self.worker.history.first_output().unwrap_or(NEVER),
+            committed: counts.committed,
+            rollbacks: counts.rollbacks,
         }
-        agreed
     }
 
     /// Lets the parts run further ahead while nearly everything is kept, and less far otherwise.
@@ -302,16 +260,9 @@ impl<'a, L: Lp> Member<'a, L> {
             self.ahead = self.ahead.saturating_add(self.ahead / 8 + 1);
         }
     }
-
-    fn hand_lines_over(&mut self) {
-        if !self.worker.ledger.lines.is_empty() {
-            let mut lines = self.hall.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            lines.append(&mut self.worker.ledger.lines);
-        }
-    }
 }
 
-/// The thread that speaks for all.
+/// The part that speaks for all.
 struct Chair<'a> {
     observer: &'a mut dyn Observer,
     told: Instant,
@@ -324,28 +275,29 @@ impl<'a> Chair<'a> {
         Self { observer, told: now(), gvt_before: 0 }
     }
 
-    fn preside<L: Lp>(&mut self, member: &Member<'_, L>, agreed: &Agreed) {
-        let hall = member.hall;
-        self.lines(hall, self.gvt_before.min(agreed.told));
+    fn preside<L: Lp, F: Floor<L::Message>>(
+        &mut self,
+        member: &mut Member<'_, L, F>,
+        agreed: &Agreed,
+    ) {
+        let before = self.gvt_before.min(agreed.output);
+        member.floor.lines(|lines| self.tell_lines(lines, before));
         self.gvt_before = agreed.gvt;
         if member.rounds.is_multiple_of(8) && now().duration_since(self.told) >= TELL {
             self.told = now();
-            let sum = |field: fn(&Notice) -> &AtomicU64| -> u64 {
-                hall.notices.iter().map(|notice| field(notice).load(Ordering::Relaxed)).sum()
-            };
+            let (events, rollbacks) = member.floor.progress();
             self.observer.progress(&Progress {
                 virtual_time: SimTime::from_nanos(agreed.gvt),
-                events: sum(|notice| &notice.committed),
+                events,
                 handled: agreed.handled,
-                rollbacks: sum(|notice| &notice.rollbacks),
+                rollbacks,
                 gvt_lag: Nanos::new(member.ahead),
             });
         }
     }
 
     /// Tells the lines before `before` ns.
-    fn lines<M>(&mut self, hall: &Hall<'_, M>, before: u64) {
-        let mut lines = hall.lines.lock().unwrap_or_else(PoisonError::into_inner);
+    fn tell_lines(&mut self, lines: &mut Vec<Line>, before: u64) {
         if lines.is_empty() {
             return;
         }

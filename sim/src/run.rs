@@ -9,8 +9,11 @@ use crate::fault::RunError;
 use crate::key::LpId;
 use crate::model::Model;
 use crate::optimistic;
+#[cfg(feature = "mpi")]
+use crate::over_ranks;
 use crate::partition::{Apart, Partition};
 use crate::random::mix;
+use crate::ranks::Ranks;
 use crate::rules::Rules;
 use crate::sequential;
 use crate::share::{self, GoesOn, Share, World};
@@ -46,6 +49,9 @@ pub struct Options {
     pub traced: bool,
     /// The longest chain of events without delay.
     pub steps_max: u32,
+    /// The processes that run the model together. Of several, each runs one part on one thread, and
+    /// all get the same outcome; the first is told what the run says.
+    pub ranks: Ranks,
 }
 
 impl Options {
@@ -58,6 +64,7 @@ impl Options {
             memory_limit: None,
             traced: false,
             steps_max: crate::model::STEPS_MAX,
+            ranks: Ranks::ONE,
         }
     }
 
@@ -85,10 +92,12 @@ pub struct Effort {
     pub rollbacks: u64,
     /// Changes in undo logs.
     pub undo_records: u64,
-    /// The most threads that worked at once.
+    /// The most threads that worked at once, those of all ranks together.
     pub threads_used: usize,
     /// The LPs that were set back most often, at most [`Effort::SETBACKS_MAX`], and how often.
     pub setbacks: Vec<(LpId, u32)>,
+    /// Ranks that had a part of the model.
+    pub ranks: usize,
     /// Windows or rounds in which the threads met.
     pub meetings: u64,
     /// Scheduler that handled the most events.
@@ -173,7 +182,13 @@ pub fn run_observed<L: Lp>(
     rules.traced = options.traced;
     rules.steps_max = options.steps_max;
     let world = World::new(&rules, lps);
-    let mut effort = Effort::default();
+    let mut effort = Effort { ranks: 1, ..Effort::default() };
+    #[cfg(feature = "mpi")]
+    if options.ranks.count() > 1 {
+        over_ranks::agree(&rules, options)?;
+    }
+    let mut unobserved = Unobserved;
+    let observer = if options.ranks.is_first() { observer } else { &mut unobserved };
     let world = dispatch(&rules, world, options, observer, &mut effort)?;
     Ok(outcome(&rules, world, effort))
 }
@@ -185,15 +200,22 @@ fn dispatch<L: Lp>(
     observer: &mut dyn Observer,
     effort: &mut Effort,
 ) -> Result<World<L>, RunError> {
+    let members = if options.ranks.count() > 1 { options.ranks.count() } else { options.threads };
     let (parts, apart) = match options.scheduler {
         Scheduler::Sequential | Scheduler::Check => (1, Apart::InTime),
-        Scheduler::Conservative | Scheduler::Auto => (options.threads, Apart::InTime),
-        Scheduler::Optimistic => (options.threads, Apart::InSpace),
+        Scheduler::Conservative | Scheduler::Auto => (members, Apart::InTime),
+        Scheduler::Optimistic => (members, Apart::InSpace),
     };
     let partition = Partition::new(rules, parts, apart);
     let mut shares = world.split(rules, &partition);
     share::start(rules, &partition, &mut shares)?;
     let crew = Crew { rules, partition: &partition, options };
+    #[cfg(feature = "mpi")]
+    if options.ranks.count() > 1 && partition.parts() > 1 {
+        let (shares, events_left) = over_ranks::run(&crew, shares, observer, effort)?;
+        let world = World::join(rules, &partition, shares, GoesOn::No);
+        return Ok(World { events_left, ..world });
+    }
     match options.scheduler {
         Scheduler::Check => {
             effort.handled += check::run(rules, &mut shares[0], options, observer)?;

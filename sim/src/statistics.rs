@@ -12,6 +12,7 @@ pub struct Statistic(pub(crate) u16);
 
 /// A series over time that [`Model::series`](crate::Model::series) declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct Series(pub(crate) u16);
 
 impl Series {
@@ -23,6 +24,7 @@ impl Series {
 
 /// Count, sum and range of what one LP tallied, in the order of its events.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tally {
     /// How many values.
     pub count: u64,
@@ -102,6 +104,7 @@ pub(crate) enum Output {
 
 /// A committed value of a series, or a printed line.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct Line {
     /// The event that gave it out.
     pub key: EventKey,
@@ -113,6 +116,7 @@ pub struct Line {
 
 /// What a [`Line`] says.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub enum LineContent {
     /// A value of a series.
     Value {

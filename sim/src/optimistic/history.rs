@@ -15,6 +15,7 @@ pub(super) const NONE: u64 = u64::MAX;
 /// A message and which of its sender's attempts sent it: an event that is sent, taken back and sent
 /// again has the same key both times.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Tagged<M> {
     pub(super) attempt: u64,
     pub(super) message: M,
@@ -22,6 +23,7 @@ pub(super) struct Tagged<M> {
 
 /// An event that was sent, for its anti-message.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Sent {
     /// When it happens, in ns.
     pub(super) time: u64,

@@ -16,6 +16,7 @@ use crate::statistics::{Ledger, Origin, Output};
 
 /// What parts send each other.
 #[derive(Debug)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Envelope<M> {
     /// An event.
     Event(Event<Tagged<M>>),

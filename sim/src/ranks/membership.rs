@@ -1,0 +1,62 @@
+//! Joining the other ranks, and leaving them.
+
+use std::fmt;
+
+use mpi::Threading;
+use mpi::environment::Universe;
+use mpi::topology::Communicator as _;
+
+use super::Ranks;
+
+/// The exit code of a Rust program that panicked.
+const PANICKED: i32 = 101;
+
+/// What this process is among the ranks that `mpirun` started, until it is dropped.
+///
+/// The runs of all ranks must be the same in the same order, on the thread that joined. Dropping it
+/// waits for the other ranks to do so too; while the thread panics, it ends them instead, since they
+/// might wait for this one for ever.
+pub struct Membership {
+    universe: Universe,
+    ranks: Ranks,
+}
+
+impl Membership {
+    /// Joins the other ranks. None if this process has done so before: that cannot be repeated.
+    pub fn begin() -> Option<Self> {
+        let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)?;
+        let world = universe.world();
+        let thread = Some(std::thread::current().id());
+        let ranks = Ranks { own: number(world.rank()), count: number(world.size()), thread };
+        Some(Self { universe, ranks })
+    }
+
+    /// The ranks, for [`Options`](crate::Options).
+    pub fn ranks(&self) -> Ranks {
+        self.ranks
+    }
+
+    /// Ends the processes of all ranks at once, with this exit code: for a rank that cannot go on and
+    /// has said why.
+    pub fn abort(self, code: i32) -> ! {
+        self.universe.world().abort(code)
+    }
+}
+
+fn number(rank: mpi::Rank) -> usize {
+    usize::try_from(rank).expect("MPI counts from 0")
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.universe.world().abort(PANICKED);
+        }
+    }
+}
+
+impl fmt::Debug for Membership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Membership").field(&self.ranks).finish()
+    }
+}
