@@ -17,6 +17,7 @@ const REPAIR: Nanos = Nanos::from_secs(20);
 const UNTIL: SimTime = SimTime::from_nanos(20_000_000 * 1_000_000_000);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 enum Event {
     /// A machine comes to the repairer, or back from it.
     Comes(LpId),

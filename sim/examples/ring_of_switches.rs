@@ -20,6 +20,7 @@ const LATENCY: Nanos = Nanos::from_micros(2);
 const GAP: Nanos = Nanos::from_micros(48);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 enum Event {
     /// The hosts here send a frame.
     Sends,
