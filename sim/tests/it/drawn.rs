@@ -1,7 +1,7 @@
 //! Models drawn at random: groups and links of any shape, ties, zero delays, bursts and stragglers.
 
 use meikyo_sim::{Context, Group, Lp, LpId, Model, Series, Statistic};
-use meikyo_undo::{Cell, Deque, Held, List, Map, fields};
+use meikyo_undo::{Cell, Deque, Held, List, Map, copied, fields};
 use meikyo_units::Nanos;
 
 /// Small numbers that follow from a seed, for drawing models only.
@@ -119,8 +119,25 @@ impl Lp for Drawn {
     }
 }
 
-/// A model that follows from `seed`.
-pub(crate) fn model(seed: u64) -> Model<Drawn> {
+/// The same LP, copied before every event instead of keeping a log.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Copied(pub(crate) Drawn);
+copied!(Copied);
+
+impl Lp for Copied {
+    type Message = u32;
+
+    fn start(&mut self, context: &mut impl Context<u32>) {
+        self.0.start(context);
+    }
+
+    fn handle(&mut self, hops: u32, context: &mut impl Context<u32>) {
+        self.0.handle(hops, context);
+    }
+}
+
+/// A model that follows from `seed`, of LPs that `wrap` makes of the drawn ones.
+pub(crate) fn model<L: Lp>(seed: u64, wrap: impl Fn(Drawn) -> L) -> Model<L> {
     let mut dice = Dice::new(seed);
     let mut model = Model::new(seed);
     let names = ["north", "east", "south", "west"];
@@ -145,14 +162,16 @@ pub(crate) fn model(seed: u64) -> Model<Drawn> {
     }
     for (group, links) in groups.iter().zip(linked) {
         let statistic = model.statistic(*group, "drawn");
-        model.fill(*group, |_| Drawn {
-            habits: Habits { links: links.clone(), grain, burst, statistic, series },
-            seen: Cell::new(0),
-            digest: Cell::new(0),
-            queue: Deque::default(),
-            list: List::default(),
-            map: Map::default(),
-            word: Held::new(String::new()),
+        model.fill(*group, |_| {
+            wrap(Drawn {
+                habits: Habits { links: links.clone(), grain, burst, statistic, series },
+                seen: Cell::new(0),
+                digest: Cell::new(0),
+                queue: Deque::default(),
+                list: List::default(),
+                map: Map::default(),
+                word: Held::new(String::new()),
+            })
         });
     }
     model

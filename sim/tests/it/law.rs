@@ -1,9 +1,9 @@
 //! The law: what a run results in does not depend on how it is run.
 
-use meikyo_sim::{Line, Observer, Options, Outcome, Progress, Scheduler, run_observed};
+use meikyo_sim::{Line, Lp, Model, Observer, Options, Outcome, Progress, Scheduler, run_observed};
 use meikyo_units::{Bytes, SimTime};
 
-use crate::drawn::{self, Drawn};
+use crate::drawn::{self, Copied, Drawn};
 
 /// Keeps everything that a run says, in the order in which it says it.
 #[derive(Default)]
@@ -17,8 +17,12 @@ impl Observer for Listener {
 }
 
 fn result(seed: u64, options: &Options) -> (Outcome<Drawn>, Vec<Line>) {
+    of(drawn::model(seed, |lp| lp), options)
+}
+
+fn of<L: Lp>(model: Model<L>, options: &Options) -> (Outcome<L>, Vec<Line>) {
     let mut listener = Listener::default();
-    let outcome = run_observed(drawn::model(seed), &options.traced(), &mut listener)
+    let outcome = run_observed(model, &options.traced(), &mut listener)
         .expect("a drawn model keeps the rules");
     (outcome, listener.0)
 }
@@ -71,4 +75,22 @@ fn little_memory_holds_speculation_back_and_changes_nothing() {
         options.memory_limit = Some(Bytes::new(1));
         assert_same(seed, SimTime::END, &options);
     }
+}
+
+#[test]
+fn lps_that_are_copied_are_set_back_as_those_that_keep_a_log() {
+    let mut rollbacks = 0;
+    for seed in 0..8 {
+        let sequential = Options::new(Scheduler::Sequential, 1);
+        let (truth, said) = result(seed, &sequential);
+        for options in [Options::new(Scheduler::Optimistic, 3), Options::new(Scheduler::Check, 1)] {
+            let (outcome, heard) = of(drawn::model(seed, Copied), &options);
+            assert!(outcome.trace == truth.trace, "committed events, seed {seed}, {options:?}");
+            assert!(outcome.lps.iter().map(|lp| &lp.0).eq(&truth.lps), "states, seed {seed}");
+            assert!(heard == said, "lines, seed {seed}, {options:?}");
+            assert_eq!(outcome.statistics, truth.statistics, "seed {seed}, {options:?}");
+            rollbacks += outcome.effort.rollbacks;
+        }
+    }
+    assert!(rollbacks > 20, "{rollbacks} rollbacks are too few to find anything");
 }
