@@ -107,6 +107,7 @@ impl<M> Queue<M> {
         }
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, event: Event<M>) {
         let time = event.time();
         if time < self.near_end {
@@ -140,6 +141,7 @@ impl<M> Queue<M> {
     }
 
     /// Takes the next event if it is before `limit` ns.
+    #[inline]
     pub(crate) fn pop_before(&mut self, limit: u64) -> Option<Event<M>> {
         self.refill();
         let fresh_first = match (self.near.last(), self.fresh.peek()) {

@@ -97,6 +97,7 @@ impl<L: Lp> History<L> {
     }
 
     /// Begins a record; what is logged, sent and given out from here on belongs to it.
+    #[inline]
     pub(super) fn begin(
         &mut self,
         event: Event<Tagged<L::Message>>,

@@ -159,6 +159,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         }
     }
 
+    #[inline]
     fn handle(&mut self, event: Event<Tagged<L::Message>>) {
         let rules = self.crew.rules;
         let seat = self.layout.seat(rules, event.destination);
