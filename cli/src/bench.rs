@@ -26,6 +26,7 @@ mod verification;
 use clap::{Args, Subcommand};
 
 use crate::failure::{Answer, Failure};
+use crate::ranks;
 
 /// Measure Meikyo itself on this machine, with the paper's numbers beside.
 #[derive(Debug, Args)]
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Answer, Failure> {
         Bench::Requests(args) => requests::run(args),
         Bench::Agent(args) => agent_cost::run(args),
         Bench::Live(args) => live::run(args),
-        Bench::Phold(args) => phold::run(args),
+        Bench::Phold(args) => ranks::over(|| phold::run(args)),
         Bench::Metadata(args) => metadata::run(args),
     }
 }

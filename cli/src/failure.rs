@@ -36,11 +36,29 @@ impl Failure {
 }
 
 impl Failure {
+    /// A failure that another process tells.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn said_elsewhere() -> Self {
+        Self::new(SaidElsewhere)
+    }
+
+    /// Whether another process tells it.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn is_said_elsewhere(&self) -> bool {
+        self.error.is::<SaidElsewhere>()
+    }
+
     /// Whether the reader of our standard output has gone, which is no failure.
     pub(crate) fn is_closed_output(&self) -> bool {
         matches!(self.error.downcast_ref(), Some(PrintError::Closed))
     }
 }
+
+/// What the first rank says of a failure that all ranks have.
+#[cfg(feature = "mpi")]
+#[derive(Debug, thiserror::Error)]
+#[error("the first rank says why")]
+struct SaidElsewhere;
 
 impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Self {

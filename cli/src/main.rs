@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod failure;
 mod output;
+mod ranks;
 mod rows;
 mod scheduling;
 mod top;
@@ -21,6 +22,8 @@ fn main() -> ExitCode {
     match run(args.verb) {
         Ok(answer) => answer.into(),
         Err(failure) if failure.is_closed_output() => ExitCode::SUCCESS,
+        #[cfg(feature = "mpi")]
+        Err(failure) if failure.is_said_elsewhere() => ExitCode::from(2),
         Err(failure) => {
             #[expect(clippy::print_stderr, reason = "the one place where errors are shown")]
             {
@@ -36,7 +39,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Measure(args) => verbs::measure::run(&args),
         Verb::Serve(args) => verbs::serve::run(&args),
         Verb::Top(args) => top::run(&args),
-        Verb::Simulate(args) => verbs::simulate::run(&args),
+        Verb::Simulate(args) => ranks::over(|| verbs::simulate::run(&args)),
         Verb::Mark(args) => verbs::mark::run(&args),
         Verb::Alerts(args) => verbs::alerts::run(&args),
         Verb::Recording(args) => verbs::recording::run(&args),

@@ -6,6 +6,8 @@ use std::io::{self, Write as _};
 use meikyo_units::WallTime;
 use serde::Serialize;
 
+use crate::ranks;
+
 /// Why data could not be printed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PrintError {
@@ -26,11 +28,14 @@ impl From<io::Error> for PrintError {
     }
 }
 
-/// Prints `text` as it is.
+/// Prints `text` as it is, on the first of the ranks that have the same to say.
 ///
 /// # Errors
 /// [`PrintError::Closed`] when nobody reads any more, which `main` counts as success.
 pub(crate) fn print(text: &str) -> Result<(), PrintError> {
+    if !ranks::joined().is_first() {
+        return Ok(());
+    }
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)

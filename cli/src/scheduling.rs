@@ -4,6 +4,8 @@ use clap::{Args, ValueEnum};
 use meikyo_sim::{Options, Scheduler};
 use meikyo_units::Bytes;
 
+use crate::ranks;
+
 /// Which scheduler, on how many threads.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Scheduling {
@@ -43,6 +45,7 @@ impl Scheduling {
         };
         let mut options = Options::new(scheduler, self.threads.map_or_else(cores, usize::from));
         options.memory_limit = self.memory_limit;
+        options.ranks = ranks::joined();
         options
     }
 }

@@ -20,12 +20,15 @@ fn main() -> ExitCode {
         None => everything(ranks),
         Some("differ") => differ(ranks),
         Some("die") => die(ranks),
+        Some("gone") if ranks.is_first() => run_ring(cases::Wrong::TooSoon, ranks, 1),
+        Some("gone") => String::new(),
         Some("panic") => {
             assert!(ranks.is_first(), "the second rank panics");
             run_ring(cases::Wrong::TooSoon, ranks, 0)
         }
         Some(other) => format!("`{other}` is nothing to do\n"),
     };
+    membership.leave(false);
     let file = Path::new(&directory).join(format!("rank-{}", ranks.own()));
     std::fs::write(file, text).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }

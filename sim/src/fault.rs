@@ -133,6 +133,12 @@ pub enum RunError {
         /// The first one that does.
         rank: usize,
     },
+    /// A rank that has left while others begin a run.
+    #[error("rank {rank} ended before the run began")]
+    Gone {
+        /// The first one that has.
+        rank: usize,
+    },
     /// A run over several ranks on a thread that has not joined them.
     #[error("a run over several ranks was begun on another thread than the one that joined them")]
     OffThread,

@@ -62,6 +62,15 @@
 //! every event twice and finds what the log does not know. [`Scheduler::Auto`] begins with threads
 //! and falls back to one when they mostly wait for each other.
 //!
+//! # Over ranks
+//!
+//! With the feature `mpi`, the processes that `mpirun` started run one model together: each joins the
+//! others (`Membership`) and hands [`Options::ranks`] to the runs, which must be the same on all of
+//! them. A rank makes the whole model, runs its own part of it on one thread, and in the end has the
+//! whole [`Outcome`]; lines and progress are told on the first rank. Messages, and what fields and
+//! collections of `undo` hold, must then be `serde`'s. A fault ends all ranks with the same error; a
+//! rank that dies is `mpirun`'s to notice, which ends the others.
+//!
 //! This crate starts threads while [`run()`] runs, and none after; it reads the clock only to judge
 //! itself.
 

@@ -13,11 +13,23 @@ use crate::key::LpId;
 use crate::optimistic;
 use crate::queue::Queue;
 use crate::random::mix;
+use crate::ranks::Ranks;
 use crate::ranks::exchange::Exchange;
 use crate::rules::Rules;
 use crate::run::{Crew, Effort, Options, Scheduler};
 use crate::share::Share;
 use crate::statistics::Observer;
+
+/// A rank that begins a run says so in a roll call by this bit, and which run it is by the others; a
+/// rank that leaves says with what word it goes.
+pub(crate) const BEGINS: u64 = 1 << 63;
+
+/// What all ranks say at this point, where each of them begins a run or leaves.
+pub(crate) fn roll_call(ranks: Ranks, own: u64) -> Vec<u64> {
+    let mut exchange = Exchange::among(ranks, ranks.count(), 1).expect("every rank is among all");
+    exchange.meet(&[own], |_| &[]);
+    (0..ranks.count()).map(|rank| exchange.told(rank)[0]).collect()
+}
 
 /// How one rank's part of a run ended.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -41,9 +53,11 @@ pub(crate) fn agree(rules: &Rules, options: &Options) -> Result<(), RunError> {
     let Options { scheduler, until, memory_limit, .. } = options;
     let text = format!("{rules:?} {scheduler:?} {until:?} {memory_limit:?}");
     let digest = text.bytes().fold(0, |digest, byte| mix(digest ^ u64::from(byte)));
-    let mut exchange = Exchange::among(ranks, ranks.count(), 1).expect("every rank is among all");
-    exchange.meet(&[digest], |_| &[]);
-    let differs = (0..ranks.count()).find(|rank| exchange.told(*rank) != exchange.told(0));
+    let words = roll_call(ranks, digest | BEGINS);
+    if let Some(rank) = words.iter().position(|word| word & BEGINS == 0) {
+        return Err(RunError::Gone { rank });
+    }
+    let differs = words.iter().position(|word| *word != words[0]);
     differs.map_or(Ok(()), |rank| Err(RunError::Differs { rank }))
 }
 

@@ -87,6 +87,7 @@ struct Report {
     efficiency: f64,
     undo_records: u64,
     threads_used: usize,
+    ranks: usize,
     meetings: u64,
     state_hash: String,
     peak_rss_bytes: u64,
@@ -108,8 +109,9 @@ pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
     let usage = own_usage()?;
     let cpu_s = usage.cpu.saturating_sub(usage_before.cpu).as_secs_f64();
     let verified = verify(args, &options, &outcome)?;
-    let Effort { handled, rollbacks, undo_records, threads_used, meetings, scheduler, .. } =
-        outcome.effort;
+    let Effort {
+        handled, rollbacks, undo_records, threads_used, ranks, meetings, scheduler, ..
+    } = outcome.effort;
     let events = outcome.events;
     let report = Report {
         schema: "meikyo.bench.phold.1",
@@ -132,6 +134,7 @@ pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
         efficiency: real(events) / real(handled.max(1)),
         undo_records,
         threads_used,
+        ranks,
         meetings,
         state_hash: format!("{:016x}", hash(&outcome.lps)),
         peak_rss_bytes: usage.peak_rss.get(),

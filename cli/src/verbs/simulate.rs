@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::{Answer, Failure};
 use crate::output::{self, TextTable};
+use crate::ranks;
 use crate::scheduling::Scheduling;
 use crate::verbs::simulate::sweep::Sweep;
 
@@ -56,7 +57,14 @@ pub(crate) struct SimulateArgs {
 /// Runs the scenario; the answer is no when LPs wait for something that nobody will send.
 pub(crate) fn run(args: &SimulateArgs) -> Result<Answer, Failure> {
     let scenario = args.scenario()?;
-    if args.sweep.is_empty() { once(args, &scenario) } else { sweep::run(args, &scenario) }
+    if args.sweep.is_empty() {
+        return once(args, &scenario);
+    }
+    if ranks::joined().count() > 1 {
+        return Err(Failure::new("a sweep does its runs side by side, not over several ranks")
+            .hint("run it without `mpirun`, or each point by itself: --set servers=4"));
+    }
+    sweep::run(args, &scenario)
 }
 
 impl SimulateArgs {
@@ -85,7 +93,7 @@ impl SimulateArgs {
 
 fn once(args: &SimulateArgs, scenario: &Scenario) -> Result<Answer, Failure> {
     let mut observer = progress::Teller::new(scenario, args.json);
-    if let Some(dir) = &args.record {
+    if let Some(dir) = args.record.as_ref().filter(|_| ranks::joined().is_first()) {
         observer.record(record::Recorder::open(dir, scenario)?);
     }
     let report = scenario.run(&args.options(), &mut observer)?;
@@ -102,6 +110,7 @@ fn once(args: &SimulateArgs, scenario: &Scenario) -> Result<Answer, Failure> {
 struct Effort {
     scheduler: &'static str,
     threads_used: usize,
+    ranks: usize,
     events_handled: u64,
     rollbacks: u64,
     set_back_most: Vec<Value>,
@@ -114,6 +123,7 @@ fn document(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> Value 
     let effort = Effort {
         scheduler: report.effort.scheduler,
         threads_used: report.effort.threads_used,
+        ranks: report.effort.ranks,
         events_handled: report.effort.handled,
         rollbacks: report.effort.rollbacks,
         set_back_most: report
@@ -221,8 +231,9 @@ fn text(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> String {
 }
 
 fn threads(report: &Report) -> String {
-    let count = report.effort.threads_used;
-    format!("{count} thread{}", if count == 1 { "" } else { "s" })
+    let (threads, ranks) = (report.effort.threads_used, report.effort.ranks);
+    let over = if ranks > 1 { format!(" over {ranks} ranks") } else { String::new() };
+    format!("{threads} thread{}{over}", if threads == 1 { "" } else { "s" })
 }
 
 fn tally_row(name: &str, who: &str, tally: &Tally) -> [String; 6] {

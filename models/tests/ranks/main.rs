@@ -67,6 +67,8 @@ fn check(library: &Library) {
             "rank 1 runs another model than rank 0, or runs it in another way"
         );
     }
+    library.run(2, &program, Some("gone"));
+    assert_eq!(library.read(0), "rank 1 ended before the run began");
     for end in ["die", "panic"] {
         let output = library.run(2, &program, Some(end));
         let code = output.status.code();

@@ -7,6 +7,7 @@ use mpi::environment::Universe;
 use mpi::topology::Communicator as _;
 
 use super::Ranks;
+use crate::over_ranks;
 
 /// The exit code of a Rust program that panicked.
 const PANICKED: i32 = 101;
@@ -36,10 +37,15 @@ impl Membership {
         self.ranks
     }
 
-    /// Ends the processes of all ranks at once, with this exit code: for a rank that cannot go on and
-    /// has said why.
-    pub fn abort(self, code: i32) -> ! {
-        self.universe.world().abort(code)
+    /// Waits until all ranks leave; gives, by their numbers, which of them say that they failed. A
+    /// rank that begins a run in the meantime gets [`RunError::Gone`](crate::RunError::Gone).
+    pub fn leave(self, failed: bool) -> Vec<bool> {
+        loop {
+            let words = over_ranks::roll_call(self.ranks, u64::from(failed));
+            if words.iter().all(|word| word & over_ranks::BEGINS == 0) {
+                return words.iter().map(|word| *word != 0).collect();
+            }
+        }
     }
 }
 
