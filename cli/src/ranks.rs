@@ -23,10 +23,10 @@ pub(crate) fn over(work: impl FnOnce() -> Result<Answer, Failure>) -> Result<Ans
     let Some(membership) = meikyo_sim::Membership::begin() else { return work() };
     let ranks = *JOINED.get_or_init(|| membership.ranks());
     let result = work();
-    let failed = membership.leave(result.is_err());
+    let first_failed = membership.leave(result.is_err());
     // What went wrong for all is said once.
     match result {
-        Err(_) if !ranks.is_first() && failed[0] => Err(Failure::said_elsewhere()),
+        Err(_) if !ranks.is_first() && first_failed => Err(Failure::said_elsewhere()),
         result => result,
     }
 }

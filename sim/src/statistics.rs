@@ -8,6 +8,7 @@ use crate::rules::Rules;
 
 /// A statistic that [`Model::statistic`](crate::Model::statistic) declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct Statistic(pub(crate) u16);
 
 /// A series over time that [`Model::series`](crate::Model::series) declared.

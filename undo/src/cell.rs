@@ -93,6 +93,7 @@ impl Word for SimTime {
 
 /// A field of at most 64 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct Cell<T>(T);
 
 impl<T: Word> Cell<T> {
@@ -145,6 +146,7 @@ impl<T: Word> State for Cell<T> {
 
 /// A field of any type, replaced as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct Held<T>(T);
 
 impl<T: Send + 'static> Held<T> {

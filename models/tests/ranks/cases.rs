@@ -56,7 +56,14 @@ pub(crate) fn run_all(scheduler: Scheduler, ranks: Ranks) -> Vec<Said> {
     let options = Options { ranks, ..Options::new(scheduler, 1).traced() };
     let drawn = DRAWN.map(|seed| {
         let until = if seed % 4 == 1 { SimTime::from_nanos(700) } else { SimTime::END };
-        said(format!("drawn {seed}"), drawn::model(seed), &options.until(until))
+        let options = options.until(until);
+        let case = format!("drawn {seed}");
+        // Every fourth keeps no log, and is copied before each event.
+        if seed % 4 == 3 {
+            said(case, drawn::model(seed, drawn::Copied), &options)
+        } else {
+            said(case, drawn::model(seed, |drawn| drawn), &options)
+        }
     });
     let scenarios = SCENARIOS.map(|(name, text)| scenario(name, text, &options));
     let wrong = [Wrong::Panic, Wrong::NoSuchLp, Wrong::TooSoon].map(|wrong| {

@@ -37,14 +37,17 @@ impl Membership {
         self.ranks
     }
 
-    /// Waits until all ranks leave; gives, by their numbers, which of them say that they failed. A
-    /// rank that begins a run in the meantime gets [`RunError::Gone`](crate::RunError::Gone).
-    pub fn leave(self, failed: bool) -> Vec<bool> {
+    /// Waits until all ranks leave, and says whether the first one leaves at the same point of the
+    /// program and `failed` as well. A rank that begins a run in the meantime gets
+    /// [`RunError::Gone`](crate::RunError::Gone).
+    pub fn leave(self, failed: bool) -> bool {
+        let mut together = true;
         loop {
             let words = over_ranks::roll_call(self.ranks, u64::from(failed));
             if words.iter().all(|word| word & over_ranks::BEGINS == 0) {
-                return words.iter().map(|word| *word != 0).collect();
+                return together && words[0] != 0;
             }
+            together = false;
         }
     }
 }
