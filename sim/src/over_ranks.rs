@@ -1,7 +1,7 @@
 //! A run over several ranks: every rank makes the whole model, runs its own part of it, and gets the
 //! others' when all are done.
 //!
-//! Only what may change of an LP is sent ([`meikyo_undo::State::save`]), and only at the end: whatever
+//! Only what may change of an LP is sent (`meikyo_undo::State::save`), and only at the end: whatever
 //! LPs share and never change (the plan of a network, say) is on every rank from the beginning.
 
 use meikyo_undo::{put, take};

@@ -10,7 +10,7 @@ pub use membership::Membership;
 
 /// The ranks of a run, as one of them sees it.
 ///
-/// There is one unless a [`Membership`](crate::Membership) says otherwise (feature `mpi`).
+/// There is one unless a `Membership` says otherwise (feature `mpi`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
     own: usize,

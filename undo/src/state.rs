@@ -76,7 +76,7 @@ pub trait State {
     fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError>;
 }
 
-/// [`State::save`] and [`State::load`] of a state that is a sequence of states; how many never changes.
+/// `save` and `load` of a state that is a sequence of states; how many never changes.
 macro_rules! bytes_of_elements {
     () => {
         #[cfg(feature = "wire")]
