@@ -1,6 +1,7 @@
 //! Every key that a cluster file may hold: the one list behind the parser's checks, the hints for
 //! misspelt keys, the JSON schema and the reference page.
 
+use crate::fabric::{BundleProtocol, Routing, Tagging};
 use crate::protocol::{AuthProtocol, PrivProtocol};
 
 /// One key of a section.
@@ -119,17 +120,104 @@ const MEASURE_KEY: Key = key(
      the farther one.",
 );
 
-const DEVICES: Keys = &[
-    key("name", Kind::Names, "Name or folded names: `node[001-225]`."),
+const NAME_KEY: Key = key("name", Kind::Names, "Name or folded names: `node[001-225]`.");
+const ADDRESS_KEY: Key = key(
+    "address",
+    Kind::Names,
+    "IP address or folded addresses, as many as names: `10.0.0.[1-225]`, `10.0.0.7:1610`, \
+     `[fd00::[1-9]]:161`.",
+);
+const GROUP_KEY: Key = key("group", Kind::Text, "The group (rack) that they belong to.");
+
+const HOSTS: Keys = &[
+    NAME_KEY,
+    ADDRESS_KEY,
+    GROUP_KEY,
     key(
-        "address",
+        "mac",
         Kind::Names,
-        "IP address or folded addresses, as many as names: `10.0.0.[1-225]`, `10.0.0.7:1610`, \
-         `[fd00::[1-9]]:161`.",
+        "Ethernet address or folded addresses, as many as names: `02:00:00:00:00:[01-08]`; what \
+         a host tags by.",
     ),
-    key("group", Kind::Text, "The group (rack) that they belong to."),
     SNMP_KEY,
     MEASURE_KEY,
+];
+
+const SWITCHES: Keys = &[
+    NAME_KEY,
+    ADDRESS_KEY,
+    GROUP_KEY,
+    key("model", Kind::Text, "The model, built in or from `fabric.models`."),
+    SNMP_KEY,
+    MEASURE_KEY,
+];
+
+const MODEL: Keys = &[
+    key("like", Kind::Text, "The built-in model that it is like; what is not written is as there."),
+    key("ports", Kind::Count(1, 4_096), "Its ports, 1 to this."),
+    key("table_entries", Kind::Count(1, 16_777_216), "Addresses that its table holds."),
+    key("vlans", Kind::Count(1, 4_094), "VLANs at the same time."),
+    key("bundle_ports", Kind::Count(1, 64), "Most ports of one bundle."),
+    key("multi_untagged", Kind::Flag, "Whether a port may be an untagged member of several VLANs."),
+    key("shared_learning", Kind::Flag, "Whether an address has one entry for all VLANs (SVL)."),
+    key("ageing_max", Kind::Span, "The longest span after which an address is forgotten."),
+];
+
+const FABRIC: Keys = &[
+    key(
+        "topology",
+        Kind::Text,
+        "The topology by name, as `torus 4x2`; where it is missing, `[[links]]` say it.",
+    ),
+    key(
+        "cables",
+        Kind::Count(1, 64),
+        "Cables of each trunk of a named topology; 1 unless written.",
+    ),
+    key(
+        "hosts_per_switch",
+        Kind::Count(1, 65_536),
+        "Hosts on each switch of a named topology; all, dealt out evenly, unless written.",
+    ),
+    key("ports_per_host", Kind::Count(1, 16), "Ports of each host, bundled; 1 unless written."),
+    key("routing", Kind::Word(Routing::WORDS), "How paths are chosen; auto unless written."),
+    key(
+        "tagging",
+        Kind::Word(Tagging::WORDS),
+        "Who chooses the VLAN of a frame: the switch port, unless written, or the sending host.",
+    ),
+    key("vlans", Kind::Text, "The VLANs that may be used, as `101-4093`."),
+    key("management_vlan", Kind::Count(2, 4_094), "The VLAN in which the switches are managed."),
+    key("manager", Kind::Text, "The host that manages the switches."),
+    key(
+        "spare",
+        Kind::Flag,
+        "true: VLANs for the failure of any one link are planned, too; false unless written.",
+    ),
+    key(
+        "bundling",
+        Kind::Word(BundleProtocol::WORDS),
+        "How the ends of a bundle agree; lacp unless written.",
+    ),
+    key("flow_control", Kind::Flag, "Whether pause frames are used (802.3x); true unless written."),
+    key(
+        "ageing",
+        Kind::Span,
+        "After which span switches forget an address; as late as they can unless written.",
+    ),
+    key("rate", Kind::Text, "Rate of a port: `1Gbit/s`, which it is unless written."),
+    key("model", Kind::Text, "The model of switches that name none."),
+    key("models", Kind::Named(MODEL), "Models of switches that are not built in."),
+];
+
+const LINKS: Keys = &[
+    key(
+        "between",
+        Kind::Names,
+        "Both ends: [\"sw1\", \"sw2\"], [\"node[1-8]\", \"sw1:[1-8]\"], [\"sw1:45+46\", \
+         \"sw2:45+46\"]; ports are given out where none are named.",
+    ),
+    key("cables", Kind::Count(1, 64), "Cables that are aggregated; 1 unless written."),
 ];
 
 const GROUP: Keys = &[
@@ -188,12 +276,14 @@ pub(crate) const FILE: Keys = &[
     key("name", Kind::Text, "Name of the cluster."),
     SNMP_KEY,
     MEASURE_KEY,
-    key("hosts", Kind::Sections(DEVICES), "Machines that run programs."),
-    key("switches", Kind::Sections(DEVICES), "Ethernet switches."),
+    key("hosts", Kind::Sections(HOSTS), "Machines that run programs."),
+    key("switches", Kind::Sections(SWITCHES), "Ethernet switches."),
     key("groups", Kind::Named(GROUP), "Groups of hosts and switches, usually racks."),
     key("alerts", Kind::Sections(ALERTS), "What is alerted of while a measurement runs."),
     key("recording", Kind::Section(RECORDING), "How the recording is kept."),
+    key("fabric", Kind::Section(FABRIC), "How the switches are wired and their VLANs are planned."),
+    key("links", Kind::Sections(LINKS), "What is plugged into what."),
 ];
 
 /// Keys of later versions of this file, refused with a message of their own.
-pub(crate) const RESERVED: &[&str] = &["links", "fabric", "checkpoint", "spares"];
+pub(crate) const RESERVED: &[&str] = &["checkpoint", "spares"];

@@ -26,6 +26,7 @@
 
 mod alert;
 mod diff;
+mod fabric;
 mod fold;
 mod keys;
 mod layer;
@@ -45,10 +46,14 @@ pub use alert::{
     ALERT_RULES_MAX, AlertRule, Condition, Level, LevelUnit, Side, Threshold, Watched, matches,
 };
 pub use diff::{Change, Difference, diff};
+pub use fabric::{BundleProtocol, Fabric, Link, LinkEnd, Model, Routing, Stated, Tagging};
 pub use fold::{UNFOLD_MAX, UnfoldError, fold, unfold};
 pub use load::{DEVICES_MAX, Resolved, load, load_resolved, parse, parse_resolved};
 pub use measure::ParseMeasureError;
-pub use model::{Access, Cluster, Device, DeviceKind, Measure, Place, Secret, SnmpSettings, What};
+pub use model::{
+    Access, Cluster, Device, DeviceKind, MacAddress, Measure, ParseMacError, Place, Secret,
+    SnmpSettings, What,
+};
 pub use origin::{Origin, Origins};
 pub use problem::{LoadError, PROBLEMS_MAX, Problem, Problems};
 pub use protocol::{AuthProtocol, ParseProtocolError, PrivProtocol};

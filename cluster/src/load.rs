@@ -9,13 +9,16 @@ use meikyo_units::Nanos;
 use toml::de::DeTable;
 
 use crate::alert::read_rules;
+use crate::fabric::read_fabric;
 use crate::fold::{unfold, unfold_addresses};
 use crate::keys;
 use crate::layer::{Settled, SnmpLayer};
 use crate::nearest::hint;
 use crate::problem::LoadError;
 use crate::section::{Reading, Section, Sourced};
-use crate::{Cluster, Device, DeviceKind, Measure, Origin, Origins, Place};
+use crate::{
+    Cluster, Device, DeviceKind, MacAddress, Measure, Origin, Origins, ParseMacError, Place,
+};
 
 /// Most devices of one cluster: what one collector's address table is made for.
 pub const DEVICES_MAX: usize = 65_536;
@@ -175,6 +178,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
     }
     gathering.note_strangers(reading);
     let alerts = read_rules(reading, file, &gathering.devices);
+    let fabric = read_fabric(reading, file, &gathering.devices);
     Resolved {
         cluster: Cluster {
             name: name.map(|name| name.value).unwrap_or_default(),
@@ -182,6 +186,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
             devices: gathering.devices,
             keep: keep.as_ref().map(|keep| keep.value),
             alerts,
+            fabric,
         },
         origins: gathering.origins,
         keep_origin: Origin::of(keep.as_ref()),
@@ -224,6 +229,14 @@ impl<'a> Gathering<'a> {
             );
             entry.note(reading, "address", text);
         }
+        let macs = match kind {
+            DeviceKind::Host => read_macs(reading, entry, names.len()),
+            DeviceKind::Switch => Vec::new(),
+        };
+        let model = match kind {
+            DeviceKind::Host => None,
+            DeviceKind::Switch => entry.text(reading, "model").map(|model| model.value),
+        };
         let own_group = self.read_group_of(reading, entry);
         if names.is_empty() {
             // The name is wrong; what is wrong beside it is told too.
@@ -250,6 +263,8 @@ impl<'a> Gathering<'a> {
                     kind,
                     group: group.map(|group| group.value),
                     address,
+                    mac: macs.get(at).copied(),
+                    model: model.clone(),
                     snmp: settings.settled.snmp.clone(),
                     measure: settings.measure.value.clone(),
                     place: Place { line: entry.line },
@@ -458,6 +473,28 @@ fn read_measures(reading: &mut Reading, section: &Section<'_>) -> Option<Sourced
         }
     }
     Some(Sourced { value: measures, line: texts.line })
+}
+
+/// The Ethernet addresses of an entry's hosts: as many as names, or none.
+fn read_macs(reading: &mut Reading, entry: &Section<'_>, names: usize) -> Vec<MacAddress> {
+    let texts = read_names(reading, entry, "mac", unfold);
+    if !texts.is_empty() && texts.len() != names {
+        let addresses = counted(texts.len(), "address", "addresses");
+        let text =
+            format!("{addresses} for {}; as many are needed", counted(names, "name", "names"));
+        entry.note(reading, "mac", text);
+        return Vec::new();
+    }
+    let mut macs = Vec::with_capacity(texts.len());
+    for text in texts {
+        match text.value.parse() {
+            Ok(mac) => macs.push(mac),
+            Err(error) => {
+                reading.note(text.line, entry.key("mac"), ParseMacError::to_string(&error))
+            }
+        }
+    }
+    macs
 }
 
 /// The unfolded texts of a key, each with its line.

@@ -1,12 +1,15 @@
 //! The cluster as the file describes it, with every range unfolded and every default applied.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use meikyo_units::Nanos;
+use thiserror::Error;
 
-use crate::AlertRule;
 use crate::protocol::{AuthProtocol, PrivProtocol};
+use crate::{AlertRule, Fabric};
 
 /// Everything that the cluster file says, resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub struct Cluster {
     pub keep: Option<Nanos>,
     /// What is alerted of, in the order of the file.
     pub alerts: Vec<AlertRule>,
+    /// How the switches are wired, if the file says it.
+    pub fabric: Option<Fabric>,
 }
 
 impl Cluster {
@@ -41,12 +46,54 @@ pub struct Device {
     pub group: Option<String>,
     /// Where its agent listens.
     pub address: SocketAddr,
+    /// Its Ethernet address, if the file gives it; of hosts only.
+    pub mac: Option<MacAddress>,
+    /// The name of its model, if the file gives it; of switches only.
+    pub model: Option<String>,
     /// How its agent is spoken to.
     pub snmp: SnmpSettings,
     /// What is measured.
     pub measure: Vec<Measure>,
     /// Where the device stands in the file.
     pub place: Place,
+}
+
+/// An Ethernet address (EUI-48).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MacAddress(pub [u8; 6]);
+
+impl fmt::Display for MacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// A text is no Ethernet address of one interface.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "`{0}` is not the Ethernet address of an interface; allowed are texts such as `02:00:00:00:00:07`"
+)]
+pub struct ParseMacError(String);
+
+impl FromStr for MacAddress {
+    type Err = ParseMacError;
+
+    fn from_str(text: &str) -> Result<Self, ParseMacError> {
+        let wrong = || ParseMacError(text.into());
+        let mut octets = [0; 6];
+        let mut parts = text.split(':');
+        for octet in &mut octets {
+            let part = parts.next().filter(|part| part.len() == 2).ok_or_else(wrong)?;
+            *octet = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
+        }
+        let group = octets[0] & 1 == 1;
+        if parts.next().is_some() || group || octets == [0; 6] {
+            Err(wrong())
+        } else {
+            Ok(Self(octets))
+        }
+    }
 }
 
 /// What a device is in the machine room.

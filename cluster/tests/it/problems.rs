@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use meikyo_cluster::{LoadError, PROBLEMS_MAX, load, parse};
+use meikyo_cluster::{LinkEnd, LoadError, PROBLEMS_MAX, load, parse};
 use meikyo_units::{Nanos, WallTime};
 
 fn problems(text: &str) -> String {
@@ -17,7 +17,7 @@ fn all_problems_are_told_at_once_in_the_order_of_the_lines() {
     let text = r#"
 nmae = "presto"
 measure = ["interfce:eth0", "load"]
-links = []
+spares = []
 
 [snmp]
 version = "2"
@@ -35,16 +35,16 @@ name = "head"
 "#;
     insta::assert_snapshot!(problems(text), @r#"
 cluster.toml:1: name: missing; give the cluster a name, for example name = "presto"
-cluster.toml:2: nmae: unknown key (did you mean `name`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`
+cluster.toml:2: nmae: unknown key (did you mean `name`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`, `fabric`, `links`
 cluster.toml:3: measure: `interfce:eth0` is not known (did you mean `interface:NAME`?); allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, `cpu`, `memory`, `uptime`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its instance such as `ifHCInOctets.3`
-cluster.toml:4: links: `links` is reserved for a later version and not understood yet
+cluster.toml:4: spares: `spares` is reserved for a later version and not understood yet
 cluster.toml:7: snmp.version: "2" is not known (did you mean `2c`?); allowed are "1", "2c", "3"
 cluster.toml:8: snmp.intervall: unknown key (did you mean `interval`?); allowed are `version`, `community`, `user`, `auth`, `privacy`, `port`, `interval`, `timeout`, `rate_max`, `write`
 cluster.toml:9: snmp.timeout: `fast` does not begin with a number; write for example `100ms`
 cluster.toml:10: snmp.port: expected a whole number from 1 to 65535, without quotes; found a text
 cluster.toml:11: snmp.rate_max: 0 is out of range; allowed are 1 to 1000000
 cluster.toml:15: hosts.address: 4 addresses for 3 names; as many are needed
-cluster.toml:17: host: unknown key (did you mean `hosts`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`
+cluster.toml:17: host: unknown key (did you mean `hosts`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`, `fabric`, `links`
 "#);
 }
 
@@ -272,4 +272,89 @@ cluster.toml:61: alerts.value: `uptime` has no value to look at; a rule with `si
 cluster.toml:66: alerts.value: `in_octets` and `in_errors` have different units; write a rule for each
 cluster.toml:69: alerts.fro: unknown key (did you mean `for`?); allowed are `name`, `value`, `above`, `below`, `clear`, `for`, `silent`, `frozen`, `devices`
 "#);
+}
+
+#[test]
+fn a_fabric_that_is_wrong_is_told_with_its_place() {
+    let text = r#"
+name = "presto"
+measure = ["load"]
+snmp = { version = "2c", community = "env:C" }
+
+[fabric]
+topology = "ring 4"
+routing = "shortest"
+management_vlan = 1
+manager = "node4"
+rate = "0bit/s"
+models.big = { ports = 0, colour = "red" }
+
+[[hosts]]
+name = "node[1-3]"
+address = "10.0.0.[1-3]"
+mac = "02:00:00:00:00:[01-02]"
+
+[[switches]]
+name = "sw[1-2]"
+address = "10.0.1.[1-2]"
+
+[[links]]
+between = ["node[1-3]", "sw1:[1-2]"]
+
+[[links]]
+between = ["sw1:1", "sw3:1"]
+
+[[links]]
+between = ["node1", "node2"]
+
+[[links]]
+between = ["sw1:4", "sw2:4"]
+cables = 2
+
+[[links]]
+between = ["node1:1", "sw1:x"]
+"#;
+    insta::assert_snapshot!(problems(text), @r#"
+cluster.toml:8: fabric.routing: "shortest" is not known; allowed are "auto", "dimension-order", "minimal", "up-down", "acyclic"
+cluster.toml:9: fabric.management_vlan: 1 is out of range; allowed are 2 to 4094
+cluster.toml:10: fabric.manager: no host is named `node4` (did you mean `node1`?)
+cluster.toml:11: fabric.rate: a link has a rate above 0
+cluster.toml:12: fabric.models.big.colour: unknown key; allowed are `like`, `ports`, `table_entries`, `vlans`, `bundle_ports`, `multi_untagged`, `shared_learning`, `ageing_max`
+cluster.toml:12: fabric.models.big.ports: 0 is out of range; allowed are 1 to 4096
+cluster.toml:17: hosts.mac: 2 addresses for 3 names; as many are needed
+cluster.toml:24: links.between: 3 ends for 2; as many are needed, or one
+cluster.toml:27: links.between: no host or switch is named `sw3` (did you mean `sw1`?)
+cluster.toml:30: links.between: `node1` and `node2` are both hosts
+cluster.toml:33: links.between: `sw1` names 1 of 2 ports; write `cables` and one port for each, as `sw1:45+46`
+cluster.toml:37: links.between: `sw1:x` names no ports; allowed are `sw1:45` or `sw1:45+46`
+"#);
+}
+
+#[test]
+fn links_are_unfolded_on_both_sides() {
+    let text = r#"
+name = "presto"
+measure = ["load"]
+snmp = { version = "2c", community = "env:C" }
+fabric = {}
+hosts = [{ name = "node[1-3]", address = "10.0.0.[1-3]", mac = "02:00:00:00:00:0[1-3]" }]
+switches = [{ name = "sw[1-2]", address = "10.0.1.[1-2]", model = "m" }]
+links = [
+  { between = ["node[1-3]", "sw1:[5-7]"] },
+  { between = ["sw1:1+2", "sw2"], cables = 2 },
+]
+"#;
+    let cluster = parse(text, Path::new("cluster.toml")).unwrap();
+    let shown = |end: &LinkEnd| format!("{}:{:?}", end.device, end.ports);
+    let links = cluster.fabric.unwrap().links;
+    let links: Vec<_> = links
+        .iter()
+        .map(|link| format!("{} {}", shown(&link.ends[0]), shown(&link.ends[1])))
+        .collect();
+    assert_eq!(
+        links,
+        ["node1:[] sw1:[5]", "node2:[] sw1:[6]", "node3:[] sw1:[7]", "sw1:[1, 2] sw2:[]"]
+    );
+    assert_eq!(cluster.devices[2].mac.unwrap().to_string(), "02:00:00:00:00:03");
+    assert_eq!(cluster.devices[3].model.as_deref(), Some("m"));
 }

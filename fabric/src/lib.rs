@@ -1,0 +1,23 @@
+//! VLAN-routed Ethernet fabrics: planned, proven, configured.
+//!
+//! Ethernet forbids loops, so a cluster's switches form a tree whose root is crowded. Here every loop
+//! free set of trunks gets a VLAN of its own; the VLAN of a frame is its path. See
+//! `docs/fabric.md`.
+//!
+//! - [`Wiring`] is what is plugged into what, [`Configuration`] what is set on switches and hosts.
+//!   Planner and checker share these types and nothing else.
+//!
+//! This crate opens no socket and changes no switch.
+
+mod settings;
+mod vlan;
+mod wiring;
+
+pub use settings::{
+    Bundling, Configuration, HostSettings, PortSettings, Priming, Representative, SwitchSettings,
+};
+pub use vlan::{ParseVlanError, Vlan, VlanSet};
+pub use wiring::{
+    Host, HostId, Learning, PortNumber, Switch, SwitchId, SwitchModel, Trunk, TrunkEnd, TrunkId,
+    Wiring,
+};
