@@ -6,9 +6,11 @@
 //!
 //! - [`Wiring`] is what is plugged into what, [`Configuration`] what is set on switches and hosts.
 //!   Planner and checker share these types and nothing else.
+//! - [`dialect`] makes vendors' texts of it, and reads them back.
 //!
 //! This crate opens no socket and changes no switch.
 
+pub mod dialect;
 mod settings;
 mod vlan;
 mod wiring;

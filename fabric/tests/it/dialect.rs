@@ -1,0 +1,490 @@
+//! Vendors' texts say what was meant, and are read as a switch would read them.
+
+use std::collections::BTreeMap;
+
+use meikyo_fabric::dialect::{Dialect, SwitchState, Templates, differences, parse, read, render};
+use meikyo_fabric::{
+    Bundling, Configuration, HostSettings, Learning, PortNumber, PortSettings, Priming, Switch,
+    SwitchId, SwitchModel, SwitchSettings, Vlan, VlanSet, Wiring,
+};
+use meikyo_units::{BitsPerSecond, Nanos};
+use proptest::prelude::*;
+
+const PORTS: u16 = 12;
+
+fn vlan(id: u16) -> Vlan {
+    Vlan::new(id).expect("the tests use VLANs")
+}
+
+fn set(text: &str) -> VlanSet {
+    text.parse().expect("the tests use sets of VLANs")
+}
+
+fn wiring(dialect: Dialect) -> Wiring {
+    let model = SwitchModel {
+        name: dialect.name().into(),
+        ports: PORTS,
+        table_entries: 8_000,
+        vlans: 1_024,
+        vlan_ids: set("2-4093"),
+        bundle_ports: 8,
+        bundles: 48,
+        multi_untagged: true,
+        learning: Learning::Independent,
+        ageing_max: Some(Nanos::from_secs(1_000_000)),
+    };
+    Wiring {
+        switches: vec![Switch { name: "sw1".into(), model }],
+        hosts: Vec::new(),
+        trunks: Vec::new(),
+        rate: BitsPerSecond::GIGABIT,
+    }
+}
+
+fn only() -> SwitchId {
+    SwitchId::new(0)
+}
+
+fn configuration(settings: SwitchSettings) -> Configuration {
+    Configuration {
+        switches: vec![settings],
+        hosts: vec![HostSettings::Untagged],
+        priming: Priming::None,
+    }
+}
+
+/// What a port is in: pvid, and for each of the VLANs 101 to 106 whether it is a member and how.
+type Membership = (Option<usize>, [Option<bool>; 6], bool);
+
+fn membership() -> impl Strategy<Value = Membership> {
+    (
+        prop::option::of(0_usize..6),
+        prop::array::uniform6(prop::option::of(any::<bool>())),
+        any::<bool>(),
+    )
+}
+
+fn port(
+    dialect: Dialect,
+    ports: Vec<PortNumber>,
+    bundle: Option<Bundling>,
+    of: Membership,
+) -> PortSettings {
+    let (pvid, members, access) = of;
+    let id = |at: usize| vlan(101 + u16::try_from(at).expect("six VLANs"));
+    let kind = |tagged: bool| -> VlanSet {
+        members
+            .iter()
+            .enumerate()
+            .filter(|(_, own)| **own == Some(tagged))
+            .map(|(at, _)| id(at))
+            .collect()
+    };
+    let (mut untagged, mut tagged) = (kind(false), kind(true));
+    let mut pvid = pvid.map(id);
+    let access = access && dialect == Dialect::PowerConnect;
+    if access {
+        pvid = pvid.or_else(|| Some(vlan(101)));
+        (untagged, tagged) = (pvid.into_iter().collect(), VlanSet::EMPTY);
+    } else if dialect != Dialect::PowerConnect {
+        pvid = pvid.filter(|own| untagged.contains(*own) || tagged.contains(*own));
+    }
+    PortSettings {
+        ports,
+        bundle,
+        pvid,
+        untagged,
+        tagged,
+        accept_tagged: !access,
+        flow_control: true,
+    }
+}
+
+/// How the ports are cut into single ports, bundles and ports that are shut.
+fn settings(dialect: Dialect) -> impl Strategy<Value = SwitchSettings> {
+    let ports = prop::collection::vec((0_u8..4, membership()), usize::from(PORTS));
+    (ports, 10_u64..1_000_000, any::<bool>(), any::<bool>()).prop_map(
+        move |(kinds, ageing, tree, pause)| {
+            let mut bundles: [Vec<PortNumber>; 2] = [Vec::new(), Vec::new()];
+            let mut ports = Vec::new();
+            for (number, (kind, of)) in (1..).zip(kinds) {
+                match kind {
+                    0 => {}
+                    1 => ports.push(port(dialect, vec![PortNumber(number)], None, of)),
+                    _ => bundles[usize::from(kind) - 2].push(PortNumber(number)),
+                }
+            }
+            for (members, bundling) in bundles.into_iter().zip([Bundling::Lacp, Bundling::Static]) {
+                if !members.is_empty() {
+                    let of =
+                        (Some(2), [Some(true), None, Some(false), Some(true), None, None], false);
+                    ports.push(port(dialect, members, Some(bundling), of));
+                }
+            }
+            ports.sort_by(|one, other| one.ports.cmp(&other.ports));
+            ports.iter_mut().for_each(|port| port.flow_control = pause);
+            // VLANs without a port are defined on a PowerConnect, and do not exist elsewhere.
+            let mut vlans = VlanSet::EMPTY;
+            for port in &ports {
+                vlans = vlans.union(&port.members());
+                vlans.extend(port.pvid);
+            }
+            if dialect == Dialect::PowerConnect {
+                vlans = vlans.union(&set("101-106,300"));
+            }
+            SwitchSettings {
+                vlans,
+                ports,
+                ageing: Some(Nanos::from_secs(ageing)),
+                spanning_tree: tree,
+            }
+        },
+    )
+}
+
+fn round_trip(dialect: Dialect, settings: SwitchSettings) -> Result<(), TestCaseError> {
+    let wiring = wiring(dialect);
+    let configuration = configuration(settings);
+    let text = render(dialect, &wiring, &configuration, only())
+        .map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let read = parse(dialect, &wiring, only(), &text);
+    prop_assert_eq!(read, Ok(configuration.switches[0].clone()), "{}", text);
+    Ok(())
+}
+
+/// A text typed upon one state gives the other, for any two states.
+fn change(
+    dialect: Dialect,
+    before: SwitchSettings,
+    after: SwitchSettings,
+) -> Result<(), TestCaseError> {
+    let wiring = wiring(dialect);
+    let model = &wiring.switches[0].model;
+    let templates = Templates::built_in();
+    let blank = SwitchState::blank(dialect, model);
+    let first = templates
+        .render(dialect, &wiring, only(), &SwitchState::of(before))
+        .expect("the first text");
+    let managed = |state: SwitchState| SwitchState { management: blank.management, ..state };
+    let before = managed(read(dialect, model, &blank, &first).expect("a text that was read back"));
+    let after = managed(SwitchState::of(after));
+    let text = templates
+        .render_change(dialect, &wiring, only(), &before, &after)
+        .map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let then = read(dialect, model, &before, &text).expect("a text that was read back");
+    prop_assert_eq!(differences(&after, &then), vec![], "{}", text);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_powerconnect_text_says_the_settings(settings in settings(Dialect::PowerConnect)) {
+        round_trip(Dialect::PowerConnect, settings)?;
+    }
+
+    #[test]
+    fn a_linux_text_says_the_settings(settings in settings(Dialect::LinuxBridge)) {
+        round_trip(Dialect::LinuxBridge, settings)?;
+    }
+
+    #[test]
+    fn a_powerconnect_is_changed_from_any_settings_to_any(
+        before in settings(Dialect::PowerConnect), after in settings(Dialect::PowerConnect),
+    ) {
+        change(Dialect::PowerConnect, before, after)?;
+    }
+
+    #[test]
+    fn a_linux_bridge_is_changed_from_any_settings_to_any(
+        before in settings(Dialect::LinuxBridge), after in settings(Dialect::LinuxBridge),
+    ) {
+        change(Dialect::LinuxBridge, before, after)?;
+    }
+
+    #[test]
+    fn no_text_makes_a_parser_panic(
+        words in prop::collection::vec("(interface|ethernet|1/g1|range|vlan|database|101|9-7|add|link|set|dev|swp1|switchport|general|pvid|exit|ip|-batch|-|END|no|,|shutdown| |\n){1,6}", 0..40),
+    ) {
+        let text = words.join(" ");
+        for dialect in [Dialect::PowerConnect, Dialect::LinuxBridge] {
+            drop(parse(dialect, &wiring(dialect), only(), &text));
+        }
+    }
+}
+
+/// One host in VLAN 101 that is in four, one trunk of two cables.
+fn small(dialect: Dialect) -> SwitchSettings {
+    let accept_tagged = true;
+    let host = PortSettings {
+        ports: vec![PortNumber(1)],
+        bundle: None,
+        pvid: Some(vlan(101)),
+        untagged: set("101-104"),
+        tagged: VlanSet::EMPTY,
+        accept_tagged,
+        flow_control: true,
+    };
+    let trunk = PortSettings {
+        ports: vec![PortNumber(11), PortNumber(12)],
+        bundle: Some(Bundling::Lacp),
+        pvid: None,
+        untagged: VlanSet::EMPTY,
+        tagged: set("101,102,104"),
+        accept_tagged,
+        flow_control: true,
+    };
+    let mut ports = vec![host, trunk];
+    if dialect == Dialect::OpenVswitch {
+        ports[1].ports.pop();
+        ports[1].bundle = None;
+    }
+    SwitchSettings {
+        vlans: set("101-104"),
+        ports,
+        ageing: Some(Nanos::from_secs(1_000)),
+        spanning_tree: false,
+    }
+}
+
+#[test]
+fn what_a_powerconnect_is_told() {
+    let dialect = Dialect::PowerConnect;
+    let text = render(dialect, &wiring(dialect), &configuration(small(dialect)), only()).unwrap();
+    insta::assert_snapshot!(text, @r##"
+    ! sw1, from the factory settings
+    configure
+    vlan database
+    vlan 101-104
+    exit
+    flowcontrol
+    bridge aging-time 1000
+    interface range ethernet 1/g2-1/g10
+    shutdown
+    exit
+    ! nothing is plugged in
+    interface ethernet 1/g1
+    switchport mode general
+    switchport general allowed vlan remove 1
+    switchport general allowed vlan add 101-104 untagged
+    switchport general pvid 101
+    no switchport general acceptable-frame-type tagged-only
+    exit
+    ! nothing is plugged in
+    interface range ethernet 1/g11-1/g12
+    channel-group 1 mode auto
+    no shutdown
+    exit
+    interface port-channel 1
+    no shutdown
+    switchport mode general
+    switchport general allowed vlan remove 1
+    switchport general allowed vlan add 101-102,104 tagged
+    switchport general acceptable-frame-type tagged-only
+    exit
+    no spanning-tree
+    exit
+    "##);
+}
+
+#[test]
+fn what_a_linux_bridge_is_told() {
+    let dialect = Dialect::LinuxBridge;
+    let text = render(dialect, &wiring(dialect), &configuration(small(dialect)), only()).unwrap();
+    insta::assert_snapshot!(text, @r##"
+    #!/bin/sh
+    # sw1: a Linux bridge with VLAN filtering. Variables: docs/fabric.md.
+    set -e
+    ip -batch - <<'END'
+    link add name br0 type bridge vlan_filtering 1 vlan_default_pvid 0 stp_state 0 ageing_time 100000
+    link set dev br0 up
+    # nothing is plugged in
+    link set dev swp1 master br0
+    link set dev swp1 up
+    # nothing is plugged in
+    link add name bond1 type bond mode 802.3ad miimon 100 xmit_hash_policy layer3+4
+    link set dev swp11 down
+    link set dev swp11 master bond1
+    link set dev swp11 up
+    link set dev swp12 down
+    link set dev swp12 master bond1
+    link set dev swp12 up
+    link set dev bond1 master br0
+    link set dev bond1 up
+    END
+    bridge -batch - <<'END'
+    vlan add dev swp1 vid 101-104 untagged
+    vlan add dev swp1 vid 101 pvid untagged
+    vlan add dev bond1 vid 101-102
+    vlan add dev bond1 vid 104
+    END
+    ethtool --pause swp1 rx on tx on
+    ethtool --pause swp11 rx on tx on
+    ethtool --pause swp12 rx on tx on
+    "##);
+}
+
+/// The same as `small`, in other words: spans, single lines, other order, a running configuration.
+#[test]
+fn a_powerconnect_text_as_a_person_writes_it_is_read() {
+    let text = r#"
+        !Current Configuration:
+        !System Description "Dell Ethernet Switch"
+        configure
+        vlan database
+        vlan 101
+        vlan 102-103,104
+        exit
+        hostname "sw1"
+        stack
+        member 1 2
+        exit
+        ip address vlan 104
+        interface vlan 104
+        name "fabric d"
+        exit
+        interface range ethernet 1/g2-1/g10
+        shutdown
+        exit
+        interface port-channel 7
+        switchport mode general
+        switchport general allowed vlan add 101-104 tagged
+        switchport general acceptable-frame-type tagged-only
+        switchport general allowed vlan remove 1,103
+        exit
+        interface ethernet 1/g12
+        channel-group 7 mode auto
+        description "to sw2"
+        exit
+        interface ethernet 1/g11
+        channel-group 7 mode auto
+        exit
+        interface ethernet 1/g1
+        spanning-tree portfast
+        switchport mode general
+        switchport general pvid 101
+        switchport general allowed vlan add 101
+        switchport general allowed vlan add 102,103
+        switchport general allowed vlan add 104
+        switchport general allowed vlan remove 1
+        exit
+        bridge aging-time 1000
+        no spanning-tree
+        exit
+    "#;
+    let dialect = Dialect::PowerConnect;
+    assert_eq!(parse(dialect, &wiring(dialect), only(), text), Ok(small(dialect)));
+}
+
+#[test]
+fn a_linux_text_as_a_person_writes_it_is_read() {
+    let text = "
+        ip link add name br0 type bridge vlan_filtering 1 stp_state 0 vlan_default_pvid 0
+        ip link add name bond3 type bond mode 802.3ad
+        ip link set dev swp12 master bond3 up
+        ip link set dev swp11 down
+        ip link set dev swp11 master bond3
+        ip link set dev swp11 up
+        ip link set dev bond3 up
+        ip link set dev swp1 up
+        # VLANs
+        ip link set dev swp1 master br0
+        ip link set dev bond3 master br0
+        bridge vlan add dev swp1 vid 104 untagged
+        bridge vlan add dev swp1 vid 102-103 untagged
+        bridge vlan add dev swp1 vid 101 untagged pvid
+        bridge vlan add dev bond3 vid 101-104
+        bridge vlan del dev bond3 vid 103
+        ip link set dev br0 type bridge ageing_time 100000
+        ip link set dev br0 up
+        ethtool -A swp1 rx on tx on
+        ethtool -A swp11 rx on tx on
+        ethtool -A swp12 rx on tx on
+    ";
+    let dialect = Dialect::LinuxBridge;
+    assert_eq!(parse(dialect, &wiring(dialect), only(), text), Ok(small(dialect)));
+}
+
+#[test]
+fn what_is_not_understood_is_told_with_its_line() {
+    let wrong = |dialect: Dialect, text: &str| {
+        parse(dialect, &wiring(dialect), only(), text).unwrap_err().to_string()
+    };
+    let dell = |text| wrong(Dialect::PowerConnect, text);
+    let linux = |text| wrong(Dialect::LinuxBridge, text);
+    let general = "interface ethernet 1/g1\nswitchport mode general\nswitchport general pvid 101";
+    insta::assert_snapshot!(dell("configure\nvlan 101\n"), @"line 2: `vlan 101`: is not understood (docs/fabric.md lists what is)");
+    insta::assert_snapshot!(dell("interface ethernet 1/g13\n"), @"line 1: `interface ethernet 1/g13`: powerconnect-6248 has no port `1/g13`; it has 12 ports");
+    insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport general pvid 1\n"), @"line 2: `switchport general pvid 1`: the interface is not in general mode; `switchport mode general` comes first");
+    insta::assert_snapshot!(dell(general), @"line 3: `switchport general pvid 101`: VLAN 101 is not defined; `vlan 101` in `vlan database` comes first");
+    insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport mode trunk\n"), @"line 2: `switchport mode trunk`: is not understood for an interface (see docs/fabric.md)");
+    insta::assert_snapshot!(dell("vlan database\nvlan 4094\n"), @"line 2: `vlan 4094`: powerconnect-6248 has no VLAN 4094; allowed are 2-4093");
+    insta::assert_snapshot!(dell("interface port-channel 3\nexit\n"), @"line 1: `interface port-channel 3`: `port-channel 3` has no ports");
+    insta::assert_snapshot!(dell("bridge aging-time 5"), @"line 1: `bridge aging-time 5`: allowed are 10 to 1000000 seconds");
+    insta::assert_snapshot!(linux("ip link add name br0 type bridge\n"), @"line 1: `ip link add name br0 type bridge`: the bridge is made without `vlan_filtering 1`");
+    insta::assert_snapshot!(linux("ip -batch - <<'END'\nlink set dev swp99 up\nEND\n"), @"line 2: `link set dev swp99 up`: there is no interface `swp99`; ports are swp1 to swp12");
+    insta::assert_snapshot!(linux("ip -batch - <<'END'\n"), @"a batch has no `END`");
+    insta::assert_snapshot!(linux("bridge vlan add dev swp1 vid 101\n"), @"line 1: `bridge vlan add dev swp1 vid 101`: `swp1` is not in the bridge yet");
+    insta::assert_snapshot!(linux("rm -rf /\n"), @"line 1: `rm -rf /`: is not understood; allowed are `ip`, `bridge`, `ethtool`");
+}
+
+#[test]
+fn what_a_dialect_cannot_say_is_refused_with_the_reason() {
+    let refused = |dialect: Dialect, change: fn(&mut SwitchSettings)| {
+        let mut settings = small(dialect);
+        change(&mut settings);
+        render(dialect, &wiring(dialect), &configuration(settings), only()).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(refused(Dialect::CiscoIos, |_| ()), @"`sw1`, port 1: a port of cisco-ios can be an untagged member of one VLAN only, so frames of the others (101-104) would reach the host with a tag; a fabric needs ports such as FASTPATH's general mode, Comware's hybrid ports or a Linux bridge");
+    insta::assert_snapshot!(refused(Dialect::AristaEos, |_| ()), @"`sw1`, port 1: a port of arista-eos can be an untagged member of one VLAN only, so frames of the others (101-104) would reach the host with a tag; a fabric needs ports such as FASTPATH's general mode, Comware's hybrid ports or a Linux bridge");
+    insta::assert_snapshot!(refused(Dialect::LinuxBridge, |own| own.ports[0].accept_tagged = false), @"`sw1`, port 1: a Linux bridge takes tagged frames of every VLAN that a port is in");
+    insta::assert_snapshot!(refused(Dialect::PowerConnect, |own| own.ports[0].flow_control = false), @"`sw1`: a PowerConnect has flow control on all ports or on none");
+    insta::assert_snapshot!(refused(Dialect::PowerConnect, |own| own.ageing = Some(Nanos::from_millis(15_500))), @"`sw1`: an ageing time of 15500ms: allowed are 10 to 1000000 whole seconds");
+    insta::assert_snapshot!(refused(Dialect::PowerConnect, |own| own.vlans = set("101-103")), @"`sw1`, port 1: VLAN 104 is not defined");
+}
+
+#[test]
+fn a_template_of_the_site_is_used_and_proven() {
+    let dialect = Dialect::PowerConnect;
+    let (name, text) = Templates::files()[0];
+    let state = SwitchState::managed(small(dialect), Some(Vlan::DEFAULT));
+    let with = |text: String| {
+        Templates::with(&BTreeMap::from([(name.to_owned(), text)]))
+            .and_then(|own| own.render(dialect, &wiring(dialect), only(), &state))
+    };
+    let logged = with(text.replace("configure\n", "configure\nlogging 10.0.0.1\n")).unwrap();
+    assert!(logged.contains("\nlogging 10.0.0.1\n"));
+    let wrong = |from: &str, to: &str| with(text.replacen(from, to, 1)).unwrap_err();
+    let said = |error: &dyn std::error::Error| {
+        error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+    };
+    insta::assert_snapshot!(said(&wrong("interface.pvid }}", "interface.pvvid }}")), @"template `powerconnect-6248.j2`, line 61: undefined value");
+    insta::assert_snapshot!(said(&wrong("{% endfor %}", "{% endfro %}")), @"template `powerconnect-6248.j2`, line 69: syntax error: unknown statement endfro");
+    insta::assert_snapshot!(said(&wrong("bridge aging-time", "mac address-table aging-time")), @"template `powerconnect-6248.j2` makes a text for `sw1` that is not understood: line 7: `mac address-table aging-time 1000`: is not understood (docs/fabric.md lists what is)");
+    insta::assert_snapshot!(said(&wrong(" untagged\n", " tagged\n")), @"template `powerconnect-6248.j2` makes a text for `sw1` that says something else: port 1: untagged 101-104 -> none");
+    let other =
+        Templates::with(&BTreeMap::from([("ios.j2".to_owned(), String::new())])).unwrap_err();
+    insta::assert_snapshot!(said(&other), @"template `ios.j2`: is the name of no template; allowed are `powerconnect-6248.j2`, `linux-bridge.j2`");
+}
+
+#[test]
+fn differences_are_told_port_by_port() {
+    let dialect = Dialect::PowerConnect;
+    let before = SwitchState::of(small(dialect));
+    let mut after = before.clone();
+    after.settings.ports[0].pvid = Some(vlan(102));
+    after.settings.ports[0].untagged.remove(vlan(103));
+    after.settings.ports[1].ports.pop();
+    after.settings.spanning_tree = true;
+    let told: Vec<String> = differences(&before, &after).iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(told.join("\n"), @r##"
+    spanning tree off -> on
+    port 1: pvid 101 -> 102
+    port 1: untagged 101-104 -> 101-102,104
+    port 11: bundle LACP, with 12 -> LACP, alone
+    port 12: bundle LACP, with 11 -> none
+    port 12: is open (pvid none, untagged none, tagged 101-102,104) -> shut down
+    "##);
+    assert_eq!(differences(&before, &before), vec![]);
+}
