@@ -11,10 +11,12 @@
 //! This crate opens no socket and changes no switch.
 
 pub mod dialect;
+mod failover;
 mod settings;
 mod vlan;
 mod wiring;
 
+pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, plan_failovers};
 pub use settings::{
     Bundling, Configuration, HostSettings, PortSettings, Priming, Representative, SwitchSettings,
 };

@@ -1,3 +1,5 @@
 //! Tests of the crate from outside.
 
+mod built;
 mod dialect;
+mod failover;
