@@ -7,19 +7,29 @@
 //! - [`Wiring`] is what is plugged into what, [`Configuration`] what is set on switches and hosts.
 //!   Planner and checker share these types and nothing else.
 //! - [`dialect`] makes vendors' texts of it, and reads them back.
+//! - [`Topology`] and [`cable`] make a wiring of a few words; [`plan()`] chooses paths and VLANs for it, and
+//!   [`Plan::configuration`] says what to set.
 //!
 //! This crate opens no socket and changes no switch.
 
+mod cabling;
 pub mod dialect;
 mod failover;
+mod model;
+mod plan;
+mod routing;
 mod settings;
+mod topology;
 mod vlan;
 mod wiring;
 
+pub use cabling::{CablingError, HostPart, Parts, cable, cable_uniform};
 pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, plan_failovers};
+pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, spare_trees};
 pub use settings::{
     Bundling, Configuration, HostSettings, PortSettings, Priming, Representative, SwitchSettings,
 };
+pub use topology::{Edge, Layout, ParseTopologyError, SWITCHES_MAX, SwitchGraph, Topology};
 pub use vlan::{ParseVlanError, Vlan, VlanSet};
 pub use wiring::{
     Host, HostId, Learning, PortNumber, Switch, SwitchId, SwitchModel, Trunk, TrunkEnd, TrunkId,

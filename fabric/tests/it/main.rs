@@ -3,3 +3,4 @@
 mod built;
 mod dialect;
 mod failover;
+mod plans;

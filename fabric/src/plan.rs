@@ -1,0 +1,195 @@
+//! From a wiring to VLANs: which there are, which hosts send in which, how switches are taught.
+//!
+//! [`plan()`] chooses paths ([`Routing`]), puts them into as few VLANs as the routing's paths allow, and
+//! spreads the hosts of a switch over as many of them as help and as fit the switches' tables. What
+//! does not fit is refused with the number that breaks. [`Plan::configuration`] says what is to be set
+//! on every port. Whether that is right is not decided here: the checker looks at the configuration alone.
+
+mod error;
+mod pairs;
+mod routing;
+mod settings;
+mod spare;
+mod tables;
+mod vlans;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use meikyo_cluster::{Routing, Tagging};
+use meikyo_units::Nanos;
+
+use crate::routing::{Adjacent, Net, Routes, Waiting, shared};
+use crate::{Bundling, HostId, Priming, SwitchId, Topology, TrunkId, Vlan, VlanSet, Wiring};
+
+pub use error::PlanError;
+pub use spare::spare_trees;
+
+use vlans::{Assignment, Fitted, Frame};
+
+/// What is asked of a plan.
+#[derive(Debug, Clone)]
+pub struct PlanOptions {
+    /// The topology of the wiring; `None`: only what needs no coordinates can be used.
+    pub topology: Option<Topology>,
+    /// How paths are chosen.
+    pub routing: Routing,
+    /// The dimension that is routed first, second and so on, for [`Routing::DimensionOrder`]; `None`:
+    /// what makes the fewest VLANs.
+    pub dimensions: Option<Vec<usize>>,
+    /// Who chooses the VLAN of a frame.
+    pub tagging: Tagging,
+    /// The VLANs that may be used; `None`: from 101 on, as the switches allow.
+    pub vlans: Option<VlanSet>,
+    /// The VLAN in which switches are managed, on a spanning tree of its own.
+    pub management: Option<Vlan>,
+    /// The host that manages the switches: a tagged member of that VLAN.
+    pub manager: Option<HostId>,
+    /// Whether there are spare VLANs, so that for every trunk that can fail one avoids it.
+    pub spare: bool,
+    /// How many VLANs the hosts of one switch are spread over, at most; `None`: as many as fit.
+    pub spread: Option<usize>,
+    /// How bundles agree.
+    pub bundling: Bundling,
+    /// Whether pause frames are sent and obeyed.
+    pub flow_control: bool,
+    /// After which span switches forget an address; `None`: as late as they can.
+    pub ageing: Option<Nanos>,
+    /// Trunks that must not be used.
+    pub without: BTreeSet<TrunkId>,
+}
+
+impl PlanOptions {
+    /// Nothing beyond working VLANs; what suits the topology, bundles by LACP, pause frames.
+    pub const fn new(topology: Option<Topology>) -> Self {
+        Self {
+            topology,
+            routing: Routing::Auto,
+            dimensions: None,
+            tagging: Tagging::Switch,
+            vlans: None,
+            management: None,
+            manager: None,
+            spare: false,
+            spread: None,
+            bundling: Bundling::Lacp,
+            flow_control: true,
+            ageing: None,
+            without: BTreeSet::new(),
+        }
+    }
+}
+
+/// VLANs, and who sends in which.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// How paths were chosen: never [`Routing::Auto`].
+    pub routing: Routing,
+    /// Who chooses the VLAN of a frame.
+    pub tagging: Tagging,
+    /// The VLANs that carry frames.
+    pub working: Vec<PlannedVlan>,
+    /// Whether fewer working VLANs are impossible for the paths of the routing: all were tried, or
+    /// there is only one.
+    pub fewest: bool,
+    /// The VLANs that carry frames when a trunk fails.
+    pub spare: Vec<PlannedVlan>,
+    /// The VLAN in which switches are managed.
+    pub management: Option<PlannedVlan>,
+    /// For each host the VLAN of the frames that it sends without a tag.
+    pub pvids: Vec<Vlan>,
+    /// For each host the VLANs that it tags frames with, by where they go to; empty where switches tag.
+    pub tags: Vec<BTreeMap<HostId, Vlan>>,
+    /// Most VLANs that the hosts of one switch are spread over.
+    pub spread: usize,
+    /// How switches are taught.
+    pub priming: Priming,
+    /// Entries that the table of each switch will hold, working and spare VLANs together.
+    pub table_entries: Vec<usize>,
+    bundling: Bundling,
+    flow_control: bool,
+    ageing: Option<Nanos>,
+    manager: Option<HostId>,
+}
+
+/// A VLAN and the trunks that it runs over: a forest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedVlan {
+    /// Its identifier.
+    pub vlan: Vlan,
+    /// Its trunks, least first.
+    pub trunks: Vec<TrunkId>,
+    /// The switches whose hosts send in it.
+    pub sources: Vec<SwitchId>,
+}
+
+/// Plans the VLANs of a wiring.
+///
+/// # Errors
+/// If a switch cannot be reached, the routing does not suit the wiring or could deadlock, or if VLANs,
+/// table entries or what the switches can do are not enough: with the number that breaks.
+pub fn plan(wiring: &Wiring, options: &PlanOptions) -> Result<Plan, PlanError> {
+    let net = Net::new(wiring, &options.without);
+    error::check_reach(wiring, &net)?;
+    let frame = Frame::new(wiring, &net, options)?;
+    if options.tagging == Tagging::Host {
+        let (routing, pairs) = pairs::choose(wiring, &net, options)?;
+        let assignment = pairs.assignment(&net);
+        let fitted = frame.fit(&assignment)?;
+        let tags = pairs.tags(wiring, &fitted.ids);
+        let fewest = pairs.proven;
+        return Ok(Plan { tags, fewest, ..frame.plan(routing, assignment, fitted) });
+    }
+    let (routing, routes) = routing::choose(wiring, &net, options)?;
+    let (assignment, fitted) = switch_tagged(&frame, routing, &routes)?;
+    let fewest = routes.proven || assignment.vlans.len() == 1;
+    let plan = Plan { fewest, ..frame.plan(routing, assignment, fitted) };
+    check_waiting(wiring, &net, &plan)?;
+    Ok(plan)
+}
+
+/// Spreads the hosts of each switch over as many VLANs as fit; if not even one for each switch does,
+/// and paths may be any that do not wait in a cycle, lets switches share trees.
+fn switch_tagged(
+    frame: &Frame<'_>,
+    routing: Routing,
+    routes: &Routes,
+) -> Result<(Assignment, Fitted), PlanError> {
+    let (net, options) = (frame.net, frame.options);
+    let hosts_max = net.hosts.iter().max().copied().unwrap_or(0);
+    let choices_max = routes.choices.iter().map(Vec::len).max().unwrap_or(0);
+    let spread_max = options.spread.unwrap_or(hosts_max).min(choices_max).min(hosts_max).max(1);
+    let mut refusal = None;
+    for spread in (1..=spread_max).rev() {
+        let assignment = Assignment::new(net, routes, spread);
+        match frame.fit(&assignment) {
+            Ok(fitted) => return Ok((assignment, fitted)),
+            Err(error) => refusal = Some(error),
+        }
+    }
+    let mut most = net.sources().count();
+    while routing::may_share(routing, options) && most > 1 {
+        most /= 2;
+        let assignment = Assignment::new(net, &shared(net, most), 1);
+        if let Ok(fitted) = frame.fit(&assignment) {
+            return Ok((assignment, fitted));
+        }
+    }
+    Err(refusal.expect("a spread of 1 was tried"))
+}
+
+/// Refuses a plan whose frames could wait for each other in a cycle.
+fn check_waiting(wiring: &Wiring, net: &Net, plan: &Plan) -> Result<(), PlanError> {
+    let mut waiting = Waiting::new(net);
+    for vlan in &plan.working {
+        let trunks: Vec<usize> = vlan.trunks.iter().map(|trunk| trunk.place()).collect();
+        let forest = Adjacent::new(net, &trunks);
+        for source in &vlan.sources {
+            let walk = forest.walk(source.place());
+            waiting.add(net, &walk, &walk.hosts_beyond(net));
+        }
+    }
+    match waiting.cycle(net) {
+        Some(cycle) => Err(PlanError::deadlock(wiring, net, plan.routing, &cycle)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,170 @@
+//! Why there is no plan.
+
+use meikyo_cluster::Routing;
+use thiserror::Error;
+
+use crate::routing::Net;
+use crate::{Vlan, Wiring};
+
+/// A wiring cannot be planned as asked.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// There are no hosts, or all are on the same switch.
+    #[error("there is nothing to plan: hosts are on {switches} switches")]
+    Nothing {
+        /// Switches with hosts.
+        switches: usize,
+    },
+    /// A switch with hosts cannot be reached from another one.
+    #[error("`{to}` cannot be reached from `{from}`")]
+    Apart {
+        /// A switch.
+        from: String,
+        /// One that is not joined to it.
+        to: String,
+    },
+    /// The routing needs coordinates that the wiring does not have.
+    #[error("{} routing needs a {needs}; {instead}", routing.word())]
+    Coordinates {
+        /// The routing.
+        routing: Routing,
+        /// What it needs.
+        needs: &'static str,
+        /// What would do.
+        instead: String,
+    },
+    /// Frames could wait for each other in a cycle.
+    #[error(
+        "{} routing could deadlock under pause frames: {cycle}; `acyclic` would do", routing.word()
+    )]
+    Deadlock {
+        /// The routing.
+        routing: Routing,
+        /// Trunks, each of which waits for the next, the last for the first.
+        cycle: String,
+    },
+    /// More VLANs are needed than there may be.
+    #[error(
+        "{needed} VLANs are needed ({working} working, {spare} spare, {management} for management), \
+         {limit} can be used{because}"
+    )]
+    Vlans {
+        /// All.
+        needed: usize,
+        /// That carry frames.
+        working: usize,
+        /// For failures.
+        spare: usize,
+        /// To manage switches.
+        management: usize,
+        /// How many can be used.
+        limit: usize,
+        /// What limits them.
+        because: String,
+    },
+    /// A VLAN cannot be used on a switch.
+    #[error("VLAN {vlan} cannot be used on `{switch}` ({model}): it allows {allowed}")]
+    VlanId {
+        /// The VLAN.
+        vlan: Vlan,
+        /// The switch.
+        switch: String,
+        /// Its model.
+        model: String,
+        /// What it allows.
+        allowed: String,
+    },
+    /// A switch would have to hold more addresses than its table does.
+    #[error(
+        "`{switch}` ({model}) would hold {needed} table entries ({hosts} hosts in {vlans} VLANs, \
+         primed by {how}), it has {limit}: {fits} hosts would fit, or a model with {needed} entries"
+    )]
+    Tables {
+        /// The switch.
+        switch: String,
+        /// Its model.
+        model: String,
+        /// Entries.
+        needed: usize,
+        /// All hosts.
+        hosts: usize,
+        /// Working and spare VLANs.
+        vlans: usize,
+        /// How they are taught.
+        how: &'static str,
+        /// What the table holds.
+        limit: u32,
+        /// About how many hosts would fit.
+        fits: usize,
+    },
+    /// A port cannot be an untagged member of several VLANs.
+    #[error(
+        "`{switch}` ({model}) allows one untagged VLAN on a port, {vlans} are needed; a tree, which \
+         needs 1, would do, or switches that allow several"
+    )]
+    Untagged {
+        /// The switch.
+        switch: String,
+        /// Its model.
+        model: String,
+        /// Working and spare VLANs.
+        vlans: usize,
+    },
+    /// A switch keeps one entry for an address over all VLANs.
+    #[error(
+        "`{switch}` ({model}) keeps one table entry for an address over all VLANs, and {vlans} are \
+         needed, in which it would be at different ports; a tree, which needs 1, would do"
+    )]
+    SharedLearning {
+        /// The switch.
+        switch: String,
+        /// Its model.
+        model: String,
+        /// Working and spare VLANs.
+        vlans: usize,
+    },
+    /// Host-tagged plans are rules for every pair of hosts.
+    #[error(
+        "host-tagged, {switches} switches with hosts and {hosts} hosts are too many: up to \
+         {switches_max} switches and {hosts_max} hosts; switch-tagged has no such limit"
+    )]
+    Pairs {
+        /// Switches with hosts.
+        switches: usize,
+        /// Hosts.
+        hosts: usize,
+        /// Most switches.
+        switches_max: usize,
+        /// Most hosts.
+        hosts_max: usize,
+    },
+}
+
+impl PlanError {
+    pub(super) fn deadlock(wiring: &Wiring, net: &Net, routing: Routing, cycle: &[usize]) -> Self {
+        let name = |switch: usize| wiring.switches[switch].name.as_str();
+        let trunks: Vec<String> = cycle
+            .iter()
+            .map(|&channel| {
+                format!("`{}` to `{}`", name(net.tail(channel)), name(net.head(channel)))
+            })
+            .collect();
+        Self::Deadlock { routing, cycle: trunks.join(", ") }
+    }
+}
+
+/// Refuses a wiring in which some host cannot reach another.
+pub(super) fn check_reach(wiring: &Wiring, net: &Net) -> Result<(), PlanError> {
+    let sources: Vec<usize> = net.sources().collect();
+    let (Some(&from), true) = (sources.first(), sources.len() > 1) else {
+        return Err(PlanError::Nothing { switches: sources.len() });
+    };
+    let distances = net.distances(from);
+    match sources.iter().find(|&&to| distances[to].is_none()) {
+        Some(&to) => {
+            let name = |switch: usize| wiring.switches[switch].name.clone();
+            Err(PlanError::Apart { from: name(from), to: name(to) })
+        }
+        None => Ok(()),
+    }
+}

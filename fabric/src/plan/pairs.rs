@@ -1,0 +1,277 @@
+//! Host-tagged plans: the VLAN of a frame by where it comes from and where it goes.
+//!
+//! The paths are those of the routing's source trees, but two paths of one source need not share a
+//! VLAN, so fewer do. Paths are put into the first forest that stays one, longest first, then in other
+//! orders; where every path is one trunk, as between all pairs, the fewest forests are found exactly by
+//! exchanging trunks (Edmonds' partition of matroids). Every forest is extended to a spanning tree, so
+//! that priming reaches all switches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use meikyo_cluster::Routing;
+
+use super::vlans::{Assignment, Use};
+use super::{PlanError, PlanOptions, routing};
+use crate::routing::{Adjacent, Net, Sets, Waiting};
+use crate::{HostId, Vlan, Wiring};
+
+/// Most switches with hosts: paths are kept for each pair.
+const SWITCHES_MAX: usize = 128;
+/// Most hosts: each has a rule for each other one.
+const HOSTS_MAX: usize = 1_024;
+/// Orders that are tried beyond the first.
+const ORDERS: u64 = 50;
+
+/// Forests, and which of them each pair of switches uses.
+#[derive(Debug)]
+pub(super) struct Pairs {
+    forests: Vec<Vec<usize>>,
+    of: BTreeMap<(usize, usize), usize>,
+    /// The forest of what is not tagged.
+    other: usize,
+    pub(super) proven: bool,
+}
+
+/// A pair of switches and the trunks from the one to the other.
+struct Path {
+    from: usize,
+    to: usize,
+    trunks: Vec<usize>,
+}
+
+/// Chooses the paths, and as few forests as are found.
+pub(super) fn choose(
+    wiring: &Wiring,
+    net: &Net,
+    options: &PlanOptions,
+) -> Result<(Routing, Pairs), PlanError> {
+    let (switches, hosts) = (net.sources().count(), wiring.hosts.len());
+    if switches > SWITCHES_MAX || hosts > HOSTS_MAX {
+        let (switches_max, hosts_max) = (SWITCHES_MAX, HOSTS_MAX);
+        return Err(PlanError::Pairs { switches, hosts, switches_max, hosts_max });
+    }
+    let (routing, routes) = routing::choose(wiring, net, options)?;
+    let mut waiting = Waiting::new(net);
+    let mut paths = Vec::new();
+    for (ordinal, source) in net.sources().enumerate() {
+        let forest = routes.used(source, ordinal, 1).next().expect("a source has a tree");
+        let walk = Adjacent::new(net, &routes.forests[forest]).walk(source);
+        waiting.add(net, &walk, &walk.hosts_beyond(net));
+        for to in net.sources().filter(|&to| to != source) {
+            let mut trunks = Vec::new();
+            let mut at = to;
+            while let Some(channel) = walk.by[at] {
+                trunks.push(channel / 2);
+                at = net.tail(channel);
+            }
+            paths.push(Path { from: source, to, trunks });
+        }
+    }
+    if let Some(cycle) = waiting.cycle(net) {
+        return Err(PlanError::deadlock(wiring, net, routing, &cycle));
+    }
+    let mut pairs = pack(net, &mut paths);
+    pairs.extend(net);
+    pairs.choose_other(wiring, net, routing, &waiting)?;
+    Ok((routing, pairs))
+}
+
+fn pack(net: &Net, paths: &mut [Path]) -> Pairs {
+    let trunks: BTreeSet<usize> =
+        paths.iter().flat_map(|path| path.trunks.iter().copied()).collect();
+    let least = trunks.len().div_ceil(net.switches() - 1);
+    if paths.iter().all(|path| path.trunks.len() == 1) {
+        let forests = partition(net, &trunks);
+        let of = paths.iter().map(|path| {
+            let has = |forest: &Vec<usize>| forest.contains(&path.trunks[0]);
+            let at = forests.iter().position(has).expect("every trunk is in a forest");
+            ((path.from, path.to), at)
+        });
+        let of = of.collect();
+        return Pairs { forests, of, other: 0, proven: true };
+    }
+    paths.sort_by_key(|path| (std::cmp::Reverse(path.trunks.len()), path.from, path.to));
+    let mut best = first_fit(net, paths);
+    for seed in 1..=ORDERS {
+        if best.forests.len() == least || net.switches() > 16 {
+            break;
+        }
+        // Any fixed order will do: multiplication scatters the places.
+        paths.sort_by_key(|path| {
+            let place = u64::try_from(path.from * net.switches() + path.to).unwrap_or(0);
+            let scattered = (place + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+            (std::cmp::Reverse(path.trunks.len()), scattered.wrapping_mul(2 * seed + 1))
+        });
+        let found = first_fit(net, paths);
+        if found.forests.len() < best.forests.len() {
+            best = found;
+        }
+    }
+    best.proven = best.forests.len() == least;
+    best
+}
+
+fn first_fit(net: &Net, paths: &[Path]) -> Pairs {
+    let mut forests: Vec<(BTreeSet<usize>, Sets)> = Vec::new();
+    let mut of = BTreeMap::new();
+    for path in paths {
+        let fits = |(trunks, sets): &(BTreeSet<usize>, Sets)| {
+            let mut sets = sets.clone();
+            path.trunks.iter().all(|trunk| {
+                let [one, other] = net.ends(*trunk);
+                trunks.contains(trunk) || sets.join(one, other)
+            })
+        };
+        let at = forests.iter().position(fits).unwrap_or_else(|| {
+            forests.push((BTreeSet::new(), Sets::new(net.switches())));
+            forests.len() - 1
+        });
+        let (trunks, sets) = &mut forests[at];
+        for &trunk in &path.trunks {
+            if trunks.insert(trunk) {
+                let [one, other] = net.ends(trunk);
+                sets.join(one, other);
+            }
+        }
+        of.insert((path.from, path.to), at);
+    }
+    let forests = forests.into_iter().map(|(trunks, _)| trunks.into_iter().collect()).collect();
+    Pairs { forests, of, other: 0, proven: false }
+}
+
+/// The trunks in as few forests as possible.
+fn partition(net: &Net, trunks: &BTreeSet<usize>) -> Vec<Vec<usize>> {
+    let mut forests: Vec<Vec<usize>> = Vec::new();
+    for &trunk in trunks {
+        if !exchange(net, &mut forests, trunk) {
+            forests.push(vec![trunk]);
+        }
+    }
+    forests
+}
+
+/// Puts a trunk into one of the forests, moving others between them along the shortest chain of
+/// exchanges; false if there is none, so that one more forest is needed.
+fn exchange(net: &Net, forests: &mut [Vec<usize>], trunk: usize) -> bool {
+    // For each trunk that may have to move: which one takes its place, and where.
+    let mut moved_by: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    let mut queue = vec![trunk];
+    let mut next = 0;
+    while let Some(&at) = queue.get(next) {
+        next += 1;
+        for forest in 0..forests.len() {
+            if forests[forest].contains(&at) {
+                continue;
+            }
+            let Some(way) = way(net, &forests[forest], at) else {
+                let (mut at, mut to) = (at, forest);
+                loop {
+                    forests[to].push(at);
+                    let Some(&(by, from)) = moved_by.get(&at) else { return true };
+                    forests[from].retain(|&trunk| trunk != at);
+                    (at, to) = (by, from);
+                }
+            };
+            for other in way {
+                if other != trunk && !moved_by.contains_key(&other) {
+                    moved_by.insert(other, (at, forest));
+                    queue.push(other);
+                }
+            }
+        }
+    }
+    false
+}
+
+/// The trunks of the forest between the ends of a trunk; `None` if there is no way.
+fn way(net: &Net, forest: &[usize], trunk: usize) -> Option<Vec<usize>> {
+    let [from, to] = net.ends(trunk);
+    let walk = Adjacent::new(net, forest).walk(from);
+    let mut trunks = Vec::new();
+    let mut at = to;
+    while at != from {
+        let channel = walk.by[at]?;
+        trunks.push(channel / 2);
+        at = net.tail(channel);
+    }
+    Some(trunks)
+}
+
+impl Pairs {
+    /// Adds trunks until every forest spans all switches.
+    fn extend(&mut self, net: &Net) {
+        for forest in &mut self.forests {
+            let mut sets = Sets::new(net.switches());
+            for &trunk in forest.iter() {
+                let [one, other] = net.ends(trunk);
+                sets.join(one, other);
+            }
+            for at in 0..net.switches() {
+                for link in net.from(at) {
+                    if sets.join(at, link.to) {
+                        forest.push(link.channel / 2);
+                    }
+                }
+            }
+            forest.sort_unstable();
+        }
+    }
+
+    /// The first forest in which all hosts can send the rest, broadcasts above all, without a cycle of
+    /// waiting.
+    fn choose_other(
+        &mut self,
+        wiring: &Wiring,
+        net: &Net,
+        routing: Routing,
+        waiting: &Waiting,
+    ) -> Result<(), PlanError> {
+        let mut refusal = None;
+        for (at, forest) in self.forests.iter().enumerate() {
+            let mut waiting = waiting.clone();
+            let forest = Adjacent::new(net, forest);
+            for source in net.sources() {
+                let walk = forest.walk(source);
+                waiting.add(net, &walk, &walk.hosts_beyond(net));
+            }
+            match waiting.cycle(net) {
+                None => {
+                    self.other = at;
+                    return Ok(());
+                }
+                Some(cycle) => refusal = Some(PlanError::deadlock(wiring, net, routing, &cycle)),
+            }
+        }
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// The VLANs, with everything that is not tagged in one of them.
+    pub(super) fn assignment(&self, net: &Net) -> Assignment {
+        let mut vlans: Vec<Use> = self
+            .forests
+            .iter()
+            .map(|trunks| Use { trunks: trunks.clone(), senders: BTreeMap::new() })
+            .collect();
+        for (&(from, _), &at) in &self.of {
+            vlans[at].senders.entry(from).or_insert(0);
+        }
+        for source in net.sources() {
+            vlans[self.other].senders.insert(source, net.hosts[source]);
+        }
+        let mut turns = vec![Vec::new(); net.switches()];
+        net.sources().for_each(|source| turns[source].push(self.other));
+        Assignment { vlans, turns }
+    }
+
+    /// For each host the VLANs of its frames to hosts on other switches.
+    pub(super) fn tags(&self, wiring: &Wiring, ids: &[Vlan]) -> Vec<BTreeMap<HostId, Vlan>> {
+        let tags = wiring.hosts.iter().map(|from| {
+            let others = wiring.hosts.iter().enumerate().filter_map(|(to, host)| {
+                let pair = (from.switch.place(), host.switch.place());
+                self.of.get(&pair).map(|&at| (HostId::new(to), ids[at]))
+            });
+            others.collect()
+        });
+        tags.collect()
+    }
+}

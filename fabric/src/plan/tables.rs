@@ -1,0 +1,46 @@
+//! How many addresses each switch will hold.
+
+use super::vlans::Use;
+use crate::routing::{Adjacent, Net};
+
+/// Every switch of a VLAN knows every host.
+pub(super) fn broadcast<'a>(net: &Net, uses: impl Iterator<Item = &'a Use>) -> Vec<usize> {
+    let hosts: usize = net.hosts.iter().sum();
+    let mut entries = vec![0; net.switches()];
+    for one in uses {
+        let Some(&root) = one.senders.keys().next() else { continue };
+        let walk = Adjacent::new(net, &one.trunks).walk(root);
+        walk.order.iter().for_each(|&at| entries[at] += hosts);
+    }
+    entries
+}
+
+/// What directed priming teaches, and what the broadcasts of hosts do.
+///
+/// The switches between the senders of a VLAN are on the way from every host to some sender's
+/// representative, so they know all hosts. A switch beyond knows the hosts on it and beyond it, and
+/// every host that sends in the VLAN by itself: representatives are among these, where there are any.
+pub(super) fn directed<'a>(net: &Net, uses: impl Iterator<Item = &'a Use>) -> Vec<usize> {
+    let hosts: usize = net.hosts.iter().sum();
+    let mut entries = vec![0; net.switches()];
+    for one in uses {
+        let Some(&root) = one.senders.keys().next() else { continue };
+        let walk = Adjacent::new(net, &one.trunks).walk(root);
+        let mut senders = vec![0; net.switches()];
+        let mut senders_hosts = vec![0; net.switches()];
+        // A sender whose hosts send there only what they tag, or nothing yet, has a representative.
+        for (&switch, &sending) in &one.senders {
+            senders[switch] = 1;
+            senders_hosts[switch] = sending.max(1);
+        }
+        let sending: usize = senders_hosts.iter().sum();
+        let beyond = walk.hosts_beyond(net);
+        let senders = walk.beyond(net, senders);
+        let senders_hosts = walk.beyond(net, senders_hosts);
+        for &at in &walk.order {
+            entries[at] +=
+                if senders[at] > 0 { hosts } else { beyond[at] + sending - senders_hosts[at] };
+        }
+    }
+    entries
+}
