@@ -7,45 +7,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use meikyo_undo::{Log, Mark, Place, UndoLog};
+use meikyo_undo::{Mark, UndoLog};
 
-use crate::context::{Counters, Lp, Port};
+use crate::context::{Counters, Lp};
 use crate::fault::{Fault, Problem};
 use crate::key::Event;
+use crate::noted::Noted;
 use crate::rules::Rules;
 use crate::run::Options;
 use crate::share::{self, Seat, Share};
-use crate::statistics::{Observer, Origin, Output};
-
-/// What one handling of an event did.
-struct Noted<M> {
-    log: UndoLog,
-    sent: Vec<Event<M>>,
-    outputs: Vec<Output>,
-    problem: Option<Box<Problem>>,
-}
-
-impl<M> Log for Noted<M> {
-    const KEEPS: bool = true;
-    fn word(&mut self, place: Place, word: u64) {
-        self.log.word(place, word);
-    }
-    fn value<T: Send + 'static>(&mut self, place: Place, word: u64, value: T) {
-        self.log.value(place, word, value);
-    }
-}
-
-impl<M> Port<M> for Noted<M> {
-    fn post(&mut self, event: Event<M>) {
-        self.sent.push(event);
-    }
-    fn output(&mut self, output: Output) {
-        self.outputs.push(output);
-    }
-    fn problem(&mut self, problem: Box<Problem>) {
-        self.problem.get_or_insert(problem);
-    }
-}
+use crate::statistics::{Observer, Origin};
 
 /// Handles every event up to `options.until` twice; gives how many there were.
 pub(crate) fn run<L: Lp>(
@@ -84,7 +55,7 @@ fn twice<L: Lp>(
     share: &mut Share<L>,
     seat: Seat,
     event: Event<L::Message>,
-) -> Result<Noted<L::Message>, Box<Problem>> {
+) -> Result<Noted<L::Message, UndoLog>, Box<Problem>> {
     let slot = &share.slots[seat.local];
     let (before, counters) = (slot.state.clone(), slot.counters);
     let mut first = once(rules, share, seat, event.clone())?;
@@ -109,9 +80,8 @@ fn once<L: Lp>(
     share: &mut Share<L>,
     seat: Seat,
     event: Event<L::Message>,
-) -> Result<Noted<L::Message>, Box<Problem>> {
-    let mut noted =
-        Noted { log: UndoLog::new(), sent: Vec::new(), outputs: Vec::new(), problem: None };
+) -> Result<Noted<L::Message, UndoLog>, Box<Problem>> {
+    let mut noted = Noted::new(UndoLog::new());
     let slot = &mut share.slots[seat.local];
     catch_unwind(AssertUnwindSafe(|| share::handle(rules, slot, seat.group, event, &mut noted)))
         .map_err(|payload| {
@@ -124,7 +94,7 @@ fn once<L: Lp>(
 fn take_back<L: Lp>(
     share: &mut Share<L>,
     seat: Seat,
-    noted: &mut Noted<L::Message>,
+    noted: &mut Noted<L::Message, UndoLog>,
     before: &L,
     counters: Counters,
 ) -> Result<(), Box<Problem>> {

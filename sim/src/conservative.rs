@@ -23,26 +23,23 @@ use std::time::{Duration, Instant};
 use meikyo_units::{Nanos, SimTime};
 
 use crate::context::Lp;
-use crate::direct::{Away, Direct};
+use crate::direct::{self, Away, Stretch};
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
 use crate::queue::Queue;
 use crate::run::Crew;
 use crate::share::{self, Share};
-use crate::statistics::{Line, Observer, Origin, Progress};
+use crate::statistics::{Line, Observer, Progress};
+use crate::telling::{TELL, now, tell_lines};
 
 #[cfg(feature = "mpi")]
 pub(crate) use ranks::run as run_part;
 pub(crate) use threads::{End, run};
 
-/// LPs of coming events that are brought into the cache beforehand.
-const AHEAD: usize = 6;
 /// One window in so many is timed.
 const TIMED: u64 = 8;
 /// How long threads may work before they are judged.
 const JUDGE: Duration = Duration::from_millis(20);
-/// Time between two tellings of progress.
-const TELL: Duration = Duration::from_millis(250);
 /// No event.
 const NEVER: u64 = u64::MAX;
 
@@ -214,41 +211,15 @@ impl<'a, L: Lp, F: Floor<L::Message>> Worker<'a, L, F> {
     }
 
     fn events(&mut self, limit: u64, at: &mut Option<(EventKey, LpId)>) -> Option<Box<Problem>> {
-        let crew = self.crew;
-        let rules = crew.rules;
-        let mut handled = 0;
-        let mut problem = None;
-        let share = &mut self.share;
-        while let Some(event) = share.queue.pop_before(limit) {
-            if let Some(coming) = share.queue.ahead(AHEAD) {
-                let seat = share.layout.seat(rules, coming.destination);
-                std::hint::black_box(share.slots[seat.local].counters.sent);
-            }
-            let (key, lp) = (event.key(), event.destination);
-            *at = Some((key, lp));
-            let seat = share.layout.seat(rules, lp);
-            let mut port = Direct {
-                queue: &mut share.queue,
-                ledger: &mut share.ledger,
-                origin: Origin { key, lp, member: seat.member },
-                problem: None,
-                away: Outward {
-                    crew,
-                    part: self.part,
-                    out: &mut self.out,
-                    first_out: &mut self.first_out,
-                },
-            };
-            share::handle(rules, &mut share.slots[seat.local], seat.group, event, &mut port);
-            if port.problem.is_some() {
-                problem = port.problem;
-                break;
-            }
-            if rules.traced {
-                share.ledger.trace(seat.local, &key);
-            }
-            handled += 1;
-        }
+        let mut away = Outward {
+            crew: self.crew,
+            part: self.part,
+            out: &mut self.out,
+            first_out: &mut self.first_out,
+        };
+        let stretch = Stretch { before: limit, most: u64::MAX };
+        let (handled, problem) =
+            direct::events(self.crew.rules, &mut self.share, stretch, &mut away, at);
         self.handled += handled;
         problem
     }
@@ -294,7 +265,7 @@ impl<'a> Chair<'a> {
     }
 
     fn preside<M>(&mut self, floor: &mut impl Floor<M>, agreed: &Agreed, window: u64) {
-        floor.lines(|lines| self.tell_lines(lines, agreed.before));
+        floor.lines(|lines| tell_lines(self.observer, lines, agreed.before));
         if let Some(start) = self.timing.take() {
             self.timed_ns += u64::try_from(start.elapsed().as_nanos()).unwrap_or(NEVER);
             self.judge(floor, agreed);
@@ -328,21 +299,4 @@ impl<'a> Chair<'a> {
             floor.leave(agreed.horizon);
         }
     }
-
-    fn tell_lines(&mut self, lines: &mut Vec<Line>, before: u64) {
-        if lines.is_empty() {
-            return;
-        }
-        lines.sort_by_key(|line| line.key);
-        let certain = lines.partition_point(|line| line.key.time.as_nanos() < before);
-        if certain > 0 {
-            self.observer.lines(&lines[..certain]);
-            lines.drain(..certain);
-        }
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "threads are judged by the time that passes")]
-fn now() -> Instant {
-    Instant::now()
 }

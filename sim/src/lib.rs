@@ -82,6 +82,7 @@ mod fault;
 mod key;
 mod meeting;
 mod model;
+mod noted;
 mod optimistic;
 #[cfg(feature = "mpi")]
 mod over_ranks;
@@ -94,6 +95,7 @@ mod run;
 mod sequential;
 mod share;
 mod statistics;
+mod telling;
 
 pub use context::{Context, Lp};
 pub use fault::{Fault, Problem, RunError};

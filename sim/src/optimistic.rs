@@ -22,7 +22,7 @@ mod ranks;
 mod threads;
 mod worker;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use meikyo_units::{Nanos, SimTime};
 
@@ -32,6 +32,7 @@ use crate::rules::NO_LINK;
 use crate::run::Crew;
 use crate::share::Share;
 use crate::statistics::{Line, Observer, Progress};
+use crate::telling::{TELL, now, tell_lines};
 
 #[cfg(feature = "mpi")]
 pub(crate) use ranks::run as run_part;
@@ -41,8 +42,6 @@ pub(crate) use threads::run;
 const BATCH: usize = 64;
 /// Events of one part after which the parts agree on GVT.
 const ROUND: usize = 512;
-/// Time between two tellings of progress.
-const TELL: Duration = Duration::from_millis(250);
 const NEVER: u64 = u64::MAX;
 
 /// Where the parts of a run meet, as one of them sees it.
@@ -180,7 +179,7 @@ impl<'a, L: Lp, F: Floor<L::Message>> Member<'a, L, F> {
         }
         self.floor.part();
         if let Some(chair) = &mut chair {
-            self.floor.lines(|lines| chair.tell_lines(lines, NEVER));
+            self.floor.lines(|lines| tell_lines(chair.observer, lines, NEVER));
         }
         self
     }
@@ -281,7 +280,7 @@ impl<'a> Chair<'a> {
         agreed: &Agreed,
     ) {
         let before = self.gvt_before.min(agreed.output);
-        member.floor.lines(|lines| self.tell_lines(lines, before));
+        member.floor.lines(|lines| tell_lines(self.observer, lines, before));
         self.gvt_before = agreed.gvt;
         if member.rounds.is_multiple_of(8) && now().duration_since(self.told) >= TELL {
             self.told = now();
@@ -295,22 +294,4 @@ impl<'a> Chair<'a> {
             });
         }
     }
-
-    /// Tells the lines before `before` ns.
-    fn tell_lines(&mut self, lines: &mut Vec<Line>, before: u64) {
-        if lines.is_empty() {
-            return;
-        }
-        lines.sort_by_key(|line| line.key);
-        let certain = lines.partition_point(|line| line.key.time.as_nanos() < before);
-        if certain > 0 {
-            self.observer.lines(&lines[..certain]);
-            lines.drain(..certain);
-        }
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "progress is told as time passes")]
-fn now() -> Instant {
-    Instant::now()
 }

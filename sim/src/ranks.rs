@@ -3,6 +3,8 @@
 #[cfg(feature = "mpi")]
 pub(crate) mod exchange;
 #[cfg(feature = "mpi")]
+pub(crate) mod mail;
+#[cfg(feature = "mpi")]
 mod membership;
 
 #[cfg(feature = "mpi")]

@@ -5,15 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use meikyo_units::{Nanos, SimTime};
 
 use crate::context::Lp;
-use crate::direct::{Direct, Nowhere};
+use crate::direct::{self, Nowhere, Stretch};
 use crate::fault::{Fault, Problem};
 use crate::key::{EventKey, LpId};
 use crate::rules::Rules;
 use crate::share::{self, Share};
-use crate::statistics::{Observer, Origin, Progress};
+use crate::statistics::{Observer, Progress};
 
-/// LPs of coming events that are brought into the cache beforehand.
-const AHEAD: usize = 6;
 /// Events between two looks at what the observer wants.
 const ROUND: u64 = 8192;
 
@@ -33,11 +31,13 @@ pub(crate) fn run<L: Lp>(
     extent: Extent,
     observer: &mut dyn Observer,
 ) -> Result<u64, Box<Fault>> {
-    let limit = extent.until.as_nanos().saturating_add(1);
+    let stretch = Stretch { before: extent.until.as_nanos().saturating_add(1), most: ROUND };
     let mut events = 0;
     loop {
         let mut at: Option<(EventKey, LpId)> = None;
-        let round = catch_unwind(AssertUnwindSafe(|| round(rules, share, limit, &mut at)));
+        let round = catch_unwind(AssertUnwindSafe(|| {
+            direct::events(rules, share, stretch, &mut Nowhere, &mut at)
+        }));
         if !share.ledger.lines.is_empty() {
             observer.lines(&share.ledger.lines);
             share.ledger.lines.clear();
@@ -64,39 +64,4 @@ pub(crate) fn run<L: Lp>(
         let lp = at.map_or(LpId(0), |(_, lp)| lp);
         return Err(share::fault(rules, lp, key, problem));
     }
-}
-
-fn round<L: Lp>(
-    rules: &Rules,
-    share: &mut Share<L>,
-    limit: u64,
-    at: &mut Option<(EventKey, LpId)>,
-) -> (u64, Option<Box<Problem>>) {
-    let mut handled = 0;
-    while handled < ROUND {
-        let Some(event) = share.queue.pop_before(limit) else { break };
-        if let Some(coming) = share.queue.ahead(AHEAD) {
-            let seat = share.layout.seat(rules, coming.destination);
-            std::hint::black_box(share.slots[seat.local].counters.sent);
-        }
-        let (key, lp) = (event.key(), event.destination);
-        *at = Some((key, lp));
-        let seat = share.layout.seat(rules, lp);
-        let mut port = Direct {
-            queue: &mut share.queue,
-            ledger: &mut share.ledger,
-            origin: Origin { key, lp, member: seat.member },
-            problem: None,
-            away: Nowhere,
-        };
-        share::handle(rules, &mut share.slots[seat.local], seat.group, event, &mut port);
-        if let Some(problem) = port.problem {
-            return (handled, Some(problem));
-        }
-        if rules.traced {
-            share.ledger.trace(seat.local, &key);
-        }
-        handled += 1;
-    }
-    (handled, None)
 }

@@ -1,15 +1,16 @@
 //! The LPs that live together, with their pending events and what they have committed.
 
-use meikyo_undo::{Log, Place};
+use meikyo_undo::Forget;
 use meikyo_units::SimTime;
 
 use crate::context::{Counters, Lp, Port, Turn};
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
+use crate::noted::Noted;
 use crate::partition::Partition;
 use crate::queue::Queue;
 use crate::rules::Rules;
-use crate::statistics::{Ledger, Origin, Output, Tally};
+use crate::statistics::{Ledger, Origin, Tally};
 
 /// An LP and what the kernel keeps for it.
 #[derive(Clone, Debug)]
@@ -228,38 +229,13 @@ fn start_key(lp: LpId) -> EventKey {
     EventKey { time: SimTime::START, depth: 0, priority: 0, source: lp, sequence: 0 }
 }
 
-/// What an LP did at its start.
-struct Started<M> {
-    sent: Vec<Event<M>>,
-    outputs: Vec<Output>,
-    problem: Option<Box<Problem>>,
-}
-
-impl<M> Log for Started<M> {
-    const KEEPS: bool = false;
-    fn word(&mut self, _place: Place, _word: u64) {}
-    fn value<T: Send + 'static>(&mut self, _place: Place, _word: u64, _value: T) {}
-}
-
-impl<M> Port<M> for Started<M> {
-    fn post(&mut self, event: Event<M>) {
-        self.sent.push(event);
-    }
-    fn output(&mut self, output: Output) {
-        self.outputs.push(output);
-    }
-    fn problem(&mut self, problem: Box<Problem>) {
-        self.problem.get_or_insert(problem);
-    }
-}
-
 /// Starts every LP, in the order of their numbers.
 pub(crate) fn start<L: Lp>(
     rules: &Rules,
     partition: &Partition,
     shares: &mut [Share<L>],
 ) -> Result<(), Box<Fault>> {
-    let mut port = Started { sent: Vec::new(), outputs: Vec::new(), problem: None };
+    let mut port = Noted::new(Forget);
     for lp in (0..rules.lps()).map(LpId) {
         let group = rules.group_of(lp);
         let share = &mut shares[partition.part_of(group, lp)];
