@@ -144,7 +144,7 @@ pub struct Status {
 pub struct CollectorOptions {
     /// When the requests of an interval leave.
     pub pace: Pace,
-    /// `SCHED_FIFO` and locked memory.
+    /// `SCHED_FIFO`, locked memory, and processors that do not sleep where that is permitted.
     pub realtime: bool,
 }
 
@@ -277,6 +277,10 @@ impl Collector {
                 return self.poller.finish(WallTime::now());
             }
             system::sharpen_timers();
+            let awake = realtime.then(system::keep_processors_awake);
+            if let Some(Err(error)) = &awake {
+                tracing::warn!(%error, "processors may sleep, and intervals start later for it");
+            }
             self.run()
         });
         let thread = thread.map_err(StartError::Thread)?;

@@ -59,6 +59,19 @@ pub fn become_realtime() -> Result<(), RealtimeError> {
     Ok(())
 }
 
+/// Keeps idle processors from sleeping, as long as the file is open (PM QoS, `cpu_dma_latency`).
+///
+/// A processor that has to be woken adds its own time to every start and to every answer.
+///
+/// # Errors
+/// When the system has no such device, or does not let this user write to it.
+pub(crate) fn keep_processors_awake() -> io::Result<File> {
+    const LATENCY_US: i32 = 0;
+    let mut device = File::options().write(true).open("/dev/cpu_dma_latency")?;
+    device.write_all(&LATENCY_US.to_ne_bytes())?;
+    Ok(device)
+}
+
 /// Lets timers of the calling thread expire when they are due, not up to 50 µs later.
 pub(crate) fn sharpen_timers() {
     // SAFETY: the call takes no pointer. It cannot fail for a positive slack of 1 ns.
@@ -185,5 +198,23 @@ mod tests {
     fn monotonic_time_does_not_go_back() {
         let first = monotonic();
         assert!(monotonic() >= first);
+    }
+
+    /// What the kernel holds to, in µs.
+    fn latency_us() -> i32 {
+        let mut value = [0; 4];
+        File::open("/dev/cpu_dma_latency").unwrap().read_exact(&mut value).unwrap();
+        i32::from_ne_bytes(value)
+    }
+
+    #[test]
+    fn processors_stay_awake_while_the_file_is_open() {
+        let device = File::options().read(true).write(true).open("/dev/cpu_dma_latency");
+        if let Err(error) = device {
+            println!("SKIPPED: no /dev/cpu_dma_latency to write to ({error})");
+            return;
+        }
+        let _awake = keep_processors_awake().unwrap();
+        assert_eq!(latency_us(), 0);
     }
 }

@@ -56,7 +56,8 @@ pub(crate) struct MeasureArgs {
     /// Spread the requests over each interval instead of sending them all at once
     #[arg(long)]
     spread: bool,
-    /// Real-time priority and locked memory for the collector
+    /// Real-time priority and locked memory for the collector; as root also no sleep for idle
+    /// processors, which costs power
     #[arg(long)]
     realtime: bool,
     /// Let net-snmp agents read interface counters anew at every request; needs a write credential
