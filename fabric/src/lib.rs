@@ -9,11 +9,15 @@
 //! - [`dialect`] makes vendors' texts of it, and reads them back.
 //! - [`Topology`] and [`cable`] make a wiring of a few words; [`plan()`] chooses paths and VLANs for it, and
 //!   [`Plan::configuration`] says what to set.
+//! - [`check()`] proves a configuration from its port settings, or says what is wrong.
+//! - [`emulator`] carries single frames over it: slow, and independent of the checker.
 //!
 //! This crate opens no socket and changes no switch.
 
 mod cabling;
+pub mod check;
 pub mod dialect;
+pub mod emulator;
 mod failover;
 mod model;
 mod plan;
@@ -24,6 +28,7 @@ mod vlan;
 mod wiring;
 
 pub use cabling::{CablingError, HostPart, Parts, cable, cable_uniform};
+pub use check::{CheckOptions, Fault, Report, Verdict, check};
 pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, plan_failovers};
 pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, spare_trees};
 pub use settings::{

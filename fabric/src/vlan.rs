@@ -101,7 +101,14 @@ impl VlanSet {
 
     /// The VLANs, least first.
     pub fn iter(&self) -> impl Iterator<Item = Vlan> + '_ {
-        (1..=4094).map(Vlan).filter(|&vlan| self.contains(vlan))
+        (0_u16..).step_by(64).zip(&self.0).flat_map(|(first, &word)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let bit = u16::try_from(left.trailing_zeros()).ok().filter(|&bit| bit < 64)?;
+                left &= left - 1;
+                Some(Vlan(first + bit))
+            })
+        })
     }
 
     /// The VLANs that are in one of the sets.

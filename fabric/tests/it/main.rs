@@ -1,6 +1,11 @@
 //! Tests of the crate from outside.
 
 mod built;
+mod check;
 mod dialect;
+mod emulator;
 mod failover;
 mod plans;
+mod planted;
+mod random;
+mod shapes;

@@ -1,0 +1,86 @@
+//! What the checker says of good configurations is what the emulator does.
+
+use std::collections::BTreeMap;
+
+use meikyo_fabric::check::path;
+use meikyo_fabric::emulator::{Emulator, harm};
+use meikyo_fabric::{CheckOptions, Fault, HostId, SwitchId, Verdict, check};
+
+use crate::random::Random;
+use crate::shapes::{Style, good, shapes};
+
+pub(crate) fn styles() -> impl Iterator<Item = Style> {
+    [1, 2].into_iter().flat_map(|cables| {
+        [false, true].into_iter().flat_map(move |directed| {
+            [false, true].map(|host_tagged| Style { cables, directed, host_tagged })
+        })
+    })
+}
+
+#[test]
+fn good_configurations_are_good_and_do_what_the_report_says() {
+    for shape in shapes(&mut Random::new(1)) {
+        for style in styles() {
+            let (wiring, configuration) = good(&shape, style);
+            let report = check(&wiring, &configuration, &CheckOptions::INTACT);
+            let said: Vec<_> =
+                report.faults.iter().map(|f| f.in_words(&wiring).to_string()).collect();
+            assert_eq!(said, [""; 0], "{} {style:?}", shape.name);
+            assert_eq!(harm(&wiring, &configuration), [], "{} {style:?}", shape.name);
+            assert_eq!(report.verdict(), Verdict::Good);
+            assert!(report.deadlock_free && report.followed);
+
+            let mut emulator = Emulator::new(&wiring, &configuration);
+            emulator.announce();
+            emulator.prime();
+            let hosts = || (0..wiring.hosts.len()).map(HostId::new);
+            let mut loads = BTreeMap::new();
+            for from in hosts() {
+                for to in hosts().filter(|&to| to != from) {
+                    let journey = emulator.unicast(from, to);
+                    assert_eq!(
+                        journey.received,
+                        [(to, None)],
+                        "one copy, and no other host gets one"
+                    );
+                    assert_eq!(journey.floods, []);
+                    let hops = path(&wiring, &configuration, from, to).unwrap();
+                    let predicted: Vec<_> = hops.iter().map(|hop| (hop.from, hop.to)).collect();
+                    let crossings = journey.crossings.iter().map(|(crossing, _)| *crossing);
+                    let taken: Vec<_> =
+                        crossings.clone().map(|c| (c.from.switch, c.to.switch)).collect();
+                    assert_eq!(taken, predicted);
+                    taken.into_iter().for_each(|ends| *loads.entry(ends).or_insert(0) += 1);
+                }
+            }
+            for load in &report.loads {
+                let pairs = loads.get(&(load.from, load.to)).copied().unwrap_or(0);
+                assert_eq!(load.pairs, pairs, "{} {style:?} {load:?}", shape.name);
+                assert_eq!(load.cables, usize::from(style.cables));
+            }
+            for place in 0..wiring.switches.len() {
+                let entries = emulator.entries(SwitchId::new(place));
+                assert_eq!(report.table_entries[place], u64::try_from(entries).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fault_is_said_in_words_with_its_places() {
+    let shape = &shapes(&mut Random::new(1))[0];
+    let (wiring, mut configuration) = good(shape, crate::shapes::PLAIN);
+    // The ring is closed in VLAN 101.
+    let vlan = crate::shapes::vlan(101);
+    for switch in &mut configuration.switches {
+        switch.ports.iter_mut().filter(|port| port.pvid.is_none()).for_each(|port| {
+            port.tagged.insert(vlan);
+        });
+    }
+    let report = check(&wiring, &configuration, &CheckOptions::INTACT);
+    let [fault @ Fault::Loop { .. }] = &report.faults[..] else { panic!("{:?}", report.faults) };
+    assert_eq!(
+        fault.in_words(&wiring).to_string(),
+        "frames go round: in VLAN 101 `s1`, `s2`, `s3`, `s0`, and back to `s1`"
+    );
+}
