@@ -16,6 +16,7 @@
 
 mod cabling;
 pub mod check;
+mod described;
 pub mod dialect;
 pub mod emulator;
 mod failover;
@@ -29,6 +30,7 @@ mod wiring;
 
 pub use cabling::{CablingError, HostPart, Parts, cable, cable_uniform};
 pub use check::{CheckOptions, Fault, Report, Verdict, check};
+pub use described::{DescribeError, Described, describe};
 pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, plan_failovers};
 pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, spare_trees};
 pub use settings::{

@@ -21,7 +21,7 @@ struct Known {
 
 /// A switch of 64 ports that can do what is usual today.
 const GENERIC: Known = Known {
-    name: "generic-64k",
+    name: "generic",
     ports: 64,
     table_entries: 65_536,
     vlans: 4094,

@@ -2,6 +2,7 @@
 
 mod built;
 mod check;
+mod described;
 mod dialect;
 mod emulator;
 mod failover;
