@@ -17,6 +17,7 @@
 mod cabling;
 pub mod check;
 mod described;
+pub mod deploy;
 pub mod dialect;
 pub mod emulator;
 mod failover;

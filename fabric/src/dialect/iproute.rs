@@ -375,6 +375,12 @@ impl<'a> Machine<'a> {
     }
 
     fn state(self) -> Result<SwitchState, ParseError> {
+        if let Some(vlan) = self.default_pvid {
+            return Err(ParseError::whole(format!(
+                "`{BRIDGE}` puts every port that it is given into VLAN {vlan}; make it with \
+                 `vlan_default_pvid 0`"
+            )));
+        }
         let mut ports = Vec::new();
         let mut bundles = BTreeMap::new();
         for (number, port) in self.ports.iter().filter(|(_, port)| port.bridged && port.up) {

@@ -92,7 +92,7 @@ impl SwitchState {
     }
 
     /// The settings of the port, or of the bundle that it is in; `None` if it is shut down.
-    pub(super) fn port(&self, number: PortNumber) -> Option<&PortSettings> {
+    pub(crate) fn port(&self, number: PortNumber) -> Option<&PortSettings> {
         self.settings.ports.iter().find(|port| port.ports.contains(&number))
     }
 }

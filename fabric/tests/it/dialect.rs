@@ -274,14 +274,16 @@ fn what_a_powerconnect_is_told() {
     ! nothing is plugged in
     interface range ethernet 1/g11-1/g12
     channel-group 1 mode auto
-    no shutdown
     exit
     interface port-channel 1
-    no shutdown
     switchport mode general
     switchport general allowed vlan remove 1
     switchport general allowed vlan add 101-102,104 tagged
     switchport general acceptable-frame-type tagged-only
+    no shutdown
+    exit
+    interface range ethernet 1/g11-1/g12
+    no shutdown
     exit
     no spanning-tree
     exit
@@ -459,8 +461,8 @@ fn a_template_of_the_site_is_used_and_proven() {
     let said = |error: &dyn std::error::Error| {
         error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
     };
-    insta::assert_snapshot!(said(&wrong("interface.pvid }}", "interface.pvvid }}")), @"template `powerconnect-6248.j2`, line 61: undefined value");
-    insta::assert_snapshot!(said(&wrong("{% endfor %}", "{% endfro %}")), @"template `powerconnect-6248.j2`, line 69: syntax error: unknown statement endfro");
+    insta::assert_snapshot!(said(&wrong("interface.pvid }}", "interface.pvvid }}")), @"template `powerconnect-6248.j2`, line 57: undefined value");
+    insta::assert_snapshot!(said(&wrong("{% endfor %}", "{% endfro %}")), @"template `powerconnect-6248.j2`, line 74: syntax error: unknown statement endfro");
     insta::assert_snapshot!(said(&wrong("bridge aging-time", "mac address-table aging-time")), @"template `powerconnect-6248.j2` makes a text for `sw1` that is not understood: line 7: `mac address-table aging-time 1000`: is not understood (docs/fabric.md lists what is)");
     insta::assert_snapshot!(said(&wrong(" untagged\n", " tagged\n")), @"template `powerconnect-6248.j2` makes a text for `sw1` that says something else: port 1: untagged 101-104 -> none");
     let other =

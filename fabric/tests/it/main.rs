@@ -3,6 +3,7 @@
 mod built;
 mod check;
 mod described;
+mod deploy;
 mod dialect;
 mod emulator;
 mod failover;
