@@ -7,7 +7,7 @@ use meikyo_fabric::emulator::{Emulator, harm};
 use meikyo_fabric::{CheckOptions, Fault, HostId, SwitchId, Verdict, check};
 
 use crate::random::Random;
-use crate::shapes::{Style, good, shapes};
+use crate::shapes::{Style, good, planned, shapes};
 
 pub(crate) fn styles() -> impl Iterator<Item = Style> {
     [1, 2].into_iter().flat_map(|cables| {
@@ -83,4 +83,15 @@ fn a_fault_is_said_in_words_with_its_places() {
         fault.in_words(&wiring).to_string(),
         "frames go round: in VLAN 101 `s1`, `s2`, `s3`, `s0`, and back to `s1`"
     );
+}
+
+#[test]
+fn what_the_planner_makes_is_good() {
+    for seed in 101..=140 {
+        let (name, wiring, configuration) = planned(&mut Random::new(seed));
+        let report = check(&wiring, &configuration, &CheckOptions::INTACT);
+        let said: Vec<_> = report.faults.iter().map(|f| f.in_words(&wiring).to_string()).collect();
+        assert_eq!(said, [""; 0], "{name}");
+        assert_eq!(harm(&wiring, &configuration), [], "{name}");
+    }
 }

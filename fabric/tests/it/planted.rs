@@ -11,7 +11,7 @@ use meikyo_fabric::{
 use meikyo_units::Nanos;
 
 use crate::random::Random;
-use crate::shapes::{Shape, Style, good, shapes, vlan};
+use crate::shapes::{Style, good, planned, shapes, vlan};
 
 /// A fabric and what was done to it.
 struct Planted {
@@ -27,10 +27,11 @@ fn every_harmful_mistake_is_refused_and_every_harmless_one_accepted() {
         (Some(seed), _) => seed..=seed,
         (None, seeds) => 1..=seeds.unwrap_or(1_000),
     };
+    let plans: Vec<_> = (1..=40).map(|seed| planned(&mut Random::new(seed))).collect();
     let is_whole = seeds.clone().count() > 1;
     let mut seen: BTreeMap<&'static str, usize> = BTreeMap::new();
     for seed in seeds {
-        let planted = plant(u64::try_from(seed).unwrap());
+        let planted = plant(u64::try_from(seed).unwrap(), &plans);
         for kind in judge(&planted, seed) {
             *seen.entry(kind).or_insert(0) += 1;
         }
@@ -179,23 +180,28 @@ fn breaks_a_rule(wiring: &Wiring, configuration: &Configuration) -> bool {
         )
 }
 
-fn plant(seed: u64) -> Planted {
-    let mut random = Random::new(seed);
-    let shapes = shapes(&mut random);
-    let shape = random.one_of(&shapes).clone();
+fn by_hand(random: &mut Random) -> (String, Wiring, Configuration) {
+    let shapes = shapes(random);
+    let shape = random.one_of(&shapes);
     let style = Style {
         cables: if random.once_in(3) { 2 } else { 1 },
         directed: random.once_in(2),
         host_tagged: random.once_in(6),
     };
-    let (wiring, configuration) = good(&shape, style);
-    let story = vec![format!("{} {style:?}", shape.name)];
-    let mut planted = Planted { wiring, configuration, story };
+    let (wiring, configuration) = good(shape, style);
+    (format!("{} {style:?}", shape.name), wiring, configuration)
+}
+
+fn plant(seed: u64, plans: &[(String, Wiring, Configuration)]) -> Planted {
+    let mut random = Random::new(seed);
+    let (name, wiring, configuration) =
+        if random.once_in(2) { random.one_of(plans).clone() } else { by_hand(&mut random) };
+    let mut planted = Planted { wiring, configuration, story: vec![name] };
     if random.once_in(4) {
         tighten(&mut planted);
     }
     for _ in 0..if random.once_in(3) { 2 + random.below(3) } else { 1 } {
-        let what = mistake(&mut planted, &shape, &mut random);
+        let what = mistake(&mut planted, &mut random);
         planted.story.push(what);
     }
     planted
@@ -211,11 +217,11 @@ fn tighten(planted: &mut Planted) {
 }
 
 /// Makes one mistake, and says which.
-fn mistake(planted: &mut Planted, shape: &Shape, random: &mut Random) -> String {
+fn mistake(planted: &mut Planted, random: &mut Random) -> String {
     match random.below(24) {
         0..=8 => at_a_port(planted, random),
         9..=12 => at_a_trunk(planted, random),
-        13..=15 => another_tree(planted, shape, random),
+        13..=15 => another_tree(planted, random),
         16 | 17 => at_the_cables(planted, random),
         18 | 19 => at_a_model(planted, random),
         20 => at_a_switch(planted, random),
@@ -353,8 +359,12 @@ fn at_a_trunk(planted: &mut Planted, random: &mut Random) -> String {
 }
 
 /// A VLAN takes another trunk instead of one that was on the circle that it closes.
-fn another_tree(planted: &mut Planted, shape: &Shape, random: &mut Random) -> String {
-    let vlan = vlan(101 + random.below(shape.hosts.len()));
+fn another_tree(planted: &mut Planted, random: &mut Random) -> String {
+    let vlan = vlan(101 + random.below(planted.wiring.switches.len()));
+    let ends_of = |trunk: usize| {
+        let [one, other] = &planted.wiring.trunks[trunk].ends;
+        (one.switch.place(), other.switch.place())
+    };
     let has = |planted: &Planted, trunk: usize| {
         ends(planted, trunk).is_some_and(|ends| {
             ends.iter().all(|&(switch, slot)| {
@@ -374,13 +384,13 @@ fn another_tree(planted: &mut Planted, shape: &Shape, random: &mut Random) -> St
     loop {
         let degree = |switch: usize| {
             let touches = |&trunk: &usize| {
-                let (a, b) = shape.links[trunk];
+                let (a, b) = ends_of(trunk);
                 usize::from(a == switch) + usize::from(b == switch)
             };
             left.iter().map(touches).sum::<usize>()
         };
         let leaf = left.iter().position(|&trunk| {
-            let (a, b) = shape.links[trunk];
+            let (a, b) = ends_of(trunk);
             degree(a) == 1 || degree(b) == 1
         });
         match leaf {

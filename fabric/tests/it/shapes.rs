@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use meikyo_cluster::Tagging;
 use meikyo_fabric::{
-    Bundling, Configuration, Host, HostId, HostSettings, Learning, PortNumber, PortSettings,
-    Priming, Representative, Switch, SwitchId, SwitchModel, SwitchSettings, Trunk, TrunkEnd, Vlan,
-    VlanSet, Wiring,
+    Bundling, Configuration, Host, HostId, HostSettings, Learning, Parts, PlanOptions, PortNumber,
+    PortSettings, Priming, Representative, Switch, SwitchId, SwitchModel, SwitchSettings, Topology,
+    Trunk, TrunkEnd, Vlan, VlanSet, Wiring, cable, plan,
 };
 use meikyo_units::{BitsPerSecond, Nanos};
 
@@ -219,4 +220,50 @@ pub(crate) fn good(shape: &Shape, style: Style) -> (Wiring, Configuration) {
         false => Priming::Broadcast(Box::new(all)),
     };
     (wiring, Configuration { switches, hosts, priming })
+}
+
+/// What the planner makes of a topology and options drawn at random, and what they are.
+pub(crate) fn planned(random: &mut Random) -> (String, Wiring, Configuration) {
+    let texts = [
+        "ring 4",
+        "ring 5",
+        "torus 4x2",
+        "mesh 4x2",
+        "complete 6",
+        "tree 8",
+        "leaf-spine 4+3",
+        "hypercube 3",
+        "random-regular 8 degree 3 seed 1",
+        "random-regular 8 degree 3 seed 2",
+    ];
+    loop {
+        let text = *random.one_of(&texts);
+        let topology: Topology = text.parse().expect("a topology");
+        let graph = topology.graph();
+        let mut parts = Parts::uniform(&graph, &model(), 2);
+        parts.ports_per_host = if random.once_in(5) { 2 } else { 1 };
+        parts.cables_per_link = if random.once_in(3) { 2 } else { 1 };
+        let wiring = cable(&graph, parts).expect("enough ports");
+        let mut options = PlanOptions::new(Some(topology));
+        options.spare = random.once_in(3);
+        options.spread = random.once_in(2).then(|| 1 + random.below(3));
+        options.flow_control = !random.once_in(8);
+        if random.once_in(4) {
+            options.management = Some(vlan(4_000));
+            options.manager = random.once_in(2).then(|| HostId::new(0));
+        }
+        if random.once_in(6) {
+            options.tagging = Tagging::Host;
+        }
+        let tagging = options.tagging;
+        let name = format!(
+            "{text}, planned, spare {} spread {:?} management {:?} tagging {tagging:?}",
+            options.spare, options.spread, options.management
+        );
+        // What cannot be planned is for the planner's own tests.
+        if let Ok(plan) = plan(&wiring, &options) {
+            let configuration = plan.configuration(&wiring);
+            return (name, wiring, configuration);
+        }
+    }
 }
