@@ -11,6 +11,7 @@ use crate::verbs::alerts::AlertsArgs;
 use crate::verbs::completions::CompletionsArgs;
 use crate::verbs::config::ConfigArgs;
 use crate::verbs::export::ExportArgs;
+use crate::verbs::fabric::FabricArgs;
 use crate::verbs::man::ManArgs;
 use crate::verbs::mark::MarkArgs;
 use crate::verbs::measure::MeasureArgs;
@@ -34,6 +35,7 @@ pub(crate) enum Verb {
     Measure(MeasureArgs),
     Serve(ServeArgs),
     Top(TopArgs),
+    Fabric(FabricArgs),
     Simulate(SimulateArgs),
     Mark(MarkArgs),
     Alerts(AlertsArgs),

@@ -59,7 +59,7 @@ pub fn become_realtime() -> Result<(), RealtimeError> {
     Ok(())
 }
 
-/// Keeps idle processors from sleeping, as long as the file is open (PM QoS, `cpu_dma_latency`).
+/// Keeps idle processors from sleeping, as long as the file is open (`cpu_dma_latency`).
 ///
 /// A processor that has to be woken adds its own time to every start and to every answer.
 ///

@@ -1,0 +1,58 @@
+//! `meikyo fabric`: VLAN-routed Ethernet planned, proven, configured.
+
+mod plan;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use meikyo_cluster::{Cluster, load};
+use meikyo_fabric::{Described, PlanError, describe};
+
+use crate::failure::{Answer, Failure};
+
+/// Plan VLAN-routed Ethernet, prove it, and write what switches and hosts are told.
+#[derive(Debug, Args)]
+pub(crate) struct FabricArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Plan VLANs and who sends in which; show what the plan asks of links and tables
+    Plan(plan::PlanArgs),
+}
+
+/// The file, and how to print.
+#[derive(Debug, Args)]
+struct FileArgs {
+    /// The cluster file
+    #[arg(value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
+    file: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// If the cluster file is wrong, what it describes cannot be built, or the output cannot be written.
+pub(crate) fn run(args: &FabricArgs) -> Result<Answer, Failure> {
+    match &args.what {
+        What::Plan(args) => plan::run(args),
+    }
+}
+
+/// The cluster and the fabric that its file describes.
+fn described(args: &FileArgs) -> Result<(Cluster, Described), Failure> {
+    let hint = "docs/cluster-file.md says what `[fabric]` and `[[links]]` allow";
+    let cluster = load(&args.file).map_err(|error| Failure::new(error).hint(hint))?;
+    let described = describe(&cluster)
+        .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())).hint(hint))?;
+    Ok((cluster, described))
+}
+
+fn unplannable(error: PlanError) -> Failure {
+    Failure::new(error).hint("docs/fabric.md says which routings and models there are")
+}
