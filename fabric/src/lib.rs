@@ -21,6 +21,7 @@ pub mod deploy;
 pub mod dialect;
 pub mod emulator;
 mod failover;
+mod loads;
 mod model;
 mod plan;
 mod routing;
@@ -33,6 +34,7 @@ pub use cabling::{CablingError, HostPart, Parts, cable, cable_uniform};
 pub use check::{CheckOptions, Fault, Report, Verdict, check};
 pub use described::{DescribeError, Described, describe};
 pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, plan_failovers};
+pub use loads::{Bisection, Busiest, Certainty, Loads, Pattern, bisection, diameter, loads};
 pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, spare_trees};
 pub use settings::{
     Bundling, Configuration, HostSettings, PortSettings, Priming, Representative, SwitchSettings,

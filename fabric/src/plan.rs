@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use meikyo_cluster::{Routing, Tagging};
 use meikyo_units::Nanos;
 
-use crate::routing::{Adjacent, Net, Routes, Waiting, shared};
+use crate::routing::{Adjacent, Net, Routes, Waiting, grown};
 use crate::{Bundling, HostId, Priming, SwitchId, Topology, TrunkId, Vlan, VlanSet, Wiring};
 
 pub use error::PlanError;
@@ -166,13 +166,17 @@ fn switch_tagged(
             Err(error) => refusal = Some(error),
         }
     }
-    let mut most = net.sources().count();
-    while routing::may_share(routing, options) && most > 1 {
-        most /= 2;
-        let assignment = Assignment::new(net, &shared(net, most), 1);
+    // Beyond the farthest switch all share one tree.
+    let mut radius = 1;
+    while routing::may_share(routing, options) && radius < net.switches() {
+        let assignment = Assignment::new(net, &grown(net, radius), 1);
         if let Ok(fitted) = frame.fit(&assignment) {
             return Ok((assignment, fitted));
         }
+        if assignment.vlans.len() == 1 {
+            break;
+        }
+        radius += 1;
     }
     Err(refusal.expect("a spread of 1 was tried"))
 }

@@ -20,7 +20,7 @@ mod ways;
 pub(crate) use dimension_order::{Grid, Lines, Rings, best_order, dimension_order};
 pub(crate) use exact::{Found, SWITCHES_EXACT_MAX, fewest};
 pub(crate) use forest::{Adjacent, Walk};
-pub(crate) use grown::{grown, shared};
+pub(crate) use grown::grown;
 pub(crate) use minimal::{minimal, minimal_ways};
 pub(crate) use net::Net;
 pub(crate) use roots::{fat_tree, leaf_spine};

@@ -25,9 +25,9 @@ pub(super) fn choose(
         (Routing::Acyclic, Some(grid)) if options.without.is_empty() => {
             let order = options.dimensions.clone();
             let order = order.unwrap_or_else(|| best_order(grid, Rings::Seam));
-            dimension_order(net, grid, &order, Rings::Seam).unwrap_or_else(|| grown(net))
+            dimension_order(net, grid, &order, Rings::Seam).unwrap_or_else(|| grown(net, 0))
         }
-        (Routing::Acyclic, _) => grown(net),
+        (Routing::Acyclic, _) => grown(net, 0),
         (Routing::Minimal | Routing::Auto, _) => {
             exact(net, &minimal_ways(net)).unwrap_or_else(|| minimal(net))
         }

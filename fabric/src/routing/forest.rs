@@ -108,15 +108,4 @@ impl Walk {
         trunks.sort_unstable();
         trunks
     }
-
-    /// The number of trunks to each switch that is reached.
-    pub(crate) fn depths(&self, net: &Net) -> Vec<usize> {
-        let mut depths = vec![0; self.by.len()];
-        for &switch in &self.order {
-            if let Some(channel) = self.by[switch] {
-                depths[switch] = depths[net.tail(channel)] + 1;
-            }
-        }
-        depths
-    }
 }

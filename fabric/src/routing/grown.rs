@@ -6,106 +6,105 @@
 //! and over the channels that were least used. A step makes one channel wait for another; it is taken
 //! only if the waiting stays free of cycles, which an order of the channels tells that is kept up to
 //! date with every pair (Pearce and Kelly 2006). Every pair is decided once: refused, it stays refused.
-//! The pairs of one spanning tree are there from the beginning; where a source cannot reach all others
-//! any more, it takes that tree.
+//!
+//! Unlike there, the pairs of up*/down* routing are there from the beginning. They make an impasse
+//! impossible: a switch at distance `n` from the source and `n` levels nearer to the root is reached by
+//! going up alone, so the root is; and after any channel it is allowed to go down, so whatever was not
+//! reached on another way is reached from its neighbour that is nearer to the root.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::up_down::ranks;
 use super::waiting::Waiting;
-use super::{Adjacent, Net, Routes, Walk, ways::Ways};
+use super::{Adjacent, Net, Routes, Walk};
 
-/// A tree of its own for every source.
-pub(crate) fn grown(net: &Net) -> Routes {
-    let mut growth = Growth::new(net);
-    let trees = net.sources().map(|source| {
-        let walk = growth.grow(source).unwrap_or_else(|| growth.escape.clone());
-        let tree = walk.needed(net);
-        growth.load(&Adjacent::new(net, &tree).walk(source));
-        (source, tree)
-    });
-    let trees = trees.collect();
-    Routes::merged(net, trees)
-}
+/// Most steps of all searches together, after which no more pairs are allowed: an upper bound of the
+/// time, some tenths of a second.
+const STEPS_MAX: usize = 40_000_000;
 
-/// Trees of so many sources, evenly chosen; every other source takes one of these, the first in which
-/// its paths make no cycle.
-pub(crate) fn shared(net: &Net, most: usize) -> Routes {
-    let sources: Vec<usize> = net.sources().collect();
+/// A tree for every source; with a `radius`, sources take the tree of one that is no farther, if the
+/// paths in it make no cycle, so that there are fewer trees.
+pub(crate) fn grown(net: &Net, radius: usize) -> Routes {
     let mut growth = Growth::new(net);
-    let roots = (0..most).map(|at| sources[at * sources.len() / most]);
-    let mut trees: Vec<Vec<usize>> = Vec::new();
-    for root in roots {
-        if let Some(walk) = growth.grow(root) {
-            let tree = walk.needed(net);
-            growth.load(&Adjacent::new(net, &tree).walk(root));
-            trees.push(tree);
-        }
+    let mut sources: Vec<usize> = net.sources().collect();
+    if radius > 0 {
+        // From what is high up most ways lead down, so neighbours can share its tree.
+        sources.sort_by_key(|&source| growth.rank[source]);
     }
-    trees.push(growth.escape.needed(net));
-    let adjacent: Vec<Adjacent<'_>> = trees.iter().map(|tree| Adjacent::new(net, tree)).collect();
-    let of_sources = sources.iter().map(|&source| {
-        // Trees in which the others are near first.
-        let mut walks: Vec<(usize, usize, Walk)> = adjacent
-            .iter()
-            .enumerate()
-            .map(|(at, forest)| {
-                let walk = forest.walk(source);
-                (walk.depths(net).iter().sum(), at, walk)
-            })
-            .collect();
-        walks.sort_by_key(|(depth, at, _)| (*depth, *at));
-        let fits = walks.iter().find(|(_, _, walk)| growth.admit(walk));
-        let tree = fits.map_or(trees.len() - 1, |(_, at, _)| *at);
-        (source, trees[tree].clone())
-    });
-    let of_sources = of_sources.collect();
-    Routes::merged(net, of_sources)
+    let mut near: Vec<Vec<usize>> = vec![Vec::new(); net.switches()];
+    let mut grown: Vec<Vec<usize>> = Vec::new();
+    let mut trees: Vec<(usize, Vec<usize>)> = Vec::new();
+    for source in sources {
+        let shared = near[source].iter().copied().find_map(|at: usize| {
+            let walk = Adjacent::new(net, &grown[at]).walk(source);
+            growth.admit(&walk).then_some((at, walk))
+        });
+        let tree = match shared {
+            Some((at, walk)) => {
+                growth.load(&walk);
+                grown[at].clone()
+            }
+            None => {
+                let tree = growth.grow(source).needed(net);
+                growth.load(&Adjacent::new(net, &tree).walk(source));
+                for (switch, distance) in net.distances(source).into_iter().enumerate() {
+                    if distance.is_some_and(|distance| distance <= radius) {
+                        near[switch].push(grown.len());
+                    }
+                }
+                grown.push(tree.clone());
+                tree
+            }
+        };
+        trees.push((source, tree));
+    }
+    Routes::merged(net, trees)
 }
 
 struct Growth<'a> {
     net: &'a Net,
+    rank: Vec<(Option<usize>, usize)>,
     order: ChannelOrder,
-    /// Frames of all pairs of hosts so far, for each channel.
+    /// Pairs of hosts so far, for each channel.
     load: Vec<usize>,
-    /// The tree that every source may always take.
-    escape: Walk,
 }
 
 impl<'a> Growth<'a> {
     fn new(net: &'a Net) -> Self {
-        let mut growth = Self {
-            net,
-            order: ChannelOrder::new(net),
-            load: vec![0; net.channels()],
-            escape: Ways::minimal(net, net.centre()).first(net),
-        };
-        let mut trunks: Vec<usize> = growth.escape.by.iter().flatten().map(|by| by / 2).collect();
-        trunks.sort_unstable();
-        let forest = Adjacent::new(net, &trunks);
-        for before in trunks.iter().flat_map(|trunk| [2 * trunk, 2 * trunk + 1]) {
-            for &after in
-                forest.from(net.head(before)).iter().filter(|&&after| after / 2 != before / 2)
-            {
-                let free = growth.order.allow(net, before, after);
-                assert!(free, "the channels of a tree never wait in a cycle");
+        let rank = ranks(net);
+        let goes_up = |channel: usize| rank[net.head(channel)] < rank[net.tail(channel)];
+        let mut channels: Vec<usize> =
+            (0..net.switches()).flat_map(|at| net.from(at)).map(|link| link.channel).collect();
+        // Up first, from the bottom; then down, from the top.
+        channels.sort_by_key(|&channel| {
+            let tail = rank[net.tail(channel)];
+            (!goes_up(channel), goes_up(channel).then_some(Reverse(tail)), tail, channel)
+        });
+        let mut order = ChannelOrder::new(net, &channels);
+        for &before in &channels {
+            for link in net.from(net.head(before)) {
+                let turns_up = !goes_up(before) && goes_up(link.channel);
+                if !turns_up && link.channel / 2 != before / 2 {
+                    let free = order.allow(net, before, link.channel);
+                    assert!(free, "going up and then down never waits in a cycle");
+                }
             }
         }
-        growth
+        Self { net, rank, order, load: vec![0; net.channels()] }
     }
 
-    /// The tree of a source; `None` if it cannot reach all hosts.
-    fn grow(&mut self, source: usize) -> Option<Walk> {
+    /// The tree of a source.
+    fn grow(&mut self, source: usize) -> Walk {
         let net = self.net;
         let mut walk = Walk::begin(net, source);
         let mut left = net.sources().filter(|&other| other != source).count();
-        let mut depths = vec![0; net.switches()];
         let mut near = BinaryHeap::new();
         near.extend(
             net.from(source).iter().map(|link| Reverse((1, self.load[link.channel], link.channel))),
         );
         while left > 0 {
-            let Reverse((depth, _, channel)) = near.pop()?;
+            let Reverse((depth, _, channel)) = near.pop().expect("up and down, all are reached");
             let at = net.head(channel);
             if walk.has(at) {
                 continue;
@@ -115,13 +114,12 @@ impl<'a> Growth<'a> {
                 continue;
             }
             walk.reach(net, channel);
-            depths[at] = depth;
             left -= usize::from(net.hosts[at] > 0);
             for link in net.from(at).iter().filter(|link| !walk.has(link.to)) {
                 near.push(Reverse((depth + 1, self.load[link.channel], link.channel)));
             }
         }
-        Some(walk)
+        walk
     }
 
     /// Allows all pairs of a walk; false if one would close a cycle.
@@ -156,18 +154,23 @@ struct ChannelOrder {
     allowed: Waiting,
     refused: Waiting,
     seen: Vec<bool>,
+    steps: usize,
 }
 
 impl ChannelOrder {
-    fn new(net: &Net) -> Self {
+    /// Channels that do not wait yet, in this order.
+    fn new(net: &Net, order: &[usize]) -> Self {
         let channels = net.channels();
+        let mut place = vec![0; channels];
+        order.iter().enumerate().for_each(|(at, &channel)| place[channel] = at);
         Self {
-            place: (0..channels).collect(),
+            place,
             after: vec![Vec::new(); channels],
             before: vec![Vec::new(); channels],
             allowed: Waiting::new(net),
             refused: Waiting::new(net),
             seen: vec![false; channels],
+            steps: 0,
         }
     }
 
@@ -179,7 +182,8 @@ impl ChannelOrder {
         if self.refused.contains(net, before, after) {
             return false;
         }
-        if self.place[before] > self.place[after] && !self.reorder(before, after) {
+        let ordered = self.place[before] < self.place[after];
+        if !ordered && (self.steps >= STEPS_MAX || !self.reorder(before, after)) {
             self.refused.insert(net, before, after);
             return false;
         }
@@ -214,6 +218,7 @@ impl ChannelOrder {
         let mut meets = false;
         while let Some(&at) = found.get(next) {
             next += 1;
+            self.steps += self.after[at].len();
             for &to in &self.after[at] {
                 meets |= to == end;
                 if !self.seen[to] && self.place[to] < high {
@@ -236,6 +241,7 @@ impl ChannelOrder {
         let mut next = 0;
         while let Some(&at) = found.get(next) {
             next += 1;
+            self.steps += self.before[at].len();
             for &from in &self.before[at] {
                 if !self.seen[from] && self.place[from] > low {
                     self.seen[from] = true;

@@ -7,7 +7,8 @@
 use super::ways::Ways;
 use super::{Net, Routes};
 
-fn ranks(net: &Net) -> Vec<(Option<usize>, usize)> {
+/// Switches by their distance from the root, then by number.
+pub(super) fn ranks(net: &Net) -> Vec<(Option<usize>, usize)> {
     let distances = net.distances(net.centre());
     distances.into_iter().zip(0..).collect()
 }

@@ -7,6 +7,7 @@ mod deploy;
 mod dialect;
 mod emulator;
 mod failover;
+mod loads;
 mod plans;
 mod planted;
 mod random;

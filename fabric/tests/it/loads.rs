@@ -1,0 +1,133 @@
+//! Loads, diameters and bisections against closed forms and the tables of the paper.
+
+use meikyo_cluster::Tagging;
+use meikyo_fabric::{
+    Certainty, CheckOptions, HostId, Parts, Pattern, PlanOptions, SwitchModel, Topology, bisection,
+    cable, check, diameter, loads, plan,
+};
+
+use crate::plans::{planned, wired};
+
+/// Pairs for each cable of the busiest trunk when all hosts send to all others.
+fn all_to_all(text: &str, hosts: usize) -> f64 {
+    let (wiring, plan) = planned(text, hosts);
+    loads(&wiring, &plan, Pattern::AllToAll).busiest(&wiring).unwrap().pairs_per_cable
+}
+
+#[test]
+#[expect(clippy::float_cmp, reason = "whole numbers")]
+fn loads_are_those_of_closed_forms() {
+    // Complete: the hosts of the one end times those of the other.
+    assert_eq!(all_to_all("complete 8", 5), 25.0);
+    // A row of n: across the middle, half the hosts times the other half.
+    assert_eq!(all_to_all("mesh 8", 3), 144.0);
+    // A star: everything to and from the hosts of one switch.
+    assert_eq!(all_to_all("star 6", 2), 2.0 * 10.0);
+    // A ring of 4, 2 trees: to the left 1 of 4 goes two steps, to the right the other.
+    assert_eq!(all_to_all("ring 4", 1), 2.0);
+    // HyperX by dimension order: on the last of 3 dimensions one sender of each of the 16 lines.
+    assert_eq!(all_to_all("hyperx 4x4x4", 1), 16.0);
+    // Leaf-spine, as many hosts on a leaf as there are spines: a host's frames to all other leaves.
+    assert_eq!(all_to_all("leaf-spine 8+4", 4), 28.0);
+    // A hypercube of n dimensions: half of all switches to the other half, over 2^(n-1) links.
+    assert_eq!(all_to_all("hypercube 6", 1), 32.0);
+    // Fat tree of k = 4: a host's frames to the 14 hosts on other edge switches, on its own uplink.
+    assert_eq!(all_to_all("fat-tree 4", 2), 14.0);
+}
+
+#[test]
+fn every_step_of_every_pair_is_counted_once() {
+    for (text, tagging) in
+        [("torus 4x4", Tagging::Switch), ("mesh 4x2", Tagging::Host), ("ring 9", Tagging::Switch)]
+    {
+        let (wiring, options) = wired(text, 2);
+        let plan = plan(&wiring, &PlanOptions { tagging, ..options }).unwrap();
+        let report = check(&wiring, &plan.configuration(&wiring), &CheckOptions::INTACT);
+        assert!(report.faults.is_empty(), "{text}: {:?}", report.faults);
+        let ours = loads(&wiring, &plan, Pattern::AllToAll);
+        let sum: u64 = ours.pairs.iter().flatten().sum();
+        assert_eq!(sum, report.loads.iter().map(|load| load.pairs).sum::<u64>(), "{text}");
+        for load in &report.loads {
+            let trunk = &wiring.trunks[load.trunk.place()];
+            let direction = usize::from(trunk.ends[0].switch != load.from);
+            assert_eq!(ours.pairs[load.trunk.place()][direction], load.pairs, "{text}");
+        }
+    }
+}
+
+#[test]
+fn patterns_are_sums_of_their_pairs() {
+    let (wiring, plan) = planned("ring 8", 2);
+    let hosts = wiring.hosts.len();
+    let shifted = |by: usize| -> Vec<HostId> {
+        (0..hosts).map(|host| HostId::new((host + by) % hosts)).collect()
+    };
+    let of = |pattern: Pattern<'_'>| loads(&wiring, &plan, pattern).pairs;
+    let add = |one: Vec<[u64; 2]>, other: Vec<[u64; 2]>| -> Vec<[u64; 2]> {
+        one.iter().zip(other).map(|(one, other)| [one[0] + other[0], one[1] + other[1]]).collect()
+    };
+    let neighbours =
+        add(of(Pattern::Permutation(&shifted(1))), of(Pattern::Permutation(&shifted(hosts - 1))));
+    assert_eq!(of(Pattern::Neighbours), neighbours);
+    let all = (1..hosts).map(|by| of(Pattern::Permutation(&shifted(by)))).reduce(add).unwrap();
+    assert_eq!(of(Pattern::AllToAll), all);
+}
+
+#[test]
+fn diameter_and_bisection_are_those_of_the_paper() {
+    for (text, switches_most, links) in [
+        ("tree 8", 6, 1),
+        ("complete 8", 2, 16),
+        ("mesh 4x2", 5, 2),
+        ("torus 4x2", 4, 4),
+        ("star 6", 3, 3),
+        ("complete 6", 2, 9),
+    ] {
+        for cables_per_link in [1, 2] {
+            let topology: Topology = text.parse().unwrap();
+            let graph = topology.graph();
+            let model = SwitchModel::named("generic").unwrap();
+            let parts = Parts::uniform(&graph, &model, 4);
+            let wiring = cable(&graph, Parts { cables_per_link, ..parts }).unwrap();
+            let found = bisection(&wiring, Some(&topology));
+            assert_eq!(found.cables, links * usize::from(cables_per_link), "{text}");
+            assert_eq!(found.certainty, Certainty::Tried);
+            let plan = plan(&wiring, &PlanOptions::new(Some(topology))).unwrap();
+            assert_eq!(diameter(&wiring, &plan), switches_most, "{text}");
+        }
+    }
+}
+
+#[test]
+fn formulas_for_the_bisection_hold_where_all_halves_can_be_tried() {
+    for (text, large) in [
+        ("mesh 4x4", "mesh 6x6"),
+        ("torus 4x4", "torus 6x6"),
+        ("hypercube 4", "hypercube 5"),
+        ("complete 9", "complete 21"),
+        ("hyperx 4x4", "hyperx 6x6"),
+        ("leaf-spine 9+4", "leaf-spine 20+4"),
+        ("fat-tree 4", "fat-tree 6"),
+    ] {
+        let tried = |text: &str| {
+            let (wiring, options) = wired(text, 1);
+            bisection(&wiring, options.topology.as_ref())
+        };
+        let small = tried(text);
+        assert_eq!(small.certainty, Certainty::Tried, "{text}");
+        assert_eq!(tried(large).certainty, Certainty::Formula, "{large}");
+        let formula = match text {
+            "mesh 4x4" => 4,
+            "torus 4x4" => 8,
+            "hypercube 4" => 8,
+            "complete 9" => 20,
+            "hyperx 4x4" => 16,
+            "leaf-spine 9+4" => 16,
+            _ => 8,
+        };
+        assert_eq!(small.cables, formula, "{text}");
+    }
+    // Without a formula: what is found is no less than what is there.
+    let (wiring, _) = wired("tree 4,5", 1);
+    assert_eq!(bisection(&wiring, None), bisection(&wiring, None));
+}
