@@ -16,8 +16,8 @@
 
 mod cabling;
 pub mod check;
-mod described;
 pub mod deploy;
+mod described;
 pub mod dialect;
 pub mod emulator;
 mod failover;

@@ -185,6 +185,6 @@ impl Plan {
     /// The VLAN of the frames from one host to another.
     pub fn vlan_of(&self, from: HostId, to: HostId) -> Vlan {
         let tag = self.tags.get(from.place()).and_then(|tags| tags.get(&to));
-        tag.copied().unwrap_or(self.pvids[from.place()])
+        tag.copied().unwrap_or_else(|| self.pvids[from.place()])
     }
 }

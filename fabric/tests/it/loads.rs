@@ -11,7 +11,8 @@ use crate::plans::{planned, wired};
 /// Pairs for each cable of the busiest trunk when all hosts send to all others.
 fn all_to_all(text: &str, hosts: usize) -> f64 {
     let (wiring, plan) = planned(text, hosts);
-    loads(&wiring, &plan, Pattern::AllToAll).busiest(&wiring).unwrap().pairs_per_cable
+    let loads = loads(&wiring, &plan, Pattern::AllToAll);
+    loads.busiest(&wiring).expect("there are trunks").pairs_per_cable
 }
 
 #[test]

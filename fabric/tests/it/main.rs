@@ -2,8 +2,8 @@
 
 mod built;
 mod check;
-mod described;
 mod deploy;
+mod described;
 mod dialect;
 mod emulator;
 mod failover;
