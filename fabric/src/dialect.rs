@@ -10,8 +10,11 @@
 mod difference;
 mod fastpath;
 mod fit;
+mod flows;
+mod host;
 mod iproute;
 mod names;
+mod open_vswitch;
 mod page;
 mod reading;
 mod state;
@@ -25,6 +28,7 @@ use thiserror::Error;
 use crate::{Configuration, SwitchId, SwitchModel, SwitchSettings, Wiring};
 
 pub use difference::{Difference, differences};
+pub use host::{HostTextError, host_text};
 pub use names::{bundle_interface, port_interface};
 pub use reading::ParseError;
 pub use state::SwitchState;
@@ -141,8 +145,9 @@ pub fn read(
     match dialect {
         Dialect::PowerConnect => fastpath::read(model, before, text),
         Dialect::LinuxBridge => iproute::read(model, before, text),
-        Dialect::OpenVswitch | Dialect::CiscoIos | Dialect::AristaEos => Err(ParseError::whole(
-            format!("texts of {dialect} are not read: its ports cannot be what a fabric needs"),
-        )),
+        Dialect::OpenVswitch => open_vswitch::read(model, before, text),
+        Dialect::CiscoIos | Dialect::AristaEos => Err(ParseError::whole(format!(
+            "texts of {dialect} are not read: its ports cannot be what a fabric needs"
+        ))),
     }
 }

@@ -107,6 +107,9 @@ fn check_port(dialect: Dialect, switch: &Switch, port: &PortSettings) -> Result<
         {
             Err("the VLAN of frames without a tag is one that the port is not a member of".into())
         }
+        Dialect::OpenVswitch if port.accept_tagged && port.members().is_empty() => {
+            Err("flows that take tags of no VLAN are none".into())
+        }
         Dialect::OpenVswitch if port.bundle.is_some() => Err(
             "Open vSwitch spreads frames over a bundle only without flows, and flows are needed \
                  here; use single links, or the dialect `linux-bridge`"

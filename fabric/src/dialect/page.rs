@@ -6,6 +6,7 @@ use minijinja::Value;
 
 use super::Dialect;
 use super::names::{bundle_interface, fastpath_list, port_name};
+use super::open_vswitch::MANAGE_PORT;
 use super::state::SwitchState;
 use crate::{Bundling, PortNumber, PortSettings, SwitchId, Vlan, VlanSet, Wiring};
 
@@ -40,6 +41,8 @@ impl Page<'_> {
         };
         let shown: Vec<Value> =
             interfaces.iter().filter(changed).map(|interface| self.interface(interface)).collect();
+        let all: Vec<Value> =
+            interfaces.iter().map(|interface| self.interface(interface)).collect();
         let pause = |ports: &[PortSettings]| ports.first().map(|port| port.flow_control);
         let new_pause = pause(&after.ports);
         let pause_changed =
@@ -66,6 +69,12 @@ impl Page<'_> {
             ("leaving", self.list(&self.leaving(&interfaces))),
             ("bundles_removed", self.bundles_removed(&interfaces)),
             ("interfaces", Value::from(shown)),
+            ("relearn", Value::from(self.fresh || self.members_change())),
+            ("all", Value::from(all)),
+            ("floods", self.floods()),
+            ("managed", Value::from(self.after.management.map(Vlan::id))),
+            ("manage_port", Value::from(MANAGE_PORT)),
+            ("timeout_s", Value::from(after.ageing.map_or(0, |span| span.get() / 1_000_000_000))),
         ])
     }
 
@@ -99,6 +108,15 @@ impl Page<'_> {
                     && self.before.number_of(&own.ports) == Some(number)
             }),
         }
+    }
+
+    /// Whether any port is in other VLANs than before, so that what was learned may be wrong.
+    fn members_change(&self) -> bool {
+        let members = |state: &SwitchState| -> Vec<(PortNumber, VlanSet, VlanSet)> {
+            let ports = state.settings.ports.iter();
+            ports.map(|own| (own.ports[0], own.untagged.clone(), own.tagged.clone())).collect()
+        };
+        members(self.before) != members(self.after)
     }
 
     /// The ports that are open before and not after.
@@ -199,6 +217,7 @@ impl Page<'_> {
             ("tagged", Value::from(port.tagged.to_string())),
             ("untagged_vlans", ids(&port.untagged)),
             ("tagged_vlans", ids(&port.tagged)),
+            ("members", ids(&port.members())),
             ("untagged_added", Value::from(untagged.to_string())),
             ("tagged_added", Value::from(tagged.to_string())),
             ("removed", Value::from(removed.to_string())),
@@ -208,6 +227,31 @@ impl Page<'_> {
             ("flow_control", Value::from(port.flow_control)),
             ("pause_set", Value::from(pause)),
         ])
+    }
+
+    /// For each VLAN the actions that send a frame to all its ports: those with tags first.
+    fn floods(&self) -> Value {
+        let Self { after, .. } = self;
+        let flood = |vlan: Vlan| {
+            let to = |is_member: fn(&PortSettings, Vlan) -> bool| {
+                let ports = after.settings.ports.iter().filter(move |port| is_member(port, vlan));
+                ports.map(|port| format!("output:{}", port.ports[0]))
+            };
+            let mut actions: Vec<String> = to(|port, vlan| port.tagged.contains(vlan)).collect();
+            let mut rest: Vec<String> = to(|port, vlan| port.untagged.contains(vlan)).collect();
+            if after.management == Some(vlan) {
+                rest.push(format!("output:{MANAGE_PORT}"));
+            }
+            if !rest.is_empty() {
+                actions.push("strip_vlan".to_owned());
+                actions.append(&mut rest);
+            }
+            (!actions.is_empty()).then(|| {
+                let actions = Value::from(actions.join(","));
+                record([("vlan", Value::from(vlan.id())), ("actions", actions)])
+            })
+        };
+        Value::from(after.settings.vlans.iter().filter_map(flood).collect::<Vec<Value>>())
     }
 
     /// What is plugged in, for a comment.

@@ -14,9 +14,10 @@ use super::{Dialect, fit, read};
 use crate::{SwitchId, Wiring};
 
 /// The templates that come with the binary, by file name.
-const BUILT_IN: [(&str, &str); 2] = [
+const BUILT_IN: [(&str, &str); 3] = [
     ("powerconnect-6248.j2", include_str!("../../templates/powerconnect-6248.j2")),
     ("linux-bridge.j2", include_str!("../../templates/linux-bridge.j2")),
+    ("open-vswitch.j2", include_str!("../../templates/open-vswitch.j2")),
 ];
 
 /// Why a text cannot be made.

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use meikyo_fabric::dialect::{Dialect, SwitchState, Templates, differences, parse, read, render};
+use meikyo_fabric::dialect::{
+    Dialect, SwitchState, Templates, differences, host_text, parse, read, render,
+};
 use meikyo_fabric::{
-    Bundling, Configuration, HostSettings, Learning, PortNumber, PortSettings, Priming, Switch,
-    SwitchId, SwitchModel, SwitchSettings, Vlan, VlanSet, Wiring,
+    Bundling, Configuration, HostId, HostSettings, Learning, PortNumber, PortSettings, Priming,
+    Switch, SwitchId, SwitchModel, SwitchSettings, Vlan, VlanSet, Wiring,
 };
 use meikyo_units::{BitsPerSecond, Nanos};
 use proptest::prelude::*;
@@ -82,8 +84,8 @@ fn port(
     };
     let (mut untagged, mut tagged) = (kind(false), kind(true));
     let mut pvid = pvid.map(id);
-    let access = access && dialect == Dialect::PowerConnect;
-    if access {
+    let access = access && dialect != Dialect::LinuxBridge;
+    if access && dialect == Dialect::PowerConnect {
         pvid = pvid.or_else(|| Some(vlan(101)));
         (untagged, tagged) = (pvid.into_iter().collect(), VlanSet::EMPTY);
     } else if dialect != Dialect::PowerConnect {
@@ -110,6 +112,9 @@ fn settings(dialect: Dialect) -> impl Strategy<Value = SwitchSettings> {
             for (number, (kind, of)) in (1..).zip(kinds) {
                 match kind {
                     0 => {}
+                    1.. if dialect == Dialect::OpenVswitch => {
+                        ports.push(port(dialect, vec![PortNumber(number)], None, of));
+                    }
                     1 => ports.push(port(dialect, vec![PortNumber(number)], None, of)),
                     _ => bundles[usize::from(kind) - 2].push(PortNumber(number)),
                 }
@@ -121,6 +126,8 @@ fn settings(dialect: Dialect) -> impl Strategy<Value = SwitchSettings> {
                     ports.push(port(dialect, members, Some(bundling), of));
                 }
             }
+            ports.retain(|port| dialect != Dialect::OpenVswitch || !port.members().is_empty());
+            let ageing = if dialect == Dialect::OpenVswitch { ageing % 65_535 + 1 } else { ageing };
             ports.sort_by(|one, other| one.ports.cmp(&other.ports));
             ports.iter_mut().for_each(|port| port.flow_control = pause);
             // VLANs without a port are defined on a PowerConnect, and do not exist elsewhere.
@@ -190,6 +197,18 @@ proptest! {
     }
 
     #[test]
+    fn an_open_vswitch_text_says_the_settings(settings in settings(Dialect::OpenVswitch)) {
+        round_trip(Dialect::OpenVswitch, settings)?;
+    }
+
+    #[test]
+    fn an_open_vswitch_is_changed_from_any_settings_to_any(
+        before in settings(Dialect::OpenVswitch), after in settings(Dialect::OpenVswitch),
+    ) {
+        change(Dialect::OpenVswitch, before, after)?;
+    }
+
+    #[test]
     fn a_powerconnect_is_changed_from_any_settings_to_any(
         before in settings(Dialect::PowerConnect), after in settings(Dialect::PowerConnect),
     ) {
@@ -205,10 +224,10 @@ proptest! {
 
     #[test]
     fn no_text_makes_a_parser_panic(
-        words in prop::collection::vec("(interface|ethernet|1/g1|range|vlan|database|101|9-7|add|link|set|dev|swp1|switchport|general|pvid|exit|ip|-batch|-|END|no|,|shutdown| |\n){1,6}", 0..40),
+        words in prop::collection::vec("(interface|ethernet|1/g1|range|vlan|database|101|9-7|add|link|set|dev|swp1|switchport|general|pvid|exit|ip|-batch|-|END|no|,|shutdown|ovs-vsctl|table=0|priority=10|in_port=1|actions=|ovs-ofctl add-flows br0 - <<'END'\n| |\n){1,6}", 0..40),
     ) {
         let text = words.join(" ");
-        for dialect in [Dialect::PowerConnect, Dialect::LinuxBridge] {
+        for dialect in Dialect::ALL {
             drop(parse(dialect, &wiring(dialect), only(), &text));
         }
     }
@@ -324,6 +343,54 @@ fn what_a_linux_bridge_is_told() {
     ethtool --pause swp1 rx on tx on
     ethtool --pause swp11 rx on tx on
     ethtool --pause swp12 rx on tx on
+    "##);
+}
+
+#[test]
+fn what_an_open_vswitch_is_told() {
+    let dialect = Dialect::OpenVswitch;
+    let mut state = SwitchState::managed(small(dialect), Some(vlan(4_000)));
+    state.settings.vlans.insert(vlan(4_000));
+    state.settings.ports[1].tagged.insert(vlan(4_000));
+    let text = Templates::built_in().render(dialect, &wiring(dialect), only(), &state).unwrap();
+    insta::assert_snapshot!(text, @r##"
+    #!/bin/sh
+    # sw1: Open vSwitch with flows of its own. Variables: docs/fabric.md.
+    # Table 0: which VLAN a frame comes in by. 1: learn the sender. 2: what was learned. 3: where to.
+    set -e
+    ovs-vsctl add-br br0 -- set bridge br0 fail_mode=secure stp_enable=false
+    # nothing is plugged in
+    ovs-vsctl add-port br0 swp1 -- set interface swp1 ofport_request=1
+    # nothing is plugged in
+    ovs-vsctl add-port br0 swp11 -- set interface swp11 ofport_request=11
+    ovs-vsctl add-port br0 manage -- set interface manage type=internal ofport_request=65000
+    ovs-ofctl add-flows br0 - <<'END'
+    delete table=0
+    delete table=1
+    delete table=2
+    delete table=3
+    table=0 priority=10 in_port=1,vlan_tci=0x0000/0x1fff actions=mod_vlan_vid:101,resubmit(,1)
+    table=0 priority=10 in_port=1,dl_vlan=101 actions=resubmit(,1)
+    table=0 priority=10 in_port=1,dl_vlan=102 actions=resubmit(,1)
+    table=0 priority=10 in_port=1,dl_vlan=103 actions=resubmit(,1)
+    table=0 priority=10 in_port=1,dl_vlan=104 actions=resubmit(,1)
+    table=0 priority=10 in_port=11,dl_vlan=101 actions=resubmit(,1)
+    table=0 priority=10 in_port=11,dl_vlan=102 actions=resubmit(,1)
+    table=0 priority=10 in_port=11,dl_vlan=104 actions=resubmit(,1)
+    table=0 priority=10 in_port=11,dl_vlan=4000 actions=resubmit(,1)
+    table=0 priority=10 in_port=65000,vlan_tci=0x0000/0x1fff actions=mod_vlan_vid:4000,resubmit(,1)
+    table=1 priority=10 actions=learn(table=2,hard_timeout=1000,NXM_OF_VLAN_TCI[0..11],NXM_OF_ETH_DST[]=NXM_OF_ETH_SRC[],load:NXM_OF_IN_PORT[]->NXM_NX_REG0[0..15]),resubmit(,2),resubmit(,3)
+    table=3 priority=20 reg0=1 actions=strip_vlan,output:1
+    table=3 priority=20 reg0=11 actions=output:11
+    table=3 priority=20 reg0=65000 actions=strip_vlan,output:65000
+    table=3 priority=10 reg0=0,dl_vlan=101 actions=output:11,strip_vlan,output:1
+    table=3 priority=10 reg0=0,dl_vlan=102 actions=output:11,strip_vlan,output:1
+    table=3 priority=10 reg0=0,dl_vlan=103 actions=strip_vlan,output:1
+    table=3 priority=10 reg0=0,dl_vlan=104 actions=output:11,strip_vlan,output:1
+    table=3 priority=10 reg0=0,dl_vlan=4000 actions=output:11,strip_vlan,output:65000
+    END
+    ethtool --pause swp1 rx on tx on
+    ethtool --pause swp11 rx on tx on
     "##);
 }
 
@@ -443,6 +510,7 @@ fn what_a_dialect_cannot_say_is_refused_with_the_reason() {
     insta::assert_snapshot!(refused(Dialect::LinuxBridge, |own| own.ports[0].accept_tagged = false), @"`sw1`, port 1: a Linux bridge takes tagged frames of every VLAN that a port is in");
     insta::assert_snapshot!(refused(Dialect::PowerConnect, |own| own.ports[0].flow_control = false), @"`sw1`: a PowerConnect has flow control on all ports or on none");
     insta::assert_snapshot!(refused(Dialect::PowerConnect, |own| own.ageing = Some(Nanos::from_millis(15_500))), @"`sw1`: an ageing time of 15500ms: allowed are 10 to 1000000 whole seconds");
+    insta::assert_snapshot!(refused(Dialect::OpenVswitch, |own| own.ports[0].bundle = Some(Bundling::Lacp)), @"`sw1`, port 1: Open vSwitch spreads frames over a bundle only without flows, and flows are needed here; use single links, or the dialect `linux-bridge`");
     insta::assert_snapshot!(refused(Dialect::PowerConnect, |own| own.vlans = set("101-103")), @"`sw1`, port 1: VLAN 104 is not defined");
 }
 
@@ -467,7 +535,7 @@ fn a_template_of_the_site_is_used_and_proven() {
     insta::assert_snapshot!(said(&wrong(" untagged\n", " tagged\n")), @"template `powerconnect-6248.j2` makes a text for `sw1` that says something else: port 1: untagged 101-104 -> none");
     let other =
         Templates::with(&BTreeMap::from([("ios.j2".to_owned(), String::new())])).unwrap_err();
-    insta::assert_snapshot!(said(&other), @"template `ios.j2`: is the name of no template; allowed are `powerconnect-6248.j2`, `linux-bridge.j2`");
+    insta::assert_snapshot!(said(&other), @"template `ios.j2`: is the name of no template; allowed are `powerconnect-6248.j2`, `linux-bridge.j2`, `open-vswitch.j2`");
 }
 
 #[test]
@@ -489,4 +557,36 @@ fn differences_are_told_port_by_port() {
     port 12: is open (pvid none, untagged none, tagged 101-102,104) -> shut down
     "##);
     assert_eq!(differences(&before, &before), vec![]);
+}
+
+#[test]
+fn a_host_that_tags_has_a_rule_for_each_receiver() {
+    let mut wiring = crate::built::wiring("linux-bridge", 2, &[(0, 1)]);
+    for (place, host) in wiring.hosts.iter_mut().enumerate() {
+        host.mac = format!("02:00:00:00:00:{place:02x}").parse().ok();
+    }
+    let mut configuration = crate::built::configuration(&wiring, &[vec![0]], &[0, 0]);
+    assert_eq!(host_text(&wiring, &configuration, HostId::new(0), "eth0"), Ok(None));
+    let tags: BTreeMap<HostId, Vlan> =
+        [(1, 101), (2, 102), (3, 101)].map(|(host, id)| (HostId::new(host), vlan(id))).into();
+    configuration.hosts[0] = HostSettings::Tagged(tags.clone());
+    let text = host_text(&wiring, &configuration, HostId::new(0), "eth0").unwrap().unwrap();
+    let told: BTreeMap<HostId, Vlan> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("filter add dev eth0 egress protocol all "))
+        .map(|rule| {
+            let words: Vec<&str> = rule.split(' ').collect();
+            let ["pref", "1", "flower", "dst_mac", mac, "action", "vlan", "push", "id", id] =
+                words[..]
+            else {
+                panic!("{rule}");
+            };
+            let host = usize::from_str_radix(&mac[15..], 16).unwrap();
+            (HostId::new(host), id.parse().unwrap())
+        })
+        .collect();
+    assert_eq!(told, tags);
+    wiring.hosts[2].mac = None;
+    let error = host_text(&wiring, &configuration, HostId::new(0), "eth0").unwrap_err();
+    insta::assert_snapshot!(error, @"the Ethernet address of `h2` is not known; `mac` of section `hosts` says it");
 }

@@ -8,6 +8,7 @@ mod dialect;
 mod emulator;
 mod failover;
 mod loads;
+mod open_vswitch;
 mod plans;
 mod planted;
 mod random;
