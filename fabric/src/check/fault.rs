@@ -167,11 +167,8 @@ pub enum Fault {
 /// How the ends of a bundle differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
-    /// Cables of one end are not all of the other end.
-    Cables {
-        /// The switch at the other end, if it is one.
-        far: Option<SwitchId>,
-    },
+    /// Cables of one end do not all go to the ports of one other end.
+    Cables,
     /// LACP at one end only.
     Protocol {
         /// The switch at the other end.
@@ -377,12 +374,7 @@ impl InWords<'_> {
 
     fn difference(&self, f: &mut fmt::Formatter<'_>, difference: &Difference) -> fmt::Result {
         match difference {
-            Difference::Cables { far: Some(far) } => {
-                write!(f, "and the one on `{}` have not the same cables", self.switch(*far))
-            }
-            Difference::Cables { far: None } => {
-                f.write_str("has cables that do not all go to one set of ports")
-            }
+            Difference::Cables => f.write_str("has cables that do not all go to one set of ports"),
             Difference::Protocol { far } => {
                 write!(
                     f,

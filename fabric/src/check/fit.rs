@@ -158,7 +158,7 @@ fn bundles(
             let first = leads.next().flatten();
             if leads.any(|leads| !is_same_place(leads, first)) {
                 let (switch, port) = (SwitchId::new(place), first_port(port));
-                let difference = Difference::Cables { far: None };
+                let difference = Difference::Cables;
                 findings.note(|| Fault::Bundle { switch, port, difference });
             }
             of_switch.push(first);
@@ -179,17 +179,17 @@ fn is_same_place(one: Option<Leads>, other: Option<Leads>) -> bool {
     }
 }
 
+/// Notes bundles that have LACP at one end only, or lead back into themselves. That both ends have
+/// the same cables follows from each having all its cables in one place.
 fn far_ends(configuration: &Configuration, plugged: &Plugged, findings: &mut Findings) {
     for (place, of_switch) in plugged.iter().enumerate() {
         for (slot, leads) in of_switch.iter().enumerate() {
             let Some(Leads::Switch(_, far, far_slot)) = *leads else { continue };
             let near = &configuration.switches[place].ports[slot];
             let switch = SwitchId::new(place);
-            let back = Some(Leads::Switch(TrunkId::new(0), switch, slot));
             let far_settings = &configuration.switches[far.place()].ports[far_slot];
-            let is_itself = (far, far_slot) == (switch, slot);
-            let difference = if is_itself || !is_same_place(plugged[far.place()][far_slot], back) {
-                Difference::Cables { far: Some(far) }
+            let difference = if (far, far_slot) == (switch, slot) {
+                Difference::Cables
             } else if (near.bundle == Some(Bundling::Lacp))
                 != (far_settings.bundle == Some(Bundling::Lacp))
             {

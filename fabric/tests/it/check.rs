@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use meikyo_fabric::check::path;
 use meikyo_fabric::emulator::{Emulator, harm};
-use meikyo_fabric::{CheckOptions, Fault, HostId, SwitchId, Verdict, check};
+use meikyo_fabric::{
+    CheckOptions, Fault, HostId, PlanOptions, SwitchId, Topology, TrunkId, Verdict, cable_uniform,
+    check, plan, plan_failovers,
+};
 
 use crate::random::Random;
 use crate::shapes::{Style, good, planned, shapes};
@@ -93,5 +96,50 @@ fn what_the_planner_makes_is_good() {
         let said: Vec<_> = report.faults.iter().map(|f| f.in_words(&wiring).to_string()).collect();
         assert_eq!(said, [""; 0], "{name}");
         assert_eq!(harm(&wiring, &configuration), [], "{name}");
+    }
+}
+
+#[test]
+fn failure_plans_hold_as_single_frames_say() {
+    let mut checked = 0;
+    for (text, hosts) in [("ring 4", 2), ("torus 4x2", 2), ("complete 5", 1), ("leaf-spine 4+3", 2)]
+    {
+        let topology: Topology = text.parse().unwrap();
+        let wiring = cable_uniform(&topology, &crate::shapes::model(), hosts).unwrap();
+        let mut options = PlanOptions::new(Some(topology));
+        options.spare = true;
+        let configuration = plan(&wiring, &options).unwrap().configuration(&wiring);
+        for failover in plan_failovers(&wiring, &configuration, None).unwrap() {
+            let after = failover.applied(&wiring, &configuration);
+            let report = check(&wiring, &after, &CheckOptions::failed(failover.trunk));
+            let said: Vec<_> =
+                report.faults.iter().map(|f| f.in_words(&wiring).to_string()).collect();
+            assert_eq!(said, [""; 0], "{text} without {:?}", failover.trunk);
+            let mut without = wiring.clone();
+            without.trunks[failover.trunk.place()]
+                .ends
+                .iter_mut()
+                .for_each(|end| end.ports.clear());
+            assert_eq!(harm(&without, &after), [], "{text} without {:?}", failover.trunk);
+            // Nobody has moved yet: some pairs are lost.
+            let before = check(&wiring, &configuration, &CheckOptions::failed(failover.trunk));
+            let is_lost = |fault: &Fault| matches!(fault, Fault::Unreachable { .. });
+            assert_eq!(before.faults.iter().any(is_lost), !failover.moves.is_empty());
+            assert_eq!(!harm(&without, &configuration).is_empty(), !before.faults.is_empty());
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 4 + 12 + 10 + 12);
+}
+
+#[test]
+fn hosts_that_no_trunk_connects_need_not_reach_each_other() {
+    let topology: Topology = "tree 6".parse().unwrap();
+    let wiring = cable_uniform(&topology, &crate::shapes::model(), 2).unwrap();
+    let plan = plan(&wiring, &PlanOptions::new(Some(topology))).unwrap();
+    let configuration = plan.configuration(&wiring);
+    for trunk in (0..wiring.trunks.len()).map(TrunkId::new) {
+        let report = check(&wiring, &configuration, &CheckOptions::failed(trunk));
+        assert_eq!(report.faults, []);
     }
 }

@@ -218,8 +218,11 @@ fn tighten(planted: &mut Planted) {
 
 /// Makes one mistake, and says which.
 fn mistake(planted: &mut Planted, random: &mut Random) -> String {
-    match random.below(24) {
+    match random.below(30) {
         0..=8 => at_a_port(planted, random),
+        24 | 25 => other_trees(planted, random),
+        26 | 27 => changing_vlans(planted, random),
+        28 | 29 => leak(planted, random),
         9..=12 => at_a_trunk(planted, random),
         13..=15 => another_tree(planted, random),
         16 | 17 => at_the_cables(planted, random),
@@ -244,7 +247,11 @@ fn at_a_port(planted: &mut Planted, random: &mut Random) -> String {
     let slot = random.below(switch.ports.len());
     let port = &mut switch.ports[slot];
     let number = port.ports[0];
-    let what = match random.below(9) {
+    let what = match random.below(10) {
+        9 => {
+            port.untagged.remove(port.pvid.unwrap_or(vlan));
+            "no member of its PVID's VLAN".into()
+        }
         0 | 1 => {
             port.untagged.remove(vlan);
             port.tagged.remove(vlan);
@@ -524,6 +531,63 @@ fn at_a_switch(planted: &mut Planted, random: &mut Random) -> String {
         }
     };
     format!("s{place}: {what}")
+}
+
+/// Several VLANs take other trunks; somewhere there may be no pause frames.
+fn other_trees(planted: &mut Planted, random: &mut Random) -> String {
+    let moves: Vec<String> =
+        (0..2 + random.below(5)).map(|_| another_tree(planted, random)).collect();
+    let mut what = moves.join("; ");
+    for _ in 0..random.below(4) {
+        let trunk = random.below(planted.wiring.trunks.len());
+        let Some(ends) = ends(planted, trunk) else { continue };
+        let (switch, slot) = ends[random.below(2)];
+        planted.configuration.switches[switch].ports[slot].flow_control = false;
+        what += &format!("; no pause frames at s{switch} on trunk {trunk}");
+    }
+    what
+}
+
+/// Frames change from one VLAN to another one and back on trunks.
+fn changing_vlans(planted: &mut Planted, random: &mut Random) -> String {
+    let both = [some_vlan(planted, random), some_vlan(planted, random)];
+    let mut what = format!("VLANs {} and {} change on trunks", both[0], both[1]);
+    for _ in 0..1 + random.below(3) {
+        let trunk = random.below(planted.wiring.trunks.len());
+        let Some(ends) = ends(planted, trunk) else { continue };
+        let first = random.below(2);
+        for (nth, (switch, slot)) in ends.into_iter().enumerate() {
+            let port = &mut planted.configuration.switches[switch].ports[slot];
+            let vlan = both[(nth + first) % 2];
+            both.iter().for_each(|&vlan| {
+                port.tagged.remove(vlan);
+            });
+            port.untagged.insert(vlan);
+            port.pvid = Some(vlan);
+        }
+        what += &format!(" {trunk}");
+    }
+    what
+}
+
+/// Frames of a VLAN get into another one on a trunk, and none of that come back.
+fn leak(planted: &mut Planted, random: &mut Random) -> String {
+    let (from, into) = (some_vlan(planted, random), some_vlan(planted, random));
+    let trunk = random.below(planted.wiring.trunks.len());
+    let Some(mut ends) = ends(planted, trunk) else { return "nothing".into() };
+    if random.once_in(2) {
+        ends.reverse();
+    }
+    let [near, far] = ends;
+    let port = &mut planted.configuration.switches[near.0].ports[near.1];
+    port.tagged.remove(from);
+    port.untagged.insert(from);
+    let port = &mut planted.configuration.switches[far.0].ports[far.1];
+    port.pvid = Some(into);
+    if !port.is_member(into) {
+        port.untagged.insert(into);
+    }
+    format!("VLAN {from} leaks into {into} on trunk {trunk} to s{}", far.0)
 }
 
 /// Pause frames alone are never wrong, but where a tree was changed they may be.
