@@ -14,11 +14,13 @@
 //!
 //! This crate opens no socket and changes no switch.
 
+mod cables;
 mod cabling;
 pub mod check;
 pub mod deploy;
 mod described;
 pub mod dialect;
+mod drawing;
 pub mod emulator;
 mod failover;
 mod loads;
@@ -30,9 +32,11 @@ mod topology;
 mod vlan;
 mod wiring;
 
+pub use cables::{Cable, CableEnd, CableList, cables};
 pub use cabling::{CablingError, HostPart, Parts, cable, cable_uniform};
 pub use check::{CheckOptions, Fault, Report, Verdict, check};
 pub use described::{DescribeError, Described, describe};
+pub use drawing::draw;
 pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, plan_failovers};
 pub use loads::{Bisection, Busiest, Certainty, Loads, Pattern, bisection, diameter, loads};
 pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, spare_trees};
