@@ -7,6 +7,7 @@
 
 mod error;
 mod pairs;
+mod partition;
 mod routing;
 mod settings;
 mod spare;

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_cluster::Routing;
 
+use super::partition::partition;
 use super::vlans::{Assignment, Use};
 use super::{PlanError, PlanOptions, routing};
 use crate::routing::{Adjacent, Net, Sets, Waiting};
@@ -137,64 +138,6 @@ fn first_fit(net: &Net, paths: &[Path]) -> Pairs {
     }
     let forests = forests.into_iter().map(|(trunks, _)| trunks.into_iter().collect()).collect();
     Pairs { forests, of, other: 0, proven: false }
-}
-
-/// The trunks in as few forests as possible.
-fn partition(net: &Net, trunks: &BTreeSet<usize>) -> Vec<Vec<usize>> {
-    let mut forests: Vec<Vec<usize>> = Vec::new();
-    for &trunk in trunks {
-        if !exchange(net, &mut forests, trunk) {
-            forests.push(vec![trunk]);
-        }
-    }
-    forests
-}
-
-/// Puts a trunk into one of the forests, moving others between them along the shortest chain of
-/// exchanges; false if there is none, so that one more forest is needed.
-fn exchange(net: &Net, forests: &mut [Vec<usize>], trunk: usize) -> bool {
-    // For each trunk that may have to move: which one takes its place, and where.
-    let mut moved_by: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
-    let mut queue = vec![trunk];
-    let mut next = 0;
-    while let Some(&at) = queue.get(next) {
-        next += 1;
-        for forest in 0..forests.len() {
-            if forests[forest].contains(&at) {
-                continue;
-            }
-            let Some(way) = way(net, &forests[forest], at) else {
-                let (mut at, mut to) = (at, forest);
-                loop {
-                    forests[to].push(at);
-                    let Some(&(by, from)) = moved_by.get(&at) else { return true };
-                    forests[from].retain(|&trunk| trunk != at);
-                    (at, to) = (by, from);
-                }
-            };
-            for other in way {
-                if other != trunk && !moved_by.contains_key(&other) {
-                    moved_by.insert(other, (at, forest));
-                    queue.push(other);
-                }
-            }
-        }
-    }
-    false
-}
-
-/// The trunks of the forest between the ends of a trunk; `None` if there is no way.
-fn way(net: &Net, forest: &[usize], trunk: usize) -> Option<Vec<usize>> {
-    let [from, to] = net.ends(trunk);
-    let walk = Adjacent::new(net, forest).walk(from);
-    let mut trunks = Vec::new();
-    let mut at = to;
-    while at != from {
-        let channel = walk.by[at]?;
-        trunks.push(channel / 2);
-        at = net.tail(channel);
-    }
-    Some(trunks)
 }
 
 impl Pairs {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::partition::exchange;
 use crate::routing::{Net, Sets, Ways};
 use crate::{TrunkId, Wiring};
 
@@ -14,25 +15,56 @@ pub fn spare_trees(wiring: &Wiring) -> Vec<Vec<TrunkId>> {
 }
 
 pub(super) fn trees(net: &Net) -> Vec<Vec<usize>> {
-    let root = net.centre();
+    let usable = usable(net);
+    let mut left = usable.clone();
     let mut used = vec![0_usize; net.trunks()];
-    let first = tree_from(net, root);
-    let mut left: BTreeSet<usize> = first.iter().copied().collect();
-    first.iter().for_each(|&trunk| used[trunk] += 1);
-    let mut trees = vec![first];
+    let mut trees = Vec::new();
+    let mut wanted = apart(net, &usable).into_iter();
     loop {
+        let wanted = wanted.next().unwrap_or_default();
         // Trunks that every tree so far has are the last that the next one takes.
-        let cost = |trunk: usize| if left.contains(&trunk) { usize::MAX } else { used[trunk] };
-        let tree = cheapest(net, cost);
+        let cost = |trunk: usize| {
+            if trees.is_empty() {
+                (false, !wanted.contains(&trunk), scattered(trunk))
+            } else {
+                (left.contains(&trunk), !wanted.contains(&trunk), used[trunk])
+            }
+        };
+        let tree = cheapest(net, &usable, cost);
         let before = left.len();
-        left = left.intersection(&tree.iter().copied().collect()).copied().collect();
+        left.retain(|trunk| tree.binary_search(trunk).is_ok());
         if left.len() == before {
-            // What is left are bridges; if all are, there is no loop and nothing to spare.
-            return if trees.len() == 1 { Vec::new() } else { trees };
+            // What is left are bridges.
+            return trees;
         }
         tree.iter().for_each(|&trunk| used[trunk] += 1);
         trees.push(tree);
     }
+}
+
+/// Two sets of trunks without a loop and without a common trunk, as large as possible; none where
+/// exchanging trunks would take too long.
+fn apart(net: &Net, usable: &BTreeSet<usize>) -> Vec<Vec<usize>> {
+    const SWITCHES_MAX: usize = 64;
+    if net.switches() > SWITCHES_MAX {
+        return Vec::new();
+    }
+    let mut forests = vec![Vec::new(); 2];
+    for &trunk in usable {
+        // A trunk that finds no room is in neither.
+        exchange(net, &mut forests, trunk);
+    }
+    forests
+}
+
+/// Trunks in no order that has to do with switches: a tree of the first ones has no hub, which would
+/// leave nothing for the next tree.
+const fn scattered(trunk: usize) -> usize {
+    trunk.wrapping_mul(0x9e37_79b9) % 0x1_0000_0001
+}
+
+fn usable(net: &Net) -> BTreeSet<usize> {
+    (0..net.switches()).flat_map(|at| net.from(at)).map(|link| link.channel / 2).collect()
 }
 
 /// The tree of shortest ways from a switch.
@@ -44,11 +76,9 @@ pub(super) fn tree_from(net: &Net, root: usize) -> Vec<usize> {
 }
 
 /// The spanning tree of least cost; of equal trunks those that come first.
-fn cheapest(net: &Net, cost: impl Fn(usize) -> usize) -> Vec<usize> {
-    let usable: BTreeSet<usize> =
-        (0..net.switches()).flat_map(|at| net.from(at)).map(|link| link.channel / 2).collect();
-    let mut trunks: Vec<usize> = usable.into_iter().collect();
-    trunks.sort_by_key(|&trunk| (cost(trunk), trunk));
+fn cheapest<C: Ord>(net: &Net, usable: &BTreeSet<usize>, cost: impl Fn(usize) -> C) -> Vec<usize> {
+    let mut trunks: Vec<usize> = usable.iter().copied().collect();
+    trunks.sort_by_cached_key(|&trunk| (cost(trunk), trunk));
     let mut sets = Sets::new(net.switches());
     trunks.retain(|&trunk| {
         let [one, other] = net.ends(trunk);

@@ -7,26 +7,57 @@
 //! only if the waiting stays free of cycles, which an order of the channels tells that is kept up to
 //! date with every pair (Pearce and Kelly 2006). Every pair is decided once: refused, it stays refused.
 //!
-//! Unlike there, the pairs of up*/down* routing are there from the beginning. They make an impasse
+//! Unlike there, the pairs of up*/down* routing can be there from the beginning. They make an impasse
 //! impossible: a switch at distance `n` from the source and `n` levels nearer to the root is reached by
 //! going up alone, so the root is; and after any channel it is allowed to go down, so whatever was not
 //! reached on another way is reached from its neighbour that is nearer to the root.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use super::up_down::ranks;
 use super::waiting::Waiting;
+use super::ways::Ways;
 use super::{Adjacent, Net, Routes, Walk};
 
 /// Most steps of all searches together, after which no more pairs are allowed: an upper bound of the
 /// time, some tenths of a second.
 const STEPS_MAX: usize = 40_000_000;
 
+/// Several beginnings are tried up to so many switches, and the one that loads channels least is taken.
+const SWITCHES_TRIED_MAX: usize = 256;
+/// Roots that are tried.
+const ROOTS: usize = 4;
+
+/// What is allowed from the beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beginning {
+    /// All of up*/down*: nothing is ever out of reach.
+    UpDown,
+    /// One spanning tree, which a source takes that finds no other: more is open to those that come
+    /// first.
+    Tree,
+}
+
 /// A tree for every source; with a `radius`, sources take the tree of one that is no farther, if the
 /// paths in it make no cycle, so that there are fewer trees.
 pub(crate) fn grown(net: &Net, radius: usize) -> Routes {
-    let mut growth = Growth::new(net);
+    let centre = net.centre();
+    if radius > 0 || net.switches() > SWITCHES_TRIED_MAX {
+        return grown_from(net, centre, Beginning::UpDown, radius).0;
+    }
+    let others = (0..ROOTS).map(|at| at * net.switches() / ROOTS);
+    let roots: BTreeSet<usize> = others.chain([centre]).collect();
+    let all = roots.into_iter().flat_map(|root| {
+        [Beginning::UpDown, Beginning::Tree]
+            .map(|beginning| grown_from(net, root, beginning, radius))
+    });
+    all.min_by_key(|(_, load)| *load).expect("at least one root was tried").0
+}
+
+/// The trees, and the most pairs of hosts on a channel.
+fn grown_from(net: &Net, root: usize, beginning: Beginning, radius: usize) -> (Routes, usize) {
+    let mut growth = Growth::new(net, root, beginning);
     let mut sources: Vec<usize> = net.sources().collect();
     if radius > 0 {
         // From what is high up most ways lead down, so neighbours can share its tree.
@@ -46,7 +77,8 @@ pub(crate) fn grown(net: &Net, radius: usize) -> Routes {
                 grown[at].clone()
             }
             None => {
-                let tree = growth.grow(source).needed(net);
+                let walk = growth.grow(source).unwrap_or_else(|| growth.escape.clone());
+                let tree = walk.needed(net);
                 growth.load(&Adjacent::new(net, &tree).walk(source));
                 for (switch, distance) in net.distances(source).into_iter().enumerate() {
                     if distance.is_some_and(|distance| distance <= radius) {
@@ -59,7 +91,8 @@ pub(crate) fn grown(net: &Net, radius: usize) -> Routes {
         };
         trees.push((source, tree));
     }
-    Routes::merged(net, trees)
+    let load = growth.load.iter().max().copied().unwrap_or(0);
+    (Routes::merged(net, trees), load)
 }
 
 struct Growth<'a> {
@@ -68,11 +101,19 @@ struct Growth<'a> {
     order: ChannelOrder,
     /// Pairs of hosts so far, for each channel.
     load: Vec<usize>,
+    /// The tree of shortest paths from the root: every source may take it.
+    escape: Walk,
 }
 
 impl<'a> Growth<'a> {
-    fn new(net: &'a Net) -> Self {
-        let rank = ranks(net);
+    fn new(net: &'a Net, root: usize, beginning: Beginning) -> Self {
+        let rank = ranks(net, root);
+        let escape = Ways::minimal(net, root).first(net);
+        let in_escape = |channel: usize| {
+            [channel, channel ^ 1]
+                .iter()
+                .any(|&channel| escape.by[net.head(channel)] == Some(channel))
+        };
         let goes_up = |channel: usize| rank[net.head(channel)] < rank[net.tail(channel)];
         let mut channels: Vec<usize> =
             (0..net.switches()).flat_map(|at| net.from(at)).map(|link| link.channel).collect();
@@ -85,17 +126,21 @@ impl<'a> Growth<'a> {
         for &before in &channels {
             for link in net.from(net.head(before)) {
                 let turns_up = !goes_up(before) && goes_up(link.channel);
-                if !turns_up && link.channel / 2 != before / 2 {
+                let begins = match beginning {
+                    Beginning::UpDown => true,
+                    Beginning::Tree => in_escape(before) && in_escape(link.channel),
+                };
+                if begins && !turns_up && link.channel / 2 != before / 2 {
                     let free = order.allow(net, before, link.channel);
                     assert!(free, "going up and then down never waits in a cycle");
                 }
             }
         }
-        Self { net, rank, order, load: vec![0; net.channels()] }
+        Self { net, rank, order, load: vec![0; net.channels()], escape }
     }
 
-    /// The tree of a source.
-    fn grow(&mut self, source: usize) -> Walk {
+    /// The tree of a source; `None` if it cannot reach all hosts.
+    fn grow(&mut self, source: usize) -> Option<Walk> {
         let net = self.net;
         let mut walk = Walk::begin(net, source);
         let mut left = net.sources().filter(|&other| other != source).count();
@@ -104,7 +149,7 @@ impl<'a> Growth<'a> {
             net.from(source).iter().map(|link| Reverse((1, self.load[link.channel], link.channel))),
         );
         while left > 0 {
-            let Reverse((depth, _, channel)) = near.pop().expect("up and down, all are reached");
+            let Reverse((depth, _, channel)) = near.pop()?;
             let at = net.head(channel);
             if walk.has(at) {
                 continue;
@@ -119,7 +164,7 @@ impl<'a> Growth<'a> {
                 near.push(Reverse((depth + 1, self.load[link.channel], link.channel)));
             }
         }
-        walk
+        Some(walk)
     }
 
     /// Allows all pairs of a walk; false if one would close a cycle.
