@@ -6,6 +6,11 @@
 //! From time to time the threads meet, deliver everything, and agree on the global virtual time (GVT):
 //! nothing before it can be taken back, so it is committed and forgotten.
 //!
+//! What the declared links prove final is not speculation: nothing from another part can come before
+//! GVT plus the least delay between parts. Events up to there are handled in the order of their keys,
+//! with nothing kept of them, and a thread runs ahead only where that leaves it with little to do. With
+//! one part everything is handled speculatively, as that is what was asked for.
+//!
 //! How far a thread may run ahead of GVT follows from what is taken back: the span grows while nearly
 //! everything is kept and shrinks when it is not, or when the memory given to speculation is used up.
 //! At its smallest it is the least delay between the parts, and then nothing is taken back at all.
@@ -42,6 +47,8 @@ pub(crate) use threads::run;
 const BATCH: usize = 64;
 /// Events of one part after which the parts agree on GVT.
 const ROUND: usize = 512;
+/// Certain events of one part after which the parts agree again without running ahead.
+const ENOUGH: usize = 64;
 const NEVER: u64 = u64::MAX;
 
 /// Where the parts of a run meet, as one of them sees it.
@@ -75,7 +82,7 @@ trait Floor<M> {
 struct Told {
     /// The time of its next event, or of the first that it sent since the meeting before.
     next: u64,
-    /// Events handled and taken back since GVT was agreed on.
+    /// Events handled that could be taken back, and those that were.
     handled: u64,
     undone: u64,
     /// Whether its speculation takes more memory than it may.
@@ -131,7 +138,8 @@ struct Member<'a, L: Lp, F> {
     inbox: Vec<Envelope<L::Message>>,
     /// The time of the first event or anti-message that was sent since the last meeting, in ns.
     first_sent: u64,
-    told: (u64, u64),
+    /// Events handled and taken back up to the agreement before.
+    agreed: (u64, u64),
 }
 
 impl<'a, L: Lp, F: Floor<L::Message>> Member<'a, L, F> {
@@ -153,7 +161,7 @@ impl<'a, L: Lp, F: Floor<L::Message>> Member<'a, L, F> {
             rounds: 0,
             inbox: Vec::new(),
             first_sent: NEVER,
-            told: (0, 0),
+            agreed: (0, 0),
         }
     }
 
@@ -175,7 +183,12 @@ impl<'a, L: Lp, F: Floor<L::Message>> Member<'a, L, F> {
             }
             self.adapt(&agreed);
             let limit = last.saturating_add(1);
-            self.speculate(agreed.gvt.saturating_add(self.ahead).min(limit));
+            let alone = self.crew.partition.parts() == 1;
+            let safe = if alone { 0 } else { agreed.gvt.saturating_add(self.lookahead) };
+            if self.worker.settle(safe.min(limit)) < ENOUGH {
+                self.speculate(agreed.gvt.saturating_add(self.ahead).min(limit));
+            }
+            self.floor.ask();
         }
         self.floor.part();
         if let Some(chair) = &mut chair {
@@ -197,7 +210,6 @@ impl<'a, L: Lp, F: Floor<L::Message>> Member<'a, L, F> {
                 break;
             }
         }
-        self.floor.ask();
     }
 
     fn receive(&mut self) -> usize {
@@ -237,8 +249,8 @@ impl<'a, L: Lp, F: Floor<L::Message>> Member<'a, L, F> {
         let counts = self.worker.counts;
         Told {
             next: self.worker.next_time().unwrap_or(NEVER).min(self.first_sent),
-            handled: counts.handled - self.told.0,
-            undone: counts.undone - self.told.1,
+            handled: counts.handled - counts.certain,
+            undone: counts.undone,
             crowded: self.worker.history.bytes() > self.memory,
             fault: self.worker.fault.as_ref().map_or(NEVER, |fault| fault.time.as_nanos()),
             output: self.worker.history.first_output().unwrap_or(NEVER),
@@ -249,13 +261,14 @@ impl<'a, L: Lp, F: Floor<L::Message>> Member<'a, L, F> {
 
     /// Lets the parts run further ahead while nearly everything is kept, and less far otherwise.
     fn adapt(&mut self, agreed: &Agreed) {
-        self.told = (self.worker.counts.handled, self.worker.counts.undone);
+        let (handled, undone) = (agreed.handled - self.agreed.0, agreed.undone - self.agreed.1);
+        self.agreed = (agreed.handled, agreed.undone);
         let least = self.lookahead.max(1);
         if agreed.crowded {
             self.ahead = (self.ahead / 2).max(1);
-        } else if agreed.undone * 32 > agreed.handled {
+        } else if undone * 32 > handled {
             self.ahead = (self.ahead - self.ahead / 4).max(least);
-        } else if agreed.undone * 100 <= agreed.handled {
+        } else if undone * 100 <= handled {
             self.ahead = self.ahead.saturating_add(self.ahead / 8 + 1);
         }
     }
@@ -288,7 +301,7 @@ impl<'a> Chair<'a> {
             self.observer.progress(&Progress {
                 virtual_time: SimTime::from_nanos(agreed.gvt),
                 events,
-                handled: agreed.handled,
+                handled: events + agreed.undone,
                 rollbacks,
                 gvt_lag: Nanos::new(member.ahead),
             });

@@ -200,7 +200,7 @@ pub struct Progress {
     pub virtual_time: SimTime,
     /// Events committed so far.
     pub events: u64,
-    /// Events handled so far, those that were taken back included.
+    /// Events committed or taken back so far.
     pub handled: u64,
     /// Rollbacks so far.
     pub rollbacks: u64,

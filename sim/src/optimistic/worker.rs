@@ -1,6 +1,7 @@
 //! One part that runs ahead of the others, and takes back what came too early.
 
-use std::collections::BTreeSet;
+use std::any::Any;
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use meikyo_undo::{Log, Place, UndoLog};
@@ -10,8 +11,9 @@ use crate::context::{Lp, Port, Turn};
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
 use crate::queue::Queue;
+use crate::rules::Rules;
 use crate::run::Crew;
-use crate::share::{self, Layout, Slot};
+use crate::share::{self, Layout, Seat, Slot};
 use crate::statistics::{Ledger, Origin, Output};
 
 /// What parts send each other.
@@ -53,7 +55,10 @@ pub(super) struct Worker<'a, L: Lp> {
 /// What a worker counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
+    /// Events handled, those that were taken back included.
     pub(super) handled: u64,
+    /// Those among them that nothing could set back any more.
+    pub(super) certain: u64,
     pub(super) undone: u64,
     pub(super) rollbacks: u64,
     pub(super) committed: u64,
@@ -123,27 +128,77 @@ impl<'a, L: Lp> Worker<'a, L> {
         self.queue.next_key().map(|key| key.time.as_nanos())
     }
 
+    /// Handles every event before `safe` ns, where nothing from another part can come any more; gives
+    /// how many there were.
+    ///
+    /// They are handled in the order of their keys, so that nothing sets them back and nothing is
+    /// kept of them, but where their LP has run ahead before and that is not committed yet.
+    pub(super) fn settle(&mut self, safe: u64) -> usize {
+        let mut done = 0;
+        let mut at = None;
+        loop {
+            let events = catch_unwind(AssertUnwindSafe(|| self.certain(safe, &mut done, &mut at)));
+            let Err(payload) = events else { return done };
+            self.panicked(payload.as_ref(), at);
+            done += 1;
+        }
+    }
+
+    fn certain(&mut self, safe: u64, done: &mut usize, at: &mut Option<(EventKey, LpId)>) {
+        while let Some(event) = self.next_before(safe) {
+            let seat = self.layout.seat(self.crew.rules, event.destination);
+            if self.history.get(self.last[seat.local]).is_some() {
+                *at = None;
+                self.handle(event);
+            } else {
+                *at = Some((event.key(), event.destination));
+                self.handle_certain(event, seat);
+            }
+            if !self.posted.is_empty() {
+                self.deliver_posted();
+            }
+            *done += 1;
+        }
+    }
+
     /// Handles at most `count` events before `horizon` ns; gives how many there were.
     pub(super) fn speculate(&mut self, horizon: u64, count: usize) -> usize {
         let mut done = 0;
         while done < count {
             let batch = catch_unwind(AssertUnwindSafe(|| self.batch(horizon, count, &mut done)));
-            match batch {
-                Ok(()) => break,
-                Err(payload) => {
-                    self.posted.clear();
-                    let message = share::panic_message(payload.as_ref());
-                    self.history.problem(Box::new(Problem::Panicked { message }));
-                    done += 1;
-                }
-            }
+            let Err(payload) = batch else { break };
+            self.panicked(payload.as_ref(), None);
+            done += 1;
         }
         done
     }
 
     fn batch(&mut self, horizon: u64, count: usize, done: &mut usize) {
         while *done < count {
-            let Some(event) = self.queue.pop_before(horizon) else { return };
+            let Some(event) = self.next_before(horizon) else { return };
+            self.handle(event);
+            if !self.posted.is_empty() {
+                self.deliver_posted();
+            }
+            *done += 1;
+        }
+    }
+
+    /// Notes a panic: of the event `at`, which is certain, or of the newest record.
+    fn panicked(&mut self, payload: &(dyn Any + Send), at: Option<(EventKey, LpId)>) {
+        self.posted.clear();
+        let problem = Problem::Panicked { message: share::panic_message(payload) };
+        match at {
+            Some((key, lp)) => note_fault(&mut self.fault, self.crew.rules, lp, key, problem),
+            None => self.history.problem(Box::new(problem)),
+        }
+    }
+
+    /// The next event before `horizon` ns that is not cancelled.
+    #[inline]
+    fn next_before(&mut self, horizon: u64) -> Option<Event<Tagged<L::Message>>> {
+        loop {
+            let event = self.queue.pop_before(horizon)?;
             if !self.cancelled.is_empty() && self.cancelled.remove(&event.message.attempt) {
                 continue;
             }
@@ -151,11 +206,40 @@ impl<'a, L: Lp> Worker<'a, L> {
                 let seat = self.layout.seat(self.crew.rules, coming.destination);
                 std::hint::black_box(self.slots[seat.local].counters.sent);
             }
-            self.handle(event);
-            if !self.posted.is_empty() {
-                self.deliver_posted();
-            }
-            *done += 1;
+            return Some(event);
+        }
+    }
+
+    #[inline]
+    fn handle_certain(&mut self, event: Event<Tagged<L::Message>>, seat: Seat) {
+        let rules = self.crew.rules;
+        let slot = &mut self.slots[seat.local];
+        let (key, me) = (event.key(), event.destination);
+        self.counts.handled += 1;
+        self.counts.certain += 1;
+        self.counts.committed += 1;
+        slot.counters.handled += 1;
+        let mut port = Certain {
+            mail: Outgoing {
+                crew: self.crew,
+                part: self.part,
+                front: self.front,
+                queue: &mut self.queue,
+                posted: &mut self.posted,
+                attempts: &mut self.attempts,
+            },
+            ledger: &mut self.ledger,
+            origin: Origin { key, lp: me, member: seat.member },
+            problem: None,
+        };
+        let counters = &mut slot.counters;
+        let mut turn = Turn { rules, key, me, group: seat.group, counters, port: &mut port };
+        slot.state.handle(event.message.message, &mut turn);
+        if let Some(problem) = port.problem {
+            note_fault(&mut self.fault, rules, me, key, *problem);
+        }
+        if rules.traced {
+            self.ledger.trace(seat.local, &key);
         }
     }
 
@@ -174,15 +258,17 @@ impl<'a, L: Lp> Worker<'a, L> {
         let History { log, sent, outputs, .. } = &mut self.history;
         let outputs_before = outputs.len();
         let mut port = Speculative {
-            crew: self.crew,
-            part: self.part,
-            front: self.front,
-            queue: &mut self.queue,
+            mail: Outgoing {
+                crew: self.crew,
+                part: self.part,
+                front: self.front,
+                queue: &mut self.queue,
+                posted: &mut self.posted,
+                attempts: &mut self.attempts,
+            },
             log,
             sent,
             outputs,
-            posted: &mut self.posted,
-            attempts: &mut self.attempts,
             problem: None,
         };
         let counters = &mut slot.counters;
@@ -307,10 +393,8 @@ impl<'a, L: Lp> Worker<'a, L> {
             if rules.traced {
                 ledger.trace(layout.seat(rules, lp).local, &key);
             }
-            if let Some(problem) = problem
-                && fault.as_ref().is_none_or(|known| Some(key) < known.key)
-            {
-                *fault = Some(share::fault(rules, lp, Some(key), *problem));
+            if let Some(problem) = problem {
+                note_fault(fault, rules, lp, key, *problem);
             }
         });
         self.history.trim();
@@ -320,17 +404,55 @@ impl<'a, L: Lp> Worker<'a, L> {
 /// LPs of coming events that are brought into the cache beforehand.
 const AHEAD: usize = 6;
 
-/// What a handler does, with everything that is needed to take it back.
-struct Speculative<'a, M> {
+/// Notes what went wrong with an event, unless an earlier one went wrong.
+fn note_fault(
+    fault: &mut Option<Box<Fault>>,
+    rules: &Rules,
+    lp: LpId,
+    key: EventKey,
+    problem: Problem,
+) {
+    if fault.as_ref().is_none_or(|known| Some(key) < known.key) {
+        *fault = Some(share::fault(rules, lp, Some(key), problem));
+    }
+}
+
+/// The way of events that a handler sends.
+struct Outgoing<'a, M> {
     crew: &'a Crew<'a>,
     part: usize,
     front: u64,
     queue: &'a mut Queue<Tagged<M>>,
-    log: &'a mut UndoLog,
-    sent: &'a mut std::collections::VecDeque<Sent>,
-    outputs: &'a mut std::collections::VecDeque<Output>,
     posted: &'a mut Vec<Event<Tagged<M>>>,
     attempts: &'a mut u64,
+}
+
+impl<M> Outgoing<'_, M> {
+    /// Sends the event; gives what its anti-message would be.
+    #[inline]
+    fn post(&mut self, event: Event<M>) -> Sent {
+        let (time, destination) = (event.time(), event.destination);
+        let attempt = *self.attempts;
+        *self.attempts += 1;
+        let event = event.with(|message| Tagged { attempt, message });
+        // What comes after everything that was handled here is no straggler, whoever it is for.
+        let group = self.crew.rules.group_of(destination);
+        let here = self.crew.partition.part_of(group, destination) == self.part;
+        if here && time > self.front {
+            self.queue.push(event);
+        } else {
+            self.posted.push(event);
+        }
+        Sent { time, destination, attempt }
+    }
+}
+
+/// What a handler does, with everything that is needed to take it back.
+struct Speculative<'a, M> {
+    mail: Outgoing<'a, M>,
+    log: &'a mut UndoLog,
+    sent: &'a mut VecDeque<Sent>,
+    outputs: &'a mut VecDeque<Output>,
     problem: Option<Box<Problem>>,
 }
 
@@ -348,23 +470,40 @@ impl<M> Log for Speculative<'_, M> {
 
 impl<M> Port<M> for Speculative<'_, M> {
     fn post(&mut self, event: Event<M>) {
-        let (key, destination) = (event.key(), event.destination);
-        let attempt = *self.attempts;
-        *self.attempts += 1;
-        self.sent.push_back(Sent { time: key.time.as_nanos(), destination, attempt });
-        let event = event.with(|message| Tagged { attempt, message });
-        // What comes after everything that was handled here is no straggler, whoever it is for.
-        let group = self.crew.rules.group_of(destination);
-        let here = self.crew.partition.part_of(group, destination) == self.part;
-        if here && key.time.as_nanos() > self.front {
-            self.queue.push(event);
-        } else {
-            self.posted.push(event);
-        }
+        let sent = self.mail.post(event);
+        self.sent.push_back(sent);
     }
 
     fn output(&mut self, output: Output) {
         self.outputs.push_back(output);
+    }
+
+    fn problem(&mut self, problem: Box<Problem>) {
+        self.problem.get_or_insert(problem);
+    }
+}
+
+/// What a handler does that is committed as it happens.
+struct Certain<'a, M> {
+    mail: Outgoing<'a, M>,
+    ledger: &'a mut Ledger,
+    origin: Origin,
+    problem: Option<Box<Problem>>,
+}
+
+impl<M> Log for Certain<'_, M> {
+    const KEEPS: bool = false;
+    fn word(&mut self, _place: Place, _word: u64) {}
+    fn value<T: Send + 'static>(&mut self, _place: Place, _word: u64, _value: T) {}
+}
+
+impl<M> Port<M> for Certain<'_, M> {
+    fn post(&mut self, event: Event<M>) {
+        self.mail.post(event);
+    }
+
+    fn output(&mut self, output: Output) {
+        self.ledger.output(self.origin, output);
     }
 
     fn problem(&mut self, problem: Box<Problem>) {
