@@ -251,7 +251,7 @@ fn shortest_paths_have_the_fewest_vlans_on_small_topologies() {
     }
 }
 
-fn graphs() -> impl Strategy<Value = SwitchGraph> {
+pub(crate) fn graphs() -> impl Strategy<Value = SwitchGraph> {
     let edges = proptest::collection::btree_set((0_usize..6, 0_usize..6), 5..11);
     (edges, proptest::collection::vec(proptest::bool::weighted(0.8), 6)).prop_filter_map(
         "connected, with hosts on two switches",

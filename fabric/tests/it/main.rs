@@ -14,4 +14,5 @@ mod plans;
 mod planted;
 mod random;
 mod shapes;
+mod sound;
 mod spare;

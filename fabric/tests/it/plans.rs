@@ -48,7 +48,7 @@ fn paths(
 }
 
 /// The path between every two switches with hosts, for every VLAN that is used between them.
-fn all_paths(wiring: &Wiring, plan: &Plan) -> Vec<Vec<(TrunkId, bool)>> {
+pub(crate) fn all_paths(wiring: &Wiring, plan: &Plan) -> Vec<Vec<(TrunkId, bool)>> {
     let with_hosts: BTreeSet<SwitchId> = wiring.hosts.iter().map(|host| host.switch).collect();
     let mut all = Vec::new();
     for vlan in &plan.working {
@@ -77,7 +77,7 @@ fn all_paths(wiring: &Wiring, plan: &Plan) -> Vec<Vec<(TrunkId, bool)>> {
 }
 
 /// Whether some channels wait for each other in a cycle: by taking away those that nobody waits for.
-fn deadlocks(paths: &[Vec<(TrunkId, bool)>]) -> bool {
+pub(crate) fn deadlocks(paths: &[Vec<(TrunkId, bool)>]) -> bool {
     let mut waits: BTreeSet<_> =
         paths.iter().flat_map(|path| path.windows(2).map(|pair| (pair[0], pair[1]))).collect();
     loop {
@@ -90,7 +90,7 @@ fn deadlocks(paths: &[Vec<(TrunkId, bool)>]) -> bool {
     }
 }
 
-fn pair_count(wiring: &Wiring) -> usize {
+pub(crate) fn pair_count(wiring: &Wiring) -> usize {
     let with_hosts: BTreeSet<SwitchId> = wiring.hosts.iter().map(|host| host.switch).collect();
     with_hosts.len() * (with_hosts.len() - 1)
 }
