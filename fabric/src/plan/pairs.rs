@@ -68,12 +68,14 @@ pub(super) fn choose(
             paths.push(Path { from: source, to, trunks });
         }
     }
-    if let Some(cycle) = waiting.cycle(net) {
+    if let (Some(cycle), true) = (waiting.cycle(net), options.flow_control) {
         return Err(PlanError::deadlock(wiring, net, routing, &cycle));
     }
     let mut pairs = pack(net, &mut paths);
     pairs.extend(net);
-    pairs.choose_other(wiring, net, routing, &waiting)?;
+    if options.flow_control {
+        pairs.choose_other(wiring, net, routing, &waiting)?;
+    }
     Ok((routing, pairs))
 }
 

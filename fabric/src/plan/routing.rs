@@ -20,8 +20,9 @@ pub(super) fn choose(
     let routes = match (routing, &grid) {
         (Routing::DimensionOrder, Some(grid)) => by_dimension(wiring, net, grid, options)?,
         (Routing::DimensionOrder, None) => return Err(coordinates(routing, "grid")),
-        (Routing::UpDown, _) => rooted(net, options)
-            .unwrap_or_else(|| exact(net, &up_down_ways(net)).unwrap_or_else(|| up_down(net))),
+        (Routing::UpDown, _) => rooted(net, options).unwrap_or_else(|| {
+            exact(net, &up_down_ways(net), options).unwrap_or_else(|| up_down(net))
+        }),
         (Routing::Acyclic, Some(grid)) if options.without.is_empty() => {
             let order = options.dimensions.clone();
             let order = order.unwrap_or_else(|| best_order(grid, Rings::Seam));
@@ -29,7 +30,7 @@ pub(super) fn choose(
         }
         (Routing::Acyclic, _) => grown(net, 0),
         (Routing::Minimal | Routing::Auto, _) => {
-            exact(net, &minimal_ways(net)).unwrap_or_else(|| minimal(net))
+            exact(net, &minimal_ways(net), options).unwrap_or_else(|| minimal(net))
         }
     };
     Ok((routing, routes))
@@ -48,15 +49,16 @@ pub(super) fn resolve(net: &Net, options: &PlanOptions) -> Routing {
         Some(Layout::LeafSpine { .. } | Layout::FatTree { .. }) => Routing::UpDown,
         Some(Layout::HyperX { .. }) => Routing::DimensionOrder,
         Some(Layout::Grid { .. }) => match grid(options) {
-            Some(grid) if grid.shorter_is_safe() => Routing::DimensionOrder,
+            Some(grid) if grid.shorter_is_safe() || !options.flow_control => {
+                Routing::DimensionOrder
+            }
             _ => Routing::Acyclic,
         },
         Some(Layout::Irregular) | None => {
-            // Shortest paths, where they are few enough to see that some of them cannot deadlock.
-            match fewest(net, &minimal_ways(net)) {
-                Found::Routes(_) => Routing::Minimal,
-                Found::Deadlock | Found::Open => Routing::Acyclic,
-            }
+            // Shortest paths, where nothing pauses, or where they are few enough to see that some of
+            // them cannot deadlock.
+            let safe = || exact(net, &minimal_ways(net), options).is_some();
+            if !options.flow_control || safe() { Routing::Minimal } else { Routing::Acyclic }
         }
     }
 }
@@ -86,8 +88,8 @@ fn rooted(net: &Net, options: &PlanOptions) -> Option<Routes> {
 
 /// The fewest forests, if the search ends; `None` also where every choice could deadlock, which is
 /// found again on any choice.
-fn exact(net: &Net, ways: &[Ways]) -> Option<Routes> {
-    match fewest(net, ways) {
+fn exact(net: &Net, ways: &[Ways], options: &PlanOptions) -> Option<Routes> {
+    match fewest(net, ways, options.flow_control) {
         Found::Routes(routes) => Some(routes),
         Found::Deadlock | Found::Open => None,
     }
@@ -119,7 +121,7 @@ fn by_dimension(
         let ways: Option<Vec<Ways>> =
             net.sources().map(|source| Ways::dimension_order(net, grid, order, source)).collect();
         let ways = ways.ok_or_else(|| coordinates(Routing::DimensionOrder, "link of its grid"))?;
-        if let Some(routes) = exact(net, &ways)
+        if let Some(routes) = exact(net, &ways, options)
             && fewest_found.as_ref().is_none_or(|found| routes.forests.len() < found.forests.len())
         {
             fewest_found = Some(routes);

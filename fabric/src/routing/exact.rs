@@ -28,8 +28,9 @@ pub(crate) enum Found {
     Open,
 }
 
-/// Finds the fewest forests.
-pub(crate) fn fewest(net: &Net, ways: &[Ways]) -> Found {
+/// Finds the fewest forests; `pauses` says whether there are pause frames, so that nothing may wait in a
+/// cycle.
+pub(crate) fn fewest(net: &Net, ways: &[Ways], pauses: bool) -> Found {
     if net.switches() > SWITCHES_EXACT_MAX || net.trunks() > TRUNKS_MAX {
         return Found::Open;
     }
@@ -37,7 +38,8 @@ pub(crate) fn fewest(net: &Net, ways: &[Ways]) -> Found {
     let Some(sources) = sources else { return Found::Open };
     let mut proven = true;
     for most in least(net, &sources)..=sources.len() {
-        let mut search = Search { net, sources: &sources, most, steps: 0, chosen: Vec::new() };
+        let mut search =
+            Search { net, sources: &sources, most, pauses, steps: 0, chosen: Vec::new() };
         if search.place(&mut Vec::new(), &Waiting::new(net)) {
             let chosen = std::mem::take(&mut search.chosen);
             return Found::Routes(routes(net, &sources, &chosen, proven));
@@ -114,6 +116,7 @@ struct Search<'a> {
     net: &'a Net,
     sources: &'a [Source],
     most: usize,
+    pauses: bool,
     steps: usize,
     /// For each source so far, the forest and the tree.
     chosen: Vec<(usize, usize)>,
@@ -136,7 +139,7 @@ impl Search<'_> {
                 }
                 let mut waiting = waiting.clone();
                 waiting.add(self.net, &tree.walk, &tree.beyond);
-                if waiting.cycle(self.net).is_some() {
+                if self.pauses && waiting.cycle(self.net).is_some() {
                     continue;
                 }
                 if at == new {

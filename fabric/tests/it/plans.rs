@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_cluster::{Routing, Tagging};
 use meikyo_fabric::{
-    HostId, Plan, PlanError, PlanOptions, Priming, SwitchId, SwitchModel, Topology, TrunkId,
-    Wiring, cable_uniform, plan,
+    CheckOptions, HostId, Plan, PlanError, PlanOptions, Priming, SwitchId, SwitchModel, Topology,
+    TrunkId, Wiring, cable_uniform, check, plan,
 };
 
 pub(crate) fn wired(text: &str, hosts: usize) -> (Wiring, PlanOptions) {
@@ -165,6 +165,23 @@ fn a_routing_that_could_deadlock_is_refused_with_the_cycle() {
         "minimal routing could deadlock under pause frames: `s0` to `s1`, `s1` to `s2`, `s2` to \
          `s3`, `s3` to `s4`, `s4` to `s0`; `acyclic` would do"
     );
+}
+
+#[test]
+fn without_pause_frames_shortest_paths_may_wait_in_a_cycle() {
+    for (text, routing, vlans) in [
+        ("ring 8", Routing::Auto, 4),
+        ("torus 8x8", Routing::DimensionOrder, 32),
+        ("ring 5", Routing::Minimal, 5),
+    ] {
+        let (wiring, options) = wired(text, 2);
+        let options = PlanOptions { routing, flow_control: false, ..options };
+        let plan = plan(&wiring, &options).unwrap();
+        assert_eq!(plan.working.len(), vlans, "{text}");
+        assert!(deadlocks(&all_paths(&wiring, &plan)));
+        let report = check(&wiring, &plan.configuration(&wiring), &CheckOptions::INTACT);
+        assert!(report.faults.is_empty(), "{text}: {:?}", report.faults);
+    }
 }
 
 #[test]
