@@ -82,7 +82,8 @@ pub fn check(wiring: &Wiring, configuration: &Configuration, options: &CheckOpti
         Some(_) => parts(wiring),
         None => vec![0; channels.switches],
     };
-    let followed = follow(wiring, configuration, (&channels, &parts), &mut findings);
+    let kinds = kinds(&channels);
+    let followed = follow(wiring, configuration, (&channels, &parts), kinds, &mut findings);
     full_tables(wiring, &mut findings);
     report(configuration, findings, Some((&channels, followed)))
 }
@@ -98,9 +99,10 @@ fn follow(
     wiring: &Wiring,
     configuration: &Configuration,
     (channels, parts): (&Channels, &[usize]),
+    kinds: Kinds,
     findings: &mut Findings,
 ) -> Followed {
-    let Kinds { is_plain, mut tangles } = kinds(channels);
+    let Kinds { is_plain, mut tangles } = kinds;
     let shares = wiring.switches.iter().any(|switch| switch.model.learning == Learning::Shared);
     if shares && !tangles.is_empty() {
         // What a switch learns in one VLAN it uses in all of them.
@@ -131,6 +133,10 @@ fn follow(
     }
     shared.count(findings);
     for vlans in &tangles {
+        if findings.is_full() {
+            // Each is followed host by host: what is refused already is not worth that.
+            break;
+        }
         match Tangle::new(channels, (wiring, configuration), parts, vlans) {
             Some(mut tangle) => tangle.check(&senders, findings, &mut waits),
             None => findings.note(|| Fault::Tangled { vlan: channels.vlans[vlans[0]] }),
@@ -255,5 +261,57 @@ fn report(
         loads,
         deadlock_free: followed.is_some_and(|(_, followed)| followed.deadlock_free),
         prime_every: ageing.map(|ageing| Nanos::new(ageing.get() / 2)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PlanOptions, Priming, SwitchModel, Topology, cable_uniform, plan};
+
+    /// What is found if VLANs are what they are, or if each is taken for a tangle.
+    fn followed(
+        wiring: &Wiring,
+        configuration: &Configuration,
+        are_tangles: bool,
+    ) -> (Vec<u64>, Vec<u64>, bool, usize) {
+        let mut findings = Findings::new(usize::MAX);
+        let plugged = fit::fit(wiring, configuration, &mut findings).unwrap();
+        let channels = Channels::new(wiring, configuration, &plugged);
+        findings.entries = vec![0; channels.switches];
+        findings.loads = vec![0; channels.all.len()];
+        let mut kinds = kinds(&channels);
+        assert!(kinds.tangles.is_empty());
+        if are_tangles {
+            kinds.is_plain.fill(false);
+            kinds.tangles = (0..channels.vlans.len()).map(|vlan| vec![vlan]).collect();
+        }
+        let parts = vec![0; channels.switches];
+        let followed = follow(wiring, configuration, (&channels, &parts), kinds, &mut findings);
+        (findings.entries, findings.loads, followed.deadlock_free, findings.faults.len())
+    }
+
+    #[test]
+    fn sums_over_trees_are_what_single_hosts_give() {
+        for text in ["torus 4x4", "fat-tree 4", "hyperx 3x3", "random-regular 12 degree 3 seed 5"] {
+            let topology: Topology = text.parse().unwrap();
+            let model = SwitchModel::named("generic").unwrap();
+            let wiring = cable_uniform(&topology, &model, 3).unwrap();
+            let options = PlanOptions { spare: true, ..PlanOptions::new(Some(topology)) };
+            let mut configuration = plan(&wiring, &options).unwrap().configuration(&wiring);
+            let (entries, loads, is_free, faults) = followed(&wiring, &configuration, false);
+            assert_eq!((is_free, faults), (true, 0), "{text}");
+            assert_eq!(
+                followed(&wiring, &configuration, true),
+                (entries, loads, true, 0),
+                "{text}"
+            );
+            if let Priming::Directed(representatives) = &mut configuration.priming {
+                representatives.remove(0);
+            }
+            let (_, plain_loads, _, plain) = followed(&wiring, &configuration, false);
+            let (_, loads, _, tangled) = followed(&wiring, &configuration, true);
+            assert_eq!((plain > 0, &plain_loads), (tangled > 0, &loads), "{text}");
+        }
     }
 }

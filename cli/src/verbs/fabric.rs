@@ -1,12 +1,13 @@
 //! `meikyo fabric`: VLAN-routed Ethernet planned, proven, configured.
 
+mod check;
 mod plan;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use meikyo_cluster::{Cluster, load};
-use meikyo_fabric::{Described, PlanError, describe};
+use meikyo_fabric::{Described, PlanError, TrunkId, Wiring, describe};
 
 use crate::failure::{Answer, Failure};
 
@@ -21,6 +22,8 @@ pub(crate) struct FabricArgs {
 enum What {
     /// Plan VLANs and who sends in which; show what the plan asks of links and tables
     Plan(plan::PlanArgs),
+    /// Prove what is planned, or what is written for the switches; say where it fails
+    Check(check::CheckArgs),
 }
 
 /// The file, and how to print.
@@ -41,6 +44,7 @@ struct FileArgs {
 pub(crate) fn run(args: &FabricArgs) -> Result<Answer, Failure> {
     match &args.what {
         What::Plan(args) => plan::run(args),
+        What::Check(args) => check::run(args),
     }
 }
 
@@ -55,4 +59,10 @@ fn described(args: &FileArgs) -> Result<(Cluster, Described), Failure> {
 
 fn unplannable(error: PlanError) -> Failure {
     Failure::new(error).hint("docs/fabric.md says which routings and models there are")
+}
+
+/// A trunk by its two switches.
+fn trunk_name(wiring: &Wiring, trunk: TrunkId) -> String {
+    let ends = wiring.trunks[trunk.place()].ends.each_ref();
+    ends.map(|end| wiring.switches[end.switch.place()].name.as_str()).join(":")
 }

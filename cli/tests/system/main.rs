@@ -4,6 +4,7 @@ mod alerts;
 mod bad_input;
 mod config;
 mod export;
+mod fabric_check;
 mod freshen;
 mod host_agent;
 mod limits;

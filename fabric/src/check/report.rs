@@ -10,7 +10,8 @@ use crate::{SwitchId, TrunkId};
 pub struct Report {
     /// What is wrong, at most [`CheckOptions::faults_max`](super::CheckOptions::faults_max).
     pub faults: Vec<Fault>,
-    /// How many faults there are beyond those.
+    /// How many faults there are beyond those, at least: VLANs that must be followed host by host are
+    /// left out once the list is full.
     pub faults_unlisted: u64,
     /// Whether frames could be followed at all; without it nothing below is known.
     pub followed: bool,
@@ -100,6 +101,11 @@ impl Findings {
         } else {
             self.unlisted += 1;
         }
+    }
+
+    /// Whether there are faults, and no more are listed.
+    pub(super) fn is_full(&self) -> bool {
+        self.faults.len() >= self.faults_max && self.faults_count() > 0
     }
 
     pub(super) fn faults_count(&self) -> u64 {

@@ -38,7 +38,7 @@ fn document(wiring: &Wiring, plan: &Plan) -> Value {
     let vlan = |planned: &PlannedVlan| {
         json!({
             "vlan": planned.vlan.id(),
-            "trunks": planned.trunks.iter().map(|trunk| trunk_name(wiring, *trunk)).collect::<Vec<_>>(),
+            "trunks": planned.trunks.iter().map(|trunk| super::trunk_name(wiring, *trunk)).collect::<Vec<_>>(),
             "sources": planned.sources.iter().map(|at| &wiring.switches[at.place()].name).collect::<Vec<_>>(),
         })
     };
@@ -57,12 +57,6 @@ fn document(wiring: &Wiring, plan: &Plan) -> Value {
         "priming": priming_word(&plan.priming),
         "table_entries_max": plan.table_entries.iter().max(),
     })
-}
-
-fn trunk_name(wiring: &Wiring, trunk: meikyo_fabric::TrunkId) -> String {
-    let [one, other] = &wiring.trunks[trunk.place()].ends;
-    let name = |end: &meikyo_fabric::TrunkEnd| wiring.switches[end.switch.place()].name.as_str();
-    format!("{}:{}", name(one), name(other))
 }
 
 fn text(wiring: &Wiring, plan: &Plan) -> String {

@@ -1,0 +1,119 @@
+//! `meikyo fabric check` as a person calls it.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use meikyo_fabric::dialect::{Dialect, render};
+use meikyo_fabric::{SwitchId, describe, plan};
+use serde_json::Value;
+
+use crate::running::{meikyo, text};
+
+const RING: &str = r#"
+name = "ring"
+measure = ["interfaces"]
+snmp = { version = "2c", community = "env:MEIKYO_COMMUNITY" }
+
+[fabric]
+topology = "ring 4"
+model = "powerconnect-6248"
+spare = true
+
+[[hosts]]
+name = "h[1-8]"
+address = "10.0.0.[1-8]"
+
+[[switches]]
+name = "sw[1-4]"
+address = "10.0.1.[1-4]"
+"#;
+
+fn file(dir: &Path) -> String {
+    let file = dir.join("cluster.toml");
+    std::fs::write(&file, RING).unwrap();
+    file.display().to_string()
+}
+
+fn check(arguments: &[&str]) -> Output {
+    meikyo().args(["fabric", "check"]).args(arguments).output().expect("the binary runs")
+}
+
+/// Writes the switches' texts as they are planned, and says where.
+fn texts(dir: &Path, file: &str) -> PathBuf {
+    let cluster = meikyo_cluster::load(Path::new(file)).unwrap();
+    let described = describe(&cluster).unwrap();
+    let wiring = described.wiring;
+    let configuration = plan(&wiring, &described.options).unwrap().configuration(&wiring);
+    let config = dir.join("config");
+    std::fs::create_dir(&config).unwrap();
+    for (place, switch) in wiring.switches.iter().enumerate() {
+        let switch_id = SwitchId::new(place);
+        let text = render(Dialect::PowerConnect, &wiring, &configuration, switch_id).unwrap();
+        std::fs::write(config.join(format!("{}.cfg", switch.name)), text).unwrap();
+    }
+    config
+}
+
+#[test]
+fn what_is_planned_is_good_and_so_is_what_is_written_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = file(dir.path());
+    let output = check(&[&file]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let config = texts(dir.path(), &file).display().to_string();
+    let output = check(&[&file, "--config", &config, "--each-failure", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["verdict"], "good");
+    assert_eq!(report["hosts"], 8);
+    assert_eq!(report["failures"].as_array().unwrap().len(), 4);
+    assert_eq!(report["faults"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_text_with_a_mistake_is_refused_with_the_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = file(dir.path());
+    let config = texts(dir.path(), &file);
+    let of_switch = config.join("sw1.cfg");
+    let good = std::fs::read_to_string(&of_switch).unwrap();
+    let config = config.display().to_string();
+
+    // Host 1's frames go in a VLAN that its port is no member of.
+    let mut lines: Vec<&str> = good.lines().collect();
+    let pvid = lines.iter().position(|line| line.trim().starts_with("switchport general pvid"));
+    lines.remove(pvid.expect("host ports have a PVID"));
+    std::fs::write(&of_switch, lines.join("\n") + "\n").unwrap();
+    let output = check(&[&file, "--config", &config]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(
+        text(&output).contains("frames of host `h1` are dropped at its port"),
+        "{}",
+        text(&output)
+    );
+
+    std::fs::write(&of_switch, "no such command\n").unwrap();
+    let output = check(&[&file, "--config", &config]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("sw1.cfg"), "{}", text(&output));
+
+    std::fs::remove_file(&of_switch).unwrap();
+    let output = check(&[&file, "--config", &config]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("cannot read"), "{}", text(&output));
+}
+
+#[test]
+fn the_way_between_two_hosts_is_shown_in_both_directions() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = file(dir.path());
+    let output = check(&[&file, "--path", "h1", "h5", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (there, back) = (&report["path"]["there"], &report["path"]["back"]);
+    assert_eq!((&there[0]["from"], &there[1]["to"]), (&"sw1".into(), &"sw3".into()));
+    assert_eq!((&back[0]["from"], &back[1]["to"]), (&"sw3".into(), &"sw1".into()));
+    let output = check(&[&file, "--path", "h1", "h9"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("`h9`"), "{}", text(&output));
+}
