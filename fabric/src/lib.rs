@@ -26,6 +26,7 @@ mod failover;
 mod loads;
 mod model;
 mod plan;
+mod prime;
 mod routing;
 mod settings;
 mod topology;
@@ -40,6 +41,10 @@ pub use drawing::draw;
 pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, plan_failovers};
 pub use loads::{Bisection, Busiest, Certainty, Loads, Pattern, bisection, diameter, loads};
 pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, spare_trees};
+pub use prime::{
+    PRIMING_ETHERTYPE, PRIMING_FRAME_BYTES, PrimingFrame, PrimingNotice, own_priming_frames,
+    primed_entries, priming_frame_bytes, priming_frames, priming_period, read_priming_frame,
+};
 pub use settings::{
     Bundling, Configuration, HostSettings, PortSettings, Priming, Representative, SwitchSettings,
 };

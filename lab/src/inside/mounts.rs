@@ -1,0 +1,103 @@
+//! What is mounted inside: the host's files to be read, one directory to be written, memory elsewhere.
+
+use std::io;
+use std::path::Path;
+
+use super::{Orders, PROGRAMS_INSIDE};
+use crate::system;
+
+/// Directories that programs write to and that start empty.
+const MEMORY: [&str; 4] = ["/run", "/tmp", "/var/tmp", "/dev/shm"];
+/// Name, major and minor number (the kernel's list of devices).
+const DEVICES: [(&str, u32, u32); 7] = [
+    ("/dev/null", 1, 3),
+    ("/dev/zero", 1, 5),
+    ("/dev/full", 1, 7),
+    ("/dev/random", 1, 8),
+    ("/dev/urandom", 1, 9),
+    ("/dev/tty", 5, 0),
+    ("/dev/ptmx", 5, 2),
+];
+
+/// Something could not be mounted.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot mount {what}")]
+pub(crate) struct MountError {
+    what: String,
+    #[source]
+    source: io::Error,
+}
+
+fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> MountError {
+    let what = what.into();
+    move |source| MountError { what, source }
+}
+
+/// Devices of a machine of its own; a kernel that has mounted them itself is content.
+pub(crate) fn devices() -> Result<(), MountError> {
+    if Path::new("/dev/null").exists() && Path::new("/dev/ttyS0").exists() {
+        return Ok(());
+    }
+    system::mount(c"dev", c"/dev", c"tmpfs", libc::MS_NOSUID, c"mode=755")
+        .map_err(failed("/dev"))?;
+    for (path, major, minor) in DEVICES {
+        system::make_device(Path::new(path), major, minor).map_err(failed(path))?;
+    }
+    Ok(())
+}
+
+/// Everything that is mounted before the network is set up.
+pub(crate) fn set_up(orders: &Orders) -> Result<(), MountError> {
+    system::mount(c"proc", c"/proc", c"proc", 0, c"").map_err(failed("/proc"))?;
+    system::mount(c"sys", c"/sys", c"sysfs", 0, c"").map_err(failed("/sys"))?;
+    if orders.machine {
+        for path in ["/dev/pts", "/dev/shm"] {
+            std::fs::create_dir_all(path).map_err(failed(path))?;
+        }
+        let options = c"ptmxmode=666,mode=620";
+        system::mount(c"devpts", c"/dev/pts", c"devpts", libc::MS_NOSUID, options)
+            .map_err(failed("/dev/pts"))?;
+    }
+    // Whatever hides them below: both stay reachable by descriptors that are opened before.
+    let program = std::fs::File::open("/proc/self/exe").map_err(failed("the program"))?;
+    let files = std::fs::File::open(&orders.files).map_err(failed("the lab's files"))?;
+    for path in MEMORY.into_iter().filter(|path| Path::new(path).is_dir()) {
+        let target = system::c_path(Path::new(path)).map_err(failed(path))?;
+        let options = if path == "/run" { c"mode=755" } else { c"mode=1777" };
+        system::mount(c"tmpfs", &target, c"tmpfs", libc::MS_NOSUID, options)
+            .map_err(failed(path))?;
+    }
+    bind(&program, &Path::new(PROGRAMS_INSIDE).join("meikyo"))?;
+    writable_files(orders, &files)?;
+    std::env::set_current_dir(&orders.files).map_err(failed(orders.files.to_string_lossy()))
+}
+
+fn bind(file: &std::fs::File, target: &Path) -> Result<(), MountError> {
+    use std::os::fd::AsRawFd as _;
+    let what = target.to_string_lossy().into_owned();
+    if let Some(parent) = target.parent() {
+        std::fs::create_dir_all(parent).map_err(failed(what.clone()))?;
+    }
+    if !target.exists() {
+        std::fs::File::create(target).map_err(failed(what.clone()))?;
+    }
+    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let source = system::c_path(Path::new(&source)).map_err(failed(what.clone()))?;
+    let target = system::c_path(target).map_err(failed(what.clone()))?;
+    system::mount(&source, &target, c"", libc::MS_BIND, c"").map_err(failed(what))
+}
+
+/// The one directory of the host that may be written, at the place where it is on the host.
+fn writable_files(orders: &Orders, files: &std::fs::File) -> Result<(), MountError> {
+    use std::os::fd::AsRawFd as _;
+    let what = orders.files.to_string_lossy().into_owned();
+    // In one of the memory directories its place is gone and has to be made anew.
+    std::fs::create_dir_all(&orders.files).map_err(failed(what.clone()))?;
+    let target = system::c_path(&orders.files).map_err(failed(what.clone()))?;
+    if orders.machine {
+        return system::mount(c"none", &target, c"hostfs", 0, &target).map_err(failed(what));
+    }
+    let source = format!("/proc/self/fd/{}", files.as_raw_fd());
+    let source = system::c_path(Path::new(&source)).map_err(failed(what.clone()))?;
+    system::mount(&source, &target, c"", libc::MS_BIND, c"").map_err(failed(what))
+}

@@ -1,0 +1,242 @@
+//! A lab from its beginning to its end, as whoever commands it sees it.
+
+use std::io::{self, BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::blueprint::Blueprint;
+use crate::client;
+use crate::directory::{self, Directory, DirectoryError, KEEPER_LOG, Record};
+use crate::engine::{self, Engine, EngineChoice, EngineError};
+use crate::inside::{BLUEPRINT, ORDERS, Orders, Service};
+use crate::protocol::Ready;
+use crate::system::{self, Interest};
+
+/// How long a keeper may take to end before it is killed: longer than it waits for the inside.
+const END_MILLISECONDS: i32 = 10_000;
+/// Memory of a machine of its own: the kernel and files that were read, and some for every space.
+const MEMORY_MIB: u64 = 768;
+const MEMORY_MIB_PER_SPACE: u64 = 8;
+
+/// How this program is started in its other roles: the arguments, to which a directory is added.
+#[derive(Debug, Clone)]
+pub struct Roles {
+    /// This program.
+    pub program: PathBuf,
+    /// As the process that keeps a lab: calls [`crate::keep`].
+    pub keeper: Vec<String>,
+    /// As the first process inside: calls [`crate::be_inside`].
+    pub inside: Vec<String>,
+    /// As who does a task inside: calls [`crate::be_task`]; no directory is added.
+    pub task: Vec<String>,
+    /// As the one who tries namespaces: calls [`crate::probe_namespaces`]; no directory is added.
+    pub probe: Vec<String>,
+}
+
+/// What is chosen about a lab beside its network.
+#[derive(Debug, Clone)]
+pub struct UpOptions {
+    /// Where the lab is kept.
+    pub directory: Directory,
+    /// The directory that can be written inside; `None` is one that goes with the lab.
+    pub files: Option<PathBuf>,
+    /// What to run on.
+    pub engine: EngineChoice,
+    /// Memory of a machine of its own, in MiB; `None` goes by the number of hosts and switches.
+    pub memory_mib: Option<u64>,
+    /// The cluster's name.
+    pub name: String,
+    /// The cluster file.
+    pub cluster: PathBuf,
+    /// Programs that run in spaces as long as the lab: space, program and arguments.
+    pub services: Vec<(String, Vec<String>)>,
+    /// Files that are put into the writable directory: name and content.
+    pub contents: Vec<(String, String)>,
+}
+
+/// A lab could not be brought up. Nothing is left of it.
+#[derive(Debug, thiserror::Error)]
+pub enum UpError {
+    /// There is nothing to run it on.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Its directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// Its keeper cannot be started.
+    #[error("cannot start the process that keeps the lab")]
+    Keeper(#[source] io::Error),
+    /// It was started and did not come up.
+    #[error("the lab did not come up: {reason}{console}")]
+    Failed {
+        /// What it said.
+        reason: String,
+        /// The end of its console, from a new line, or nothing.
+        console: String,
+    },
+}
+
+/// What a lab would run on here.
+///
+/// # Errors
+/// [`EngineError`] when nothing of what was asked for is there.
+pub fn find_engine(choice: EngineChoice, roles: &Roles) -> Result<Engine, EngineError> {
+    engine::choose(choice, this_program(roles, &roles.probe))
+}
+
+fn this_program(roles: &Roles, arguments: &[String]) -> Command {
+    let mut command = Command::new(&roles.program);
+    command.args(arguments);
+    command
+}
+
+/// Brings a lab up and returns when everything in it is set up.
+///
+/// # Errors
+/// [`UpError`]; nothing is left of the lab then.
+pub fn up(blueprint: &Blueprint, roles: &Roles, options: &UpOptions) -> Result<Ready, UpError> {
+    let engine = find_engine(options.engine, roles)?;
+    let directory = &options.directory;
+    directory.make()?;
+    let come = write_orders(blueprint, roles, options, engine)
+        .and_then(|()| start_keeper(directory, roles));
+    if come.is_err() {
+        end_keeper(directory)?;
+        directory.remove()?;
+    }
+    come
+}
+
+fn write_orders(
+    blueprint: &Blueprint,
+    roles: &Roles,
+    options: &UpOptions,
+    engine: Engine,
+) -> Result<(), UpError> {
+    let directory = &options.directory;
+    let files = match &options.files {
+        Some(files) => std::path::absolute(files)
+            .and_then(std::fs::canonicalize)
+            .map_err(|source| DirectoryError::Io { path: files.clone(), source })?,
+        None => directory.own_files(),
+    };
+    directory::plain(&files)?;
+    for (name, content) in &options.contents {
+        let path = files.join(name);
+        std::fs::write(&path, content).map_err(|source| DirectoryError::Io { path, source })?;
+    }
+    let modules = match &engine {
+        Engine::UserModeLinux { modules, .. } => Some(modules.clone()),
+        Engine::Namespaces => None,
+    };
+    let service = |(space, command): &(String, Vec<String>)| Service {
+        space: space.clone(),
+        command: command.clone(),
+    };
+    let orders = Orders {
+        machine: engine != Engine::Namespaces,
+        modules,
+        files: files.clone(),
+        services: options.services.iter().map(service).collect(),
+    };
+    let switches = blueprint.switches().count();
+    let spaces = u64::try_from(blueprint.spaces.len()).unwrap_or(u64::MAX);
+    let usual = MEMORY_MIB + MEMORY_MIB_PER_SPACE * spaces;
+    directory.write(BLUEPRINT, blueprint)?;
+    directory.write(ORDERS, &orders)?;
+    directory.write_record(&Record {
+        name: options.name.clone(),
+        cluster: options.cluster.clone(),
+        engine,
+        memory_mib: options.memory_mib.unwrap_or(usual),
+        files,
+        switches,
+        hosts: blueprint.hosts().count(),
+        asked_ns: directory::now_ns(),
+        inside: roles.inside.clone(),
+    })?;
+    Ok(())
+}
+
+fn start_keeper(directory: &Directory, roles: &Roles) -> Result<Ready, UpError> {
+    let log = std::fs::File::create(directory.path().join(KEEPER_LOG)).map_err(UpError::Keeper)?;
+    let mut keeper = this_program(roles, &roles.keeper)
+        .arg(directory.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .current_dir("/")
+        .spawn()
+        .map_err(UpError::Keeper)?;
+    let output =
+        keeper.stdout.take().ok_or_else(|| UpError::Keeper(io::ErrorKind::Other.into()))?;
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).map_err(UpError::Keeper)?;
+    if let Ok(ready) = serde_json::from_str(&line) {
+        return Ok(ready);
+    }
+    // It has ended or is about to; nothing of it is left when it has.
+    keeper.wait().map_err(UpError::Keeper)?;
+    let reason = line.trim().trim_start_matches('!');
+    let reason = if reason.is_empty() { "its keeper ended".into() } else { reason.into() };
+    Err(UpError::Failed { reason, console: console_end(directory) })
+}
+
+/// The last lines that the kernel and the keeper said.
+fn console_end(directory: &Directory) -> String {
+    let mut end = String::new();
+    for name in [directory::CONSOLE, KEEPER_LOG] {
+        let bytes = std::fs::read(directory.path().join(name)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        for line in lines.iter().skip(lines.len().saturating_sub(5)) {
+            end.push_str("\n  ");
+            end.push_str(line.trim_end());
+        }
+    }
+    end
+}
+
+/// Ends a lab and takes away what is left of it, also when its keeper is gone.
+///
+/// Returns whether there was anything.
+///
+/// # Errors
+/// [`DirectoryError`] if something cannot be taken away.
+pub fn down(directory: &Directory) -> Result<bool, DirectoryError> {
+    let record = directory.record();
+    end_keeper(directory)?;
+    if record.is_ok() {
+        directory.remove()?;
+    }
+    Ok(record.is_ok())
+}
+
+/// Ends the keeper, and with it everything inside.
+fn end_keeper(directory: &Directory) -> Result<(), DirectoryError> {
+    let Some(keeper) = directory.keeper() else { return Ok(()) };
+    let failed = |source| DirectoryError::Io { path: directory.path().into(), source };
+    let Ok(handle) = system::process_handle(keeper.process) else { return Ok(()) };
+    // Only now is it sure that the handle is of the process that was written down.
+    if directory.keeper().as_ref() != Some(&keeper) {
+        return Ok(());
+    }
+    let interest =
+        [Interest { fd: std::os::fd::AsRawFd::as_raw_fd(&handle), read: true, write: false }];
+    if client::ask_to_end(directory).is_ok() {
+        let ended = system::wait(&interest, END_MILLISECONDS).map_err(failed)?;
+        if ended.iter().any(|ready| ready.read) {
+            return Ok(());
+        }
+    }
+    match system::signal_process(&handle, libc::SIGKILL) {
+        Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(failed(error)),
+        _ => {}
+    }
+    system::wait(&interest, -1).map_err(failed).map(drop)
+}
+
+/// Whether a path lies in the writable directory of a lab.
+pub fn is_writable_inside(record: &Record, path: &Path) -> bool {
+    path.starts_with(&record.files)
+}

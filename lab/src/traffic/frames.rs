@@ -1,0 +1,136 @@
+//! Single frames, and where they arrive.
+
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use super::tables::Counting;
+use super::{Done, Frame, Inside, TaskError, Trace};
+use crate::blueprint::{self, Role};
+use crate::system::{self, ETHERTYPE_LOCAL, Interest};
+
+/// The shortest frame, without its checksum.
+const FRAME_BYTES: usize = 60;
+const MAGIC: [u8; 4] = *b"MKYO";
+/// How often in a row nothing must arrive.
+const QUIET_TIMES: u32 = 5;
+/// Enough for what arrives between two looks: every host's broadcast.
+const RECEIVE_BYTES: i32 = 4 * 1024 * 1024;
+
+/// Sends frames and gives where each arrived.
+pub(super) fn send(
+    inside: &Inside,
+    frames: &[Frame],
+    each: bool,
+    quiet_ms: u32,
+) -> Result<Done, TaskError> {
+    let sockets = open_all(inside)?;
+    let mut counting = Counting::open(inside)?;
+    let mut before = counting.read(inside)?;
+    let mut traces = vec![Trace::default(); frames.len()];
+    for (number, frame) in frames.iter().enumerate() {
+        let bytes = frame_bytes(inside, frame, number)?;
+        let from = inside.host(frame.from)?;
+        system::send(&sockets[frame.from], &bytes).map_err(inside.failed(from, "send"))?;
+        // Often enough that no queue of a socket fills.
+        if each || number % 64 == 63 || number + 1 == frames.len() {
+            collect(inside, &sockets, &mut traces, quiet_ms)?;
+        }
+        if each || number + 1 == frames.len() {
+            let after = counting.read(inside)?;
+            for (switch, (before, after)) in before.iter().zip(&after).enumerate() {
+                for (device, now) in after {
+                    let then = before.get(device).copied().unwrap_or_default();
+                    let sent = now.sent_frames.saturating_sub(then.sent_frames);
+                    if sent > 0 {
+                        traces[number].sent_by.push((switch, device.clone(), sent));
+                    }
+                }
+            }
+            before = after;
+        }
+    }
+    Ok(Done::Sent(traces))
+}
+
+/// Sends bytes as they are.
+pub(super) fn send_raw(inside: &Inside, frames: &[(usize, Vec<u8>)]) -> Result<(), TaskError> {
+    let sockets = open_all(inside)?;
+    for (from, bytes) in frames {
+        let space = inside.host(*from)?;
+        system::send(&sockets[*from], bytes).map_err(inside.failed(space, "send"))?;
+    }
+    Ok(())
+}
+
+/// A socket at the interface of every host.
+fn open_all(inside: &Inside) -> Result<Vec<OwnedFd>, TaskError> {
+    let open = |space| {
+        inside.within(space, "open a packet socket", || {
+            let socket = system::packet_socket(blueprint::host_index(), ETHERTYPE_LOCAL)?;
+            system::set_receive_buffer(&socket, RECEIVE_BYTES)?;
+            Ok(socket)
+        })
+    };
+    inside.hosts().into_iter().map(open).collect()
+}
+
+fn frame_bytes(inside: &Inside, frame: &Frame, number: usize) -> Result<Vec<u8>, TaskError> {
+    let mac = |host| {
+        let space = inside.host(host)?;
+        match inside.blueprint.spaces[space].role {
+            Role::Host { mac, .. } => Ok(mac),
+            _ => Err(TaskError::Unknown { kind: "host", place: host }),
+        }
+    };
+    let mut bytes = Vec::with_capacity(FRAME_BYTES);
+    bytes.extend_from_slice(&frame.to.map_or(Ok([0xff; 6]), mac)?);
+    bytes.extend_from_slice(&mac(frame.from)?);
+    if let Some(vlan) = frame.vlan {
+        bytes.extend_from_slice(&0x8100_u16.to_be_bytes());
+        bytes.extend_from_slice(&vlan.to_be_bytes());
+    }
+    bytes.extend_from_slice(&ETHERTYPE_LOCAL.to_be_bytes());
+    bytes.extend_from_slice(&MAGIC);
+    let number = u32::try_from(number).expect("frames of a task fit into memory");
+    bytes.extend_from_slice(&number.to_be_bytes());
+    bytes.resize(FRAME_BYTES, 0);
+    Ok(bytes)
+}
+
+/// Notes what arrives until nothing has for a while, several times in a row: a machine that others
+/// keep busy may find a wait over before it had a turn at all.
+fn collect(
+    inside: &Inside,
+    sockets: &[OwnedFd],
+    traces: &mut [Trace],
+    quiet_ms: u32,
+) -> Result<(), TaskError> {
+    let interests: Vec<Interest> = sockets
+        .iter()
+        .map(|socket| Interest { fd: socket.as_raw_fd(), read: true, write: false })
+        .collect();
+    let quiet_ms = i32::try_from(quiet_ms).unwrap_or(i32::MAX);
+    let mut quiet = 0;
+    while quiet < QUIET_TIMES {
+        let failed = |host: usize| inside.failed(inside.hosts()[host], "wait");
+        let ready = system::wait(&interests, quiet_ms).map_err(|error| failed(0)(error))?;
+        let mut any = false;
+        for (host, ready) in ready.iter().enumerate().filter(|(_, ready)| ready.read) {
+            any |= ready.read;
+            let mut buffer = [0; 2 * FRAME_BYTES];
+            while let Ok(length) = system::receive(&sockets[host], &mut buffer) {
+                if let Some(trace) = number_of(&buffer[..length]).and_then(|at| traces.get_mut(at))
+                {
+                    *trace.copies.entry(host).or_default() += 1;
+                }
+            }
+        }
+        quiet = if any { 0 } else { quiet + 1 };
+    }
+    Ok(())
+}
+
+/// The number of one of our frames, its tag taken off.
+fn number_of(bytes: &[u8]) -> Option<usize> {
+    let rest = bytes.get(14..)?.strip_prefix(&MAGIC)?;
+    usize::try_from(u32::from_be_bytes(*rest.first_chunk()?)).ok()
+}

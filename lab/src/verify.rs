@@ -1,0 +1,274 @@
+//! What was planned, held against what real bridges do.
+//!
+//! The paths and table sizes that are due come from the checker, which reads only settings; what is
+//! found are frames that arrived and counters of ports.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use meikyo_cluster::MacAddress;
+use meikyo_fabric::check::path;
+use meikyo_fabric::dialect::{Dialect, ParseError, RenderError, parse, port_interface, render};
+use meikyo_fabric::{
+    CheckOptions, Configuration, HostId, PortNumber, PrimingFrame, SwitchId, TrunkId, Wiring,
+    check, priming_frame_bytes, priming_frames,
+};
+use serde::Serialize;
+
+use crate::blueprint;
+use crate::client::{AskError, ask};
+use crate::directory::Directory;
+use crate::lifecycle::Roles;
+use crate::traffic::{Done, Frame, Task, Trace};
+
+/// How many frames are sent before switches are primed, at least one of every host's.
+const UNPRIMED_MAX: usize = 64;
+
+/// How thoroughly a lab is verified.
+#[derive(Debug, Clone, Copy)]
+pub struct VerifyOptions {
+    /// Follow at most this many pairs, spread over all.
+    pub pairs_max: usize,
+    /// For how long nothing must arrive until everything has, in milliseconds.
+    pub quiet_ms: u32,
+    /// How long an answer to a ping is waited for, in milliseconds.
+    pub patience_ms: u32,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Findings {
+    /// How many hosts.
+    pub hosts: usize,
+    /// How many switches.
+    pub switches: usize,
+    /// How many pairs of hosts, each direction for itself.
+    pub pairs: usize,
+    /// Those that did not answer over the Internet protocol.
+    pub pairs_without_answer: Vec<String>,
+    /// Copies of one broadcast of every host.
+    pub broadcast_copies: u64,
+    /// How many there must be: all hosts but the sender, each time.
+    pub broadcast_copies_due: u64,
+    /// Copies of frames to one host that others got, before switches were primed.
+    pub flooded_copies_unprimed: u64,
+    /// The same after priming: none must be.
+    pub flooded_copies: u64,
+    /// How many frames primed the switches.
+    pub priming_frames: usize,
+    /// How many pairs were followed frame by frame.
+    pub pairs_followed: usize,
+    /// Those whose frames took another path than the checker says from the settings.
+    pub pairs_elsewhere: Vec<String>,
+    /// What each switch has learned then.
+    pub table_entries: Vec<usize>,
+    /// What each has to, by the settings.
+    pub table_entries_due: Vec<u64>,
+    /// Whether all is as it must be.
+    pub good: bool,
+}
+
+/// Sends frames and pings through a lab that runs this configuration, and compares.
+///
+/// Switches forget what they have learned first.
+///
+/// # Errors
+/// [`AskError`] if something could not be done inside.
+pub fn verify(
+    directory: &Directory,
+    roles: &Roles,
+    wiring: &Wiring,
+    configuration: &Configuration,
+    options: &VerifyOptions,
+) -> Result<Findings, AskError> {
+    let ask = |task| ask(directory, roles, &task);
+    let send = |frames, each| match ask(Task::Send { frames, each, quiet_ms: options.quiet_ms })? {
+        Done::Sent(traces) => Ok(traces),
+        _ => Err(AskError::Failed("the lab answers something else".into())),
+    };
+    let hosts = wiring.hosts.len();
+    let pairs = followed(hosts, options.pairs_max);
+    let mut found = Findings {
+        hosts,
+        switches: wiring.switches.len(),
+        pairs: hosts * hosts.saturating_sub(1),
+        pairs_followed: pairs.len(),
+        ..Findings::default()
+    };
+    let frame = |&(from, to): &(usize, usize)| Frame { from, to: Some(to), vlan: None };
+    ask(Task::Flush)?;
+    let unprimed = send(pairs.iter().take(UNPRIMED_MAX.max(hosts)).map(frame).collect(), false)?;
+    found.flooded_copies_unprimed = flooded(&unprimed, &pairs);
+    ask(Task::Flush)?;
+    found.priming_frames = prime(directory, roles, wiring, configuration)?;
+    let broadcast = |from| Frame { from, to: None, vlan: None };
+    let copies = send((0..hosts).map(broadcast).collect(), false)?;
+    found.broadcast_copies = copies.iter().map(copies_of).sum();
+    found.broadcast_copies_due = u64::try_from(found.pairs).unwrap_or(u64::MAX);
+    let traces = send(pairs.iter().map(frame).collect(), true)?;
+    found.flooded_copies = flooded(&traces, &pairs);
+    let ways = Ways::new(wiring);
+    let name = |&(from, to): &(usize, usize)| {
+        format!("{} to {}", wiring.hosts[from].name, wiring.hosts[to].name)
+    };
+    let elsewhere = pairs.iter().zip(&traces).filter(|(pair, trace)| {
+        let arrived = trace.copies.get(&pair.1) == Some(&1);
+        !arrived || ways.taken(trace) != ways.due(configuration, **pair)
+    });
+    found.pairs_elsewhere = elsewhere.map(|(pair, _)| name(pair)).collect();
+    if let Done::Tables(tables) = ask(Task::Tables)? {
+        found.table_entries = tables.iter().map(Vec::len).collect();
+    }
+    found.table_entries_due = check(wiring, configuration, &CheckOptions::INTACT).table_entries;
+    if let Done::Pinged { lost, .. } = ask(Task::PingAll { patience_ms: options.patience_ms })? {
+        found.pairs_without_answer = lost.iter().map(name).collect();
+    }
+    let sizes = found.table_entries.iter().map(|&size| u64::try_from(size).unwrap_or(u64::MAX));
+    found.good = found.pairs_without_answer.is_empty()
+        && found.broadcast_copies == found.broadcast_copies_due
+        && found.flooded_copies == 0
+        && found.pairs_elsewhere.is_empty()
+        && sizes.eq(found.table_entries_due.iter().copied());
+    Ok(found)
+}
+
+/// Has every host send what teaches switches where it is; how many frames those are.
+///
+/// # Errors
+/// [`AskError`] if they could not be sent.
+pub fn prime(
+    directory: &Directory,
+    roles: &Roles,
+    wiring: &Wiring,
+    configuration: &Configuration,
+) -> Result<usize, AskError> {
+    let mac = |host: HostId| {
+        let place = host.place();
+        wiring.hosts[place].mac.unwrap_or_else(|| MacAddress(blueprint::host_mac(place)))
+    };
+    let mut count = 0;
+    for part in priming_frames(configuration) {
+        let bytes = |&PrimingFrame { from, vlan, to }: &PrimingFrame| {
+            let bytes = priming_frame_bytes(mac(from), to.map(mac), vlan);
+            (from.place(), bytes.to_vec())
+        };
+        let frames: Vec<_> = part.iter().map(bytes).collect();
+        if !frames.is_empty() {
+            count += frames.len();
+            ask(directory, roles, &Task::SendRaw(frames))?;
+        }
+    }
+    Ok(count)
+}
+
+/// The configuration as Linux bridges can have it, switch by switch from the text that would be typed
+/// into them: it is written in their dialect and read back.
+///
+/// A bridge always takes frames with a tag of a VLAN that the port is in; settings that refuse them
+/// are taken to allow them.
+///
+/// # Errors
+/// [`AsBridgesError`] if the dialect cannot say the settings.
+pub fn as_bridges(
+    wiring: &Wiring,
+    configuration: &Configuration,
+) -> Result<Configuration, AsBridgesError> {
+    let mut meant = configuration.clone();
+    for port in meant.switches.iter_mut().flat_map(|switch| &mut switch.ports) {
+        port.accept_tagged = true;
+    }
+    let mut read = meant.clone();
+    for place in 0..wiring.switches.len() {
+        let switch = SwitchId::new(place);
+        let text = render(Dialect::LinuxBridge, wiring, &meant, switch)?;
+        read.switches[place] = parse(Dialect::LinuxBridge, wiring, switch, &text)?;
+    }
+    Ok(read)
+}
+
+/// Settings that Linux bridges cannot have.
+#[derive(Debug, thiserror::Error)]
+pub enum AsBridgesError {
+    /// They cannot be written.
+    #[error("a Linux bridge cannot be told these settings")]
+    Render(#[from] RenderError),
+    /// What was written is not understood.
+    #[error("the text for a Linux bridge is not understood")]
+    Parse(#[from] ParseError),
+}
+
+/// All pairs, or as many as are asked for, spread evenly.
+fn followed(hosts: usize, most: usize) -> Vec<(usize, usize)> {
+    let all = |from| (0..hosts).filter(move |&to| to != from).map(move |to| (from, to));
+    let pairs: Vec<_> = (0..hosts).flat_map(all).collect();
+    let step = pairs.len().div_ceil(most.max(1)).max(1);
+    pairs.into_iter().step_by(step).collect()
+}
+
+fn copies_of(trace: &Trace) -> u64 {
+    trace.copies.values().map(|&copies| u64::try_from(copies).unwrap_or(u64::MAX)).sum()
+}
+
+/// Copies that went to others than the one whose they were.
+fn flooded(traces: &[Trace], pairs: &[(usize, usize)]) -> u64 {
+    let beside = |(trace, (_, to)): (&Trace, &(usize, usize))| {
+        let own = trace.copies.get(to).copied().unwrap_or(0).min(1);
+        copies_of(trace) - u64::try_from(own).unwrap_or(0)
+    };
+    traces.iter().zip(pairs).map(beside).sum()
+}
+
+/// What a port leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Beyond {
+    Trunk(TrunkId),
+    Host(HostId),
+}
+
+/// Where the ports of the switches lead.
+struct Ways<'a> {
+    wiring: &'a Wiring,
+    beyond: BTreeMap<(usize, String), Beyond>,
+}
+
+impl<'a> Ways<'a> {
+    fn new(wiring: &'a Wiring) -> Self {
+        let mut beyond = BTreeMap::new();
+        let mut put = |switch: SwitchId, ports: &[PortNumber], what| {
+            beyond.extend(ports.iter().map(|&port| ((switch.place(), port_interface(port)), what)));
+        };
+        for (place, host) in wiring.hosts.iter().enumerate() {
+            put(host.switch, &host.ports, Beyond::Host(HostId::new(place)));
+        }
+        for (place, trunk) in wiring.trunks.iter().enumerate() {
+            for end in &trunk.ends {
+                put(end.switch, &end.ports, Beyond::Trunk(TrunkId::new(place)));
+            }
+        }
+        Self { wiring, beyond }
+    }
+
+    /// Which ports sent a frame, by what they lead to; with how many frames each.
+    fn taken(&self, trace: &Trace) -> BTreeSet<(usize, Beyond, u64)> {
+        let ports = trace.sent_by.iter();
+        ports
+            .filter_map(|(switch, device, frames)| {
+                Some((*switch, *self.beyond.get(&(*switch, device.clone()))?, *frames))
+            })
+            .collect()
+    }
+
+    /// Which ports the settings say that a frame leaves by, once each.
+    fn due(
+        &self,
+        configuration: &Configuration,
+        (from, to): (usize, usize),
+    ) -> BTreeSet<(usize, Beyond, u64)> {
+        let (from, to) = (HostId::new(from), HostId::new(to));
+        let hops = path(self.wiring, configuration, from, to).unwrap_or_default();
+        let last = self.wiring.hosts[to.place()].switch.place();
+        hops.iter()
+            .map(|hop| (hop.from.place(), Beyond::Trunk(hop.trunk), 1))
+            .chain([(last, Beyond::Host(to), 1)])
+            .collect()
+    }
+}

@@ -1,0 +1,164 @@
+//! A real MPI all-to-all puts on every trunk the bytes that the plan's static load says.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use meikyo_fabric::dialect::port_interface;
+use meikyo_fabric::{Pattern, loads};
+use meikyo_lab::{Counters, Done, Task};
+
+use crate::running::{Fabric, Lab, fabric, lab};
+
+const PROGRAMS: [&str; 2] = ["mpicc.openmpi", "mpirun.openmpi"];
+/// Ethernet, Internet and TCP headers with time stamps: what an acknowledgement is as a whole.
+const HEADER_BYTES: u64 = 66;
+const BYTES_PER_PAIR: u64 = 2 * 1024 * 1024;
+
+/// How many runs may have segments that were sent again.
+const TRIES: usize = 3;
+
+/// Every rank sends every other one as many bytes as it is told.
+const ALL_TO_ALL: &str = r"#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv) {
+    int ranks;
+    long bytes = argc > 1 ? atol(argv[1]) : 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    char *out = malloc(bytes * ranks + 1), *in = malloc(bytes * ranks + 1);
+    memset(out, 7, bytes * ranks + 1);
+    MPI_Alltoall(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, MPI_COMM_WORLD);
+    int good = bytes == 0 || in[bytes * ranks - 1] == 7;
+    MPI_Finalize();
+    return !good;
+}
+";
+
+/// Starts a rank's daemon on a host, without a shell of another machine.
+const AGENT: &str = "#!/bin/sh\nhost=$1\nshift\n\
+    exec nsenter --net=/run/netns/$host unshare -u sh -c \"hostname $host; $*\"\n";
+
+fn lacking() -> Option<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let there =
+        |program: &str| std::env::split_paths(&path).any(|place| place.join(program).is_file());
+    let missing = PROGRAMS.iter().find(|program| !there(program))?;
+    Some(format!("there is no {missing} here; `apt-get install openmpi-bin libopenmpi-dev`"))
+}
+
+#[test]
+fn an_all_to_all_puts_the_planned_bytes_on_every_trunk() {
+    if let Some(lacking) = lacking() {
+        #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
+        {
+            println!("SKIPPED: {lacking}");
+        }
+        return;
+    }
+    for topology in ["ring 4", "complete 4"] {
+        let fabric = fabric(topology, 2, |_| {});
+        let Some(lab) = lab(&fabric, None) else { return };
+        compare(topology, &fabric, &lab);
+    }
+}
+
+fn compare(topology: &str, fabric: &Fabric, lab: &Lab) {
+    let files = lab.directory.own_files();
+    build(&files);
+    meikyo_lab::prime(&lab.directory, &lab.roles, &fabric.wiring, &fabric.configuration).unwrap();
+    be_patient(fabric, lab);
+    let idle = run(fabric, lab, &files, 0);
+    let busy = (0..TRIES).find_map(|_| {
+        let before = retransmissions(fabric, lab);
+        let busy = run(fabric, lab, &files, BYTES_PER_PAIR);
+        (retransmissions(fabric, lab) == before).then_some(busy)
+    });
+    let busy = busy.expect("in one of a few runs no segment is sent again");
+    let planned = loads(&fabric.wiring, &fabric.plan, Pattern::AllToAll);
+    for (trunk, pairs) in fabric.wiring.trunks.iter().zip(&planned.pairs) {
+        for (end, &pairs) in trunk.ends.iter().zip(pairs) {
+            let port = (end.switch.place(), port_interface(end.ports[0]));
+            let bytes = busy[&port].saturating_sub(idle[&port]);
+            let due = pairs * BYTES_PER_PAIR;
+            let most = due / 50;
+            assert!(bytes.abs_diff(due) <= most, "{topology}, {port:?}: {bytes} bytes, {due} due");
+        }
+    }
+}
+
+/// A machine that others keep busy stands still at times; nothing is to be taken for lost then.
+fn be_patient(fabric: &Fabric, lab: &Lab) {
+    let script = "ip route change 10.0.0.0/9 dev eth0 rto_min 5s && \
+                  echo 0 > /proc/sys/net/ipv4/tcp_early_retrans";
+    for host in &fabric.wiring.hosts {
+        let said = lab.exec(Some(&host.name), &["sh", "-c", script], b"");
+        assert_eq!(said.code, 0, "{}", String::from_utf8_lossy(&said.errors));
+    }
+}
+
+fn build(files: &Path) {
+    std::fs::write(files.join("all.c"), ALL_TO_ALL).unwrap();
+    std::fs::write(files.join("agent"), AGENT).unwrap();
+    let marked = Command::new("chmod").arg("755").arg(files.join("agent")).status().unwrap();
+    assert!(marked.success());
+    let built = Command::new(PROGRAMS[0])
+        .args(["-O1", "-o"])
+        .arg(files.join("all"))
+        .arg(files.join("all.c"))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}
+
+/// Runs a rank on every host; what each port then sent beside headers.
+fn run(fabric: &Fabric, lab: &Lab, files: &Path, bytes: u64) -> BTreeMap<(usize, String), u64> {
+    let before = counted(lab);
+    let names: Vec<&str> = fabric.wiring.hosts.iter().map(|host| host.name.as_str()).collect();
+    let path = |name: &str| files.join(name).to_string_lossy().into_owned();
+    let (agent, program) = (path("agent"), path("all"));
+    let (hosts, ranks, bytes) = (names.join(","), names.len().to_string(), bytes.to_string());
+    #[rustfmt::skip]
+    let command = [
+        "timeout", "100", PROGRAMS[1], "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+        "--mca", "plm_rsh_agent", &agent, "--mca", "plm_rsh_no_tree_spawn", "1",
+        "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth0",
+        "--mca", "oob_tcp_if_include", "eth0", "--mca", "mpi_yield_when_idle", "1",
+        "-H", &hosts, "-np", &ranks, &program, &bytes,
+    ];
+    let said = lab.exec(Some(names[0]), &command, b"");
+    assert_eq!(said.code, 0, "{}", String::from_utf8_lossy(&said.errors));
+    let after = counted(lab);
+    let mut sent = BTreeMap::new();
+    for (switch, (before, after)) in before.iter().zip(&after).enumerate() {
+        for (device, now) in after {
+            let then = before[device];
+            let frames = now.sent_frames - then.sent_frames;
+            let payload = (now.sent_bytes - then.sent_bytes).saturating_sub(HEADER_BYTES * frames);
+            sent.insert((switch, device.clone()), payload);
+        }
+    }
+    sent
+}
+
+fn counted(lab: &Lab) -> Vec<BTreeMap<String, Counters>> {
+    match lab.ask(&Task::Counters) {
+        Done::Counters(counters) => counters,
+        done => panic!("{done:?}"),
+    }
+}
+
+/// Segments that every host sent again (RFC 4022, `tcpRetransSegs`).
+fn retransmissions(fabric: &Fabric, lab: &Lab) -> Vec<u64> {
+    let of_host = |name: &str| {
+        let said = lab.exec(Some(name), &["cat", "/proc/self/net/snmp"], b"");
+        let text = String::from_utf8(said.output).unwrap();
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+        let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+        let at = names.split(' ').position(|name| name == "RetransSegs").unwrap();
+        values.split(' ').nth(at).unwrap().parse().unwrap()
+    };
+    fabric.wiring.hosts.iter().map(|host| of_host(&host.name)).collect()
+}

@@ -1,0 +1,127 @@
+//! A lab that goes with its test, and what a test asks of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use meikyo_cluster::MacAddress;
+use meikyo_fabric::{
+    Configuration, Plan, PlanOptions, Priming, SwitchModel, Topology, Wiring, cable_uniform, plan,
+};
+use meikyo_lab::{
+    Blueprint, BlueprintOptions, Directory, Done, EngineChoice, Invocation, Outcome, Roles, Task,
+    UpOptions, as_bridges, ask, down, find_engine, run, up,
+};
+use meikyo_units::BitsPerSecond;
+
+/// One lab after the other: each takes a core for itself.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A planned fabric, with the settings that the texts for Linux bridges say.
+pub(crate) struct Fabric {
+    pub(crate) wiring: Wiring,
+    pub(crate) plan: Plan,
+    pub(crate) configuration: Configuration,
+}
+
+pub(crate) fn fabric(
+    topology: &str,
+    hosts: usize,
+    change: impl FnOnce(&mut PlanOptions),
+) -> Fabric {
+    let topology: Topology = topology.parse().expect("a topology");
+    let model = SwitchModel::named("linux-bridge").expect("a known model");
+    let mut wiring = cable_uniform(&topology, &model, hosts).expect("fits");
+    for (place, host) in wiring.hosts.iter_mut().enumerate() {
+        host.mac = Some(MacAddress(meikyo_lab::host_mac(place)));
+    }
+    let mut options = PlanOptions::new(Some(topology));
+    change(&mut options);
+    let plan = plan(&wiring, &options).expect("can be planned");
+    let configuration = as_bridges(&wiring, &plan.configuration(&wiring)).expect("has texts");
+    Fabric { wiring, plan, configuration }
+}
+
+pub(crate) fn without_priming(fabric: &Fabric) -> Configuration {
+    Configuration { priming: Priming::None, ..fabric.configuration.clone() }
+}
+
+/// A lab; ends with the test.
+pub(crate) struct Lab {
+    pub(crate) directory: Directory,
+    pub(crate) roles: Roles,
+    place: tempfile::TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        down(&self.directory).expect("a lab can be ended");
+    }
+}
+
+/// The program of the example `roles`, which is built with the tests.
+fn roles() -> Roles {
+    let tests = std::env::current_exe().expect("this program has a path");
+    let target = tests.ancestors().nth(2).expect("tests are in a directory of the target folder");
+    let role = |name: &str| vec![name.to_owned()];
+    Roles {
+        program: target.join("examples").join("roles"),
+        keeper: role("keeper"),
+        inside: role("inside"),
+        task: role("task"),
+        probe: role("probe"),
+    }
+}
+
+/// A lab of this fabric; `None`, with the reason printed, where nothing can run one.
+pub(crate) fn lab(fabric: &Fabric, rate: Option<BitsPerSecond>) -> Option<Lab> {
+    lab_of(&fabric.wiring, &fabric.configuration, rate)
+}
+
+pub(crate) fn lab_of(
+    wiring: &Wiring,
+    configuration: &Configuration,
+    rate: Option<BitsPerSecond>,
+) -> Option<Lab> {
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let roles = roles();
+    if let Err(error) = find_engine(EngineChoice::Any, &roles) {
+        #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
+        {
+            println!("SKIPPED: {error}");
+        }
+        return None;
+    }
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let directory = Directory::at(&place.path().join("lab")).expect("a plain path");
+    let options = BlueprintOptions { rate, management: false };
+    let blueprint = Blueprint::new(wiring, configuration, &options).expect("can be built");
+    let options = UpOptions {
+        directory: directory.clone(),
+        files: None,
+        engine: EngineChoice::Any,
+        memory_mib: None,
+        name: "test".into(),
+        cluster: PathBuf::new(),
+        services: Vec::new(),
+        contents: Vec::new(),
+    };
+    up(&blueprint, &roles, &options).expect("the lab comes up");
+    Some(Lab { directory, roles, place, _turn: turn })
+}
+
+impl Lab {
+    pub(crate) fn ask(&self, task: &Task) -> Done {
+        ask(&self.directory, &self.roles, task).expect("the lab does it")
+    }
+
+    pub(crate) fn exec(&self, space: Option<&str>, command: &[&str], input: &[u8]) -> Outcome {
+        let invocation = Invocation { space, command, environment: &[] };
+        run(&self.directory, &invocation, input).expect("the lab runs it")
+    }
+
+    /// The directory that goes with the test, outside of the lab's.
+    pub(crate) fn outside(&self) -> &Path {
+        self.place.path()
+    }
+}
