@@ -8,6 +8,7 @@ mod bare;
 mod cluster_text;
 mod collect;
 mod collector;
+mod fabric;
 mod farm_process;
 mod live;
 mod machine;
@@ -43,6 +44,7 @@ enum Bench {
     Live(live::LiveArgs),
     Phold(phold::PholdArgs),
     Metadata(metadata::MetadataArgs),
+    Fabric(fabric::FabricArgs),
 }
 
 /// Runs a bench; the answer is no when what it kept was wrong, or what it promises was not reached.
@@ -57,6 +59,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Answer, Failure> {
         Bench::Live(args) => live::run(args),
         Bench::Phold(args) => ranks::over(|| phold::run(args)),
         Bench::Metadata(args) => metadata::run(args),
+        Bench::Fabric(args) => fabric::run(args),
     }
 }
 

@@ -5,6 +5,7 @@ mod bad_input;
 mod config;
 mod export;
 mod fabric_check;
+mod fabric_plan;
 mod freshen;
 mod host_agent;
 mod limits;

@@ -1,7 +1,11 @@
 //! `meikyo fabric plan`: VLANs, their trees, and what they cost.
 
 use clap::Args;
-use meikyo_fabric::{Described, Plan, PlannedVlan, Priming, VlanSet, Wiring, plan};
+use meikyo_fabric::{
+    Bisection, Certainty, Described, HostId, Loads, Pattern, Plan, PlannedVlan, Priming, Topology,
+    VlanSet, Wiring, bisection, diameter, loads, plan,
+};
+use meikyo_units::BitsPerSecond;
 use serde_json::{Value, json};
 
 use super::FileArgs;
@@ -18,12 +22,52 @@ pub(super) struct PlanArgs {
 pub(super) fn run(args: &PlanArgs) -> Result<Answer, Failure> {
     let (_, Described { wiring, options }) = super::described(&args.input)?;
     let plan = plan(&wiring, &options).map_err(super::unplannable)?;
+    let traffic = Traffic::new(&wiring, &plan, options.topology.as_ref());
     if args.input.json {
-        output::print_json(&document(&wiring, &plan))?;
+        output::print_json(&document(&wiring, &plan, &traffic))?;
     } else {
-        output::print(&text(&wiring, &plan))?;
+        output::print(&text(&wiring, &plan, &traffic))?;
     }
     Ok(Answer::Yes)
+}
+
+/// What the plan makes of traffic.
+struct Traffic {
+    bisection: Bisection,
+    diameter: usize,
+    /// By pattern.
+    loads: [(&'static str, Loads); 3],
+}
+
+impl Traffic {
+    fn new(wiring: &Wiring, plan: &Plan, topology: Option<&Topology>) -> Self {
+        let hosts = wiring.hosts.len();
+        let opposite: Vec<HostId> =
+            (0..hosts).map(|host| HostId::new((host + hosts / 2) % hosts)).collect();
+        let of = |pattern: Pattern<'_>| loads(wiring, plan, pattern);
+        Self {
+            bisection: bisection(wiring, topology),
+            diameter: diameter(wiring, plan),
+            loads: [
+                ("all_to_all", of(Pattern::AllToAll)),
+                ("opposite", of(Pattern::Permutation(&opposite))),
+                ("neighbours", of(Pattern::Neighbours)),
+            ],
+        }
+    }
+
+    fn bisection_bit_per_s(&self, wiring: &Wiring) -> u64 {
+        let cables = u64::try_from(self.bisection.cables).unwrap_or(u64::MAX);
+        wiring.rate.get().saturating_mul(cables)
+    }
+}
+
+const fn certainty_word(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Tried => "tried",
+        Certainty::Formula => "formula",
+        Certainty::AtMost => "at_most",
+    }
 }
 
 fn priming_word(priming: &Priming) -> &'static str {
@@ -34,7 +78,7 @@ fn priming_word(priming: &Priming) -> &'static str {
     }
 }
 
-fn document(wiring: &Wiring, plan: &Plan) -> Value {
+fn document(wiring: &Wiring, plan: &Plan, traffic: &Traffic) -> Value {
     let vlan = |planned: &PlannedVlan| {
         json!({
             "vlan": planned.vlan.id(),
@@ -56,10 +100,44 @@ fn document(wiring: &Wiring, plan: &Plan) -> Value {
         "spread": plan.spread,
         "priming": priming_word(&plan.priming),
         "table_entries_max": plan.table_entries.iter().max(),
+        "diameter_switches": traffic.diameter,
+        "bisection": {
+            "cables": traffic.bisection.cables,
+            "bit_per_s": traffic.bisection_bit_per_s(wiring),
+            "certainty": certainty_word(traffic.bisection.certainty),
+        },
+        "loads": traffic.loads.iter().map(|(pattern, loads)| {
+            let busiest = loads.busiest(wiring).map(|busiest| json!({
+                "from": wiring.switches[busiest.from.place()].name,
+                "to": wiring.switches[busiest.to.place()].name,
+                "pairs": busiest.pairs,
+                "pairs_per_cable": busiest.pairs_per_cable,
+            }));
+            json!({
+                "pattern": pattern,
+                "pairs_per_cable_mean": loads.mean(wiring),
+                "busiest": busiest,
+            })
+        }).collect::<Vec<_>>(),
     })
 }
 
-fn text(wiring: &Wiring, plan: &Plan) -> String {
+fn load_table(wiring: &Wiring, traffic: &Traffic) -> TextTable {
+    let mut table = TextTable::new(&["traffic", "busiest trunk", "pairs a cable", "mean"]);
+    for (pattern, loads) in &traffic.loads {
+        let Some(busiest) = loads.busiest(wiring) else { continue };
+        let name = |at: meikyo_fabric::SwitchId| wiring.switches[at.place()].name.as_str();
+        table.row([
+            pattern.replace('_', " "),
+            format!("{} to {}", name(busiest.from), name(busiest.to)),
+            format!("{:.1}", busiest.pairs_per_cable),
+            format!("{:.1}", loads.mean(wiring)),
+        ]);
+    }
+    table
+}
+
+fn text(wiring: &Wiring, plan: &Plan, traffic: &Traffic) -> String {
     let mut table = TextTable::new(&["VLAN", "for", "trunks", "switches that send in it"]);
     let kinds = [("frames", plan.working.as_slice()), ("failures", plan.spare.as_slice())];
     let management = plan.management.as_slice();
@@ -79,7 +157,8 @@ fn text(wiring: &Wiring, plan: &Plan) -> String {
     let fewest = if plan.fewest { ", and fewer are impossible" } else { "" };
     format!(
         "{} hosts, {} switches, {} trunks; routing {}, the {} chooses the VLAN\n\
-         {} working VLANs ({vlans}){fewest}; priming {}; at most {} table entries\n\n{table}",
+         {} working VLANs ({vlans}){fewest}; priming {}; at most {} table entries\n\
+         at most {} switches on a path; bisection {}{} cables, {}\n\n{table}\n{}",
         wiring.hosts.len(),
         wiring.switches.len(),
         wiring.trunks.len(),
@@ -88,5 +167,10 @@ fn text(wiring: &Wiring, plan: &Plan) -> String {
         plan.working.len(),
         priming_word(&plan.priming),
         plan.table_entries.iter().max().copied().unwrap_or(0),
+        traffic.diameter,
+        if traffic.bisection.certainty == Certainty::AtMost { "at most " } else { "" },
+        traffic.bisection.cables,
+        BitsPerSecond::new(traffic.bisection_bit_per_s(wiring)),
+        load_table(wiring, traffic),
     )
 }
