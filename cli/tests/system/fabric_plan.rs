@@ -36,7 +36,7 @@ fn json(output: &Output) -> Value {
 #[test]
 fn the_paper_s_topologies_cost_what_its_table_says() {
     for (topology, cables, vlans, switches, bisection) in [
-        ("tree 8", 6, 1, 6, 6),
+        ("tree 8", 6, 1, 6, 6_u32),
         ("complete 8", 2, 8, 2, 32),
         ("mesh 4x2", 3, 2, 5, 6),
         ("torus 4x2", 3, 4, 4, 12),
