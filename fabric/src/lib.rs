@@ -30,6 +30,7 @@ mod prime;
 mod routing;
 mod settings;
 mod topology;
+mod verify;
 mod vlan;
 mod wiring;
 
@@ -49,6 +50,7 @@ pub use settings::{
     Bundling, Configuration, HostSettings, PortSettings, Priming, Representative, SwitchSettings,
 };
 pub use topology::{Edge, Layout, ParseTopologyError, SWITCHES_MAX, SwitchGraph, Topology};
+pub use verify::{Finding, Neighbour, Observed, verify};
 pub use vlan::{ParseVlanError, Vlan, VlanSet};
 pub use wiring::{
     Host, HostId, Learning, PortNumber, Switch, SwitchId, SwitchModel, Trunk, TrunkEnd, TrunkId,

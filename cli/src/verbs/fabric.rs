@@ -1,7 +1,13 @@
 //! `meikyo fabric`: VLAN-routed Ethernet planned, proven, configured.
 
+mod cables;
 mod check;
+mod configure;
+mod deploy;
+mod failover;
 mod plan;
+mod site;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -24,6 +30,22 @@ enum What {
     Plan(plan::PlanArgs),
     /// Prove what is planned, or what is written for the switches; say where it fails
     Check(check::CheckArgs),
+    /// Write what each switch is told, and each host that tags its frames
+    Configure(configure::ConfigureArgs),
+    /// Write the built-in templates of those texts, to be changed
+    Templates(configure::TemplatesArgs),
+    /// Compare the texts that switches have with the planned settings; exit 1 if they differ
+    Diff(configure::DiffArgs),
+    /// The steps from what the switches have to what is planned, every state on the way checked
+    Deploy(deploy::DeployArgs),
+    /// What to do when a trunk fails; exit 1 if pairs that are still connected would be lost
+    Failover(failover::FailoverArgs),
+    /// Read the switches over SNMP and compare VLANs and cables with the plan; exit 1 if they differ
+    Verify(verify::VerifyArgs),
+    /// List what is plugged into each port
+    Cables(cables::CablesArgs),
+    /// Draw the fabric as SVG, with VLANs that can be selected
+    Draw(cables::DrawArgs),
 }
 
 /// The file, and how to print.
@@ -45,6 +67,14 @@ pub(crate) fn run(args: &FabricArgs) -> Result<Answer, Failure> {
     match &args.what {
         What::Plan(args) => plan::run(args),
         What::Check(args) => check::run(args),
+        What::Configure(args) => configure::run(args),
+        What::Templates(args) => configure::write_templates(args),
+        What::Diff(args) => configure::diff(args),
+        What::Deploy(args) => deploy::run(args),
+        What::Failover(args) => failover::run(args),
+        What::Verify(args) => verify::run(args),
+        What::Cables(args) => cables::list(args),
+        What::Draw(args) => cables::drawing(args),
     }
 }
 

@@ -245,7 +245,11 @@ impl<'a> Machine<'a> {
                 self.management = Some(vlan);
             }
             _ if IGNORED.iter().any(|begin| begins(line.text, begin)) => {}
-            _ => return Err(line.wrong("is not understood (docs/fabric.md lists what is)")),
+            _ => {
+                return Err(
+                    line.wrong("is not understood (docs/fabric-deployment.md lists what is)")
+                );
+            }
         }
         Ok(())
     }
@@ -382,7 +386,8 @@ impl<'a> Machine<'a> {
             }
             _ if IGNORED_OF_INTERFACE.iter().any(|begin| begins(line.text, begin)) => {}
             _ => {
-                return Err(line.wrong("is not understood for an interface (see docs/fabric.md)"));
+                return Err(line
+                    .wrong("is not understood for an interface (see docs/fabric-deployment.md)"));
             }
         }
         Ok(())

@@ -96,7 +96,11 @@ impl Machine<'_> {
                         return Err(line.wrong(format!("`{name}` is not in the bridge")));
                     }
                 }
-                _ => return Err(line.wrong("is not understood (docs/fabric.md lists what is)")),
+                _ => {
+                    return Err(
+                        line.wrong("is not understood (docs/fabric-deployment.md lists what is)")
+                    );
+                }
             }
         }
         Ok(())

@@ -32,7 +32,7 @@ struct Interface<'a> {
 }
 
 impl Page<'_> {
-    /// The variables of the template. `docs/fabric.md` says what each is.
+    /// The variables of the template. `docs/fabric-deployment.md` says what each is.
     pub(super) fn variables(&self) -> Value {
         let (before, after) = (&self.before.settings, &self.after.settings);
         let interfaces = self.interfaces();

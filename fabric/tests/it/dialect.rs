@@ -315,7 +315,7 @@ fn what_a_linux_bridge_is_told() {
     let text = render(dialect, &wiring(dialect), &configuration(small(dialect)), only()).unwrap();
     insta::assert_snapshot!(text, @r##"
     #!/bin/sh
-    # sw1: a Linux bridge with VLAN filtering. Variables: docs/fabric.md.
+    # sw1: a Linux bridge with VLAN filtering. Variables: docs/fabric-deployment.md.
     set -e
     ip -batch - <<'END'
     link add name br0 type bridge vlan_filtering 1 vlan_default_pvid 0 stp_state 0 ageing_time 100000
@@ -355,7 +355,7 @@ fn what_an_open_vswitch_is_told() {
     let text = Templates::built_in().render(dialect, &wiring(dialect), only(), &state).unwrap();
     insta::assert_snapshot!(text, @r##"
     #!/bin/sh
-    # sw1: Open vSwitch with flows of its own. Variables: docs/fabric.md.
+    # sw1: Open vSwitch with flows of its own. Variables: docs/fabric-deployment.md.
     # Table 0: which VLAN a frame comes in by. 1: learn the sender. 2: what was learned. 3: where to.
     set -e
     ovs-vsctl add-br br0 -- set bridge br0 fail_mode=secure stp_enable=false
@@ -483,11 +483,11 @@ fn what_is_not_understood_is_told_with_its_line() {
     let dell = |text| wrong(Dialect::PowerConnect, text);
     let linux = |text| wrong(Dialect::LinuxBridge, text);
     let general = "interface ethernet 1/g1\nswitchport mode general\nswitchport general pvid 101";
-    insta::assert_snapshot!(dell("configure\nvlan 101\n"), @"line 2: `vlan 101`: is not understood (docs/fabric.md lists what is)");
+    insta::assert_snapshot!(dell("configure\nvlan 101\n"), @"line 2: `vlan 101`: is not understood (docs/fabric-deployment.md lists what is)");
     insta::assert_snapshot!(dell("interface ethernet 1/g13\n"), @"line 1: `interface ethernet 1/g13`: powerconnect-6248 has no port `1/g13`; it has 12 ports");
     insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport general pvid 1\n"), @"line 2: `switchport general pvid 1`: the interface is not in general mode; `switchport mode general` comes first");
     insta::assert_snapshot!(dell(general), @"line 3: `switchport general pvid 101`: VLAN 101 is not defined; `vlan 101` in `vlan database` comes first");
-    insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport mode trunk\n"), @"line 2: `switchport mode trunk`: is not understood for an interface (see docs/fabric.md)");
+    insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport mode trunk\n"), @"line 2: `switchport mode trunk`: is not understood for an interface (see docs/fabric-deployment.md)");
     insta::assert_snapshot!(dell("vlan database\nvlan 4094\n"), @"line 2: `vlan 4094`: powerconnect-6248 has no VLAN 4094; allowed are 2-4093");
     insta::assert_snapshot!(dell("interface port-channel 3\nexit\n"), @"line 1: `interface port-channel 3`: `port-channel 3` has no ports");
     insta::assert_snapshot!(dell("bridge aging-time 5"), @"line 1: `bridge aging-time 5`: allowed are 10 to 1000000 seconds");
@@ -531,7 +531,7 @@ fn a_template_of_the_site_is_used_and_proven() {
     };
     insta::assert_snapshot!(said(&wrong("interface.pvid }}", "interface.pvvid }}")), @"template `powerconnect-6248.j2`, line 57: undefined value");
     insta::assert_snapshot!(said(&wrong("{% endfor %}", "{% endfro %}")), @"template `powerconnect-6248.j2`, line 74: syntax error: unknown statement endfro");
-    insta::assert_snapshot!(said(&wrong("bridge aging-time", "mac address-table aging-time")), @"template `powerconnect-6248.j2` makes a text for `sw1` that is not understood: line 7: `mac address-table aging-time 1000`: is not understood (docs/fabric.md lists what is)");
+    insta::assert_snapshot!(said(&wrong("bridge aging-time", "mac address-table aging-time")), @"template `powerconnect-6248.j2` makes a text for `sw1` that is not understood: line 7: `mac address-table aging-time 1000`: is not understood (docs/fabric-deployment.md lists what is)");
     insta::assert_snapshot!(said(&wrong(" untagged\n", " tagged\n")), @"template `powerconnect-6248.j2` makes a text for `sw1` that says something else: port 1: untagged 101-104 -> none");
     let other =
         Templates::with(&BTreeMap::from([("ios.j2".to_owned(), String::new())])).unwrap_err();

@@ -1,0 +1,159 @@
+//! What several subcommands of `meikyo fabric` begin with: the plan, the texts, the templates.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use meikyo_cluster::Cluster;
+use meikyo_fabric::dialect::{self, Dialect, SwitchState, Templates};
+use meikyo_fabric::{
+    CheckOptions, Configuration, Described, HostId, PlanOptions, SwitchId, TrunkId, Verdict, Vlan,
+    Wiring, check, plan,
+};
+
+use super::FileArgs;
+use crate::failure::Failure;
+
+/// How texts are made.
+#[derive(Debug, Args)]
+pub(super) struct TextArgs {
+    /// The dialect of switches whose model has none of its own
+    #[arg(long, value_name = "DIALECT")]
+    dialect: Option<Dialect>,
+    /// Templates of the site, in place of the built-in ones (see `meikyo fabric templates`)
+    #[arg(long, value_name = "DIR")]
+    templates: Option<PathBuf>,
+}
+
+/// A fabric, planned.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) cluster: Cluster,
+    pub(super) wiring: Wiring,
+    pub(super) options: PlanOptions,
+    pub(super) configuration: Configuration,
+}
+
+/// The plan for a cluster file.
+pub(super) fn planned(args: &FileArgs) -> Result<Planned, Failure> {
+    let (cluster, Described { wiring, options }) = super::described(args)?;
+    let plan = plan(&wiring, &options).map_err(super::unplannable)?;
+    let configuration = plan.configuration(&wiring);
+    Ok(Planned { cluster, wiring, options, configuration })
+}
+
+impl Planned {
+    /// Refuses a configuration that the checker refuses.
+    pub(super) fn prove(&self, configuration: &Configuration) -> Result<(), Failure> {
+        let report = check(&self.wiring, configuration, &CheckOptions::INTACT);
+        if report.verdict() == Verdict::Good {
+            return Ok(());
+        }
+        let first = report.faults.first();
+        let fault = first.map_or_else(String::new, |own| own.in_words(&self.wiring).to_string());
+        Err(Failure::new(format!("the configuration is refused: {fault}"))
+            .hint("`meikyo fabric check` tells all that is wrong"))
+    }
+
+    /// Every switch, in order.
+    pub(super) fn switches(&self) -> impl Iterator<Item = SwitchId> + use<> {
+        (0..self.wiring.switches.len()).map(SwitchId::new)
+    }
+
+    pub(super) fn name(&self, switch: SwitchId) -> &str {
+        &self.wiring.switches[switch.place()].name
+    }
+
+    pub(super) fn host_name(&self, host: HostId) -> &str {
+        &self.wiring.hosts[host.place()].name
+    }
+
+    /// Both ends of a trunk: `sw1:sw2`.
+    pub(super) fn trunk_name(&self, trunk: TrunkId) -> String {
+        let [one, other] = &self.wiring.trunks[trunk.place()].ends;
+        format!("{}:{}", self.name(one.switch), self.name(other.switch))
+    }
+
+    /// The dialect of a switch.
+    pub(super) fn dialect(&self, switch: SwitchId, texts: &TextArgs) -> Result<Dialect, Failure> {
+        let own = &self.wiring.switches[switch.place()];
+        Dialect::of_model(&own.model).or(texts.dialect).ok_or_else(|| {
+            let (name, model) = (&own.name, &own.model.name);
+            Failure::new(format!("`{name}`: there is no dialect for the model `{model}`"))
+                .hint("name one with `--dialect`, or a `model` in the cluster file")
+        })
+    }
+
+    pub(super) fn management(&self) -> Option<Vlan> {
+        self.options.management
+    }
+
+    /// What each switch is to be in.
+    pub(super) fn states(&self) -> Vec<SwitchState> {
+        meikyo_fabric::deploy::planned_states(&self.configuration, self.management())
+    }
+
+    /// What each switch is in, by the texts of a directory: `NAME.cfg` or `NAME.sh` for each.
+    pub(super) fn read(
+        &self,
+        directory: &Path,
+        texts: &TextArgs,
+    ) -> Result<Vec<SwitchState>, Failure> {
+        self.switches().map(|switch| self.read_one(directory, texts, switch)).collect()
+    }
+
+    fn read_one(
+        &self,
+        directory: &Path,
+        texts: &TextArgs,
+        switch: SwitchId,
+    ) -> Result<SwitchState, Failure> {
+        let dialect = self.dialect(switch, texts)?;
+        let path = directory.join(file_name(self.name(switch), dialect));
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Failure::new(format!("cannot read {}: {error}", path.display())).hint(
+                "there must be one text for each switch, as `meikyo fabric configure` writes them",
+            )
+        })?;
+        let model = &self.wiring.switches[switch.place()].model;
+        let blank = SwitchState::blank(dialect, model);
+        dialect::read(dialect, model, &blank, &text)
+            .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    }
+}
+
+/// The switch of this name.
+pub(super) fn switch_named(wiring: &Wiring, name: &str) -> Result<SwitchId, Failure> {
+    let place = wiring.switches.iter().position(|switch| switch.name == name);
+    place.map(SwitchId::new).ok_or_else(|| {
+        let names: Vec<String> = wiring.switches.iter().map(|switch| switch.name.clone()).collect();
+        Failure::new(format!("there is no switch `{name}`"))
+            .hint(format!("the switches are {}", meikyo_cluster::fold(&names)))
+    })
+}
+
+/// The file with the text of a switch.
+pub(super) fn file_name(switch: &str, dialect: Dialect) -> String {
+    format!("{switch}.{}", dialect.file_ending())
+}
+
+impl TextArgs {
+    /// The built-in templates, or the site's in their place.
+    pub(super) fn templates(&self) -> Result<Templates, Failure> {
+        let Some(directory) = &self.templates else { return Ok(Templates::built_in()) };
+        let failed = |error: std::io::Error| {
+            Failure::new(format!("cannot read {}: {error}", directory.display()))
+                .hint("`meikyo fabric templates DIR` writes the built-in ones")
+        };
+        let mut own = BTreeMap::new();
+        for entry in std::fs::read_dir(directory).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            if name.ends_with(".j2") {
+                let text = std::fs::read_to_string(&path).map_err(failed)?;
+                own.insert(name.to_owned(), text);
+            }
+        }
+        Ok(Templates::with(&own)?)
+    }
+}

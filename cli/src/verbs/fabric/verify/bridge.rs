@@ -1,0 +1,192 @@
+//! What BRIDGE-MIB, Q-BRIDGE-MIB, IEEE8023-LAG-MIB and LLDP-MIB say, in the words of the fabric.
+//!
+//! A bridge numbers its ports itself (`dot1dBasePort`); switches number them as on their fronts, and
+//! bundles beyond. What a bundle has, each of its ports has here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use meikyo_cluster::MacAddress;
+use meikyo_fabric::{HostId, Neighbour, Observed, PortNumber, SwitchId, Vlan, VlanSet, Wiring};
+use meikyo_snmp::{Oid, Value};
+
+/// `dot1dBasePortIfIndex` (RFC 4188).
+const PORT_INTERFACE: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 1, 4, 1, 2];
+/// `dot1qTpFdbPort` (RFC 4363).
+const LEARNED_PORT: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 2, 2, 1, 2];
+/// `dot1qVlanStaticEgressPorts` (RFC 4363).
+const EGRESS_PORTS: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 3, 1, 2];
+/// `dot1qVlanStaticUntaggedPorts` (RFC 4363).
+const UNTAGGED_PORTS: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 3, 1, 4];
+/// `dot1qPvid` (RFC 4363).
+const PVID: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 5, 1, 1];
+/// `dot3adAggPortAttachedAggID` (IEEE 802.3, IEEE8023-LAG-MIB).
+const ATTACHED_BUNDLE: &[u32] = &[1, 2, 840, 10006, 300, 43, 1, 2, 1, 1, 13];
+/// `lldpRemPortId` (IEEE 802.1AB, LLDP-MIB).
+const NEIGHBOUR_PORT: &[u32] = &[1, 0, 8802, 1, 1, 2, 1, 4, 1, 1, 7];
+/// `lldpRemSysName`.
+const NEIGHBOUR_NAME: &[u32] = &[1, 0, 8802, 1, 1, 2, 1, 4, 1, 1, 9];
+
+type Walked = Vec<(Oid, Value)>;
+
+/// What a switch says, by walks over its tables.
+pub(super) fn observed(
+    wiring: &Wiring,
+    switch: SwitchId,
+    walk: &mut impl FnMut(Oid) -> Result<Walked, String>,
+) -> Result<Observed, String> {
+    let mut table = |object: &[u32]| -> Result<Vec<(Vec<u32>, Value)>, String> {
+        let object = Oid::from_slice(object);
+        let found = walk(object.clone())?;
+        let row = |(oid, value): (Oid, Value)| Some((oid.below(&object)?.to_vec(), value));
+        Ok(found.into_iter().filter_map(row).collect())
+    };
+    let interfaces: BTreeMap<u64, u32> = table(PORT_INTERFACE)?
+        .into_iter()
+        .filter_map(|(index, value)| Some((value.as_u64()?, *index.first()?)))
+        .collect();
+    let attached = table(ATTACHED_BUNDLE)?;
+    let ports = Ports::new(wiring.switches[switch.place()].model.ports, &interfaces, &attached);
+    let pvids = table(PVID)?;
+    if pvids.is_empty() {
+        return Err("the agent has no table of PVIDs (dot1qPvid of Q-BRIDGE-MIB)".to_owned());
+    }
+    let mut observed = Observed::default();
+    for (index, value) in pvids {
+        let vlan = value.as_u64().and_then(|id| Vlan::new(u16::try_from(id).ok()?));
+        for port in index.first().map_or(&[][..], |port| ports.front(*port)) {
+            observed.pvids.extend(vlan.map(|vlan| (*port, vlan)));
+        }
+    }
+    observed.members = ports.sets(&table(EGRESS_PORTS)?);
+    observed.untagged = ports.sets(&table(UNTAGGED_PORTS)?);
+    observed.neighbours = neighbours(&table(NEIGHBOUR_NAME)?, &table(NEIGHBOUR_PORT)?);
+    observed.learned = learned(wiring, &ports, &table(LEARNED_PORT)?);
+    Ok(observed)
+}
+
+/// The ports on the front for each port of the bridge: one, or those of a bundle.
+struct Ports(BTreeMap<u32, Vec<PortNumber>>);
+
+impl Ports {
+    fn new(count: u16, interfaces: &BTreeMap<u64, u32>, attached: &[(Vec<u32>, Value)]) -> Self {
+        let mut ports: BTreeMap<u32, Vec<PortNumber>> =
+            (1..=count).map(|port| (u32::from(port), vec![PortNumber(port)])).collect();
+        let port_of = |interface: u64| interfaces.get(&interface).copied();
+        for (index, bundle) in attached {
+            let member = index.first().and_then(|interface| port_of(u64::from(*interface)));
+            let bundle = bundle.as_u64().and_then(port_of);
+            let (Some(member), Some(bundle)) = (member, bundle) else { continue };
+            if let (Ok(front), true) = (u16::try_from(member), member != bundle) {
+                ports.remove(&member);
+                ports.entry(bundle).or_default().push(PortNumber(front));
+            }
+        }
+        Self(ports)
+    }
+
+    fn front(&self, port: u32) -> &[PortNumber] {
+        self.0.get(&port).map_or(&[], Vec::as_slice)
+    }
+
+    /// The VLANs of each port, from a bit string of ports for each VLAN: the first bit is port 1.
+    fn sets(&self, rows: &[(Vec<u32>, Value)]) -> BTreeMap<PortNumber, VlanSet> {
+        let mut sets: BTreeMap<PortNumber, VlanSet> = BTreeMap::new();
+        for (index, value) in rows {
+            let vlan = index.first().and_then(|id| Vlan::new(u16::try_from(*id).ok()?));
+            let (Some(vlan), Some(octets)) = (vlan, value.as_octets()) else { continue };
+            for (place, octet) in (0_u32..).zip(octets) {
+                for bit in (0..8).filter(|bit| octet & (0x80 >> bit) != 0) {
+                    for port in self.front(place * 8 + bit + 1) {
+                        sets.entry(*port).or_default().insert(vlan);
+                    }
+                }
+            }
+        }
+        sets
+    }
+}
+
+/// Who is heard at which port; rows are indexed by time, local port and a number.
+fn neighbours(
+    names: &[(Vec<u32>, Value)],
+    ports: &[(Vec<u32>, Value)],
+) -> BTreeMap<PortNumber, Neighbour> {
+    let text = |value: &Value| {
+        value.as_octets().map(|octets| String::from_utf8_lossy(octets).into_owned())
+    };
+    let mut heard = BTreeMap::new();
+    for (index, value) in names {
+        let [_, local, _] = index.as_slice() else { continue };
+        let (Ok(local), Some(name)) = (u16::try_from(*local), text(value)) else { continue };
+        let port = ports.iter().find(|(other, _)| other == index);
+        let port = port.and_then(|(_, value)| port_number(&text(value)?));
+        heard.insert(PortNumber(local), Neighbour { name, port });
+    }
+    heard
+}
+
+/// The number of a port that names itself `7`, `1/g7`, `swp7` or `g7`.
+fn port_number(text: &str) -> Option<PortNumber> {
+    let text = text.strip_prefix("1/").unwrap_or(text);
+    let digits = text.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+    let ten_gigabit = if text.starts_with("xg") { 48 } else { 0 };
+    digits.parse::<u16>().ok()?.checked_add(ten_gigabit).map(PortNumber)
+}
+
+/// Which hosts' addresses were learned where; rows are indexed by VLAN and the six octets.
+fn learned(
+    wiring: &Wiring,
+    ports: &Ports,
+    rows: &[(Vec<u32>, Value)],
+) -> BTreeSet<(HostId, Vlan, PortNumber)> {
+    let hosts: BTreeMap<MacAddress, HostId> = wiring
+        .hosts
+        .iter()
+        .enumerate()
+        .filter_map(|(place, host)| Some((host.mac?, HostId::new(place))))
+        .collect();
+    let row = |(index, value): &(Vec<u32>, Value)| {
+        let (vlan, octets) = index.split_first()?;
+        let vlan = Vlan::new(u16::try_from(*vlan).ok()?)?;
+        let octets: Vec<u8> = octets.iter().filter_map(|octet| (*octet).try_into().ok()).collect();
+        let host = *hosts.get(&MacAddress(octets.try_into().ok()?))?;
+        let port = u32::try_from(value.as_u64()?).ok()?;
+        Some((host, vlan, *ports.front(port).first()?))
+    };
+    rows.iter().filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_name_themselves_in_several_ways() {
+        for (text, number) in [
+            ("7", Some(7)),
+            ("1/g7", Some(7)),
+            ("swp7", Some(7)),
+            ("g7", Some(7)),
+            ("1/xg2", Some(50)),
+            ("", None),
+            ("00:11:22:33:44:55", None),
+            ("eth", None),
+        ] {
+            assert_eq!(port_number(text), number.map(PortNumber), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bundle_gives_its_ports_what_it_has() {
+        let interfaces = BTreeMap::from([(1, 1), (2, 2), (3, 3), (626, 60)]);
+        let attached = [(vec![2], Value::Integer(626)), (vec![3], Value::Integer(626))];
+        let ports = Ports::new(4, &interfaces, &attached);
+        assert_eq!(ports.front(60), [PortNumber(2), PortNumber(3)]);
+        assert_eq!((ports.front(1), ports.front(2)), (&[PortNumber(1)][..], &[][..]));
+        // Ports 1 and 60: bits 0 and 59.
+        let bits = Value::OctetString(vec![0x80, 0, 0, 0, 0, 0, 0, 0x10]);
+        let sets = ports.sets(&[(vec![101], bits)]);
+        let vlan = VlanSet::from_iter(Vlan::new(101));
+        assert_eq!(sets, [1, 2, 3].map(|port| (PortNumber(port), vlan.clone())).into());
+    }
+}

@@ -1,0 +1,326 @@
+//! Live switches against the plan: VLANs by port, and neighbours by the cable list.
+//!
+//! Who reads switches (over SNMP: Q-BRIDGE-MIB, LLDP-MIB) fills an [`Observed`] in the words of this
+//! crate, ports by their numbers; what differs comes back as [`Finding`]s.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    CableEnd, Configuration, HostId, PortNumber, PortSettings, SwitchId, Vlan, VlanSet, Wiring,
+    cables,
+};
+
+/// What a switch says of itself. Ports of a bundle each have what the bundle has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// The VLAN of frames without a tag (`dot1qPvid`).
+    pub pvids: BTreeMap<PortNumber, Vlan>,
+    /// The VLANs that ports are members of (`dot1qVlanStaticEgressPorts`).
+    pub members: BTreeMap<PortNumber, VlanSet>,
+    /// The VLANs whose frames lose their tag (`dot1qVlanStaticUntaggedPorts`).
+    pub untagged: BTreeMap<PortNumber, VlanSet>,
+    /// Who is heard at a port over LLDP.
+    pub neighbours: BTreeMap<PortNumber, Neighbour>,
+    /// Hosts whose addresses were learned in some VLAN, and where (`dot1qTpFdbPort`).
+    pub learned: BTreeSet<(HostId, Vlan, PortNumber)>,
+}
+
+/// Who is heard at a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The name that it gives itself (`lldpRemSysName`).
+    pub name: String,
+    /// The port that it sends from (`lldpRemPortId`), if it is the number of one.
+    pub port: Option<PortNumber>,
+}
+
+/// What is not as planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// Frames without a tag are in another VLAN.
+    Pvid {
+        /// The port.
+        port: PortNumber,
+        /// As planned.
+        planned: Vlan,
+        /// As found; `None`: the switch says nothing of the port.
+        found: Option<Vlan>,
+    },
+    /// The port is in other VLANs, or in some with tags where it should be without.
+    Members {
+        /// The port.
+        port: PortNumber,
+        /// As planned: without tags, with tags.
+        planned: Box<[VlanSet; 2]>,
+        /// As found.
+        found: Box<[VlanSet; 2]>,
+    },
+    /// Nothing is heard where a cable to a switch is planned.
+    Missing {
+        /// The port.
+        port: PortNumber,
+        /// The far end: switch and port.
+        planned: (SwitchId, PortNumber),
+    },
+    /// The cable goes elsewhere.
+    Elsewhere {
+        /// The port.
+        port: PortNumber,
+        /// Who should be there: the name of a host, or a switch and its port; `None`: nobody.
+        planned: Option<String>,
+        /// Who is there.
+        found: String,
+    },
+    /// Two cables have changed places.
+    Swapped {
+        /// Their ports, the lower first.
+        ports: [PortNumber; 2],
+    },
+    /// A host is heard at another port of its switch than it is plugged into.
+    HostElsewhere {
+        /// The host.
+        host: HostId,
+        /// Where it should be.
+        planned: Vec<PortNumber>,
+        /// Where it is.
+        found: PortNumber,
+    },
+}
+
+impl Finding {
+    /// In words; the switch is named by who prints it.
+    pub fn in_words(&self, wiring: &Wiring) -> String {
+        let switch = |switch: SwitchId| &wiring.switches[switch.place()].name;
+        match self {
+            Self::Pvid { port, planned, found: Some(found) } => {
+                format!("port {port}: PVID is {found}, planned is {planned}")
+            }
+            Self::Pvid { port, planned, found: None } => {
+                format!("port {port}: the switch says no PVID, planned is {planned}")
+            }
+            Self::Members { port, planned, found } => {
+                let [untagged, tagged] = &**planned;
+                let [now_untagged, now_tagged] = &**found;
+                format!(
+                    "port {port}: VLANs without a tag are {now_untagged:?} and with one \
+                     {now_tagged:?}, planned are {untagged:?} and {tagged:?}"
+                )
+            }
+            Self::Missing { port, planned: (far, there) } => {
+                format!("port {port}: nothing is heard of `{}`, port {there}", switch(*far))
+            }
+            Self::Elsewhere { port, planned: Some(planned), found } => {
+                format!("port {port}: the cable goes to {found}, planned is {planned}")
+            }
+            Self::Elsewhere { port, planned: None, found } => {
+                format!("port {port}: {found} is plugged in, nothing is planned")
+            }
+            Self::Swapped { ports: [one, other] } => {
+                format!("ports {one} and {other}: their cables have changed places")
+            }
+            Self::HostElsewhere { host, planned, found } => {
+                let host = &wiring.hosts[host.place()].name;
+                let planned: Vec<String> = planned.iter().map(ToString::to_string).collect();
+                let planned = planned.join("+");
+                format!("port {found}: `{host}` is heard here, planned is port {planned}")
+            }
+        }
+    }
+}
+
+/// What is not as planned at a switch: settings first, then cables, by port.
+pub fn verify(
+    wiring: &Wiring,
+    configuration: &Configuration,
+    switch: SwitchId,
+    observed: &Observed,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for settings in &configuration.switches[switch.place()].ports {
+        for port in &settings.ports {
+            settings_at(*port, settings, observed, &mut findings);
+        }
+    }
+    links(wiring, switch, observed, &mut findings);
+    for &(host, _, found) in &observed.learned {
+        let own = &wiring.hosts[host.place()];
+        let finding = Finding::HostElsewhere { host, planned: own.ports.clone(), found };
+        if own.switch == switch && !own.ports.contains(&found) && !findings.contains(&finding) {
+            findings.push(finding);
+        }
+    }
+    findings
+}
+
+fn settings_at(
+    port: PortNumber,
+    settings: &PortSettings,
+    observed: &Observed,
+    findings: &mut Vec<Finding>,
+) {
+    let found = observed.pvids.get(&port).copied();
+    if let Some(planned) = settings.pvid.filter(|planned| Some(*planned) != found) {
+        findings.push(Finding::Pvid { port, planned, found });
+    }
+    let set = |sets: &BTreeMap<PortNumber, VlanSet>| sets.get(&port).cloned().unwrap_or_default();
+    let (members, untagged) = (set(&observed.members), set(&observed.untagged));
+    let found = [members.intersection(&untagged), members.difference(&untagged)];
+    let planned = [settings.untagged.clone(), settings.tagged.clone()];
+    if found != planned {
+        let (planned, found) = (Box::new(planned), Box::new(found));
+        findings.push(Finding::Members { port, planned, found });
+    }
+}
+
+/// Whether the neighbour may be the planned one: what it does not say is taken as right.
+fn is_there(wiring: &Wiring, to: CableEnd, heard: &Neighbour) -> bool {
+    // A name may come with its domain.
+    let named = |name: &str| {
+        heard.name == name || heard.name.split('.').next().is_some_and(|short| short == name)
+    };
+    match to {
+        CableEnd::Host(host) => named(&wiring.hosts[host.place()].name),
+        CableEnd::Switch { switch, port, .. } => {
+            named(&wiring.switches[switch.place()].name)
+                && heard.port.is_none_or(|there| there == port)
+        }
+    }
+}
+
+fn links(wiring: &Wiring, switch: SwitchId, observed: &Observed, findings: &mut Vec<Finding>) {
+    let planned: BTreeMap<PortNumber, CableEnd> =
+        cables(wiring, switch).into_iter().map(|cable| (cable.port, cable.to)).collect();
+    let is_wrong = |port: &PortNumber| {
+        let heard = observed.neighbours.get(port)?;
+        let right = planned.get(port).is_some_and(|to| is_there(wiring, *to, heard));
+        (!right).then_some(heard)
+    };
+    // A wrong neighbour that is right at another port, whose neighbour is right here.
+    let partner = |port: PortNumber| {
+        let heard = is_wrong(&port)?;
+        planned.keys().copied().find(|other| {
+            let back = (*other != port).then(|| is_wrong(other)).flatten();
+            back.is_some_and(|back| {
+                is_there(wiring, planned[other], heard)
+                    && planned.get(&port).is_some_and(|to| is_there(wiring, *to, back))
+            })
+        })
+    };
+    let ports: BTreeSet<PortNumber> =
+        planned.keys().chain(observed.neighbours.keys()).copied().collect();
+    for port in ports {
+        match (planned.get(&port), is_wrong(&port)) {
+            (_, Some(_)) if partner(port).is_some() => {
+                let other = partner(port).unwrap_or(port);
+                if port < other {
+                    findings.push(Finding::Swapped { ports: [port, other] });
+                }
+            }
+            (to, Some(heard)) => {
+                let there = heard.port.map_or_else(String::new, |port| format!(", port {port}"));
+                let found = format!("`{}`{there}", heard.name);
+                let planned = to.map(|to| end_name(wiring, *to));
+                findings.push(Finding::Elsewhere { port, planned, found });
+            }
+            (Some(CableEnd::Switch { switch, port: there, .. }), None)
+                if !observed.neighbours.contains_key(&port) =>
+            {
+                findings.push(Finding::Missing { port, planned: (*switch, *there) });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn end_name(wiring: &Wiring, to: CableEnd) -> String {
+    match to {
+        CableEnd::Host(host) => format!("`{}`", wiring.hosts[host.place()].name),
+        CableEnd::Switch { switch, port, .. } => {
+            format!("`{}`, port {port}", wiring.switches[switch.place()].name)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PlanOptions, SwitchModel, Topology, cable_uniform, plan};
+
+    fn ring() -> (Wiring, Configuration) {
+        let topology: Topology = "ring 4".parse().unwrap();
+        let model = SwitchModel::named("powerconnect-6248").unwrap();
+        let wiring = cable_uniform(&topology, &model, 2).unwrap();
+        let plan = plan(&wiring, &PlanOptions::new(Some(topology))).unwrap();
+        let configuration = plan.configuration(&wiring);
+        (wiring, configuration)
+    }
+
+    /// What a switch says that is exactly as planned.
+    fn as_planned(wiring: &Wiring, configuration: &Configuration, switch: SwitchId) -> Observed {
+        let mut observed = Observed::default();
+        for own in &configuration.switches[switch.place()].ports {
+            for port in &own.ports {
+                observed.pvids.insert(*port, own.pvid.unwrap_or(Vlan::DEFAULT));
+                observed.members.insert(*port, own.members());
+                observed.untagged.insert(*port, own.untagged.clone());
+            }
+        }
+        for cable in cables(wiring, switch) {
+            if let CableEnd::Switch { switch, port, .. } = cable.to {
+                let name = wiring.switches[switch.place()].name.clone();
+                observed.neighbours.insert(cable.port, Neighbour { name, port: Some(port) });
+            }
+        }
+        observed
+    }
+
+    #[test]
+    fn what_is_planned_is_found_without_a_word() {
+        let (wiring, configuration) = ring();
+        for place in 0..4 {
+            let switch = SwitchId::new(place);
+            let observed = as_planned(&wiring, &configuration, switch);
+            assert_eq!(verify(&wiring, &configuration, switch, &observed), vec![]);
+        }
+    }
+
+    #[test]
+    fn each_difference_is_told_by_port() {
+        let (wiring, configuration) = ring();
+        let switch = SwitchId::new(0);
+        let told = |change: fn(&mut Observed)| {
+            let mut observed = as_planned(&wiring, &configuration, switch);
+            change(&mut observed);
+            let findings = verify(&wiring, &configuration, switch, &observed);
+            findings.iter().map(|own| own.in_words(&wiring)).collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(told(|own| {
+            own.pvids.insert(PortNumber(1), Vlan::DEFAULT);
+        }), @"port 1: PVID is 1, planned is 101");
+        insta::assert_snapshot!(told(|own| {
+            own.members.get_mut(&PortNumber(47)).unwrap().insert(Vlan::DEFAULT);
+        }), @"port 47: VLANs without a tag are {} and with one {1,101}, planned are {} and {101}");
+        insta::assert_snapshot!(told(|own| {
+            own.neighbours.remove(&PortNumber(47));
+        }), @"port 47: nothing is heard of `s1`, port 47");
+        insta::assert_snapshot!(told(|own| {
+            let one = own.neighbours.remove(&PortNumber(47)).unwrap();
+            let other = own.neighbours.insert(PortNumber(48), one).unwrap();
+            own.neighbours.insert(PortNumber(47), other);
+        }), @"ports 47 and 48: their cables have changed places");
+        insta::assert_snapshot!(told(|own| {
+            let stranger = Neighbour { name: "office".into(), port: Some(PortNumber(3)) };
+            own.neighbours.insert(PortNumber(48), stranger.clone());
+            own.neighbours.insert(PortNumber(9), stranger);
+        }), @r##"
+    port 9: `office`, port 3 is plugged in, nothing is planned
+    port 48: the cable goes to `office`, port 3, planned is `s3`, port 47
+    "##);
+        insta::assert_snapshot!(told(|own| {
+            own.learned.insert((HostId::new(0), Vlan::new(101).unwrap(), PortNumber(2)));
+        }), @"port 2: `h0` is heard here, planned is port 1");
+        insta::assert_snapshot!(told(|own| {
+            own.neighbours.get_mut(&PortNumber(48)).unwrap().name += ".example.org";
+        }), @"");
+    }
+}
