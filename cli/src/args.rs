@@ -12,6 +12,7 @@ use crate::verbs::completions::CompletionsArgs;
 use crate::verbs::config::ConfigArgs;
 use crate::verbs::export::ExportArgs;
 use crate::verbs::fabric::FabricArgs;
+use crate::verbs::lab::LabArgs;
 use crate::verbs::man::ManArgs;
 use crate::verbs::mark::MarkArgs;
 use crate::verbs::measure::MeasureArgs;
@@ -36,6 +37,7 @@ pub(crate) enum Verb {
     Serve(ServeArgs),
     Top(TopArgs),
     Fabric(FabricArgs),
+    Lab(LabArgs),
     Simulate(SimulateArgs),
     Mark(MarkArgs),
     Alerts(AlertsArgs),

@@ -13,6 +13,8 @@ pub(crate) enum Answer {
     Yes,
     /// Done, and the answer is no (loss found, device silent): exit code 1.
     No,
+    /// As another program ended that was run for the person: its exit code.
+    Exit(u8),
 }
 
 /// Why a command could not be carried out (exit code 2), and what to type next.
@@ -71,6 +73,7 @@ impl From<Answer> for ExitCode {
         match answer {
             Answer::Yes => Self::SUCCESS,
             Answer::No => Self::from(1),
+            Answer::Exit(code) => Self::from(code),
         }
     }
 }

@@ -40,6 +40,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Serve(args) => verbs::serve::run(&args),
         Verb::Top(args) => top::run(&args),
         Verb::Fabric(args) => verbs::fabric::run(&args),
+        Verb::Lab(args) => verbs::lab::run(&args),
         Verb::Simulate(args) => ranks::over(|| verbs::simulate::run(&args)),
         Verb::Mark(args) => verbs::mark::run(&args),
         Verb::Alerts(args) => verbs::alerts::run(&args),

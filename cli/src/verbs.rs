@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod export;
 pub(crate) mod fabric;
+pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod mark;
 pub(crate) mod measure;

@@ -12,7 +12,7 @@
 //! - [`check()`] proves a configuration from its port settings, or says what is wrong.
 //! - [`emulator`] carries single frames over it: slow, and independent of the checker.
 //!
-//! This crate opens no socket and changes no switch.
+//! This crate opens no socket but [`PrimingSocket`], and changes no switch.
 
 mod cables;
 mod cabling;
@@ -43,8 +43,9 @@ pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, pl
 pub use loads::{Bisection, Busiest, Certainty, Loads, Pattern, bisection, diameter, loads};
 pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, spare_trees};
 pub use prime::{
-    PRIMING_ETHERTYPE, PRIMING_FRAME_BYTES, PrimingFrame, PrimingNotice, own_priming_frames,
-    primed_entries, priming_frame_bytes, priming_frames, priming_period, read_priming_frame,
+    PRIMING_ETHERTYPE, PRIMING_FRAME_BYTES, PrimingFrame, PrimingNotice, PrimingSocket,
+    PrimingSocketError, own_priming_frames, primed_entries, priming_frame_bytes, priming_frames,
+    priming_period, read_priming_frame,
 };
 pub use settings::{
     Bundling, Configuration, HostSettings, PortSettings, Priming, Representative, SwitchSettings,

@@ -1,12 +1,15 @@
 //! Which frames teach switches where hosts are, and how often.
 //!
-//! This module says what is sent; who sends it has a socket and a clock.
+//! This module says what is sent; who sends it has a clock, and a [`PrimingSocket`].
+
+mod socket;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_cluster::MacAddress;
 use meikyo_units::Nanos;
 
+pub use self::socket::{PrimingSocket, PrimingSocketError};
 use crate::{Configuration, HostId, Priming, Representative, SwitchId, Vlan, Wiring};
 
 /// Protocols for experiments on one's own network (IEEE 802, clause 9.2.3).

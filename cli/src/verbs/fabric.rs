@@ -6,6 +6,7 @@ mod configure;
 mod deploy;
 mod failover;
 mod plan;
+mod prime;
 mod site;
 mod verify;
 
@@ -42,6 +43,8 @@ enum What {
     Failover(failover::FailoverArgs),
     /// Read the switches over SNMP and compare VLANs and cables with the plan; exit 1 if they differ
     Verify(verify::VerifyArgs),
+    /// Send what teaches the switches where this host is, once or again and again
+    Prime(prime::PrimeArgs),
     /// List what is plugged into each port
     Cables(cables::CablesArgs),
     /// Draw the fabric as SVG, with VLANs that can be selected
@@ -73,6 +76,7 @@ pub(crate) fn run(args: &FabricArgs) -> Result<Answer, Failure> {
         What::Deploy(args) => deploy::run(args),
         What::Failover(args) => failover::run(args),
         What::Verify(args) => verify::run(args),
+        What::Prime(args) => prime::run(args),
         What::Cables(args) => cables::list(args),
         What::Draw(args) => cables::drawing(args),
     }

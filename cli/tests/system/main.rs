@@ -8,6 +8,7 @@ mod fabric_check;
 mod fabric_plan;
 mod freshen;
 mod host_agent;
+mod lab;
 mod limits;
 mod measure;
 mod packaging;

@@ -1,0 +1,111 @@
+//! `meikyo lab`: a whole emulated cluster on this machine.
+
+mod commands;
+mod exec;
+mod roles;
+mod status;
+mod up;
+mod verify;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use meikyo_cluster::{Cluster, MacAddress, load};
+use meikyo_fabric::{Configuration, Described, Wiring, describe, plan};
+use meikyo_lab::Directory;
+
+use crate::failure::{Answer, Failure};
+
+/// Run the fabric of a cluster file on this machine: namespaces as hosts, Linux bridges as switches.
+///
+/// Where the kernel has no bridges with VLAN filtering, all of it runs inside user-mode Linux
+/// (Debian package user-mode-linux). The host's files can be read inside and, but for one directory,
+/// not be written.
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Bring the fabric of a cluster file up, with the settings that its plan generates
+    Up(up::UpArgs),
+    /// Run a command on a host or switch, or on the manager
+    Exec(exec::ExecArgs),
+    /// Show what runs
+    Status(status::StatusArgs),
+    /// Send what teaches the switches where hosts are, from every host
+    Prime(commands::PrimeArgs),
+    /// Find out whether every pair talks over its planned path and nothing floods
+    Verify(verify::VerifyArgs),
+    /// Cut a link between two switches
+    Cut(commands::CutArgs),
+    /// Mend a link that was cut
+    Mend(commands::CutArgs),
+    /// End the lab and take everything of it away
+    Down(status::DownArgs),
+    /// What other processes of a lab are started as
+    #[command(hide = true)]
+    Role(roles::RoleArgs),
+}
+
+/// Which lab is meant.
+#[derive(Debug, Args)]
+struct Which {
+    /// The lab's directory: one for each user unless said otherwise
+    #[arg(long, value_name = "DIR", env = meikyo_lab::DIRECTORY_VARIABLE)]
+    lab: Option<PathBuf>,
+}
+
+impl Which {
+    fn directory(&self) -> Result<Directory, Failure> {
+        Ok(Directory::at(&self.lab.clone().unwrap_or_else(Directory::usual))?)
+    }
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// If there is nothing to run a lab on, no lab runs, or what is asked for cannot be done in it.
+pub(crate) fn run(args: &LabArgs) -> Result<Answer, Failure> {
+    match &args.what {
+        What::Up(args) => up::run(args),
+        What::Exec(args) => exec::run(args),
+        What::Status(args) => status::run(args),
+        What::Prime(args) => commands::prime(args),
+        What::Verify(args) => verify::run(args),
+        What::Cut(args) => commands::set_link(args, false),
+        What::Mend(args) => commands::set_link(args, true),
+        What::Down(args) => status::down(args),
+        What::Role(args) => Ok(roles::run(args)),
+    }
+}
+
+/// What a lab of a cluster file runs.
+struct Model {
+    cluster: Cluster,
+    wiring: Wiring,
+    /// As the switches' own texts say it.
+    configuration: Configuration,
+}
+
+/// The fabric of a cluster file with the settings that the texts for its switches say, once those are
+/// Linux bridges.
+fn model(file: &std::path::Path) -> Result<Model, Failure> {
+    let hint = "docs/cluster-file.md says what `[fabric]` and `[[links]]` allow";
+    let cluster = load(file).map_err(|error| Failure::new(error).hint(hint))?;
+    let Described { mut wiring, options } = describe(&cluster)
+        .map_err(|error| Failure::new(format!("{}: {error}", file.display())).hint(hint))?;
+    for (place, host) in wiring.hosts.iter_mut().enumerate() {
+        host.mac.get_or_insert_with(|| MacAddress(meikyo_lab::host_mac(place)));
+    }
+    let plan = plan(&wiring, &options)?;
+    let configuration = meikyo_lab::as_bridges(&wiring, &plan.configuration(&wiring))?;
+    Ok(Model { cluster, wiring, configuration })
+}
+
+#[expect(clippy::print_stderr, reason = "tells people how the lab is doing")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}

@@ -1,0 +1,87 @@
+//! `meikyo lab exec`: a command on a host.
+
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+
+use clap::Args;
+use meikyo_lab::{Invocation, RunError, Streams};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+
+use super::Which;
+use crate::failure::{Answer, Failure};
+
+/// Arguments of `meikyo lab exec`.
+#[derive(Debug, Args)]
+pub(super) struct ExecArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Set an environment variable; others are not handed over
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    environment: Vec<String>,
+    /// The host or switch; `manager` reaches all agents; `-` is the machine that they are in
+    #[arg(value_name = "HOST")]
+    host: String,
+    /// The command with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Runs it with this process's standard streams; ends as it does.
+pub(super) fn run(args: &ExecArgs) -> Result<Answer, Failure> {
+    let mut environment = Vec::new();
+    for variable in &args.environment {
+        let (name, value) = variable.split_once('=').ok_or_else(|| {
+            Failure::new(format!("`{variable}` is no environment variable; write NAME=VALUE"))
+        })?;
+        environment.push((name.to_owned(), value.to_owned()));
+    }
+    let command: Vec<&str> = args.command.iter().map(String::as_str).collect();
+    let invocation = Invocation {
+        space: Some(args.host.as_str()).filter(|host| *host != "-"),
+        command: &command,
+        environment: &environment,
+    };
+    let streams = Streams {
+        input: io::stdin().as_fd().try_clone_to_owned().ok(),
+        output: &mut io::stdout(),
+        errors: &mut io::stderr(),
+        signals: Some(signals()?),
+    };
+    match meikyo_lab::attach(&args.which.directory()?, &invocation, streams) {
+        Ok(code) => Ok(Answer::Exit(code)),
+        Err(error @ RunError::Refused(_)) => {
+            Err(Failure::new(error).hint("`meikyo lab status` lists hosts and switches"))
+        }
+        Err(error @ RunError::Directory(_)) => {
+            Err(Failure::new(error).hint("meikyo lab up cluster.toml"))
+        }
+        Err(error) => Err(Failure::new(error)),
+    }
+}
+
+/// A stream on which every signal that a command could want comes as a byte.
+fn signals() -> Result<UnixStream, Failure> {
+    let (read, write) = UnixStream::pair()?;
+    write.set_nonblocking(true)?;
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2] {
+        let byte = [u8::try_from(signal)?];
+        let pipe = write.try_clone()?;
+        let (said, own) = UnixStream::pair()?;
+        signal_hook::low_level::pipe::register(signal, own)?;
+        std::thread::Builder::new()
+            .name(format!("signal-{signal}"))
+            .spawn(move || pass_on(&said, &pipe, byte))?;
+    }
+    Ok(read)
+}
+
+/// Passes every wake-up of a signal on as that signal's byte, as long as there is a reader.
+fn pass_on(mut said: &UnixStream, mut pipe: &UnixStream, byte: [u8; 1]) {
+    let mut wake = [0];
+    while matches!(io::Read::read(&mut said, &mut wake), Ok(1)) {
+        if pipe.write_all(&byte).is_err() {
+            return;
+        }
+    }
+}

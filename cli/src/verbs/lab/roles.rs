@@ -1,0 +1,66 @@
+//! What the processes of a lab are started as: all of them are this program.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use meikyo_lab::Roles;
+
+use crate::failure::{Answer, Failure};
+
+/// Arguments of the hidden `meikyo lab role`.
+#[derive(Debug, Args)]
+pub(super) struct RoleArgs {
+    #[command(subcommand)]
+    role: Role,
+}
+
+#[derive(Debug, Subcommand)]
+enum Role {
+    /// The process that keeps a lab
+    Keeper {
+        /// Its directory
+        directory: PathBuf,
+    },
+    /// The first process inside
+    Inside {
+        /// The lab's directory
+        directory: PathBuf,
+        /// What a kernel adds to the arguments of the first process
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        added: Vec<String>,
+    },
+    /// Who does a task inside
+    Task,
+    /// Who tries namespaces
+    Probe,
+}
+
+/// How this program is started in each role.
+pub(super) fn roles() -> Result<Roles, Failure> {
+    let role = |name: &str| ["lab", "role", name].map(str::to_owned).to_vec();
+    Ok(Roles {
+        program: std::env::current_exe()?,
+        keeper: role("keeper"),
+        inside: role("inside"),
+        task: role("task"),
+        probe: role("probe"),
+    })
+}
+
+pub(super) fn run(args: &RoleArgs) -> Answer {
+    let said = match &args.role {
+        Role::Keeper { directory } => {
+            meikyo_lab::keep(directory).map_err(|error| error.to_string())
+        }
+        Role::Inside { directory, .. } => return Answer::Exit(meikyo_lab::be_inside(directory)),
+        Role::Task => meikyo_lab::be_task(),
+        Role::Probe => meikyo_lab::probe_namespaces(),
+    };
+    match said {
+        Ok(()) => Answer::Yes,
+        Err(text) => {
+            super::say(&text);
+            Answer::Exit(2)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `meikyo lab status` and `meikyo lab down`.
+
+use clap::Args;
+use meikyo_lab::{Done, Engine, Status, Task};
+use meikyo_units::WallTime;
+use serde_json::json;
+
+use super::{Which, roles};
+use crate::failure::{Answer, Failure};
+use crate::output::{self, TextTable};
+
+/// Arguments of `meikyo lab status`.
+#[derive(Debug, Args)]
+pub(super) struct StatusArgs {
+    #[command(flatten)]
+    which: Which,
+    /// What every port has counted, too
+    #[arg(long)]
+    ports: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `meikyo lab down`.
+#[derive(Debug, Args)]
+pub(super) struct DownArgs {
+    #[command(flatten)]
+    which: Which,
+}
+
+pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
+    let directory = args.which.directory()?;
+    let status = match meikyo_lab::status(&directory) {
+        Ok(status) => status,
+        Err(_) if directory.record().is_err() => {
+            output::print("no lab runs\n")?;
+            return Ok(Answer::No);
+        }
+        Err(_) => {
+            return Err(Failure::new(format!(
+                "the lab in {} has died",
+                directory.path().display()
+            ))
+            .hint("meikyo lab down"));
+        }
+    };
+    let roles = roles::roles()?;
+    let ask = |task| meikyo_lab::ask(&directory, &roles, &task);
+    let (Done::Tables(tables), Done::Counters(counters), Done::Names { switches, hosts }) =
+        (ask(Task::Tables)?, ask(Task::Counters)?, ask(Task::Names)?)
+    else {
+        return Err(Failure::new("the lab answers something else"));
+    };
+    let up_s = WallTime::now().since(WallTime::from_nanos(status.record.asked_ns)).as_secs_f64();
+    if args.json {
+        let switches: Vec<_> = switches
+            .iter()
+            .zip(tables.iter().zip(&counters))
+            .map(|(name, (table, ports))| {
+                json!({ "switch": name, "table_entries": table.len(), "ports": ports })
+            })
+            .collect();
+        output::print_json(&json!({
+            "schema": "meikyo.lab.status/1",
+            "name": status.record.name,
+            "directory": directory.path(),
+            "files": status.record.files,
+            "engine": engine_word(&status),
+            "kernel": status.ready.kernel,
+            "up_s": up_s,
+            "commands": status.commands,
+            "resident_bytes": status.resident_bytes,
+            "hosts": hosts,
+            "switches": switches,
+        }))?;
+        return Ok(Answer::Yes);
+    }
+    let mut text = format!(
+        "{}: up for {up_s:.0} s on {} (Linux {}), {} MiB resident, {} commands\n\
+         can be written inside: {}\nhosts: {}\n\n",
+        status.record.name,
+        engine_word(&status),
+        status.ready.kernel,
+        status.resident_bytes >> 20,
+        status.commands,
+        status.record.files.display(),
+        meikyo_cluster::fold(&hosts),
+    );
+    let mut table = TextTable::new(&["switch", "table entries", "frames in", "frames out"]);
+    for (name, (learned, ports)) in switches.iter().zip(tables.iter().zip(&counters)) {
+        let real = || ports.iter().filter(|(device, _)| device.starts_with("swp"));
+        let row = |name: String, learned: String, received: u64, sent: u64| {
+            [name, learned, received.to_string(), sent.to_string()]
+        };
+        let received = real().map(|(_, port)| port.received_frames).sum();
+        let sent = real().map(|(_, port)| port.sent_frames).sum();
+        table.row(row(name.clone(), learned.len().to_string(), received, sent));
+        if args.ports {
+            for (device, port) in real() {
+                let name = format!("  {device}");
+                table.row(row(name, String::new(), port.received_frames, port.sent_frames));
+            }
+        }
+    }
+    text.push_str(&table.to_string());
+    output::print(&text)?;
+    Ok(Answer::Yes)
+}
+
+fn engine_word(status: &Status) -> &'static str {
+    match status.record.engine {
+        Engine::Namespaces => "namespaces",
+        Engine::UserModeLinux { .. } => "user-mode Linux",
+    }
+}
+
+pub(super) fn down(args: &DownArgs) -> Result<Answer, Failure> {
+    let directory = args.which.directory()?;
+    if meikyo_lab::down(&directory)? {
+        return Ok(Answer::Yes);
+    }
+    super::say(&format!("no lab was in {}", directory.path().display()));
+    Ok(Answer::Yes)
+}

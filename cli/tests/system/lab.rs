@@ -1,0 +1,97 @@
+//! `meikyo lab` as a person calls it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::running::{meikyo, text};
+
+const RING: &str = r#"
+name = "ring"
+measure = ["interfaces"]
+snmp = { version = "2c", community = "env:MEIKYO_COMMUNITY" }
+
+[fabric]
+topology = "ring 4"
+model = "linux-bridge"
+
+[[hosts]]
+name = "h[1-8]"
+address = "10.0.0.[1-8]"
+
+[[switches]]
+name = "sw[1-4]"
+address = "10.0.1.[1-4]"
+"#;
+
+/// A lab's directory; ends what runs there.
+struct Lab<'a>(&'a Path);
+
+impl Lab<'_> {
+    fn call(&self, arguments: &[&str]) -> Output {
+        let mut command: Command = meikyo();
+        command.arg("lab").args(arguments).env("MEIKYO_LAB", self.0.join("lab"));
+        command.output().expect("the binary runs")
+    }
+}
+
+impl Drop for Lab<'_> {
+    fn drop(&mut self) {
+        assert!(self.call(&["down"]).status.success(), "a lab can be ended");
+        assert!(!self.0.join("lab").exists(), "nothing is left of it");
+    }
+}
+
+#[test]
+fn a_lab_comes_up_is_verified_is_measured_and_goes() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("cluster.toml");
+    std::fs::write(&file, RING).unwrap();
+    let lab = Lab(directory.path());
+    let none = lab.call(&["status"]);
+    assert_eq!(
+        (none.status.code(), none.stdout.as_slice()),
+        (Some(1), b"no lab runs\n".as_slice())
+    );
+    let up = lab.call(&["up", &file.display().to_string(), "--snmp", "--json"]);
+    if text(&up).contains("there is no user-mode Linux") || text(&up).contains("no snmpd") {
+        #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
+        {
+            println!("SKIPPED: {}", text(&up).lines().next().unwrap_or_default());
+        }
+        return;
+    }
+    assert!(up.status.success(), "{}", text(&up));
+    let said: Value = serde_json::from_slice(&up.stdout).unwrap();
+    assert_eq!((&said["switches"], &said["hosts"]), (&4.into(), &8.into()));
+    let code = lab.call(&["exec", "h3", "--", "sh", "-c", "hostname; exit 5"]);
+    assert_eq!((code.status.code(), code.stdout.as_slice()), (Some(5), b"h3\n".as_slice()));
+    let verified = lab.call(&["verify", "--json"]);
+    assert!(
+        verified.status.success(),
+        "{}{}",
+        text(&verified),
+        String::from_utf8_lossy(&verified.stdout)
+    );
+    let found: Value = serde_json::from_slice(&verified.stdout).unwrap();
+    assert_eq!((&found["pairs"], &found["flooded_copies"]), (&56.into(), &0.into()));
+    // A link that is cut is missed, and is back when it is mended.
+    assert!(lab.call(&["cut", "sw1:sw2"]).status.success());
+    assert_eq!(lab.call(&["verify"]).status.code(), Some(1));
+    assert!(lab.call(&["mend", "sw1:sw2"]).status.success());
+    assert!(lab.call(&["prime"]).status.success());
+    // The collector inside, against real agents, its recording on the writable mount.
+    #[rustfmt::skip]
+    let measured = lab.call(&[
+        "exec", "manager", "--",
+        "meikyo", "measure", "--quiet", "--cluster", "cluster.toml", "--out", "recording", "--for", "3s",
+    ]);
+    assert!(measured.status.code().is_some_and(|code| code < 2), "{}", text(&measured));
+    let recording = directory.path().join("lab/files/recording");
+    let rows =
+        meikyo().arg("query").arg(recording).args(["interfaces", "--json"]).output().unwrap();
+    let rows = String::from_utf8(rows.stdout).unwrap();
+    let of = |name: &str| rows.lines().filter(|row| row.contains(&format!("\"{name}\""))).count();
+    assert!(of("h1") > 0 && of("sw4") > 0, "hosts and switches were measured");
+}
