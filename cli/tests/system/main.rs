@@ -4,6 +4,7 @@ mod alerts;
 mod bad_input;
 mod config;
 mod export;
+mod fabric;
 mod fabric_check;
 mod fabric_plan;
 mod freshen;

@@ -1,0 +1,220 @@
+//! `meikyo fabric configure | diff | templates | deploy | failover | cables | draw | verify`.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+mod switches;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::running::meikyo;
+
+/// A ring of four with spare VLANs, managed from its first host.
+const RING: &str = r#"name = "lab"
+measure = ["interfaces"]
+snmp = { version = "2c", community = "file:community" }
+
+[fabric]
+topology = "ring 4"
+model = "powerconnect-6248"
+management_vlan = 4000
+manager = "n1"
+spare = true
+
+[[hosts]]
+name = "n[1-8]"
+address = "10.0.0.[1-8]"
+
+[[switches]]
+name = "sw[1-4]"
+address = "10.0.1.[1-4]"
+"#;
+
+fn directory_with(text: &str) -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("cluster.toml"), text).unwrap();
+    let community = directory.path().join("community");
+    fs::write(&community, "public\n").unwrap();
+    fs::set_permissions(community, fs::Permissions::from_mode(0o600)).unwrap();
+    directory
+}
+
+fn fabric(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = meikyo();
+    command.arg("fabric").args(arguments).current_dir(directory);
+    command.env_remove("MEIKYO_CLUSTER").output().unwrap()
+}
+
+/// What a command prints that must end with this code.
+fn printed(directory: &Path, arguments: &[&str], code: i32) -> String {
+    let output = fabric(directory, arguments);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+    String::from_utf8(if code == 2 { output.stderr } else { output.stdout }).unwrap()
+}
+
+fn json(directory: &Path, arguments: &[&str], code: i32) -> Value {
+    serde_json::from_str(&printed(directory, arguments, code)).unwrap()
+}
+
+#[test]
+fn texts_are_written_read_back_and_compared() {
+    let directory = directory_with(RING);
+    let path = directory.path();
+    let written = json(path, &["configure", "--out", "now", "--json"], 0);
+    assert_eq!(written["texts"].as_array().unwrap().len(), 4);
+    let one = fs::read_to_string(path.join("now/sw2.cfg")).unwrap();
+    assert_eq!(printed(path, &["configure", "--switch", "sw2"], 0), one);
+    let same = printed(path, &["diff", "--config", "now"], 0);
+    assert_eq!(same, "all switches have the planned settings\n");
+
+    let changed = one.replacen("switchport general pvid 10", "switchport general pvid 400", 1);
+    let changed =
+        changed.replacen("pvid 4001", "pvid 4000", 1).replacen("pvid 4002", "pvid 4000", 1);
+    fs::write(path.join("now/sw2.cfg"), changed).unwrap();
+    let differs = json(path, &["diff", "--config", "now", "--json"], 1);
+    let rows = differs["differences"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!((&rows[0]["switch"], &rows[0]["port"]), (&"sw2".into(), &1.into()));
+    assert_eq!((&rows[0]["what"], &rows[0]["found"]), (&"pvid".into(), &"4000".into()));
+
+    fs::write(path.join("now/sw2.cfg"), one.replace("flowcontrol", "storm control")).unwrap();
+    let told = printed(path, &["diff", "--config", "now"], 2);
+    assert!(told.contains("now/sw2.cfg: line "), "{told}");
+    assert!(told.contains("`storm control`: is not understood"), "{told}");
+}
+
+#[test]
+fn templates_of_the_site_are_used_and_their_errors_have_a_place() {
+    let directory = directory_with(RING);
+    let path = directory.path();
+    printed(path, &["templates", "own"], 0);
+    let again = printed(path, &["templates", "own"], 2);
+    assert!(again.contains("powerconnect-6248.j2 is there already"), "{again}");
+    let file = path.join("own/powerconnect-6248.j2");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("configure\n", "configure\nlogging 10.0.0.9\n", 1)).unwrap();
+    let one = printed(path, &["configure", "--switch", "sw1", "--templates", "own"], 0);
+    assert!(one.contains("logging 10.0.0.9\n"), "{one}");
+    fs::write(&file, text.replacen("{% endif %}", "{% endiff %}", 1)).unwrap();
+    let told = printed(path, &["configure", "--out", "texts", "--templates", "own"], 2);
+    assert!(told.contains("template `powerconnect-6248.j2`, line "), "{told}");
+    assert!(!path.join("texts").exists(), "nothing is written");
+}
+
+#[test]
+fn a_deployment_is_shown_written_and_carried_out_in_order() {
+    let directory = directory_with(RING);
+    let path = directory.path();
+    let shown = json(path, &["deploy", "--from", "factory", "--dry-run", "--json"], 0);
+    let steps = shown["steps"].as_array().unwrap();
+    assert!(steps.len() >= 12, "{}", steps.len());
+    let text = printed(path, &["deploy", "--from", "factory", "--dry-run"], 0);
+    assert!(text.starts_with(&format!("step 1 of {}: ", steps.len())), "{text}");
+    assert!(text.ends_with("nothing was sent\n"), "{text}");
+
+    printed(path, &["deploy", "--from", "factory", "--write", "steps"], 0);
+    let list = fs::read_to_string(path.join("steps/steps.txt")).unwrap();
+    assert_eq!(list.lines().count(), steps.len());
+    let first = list.split(':').next().unwrap();
+    let apply = fs::read_to_string(path.join("steps").join(first)).unwrap();
+    assert_eq!(apply, steps[0]["apply"].as_str().unwrap());
+
+    let through = "cat >> {switch}.typed; echo {switch} {address} >> order";
+    printed(path, &["deploy", "--from", "factory", "--through", through], 0);
+    let order = fs::read_to_string(path.join("order")).unwrap();
+    let planned: Vec<String> = steps
+        .iter()
+        .map(|step| step["switch"].as_str().unwrap())
+        .map(|name| format!("{name} 10.0.1.{}", &name[2..]))
+        .collect();
+    assert_eq!(order.lines().collect::<Vec<_>>(), planned);
+
+    // What the switches have then is what is planned: nothing is left to do.
+    printed(path, &["configure", "--out", "now"], 0);
+    let none = json(path, &["deploy", "--from", "now", "--dry-run", "--json"], 0);
+    assert_eq!(none["steps"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn a_step_that_fails_is_taken_back_and_ends_the_deployment() {
+    let directory = directory_with(RING);
+    let path = directory.path();
+    let steps = json(path, &["deploy", "--from", "factory", "--dry-run", "--json"], 0);
+    // The second command fails; the third takes its step back.
+    let through = "cat > $(ls | grep -c typed).typed; [ ! -e 1.typed ] || [ -e 2.typed ]";
+    let told = printed(path, &["deploy", "--from", "factory", "--through", through], 2);
+    assert!(told.contains("step 2 of "), "{told}");
+    assert!(told.contains("it was taken back there"), "{told}");
+    let typed = |number| fs::read_to_string(path.join(format!("{number}.typed"))).unwrap();
+    assert_eq!(typed(1), steps["steps"][1]["apply"].as_str().unwrap());
+    assert_eq!(typed(2), steps["steps"][1]["roll_back"].as_str().unwrap());
+    assert!(!path.join("3.typed").exists());
+}
+
+#[test]
+fn the_moves_for_a_failed_trunk_are_shown_and_checked() {
+    let directory = directory_with(RING);
+    let path = directory.path();
+    let all = json(path, &["failover", "--json"], 0);
+    let trunks = all["trunks"].as_array().unwrap();
+    assert_eq!(trunks.len(), 4);
+    for trunk in trunks {
+        assert_eq!(trunk["verdict"], "good");
+        assert_eq!(trunk["parts"].as_array().unwrap().len(), 0);
+        assert!(!trunk["moves"].as_array().unwrap().is_empty(), "{trunk}");
+    }
+    let one = printed(path, &["failover", "--link", "sw2:sw1"], 0);
+    assert!(one.starts_with("sw1:sw2 has failed: "), "{one}");
+    assert!(one.contains("checked: good\n") && one.contains("switchport general pvid "), "{one}");
+    let told = printed(path, &["failover", "--link", "sw1:sw3"], 2);
+    assert!(told.contains("there is no trunk between the switches of `sw1:sw3`"), "{told}");
+
+    // A tree has no other way: pairs are lost, and named.
+    let tree = RING.replace("ring 4", "tree 4").replace("spare = true\n", "");
+    fs::write(path.join("cluster.toml"), tree).unwrap();
+    let all = json(path, &["failover", "--json"], 0);
+    assert!(all["trunks"].as_array().unwrap().iter().all(|own| !own["parts"][1].is_null()));
+}
+
+#[test]
+fn cables_and_the_drawing_name_every_switch() {
+    let directory = directory_with(RING);
+    let path = directory.path();
+    let list = printed(path, &["cables"], 0);
+    for place in 1..=4 {
+        assert!(list.contains(&format!("sw{place} (powerconnect-6248): 4 of 48 ports")), "{list}");
+    }
+    let one = json(path, &["cables", "--switch", "sw1", "--json"], 0);
+    assert_eq!(one["switches"][0]["cables"].as_array().unwrap().len(), 4);
+    printed(path, &["draw", "--out", "fabric.svg"], 0);
+    let svg = fs::read_to_string(path.join("fabric.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("href=\"#vlan-4000\""), "{svg}");
+}
+
+#[test]
+fn live_switches_are_compared_with_the_plan() {
+    let directory = directory_with(RING);
+    let path = directory.path();
+    let mut agents = switches::Agents::start(&path.join("cluster.toml"));
+    let text = RING.replace("\"10.0.1.[1-4]\"", &agents.addresses());
+    fs::write(path.join("cluster.toml"), text).unwrap();
+    let good = printed(path, &["verify"], 0);
+    assert_eq!(good, "all switches and cables are as planned\n");
+
+    agents.swap_cables(1);
+    agents.lose_cable(2);
+    agents.set_pvid(3);
+    let told = printed(path, &["verify"], 1);
+    assert!(told.contains("sw2     ports 47 and 48: their cables have changed places"), "{told}");
+    assert!(told.contains("sw3     port 47: nothing is heard of "), "{told}");
+    assert!(told.contains("sw4     port 1: PVID is 1, planned is "), "{told}");
+    assert_eq!(told.lines().count(), 4, "{told}");
+
+    agents.end(0);
+    let told = printed(path, &["verify", "--switch", "sw1"], 1);
+    assert!(told.contains("sw1     nothing listens at "), "{told}");
+}
