@@ -29,7 +29,7 @@ use crate::{Configuration, SwitchId, SwitchModel, SwitchSettings, Wiring};
 
 pub use difference::{Difference, differences};
 pub use host::{HostTextError, host_text};
-pub use names::{bundle_interface, port_interface};
+pub use names::{bundle_interface, interface_name, port_interface};
 pub use reading::ParseError;
 pub use state::SwitchState;
 pub use templates::{RenderError, Templates};

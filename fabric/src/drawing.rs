@@ -56,6 +56,11 @@ pub fn draw(wiring: &Wiring, configuration: &Configuration, layout: Option<&Layo
     )
 }
 
+/// Where switches stand: to the right and downward, neighbours about 1 apart.
+pub fn positions(wiring: &Wiring, layout: Option<&Layout>) -> Vec<(f64, f64)> {
+    places::places(wiring, layout)
+}
+
 fn trunks(wiring: &Wiring, at: &[(f64, f64)]) -> String {
     let line = |trunk: &Trunk| {
         let [one, other] = trunk.ends.each_ref().map(|end| end.switch.place());

@@ -38,7 +38,7 @@ pub use cables::{Cable, CableEnd, CableList, cables};
 pub use cabling::{CablingError, HostPart, Parts, cable, cable_uniform};
 pub use check::{CheckOptions, Fault, Report, Verdict, check};
 pub use described::{DescribeError, Described, describe};
-pub use drawing::draw;
+pub use drawing::{draw, positions};
 pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, plan_failovers};
 pub use loads::{Bisection, Busiest, Certainty, Loads, Pattern, bisection, diameter, loads};
 pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, spare_trees};

@@ -15,6 +15,7 @@ mod column_units;
 mod columns;
 mod errors;
 mod export;
+mod fabric;
 mod follow;
 mod health;
 mod inventory;
@@ -34,6 +35,7 @@ pub mod watch;
 mod wire;
 
 pub use access::{REQUESTS_PER_S, TokenError, hash_token, make_token};
+pub use fabric::{FabricBody, FabricEndBody, FabricSwitchBody, FabricTrunkBody, FabricVlanBody};
 pub use listen::{Door, Tls};
 pub use openapi::document as openapi_document;
 pub use serve::{Options, Running, StartError, start};

@@ -26,6 +26,7 @@ use crate::routes::{ranges, recordings};
         recordings::alerts,
         recordings::acknowledge,
         recordings::silence,
+        recordings::fabric,
         recordings::metrics,
     )
 )]

@@ -18,8 +18,8 @@ use crate::page;
 use crate::state::Shared;
 use ranges::{health, live, range, states};
 use recordings::{
-    acknowledge, alerts, events, export, freshness, inventory, metrics, readings, recordings,
-    series, silence,
+    acknowledge, alerts, events, export, fabric, freshness, inventory, metrics, readings,
+    recordings, series, silence,
 };
 
 /// Everything that is served.
@@ -37,6 +37,7 @@ pub(crate) fn router(server: Shared) -> Router {
         .route("/recordings/{id}/freshness", get(freshness))
         .route("/recordings/{id}/inventory", get(inventory))
         .route("/recordings/{id}/export", get(export))
+        .route("/fabric", get(fabric))
         .route("/alerts", get(alerts))
         .route("/alerts/{alert}/acknowledge", post(acknowledge))
         .route("/alerts/{alert}/silence", post(silence))

@@ -15,6 +15,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Rates, Sessions, TokenError, Tokens};
 use crate::catalog::Catalog;
+use crate::fabric::FabricBody;
 use crate::listen::{self, Door, Listener, Tls};
 use crate::routes;
 use crate::state::{Server, Shared};
@@ -44,6 +45,8 @@ pub struct Options {
     /// Requests a second that a client may make lastingly, five times as many at once;
     /// [`REQUESTS_PER_S`](crate::REQUESTS_PER_S) is enough for several pages.
     pub requests_per_s: NonZeroU32,
+    /// The fabric that is drawn; `None`: the page says how to name one.
+    pub fabric: Option<FabricBody>,
 }
 
 /// Why the server could not be started.
@@ -152,7 +155,7 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
     };
     let (stop, stopped) = watch::channel(false);
     let catalog = Catalog::open(&options.recordings)?;
-    let server = Arc::new(Server::new(catalog, access, stopped.clone()));
+    let server = Arc::new(Server::new(catalog, access, options.fabric.clone(), stopped.clone()));
     let (ready, opened) = channel();
     let doors = options.doors.clone();
     let thread = std::thread::Builder::new()

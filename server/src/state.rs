@@ -9,6 +9,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::access::Access;
 use crate::catalog::Catalog;
 use crate::errors::ApiError;
+use crate::fabric::FabricBody;
 use crate::health::HealthCache;
 use crate::metrics::Newest;
 use crate::range::BlockCache;
@@ -36,6 +37,8 @@ pub(crate) struct Server {
     pub(crate) health: HealthCache,
     pub(crate) newest: Newest,
     pub(crate) access: Access,
+    /// The fabric that the recordings' switches make up, if it was said.
+    pub(crate) fabric: Option<FabricBody>,
     /// Says when the server is to end.
     pub(crate) stop: watch::Receiver<bool>,
     /// Room for viewers.
@@ -50,13 +53,19 @@ pub(crate) struct Server {
 pub(crate) type Shared = Arc<Server>;
 
 impl Server {
-    pub(crate) fn new(catalog: Catalog, access: Access, stop: watch::Receiver<bool>) -> Self {
+    pub(crate) fn new(
+        catalog: Catalog,
+        access: Access,
+        fabric: Option<FabricBody>,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
         Self {
             catalog,
             blocks: BlockCache::new(CACHE_BYTES),
             health: HealthCache::default(),
             newest: Newest::default(),
             access,
+            fabric,
             stop,
             viewers: Arc::new(Semaphore::new(VIEWERS_MAX)),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),

@@ -16,9 +16,10 @@ import { Cluster } from "./views/cluster.tsx";
 import { Data } from "./views/data.tsx";
 import { Device } from "./views/device.tsx";
 import { Empty } from "./views/empty.tsx";
+import { Fabric } from "./views/fabric.tsx";
 import { ThenAndNow } from "./views/then_and_now.tsx";
 
-const TITLES: Readonly<Record<ViewName, string>> = { cluster: "Cluster", then: "Then and now", device: "Device", data: "Data" };
+const TITLES: Readonly<Record<ViewName, string>> = { cluster: "Cluster", then: "Then and now", device: "Device", fabric: "Fabric", data: "Data" };
 
 /** How often the list of recordings is asked for: new devices, growth, a recording that ended. */
 const RECORDINGS_MS = 3000;
@@ -143,6 +144,8 @@ function View() {
       return <ThenAndNow key={current.id} />;
     case "device":
       return <Device key={current.id} />;
+    case "fabric":
+      return <Fabric />;
     case "data":
       return <Data />;
   }

@@ -1,33 +1,18 @@
 /** Alerts of a running measurement: shown with their rule, acknowledged and silenced on the page. */
 
 import type { Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { openBrowser, type Browser } from "./browser.ts";
-import { directory, measured, run, served, until } from "./program.ts";
-
-const place = directory();
-let measuring: Awaited<ReturnType<typeof measured>>;
-let server: Awaited<ReturnType<typeof served>>;
-let browser: Browser;
+import { expect, it } from "vitest";
+import { run, until } from "./program.ts";
+import { stage } from "./stage.ts";
 
 /** Every device breaks it at its first reading, and never stops to. */
 const RULES = '\n[[alerts]]\nname = "always-loaded"\nvalue = "load(load_1min)"\nabove = -1\n';
 
-beforeAll(async () => {
-  measuring = await measured(place.path, 2, 0, RULES);
-  server = await served([measuring.recording]);
-  browser = await openBrowser();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-  await measuring?.stop();
-  place.remove();
-});
+const on = stage({ hosts: 2, switches: 0, rules: RULES });
 
 /** What the recording holds of what people said, independent of server and page. */
 function noted(event: string): readonly Record<string, unknown>[] {
-  const lines = run(["query", measuring.recording, "events", "--json"]).trim().split("\n");
+  const lines = run(["query", on.measuring.recording, "events", "--json"]).trim().split("\n");
   return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as Record<string, unknown>).filter((row) => row["event"] === event);
 }
 
@@ -35,8 +20,8 @@ const card = (page: Page, device: string): Locator => page.locator("aside[aria-l
 const standing = (of: Locator, word: string): Promise<boolean> => until(`it is ${word}`, async () => (await of.locator("h2 span").textContent()) === word);
 
 it("an alert is shown with its rule, acknowledged and silenced, and the recording knows", async () => {
-  const page = await browser.context.newPage();
-  await page.goto(`${server.address}#cluster`);
+  const page = await on.browser.context.newPage();
+  await page.goto(`${on.server.address}#cluster`);
   await page.getByRole("button", { name: /2 alerts/ }).waitFor();
   await page.keyboard.press("a");
   const [first, second] = [card(page, "node001"), card(page, "node002")];
@@ -64,13 +49,13 @@ it("an alert is shown with its rule, acknowledged and silenced, and the recordin
 });
 
 it("what a finished measurement can no longer note is said", async () => {
-  const page = await browser.context.newPage();
-  await page.goto(`${server.address}#cluster`);
+  const page = await on.browser.context.newPage();
+  await page.goto(`${on.server.address}#cluster`);
   await page.getByRole("button", { name: "alerts" }).waitFor();
   await page.keyboard.press("a");
   const first = card(page, "node001");
   await first.waitFor();
-  await measuring.stop();
+  await on.measuring.stop();
   await first.getByRole("button", { name: "silence 1 day" }).click();
   const told = page.locator("aside[aria-label=Alerts] [role=alert]");
   await until("it is told", async () => (await told.textContent())?.includes("only a running measurement can note that"));

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openBrowser, type Browser } from "./browser.ts";
 import { directory, run, served, until } from "./program.ts";
@@ -15,7 +15,7 @@ let browser: Browser;
 beforeAll(async () => {
   const recording = join(place.path, "day");
   run(["agents", "--count", "16", "--switches", "1", "--virtual", "40s", "--out", recording]);
-  server = await served([recording], ["--listen", "127.0.0.1:0", "--prefix", "/deep/meikyo"]);
+  server = await served([recording], ["--listen", "127.0.0.1:0", "--prefix", "/deep/meikyo", "--cluster", resolve(import.meta.dirname, "../../examples/fabric.toml")]);
   browser = await openBrowser();
 });
 afterAll(async () => {
@@ -30,7 +30,7 @@ interface Finding {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-it.each(["dark", "light"].flatMap((theme) => ["cluster?tables=1&", "then?t=-10s&", "device?", "data?"].map((view) => `${view}theme=${theme}`)))(
+it.each(["dark", "light"].flatMap((theme) => ["cluster?tables=1&", "then?t=-10s&", "device?", "fabric?tables=1&", "data?"].map((view) => `${view}theme=${theme}`)))(
   "%s has no serious finding", async (hash) => {
     const page = await browser.context.newPage();
     await page.goto(`${server.address}#${hash}`);

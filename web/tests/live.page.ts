@@ -1,34 +1,19 @@
 /** The page against a running measurement. */
 
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openBrowser, type Browser } from "./browser.ts";
-import { directory, measured, run, served, until } from "./program.ts";
+import { describe, expect, it } from "vitest";
+import { run, served, until } from "./program.ts";
+import { stage } from "./stage.ts";
 
-const place = directory();
-let measuring: Awaited<ReturnType<typeof measured>>;
-let server: Awaited<ReturnType<typeof served>>;
-let browser: Browser;
+const on = stage({ hosts: 12, switches: 1 });
 /** What the browser complained about, policy violations among it. */
 const complaints: string[] = [];
 
-beforeAll(async () => {
-  measuring = await measured(place.path, 12, 1);
-  server = await served([measuring.recording]);
-  browser = await openBrowser();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-  await measuring?.stop();
-  place.remove();
-});
-
 async function open(hash: string): Promise<Page> {
-  const page = await browser.context.newPage();
+  const page = await on.browser.context.newPage();
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));
-  await page.goto(`${server.address}#${hash}`);
+  await page.goto(`${on.server.address}#${hash}`);
   await until("the strip is painted", () => page.evaluate(() => window.__meikyo.paints > 0));
   return page;
 }
@@ -84,7 +69,7 @@ describe("live", () => {
     const cells = page.locator("tr", { has: page.locator("td", { hasText: "node003 eth0" }) }).locator("td");
     const iso = (us: number): string => new Date(us / 1000).toISOString();
     // Independent of server and page: the command line reads the same readings as rates.
-    const lines = run(["query", measuring.recording, "interfaces", "--device", "node003", "--label", "interface=eth0", "--columns", "out_octets", "--rate", "--from", iso(fromUs), "--to", iso(toUs), "--json"])
+    const lines = run(["query", on.measuring.recording, "interfaces", "--device", "node003", "--label", "interface=eth0", "--columns", "out_octets", "--rate", "--from", iso(fromUs), "--to", iso(toUs), "--json"])
       .trim().split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as Record<string, unknown>);
     const rates = lines.map((line) => line["out_octets_per_s"]).filter((rate): rate is number => typeof rate === "number");
     expect(rates.length).toBeGreaterThan(80);
@@ -173,7 +158,7 @@ describe("selection and links", () => {
     const address = await hash(page);
     const card = page.locator("section[aria-label=Selection]");
     await until("the selection has numbers", async () => (await card.locator("dd").first().textContent())?.includes("bit/s"));
-    const other = await browser.context.newPage();
+    const other = await on.browser.context.newPage();
     await other.goto(page.url());
     const same = other.locator("section[aria-label=Selection]");
     await until("the other page shows the same", async () => (await same.textContent()) === (await card.textContent()));
@@ -221,7 +206,7 @@ describe("keyboard and themes", () => {
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Enter");
     await addressed(page, /dev=node002/);
-    for (const [key, view] of [["3", "device"], ["4", "data"], ["2", "then"], ["1", "cluster"]] as const) {
+    for (const [key, view] of [["3", "device"], ["4", "fabric"], ["5", "data"], ["2", "then"], ["1", "cluster"]] as const) {
       await page.keyboard.press(key);
       await addressed(page, new RegExp(`^#${view}`));
     }
@@ -246,11 +231,11 @@ describe("trouble", () => {
   it("a server that was killed is joined again without a reload", async () => {
     const page = await open("cluster?t=-20s");
     await page.evaluate(() => { document.body.dataset["kept"] = "yes"; });
-    const port = new URL(server.address).port;
-    await server.stop("SIGKILL");
+    const port = new URL(on.server.address).port;
+    await on.server.stop("SIGKILL");
     await page.getByText("The server does not answer.").waitFor();
     const gone = await painted(page);
-    server = await served([measuring.recording], ["--listen", `127.0.0.1:${port}`]);
+    on.server = await served([on.measuring.recording], ["--listen", `127.0.0.1:${port}`]);
     await until("it paints again", async () => (await painted(page)) > gone + 2e6);
     expect(await page.getByText("The server does not answer.").count()).toBe(0);
     expect(await page.evaluate(() => document.body.dataset["kept"])).toBe("yes");

@@ -7,6 +7,7 @@ mod deploy;
 mod failover;
 mod plan;
 mod prime;
+pub(crate) mod shown;
 mod site;
 mod verify;
 

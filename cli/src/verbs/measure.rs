@@ -99,6 +99,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         compact: !args.no_compact,
         ..StreamOptions::COLLECTOR
     };
+    let described = cluster.clone();
     let devices = Devices::new(cluster)?;
     if args.dry_run {
         return freshening::dry_run(&devices, &args.out);
@@ -110,7 +111,8 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let writer = StreamWriter::open(&args.out, Kind::Measured, STREAM, tables::schemas(), options)?;
     devices.note(&args.out);
     // It reads what the writer has written, at a lower priority, and shares nothing with it.
-    let server = args.serve.map(|address| serve::beside(&args.out, address)).transpose()?;
+    let server =
+        args.serve.map(|address| serve::beside(&args.out, address, &described)).transpose()?;
     let (commands, taken) = channel();
     let (notices_in, notices) = channel();
     let (status_in, status) = sync_channel(8);

@@ -7,10 +7,12 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use meikyo_server::{Door, Options, REQUESTS_PER_S, Running, StartError, Tls};
+use meikyo_cluster::Cluster;
+use meikyo_server::{Door, FabricBody, Options, REQUESTS_PER_S, Running, StartError, Tls};
 
-use crate::failure::{Answer, Failure};
+use crate::failure::{self, Answer, Failure};
 use crate::output;
+use crate::verbs::fabric::shown::shown;
 
 /// Serve recordings, finished or still being written, as a page and an API
 #[derive(Debug, Args)]
@@ -25,6 +27,9 @@ pub(crate) struct ServeArgs {
     /// is given, too
     #[arg(long, value_name = "PATH")]
     unix_socket: Option<PathBuf>,
+    /// Draw the fabric of this cluster file, which has a section `[fabric]`
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
     #[command(flatten)]
     protection: Protection,
     /// Print a new token, and its hash as a line for --token-file, and exit
@@ -89,12 +94,30 @@ fn start(args: &ServeArgs) -> Result<Running, Failure> {
         hosts,
         prefix,
         requests_per_s: requests_per_second,
+        fabric: args.cluster.as_deref().map(fabric_of).transpose()?,
     })
     .map_err(explained)
 }
 
 /// Serves one recording on loopback, beside a measurement that writes it.
-pub(crate) fn beside(recording: &Path, address: SocketAddr) -> Result<Running, Failure> {
+///
+/// A fabric that cannot be drawn is told and left out: the measurement goes on without its picture.
+pub(crate) fn beside(
+    recording: &Path,
+    address: SocketAddr,
+    cluster: &Cluster,
+) -> Result<Running, Failure> {
+    let fabric = cluster.fabric.as_ref().and_then(|_| match shown(cluster) {
+        Ok(fabric) => Some(fabric),
+        Err(failure) => {
+            say(&format!(
+                "the fabric is not drawn; see: meikyo fabric plan {}",
+                cluster.path.display()
+            ));
+            say(failure::render(&failure).trim_end());
+            None
+        }
+    });
     let running = meikyo_server::start(&Options {
         recordings: vec![recording.to_path_buf()],
         doors: vec![Door::Tcp(address)],
@@ -103,12 +126,19 @@ pub(crate) fn beside(recording: &Path, address: SocketAddr) -> Result<Running, F
         hosts: Vec::new(),
         prefix: String::new(),
         requests_per_s: REQUESTS_PER_S,
+        fabric,
     })
     .map_err(explained)?;
     for url in running.urls() {
         say(&format!("serving at {url}"));
     }
     Ok(running)
+}
+
+fn fabric_of(file: &Path) -> Result<FabricBody, Failure> {
+    let cluster = meikyo_cluster::load(file)?;
+    let hint = format!("meikyo fabric plan {}", file.display());
+    shown(&cluster).map_err(|failure| failure.hint(hint))
 }
 
 fn explained(error: StartError) -> Failure {

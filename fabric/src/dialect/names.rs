@@ -1,7 +1,7 @@
 //! What the dialects call ports and bundles, and lists of them.
 
 use super::Dialect;
-use crate::PortNumber;
+use crate::{PortNumber, SwitchModel};
 
 /// Ports of the PowerConnect 6248 above this are its 10 Gbit/s ports, `1/xg1` and on.
 const GIGABIT_PORTS: u16 = 48;
@@ -42,6 +42,11 @@ pub(super) fn port_name(dialect: Dialect, port: PortNumber) -> String {
         Dialect::PowerConnect => format!("1/g{port}"),
         _ => port_interface(port),
     }
+}
+
+/// What the agent of a switch calls a port (`ifName`): as its dialect does, `swp7` where none is known.
+pub fn interface_name(model: &SwitchModel, port: PortNumber) -> String {
+    port_name(Dialect::of_model(model).unwrap_or(Dialect::LinuxBridge), port)
 }
 
 /// The port of a PowerConnect with this name: `1/g7`, `1/xg1`.

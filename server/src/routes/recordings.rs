@@ -11,6 +11,7 @@ use crate::alerts::{self, AlertBody, SilenceRequest};
 use crate::catalog::Opened;
 use crate::errors::{ApiError, ErrorBody};
 use crate::export::{self, Export};
+use crate::fabric::FabricBody;
 use crate::inventory::{self, InventoryBody};
 use crate::metrics;
 use crate::parameters::Parameters;
@@ -34,6 +35,22 @@ pub(crate) async fn recordings(
         server.catalog.all().iter().map(|opened| opened.body()).collect::<Result<Vec<_>, _>>()
     });
     Ok(Json(bodies.await?))
+}
+
+/// The fabric that was named when the server was started.
+#[utoipa::path(
+    get,
+    path = "/api/v1/fabric",
+    tag = "recordings",
+    responses(
+        (status = 200, body = FabricBody),
+        (status = 401, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn fabric(State(server): State<Shared>) -> Result<Json<FabricBody>, ApiError> {
+    let text = "no fabric was named; serve with `--cluster FILE`, a cluster file with `[fabric]`";
+    server.fabric.clone().map(Json).ok_or_else(|| ApiError::unknown(text, "fabric"))
 }
 
 /// The series of a table, with the numbers that other answers name them by.

@@ -45,6 +45,7 @@ pub(crate) fn options(recording: &Path) -> Options {
         hosts: Vec::new(),
         prefix: String::new(),
         requests_per_s: REQUESTS_PER_S,
+        fabric: None,
     }
 }
 

@@ -21,6 +21,8 @@ function anyView(): View {
     aligned: any(null, moment()),
     other: any(null, "last week"),
     compare: any<View["compare"]>("difference", "ratio"),
+    vlan: any(null, 101, 4094),
+    colour: any<View["colour"]>("vlan", "load"),
     find: any("", "eth0 & node%"),
     tables: any(true, false),
     theme: any<View["theme"]>(null, "dark", "light"),

@@ -9,7 +9,7 @@ import { foldNames, unfoldNames } from "../words/host_range.ts";
 import { formatMoment, parseIso } from "../time/moment.ts";
 import { formatWindow, parseWindow, type Bounds, type TimeWindow } from "../time/window.ts";
 
-export const VIEW_NAMES = ["cluster", "then", "device", "data"] as const;
+export const VIEW_NAMES = ["cluster", "then", "device", "fabric", "data"] as const;
 export type ViewName = (typeof VIEW_NAMES)[number];
 
 export interface Quantity {
@@ -46,6 +46,10 @@ export interface View {
   /** The recording that the marker is in; null: the same. */
   readonly other: string | null;
   readonly compare: "difference" | "ratio";
+  /** The VLAN that the fabric is looked at for; null: all. */
+  readonly vlan: number | null;
+  /** What colours the trunks of the fabric. */
+  readonly colour: "vlan" | "load";
   readonly find: string;
   /** Tables stand open behind the pictures. */
   readonly tables: boolean;
@@ -70,6 +74,8 @@ export const DEFAULT_VIEW: View = {
   aligned: null,
   other: null,
   compare: "difference",
+  vlan: null,
+  colour: "vlan",
   find: "",
   tables: false,
   theme: null,
@@ -98,6 +104,8 @@ export function formatAddress(view: View): string {
   set("at", formatMoment(view.aligned ?? 0), view.aligned !== null);
   set("other", view.other ?? "", view.other !== null);
   set("compare", view.compare, view.compare !== base.compare);
+  set("vlan", String(view.vlan ?? ""), view.vlan !== null);
+  set("colour", view.colour, view.colour !== base.colour);
   set("find", view.find, view.find !== "");
   set("tables", "1", view.tables);
   set("theme", view.theme ?? "", view.theme !== null);
@@ -138,6 +146,8 @@ export function parseAddress(hash: string, nowUs: number): { view: View; problem
     aligned: word("at", parseIso, base.aligned),
     other: word("other", (text) => text || null, base.other),
     compare: word("compare", oneOf("difference", "ratio"), base.compare),
+    vlan: word("vlan", parseVlan, base.vlan),
+    colour: word("colour", oneOf("vlan", "load"), base.colour),
     find: parts.get("find") ?? "",
     tables: parts.get("tables") === "1",
     theme: word("theme", oneOf("dark", "light"), base.theme),
@@ -145,6 +155,11 @@ export function parseAddress(hash: string, nowUs: number): { view: View; problem
     bench: parts.get("bench") === "1",
   };
   return { view, problems };
+}
+
+function parseVlan(text: string): number | null {
+  const vlan = Number(text);
+  return Number.isInteger(vlan) && vlan >= 1 && vlan <= 4094 ? vlan : null;
 }
 
 function parseQuantity(text: string): Quantity | null {

@@ -102,6 +102,60 @@ export interface EventsBody {
   readonly truncated: boolean;
 }
 
+/** A fabric. */
+export interface FabricBody {
+  /** The cluster's name. */
+  readonly name: string;
+  /** Its switches. */
+  readonly switches: readonly FabricSwitchBody[];
+  /** What joins them. */
+  readonly trunks: readonly FabricTrunkBody[];
+  /** The VLANs that are planned. */
+  readonly vlans: readonly FabricVlanBody[];
+}
+
+/** One end of a trunk. */
+export interface FabricEndBody {
+  /** Its interfaces, one a cable, as its agent calls them. */
+  readonly interfaces: readonly string[];
+  /** The place of the switch in the list. */
+  readonly switch: number;
+}
+
+/** A switch. */
+export interface FabricSwitchBody {
+  /** Their names, folded. */
+  readonly host_names: string;
+  /** How many hosts it has. */
+  readonly hosts: number;
+  /** Its name, as in the label `device`. */
+  readonly name: string;
+  /** Where it stands, to the right; neighbours are about 1 apart. */
+  readonly x: number;
+  /** Where it stands, downward. */
+  readonly y: number;
+}
+
+/** A link between two switches, or several that are aggregated. */
+export interface FabricTrunkBody {
+  /** Both ends. */
+  readonly ends: readonly FabricEndBody[];
+  /** What all of its cables carry in one direction, in bit/s. */
+  readonly rate_bits_per_s: number;
+  /** The VLANs that run over it, by their identifiers. */
+  readonly vlans: readonly number[];
+}
+
+/** A VLAN. */
+export interface FabricVlanBody {
+  /** `frames`, `failures` or `management`. */
+  readonly purpose: string;
+  /** The places of the switches whose hosts send in it. */
+  readonly sources: readonly number[];
+  /** Its identifier. */
+  readonly vlan: number;
+}
+
 /** A span without a row. */
 export interface GapBody {
   /** The last row before. */
