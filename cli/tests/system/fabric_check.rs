@@ -30,7 +30,7 @@ address = "10.0.1.[1-4]"
 
 fn file(dir: &Path) -> String {
     let file = dir.join("cluster.toml");
-    std::fs::write(&file, RING).unwrap();
+    std::fs::write(&file, RING).expect("a temporary directory can be written to");
     file.display().to_string()
 }
 
@@ -40,16 +40,19 @@ fn check(arguments: &[&str]) -> Output {
 
 /// Writes the switches' texts as they are planned, and says where.
 fn texts(dir: &Path, file: &str) -> PathBuf {
-    let cluster = meikyo_cluster::load(Path::new(file)).unwrap();
-    let described = describe(&cluster).unwrap();
+    let cluster = meikyo_cluster::load(Path::new(file)).expect("the file is right");
+    let described = describe(&cluster).expect("the ring can be wired");
     let wiring = described.wiring;
-    let configuration = plan(&wiring, &described.options).unwrap().configuration(&wiring);
+    let configuration =
+        plan(&wiring, &described.options).expect("the ring can be planned").configuration(&wiring);
     let config = dir.join("config");
-    std::fs::create_dir(&config).unwrap();
+    std::fs::create_dir(&config).expect("a temporary directory can be written to");
     for (place, switch) in wiring.switches.iter().enumerate() {
         let switch_id = SwitchId::new(place);
-        let text = render(Dialect::PowerConnect, &wiring, &configuration, switch_id).unwrap();
-        std::fs::write(config.join(format!("{}.cfg", switch.name)), text).unwrap();
+        let text = render(Dialect::PowerConnect, &wiring, &configuration, switch_id)
+            .expect("a PowerConnect can do what is planned for it");
+        std::fs::write(config.join(format!("{}.cfg", switch.name)), text)
+            .expect("a temporary directory can be written to");
     }
     config
 }

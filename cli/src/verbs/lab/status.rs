@@ -31,19 +31,13 @@ pub(super) struct DownArgs {
 
 pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
     let directory = args.which.directory()?;
-    let status = match meikyo_lab::status(&directory) {
-        Ok(status) => status,
-        Err(_) if directory.record().is_err() => {
+    let Ok(status) = meikyo_lab::status(&directory) else {
+        if directory.record().is_err() {
             output::print("no lab runs\n")?;
             return Ok(Answer::No);
         }
-        Err(_) => {
-            return Err(Failure::new(format!(
-                "the lab in {} has died",
-                directory.path().display()
-            ))
-            .hint("meikyo lab down"));
-        }
+        let text = format!("the lab in {} has died", directory.path().display());
+        return Err(Failure::new(text).hint("meikyo lab down"));
     };
     let roles = roles::roles()?;
     let ask = |task| meikyo_lab::ask(&directory, &roles, &task);
