@@ -1,6 +1,6 @@
 //! A small emulator of IEEE 802.1Q switches: one frame at a time, over single cables.
 //!
-//! The oracle that [`check`](crate::check) is held against: it knows nothing of trees or routes, shares
+//! The oracle that [`check`](crate::check()) is held against: it knows nothing of trees or routes, shares
 //! no code with the checker, and is slow. Switches filter at ingress, learn with a limit, forget with
 //! age, look up, flood, tag and untag; bundles send a frame over one of their cables. Spanning trees,
 //! multicast filters and the switches' own addresses are left out.
