@@ -129,10 +129,24 @@ fn survives(fabric: &Fabric, lab: &Lab, trunk: TrunkId) {
     meikyo_lab::prime(&lab.directory, &lab.roles, wiring, &after).unwrap();
     let took = meikyo_units::WallTime::now().since(began);
     assert!(failover.parts.is_empty(), "these graphs stay whole");
-    assert_eq!(pinged(lab), Vec::new(), "{trunk:?}: {} moves in {took}", failover.moves.len());
+    let lost = pinged_at_last(lab);
+    assert_eq!(lost, Vec::new(), "{trunk:?}: {} moves in {took}", failover.moves.len());
     move_ports(false);
     set(true);
-    assert_eq!(pinged(lab), Vec::new());
+    assert_eq!(pinged_at_last(lab), Vec::new());
+}
+
+/// The pairs that do not answer however often they are asked; on a busy machine user-mode Linux is late
+/// now and then.
+fn pinged_at_last(lab: &Lab) -> Vec<(usize, usize)> {
+    let mut lost = pinged(lab);
+    for _ in 0..20 {
+        if lost.is_empty() {
+            break;
+        }
+        lost = pinged(lab);
+    }
+    lost
 }
 
 fn pinged(lab: &Lab) -> Vec<(usize, usize)> {

@@ -1,7 +1,7 @@
 /** Fabric: how the switches are joined, which VLAN runs where, and what the trunks carry. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { ApiError, apiPath, errorText, getJson, wasAborted } from "../api/client.ts";
+import { apiPath, errorText, getJson, wasAborted } from "../api/client.ts";
 import type { FabricBody } from "../api/types.ts";
 import { Drawing, loadColour, purposeWords, vlanColour } from "../fabric/drawing.tsx";
 import { trunkLoads, type TrunkLoad } from "../fabric/loads.ts";
@@ -13,18 +13,16 @@ import { plural } from "../words/names.ts";
 import { MISSING, quantityText, share } from "../words/quantity.ts";
 import { Empty } from "./empty.tsx";
 
-type Answer = { readonly fabric: FabricBody } | { readonly error: string } | { readonly unnamed: true };
+/** `fabric` is null where none was named. */
+type Answer = { readonly fabric: FabricBody | null } | { readonly error: string };
 
 function useFabric(): Answer | null {
   const [answer, setAnswer] = useState<Answer | null>(null);
   useEffect(() => {
     const stop = new AbortController();
-    getJson<FabricBody>(apiPath("fabric"), stop.signal).then(
+    getJson<FabricBody | null>(apiPath("fabric"), stop.signal).then(
       (fabric) => setAnswer({ fabric }),
-      (error: unknown) => {
-        if (wasAborted(error)) return;
-        setAnswer(error instanceof ApiError && error.status === 404 ? { unnamed: true } : { error: errorText(error) });
-      },
+      (error: unknown) => { if (!wasAborted(error)) setAnswer({ error: errorText(error) }); },
     );
     return () => stop.abort();
   }, []);
@@ -34,8 +32,8 @@ function useFabric(): Answer | null {
 export function Fabric() {
   const answer = useFabric();
   if (answer === null) return <main class="page" />;
-  if ("unnamed" in answer) return <main class="page"><Empty text="No fabric was named when this server was started. Name a cluster file that describes one:" command={`meikyo serve ${recording.value?.name ?? "RECORDING"} --cluster cluster.toml`} /></main>;
   if ("error" in answer) return <main class="page"><Empty text={`The fabric did not come: ${answer.error}`} /></main>;
+  if (answer.fabric === null) return <main class="page"><Empty text="No fabric was named when this server was started. Name a cluster file that describes one:" command={`meikyo serve ${recording.value?.name ?? "RECORDING"} --cluster cluster.toml`} /></main>;
   return <Known fabric={answer.fabric} />;
 }
 
