@@ -34,7 +34,7 @@ pub(crate) struct Stretch {
 /// Handles the events of `stretch`; gives how many there were, and what went wrong with the next one.
 ///
 /// `at` is the event that is being handled, also for a caller who catches a panic.
-#[inline]
+#[inline(always)]
 pub(crate) fn events<L: Lp>(
     rules: &Rules,
     share: &mut Share<L>,

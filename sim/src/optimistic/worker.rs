@@ -149,7 +149,7 @@ impl<'a, L: Lp> Worker<'a, L> {
             let seat = self.layout.seat(self.crew.rules, event.destination);
             if self.history.get(self.last[seat.local]).is_some() {
                 *at = None;
-                self.handle(event);
+                self.handle_again(event);
             } else {
                 *at = Some((event.key(), event.destination));
                 self.handle_certain(event, seat);
@@ -195,7 +195,7 @@ impl<'a, L: Lp> Worker<'a, L> {
     }
 
     /// The next event before `horizon` ns that is not cancelled.
-    #[inline]
+    #[inline(always)]
     fn next_before(&mut self, horizon: u64) -> Option<Event<Tagged<L::Message>>> {
         loop {
             let event = self.queue.pop_before(horizon)?;
@@ -210,7 +210,13 @@ impl<'a, L: Lp> Worker<'a, L> {
         }
     }
 
-    #[inline]
+    /// As [`Self::handle`], where that is seldom.
+    #[cold]
+    fn handle_again(&mut self, event: Event<Tagged<L::Message>>) {
+        self.handle(event);
+    }
+
+    #[inline(always)]
     fn handle_certain(&mut self, event: Event<Tagged<L::Message>>, seat: Seat) {
         let rules = self.crew.rules;
         let slot = &mut self.slots[seat.local];
@@ -243,7 +249,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, event: Event<Tagged<L::Message>>) {
         let rules = self.crew.rules;
         let seat = self.layout.seat(rules, event.destination);
@@ -429,7 +435,7 @@ struct Outgoing<'a, M> {
 
 impl<M> Outgoing<'_, M> {
     /// Sends the event; gives what its anti-message would be.
-    #[inline]
+    #[inline(always)]
     fn post(&mut self, event: Event<M>) -> Sent {
         let (time, destination) = (event.time(), event.destination);
         let attempt = *self.attempts;
