@@ -28,21 +28,15 @@ pub(super) enum Envelope<M> {
 
 /// The pending part of a share while it is run optimistically.
 pub(super) struct Worker<'a, L: Lp> {
-    pub(super) crew: &'a Crew<'a>,
-    pub(super) part: usize,
     pub(super) layout: Layout,
     pub(super) slots: Vec<Slot<L>>,
     pub(super) ledger: Ledger,
-    pub(super) queue: Queue<Tagged<L::Message>>,
+    outgoing: Outgoing<'a, L::Message>,
     pub(super) history: History<L>,
     /// The newest record of each LP.
     last: Vec<u64>,
-    /// The latest time handled, in ns: nothing after it can be a straggler.
-    front: u64,
     /// Pending events that are to be dropped.
     cancelled: BTreeSet<u64>,
-    attempts: u64,
-    posted: Vec<Event<Tagged<L::Message>>>,
     antis: Vec<Sent>,
     pub(super) out: Vec<Vec<Envelope<L::Message>>>,
     /// The first fault among the committed events.
@@ -85,19 +79,14 @@ impl<'a, L: Lp> Worker<'a, L> {
             attempts += 1;
         });
         Self {
-            crew,
-            part,
             layout,
             last: vec![NONE; slots.len()],
             setbacks: vec![0; slots.len()],
             slots,
             ledger,
-            queue,
+            outgoing: Outgoing { crew, part, front: 0, queue, posted: Vec::new(), attempts },
             history: History::new(),
-            front: 0,
             cancelled: BTreeSet::new(),
-            attempts,
-            posted: Vec::new(),
             antis: Vec::new(),
             out: (0..crew.partition.parts()).map(|_| Vec::new()).collect(),
             fault: None,
@@ -109,7 +98,7 @@ impl<'a, L: Lp> Worker<'a, L> {
     /// as a sign that there are some.
     pub(super) fn into_share(mut self) -> share::Share<L> {
         let mut queue = Queue::new();
-        while let Some(event) = self.queue.pop_before(u64::MAX) {
+        while let Some(event) = self.outgoing.queue.pop_before(u64::MAX) {
             if !self.cancelled.remove(&event.message.attempt) {
                 queue.push(event.with(|tagged| tagged.message));
                 break;
@@ -125,7 +114,7 @@ impl<'a, L: Lp> Worker<'a, L> {
 
     /// The time of the next event in ns, if there is one.
     pub(super) fn next_time(&mut self) -> Option<u64> {
-        self.queue.next_key().map(|key| key.time.as_nanos())
+        self.outgoing.queue.next_key().map(|key| key.time.as_nanos())
     }
 
     /// Handles every event before `safe` ns, where nothing from another part can come any more; gives
@@ -146,7 +135,7 @@ impl<'a, L: Lp> Worker<'a, L> {
 
     fn certain(&mut self, safe: u64, done: &mut usize, at: &mut Option<(EventKey, LpId)>) {
         while let Some(event) = self.next_before(safe) {
-            let seat = self.layout.seat(self.crew.rules, event.destination);
+            let seat = self.layout.seat(self.outgoing.crew.rules, event.destination);
             if self.history.get(self.last[seat.local]).is_some() {
                 *at = None;
                 self.handle_again(event);
@@ -154,7 +143,7 @@ impl<'a, L: Lp> Worker<'a, L> {
                 *at = Some((event.key(), event.destination));
                 self.handle_certain(event, seat);
             }
-            if !self.posted.is_empty() {
+            if !self.outgoing.posted.is_empty() {
                 self.deliver_posted();
             }
             *done += 1;
@@ -177,7 +166,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         while *done < count {
             let Some(event) = self.next_before(horizon) else { return };
             self.handle(event);
-            if !self.posted.is_empty() {
+            if !self.outgoing.posted.is_empty() {
                 self.deliver_posted();
             }
             *done += 1;
@@ -186,10 +175,13 @@ impl<'a, L: Lp> Worker<'a, L> {
 
     /// Notes a panic: of the event `at`, which is certain, or of the newest record.
     fn panicked(&mut self, payload: &(dyn Any + Send), at: Option<(EventKey, LpId)>) {
-        self.posted.clear();
+        self.outgoing.posted.clear();
         let problem = Problem::Panicked { message: share::panic_message(payload) };
         match at {
-            Some((key, lp)) => note_fault(&mut self.fault, self.crew.rules, lp, key, problem),
+            Some((key, lp)) => {
+                let rules = self.outgoing.crew.rules;
+                note_fault(&mut self.fault, rules, lp, key, problem);
+            }
             None => self.history.problem(Box::new(problem)),
         }
     }
@@ -198,12 +190,12 @@ impl<'a, L: Lp> Worker<'a, L> {
     #[inline(always)]
     fn next_before(&mut self, horizon: u64) -> Option<Event<Tagged<L::Message>>> {
         loop {
-            let event = self.queue.pop_before(horizon)?;
+            let event = self.outgoing.queue.pop_before(horizon)?;
             if !self.cancelled.is_empty() && self.cancelled.remove(&event.message.attempt) {
                 continue;
             }
-            if let Some(coming) = self.queue.ahead(AHEAD) {
-                let seat = self.layout.seat(self.crew.rules, coming.destination);
+            if let Some(coming) = self.outgoing.queue.ahead(AHEAD) {
+                let seat = self.layout.seat(self.outgoing.crew.rules, coming.destination);
                 std::hint::black_box(self.slots[seat.local].counters.sent);
             }
             return Some(event);
@@ -218,7 +210,7 @@ impl<'a, L: Lp> Worker<'a, L> {
 
     #[inline(always)]
     fn handle_certain(&mut self, event: Event<Tagged<L::Message>>, seat: Seat) {
-        let rules = self.crew.rules;
+        let rules = self.outgoing.crew.rules;
         let slot = &mut self.slots[seat.local];
         let (key, me) = (event.key(), event.destination);
         self.counts.handled += 1;
@@ -226,14 +218,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         self.counts.committed += 1;
         slot.counters.handled += 1;
         let mut port = Certain {
-            mail: Outgoing {
-                crew: self.crew,
-                part: self.part,
-                front: self.front,
-                queue: &mut self.queue,
-                posted: &mut self.posted,
-                attempts: &mut self.attempts,
-            },
+            outgoing: &mut self.outgoing,
             ledger: &mut self.ledger,
             origin: Origin { key, lp: me, member: seat.member },
             problem: None,
@@ -251,32 +236,20 @@ impl<'a, L: Lp> Worker<'a, L> {
 
     #[inline(always)]
     fn handle(&mut self, event: Event<Tagged<L::Message>>) {
-        let rules = self.crew.rules;
+        let rules = self.outgoing.crew.rules;
         let seat = self.layout.seat(rules, event.destination);
         let slot = &mut self.slots[seat.local];
         let (key, me) = (event.key(), event.destination);
         let message = event.message.message.clone();
         let last = &mut self.last[seat.local];
         *last = self.history.begin(event, *last, &slot.state, slot.counters);
-        self.front = self.front.max(key.time.as_nanos());
+        self.outgoing.front = self.outgoing.front.max(key.time.as_nanos());
         self.counts.handled += 1;
         slot.counters.handled += 1;
         let History { log, sent, outputs, .. } = &mut self.history;
         let outputs_before = outputs.len();
-        let mut port = Speculative {
-            mail: Outgoing {
-                crew: self.crew,
-                part: self.part,
-                front: self.front,
-                queue: &mut self.queue,
-                posted: &mut self.posted,
-                attempts: &mut self.attempts,
-            },
-            log,
-            sent,
-            outputs,
-            problem: None,
-        };
+        let mut port =
+            Speculative { outgoing: &mut self.outgoing, log, sent, outputs, problem: None };
         let counters = &mut slot.counters;
         let mut turn = Turn { rules, key, me, group: seat.group, counters, port: &mut port };
         slot.state.handle(message, &mut turn);
@@ -292,23 +265,22 @@ impl<'a, L: Lp> Worker<'a, L> {
     }
 
     fn deliver_posted(&mut self) {
-        let mut posted = std::mem::take(&mut self.posted);
+        let mut posted = std::mem::take(&mut self.outgoing.posted);
         for event in posted.drain(..) {
-            let group = self.crew.rules.group_of(event.destination);
-            let part = self.crew.partition.part_of(group, event.destination);
-            if part == self.part {
+            let part = self.outgoing.part_of(event.destination);
+            if part == self.outgoing.part {
                 self.receive(event);
             } else {
                 self.out[part].push(Envelope::Event(event));
             }
         }
-        self.posted = posted;
+        self.outgoing.posted = posted;
     }
 
     /// Takes an event in, after setting its LP back if it comes too late.
     fn receive(&mut self, event: Event<Tagged<L::Message>>) {
-        if event.time() <= self.front {
-            let local = self.layout.seat(self.crew.rules, event.destination).local;
+        if event.time() <= self.outgoing.front {
+            let local = self.layout.seat(self.outgoing.crew.rules, event.destination).local;
             let newest = self.history.get(self.last[local]);
             let late = |newest: &Event<_>| newest.key() > event.key();
             if newest.is_some_and(|newest| newest.event.as_ref().is_some_and(late)) {
@@ -316,7 +288,7 @@ impl<'a, L: Lp> Worker<'a, L> {
                 self.cancel_all();
             }
         }
-        self.queue.push(event);
+        self.outgoing.queue.push(event);
     }
 
     pub(super) fn open(&mut self, envelope: Envelope<L::Message>) {
@@ -343,11 +315,11 @@ impl<'a, L: Lp> Worker<'a, L> {
             let Slot { state, counters } = &mut self.slots[local];
             match self.history.take_back(at, state, counters, &mut self.antis) {
                 Ok(event) if dropped == Some(event.message.attempt) => {}
-                Ok(event) => self.queue.push(event),
+                Ok(event) => self.outgoing.queue.push(event),
                 Err(key) => {
                     let difference = meikyo_undo::Unclaimed.to_string();
                     let problem = Problem::Escape { difference };
-                    let fault = share::fault(self.crew.rules, lp, Some(key), problem);
+                    let fault = share::fault(self.outgoing.crew.rules, lp, Some(key), problem);
                     self.fault.get_or_insert(fault);
                     return;
                 }
@@ -359,9 +331,8 @@ impl<'a, L: Lp> Worker<'a, L> {
     /// Cancels everything that was sent by events that were taken back.
     fn cancel_all(&mut self) {
         while let Some(sent) = self.antis.pop() {
-            let group = self.crew.rules.group_of(sent.destination);
-            let part = self.crew.partition.part_of(group, sent.destination);
-            if part == self.part {
+            let part = self.outgoing.part_of(sent.destination);
+            if part == self.outgoing.part {
                 self.annihilate(sent);
             } else {
                 self.out[part].push(Envelope::Anti(sent));
@@ -370,7 +341,7 @@ impl<'a, L: Lp> Worker<'a, L> {
     }
 
     fn annihilate(&mut self, sent: Sent) {
-        let local = self.layout.seat(self.crew.rules, sent.destination).local;
+        let local = self.layout.seat(self.outgoing.crew.rules, sent.destination).local;
         let mut at = self.last[local];
         while let Some(record) = self.history.get(at) {
             if let Some(event) = &record.event
@@ -387,7 +358,7 @@ impl<'a, L: Lp> Worker<'a, L> {
 
     /// Commits everything before `gvt` ns.
     pub(super) fn commit(&mut self, gvt: u64) {
-        let rules = self.crew.rules;
+        let rules = self.outgoing.crew.rules;
         let Self { history, ledger, layout, counts, fault, .. } = self;
         history.give_up(gvt, |event, outputs, problem| {
             counts.committed += 1;
@@ -427,10 +398,12 @@ fn note_fault(
 struct Outgoing<'a, M> {
     crew: &'a Crew<'a>,
     part: usize,
+    /// The latest time handled, in ns: nothing after it can be a straggler.
     front: u64,
-    queue: &'a mut Queue<Tagged<M>>,
-    posted: &'a mut Vec<Event<Tagged<M>>>,
-    attempts: &'a mut u64,
+    queue: Queue<Tagged<M>>,
+    /// Events for other parts, and those that may set an LP of this one back.
+    posted: Vec<Event<Tagged<M>>>,
+    attempts: u64,
 }
 
 impl<M> Outgoing<'_, M> {
@@ -438,12 +411,11 @@ impl<M> Outgoing<'_, M> {
     #[inline(always)]
     fn post(&mut self, event: Event<M>) -> Sent {
         let (time, destination) = (event.time(), event.destination);
-        let attempt = *self.attempts;
-        *self.attempts += 1;
+        let attempt = self.attempts;
+        self.attempts += 1;
         let event = event.with(|message| Tagged { attempt, message });
         // What comes after everything that was handled here is no straggler, whoever it is for.
-        let group = self.crew.rules.group_of(destination);
-        let here = self.crew.partition.part_of(group, destination) == self.part;
+        let here = self.part_of(destination) == self.part;
         if here && time > self.front {
             self.queue.push(event);
         } else {
@@ -451,18 +423,24 @@ impl<M> Outgoing<'_, M> {
         }
         Sent { time, destination, attempt }
     }
+
+    /// The part that an LP belongs to.
+    #[inline(always)]
+    fn part_of(&self, lp: LpId) -> usize {
+        self.crew.partition.part_of(self.crew.rules.group_of(lp), lp)
+    }
 }
 
 /// What a handler does, with everything that is needed to take it back.
-struct Speculative<'a, M> {
-    mail: Outgoing<'a, M>,
+struct Speculative<'a, 'crew, M> {
+    outgoing: &'a mut Outgoing<'crew, M>,
     log: &'a mut UndoLog,
     sent: &'a mut VecDeque<Sent>,
     outputs: &'a mut VecDeque<Output>,
     problem: Option<Box<Problem>>,
 }
 
-impl<M> Log for Speculative<'_, M> {
+impl<M> Log for Speculative<'_, '_, M> {
     const KEEPS: bool = true;
 
     fn word(&mut self, place: Place, word: u64) {
@@ -474,9 +452,9 @@ impl<M> Log for Speculative<'_, M> {
     }
 }
 
-impl<M> Port<M> for Speculative<'_, M> {
+impl<M> Port<M> for Speculative<'_, '_, M> {
     fn post(&mut self, event: Event<M>) {
-        let sent = self.mail.post(event);
+        let sent = self.outgoing.post(event);
         self.sent.push_back(sent);
     }
 
@@ -490,22 +468,22 @@ impl<M> Port<M> for Speculative<'_, M> {
 }
 
 /// What a handler does that is committed as it happens.
-struct Certain<'a, M> {
-    mail: Outgoing<'a, M>,
+struct Certain<'a, 'crew, M> {
+    outgoing: &'a mut Outgoing<'crew, M>,
     ledger: &'a mut Ledger,
     origin: Origin,
     problem: Option<Box<Problem>>,
 }
 
-impl<M> Log for Certain<'_, M> {
+impl<M> Log for Certain<'_, '_, M> {
     const KEEPS: bool = false;
     fn word(&mut self, _place: Place, _word: u64) {}
     fn value<T: Send + 'static>(&mut self, _place: Place, _word: u64, _value: T) {}
 }
 
-impl<M> Port<M> for Certain<'_, M> {
+impl<M> Port<M> for Certain<'_, '_, M> {
     fn post(&mut self, event: Event<M>) {
-        self.mail.post(event);
+        self.outgoing.post(event);
     }
 
     fn output(&mut self, output: Output) {
