@@ -35,6 +35,7 @@ mod blueprint;
 mod client;
 mod directory;
 mod engine;
+mod failover;
 mod inside;
 mod keeper;
 mod kernel_modules;
@@ -56,10 +57,11 @@ pub use blueprint::{
 pub use client::{AskError, Invocation, Outcome, RunError, Streams, ask, attach, run, status};
 pub use directory::{DIRECTORY_VARIABLE, Directory, DirectoryError, Record, Status};
 pub use engine::{Engine, EngineChoice, EngineError, KERNEL_VARIABLE};
+pub use failover::{Recovery, RecoveryError, fail_over};
 pub use keeper::KeepError;
 pub use lifecycle::{Roles, UpError, UpOptions, down, find_engine, is_writable_inside, up};
 pub use protocol::{Ready, Step};
-pub use traffic::{Counters, Done, Entry, Frame, Task, TaskError, Trace};
+pub use traffic::{Counters, Done, Entry, Frame, Outage, PortMove, Task, TaskError, Trace};
 pub use verify::{AsBridgesError, Findings, VerifyOptions, as_bridges, prime, verify};
 
 /// Keeps the lab of a directory until it is told to end; for a process of its own that [`up`] starts.

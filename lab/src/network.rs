@@ -414,7 +414,7 @@ fn new_bundle(bundle: &Bundle) -> Message {
 }
 
 /// Memberships of a port, runs of VLANs with the same flags as one.
-fn port_vlans(port: &BridgePort) -> Option<Message> {
+pub(crate) fn port_vlans(port: &BridgePort) -> Option<Message> {
     let mut flags: BTreeMap<u16, u16> = BTreeMap::new();
     flags.extend(port.tagged.iter().map(|&vlan| (vlan, 0)));
     flags.extend(port.untagged.iter().map(|&vlan| (vlan, VLAN_UNTAGGED)));

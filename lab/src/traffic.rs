@@ -3,6 +3,7 @@
 //! It runs in the machine that hosts and switches are in, and reaches into their namespaces.
 
 mod frames;
+mod outage;
 mod ping;
 mod tables;
 
@@ -52,6 +53,45 @@ pub enum Task {
         /// Whether it carries frames.
         up: bool,
     },
+    /// Cuts cables, gives host ports other VLANs, waits until pairs answer; then puts all back.
+    Outage {
+        /// The cables, by their places in the blueprint.
+        cables: Vec<usize>,
+        /// Which ports get which VLAN.
+        moves: Vec<PortMove>,
+        /// The hosts that lose each other, in parts; empty if none do.
+        parts: Vec<Vec<usize>>,
+        /// How long an answer to a ping is waited for, in milliseconds.
+        patience_ms: u32,
+        /// How long pairs may take to answer again, in milliseconds.
+        deadline_ms: u32,
+    },
+}
+
+/// A port of a switch that gets another VLAN for frames without a tag.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortMove {
+    /// The switch, by its place among switches.
+    pub switch: usize,
+    /// The port's device.
+    pub device: String,
+    /// The VLAN.
+    pub vlan: u16,
+}
+
+/// How an outage went. Pairs are from, to; times are from the cut on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// Pairs that had no answer while the cable was cut and no port moved.
+    pub lost_at_cut: Vec<(usize, usize)>,
+    /// When both ends had noticed, in microseconds.
+    pub noticed_us: u64,
+    /// When all ports had their VLANs, in microseconds.
+    pub applied_us: u64,
+    /// When the last of the pairs of one part answered, in microseconds; `None` if some never did.
+    pub answered_us: Option<u64>,
+    /// Pairs of one part that did not answer until the deadline.
+    pub lost: Vec<(usize, usize)>,
 }
 
 /// A frame of the shortest length, of a protocol of its own.
@@ -89,6 +129,8 @@ pub enum Done {
     Tables(Vec<Vec<Entry>>),
     /// Of [`Task::Counters`], by switch.
     Counters(Vec<BTreeMap<String, Counters>>),
+    /// Of [`Task::Outage`].
+    Outage(Outage),
     /// Of the others.
     Nothing,
 }
@@ -185,6 +227,10 @@ pub(crate) fn perform(task: &Task) -> Result<Done, TaskError> {
         Task::Flush => tables::flush(&inside).map(|()| Done::Nothing),
         Task::SetCable { cable, up } => {
             tables::set_cable(&inside, *cable, *up).map(|()| Done::Nothing)
+        }
+        Task::Outage { cables, moves, parts, patience_ms, deadline_ms } => {
+            let plan = outage::Plan { cables, moves, parts };
+            outage::run(&inside, &plan, *patience_ms, *deadline_ms).map(Done::Outage)
         }
     }
 }

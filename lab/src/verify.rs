@@ -107,9 +107,7 @@ pub fn verify(
     let traces = send(pairs.iter().map(frame).collect(), true)?;
     found.flooded_copies = flooded(&traces, &pairs);
     let ways = Ways::new(wiring);
-    let name = |&(from, to): &(usize, usize)| {
-        format!("{} to {}", wiring.hosts[from].name, wiring.hosts[to].name)
-    };
+    let name = |pair: &(usize, usize)| name_pair(wiring, *pair);
     let elsewhere = pairs.iter().zip(&traces).filter(|(pair, trace)| {
         let arrived = trace.copies.get(&pair.1) == Some(&1);
         !arrived || ways.taken(trace) != ways.due(configuration, **pair)
@@ -194,6 +192,11 @@ pub enum AsBridgesError {
     /// What was written is not understood.
     #[error("the text for a Linux bridge is not understood")]
     Parse(#[from] ParseError),
+}
+
+/// A pair of hosts as `h1 to h2`.
+pub(crate) fn name_pair(wiring: &Wiring, (from, to): (usize, usize)) -> String {
+    format!("{} to {}", wiring.hosts[from].name, wiring.hosts[to].name)
 }
 
 /// All pairs, or as many as are asked for, spread evenly.

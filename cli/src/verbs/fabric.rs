@@ -8,7 +8,7 @@ mod failover;
 mod plan;
 mod prime;
 pub(crate) mod shown;
-mod site;
+pub(in crate::verbs) mod site;
 mod verify;
 
 use std::path::PathBuf;
@@ -97,7 +97,7 @@ fn unplannable(error: PlanError) -> Failure {
 }
 
 /// A trunk by its two switches.
-fn trunk_name(wiring: &Wiring, trunk: TrunkId) -> String {
+pub(in crate::verbs) fn trunk_name(wiring: &Wiring, trunk: TrunkId) -> String {
     let ends = wiring.trunks[trunk.place()].ends.each_ref();
     ends.map(|end| wiring.switches[end.switch.place()].name.as_str()).join(":")
 }

@@ -2,6 +2,7 @@
 
 mod commands;
 mod exec;
+mod failover;
 mod roles;
 mod status;
 mod up;
@@ -43,6 +44,8 @@ enum What {
     Cut(commands::CutArgs),
     /// Mend a link that was cut
     Mend(commands::CutArgs),
+    /// Cut links one after the other, apply their failure plans, and time how long pairs are lost
+    Failover(failover::FailoverArgs),
     /// End the lab and take everything of it away
     Down(status::DownArgs),
     /// What other processes of a lab are started as
@@ -77,6 +80,7 @@ pub(crate) fn run(args: &LabArgs) -> Result<Answer, Failure> {
         What::Verify(args) => verify::run(args),
         What::Cut(args) => commands::set_link(args, false),
         What::Mend(args) => commands::set_link(args, true),
+        What::Failover(args) => failover::run(args),
         What::Down(args) => status::down(args),
         What::Role(args) => Ok(roles::run(args)),
     }

@@ -1,6 +1,6 @@
 //! All hosts ping all others (ICMP echo, RFC 792), from one process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
@@ -12,68 +12,103 @@ const ECHO: u8 = 8;
 const ECHO_REPLY: u8 = 0;
 const RECEIVE_BYTES: i32 = 1024 * 1024;
 
-/// Round by round: in round `d`, host `i` pings host `i + d`, so that nobody is asked twice at once.
+/// Every host pings every other one.
 pub(super) fn all(inside: &Inside, patience_ms: u32) -> Result<Done, TaskError> {
-    let spaces = inside.hosts();
-    let addresses: Vec<Ipv4Addr> = inside
-        .blueprint
-        .hosts()
-        .filter_map(|(_, space)| match space.role {
-            Role::Host { address, .. } => Some(address),
-            _ => None,
-        })
-        .collect();
-    let open = |&space: &usize| {
-        inside.within(space, "open an ICMP socket", || {
-            let socket = system::icmp_socket()?;
-            system::set_receive_buffer(&socket, RECEIVE_BYTES)?;
-            Ok(socket)
-        })
-    };
-    let sockets: Vec<OwnedFd> = spaces.iter().map(open).collect::<Result<_, _>>()?;
-    let mut lost = Vec::new();
-    for distance in 1..spaces.len() {
-        let to = |from: usize| (from + distance) % spaces.len();
-        for (from, socket) in sockets.iter().enumerate() {
-            let message = echo(from, to(from));
-            // A message that cannot be sent has no answer, which is what is found out.
-            if system::send_to(socket, &message, addresses[to(from)]).is_err() {
-                continue;
-            }
-        }
-        let mut missing: BTreeSet<usize> = (0..spaces.len()).collect();
-        while !missing.is_empty() && hear(inside, &sockets, &to, &mut missing, patience_ms)? {}
-        lost.extend(missing.into_iter().map(|from| (from, to(from))));
-    }
-    lost.sort_unstable();
-    Ok(Done::Pinged { pairs: spaces.len() * spaces.len().saturating_sub(1), lost })
+    let pinging = Pinging::open(inside)?;
+    let pairs = pinging.pairs();
+    let lost = pinging.unanswered(inside, &pairs, patience_ms)?.into_iter().collect();
+    Ok(Done::Pinged { pairs: pairs.len(), lost })
 }
 
-/// Takes the answers that are there off the missing ones; false if none came in time.
-fn hear(
-    inside: &Inside,
-    sockets: &[OwnedFd],
-    to: &impl Fn(usize) -> usize,
-    missing: &mut BTreeSet<usize>,
-    patience_ms: u32,
-) -> Result<bool, TaskError> {
-    let waiting: Vec<usize> = missing.iter().copied().collect();
-    let interests: Vec<Interest> = waiting
-        .iter()
-        .map(|&from| Interest { fd: sockets[from].as_raw_fd(), read: true, write: false })
-        .collect();
-    let patience = i32::try_from(patience_ms).unwrap_or(i32::MAX);
-    let failed = inside.failed(inside.hosts()[0], "wait");
-    let ready = system::wait(&interests, patience).map_err(failed)?;
-    for (&from, _) in waiting.iter().zip(&ready).filter(|(_, ready)| ready.read) {
-        let mut buffer = [0; 256];
-        while let Ok(length) = system::receive(&sockets[from], &mut buffer) {
-            if answered(&buffer[..length]) == Some((from, to(from))) {
-                missing.remove(&from);
+/// Hosts that can ping each other: a socket at each, and its address.
+pub(super) struct Pinging {
+    sockets: Vec<OwnedFd>,
+    addresses: Vec<Ipv4Addr>,
+}
+
+impl Pinging {
+    pub(super) fn open(inside: &Inside) -> Result<Self, TaskError> {
+        let addresses = inside
+            .blueprint
+            .hosts()
+            .filter_map(|(_, space)| match space.role {
+                Role::Host { address, .. } => Some(address),
+                _ => None,
+            })
+            .collect();
+        let open = |space: usize| {
+            inside.within(space, "open an ICMP socket", || {
+                let socket = system::icmp_socket()?;
+                system::set_receive_buffer(&socket, RECEIVE_BYTES)?;
+                Ok(socket)
+            })
+        };
+        let sockets = inside.hosts().into_iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Self { sockets, addresses })
+    }
+
+    /// All pairs of hosts, each direction for itself: from, to.
+    pub(super) fn pairs(&self) -> BTreeSet<(usize, usize)> {
+        let hosts = self.sockets.len();
+        let of_host = |from| (0..hosts).filter(move |&to| to != from).map(move |to| (from, to));
+        (0..hosts).flat_map(of_host).collect()
+    }
+
+    /// Those of the pairs that do not answer.
+    ///
+    /// Round by round: in round `d`, host `i` pings host `i + d`, so that nobody is asked twice at once.
+    pub(super) fn unanswered(
+        &self,
+        inside: &Inside,
+        pairs: &BTreeSet<(usize, usize)>,
+        patience_ms: u32,
+    ) -> Result<BTreeSet<(usize, usize)>, TaskError> {
+        let hosts = self.sockets.len();
+        let mut rounds: BTreeMap<usize, BTreeSet<(usize, usize)>> = BTreeMap::new();
+        for &(from, to) in pairs {
+            rounds.entry((to + hosts - from) % hosts).or_default().insert((from, to));
+        }
+        let mut lost = BTreeSet::new();
+        for mut missing in rounds.into_values() {
+            for &(from, to) in &missing {
+                // A message that cannot be sent has no answer, which is what is found out.
+                let sent =
+                    system::send_to(&self.sockets[from], &echo(from, to), self.addresses[to]);
+                drop(sent);
+            }
+            while !missing.is_empty() && self.hear(inside, &mut missing, patience_ms)? {}
+            lost.append(&mut missing);
+        }
+        Ok(lost)
+    }
+
+    /// Takes the answers that are there off the missing ones; false if none came in time.
+    fn hear(
+        &self,
+        inside: &Inside,
+        missing: &mut BTreeSet<(usize, usize)>,
+        patience_ms: u32,
+    ) -> Result<bool, TaskError> {
+        let waiting: Vec<usize> = missing.iter().map(|&(from, _)| from).collect();
+        let interest = |&from: &usize| Interest {
+            fd: self.sockets[from].as_raw_fd(),
+            read: true,
+            write: false,
+        };
+        let interests: Vec<Interest> = waiting.iter().map(interest).collect();
+        let patience = i32::try_from(patience_ms).unwrap_or(i32::MAX);
+        let failed = inside.failed(inside.hosts()[0], "wait");
+        let ready = system::wait(&interests, patience).map_err(failed)?;
+        for (&from, _) in waiting.iter().zip(&ready).filter(|(_, ready)| ready.read) {
+            let mut buffer = [0; 256];
+            while let Ok(length) = system::receive(&self.sockets[from], &mut buffer) {
+                if let Some(pair) = answered(&buffer[..length]) {
+                    missing.remove(&pair);
+                }
             }
         }
+        Ok(ready.iter().any(|ready| ready.read))
     }
-    Ok(ready.iter().any(|ready| ready.read))
 }
 
 fn echo(from: usize, to: usize) -> Vec<u8> {

@@ -40,7 +40,7 @@ pub(super) fn run(args: &FailoverArgs) -> Result<Answer, Failure> {
     let planned = site::planned(&args.input)?;
     planned.prove(&planned.configuration)?;
     let trunks = match &args.link {
-        Some(link) => named(&planned, link)?,
+        Some(link) => site::trunks_between(&planned.wiring, link)?,
         None => (0..planned.wiring.trunks.len()).map(TrunkId::new).collect(),
     };
     let managed = planned.management().zip(planned.options.manager).map(|(vlan, manager)| {
@@ -74,28 +74,6 @@ fn case(planned: &Planned, trunk: TrunkId, managed: Option<ManagedFrom>) -> Case
         (report.verdict() == Verdict::Refused).then(|| fault.unwrap_or_default())
     });
     Case { trunk, plan, fault }
-}
-
-/// The trunks between two switches.
-fn named(planned: &Planned, link: &str) -> Result<Vec<TrunkId>, Failure> {
-    let (one, other) = link.split_once(':').ok_or_else(|| {
-        Failure::new(format!("`{link}` is no link")).hint("write both switches: `sw1:sw2`")
-    })?;
-    let (one, other) = {
-        let switch = |name| site::switch_named(&planned.wiring, name);
-        (switch(one)?, switch(other)?)
-    };
-    let joins = |trunk: &TrunkId| {
-        let ends = planned.wiring.trunks[trunk.place()].ends.each_ref().map(|end| end.switch);
-        ends == [one, other] || ends == [other, one]
-    };
-    let trunks = (0..planned.wiring.trunks.len()).map(TrunkId::new);
-    let trunks: Vec<TrunkId> = trunks.filter(joins).collect();
-    if trunks.is_empty() {
-        return Err(Failure::new(format!("there is no trunk between the switches of `{link}`"))
-            .hint("`meikyo fabric cables` lists what is plugged into what"));
-    }
-    Ok(trunks)
 }
 
 fn names(planned: &Planned, hosts: &[HostId]) -> String {

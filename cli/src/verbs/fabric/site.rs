@@ -132,6 +132,27 @@ pub(super) fn switch_named(wiring: &Wiring, name: &str) -> Result<SwitchId, Fail
     })
 }
 
+/// The trunks between two switches, written `sw1:sw2`.
+pub(in crate::verbs) fn trunks_between(
+    wiring: &Wiring,
+    link: &str,
+) -> Result<Vec<TrunkId>, Failure> {
+    let (one, other) = link.split_once(':').ok_or_else(|| {
+        Failure::new(format!("`{link}` is no link")).hint("write both switches: `sw1:sw2`")
+    })?;
+    let (one, other) = (switch_named(wiring, one)?, switch_named(wiring, other)?);
+    let joins = |trunk: &TrunkId| {
+        let ends = wiring.trunks[trunk.place()].ends.each_ref().map(|end| end.switch);
+        ends == [one, other] || ends == [other, one]
+    };
+    let trunks: Vec<TrunkId> = (0..wiring.trunks.len()).map(TrunkId::new).filter(joins).collect();
+    if trunks.is_empty() {
+        return Err(Failure::new(format!("there is no trunk between the switches of `{link}`"))
+            .hint("`meikyo fabric cables` lists what is plugged into what"));
+    }
+    Ok(trunks)
+}
+
 /// The file with the text of a switch.
 pub(super) fn file_name(switch: &str, dialect: Dialect) -> String {
     format!("{switch}.{}", dialect.file_ending())
