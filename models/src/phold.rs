@@ -6,9 +6,12 @@
 
 use std::sync::Arc;
 
-use meikyo_sim::{Context, Lp, LpId, Model, Observer, Options, RunError, run_observed};
+use meikyo_sim::{
+    Context, EventKey, Line, LineContent, Lp, LpId, Model, Observer, Options, Progress, RunError,
+    Series, run_observed,
+};
 use meikyo_undo::{Cell, fields};
-use meikyo_units::Nanos;
+use meikyo_units::{Nanos, SimTime};
 
 use crate::report::{Report, report};
 
@@ -29,26 +32,36 @@ pub struct Phold {
     pub work: u32,
     /// What random numbers follow from.
     pub seed: u64,
+    /// Whether [`Phold::SERIES`] is given out.
+    pub series: bool,
 }
 
 /// One LP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Holder {
     phold: Arc<Phold>,
+    series: Option<Series>,
     events: Cell<u64>,
     digest: Cell<u64>,
 }
 fields!(Holder { events, digest });
 
 impl Phold {
+    /// The series of the LPs: how many events they handled in each span of the mean delay, at its begin.
+    pub const SERIES: &'static str = "events";
+    /// The group that all LPs are in.
+    pub const GROUP: &'static str = "holders";
+
     /// The model.
     pub fn model(&self) -> Model<Holder> {
         let mut model = Model::new(self.seed);
-        let group = model.group("holders", self.lps);
+        let group = model.group(Self::GROUP, self.lps);
         model.link(group, group, self.lookahead);
         let phold = Arc::new(*self);
+        let series = self.series.then(|| model.series(Self::SERIES));
         model.fill(group, |_| Holder {
             phold: Arc::clone(&phold),
+            series,
             events: Cell::new(0),
             digest: Cell::new(0),
         });
@@ -60,8 +73,10 @@ impl Phold {
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
-        let outcome = run_observed(self.model(), options, observer)?;
-        let report = report("phold", outcome, &[("holders", self.lps)], |holder, digest| {
+        let mut spans = Spans::new(observer, self.mean);
+        let outcome = run_observed(self.model(), options, &mut spans)?;
+        spans.give_out();
+        let report = report("phold", outcome, &[(Self::GROUP, self.lps)], |holder, digest| {
             digest.word(holder.events());
             digest.word(holder.digest());
         });
@@ -99,6 +114,9 @@ impl Lp for Holder {
     fn handle(&mut self, message: u64, context: &mut impl Context<u64>) {
         let key = context.event();
         self.events.add(context, 1);
+        if let Some(series) = self.series {
+            context.record(series, 1.0);
+        }
         let event =
             key.time.as_nanos() ^ key.sequence.rotate_left(40) ^ u64::from(key.source.get());
         self.digest.set(context, chained(self.digest.get(), event));
@@ -110,6 +128,56 @@ impl Lp for Holder {
         };
         let delay = self.phold.delay(context);
         context.send(destination, delay, message);
+    }
+}
+
+/// Sums the values of a series up to one a span, on their way to another observer.
+struct Spans<'a> {
+    inner: &'a mut dyn Observer,
+    span: Nanos,
+    /// The sum of the newest span, at the begin of that span.
+    current: Option<Line>,
+}
+
+impl<'a> Spans<'a> {
+    fn new(inner: &'a mut dyn Observer, span: Nanos) -> Self {
+        Self { inner, span: span.max(Nanos::new(1)), current: None }
+    }
+
+    /// Hands on what is summed up so far.
+    fn give_out(&mut self) {
+        if let Some(line) = self.current.take() {
+            self.inner.lines(&[line]);
+        }
+    }
+
+    fn add(&mut self, line: &Line, value: f64) {
+        let time = line.key.time.as_nanos();
+        let begin = SimTime::from_nanos(time - time % self.span.get());
+        if let Some(Line { key, content: LineContent::Value { value: sum, .. }, .. }) =
+            &mut self.current
+            && key.time == begin
+        {
+            *sum += value;
+            return;
+        }
+        self.give_out();
+        self.current = Some(Line { key: EventKey { time: begin, ..line.key }, ..line.clone() });
+    }
+}
+
+impl Observer for Spans<'_> {
+    fn lines(&mut self, lines: &[Line]) {
+        for line in lines {
+            match line.content {
+                LineContent::Value { value, .. } => self.add(line, value),
+                LineContent::Text(_) => self.inner.lines(std::slice::from_ref(line)),
+            }
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.inner.progress(progress);
     }
 }
 

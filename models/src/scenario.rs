@@ -58,6 +58,8 @@ pub struct Scenario {
     values: BTreeMap<&'static str, (Value, Origin)>,
     /// What the values describe.
     built: Built,
+    /// Whether a run gives out series that nothing but a recording needs.
+    series: bool,
 }
 
 /// Where a value comes from.
@@ -185,12 +187,28 @@ impl Scenario {
         self.check()?;
         let until = self.until();
         let options = options.until(until.min(options.until));
-        Ok(self.built.run(&options, observer)?)
+        let mut built = self.built.clone();
+        if self.series {
+            built.give_series();
+        }
+        Ok(built.run(&options, observer)?)
+    }
+
+    /// Makes runs give out all series of the model. Those that its figures are made of come always; the
+    /// others cost about as much as the events that they speak of.
+    pub fn give_series(&mut self) {
+        self.series = true;
     }
 
     /// The series that a run records, in the order of [`meikyo_sim::Series::index`].
     pub fn series_names(&self) -> Vec<String> {
         self.built.series_names()
+    }
+
+    /// What a value of a series is told of, by the LP that gave it out: the LP, or its group where the
+    /// model sums up over groups.
+    pub fn series_source(&self, lp: LpId) -> String {
+        self.built.series_source(lp)
     }
 
     /// What an LP is called.

@@ -342,6 +342,7 @@ fn objects() -> TableSchema {
             symbol("object", "as written in the cluster file, with its instance"),
             counter64("counter", "Counter64 or Counter32"),
             signed("integer", "INTEGER, Gauge32 or TimeTicks"),
+            real("real", "a value of a simulated series"),
             text("text", "OCTET STRING as UTF-8 or hexadecimal, OBJECT IDENTIFIER, IpAddress"),
             pdu(),
         ],

@@ -158,6 +158,7 @@ impl PholdArgs {
             mean: span(self.mean),
             work: self.work,
             seed: self.seed,
+            series: false,
         }
     }
 }

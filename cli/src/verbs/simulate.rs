@@ -79,6 +79,9 @@ impl SimulateArgs {
             })?;
             scenario.set(key.trim(), value.trim())?;
         }
+        if self.record.is_some() {
+            scenario.give_series();
+        }
         Ok(scenario)
     }
 

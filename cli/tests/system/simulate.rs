@@ -1,5 +1,7 @@
 //! `meikyo simulate`, `meikyo bench phold` and `meikyo bench metadata` as a person calls them.
 
+mod series;
+
 use std::path::Path;
 use std::process::Output;
 
@@ -56,29 +58,6 @@ fn two_servers_saturate_where_the_paper_saw_it() {
     assert!(rate(&rows[0]) < 58_000.0, "{}", rows[0]);
     let bottleneck = rows[1]["bottleneck"].as_str().unwrap();
     assert!(bottleneck.starts_with("sending interface of server"), "{bottleneck}");
-}
-
-#[test]
-fn series_become_a_recording_that_is_queried_like_a_measured_one() {
-    let dir = tempfile::tempdir().unwrap();
-    let recording = dir.path().join("simulated").display().to_string();
-    let file = example("simulate-metadata.toml");
-    let settings = ["--set", "clients=4", "--set", "operations=25", "--record", &recording];
-    let report = json(&[&["simulate", &file][..], &settings].concat());
-    assert_eq!(report["figures"]["operations_total"], 100.0);
-    let info = std::fs::read_to_string(Path::new(&recording).join("recording.toml")).unwrap();
-    assert!(info.contains("kind = \"simulated\""), "{info}");
-    let out = dir.path().join("out");
-    let to = out.display().to_string();
-    let output = run(&["export", &recording, "objects", "--to", "csv", "--out", &to]);
-    assert!(output.status.success(), "{}", text(&output));
-    let csv = std::fs::read_to_string(out.join("objects.csv")).unwrap();
-    let rows: Vec<&str> = csv.lines().skip(1).filter(|row| row.contains("create")).collect();
-    assert_eq!(rows.len(), 100, "{csv}");
-    for client in 0..4 {
-        let of = rows.iter().filter(|row| row.contains(&format!("client {client}")));
-        assert_eq!(of.count(), 25, "{csv}");
-    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Queues with Poisson arrivals, each on its own.
 
-use meikyo_sim::{Context, Lp, Model, Observer, Options, RunError, Statistic, run_observed};
+use meikyo_sim::{
+    Context, Lp, Model, Observer, Options, RunError, Series, Statistic, run_observed,
+};
 use meikyo_undo::{Cell, fields};
 use meikyo_units::{Nanos, SimTime};
 
@@ -25,6 +27,8 @@ pub struct Open {
     pub customers: u32,
     /// What random numbers follow from.
     pub seed: u64,
+    /// Whether [`Open::SERIES`] are given out.
+    pub series: bool,
 }
 
 /// A queue and its servers.
@@ -32,6 +36,7 @@ pub struct Open {
 pub struct Station {
     open: Open,
     wait_us: Statistic,
+    series: Option<[Series; Open::SERIES.len()]>,
     servers: Resource<SimTime>,
     /// Customers that are still to come.
     coming: Cell<u32>,
@@ -74,23 +79,44 @@ impl Lp for Station {
                 self.servers.release(context, now)
             }
         };
-        if let Some(arrived) = served {
-            context.tally(self.wait_us, now.since(arrived).as_secs_f64() * 1e6);
+        let wait_us = served.map(|arrived| now.since(arrived).as_secs_f64() * 1e6);
+        self.give_out(wait_us, context);
+        if let Some(wait_us) = wait_us {
+            context.tally(self.wait_us, wait_us);
             let service = self.open.service.draw(context);
             context.send(context.me(), service, QueueEvent::Departure);
         }
     }
 }
 
+impl Station {
+    /// Gives its series out as they are after an event, in which a customer's wait may have ended.
+    fn give_out(&self, wait_us: Option<f64>, context: &mut impl Context<QueueEvent>) {
+        let Some([queued, busy_share, waits_us]) = self.series else { return };
+        let waiting = u64::try_from(self.servers.queued()).expect("a length fits into 64 bits");
+        context.record(queued, count_f64(waiting));
+        context.record(busy_share, f64::from(self.servers.used()) / f64::from(self.open.servers));
+        if let Some(wait_us) = wait_us {
+            context.record(waits_us, wait_us);
+        }
+    }
+}
+
 impl Open {
+    /// The series of each queue: how many wait and which share of the servers is used, from each event
+    /// to the next; and each wait when it ends.
+    pub const SERIES: [&'static str; 3] = ["queued", "busy_share", "wait_us"];
+
     /// The model.
     pub fn model(&self) -> Model<Station> {
         let mut model = Model::new(self.seed);
         let queues = model.group("queues", self.queues);
         let wait_us = model.statistic(queues, "wait_us");
+        let series = self.series.then(|| Self::SERIES.map(|name| model.series(name)));
         model.fill(queues, |_| Station {
             open: *self,
             wait_us,
+            series,
             servers: Resource::new(self.servers),
             coming: Cell::new(self.customers),
             left: Cell::default(),

@@ -49,7 +49,23 @@ impl Built {
             }
             Self::Closed(_) => vec!["response_us".to_owned()],
             Self::Ring(_) => vec![Ring::SERIES.to_owned()],
-            Self::Phold(_) | Self::Queue(_) => Vec::new(),
+            Self::Phold(_) => vec![Phold::SERIES.to_owned()],
+            Self::Queue(_) => Open::SERIES.map(str::to_owned).to_vec(),
+        }
+    }
+
+    pub(crate) fn give_series(&mut self) {
+        match self {
+            Self::Phold(phold) => phold.series = true,
+            Self::Queue(open) => open.series = true,
+            Self::Metadata(_) | Self::Closed(_) | Self::Ring(_) => {}
+        }
+    }
+
+    pub(crate) fn series_source(&self, lp: LpId) -> String {
+        match self {
+            Self::Phold(_) => Phold::GROUP.to_owned(),
+            _ => self.lp_name(lp),
         }
     }
 
@@ -80,6 +96,7 @@ pub(crate) fn build(kind: ModelKind, values: &BTreeMap<&'static str, (Value, Ori
             mean: values.time("mean"),
             work: values.count32("work"),
             seed: values.count("seed"),
+            series: false,
         }),
         ModelKind::Queue => Built::Queue(Open {
             queues: values.count32("queues"),
@@ -88,6 +105,7 @@ pub(crate) fn build(kind: ModelKind, values: &BTreeMap<&'static str, (Value, Ori
             servers: values.count32("servers"),
             customers: values.count32("customers"),
             seed: values.count("seed"),
+            series: false,
         }),
         ModelKind::Closed => Built::Closed(Closed {
             customers: values.count32("customers"),

@@ -43,7 +43,7 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
     }
     problem::none_of(file, problems)?;
     let built = build::build(kind, &values);
-    Ok(Scenario { file: file.to_owned(), kind, values, built })
+    Ok(Scenario { file: file.to_owned(), kind, values, built, series: false })
 }
 
 /// The model that the file says it is.

@@ -6,7 +6,8 @@ use meikyo_sim::{Options, Scheduler, Unobserved};
 use meikyo_units::Nanos;
 
 fn open(service: Service, servers: u32, customers: u32) -> Open {
-    Open { queues: 8, interarrival: Nanos::from_micros(20), service, servers, customers, seed: 1 }
+    let interarrival = Nanos::from_micros(20);
+    Open { queues: 8, interarrival, service, servers, customers, seed: 1, series: false }
 }
 
 fn closed(service: Nanos, jobs: u32) -> Closed {

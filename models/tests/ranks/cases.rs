@@ -95,7 +95,8 @@ fn said<L: Lp>(case: String, model: Model<L>, options: &Options) -> Said {
 
 fn scenario(name: &str, text: &str, options: &Options) -> Said {
     let mut listener = Listener::default();
-    let scenario = Scenario::parse(text, name).expect("the scenarios are right");
+    let mut scenario = Scenario::parse(text, name).expect("the scenarios are right");
+    scenario.give_series();
     let report = scenario.run(options, &mut listener).expect("they can be run");
     let result = digest(&format!(
         "{} {} {:?} {:?}",

@@ -1,7 +1,7 @@
 //! A model's series as rows of a recording, in the tables of measured data.
 //!
-//! A value is a row of `objects`: the LP is the device, the series the object. The recording's epoch
-//! is the start of the simulation.
+//! A value is a row of `objects`: the LP is the device, the series the object, and the value stands in
+//! `real` as the model gave it. The recording's epoch is the start of the simulation.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,42 +31,37 @@ pub(super) struct Recorder<'a> {
 struct Columns {
     device: usize,
     object: usize,
-    integer: usize,
+    real: usize,
 }
 
 impl<'a> Recorder<'a> {
     /// Opens the recording in `dir`.
     ///
     /// # Errors
-    /// If it cannot be written, or holds measured data.
+    /// If it cannot be written, or holds data already.
     pub(super) fn open(dir: &Path, scenario: &'a Scenario) -> Result<Self, Failure> {
         let names = scenario.series_names();
-        if names.is_empty() {
-            return Err(Failure::new("this scenario has no time series to record")
-                .hint("the models `metadata` and `closed` have some"));
-        }
         let options = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
         let mut writer =
             StreamWriter::open(dir, Kind::Simulated, "simulate", tables::schemas(), options)?;
         let schema = tables::schema(Table::Objects);
         let at = |name| schema.column(name).expect("a column of `objects`");
-        let columns =
-            Columns { device: at("device"), object: at("object"), integer: at("integer") };
+        let columns = Columns { device: at("device"), object: at("object"), real: at("real") };
         let batch = writer.batch(Table::Objects.index());
         Ok(Self { scenario, names, devices: BTreeMap::new(), writer, batch, columns })
     }
 
-    /// Keeps one value, rounded to a whole number: series are in units that need no fractions.
+    /// Keeps one value.
     pub(super) fn value(&mut self, line: &Line, series: Series, value: f64) {
         let (scenario, writer) = (self.scenario, &mut self.writer);
-        let named = || writer.symbol(&scenario.lp_name(line.lp));
+        let named = || writer.symbol(&scenario.series_source(line.lp));
         let device = *self.devices.entry(line.lp).or_insert_with(named);
         let object = self.writer.symbol(&self.names[series.index()]);
         let time = i64::try_from(line.key.time.as_nanos()).unwrap_or(i64::MAX);
         self.batch.begin_row(time);
         self.batch.put_symbol(self.columns.device, device);
         self.batch.put_symbol(self.columns.object, object);
-        self.batch.put_i64(self.columns.integer, rounded(value));
+        self.batch.put_f64(self.columns.real, value);
         if self.batch.rows() >= ROWS {
             self.submit();
         }
@@ -90,9 +85,4 @@ impl<'a> Recorder<'a> {
         }
         Ok(())
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the doc states the rounding; `as` saturates")]
-fn rounded(value: f64) -> i64 {
-    value.round() as i64
 }
