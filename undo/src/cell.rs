@@ -5,6 +5,7 @@ use std::ops::Add;
 use meikyo_units::{Nanos, SimTime};
 
 use crate::Wire;
+use crate::bytes_of_inside;
 use crate::log::{Log, Place};
 use crate::state::{Change, State};
 #[cfg(feature = "wire")]
@@ -190,14 +191,5 @@ impl<T: Send + Wire + 'static> State for Held<T> {
         mine
     }
 
-    #[cfg(feature = "wire")]
-    fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
-        put(&self.0, into)
-    }
-
-    #[cfg(feature = "wire")]
-    fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
-        self.0 = take(from)?;
-        Ok(())
-    }
+    bytes_of_inside!();
 }

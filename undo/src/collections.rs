@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 
 use crate::Wire;
+use crate::bytes_of_inside;
 use crate::log::{Log, Place};
 use crate::state::{Change, State};
-#[cfg(feature = "wire")]
-use crate::{WireError, put, take};
 
 /// What was done to a sequence, as the word in the log; larger words name the index that was set.
 mod done {
@@ -88,16 +87,7 @@ impl<T: Send + Wire + 'static> State for List<T> {
         true
     }
 
-    #[cfg(feature = "wire")]
-    fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
-        put(&self.0, into)
-    }
-
-    #[cfg(feature = "wire")]
-    fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
-        self.0 = take(from)?;
-        Ok(())
-    }
+    bytes_of_inside!();
 }
 
 /// A queue with two ends.
@@ -181,16 +171,7 @@ impl<T: Send + Wire + 'static> State for Deque<T> {
         true
     }
 
-    #[cfg(feature = "wire")]
-    fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
-        put(&self.0, into)
-    }
-
-    #[cfg(feature = "wire")]
-    fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
-        self.0 = take(from)?;
-        Ok(())
-    }
+    bytes_of_inside!();
 }
 
 #[cfg(test)]

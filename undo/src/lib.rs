@@ -61,6 +61,10 @@ pub use log::{Forget, Log, Mark, Place, Unclaimed, UndoLog};
 pub use map::Map;
 #[cfg(not(feature = "wire"))]
 pub use no_wire::Wire;
+#[cfg(not(feature = "wire"))]
+use no_wire::bytes_of_inside;
 pub use state::{Change, State};
+#[cfg(feature = "wire")]
+use wire::bytes_of_inside;
 #[cfg(feature = "wire")]
 pub use wire::{Wire, WireError, put, take};

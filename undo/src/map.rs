@@ -6,10 +6,9 @@ use std::collections::btree_map::Entry;
 use std::ops::RangeBounds;
 
 use crate::Wire;
+use crate::bytes_of_inside;
 use crate::log::{Log, Place};
 use crate::state::{Change, State};
-#[cfg(feature = "wire")]
-use crate::{WireError, put, take};
 
 /// A B-tree of keys and values, in the order of the keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,16 +120,7 @@ impl<K: Ord + Send + Wire + 'static, V: Send + Wire + 'static> State for Map<K, 
         true
     }
 
-    #[cfg(feature = "wire")]
-    fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
-        put(&self.0, into)
-    }
-
-    #[cfg(feature = "wire")]
-    fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
-        self.0 = take(from)?;
-        Ok(())
-    }
+    bytes_of_inside!();
 }
 
 #[cfg(test)]

@@ -22,3 +22,9 @@ macro_rules! bytes_of_variants {
 macro_rules! bytes_of_copied {
     () => {};
 }
+
+/// The same for what a collection keeps.
+macro_rules! bytes_of_inside {
+    () => {};
+}
+pub(crate) use bytes_of_inside;

@@ -97,6 +97,21 @@ macro_rules! bytes_of_copied {
     };
 }
 
+/// The same for what a collection keeps, which is its only field.
+macro_rules! bytes_of_inside {
+    () => {
+        fn save(&self, into: &mut Vec<u8>) -> Result<(), $crate::WireError> {
+            $crate::put(&self.0, into)
+        }
+
+        fn load(&mut self, from: &mut &[u8]) -> Result<(), $crate::WireError> {
+            self.0 = $crate::take(from)?;
+            Ok(())
+        }
+    };
+}
+pub(crate) use bytes_of_inside;
+
 #[cfg(test)]
 mod tests {
     use crate::{Cell, Deque, Forget, Held, List, Map, State};

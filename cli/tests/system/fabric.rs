@@ -9,43 +9,23 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::running::meikyo;
+use crate::running::{meikyo, ring};
 
 /// A ring of four with spare VLANs, managed from its first host.
-const RING: &str = r#"name = "lab"
-measure = ["interfaces"]
-snmp = { version = "2c", community = "file:community" }
-
-[fabric]
-topology = "ring 4"
-model = "powerconnect-6248"
-management_vlan = 4000
-manager = "n1"
-spare = true
-
-[[hosts]]
-name = "n[1-8]"
-address = "10.0.0.[1-8]"
-
-[[switches]]
-name = "sw[1-4]"
-address = "10.0.1.[1-4]"
-"#;
+fn managed_ring() -> String {
+    ring("powerconnect-6248", "management_vlan = 4000\nmanager = \"h1\"\nspare = true")
+}
 
 fn directory_with(text: &str) -> tempfile::TempDir {
-    use std::os::unix::fs::PermissionsExt as _;
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("cluster.toml"), text).unwrap();
-    let community = directory.path().join("community");
-    fs::write(&community, "public\n").unwrap();
-    fs::set_permissions(community, fs::Permissions::from_mode(0o600)).unwrap();
     directory
 }
 
 fn fabric(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = meikyo();
     command.arg("fabric").args(arguments).current_dir(directory);
-    command.env_remove("MEIKYO_CLUSTER").output().unwrap()
+    command.env_remove("MEIKYO_CLUSTER").env("MEIKYO_COMMUNITY", "public").output().unwrap()
 }
 
 /// What a command prints that must end with this code.
@@ -62,7 +42,7 @@ fn json(directory: &Path, arguments: &[&str], code: i32) -> Value {
 
 #[test]
 fn texts_are_written_read_back_and_compared() {
-    let directory = directory_with(RING);
+    let directory = directory_with(&managed_ring());
     let path = directory.path();
     let written = json(path, &["configure", "--out", "now", "--json"], 0);
     assert_eq!(written["texts"].as_array().unwrap().len(), 4);
@@ -89,7 +69,7 @@ fn texts_are_written_read_back_and_compared() {
 
 #[test]
 fn templates_of_the_site_are_used_and_their_errors_have_a_place() {
-    let directory = directory_with(RING);
+    let directory = directory_with(&managed_ring());
     let path = directory.path();
     printed(path, &["templates", "own"], 0);
     let again = printed(path, &["templates", "own"], 2);
@@ -107,7 +87,7 @@ fn templates_of_the_site_are_used_and_their_errors_have_a_place() {
 
 #[test]
 fn a_deployment_is_shown_written_and_carried_out_in_order() {
-    let directory = directory_with(RING);
+    let directory = directory_with(&managed_ring());
     let path = directory.path();
     let shown = json(path, &["deploy", "--from", "factory", "--dry-run", "--json"], 0);
     let steps = shown["steps"].as_array().unwrap();
@@ -141,7 +121,7 @@ fn a_deployment_is_shown_written_and_carried_out_in_order() {
 
 #[test]
 fn a_step_that_fails_is_taken_back_and_ends_the_deployment() {
-    let directory = directory_with(RING);
+    let directory = directory_with(&managed_ring());
     let path = directory.path();
     let steps = json(path, &["deploy", "--from", "factory", "--dry-run", "--json"], 0);
     // The second command fails; the third takes its step back.
@@ -157,7 +137,7 @@ fn a_step_that_fails_is_taken_back_and_ends_the_deployment() {
 
 #[test]
 fn the_moves_for_a_failed_trunk_are_shown_and_checked() {
-    let directory = directory_with(RING);
+    let directory = directory_with(&managed_ring());
     let path = directory.path();
     let all = json(path, &["failover", "--json"], 0);
     let trunks = all["trunks"].as_array().unwrap();
@@ -174,7 +154,7 @@ fn the_moves_for_a_failed_trunk_are_shown_and_checked() {
     assert!(told.contains("there is no trunk between the switches of `sw1:sw3`"), "{told}");
 
     // A tree has no other way: pairs are lost, and named.
-    let tree = RING.replace("ring 4", "tree 4").replace("spare = true\n", "");
+    let tree = managed_ring().replace("ring 4", "tree 4").replace("spare = true\n", "");
     fs::write(path.join("cluster.toml"), tree).unwrap();
     let all = json(path, &["failover", "--json"], 0);
     assert!(all["trunks"].as_array().unwrap().iter().all(|own| !own["parts"][1].is_null()));
@@ -182,7 +162,7 @@ fn the_moves_for_a_failed_trunk_are_shown_and_checked() {
 
 #[test]
 fn cables_and_the_drawing_name_every_switch() {
-    let directory = directory_with(RING);
+    let directory = directory_with(&managed_ring());
     let path = directory.path();
     let list = printed(path, &["cables"], 0);
     for place in 1..=4 {
@@ -197,10 +177,10 @@ fn cables_and_the_drawing_name_every_switch() {
 
 #[test]
 fn live_switches_are_compared_with_the_plan() {
-    let directory = directory_with(RING);
+    let directory = directory_with(&managed_ring());
     let path = directory.path();
     let mut agents = switches::Agents::start(&path.join("cluster.toml"));
-    let text = RING.replace("\"10.0.1.[1-4]\"", &agents.addresses());
+    let text = managed_ring().replace("\"10.0.1.[1-4]\"", &agents.addresses());
     fs::write(path.join("cluster.toml"), text).unwrap();
     let good = printed(path, &["verify"], 0);
     assert_eq!(good, "all switches and cables are as planned\n");

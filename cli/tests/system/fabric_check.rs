@@ -7,30 +7,12 @@ use meikyo_fabric::dialect::{Dialect, render};
 use meikyo_fabric::{SwitchId, describe, plan};
 use serde_json::Value;
 
-use crate::running::{meikyo, text};
-
-const RING: &str = r#"
-name = "ring"
-measure = ["interfaces"]
-snmp = { version = "2c", community = "env:MEIKYO_COMMUNITY" }
-
-[fabric]
-topology = "ring 4"
-model = "powerconnect-6248"
-spare = true
-
-[[hosts]]
-name = "h[1-8]"
-address = "10.0.0.[1-8]"
-
-[[switches]]
-name = "sw[1-4]"
-address = "10.0.1.[1-4]"
-"#;
+use crate::running::{meikyo, ring, text};
 
 fn file(dir: &Path) -> String {
     let file = dir.join("cluster.toml");
-    std::fs::write(&file, RING).expect("a temporary directory can be written to");
+    std::fs::write(&file, ring("powerconnect-6248", "spare = true"))
+        .expect("a temporary directory can be written to");
     file.display().to_string()
 }
 

@@ -5,25 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::running::{meikyo, text};
-
-const RING: &str = r#"
-name = "ring"
-measure = ["interfaces"]
-snmp = { version = "2c", community = "env:MEIKYO_COMMUNITY" }
-
-[fabric]
-topology = "ring 4"
-model = "linux-bridge"
-
-[[hosts]]
-name = "h[1-8]"
-address = "10.0.0.[1-8]"
-
-[[switches]]
-name = "sw[1-4]"
-address = "10.0.1.[1-4]"
-"#;
+use crate::running::{meikyo, ring, text};
 
 /// A lab's directory; ends what runs there.
 struct Lab<'a>(&'a Path);
@@ -47,7 +29,7 @@ impl Drop for Lab<'_> {
 fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("cluster.toml");
-    std::fs::write(&file, RING).unwrap();
+    std::fs::write(&file, ring("linux-bridge", "")).unwrap();
     let lab = Lab(directory.path());
     let none = lab.call(&["status"]);
     assert_eq!(

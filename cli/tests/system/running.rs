@@ -15,6 +15,29 @@ pub(crate) fn meikyo() -> Command {
     Command::new(env!("CARGO_BIN_EXE_meikyo"))
 }
 
+/// The text of a cluster file: a ring of four switches with two hosts each.
+pub(crate) fn ring(model: &str, more: &str) -> String {
+    format!(
+        r#"name = "ring"
+measure = ["interfaces"]
+snmp = {{ version = "2c", community = "env:MEIKYO_COMMUNITY" }}
+
+[fabric]
+topology = "ring 4"
+model = "{model}"
+{more}
+
+[[hosts]]
+name = "h[1-8]"
+address = "10.0.0.[1-8]"
+
+[[switches]]
+name = "sw[1-4]"
+address = "10.0.1.[1-4]"
+"#
+    )
+}
+
 /// A process that ends with the test.
 pub(crate) struct Process(pub(crate) Child);
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use meikyo_units::Nanos;
 
 use super::names::fastpath_port;
-use super::reading::{Line, ParseError, lines};
+use super::reading::{Line, ParseError, statements};
 use super::state::SwitchState;
 use crate::{Bundling, PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan, VlanSet};
 
@@ -159,7 +159,7 @@ pub(super) fn read(
     text: &str,
 ) -> Result<SwitchState, ParseError> {
     let mut machine = Machine::new(model, before);
-    for line in lines(text).filter(|line| !line.text.is_empty() && !line.text.starts_with('!')) {
+    for line in statements(text, '!') {
         machine.carry_out(line)?;
     }
     machine.state()

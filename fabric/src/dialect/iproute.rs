@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use meikyo_units::Nanos;
 
 use super::names::{interface_bundle, interface_port};
-use super::reading::{Line, ParseError, lines};
+use super::reading::{Line, ParseError, statements};
 use super::state::SwitchState;
 use crate::{Bundling, PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan, VlanSet};
 
@@ -71,7 +71,7 @@ pub(super) fn read(
 ) -> Result<SwitchState, ParseError> {
     let mut machine = Machine::new(model, before);
     let mut batch = Batch::None;
-    for line in lines(text).filter(|line| !line.text.is_empty() && !line.text.starts_with('#')) {
+    for line in statements(text, '#') {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         match (batch, words.as_slice()) {
             (Batch::None, ["set", "-e"]) => {}

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::flows::Flows;
 use super::names::interface_port;
-use super::reading::{Line, ParseError, lines};
+use super::reading::{Line, ParseError, statements};
 use super::state::SwitchState;
 use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings, VlanSet};
 
@@ -41,7 +41,7 @@ pub(super) fn read(
         flows: None,
     };
     let mut in_flows = false;
-    for line in lines(text).filter(|line| !line.text.is_empty() && !line.text.starts_with('#')) {
+    for line in statements(text, '#') {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         match (in_flows, words.as_slice()) {
             (true, ["END"]) => in_flows = false,

@@ -58,7 +58,11 @@ impl Line<'_> {
     }
 }
 
-/// The lines of a text, numbered, without blanks at their ends.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
-    text.lines().enumerate().map(|(at, text)| Line { number: at + 1, text: text.trim() })
+/// The lines of a text that say something, numbered, without blanks at their ends: not the empty ones,
+/// nor those that start with what starts a comment.
+pub(super) fn statements(text: &str, comment: char) -> impl Iterator<Item = Line<'_>> {
+    let lines = text.lines().enumerate();
+    lines
+        .map(|(at, text)| Line { number: at + 1, text: text.trim() })
+        .filter(move |line| !line.text.is_empty() && !line.text.starts_with(comment))
 }

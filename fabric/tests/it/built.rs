@@ -1,15 +1,12 @@
 //! Small fabrics built by hand: every VLAN a tree that the test names.
 
 use meikyo_fabric::{
-    Configuration, Host, HostSettings, Learning, PortNumber, PortSettings, Priming, Switch,
-    SwitchId, SwitchModel, SwitchSettings, Trunk, TrunkEnd, TrunkId, Vlan, VlanSet, Wiring,
+    Configuration, Host, HostSettings, PortNumber, PortSettings, Priming, Switch, SwitchId,
+    SwitchModel, SwitchSettings, Trunk, TrunkEnd, TrunkId, Vlan, VlanSet, Wiring,
 };
 use meikyo_units::{BitsPerSecond, Nanos};
 
-/// A VLAN by a number that the test writes.
-pub(crate) fn vlan(id: usize) -> Vlan {
-    u16::try_from(id).ok().and_then(Vlan::new).expect("the tests use VLANs")
-}
+use crate::shapes::{self, vlan};
 
 /// Switches with two hosts each on ports 1 and 2, and trunks of one cable between these pairs of
 /// switches, on the ports from 5 on.
@@ -26,15 +23,8 @@ pub(crate) fn wiring_of_bundles(
 ) -> Wiring {
     let model = SwitchModel {
         name: model.into(),
-        ports: 48,
-        table_entries: 8_000,
-        vlans: 1_024,
-        vlan_ids: (2..=4_093).map(vlan).collect(),
-        bundle_ports: 8,
-        bundles: 48,
-        multi_untagged: true,
-        learning: Learning::Independent,
         ageing_max: Some(Nanos::from_secs(1_000_000)),
+        ..shapes::model()
     };
     let mut free = vec![5_u16; switches];
     let mut end = |switch: usize| {

@@ -13,8 +13,8 @@ use meikyo_fabric::{
     SwitchModel, Topology, Wiring, cable, plan,
 };
 
-use crate::built::vlan;
 use crate::random::Random;
+use crate::shapes::vlan;
 
 const MANAGER: usize = 0;
 const MANAGEMENT: usize = 4_000;

@@ -8,7 +8,8 @@ use meikyo_fabric::{
 };
 use proptest::prelude::*;
 
-use crate::built::{self, configuration, vlan, wiring};
+use crate::built::{self, configuration, wiring};
+use crate::shapes::vlan;
 
 const RING: [(usize, usize); 4] = [(0, 1), (1, 2), (2, 3), (3, 0)];
 

@@ -11,7 +11,8 @@ use meikyo_fabric::dialect::{Dialect, SwitchState, Templates};
 use meikyo_fabric::{PortNumber, PortSettings, SwitchId, SwitchSettings, Vlan, VlanSet};
 use meikyo_units::Nanos;
 
-use crate::built::{self, vlan};
+use crate::built;
+use crate::shapes::vlan;
 
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
