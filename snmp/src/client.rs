@@ -6,7 +6,7 @@ mod session;
 mod walk;
 
 pub use session::{ReceiveError, Received, Session};
-pub use walk::{MAX_REPETITIONS, WALK_VALUES_MAX, Walk, WalkError};
+pub use walk::{VALUES_AT_A_TIME, WALK_VALUES_MAX, Walk, WalkError};
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

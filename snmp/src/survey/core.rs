@@ -333,17 +333,19 @@ mod tests {
     #[test]
     fn a_device_that_goes_round_ends_with_its_error() {
         let mut core = core(1);
-        let mut request = Vec::new();
-        let to = core.poll_transmit(at(0), &mut request).unwrap();
-        let (_, _, request) = message::decode_community(&request).unwrap();
-        let names = [oid("1.3.6.1.2"), oid("1.3.6.1.1")];
-        let mut pdu = Pdu::request(PduType::Response, request.request_id, &names);
-        pdu.varbinds.iter_mut().for_each(|(_, value)| *value = Value::Integer(1));
-        let mut bytes = Vec::new();
-        message::encode_community(Version::V2c, b"public", &pdu, &mut bytes);
-        core.handle_datagram(at(1), to, &mut bytes);
+        let mut asked = Vec::new();
+        // Both subtrees at once, then the first alone.
+        while let Some(to) = core.poll_transmit(at(0), &mut asked) {
+            let (_, _, request) = message::decode_community(&std::mem::take(&mut asked)).unwrap();
+            let names = [oid("1.3.6.1.2"), oid("1.3.6.3"), oid("1.3.6.1.1")];
+            let mut pdu = Pdu::request(PduType::Response, request.request_id, &names);
+            pdu.varbinds.iter_mut().for_each(|(_, value)| *value = Value::Integer(1));
+            let mut bytes = Vec::new();
+            message::encode_community(Version::V2c, b"public", &pdu, &mut bytes);
+            core.handle_datagram(at(1), to, &mut bytes);
+        }
         let error = core.poll_finished().unwrap().result.unwrap_err();
-        assert!(matches!(error, SurveyError::Walk(WalkError::NotIncreasing { .. })));
+        assert!(matches!(error, SurveyError::Walk(WalkError::NotIncreasing { .. })), "{error}");
         assert_eq!(core.open(), 0);
     }
 }
