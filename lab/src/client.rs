@@ -85,10 +85,7 @@ pub fn run(
     let input = if input.is_empty() {
         None
     } else {
-        let mut file = File::from(system::memory_file(c"input").map_err(RunError::Io)?);
-        file.write_all(input).map_err(RunError::Io)?;
-        io::Seek::rewind(&mut file).map_err(RunError::Io)?;
-        Some(file.into())
+        Some(system::file_of(c"input", input).map_err(RunError::Io)?.into())
     };
     let streams = Streams { input, output: &mut output, errors: &mut errors, signals: None };
     let code = attach(directory, invocation, streams)?;

@@ -143,9 +143,7 @@ fn try_namespaces(mut probe: Command) -> Result<(), String> {
 /// # Errors
 /// As a text, why not.
 pub(crate) fn probe() -> Result<(), String> {
-    let (user, _) = system::user();
-    let own_user = if user == 0 { 0 } else { libc::CLONE_NEWUSER };
-    system::unshare(libc::CLONE_NEWNET | own_user)
+    system::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWUSER)
         .map_err(|error| format!("no network namespace: {error}"))?;
     let bridge = network::probe_messages();
     Netlink::open()

@@ -457,7 +457,8 @@ impl Isolation {
         let own_root = user != 0;
         let mut namespaces = libc::CLONE_NEWNS | libc::CLONE_NEWPID;
         if record.engine == Engine::Namespaces {
-            namespaces |= libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
+            // Only who has a network may mount what shows networks.
+            namespaces |= libc::CLONE_NEWNET;
         }
         if own_root {
             namespaces |= libc::CLONE_NEWUSER;

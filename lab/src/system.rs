@@ -2,9 +2,11 @@
 #![expect(unsafe_code, reason = "namespaces, mounts and raw sockets are asked of the kernel")]
 
 use std::ffi::{CStr, CString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// `move_mount` and `mount_setattr` on everything below, too.
@@ -40,6 +42,50 @@ pub(crate) fn unshare(namespaces: libc::c_int) -> io::Result<()> {
 pub(crate) fn enter(namespace: &impl AsFd, kind: libc::c_int) -> io::Result<()> {
     // SAFETY: the call takes no pointer, and the descriptor is open as long as it is borrowed.
     check(unsafe { libc::setns(namespace.as_fd().as_raw_fd(), kind) }).map(drop)
+}
+
+/// Puts the calling process, which is the first of its PID namespace and has one thread, into a user
+/// namespace of its own with everybody in it that was there before, and into these namespaces.
+///
+/// What was mounted read-only before stays so from then on: the kernel lets a user namespace change no
+/// mount that it got from another one.
+pub(crate) fn shut_in(namespaces: libc::c_int) -> io::Result<()> {
+    let maps = [c"/proc/1/uid_map", c"/proc/1/gid_map"];
+    let same = [same_ids("/proc/self/uid_map")?, same_ids("/proc/self/gid_map")?];
+    let (mut told, tell) = UnixStream::pair()?;
+    // Only who stays outside may say who is inside.
+    // SAFETY: this process has one thread, so the child may do whatever it could.
+    let child = check(unsafe { libc::fork() })?;
+    if child == 0 {
+        drop(tell);
+        let all_ends = told.read(&mut [0]);
+        let written = all_ends.and_then(|_| write_file(maps[0], same[0].as_bytes()));
+        let written = written.and_then(|()| write_file(maps[1], same[1].as_bytes()));
+        // SAFETY: the call does not return, and nothing is to be run at the end of this process.
+        unsafe { libc::_exit(written.err().and_then(|error| error.raw_os_error()).unwrap_or(0)) }
+    }
+    drop(told);
+    let left = unshare(namespaces | libc::CLONE_NEWUSER | libc::CLONE_NEWNS);
+    drop(tell);
+    let mut status = 0;
+    // SAFETY: `status` is live for the call.
+    check(unsafe { libc::waitpid(child, &raw mut status, 0) })?;
+    left?;
+    match libc::WEXITSTATUS(status) {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+/// A map of ids (`user_namespaces(7)`) by which everybody who is in this one is who he was.
+fn same_ids(map: &str) -> io::Result<String> {
+    let text = std::fs::read_to_string(map)?;
+    let line = |line: &str| {
+        let mut columns = line.split_whitespace();
+        let (inside, count) = (columns.next()?, columns.nth(1)?);
+        Some(format!("{inside} {inside} {count}\n"))
+    };
+    Ok(text.lines().filter_map(line).collect())
 }
 
 /// Mounts; an empty text stands for "none".
@@ -305,13 +351,19 @@ pub(crate) fn icmp_socket() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Lets a socket keep this much that nobody has read yet, beyond the system's limit.
+/// Lets a socket keep this much that nobody has read yet: beyond the system's limit in a machine of
+/// its own, else as much as that allows.
 pub(crate) fn set_receive_buffer(socket: &OwnedFd, bytes: i32) -> io::Result<()> {
     let length = libc::socklen_t::try_from(size_of::<i32>()).map_err(io::Error::other)?;
-    let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE);
-    let value = (&raw const bytes).cast();
-    // SAFETY: the value is live for the call and of the length given.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value, length) }).map(drop)
+    let (fd, level, value) = (socket.as_raw_fd(), libc::SOL_SOCKET, (&raw const bytes).cast());
+    let set = |name| {
+        // SAFETY: the value is live for the call and of the length given.
+        check(unsafe { libc::setsockopt(fd, level, name, value, length) }).map(drop)
+    };
+    match set(libc::SO_RCVBUFFORCE) {
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => set(libc::SO_RCVBUF),
+        result => result,
+    }
 }
 
 /// Sends an ICMP message to an Internet address.
@@ -392,6 +444,14 @@ pub(crate) fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
     let fd = check(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) })?;
     // SAFETY: the descriptor was just made and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A file in memory that holds these bytes, to be read from their beginning.
+pub(crate) fn file_of(name: &CStr, bytes: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memory_file(name)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// Continues in a child, while the caller waits for it and ends as it does.

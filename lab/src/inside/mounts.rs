@@ -69,7 +69,16 @@ pub(crate) fn set_up(orders: &Orders) -> Result<(), MountError> {
     }
     bind(&program, &Path::new(PROGRAMS_INSIDE).join("meikyo"))?;
     writable_files(orders, &files)?;
-    std::env::set_current_dir(&orders.files).map_err(failed(orders.files.to_string_lossy()))
+    std::env::set_current_dir(&orders.files).map_err(failed(orders.files.to_string_lossy()))?;
+    if orders.machine { Ok(()) } else { shut_in() }
+}
+
+/// From here on, who is root in the lab is nobody to the host: what is mounted read-only stays so.
+fn shut_in() -> Result<(), MountError> {
+    let namespaces = libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
+    system::shut_in(namespaces).map_err(failed("in namespaces of its own"))?;
+    // What is there shows the network from before.
+    system::mount(c"sys", c"/sys", c"sysfs", 0, c"").map_err(failed("/sys"))
 }
 
 fn bind(file: &std::fs::File, target: &Path) -> Result<(), MountError> {

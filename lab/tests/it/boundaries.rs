@@ -37,6 +37,14 @@ fn commands_have_streams_and_codes_and_the_host_stays_as_it_is() {
     );
     lab.exec(None, &["sh", "-c", &script], b"");
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "as it was");
+    // Even for who takes away what hides them, and asks for them to be writable.
+    let script = format!(
+        "cd /; umount -l /tmp; for place in / /tmp; do mount -o remount,bind,rw $place; done; \
+         echo changed > {0}; rm -f {0}",
+        victim.display()
+    );
+    lab.exec(None, &["sh", "-c", &script], b"");
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "as it was");
     let kept = lab.directory.own_files().join("kept");
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "kept\n");
 }

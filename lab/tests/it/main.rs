@@ -3,4 +3,5 @@
 mod boundaries;
 mod fabrics;
 mod mpi;
+mod namespaces;
 mod running;

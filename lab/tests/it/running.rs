@@ -60,7 +60,7 @@ impl Drop for Lab {
 }
 
 /// The program of the example `roles`, which is built with the tests.
-fn roles() -> Roles {
+pub(crate) fn roles() -> Roles {
     let tests = std::env::current_exe().expect("this program has a path");
     let target = tests.ancestors().nth(2).expect("tests are in a directory of the target folder");
     let role = |name: &str| vec![name.to_owned()];
@@ -83,9 +83,18 @@ pub(crate) fn lab_of(
     configuration: &Configuration,
     rate: Option<BitsPerSecond>,
 ) -> Option<Lab> {
+    lab_on(EngineChoice::Any, wiring, configuration, rate)
+}
+
+pub(crate) fn lab_on(
+    engine: EngineChoice,
+    wiring: &Wiring,
+    configuration: &Configuration,
+    rate: Option<BitsPerSecond>,
+) -> Option<Lab> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let roles = roles();
-    if let Err(error) = find_engine(EngineChoice::Any, &roles) {
+    if let Err(error) = find_engine(engine, &roles) {
         #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
         {
             println!("SKIPPED: {error}");
@@ -99,7 +108,7 @@ pub(crate) fn lab_of(
     let options = UpOptions {
         directory: directory.clone(),
         files: None,
-        engine: EngineChoice::Any,
+        engine,
         memory_mib: None,
         name: "test".into(),
         cluster: PathBuf::new(),
