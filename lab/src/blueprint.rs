@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use meikyo_fabric::dialect::{bundle_interface, port_interface};
+use meikyo_fabric::dialect::{HostTextError, bundle_interface, host_text, port_interface};
 use meikyo_fabric::{
-    Bundling, Configuration, HostSettings, PortNumber, PortSettings, Switch, Vlan, VlanSet, Wiring,
+    Bundling, Configuration, HostId, PortNumber, PortSettings, Switch, Vlan, VlanSet, Wiring,
 };
 use meikyo_units::{BitsPerSecond, Nanos};
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,8 @@ pub enum Role {
         address: Ipv4Addr,
         /// Ethernet address.
         mac: [u8; 6],
+        /// A batch for `tc` by which the host tags its frames, if it does.
+        rules: Option<String>,
     },
     /// The manager: a plain bridge of the management network.
     Manager,
@@ -199,8 +201,8 @@ pub enum BlueprintError {
         port: u16,
     },
     /// Hosts that tag need rules of their own.
-    #[error("`{0}` is to tag by destination; the lab runs switch-tagged fabrics")]
-    HostTagged(String),
+    #[error(transparent)]
+    Rules(#[from] HostTextError),
 }
 
 impl Blueprint {
@@ -234,10 +236,11 @@ impl Blueprint {
         }
         for (place, host) in wiring.hosts.iter().enumerate() {
             let mac = mac_of(wiring, place);
+            let rules = host_text(wiring, configuration, HostId::new(place), HOST_INTERFACE)?;
             let bundles = host_bundle(mac, host.ports.len(), lacp_at(configuration, host));
             spaces.push(Space {
                 name: host.name.clone(),
-                role: Role::Host { address: host_address(place), mac },
+                role: Role::Host { address: host_address(place), mac, rules },
                 bundles: bundles.into_iter().collect(),
                 management: None,
             });
@@ -372,11 +375,7 @@ fn check(wiring: &Wiring, configuration: &Configuration) -> Result<(), Blueprint
             return Err(BlueprintError::NameTwice(name.into()));
         }
     }
-    let tags = |settings: &HostSettings| matches!(settings, HostSettings::Tagged(_));
-    match configuration.hosts.iter().position(tags) {
-        Some(place) => Err(BlueprintError::HostTagged(wiring.hosts[place].name.clone())),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn bridge_ports(

@@ -6,6 +6,7 @@
 mod commands;
 mod mounts;
 mod session;
+mod tagging;
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -150,6 +151,7 @@ fn set_up(orders: &Orders, directory: &Path) -> Result<(Ready, session::Lab), Se
     widen_limits();
     let home = File::open("/proc/thread-self/ns/net")?;
     network::set_up(&blueprint, &home)?;
+    tagging::set_up(&blueprint)?;
     steps.done("network");
     let lab = session::Lab::new(&blueprint);
     for service in &orders.services {

@@ -11,7 +11,7 @@
 //! - its keeper on the host ([`keep`]): starts the inside, stands between it and commands. Everything
 //!   inside ends with it, whatever ends it;
 //! - the first process inside ([`be_inside`]): sets the network up over routing sockets, without
-//!   starting a program, then starts commands.
+//!   starting a program but `tc` on hosts that tag their frames, then starts commands.
 //!
 //! The host's files can be read inside and not be written: the inside sees them in a mount namespace
 //! that is read-only but for one directory.

@@ -331,15 +331,34 @@ pub(crate) fn packet_socket(interface: u32, ethertype: u16) -> io::Result<OwnedF
     let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
     // SAFETY: the descriptor was just made and nobody else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let (address, length) = packet_address(interface, ethertype)?;
+    // SAFETY: the address is live for the call and of the length given.
+    check(unsafe { libc::bind(fd, (&raw const address).cast(), length) })?;
+    Ok(socket)
+}
+
+fn packet_address(
+    interface: u32,
+    ethertype: u16,
+) -> io::Result<(libc::sockaddr_ll, libc::socklen_t)> {
     // SAFETY: an all-zero sockaddr_ll is a valid value of the plain C struct.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = u16::try_from(libc::AF_PACKET).map_err(io::Error::other)?;
     address.sll_protocol = ethertype.to_be();
     address.sll_ifindex = i32::try_from(interface).map_err(io::Error::other)?;
     let length = libc::socklen_t::try_from(size_of_val(&address)).map_err(io::Error::other)?;
-    // SAFETY: the address is live for the call and of the length given.
-    check(unsafe { libc::bind(fd, (&raw const address).cast(), length) })?;
-    Ok(socket)
+    Ok((address, length))
+}
+
+/// Sends a whole Ethernet frame, as one of the type that stands in it: rules of `tc` go by what the
+/// sender says, and not by the bytes.
+pub(crate) fn send_frame(socket: &OwnedFd, interface: u32, frame: &[u8]) -> io::Result<usize> {
+    let ethertype = frame.get(12..).and_then(|rest| rest.first_chunk());
+    let ethertype = ethertype.map_or(ETHERTYPE_LOCAL, |bytes| u16::from_be_bytes(*bytes));
+    let (address, length) = packet_address(interface, ethertype)?;
+    let (fd, data, address) = (socket.as_raw_fd(), frame.as_ptr().cast(), &raw const address);
+    // SAFETY: frame and address are live for the call and of the lengths given.
+    check_size(unsafe { libc::sendto(fd, data, frame.len(), 0, address.cast(), length) })
 }
 
 /// A socket for ICMP messages in the namespace that the calling thread is in, which never waits.

@@ -16,7 +16,8 @@ pub enum HostTextError {
 }
 
 /// A batch for `tc -batch` that tags the frames of a host by their receivers; `None` if the host
-/// tags nothing. Frames to all others, broadcasts too, stay without a tag.
+/// tags nothing. Frames to all others, broadcasts too, stay without a tag, and those that have one, as
+/// frames that prime, keep it.
 ///
 /// # Errors
 /// If an Ethernet address is not known.
@@ -30,13 +31,16 @@ pub fn host_text(
     let name = &wiring.hosts[host.place()].name;
     let mut text = format!("# {name}: frames are tagged by their receivers\n");
     text += &format!("qdisc replace dev {interface} clsact\nfilter del dev {interface} egress\n");
+    text += &format!(
+        "# what has a tag keeps it\nfilter add dev {interface} egress protocol 802.1Q pref 1 flower\n"
+    );
     for (to, vlan) in tags {
         let to = &wiring.hosts[to.place()];
         let Some(mac) = to.mac else {
             return Err(HostTextError::NoAddress { host: to.name.clone() });
         };
         text += &format!(
-            "# to {}\nfilter add dev {interface} egress protocol all pref 1 flower dst_mac {mac} \
+            "# to {}\nfilter add dev {interface} egress protocol all pref 2 flower dst_mac {mac} \
              action vlan push id {vlan}\n",
             to.name
         );

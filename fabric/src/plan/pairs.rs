@@ -74,7 +74,7 @@ pub(super) fn choose(
     let mut pairs = pack(net, &mut paths);
     pairs.extend(net);
     if options.flow_control {
-        pairs.choose_other(wiring, net, routing, &waiting)?;
+        pairs.choose_other(net, &waiting);
     }
     Ok((routing, pairs))
 }
@@ -162,32 +162,20 @@ impl Pairs {
         }
     }
 
-    /// The first forest in which all hosts can send the rest, broadcasts above all, without a cycle of
-    /// waiting.
-    fn choose_other(
-        &mut self,
-        wiring: &Wiring,
-        net: &Net,
-        routing: Routing,
-        waiting: &Waiting,
-    ) -> Result<(), PlanError> {
-        let mut refusal = None;
-        for (at, forest) in self.forests.iter().enumerate() {
+    /// The forest of the rest, which is broadcasts above all: the first in which even as many frames as
+    /// between hosts could not make a cycle of waiting. Where there is none any one will do, as
+    /// broadcasts are too few to fill links.
+    fn choose_other(&mut self, net: &Net, waiting: &Waiting) {
+        let is_free = |forest: &Vec<usize>| {
             let mut waiting = waiting.clone();
             let forest = Adjacent::new(net, forest);
             for source in net.sources() {
                 let walk = forest.walk(source);
                 waiting.add(net, &walk, &walk.hosts_beyond(net));
             }
-            match waiting.cycle(net) {
-                None => {
-                    self.other = at;
-                    return Ok(());
-                }
-                Some(cycle) => refusal = Some(PlanError::deadlock(wiring, net, routing, &cycle)),
-            }
-        }
-        refusal.map_or(Ok(()), Err)
+            waiting.cycle(net).is_none()
+        };
+        self.other = self.forests.iter().position(is_free).unwrap_or(0);
     }
 
     /// The VLANs, with everything that is not tagged in one of them.

@@ -10,10 +10,14 @@ use meikyo_units::Nanos;
 
 use super::{PRIMING_ETHERTYPE, PRIMING_FRAME_BYTES, PrimingNotice, read_priming_frame};
 
+/// A frame with a tag (IEEE 802.1Q).
+const ETHERTYPE_TAGGED: u16 = 0x8100;
+
 /// A socket for priming frames at one interface.
 #[derive(Debug)]
 pub struct PrimingSocket {
     socket: OwnedFd,
+    index: i32,
     mac: MacAddress,
 }
 
@@ -53,7 +57,7 @@ impl PrimingSocket {
                 .ok_or_else(none)?;
         let socket = bound(index)
             .map_err(|source| PrimingSocketError::Socket { interface: interface.into(), source })?;
-        Ok(Self { socket, mac })
+        Ok(Self { socket, index, mac })
     }
 
     /// The interface's address.
@@ -61,14 +65,16 @@ impl PrimingSocket {
         self.mac
     }
 
-    /// Sends a frame.
+    /// Sends a frame, as one that has a tag: a host's own rules go by what the sender says.
     ///
     /// # Errors
     /// If the system refuses.
     pub fn send(&self, frame: &[u8; PRIMING_FRAME_BYTES]) -> io::Result<()> {
         let fd = self.socket.as_raw_fd();
-        // SAFETY: the frame is live for the call and of the length given.
-        let sent = unsafe { libc::send(fd, frame.as_ptr().cast(), frame.len(), 0) };
+        let (address, length) = address(self.index, ETHERTYPE_TAGGED)?;
+        let (data, address) = (frame.as_ptr().cast(), &raw const address);
+        // SAFETY: frame and address are live for the call and of the lengths given.
+        let sent = unsafe { libc::sendto(fd, data, frame.len(), 0, address.cast(), length) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
@@ -108,15 +114,20 @@ fn bound(index: i32) -> io::Result<OwnedFd> {
     }
     // SAFETY: the descriptor was just made and nobody else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-    // SAFETY: an all-zero sockaddr_ll is a valid value of the plain C struct.
-    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-    address.sll_family = u16::try_from(libc::AF_PACKET).map_err(io::Error::other)?;
-    address.sll_protocol = PRIMING_ETHERTYPE.to_be();
-    address.sll_ifindex = index;
-    let length = libc::socklen_t::try_from(size_of_val(&address)).map_err(io::Error::other)?;
+    let (address, length) = address(index, PRIMING_ETHERTYPE)?;
     // SAFETY: the address is live for the call and of the length given.
     if unsafe { libc::bind(fd, (&raw const address).cast(), length) } < 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(socket)
+}
+
+fn address(index: i32, ethertype: u16) -> io::Result<(libc::sockaddr_ll, libc::socklen_t)> {
+    // SAFETY: an all-zero sockaddr_ll is a valid value of the plain C struct.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = u16::try_from(libc::AF_PACKET).map_err(io::Error::other)?;
+    address.sll_protocol = ethertype.to_be();
+    address.sll_ifindex = index;
+    let length = libc::socklen_t::try_from(size_of_val(&address)).map_err(io::Error::other)?;
+    Ok((address, length))
 }

@@ -576,7 +576,7 @@ fn a_host_that_tags_has_a_rule_for_each_receiver() {
         .filter_map(|line| line.strip_prefix("filter add dev eth0 egress protocol all "))
         .map(|rule| {
             let words: Vec<&str> = rule.split(' ').collect();
-            let ["pref", "1", "flower", "dst_mac", mac, "action", "vlan", "push", "id", id] =
+            let ["pref", "2", "flower", "dst_mac", mac, "action", "vlan", "push", "id", id] =
                 words[..]
             else {
                 panic!("{rule}");
@@ -586,6 +586,8 @@ fn a_host_that_tags_has_a_rule_for_each_receiver() {
         })
         .collect();
     assert_eq!(told, tags);
+    let kept = "filter add dev eth0 egress protocol 802.1Q pref 1 flower\n";
+    assert!(text.contains(kept), "what has a tag comes first: {text}");
     wiring.hosts[2].mac = None;
     let error = host_text(&wiring, &configuration, HostId::new(0), "eth0").unwrap_err();
     insta::assert_snapshot!(error, @"the Ethernet address of `h2` is not known; `mac` of section `hosts` says it");

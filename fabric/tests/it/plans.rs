@@ -200,6 +200,7 @@ fn hosts_that_tag_need_fewer_vlans() {
         ("complete 8", 4),
         ("complete 7", 4),
         ("mesh 4x2", 4),
+        ("torus 4x2", 4),
         ("hypercube 3", 5),
     ] {
         let (wiring, options) = wired(text, 2);

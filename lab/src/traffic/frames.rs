@@ -29,7 +29,8 @@ pub(super) fn send(
     for (number, frame) in frames.iter().enumerate() {
         let bytes = frame_bytes(inside, frame, number)?;
         let from = inside.host(frame.from)?;
-        system::send(&sockets[frame.from], &bytes).map_err(inside.failed(from, "send"))?;
+        system::send_frame(&sockets[frame.from], blueprint::host_index(), &bytes)
+            .map_err(inside.failed(from, "send"))?;
         // Often enough that no queue of a socket fills.
         if each || number % 64 == 63 || number + 1 == frames.len() {
             collect(inside, &sockets, &mut traces, quiet_ms)?;
@@ -56,7 +57,8 @@ pub(super) fn send_raw(inside: &Inside, frames: &[(usize, Vec<u8>)]) -> Result<(
     let sockets = open_all(inside)?;
     for (from, bytes) in frames {
         let space = inside.host(*from)?;
-        system::send(&sockets[*from], bytes).map_err(inside.failed(space, "send"))?;
+        system::send_frame(&sockets[*from], blueprint::host_index(), bytes)
+            .map_err(inside.failed(space, "send"))?;
     }
     Ok(())
 }

@@ -1,8 +1,14 @@
 //! Generated configurations on real bridges: paths, copies, floods, tables, failures.
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
+use std::collections::BTreeSet;
+
+use meikyo_cluster::Tagging;
 use meikyo_fabric::check::path;
-use meikyo_fabric::{CheckOptions, HostId, Priming, TrunkId, Verdict, check};
+use meikyo_fabric::{
+    CheckOptions, HostId, HostSettings, PlanOptions, Priming, Representative, TrunkId, Verdict,
+    check,
+};
 use meikyo_lab::{VerifyOptions, fail_over, verify};
 
 use crate::running::{Fabric, Lab, fabric, lab, lab_of, without_priming};
@@ -13,7 +19,18 @@ const PATIENCE_MS: u32 = 500;
 
 /// Verifies a fabric of these switches, and gives the lab for more.
 fn holds(topology: &str, hosts: usize) -> Option<(Fabric, Lab)> {
-    let fabric = fabric(topology, hosts, |options| options.spare = true);
+    holds_with(topology, hosts, |options| options.spare = true)
+}
+
+fn holds_with(
+    topology: &str,
+    hosts: usize,
+    change: impl FnOnce(&mut PlanOptions),
+) -> Option<(Fabric, Lab)> {
+    holds_planned(topology, fabric(topology, hosts, change))
+}
+
+fn holds_planned(topology: &str, fabric: Fabric) -> Option<(Fabric, Lab)> {
     let report = check(&fabric.wiring, &fabric.configuration, &CheckOptions::INTACT);
     assert_eq!(report.verdict(), Verdict::Good, "{topology}: {:?}", report.faults);
     let lab = lab(&fabric, None)?;
@@ -78,6 +95,39 @@ fn two_random_graphs_hold() {
     for topology in ["random-regular 8 degree 3 seed 1", "random-regular 10 degree 4 seed 2"] {
         holds(topology, 1);
     }
+}
+
+#[test]
+fn hosts_that_tag_their_frames_choose_the_path_by_the_receiver() {
+    for (topology, hosts) in [("ring 4", 2), ("torus 4x2", 1)] {
+        let tags = |options: &mut PlanOptions| options.tagging = Tagging::Host;
+        let Some((fabric, lab)) = holds_with(topology, hosts, tags) else { return };
+        // The kernel has as many rules for each VLAN as the host has receivers in it.
+        for (place, settings) in fabric.configuration.hosts.iter().enumerate() {
+            let HostSettings::Tagged(tags) = settings else { panic!("{topology}: {settings:?}") };
+            let name = &fabric.wiring.hosts[place].name;
+            let shown = ["tc", "-s", "filter", "show", "dev", "eth0", "egress"];
+            let said = lab.exec(Some(name), &shown, b"");
+            let text = String::from_utf8(said.output).unwrap();
+            let of = |words: &str| text.lines().filter(|line| line.contains(words)).count();
+            for vlan in tags.values().collect::<BTreeSet<_>>() {
+                let chosen = tags.values().filter(|other| *other == vlan).count();
+                assert_eq!(of(&format!("vlan  push id {vlan} ")), chosen, "{topology}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hosts_that_tag_their_frames_leave_those_alone_that_have_a_tag() {
+    // A frame that primes has its tag already, also one to a host that has a rule.
+    let mut fabric = fabric("ring 4", 2, |options| options.tagging = Tagging::Host);
+    let vlans = fabric.configuration.switches[0].vlans.clone();
+    let first = (0..8).step_by(2).map(HostId::new);
+    let representatives =
+        first.flat_map(|host| vlans.iter().map(move |vlan| Representative { vlan, host }));
+    fabric.configuration.priming = Priming::Directed(representatives.collect());
+    holds_planned("ring 4", fabric);
 }
 
 #[test]
