@@ -3,11 +3,11 @@
 //! Who reads switches (over SNMP: Q-BRIDGE-MIB, LLDP-MIB) fills an [`Observed`] in the words of this
 //! crate, ports by their numbers; what differs comes back as [`Finding`]s.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::{
-    CableEnd, Configuration, HostId, PortNumber, PortSettings, SwitchId, Vlan, VlanSet, Wiring,
-    cables,
+    CableEnd, Configuration, HostId, PortNumber, PortSettings, SwitchId, TrunkEnd, Vlan, VlanSet,
+    Wiring, cables,
 };
 
 /// What a switch says of itself. Ports of a bundle each have what the bundle has.
@@ -85,6 +85,17 @@ pub enum Finding {
         /// Where it is.
         found: PortNumber,
     },
+    /// A host of another switch was learned off the way that frames of the VLAN take to it.
+    LearnedElsewhere {
+        /// The host.
+        host: HostId,
+        /// The VLAN.
+        vlan: Vlan,
+        /// Where the way begins; empty if the VLAN does not lead to the host.
+        planned: Vec<PortNumber>,
+        /// Where it was learned.
+        found: PortNumber,
+    },
 }
 
 impl Finding {
@@ -119,13 +130,25 @@ impl Finding {
                 format!("ports {one} and {other}: their cables have changed places")
             }
             Self::HostElsewhere { host, planned, found } => {
-                let host = &wiring.hosts[host.place()].name;
-                let planned: Vec<String> = planned.iter().map(ToString::to_string).collect();
-                let planned = planned.join("+");
+                let (host, planned) = (&wiring.hosts[host.place()].name, joined(planned));
                 format!("port {found}: `{host}` is heard here, planned is port {planned}")
+            }
+            Self::LearnedElsewhere { host, vlan, planned, found } => {
+                let host = &wiring.hosts[host.place()].name;
+                let way = if planned.is_empty() {
+                    "which does not lead to it".to_owned()
+                } else {
+                    format!("where the way to it is port {}", joined(planned))
+                };
+                format!("port {found}: `{host}` was learned here in VLAN {vlan}, {way}")
             }
         }
     }
+}
+
+/// The ports of a bundle in words.
+fn joined(ports: &[PortNumber]) -> String {
+    ports.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")
 }
 
 /// What is not as planned at a switch: settings first, then cables, by port.
@@ -142,14 +165,64 @@ pub fn verify(
         }
     }
     links(wiring, switch, observed, &mut findings);
-    for &(host, _, found) in &observed.learned {
+    learned(wiring, configuration, switch, observed, &mut findings);
+    findings
+}
+
+fn learned(
+    wiring: &Wiring,
+    configuration: &Configuration,
+    switch: SwitchId,
+    observed: &Observed,
+    findings: &mut Vec<Finding>,
+) {
+    let mut ways = BTreeMap::new();
+    for &(host, vlan, found) in &observed.learned {
         let own = &wiring.hosts[host.place()];
-        let finding = Finding::HostElsewhere { host, planned: own.ports.clone(), found };
-        if own.switch == switch && !own.ports.contains(&found) && !findings.contains(&finding) {
-            findings.push(finding);
+        let finding = if own.switch == switch {
+            let planned = own.ports.clone();
+            let is_there = planned.contains(&found);
+            (!is_there).then_some(Finding::HostElsewhere { host, planned, found })
+        } else {
+            let ways =
+                ways.entry(vlan).or_insert_with(|| ways_from(wiring, configuration, switch, vlan));
+            let planned = ways.get(&own.switch).map_or_else(Vec::new, |ports| ports.to_vec());
+            let is_there = planned.contains(&found);
+            (!is_there).then_some(Finding::LearnedElsewhere { host, vlan, planned, found })
+        };
+        findings.extend(finding.filter(|finding| !findings.contains(finding)));
+    }
+}
+
+/// By which ports of a switch the frames of a VLAN go to the other switches, where they can.
+fn ways_from<'a>(
+    wiring: &'a Wiring,
+    configuration: &Configuration,
+    from: SwitchId,
+    vlan: Vlan,
+) -> BTreeMap<SwitchId, &'a [PortNumber]> {
+    let carries = |end: &TrunkEnd| {
+        let mut ports = configuration.switches[end.switch.place()].ports.iter();
+        ports.any(|own| own.is_member(vlan) && own.ports.iter().any(|own| end.ports.contains(own)))
+    };
+    let mut next: BTreeMap<SwitchId, Vec<(&[PortNumber], SwitchId)>> = BTreeMap::new();
+    for [one, other] in wiring.trunks.iter().map(|trunk| &trunk.ends) {
+        if carries(one) && carries(other) {
+            next.entry(one.switch).or_default().push((&one.ports, other.switch));
+            next.entry(other.switch).or_default().push((&other.ports, one.switch));
         }
     }
-    findings
+    let mut ways: BTreeMap<SwitchId, &[PortNumber]> = BTreeMap::new();
+    let mut reached = VecDeque::from([from]);
+    while let Some(at) = reached.pop_front() {
+        for &(ports, to) in next.get(&at).into_iter().flatten() {
+            if to != from && !ways.contains_key(&to) {
+                ways.insert(to, ways.get(&at).copied().unwrap_or(ports));
+                reached.push_back(to);
+            }
+        }
+    }
+    ways
 }
 
 fn settings_at(
@@ -319,6 +392,15 @@ mod tests {
         insta::assert_snapshot!(told(|own| {
             own.learned.insert((HostId::new(0), Vlan::new(101).unwrap(), PortNumber(2)));
         }), @"port 2: `h0` is heard here, planned is port 1");
+        // VLAN 101 is the ring without the trunk from `s2` to `s3`, and `h4` is at `s2`.
+        insta::assert_snapshot!(told(|own| {
+            own.learned.insert((HostId::new(4), Vlan::new(101).unwrap(), PortNumber(48)));
+            own.learned.insert((HostId::new(4), Vlan::new(999).unwrap(), PortNumber(47)));
+            own.learned.insert((HostId::new(4), Vlan::new(101).unwrap(), PortNumber(47)));
+        }), @r##"
+    port 48: `h4` was learned here in VLAN 101, where the way to it is port 47
+    port 47: `h4` was learned here in VLAN 999, which does not lead to it
+    "##);
         insta::assert_snapshot!(told(|own| {
             own.neighbours.get_mut(&PortNumber(48)).unwrap().name += ".example.org";
         }), @"");
