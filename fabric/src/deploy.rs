@@ -203,10 +203,9 @@ pub fn step_texts(
     wiring: &Wiring,
     step: &Step,
 ) -> Result<StepTexts, RenderError> {
-    let change =
-        |before, after| templates.render_change(dialect, wiring, step.switch, before, after);
-    let apply = change(&step.before, &step.after)?;
-    let back = change(&step.after, &step.before)?;
+    let Step { switch, before, after, .. } = step;
+    let apply = templates.render_change(dialect, wiring, *switch, before, after)?;
+    let back = templates.render_back(dialect, wiring, *switch, after, before)?;
     let roll_back = match dialect {
         // Commands whose effect never came are passed over.
         Dialect::LinuxBridge | Dialect::OpenVswitch => back

@@ -152,7 +152,7 @@ impl<'a> Kept<'a> {
     fn set(&self, now: &SwitchState, planned: &SwitchState, switch: SwitchId) -> SwitchState {
         let cables = &self.cables[switch.place()];
         let mut state = planned.clone();
-        state.management = now.management.or(planned.management);
+        state.management = now.management;
         state.settings.ports.retain(|port| {
             port.ports.len() == 1 && !self.is_other_trunk(switch, port.ports[0])
                 || !port.ports.iter().any(|own| self.trunks[switch.place()].contains(own))

@@ -91,6 +91,7 @@ impl Machine<'_> {
                         self.ports.insert(self.port(line, name)?);
                     }
                 }
+                ["del-port", "br0", "manage"] if self.manages => self.manages = false,
                 ["del-port", "br0", name] => {
                     if !self.ports.remove(&self.port(line, name)?) {
                         return Err(line.wrong(format!("`{name}` is not in the bridge")));
@@ -127,7 +128,7 @@ impl Machine<'_> {
     fn state(self, before: &SwitchState) -> Result<SwitchState, ParseError> {
         let mut settings =
             SwitchSettings { spanning_tree: self.spanning_tree, ..before.settings.clone() };
-        let mut management = before.management;
+        let mut management = before.management.filter(|_| self.manages);
         let Some(flows) = &self.flows else {
             settings.ports.retain(|port| self.ports.contains(&port.ports[0]));
             return Ok(SwitchState { settings, management, bundles: BTreeMap::new() });

@@ -127,8 +127,24 @@ impl Templates {
     ) -> Result<String, RenderError> {
         let model = &wiring.switches[switch.place()].model;
         let blank = SwitchState::blank(dialect, model);
-        let page = Page { dialect, wiring, switch, before: &blank, after: state, fresh: true };
-        self.text(&page)
+        let after = &managed_as_before(&blank, state);
+        self.text(&Page { dialect, wiring, switch, before: &blank, after, fresh: true })
+    }
+
+    /// The text that takes a change back: as [`Self::render_change`], but the switch is no longer
+    /// reached in a VLAN of its ports if it was not before the change.
+    ///
+    /// # Errors
+    /// As [`Self::render`].
+    pub fn render_back(
+        &self,
+        dialect: Dialect,
+        wiring: &Wiring,
+        switch: SwitchId,
+        now: &SwitchState,
+        before: &SwitchState,
+    ) -> Result<String, RenderError> {
+        self.text(&Page { dialect, wiring, switch, before: now, after: before, fresh: false })
     }
 
     /// The text that brings a switch from one state to another; it is read back and compared.
@@ -143,14 +159,12 @@ impl Templates {
         before: &SwitchState,
         after: &SwitchState,
     ) -> Result<String, RenderError> {
+        let after = &managed_as_before(before, after);
         self.text(&Page { dialect, wiring, switch, before, after, fresh: false })
     }
 
     fn text(&self, page: &Page<'_>) -> Result<String, RenderError> {
-        let Page { dialect, wiring, switch, before, fresh, .. } = *page;
-        let management = page.after.management.or(before.management);
-        let after = &SwitchState { management, ..page.after.clone() };
-        let page = Page { dialect, wiring, switch, before, after, fresh };
+        let Page { dialect, wiring, switch, before, after, .. } = *page;
         let own = &wiring.switches[switch.place()];
         fit::check(dialect, own, after)?;
         let template = format!("{dialect}.j2");
@@ -170,6 +184,11 @@ impl Templates {
         let difference = difference.first().map_or_else(String::new, ToString::to_string);
         Err(RenderError::SaysOther { template, switch: own.name.clone(), difference })
     }
+}
+
+/// The state after a change that says nothing of the management VLAN: it stays.
+fn managed_as_before(before: &SwitchState, after: &SwitchState) -> SwitchState {
+    SwitchState { management: after.management.or(before.management), ..after.clone() }
 }
 
 fn at(line: Option<usize>) -> String {

@@ -21,8 +21,12 @@ const MANAGEMENT: usize = 4_000;
 
 /// A planned fabric, two hosts on each switch that has some.
 fn fabric(topology: &str, cables: u16) -> (Wiring, Vec<SwitchState>) {
+    fabric_of("powerconnect-6248", topology, cables)
+}
+
+fn fabric_of(model: &str, topology: &str, cables: u16) -> (Wiring, Vec<SwitchState>) {
     let topology: Topology = topology.parse().expect("a topology");
-    let model = SwitchModel::named("powerconnect-6248").expect("a known model");
+    let model = SwitchModel::named(model).expect("a known model");
     let mut parts = Parts::uniform(&topology.graph(), &model, 2);
     parts.cables_per_link = cables;
     let wiring = cable(&topology.graph(), parts).expect("enough ports");
@@ -153,6 +157,39 @@ fn the_texts_of_every_step_say_it_and_take_it_back() {
         assert!(after.means_the_same(&step.after), "{}", texts.apply);
         let back = read(Dialect::PowerConnect, model, &step.after, &texts.roll_back).unwrap();
         assert!(back.means_the_same(&step.before), "{}", texts.roll_back);
+    }
+}
+
+/// Linux machines are reached by other ways until they have the management VLAN, and again when the
+/// step that gave it to them is taken back.
+#[test]
+fn plain_bridges_on_linux_are_deployed_and_taken_back_with_their_management() {
+    for (model, dialect, cables) in [
+        ("linux-bridge", Dialect::LinuxBridge, 1),
+        ("linux-bridge", Dialect::LinuxBridge, 2),
+        ("open-vswitch", Dialect::OpenVswitch, 1),
+    ] {
+        let (wiring, mut planned) = fabric_of(model, "ring 4", cables);
+        if dialect == Dialect::LinuxBridge {
+            let ports = planned.iter_mut().flat_map(|state| &mut state.settings.ports);
+            ports.for_each(|port| port.accept_tagged = true);
+        }
+        let factory = |own: &Switch| SwitchState::factory(dialect, &own.model);
+        let now: Vec<SwitchState> = wiring.switches.iter().map(factory).collect();
+        let steps = plan_deployment(&wiring, &now, &planned, Some(HostId::new(MANAGER))).unwrap();
+        let manage: Vec<&Step> = steps.iter().filter(|step| step.why == Why::Manage).collect();
+        assert_eq!(manage.len(), 4, "{model}");
+        for step in &steps {
+            let managed = [&step.before, &step.after].map(|own| own.management.is_some());
+            assert_eq!(managed[0] != managed[1], step.why == Why::Manage, "{:?}", step.why);
+            step_texts(&Templates::built_in(), dialect, &wiring, step).unwrap();
+        }
+        let texts = step_texts(&Templates::built_in(), dialect, &wiring, manage[0]).unwrap();
+        let leaves = match dialect {
+            Dialect::LinuxBridge => "link del dev br0.4000\n",
+            _ => "ovs-vsctl del-port br0 manage\n",
+        };
+        assert!(texts.roll_back.contains(leaves), "{}", texts.roll_back);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Counters, Done, Entry, Inside, TaskError};
-use crate::blueprint::{self, Role};
+use crate::blueprint::{BRIDGE, Role};
 use crate::netlink::{Message, Netlink, attributes};
 use crate::network;
 
@@ -117,10 +117,10 @@ fn entry(body: &[u8], names: &BTreeMap<u32, String>) -> Option<Entry> {
 /// Forgets what switches have learned.
 pub(super) fn flush(inside: &Inside) -> Result<(), TaskError> {
     for space in inside.switches() {
-        let mut body = [0; 16];
-        body[4..8].copy_from_slice(&blueprint::bridge_index().to_ne_bytes());
-        let message =
-            Message::new("forgetting", RTM_NEWLINK, 0, &body).nest(IFLA_LINKINFO, |info| {
+        // By its name: a script that was run in the switch may have made the bridge anew.
+        let message = Message::new("forgetting", RTM_NEWLINK, 0, &[0; 16])
+            .with_text(IFLA_IFNAME, BRIDGE)
+            .nest(IFLA_LINKINFO, |info| {
                 info.with_text(IFLA_INFO_KIND, "bridge")
                     .nest(IFLA_INFO_DATA, |data| data.with(IFLA_BR_FDB_FLUSH, &[]))
             });

@@ -11,6 +11,7 @@ use meikyo_fabric::{
 };
 use meikyo_lab::{VerifyOptions, fail_over, verify};
 
+use crate::mpi::puts_the_planned_bytes_on_every_trunk;
 use crate::running::{Fabric, Lab, fabric, lab, lab_of, without_priming};
 
 const OPTIONS: VerifyOptions = VerifyOptions { pairs_max: 300, quiet_ms: 4, patience_ms: 2_000 };
@@ -55,45 +56,52 @@ fn a_ring_of_4_holds_and_survives_every_trunk() {
     for trunk in 0..fabric.wiring.trunks.len() {
         survives(&fabric, &lab, TrunkId::new(trunk));
     }
+    puts_the_planned_bytes_on_every_trunk("ring 4", &fabric, &lab);
 }
 
 #[test]
 fn a_torus_4x2_holds() {
     let Some((fabric, lab)) = holds("torus 4x2", 1) else { return };
     survives(&fabric, &lab, TrunkId::new(0));
+    puts_the_planned_bytes_on_every_trunk("torus 4x2", &fabric, &lab);
 }
 
 #[test]
 fn a_mesh_4x2_holds() {
-    let Some((fabric, lab)) = holds("mesh 4x2", 2) else { return };
+    let Some((fabric, lab)) = holds("mesh 4x2", 1) else { return };
     survives(&fabric, &lab, TrunkId::new(3));
+    puts_the_planned_bytes_on_every_trunk("mesh 4x2", &fabric, &lab);
 }
 
 #[test]
 fn a_complete_graph_of_6_holds() {
     let Some((fabric, lab)) = holds("complete 6", 2) else { return };
     survives(&fabric, &lab, TrunkId::new(7));
+    puts_the_planned_bytes_on_every_trunk("complete 6", &fabric, &lab);
 }
 
 #[test]
 fn a_tree_holds() {
     // One VLAN: what hosts say teaches switches all there is to know, and nothing needs priming.
-    let fabric = fabric("tree 8", 2, |_| {});
+    let fabric = fabric("tree 8", 1, |_| {});
     let Some(lab) = lab(&fabric, None) else { return };
     let (wiring, configuration) = (&fabric.wiring, &fabric.configuration);
     let found = verify(&lab.directory, &lab.roles, wiring, configuration, &OPTIONS).unwrap();
     assert!(found.good, "{found:?}");
+    puts_the_planned_bytes_on_every_trunk("tree 8", &fabric, &lab);
 }
 
 #[test]
 fn a_leaf_spine_holds() {
-    holds("leaf-spine 4+2", 3);
+    let Some((fabric, lab)) = holds("leaf-spine 4+2", 3) else { return };
+    puts_the_planned_bytes_on_every_trunk("leaf-spine 4+2", &fabric, &lab);
 }
 
 #[test]
 fn two_random_graphs_hold() {
     for topology in ["random-regular 8 degree 3 seed 1", "random-regular 10 degree 4 seed 2"] {
-        holds(topology, 1);
+        let Some((fabric, lab)) = holds(topology, 1) else { return };
+        puts_the_planned_bytes_on_every_trunk(topology, &fabric, &lab);
     }
 }
 

@@ -5,3 +5,4 @@ mod fabrics;
 mod mpi;
 mod namespaces;
 mod running;
+mod texts;

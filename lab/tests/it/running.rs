@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use meikyo_cluster::MacAddress;
 use meikyo_fabric::{
-    Configuration, Plan, PlanOptions, Priming, SwitchModel, Topology, Wiring, cable_uniform, plan,
+    Configuration, Parts, Plan, PlanOptions, Priming, SwitchModel, Topology, Wiring, cable, plan,
 };
 use meikyo_lab::{
     Blueprint, BlueprintOptions, Directory, Done, EngineChoice, Invocation, Outcome, Roles, Task,
@@ -28,9 +28,21 @@ pub(crate) fn fabric(
     hosts: usize,
     change: impl FnOnce(&mut PlanOptions),
 ) -> Fabric {
+    fabric_with_bundles(topology, hosts, 1, change)
+}
+
+/// The same, with so many cables for each link between switches.
+pub(crate) fn fabric_with_bundles(
+    topology: &str,
+    hosts: usize,
+    cables: u16,
+    change: impl FnOnce(&mut PlanOptions),
+) -> Fabric {
     let topology: Topology = topology.parse().expect("a topology");
     let model = SwitchModel::named("linux-bridge").expect("a known model");
-    let mut wiring = cable_uniform(&topology, &model, hosts).expect("fits");
+    let mut parts = Parts::uniform(&topology.graph(), &model, hosts);
+    parts.cables_per_link = cables;
+    let mut wiring = cable(&topology.graph(), parts).expect("fits");
     for (place, host) in wiring.hosts.iter_mut().enumerate() {
         host.mac = Some(MacAddress(meikyo_lab::host_mac(place)));
     }
