@@ -36,6 +36,11 @@ const IFLA_AF_SPEC: u16 = 26;
 const IFLA_NET_NS_FD: u16 = 28;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
+const IFLA_INFO_SLAVE_KIND: u16 = 4;
+const IFLA_INFO_SLAVE_DATA: u16 = 5;
+/// Only of devices in bundles that speak LACP: the state of their own side (IEEE 802.1AX, 6.4.2.3).
+const IFLA_BOND_SLAVE_AD_ACTOR_STATE: u16 = 7;
+const AD_DISTRIBUTING: u8 = 1 << 5;
 const VETH_INFO_PEER: u16 = 1;
 const IFLA_BR_FORWARD_DELAY: u16 = 1;
 const IFLA_BR_AGEING_TIME: u16 = 4;
@@ -175,10 +180,7 @@ pub(crate) fn await_state(
         netlink.dump(ask, |body| {
             let index = body.get(4..).and_then(|rest| rest.first_chunk::<4>());
             let index = index.map_or(0, |index| u32::from_ne_bytes(*index));
-            let state = attributes(body.get(16..).unwrap_or_default())
-                .find(|(kind, _)| *kind == IFLA_OPERSTATE)
-                .and_then(|(_, value)| value.first().copied());
-            if (state == Some(OPERSTATE_UP)) == up {
+            if carries(body.get(16..).unwrap_or_default()) == up {
                 devices.remove(&index);
             }
         })?;
@@ -190,6 +192,19 @@ pub(crate) fn await_state(
         }
         system::wait(&[], 5).map_err(NetlinkError::Socket)?;
     }
+}
+
+/// Whether a device carries frames; in a bundle that speaks LACP only when both sides have agreed.
+fn carries(device: &[u8]) -> bool {
+    let part =
+        |of, wanted| attributes(of).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+    let agreed = part(device, IFLA_LINKINFO)
+        .filter(|info| part(info, IFLA_INFO_SLAVE_KIND) == Some(b"bond\0"))
+        .and_then(|info| part(info, IFLA_INFO_SLAVE_DATA))
+        .and_then(|member| part(member, IFLA_BOND_SLAVE_AD_ACTOR_STATE))
+        .and_then(|state| state.first())
+        .is_none_or(|state| state & AD_DISTRIBUTING != 0);
+    agreed && part(device, IFLA_OPERSTATE) == Some(&[OPERSTATE_UP])
 }
 
 fn namespace_error(space: &str, step: &'static str) -> impl Fn(io::Error) -> NetworkError {
@@ -218,7 +233,7 @@ fn make_namespaces(spaces: &[Space], home: &File) -> Result<Vec<Made>, NetworkEr
         system::mount(c"/proc/thread-self/ns/net", &target, c"", libc::MS_BIND, c"")
             .map_err(error("to name it"))?;
         let file = File::open(&path).map_err(error("to open it"))?;
-        turn_ipv6_off().map_err(error("to turn IPv6 off"))?;
+        quieten().map_err(error("to quieten it"))?;
         let netlink = Netlink::open()
             .map_err(|source| NetworkError::Space { space: space.name.clone(), source })?;
         made.push(Made { file, netlink });
@@ -227,10 +242,15 @@ fn make_namespaces(spaces: &[Space], home: &File) -> Result<Vec<Made>, NetworkEr
     Ok(made)
 }
 
-/// Its own messages would be counted as traffic.
-fn turn_ipv6_off() -> io::Result<()> {
-    for which in ["all", "default"] {
-        match std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1") {
+/// What a kernel says by itself would be counted as traffic: IPv6, and asking neighbours again who have
+/// answered once.
+fn quieten() -> io::Result<()> {
+    for (setting, value) in [
+        ("ipv6/conf/all/disable_ipv6", "1"),
+        ("ipv6/conf/default/disable_ipv6", "1"),
+        ("ipv4/neigh/default/delay_first_probe_time", "1000000"),
+    ] {
+        match std::fs::write(Path::new("/proc/sys/net").join(setting), value) {
             // A kernel without IPv6.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             result => result?,

@@ -3,12 +3,16 @@
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use super::tables::Counting;
-use super::{Done, Frame, Inside, TaskError, Trace};
+use super::{Counters, Done, Frame, Inside, TaskError, Trace};
 use crate::blueprint::{self, Role};
 use crate::system::{self, ETHERTYPE_LOCAL, Interest};
 
 /// The shortest frame, without its checksum.
 const FRAME_BYTES: usize = 60;
+/// What counters count for it, a tag left out.
+const FRAME_BYTES_COUNTED: u64 = 60;
+/// What they count for a message of LACP (IEEE 802.1AX): its 110 bytes and the header.
+const LACP_BYTES_COUNTED: u64 = 124;
 const MAGIC: [u8; 4] = *b"MKYO";
 /// How often in a row nothing must arrive.
 const QUIET_TIMES: u32 = 5;
@@ -40,7 +44,7 @@ pub(super) fn send(
             for (switch, (before, after)) in before.iter().zip(&after).enumerate() {
                 for (device, now) in after {
                     let then = before.get(device).copied().unwrap_or_default();
-                    let sent = now.sent_frames.saturating_sub(then.sent_frames);
+                    let sent = frames_between(&then, now);
                     if sent > 0 {
                         traces[number].sent_by.push((switch, device.clone(), sent));
                     }
@@ -50,6 +54,15 @@ pub(super) fn send(
         }
     }
     Ok(Done::Sent(traces))
+}
+
+/// How many frames of ours a port sent between two readings. Of others there are only messages of LACP,
+/// which ports of bundles send at any time: how many, frames and bytes together say.
+fn frames_between(then: &Counters, now: &Counters) -> u64 {
+    let frames = now.sent_frames.saturating_sub(then.sent_frames);
+    let bytes = now.sent_bytes.saturating_sub(then.sent_bytes);
+    let beyond = bytes.saturating_sub(frames * FRAME_BYTES_COUNTED);
+    frames.saturating_sub(beyond / (LACP_BYTES_COUNTED - FRAME_BYTES_COUNTED))
 }
 
 /// Sends bytes as they are.
@@ -135,4 +148,19 @@ fn collect(
 fn number_of(bytes: &[u8]) -> Option<usize> {
     let rest = bytes.get(14..)?.strip_prefix(&MAGIC)?;
     usize::try_from(u32::from_be_bytes(*rest.first_chunk()?)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_lacp_are_no_frames_of_ours() {
+        let reading =
+            |sent_frames, sent_bytes| Counters { sent_frames, sent_bytes, ..Counters::default() };
+        let then = reading(7, 700);
+        assert_eq!(frames_between(&then, &reading(7 + 1, 700 + 60)), 1);
+        assert_eq!(frames_between(&then, &reading(7 + 2, 700 + 2 * 124)), 0);
+        assert_eq!(frames_between(&then, &reading(7 + 5, 700 + 3 * 60 + 2 * 124)), 3);
+    }
 }

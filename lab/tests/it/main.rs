@@ -1,6 +1,7 @@
 //! Labs that really run: real bridges, inside user-mode Linux where this kernel has none.
 
 mod boundaries;
+mod bundles;
 mod fabrics;
 mod mpi;
 mod namespaces;

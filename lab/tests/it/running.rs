@@ -28,21 +28,36 @@ pub(crate) fn fabric(
     hosts: usize,
     change: impl FnOnce(&mut PlanOptions),
 ) -> Fabric {
-    fabric_with_bundles(topology, hosts, 1, change)
+    cabled_fabric(topology, hosts, Cabling::of_links(1), change)
 }
 
-/// The same, with so many cables for each link between switches.
-pub(crate) fn fabric_with_bundles(
+/// How many cables there are where one would do.
+#[derive(Clone, Copy)]
+pub(crate) struct Cabling {
+    pub(crate) ports_per_host: u16,
+    pub(crate) cables_per_link: u16,
+}
+
+impl Cabling {
+    /// So many cables for each link between switches, and one for each host.
+    pub(crate) const fn of_links(cables_per_link: u16) -> Self {
+        Self { ports_per_host: 1, cables_per_link }
+    }
+}
+
+pub(crate) fn cabled_fabric(
     topology: &str,
     hosts: usize,
-    cables: u16,
+    cabling: Cabling,
     change: impl FnOnce(&mut PlanOptions),
 ) -> Fabric {
     let topology: Topology = topology.parse().expect("a topology");
     let model = SwitchModel::named("linux-bridge").expect("a known model");
-    let mut parts = Parts::uniform(&topology.graph(), &model, hosts);
-    parts.cables_per_link = cables;
-    let mut wiring = cable(&topology.graph(), parts).expect("fits");
+    let graph = topology.graph();
+    let mut parts = Parts::uniform(&graph, &model, hosts);
+    parts.ports_per_host = cabling.ports_per_host;
+    parts.cables_per_link = cabling.cables_per_link;
+    let mut wiring = cable(&graph, parts).expect("fits");
     for (place, host) in wiring.hosts.iter_mut().enumerate() {
         host.mac = Some(MacAddress(meikyo_lab::host_mac(place)));
     }

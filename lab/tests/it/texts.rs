@@ -17,7 +17,7 @@ use meikyo_lab::{Done, Frame, Task, VerifyOptions, verify};
 use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
 
-use crate::running::{Fabric, Lab, fabric_with_bundles, lab, lab_of};
+use crate::running::{Cabling, Fabric, Lab, cabled_fabric, lab, lab_of};
 
 const OPTIONS: VerifyOptions = VerifyOptions { pairs_max: 300, quiet_ms: 4, patience_ms: 2_000 };
 const MANAGEMENT: u16 = 4_000;
@@ -172,7 +172,7 @@ fn all_answer(lab: &Lab) {
 #[test]
 fn the_text_for_a_new_bridge_makes_the_kernel_have_what_is_planned() {
     for (topology, hosts, cables) in [("ring 4", 2, 1), ("mesh 4x2", 1, 1), ("ring 4", 1, 2)] {
-        let fabric = fabric_with_bundles(topology, hosts, cables, |_| {});
+        let fabric = cabled_fabric(topology, hosts, Cabling::of_links(cables), |_| {});
         let Some(lab) = lab(&fabric, None) else { return };
         let Fabric { wiring, configuration, .. } = &fabric;
         for (place, switch) in wiring.switches.iter().enumerate() {
@@ -198,7 +198,7 @@ fn the_text_for_a_new_bridge_makes_the_kernel_have_what_is_planned() {
 /// A fabric to be deployed, and what its switches have as delivered: a plain bridge of all ports that
 /// are plugged in, with a spanning tree protocol.
 fn deployment(cables: u16) -> (Fabric, Vec<SwitchState>, Vec<SwitchState>) {
-    let fabric = fabric_with_bundles("ring 4", 1, cables, |options| {
+    let fabric = cabled_fabric("ring 4", 1, Cabling::of_links(cables), |options| {
         options.management = Vlan::new(MANAGEMENT);
         options.manager = Some(HostId::new(0));
     });
