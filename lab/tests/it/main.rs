@@ -5,5 +5,6 @@ mod bundles;
 mod fabrics;
 mod mpi;
 mod namespaces;
+mod rates;
 mod running;
 mod texts;
