@@ -16,9 +16,7 @@ use crate::layer::{Settled, SnmpLayer};
 use crate::nearest::hint;
 use crate::problem::LoadError;
 use crate::section::{Reading, Section, Sourced};
-use crate::{
-    Cluster, Device, DeviceKind, MacAddress, Measure, Origin, Origins, ParseMacError, Place,
-};
+use crate::{Cluster, Device, DeviceKind, MacAddress, Measure, Origin, Origins, Place};
 
 /// Most devices of one cluster: what one collector's address table is made for.
 pub const DEVICES_MAX: usize = 65_536;
@@ -131,6 +129,7 @@ struct Gathering<'a> {
     origins: Vec<Origins>,
     names: BTreeMap<String, usize>,
     addresses: BTreeMap<SocketAddr, usize>,
+    macs: BTreeMap<MacAddress, usize>,
 }
 
 fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
@@ -158,6 +157,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
         origins: Vec::new(),
         names: BTreeMap::new(),
         addresses: BTreeMap::new(),
+        macs: BTreeMap::new(),
     };
     gathering.read_groups(reading, file);
     let mut entries = Vec::new();
@@ -230,7 +230,7 @@ impl<'a> Gathering<'a> {
             entry.note(reading, "address", text);
         }
         let macs = match kind {
-            DeviceKind::Host => read_macs(reading, entry, names.len()),
+            DeviceKind::Host => self.read_macs(reading, entry, names.len()),
             DeviceKind::Switch => Vec::new(),
         };
         let model = match kind {
@@ -355,6 +355,39 @@ impl<'a> Gathering<'a> {
         Some((address, own_port))
     }
 
+    /// The Ethernet addresses of an entry's hosts: as many as names, or none.
+    fn read_macs(
+        &mut self,
+        reading: &mut Reading,
+        entry: &Section<'_>,
+        names: usize,
+    ) -> Vec<MacAddress> {
+        let texts = read_names(reading, entry, "mac", unfold);
+        if !texts.is_empty() && texts.len() != names {
+            let addresses = counted(texts.len(), "address", "addresses");
+            let text =
+                format!("{addresses} for {}; as many are needed", counted(names, "name", "names"));
+            entry.note(reading, "mac", text);
+            return Vec::new();
+        }
+        let mut macs = Vec::with_capacity(texts.len());
+        for text in texts {
+            let mac = match text.value.parse::<MacAddress>() {
+                Ok(mac) => mac,
+                Err(error) => {
+                    reading.note(text.line, entry.key("mac"), error.to_string());
+                    continue;
+                }
+            };
+            if let Some(other) = self.macs.insert(mac, text.line) {
+                let problem = format!("`{mac}` is the address of a host in line {other} already");
+                reading.note(text.line, entry.key("mac"), problem);
+            }
+            macs.push(mac);
+        }
+        macs
+    }
+
     /// Notes what is wrong with a name; true if the name is taken or cannot be used.
     fn note_name(
         &mut self,
@@ -473,28 +506,6 @@ fn read_measures(reading: &mut Reading, section: &Section<'_>) -> Option<Sourced
         }
     }
     Some(Sourced { value: measures, line: texts.line })
-}
-
-/// The Ethernet addresses of an entry's hosts: as many as names, or none.
-fn read_macs(reading: &mut Reading, entry: &Section<'_>, names: usize) -> Vec<MacAddress> {
-    let texts = read_names(reading, entry, "mac", unfold);
-    if !texts.is_empty() && texts.len() != names {
-        let addresses = counted(texts.len(), "address", "addresses");
-        let text =
-            format!("{addresses} for {}; as many are needed", counted(names, "name", "names"));
-        entry.note(reading, "mac", text);
-        return Vec::new();
-    }
-    let mut macs = Vec::with_capacity(texts.len());
-    for text in texts {
-        match text.value.parse() {
-            Ok(mac) => macs.push(mac),
-            Err(error) => {
-                reading.note(text.line, entry.key("mac"), ParseMacError::to_string(&error))
-            }
-        }
-    }
-    macs
 }
 
 /// The unfolded texts of a key, each with its line.

@@ -294,6 +294,11 @@ name = "node[1-3]"
 address = "10.0.0.[1-3]"
 mac = "02:00:00:00:00:[01-02]"
 
+[[hosts]]
+name = "node[8-9]"
+address = "10.0.0.[8-9]"
+mac = ["02:00:00:00:00:07", "02:00:00:00:00:07"]
+
 [[switches]]
 name = "sw[1-2]"
 address = "10.0.1.[1-2]"
@@ -322,11 +327,12 @@ cluster.toml:11: fabric.rate: a link has a rate above 0
 cluster.toml:12: fabric.models.big.colour: unknown key; allowed are `like`, `ports`, `table_entries`, `vlans`, `bundle_ports`, `multi_untagged`, `shared_learning`, `ageing_max`
 cluster.toml:12: fabric.models.big.ports: 0 is out of range; allowed are 1 to 4096
 cluster.toml:17: hosts.mac: 2 addresses for 3 names; as many are needed
-cluster.toml:24: links.between: 3 ends for 2; as many are needed, or one
-cluster.toml:27: links.between: no host or switch is named `sw3` (did you mean `sw1`?)
-cluster.toml:30: links.between: `node1` and `node2` are both hosts
-cluster.toml:33: links.between: `sw1` names 1 of 2 ports; write `cables` and one port for each, as `sw1:45+46`
-cluster.toml:37: links.between: `sw1:x` names no ports; allowed are `sw1:45` or `sw1:45+46`
+cluster.toml:22: hosts.mac: `02:00:00:00:00:07` is the address of a host in line 22 already
+cluster.toml:29: links.between: 3 ends for 2; as many are needed, or one
+cluster.toml:32: links.between: no host or switch is named `sw3` (did you mean `sw1`?)
+cluster.toml:35: links.between: `node1` and `node2` are both hosts
+cluster.toml:38: links.between: `sw1` names 1 of 2 ports; write `cables` and one port for each, as `sw1:45+46`
+cluster.toml:42: links.between: `sw1:x` names no ports; allowed are `sw1:45` or `sw1:45+46`
 "#);
 }
 

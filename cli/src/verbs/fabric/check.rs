@@ -1,17 +1,17 @@
 //! `meikyo fabric check`: whether a configuration does what it must, and if not, where it fails.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use meikyo_fabric::check::{Hop, path};
-use meikyo_fabric::dialect::{Dialect, parse};
+use meikyo_fabric::dialect::Dialect;
 use meikyo_fabric::{
     CheckOptions, Configuration, Described, Fault, HostId, Report, SwitchId, TrunkId, Verdict,
     Wiring, check, plan, plan_failover,
 };
 use serde_json::{Value, json};
 
-use super::FileArgs;
+use super::{FileArgs, site};
 use crate::failure::{Answer, Failure, one_line};
 use crate::output;
 
@@ -26,7 +26,7 @@ pub(super) struct CheckArgs {
     /// Check the switches' texts in this directory, SWITCH.cfg or SWITCH.sh, not what would be planned
     #[arg(long, value_name = "DIR")]
     config: Option<PathBuf>,
-    /// The language of those texts [default: by the model of the switch]
+    /// The dialect of texts of switches whose model has none of its own
     #[arg(long, value_name = "NAME", requires = "config")]
     dialect: Option<Dialect>,
     /// Also check the failure of every single trunk, with what `meikyo fabric failover` says to do
@@ -60,7 +60,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<Answer, Failure> {
     let mut configuration = plan.configuration(&wiring);
     if let Some(dir) = &args.config {
         for (place, settings) in configuration.switches.iter_mut().enumerate() {
-            *settings = read(dir, &wiring, SwitchId::new(place), args.dialect)?;
+            let switch = SwitchId::new(place);
+            *settings = site::read_one(&wiring, dir, args.dialect, switch)?.settings;
         }
     }
     let way = match args.path.as_deref() {
@@ -88,26 +89,6 @@ pub(super) fn run(args: &CheckArgs) -> Result<Answer, Failure> {
         output::print(&text)?;
     }
     Ok(if is_good { Answer::Yes } else { Answer::No })
-}
-
-/// The settings that a switch's text in `dir` says.
-fn read(
-    dir: &Path,
-    wiring: &Wiring,
-    switch: SwitchId,
-    dialect: Option<Dialect>,
-) -> Result<meikyo_fabric::SwitchSettings, Failure> {
-    let named = &wiring.switches[switch.place()];
-    let dialect = dialect.or_else(|| Dialect::of_model(&named.model)).ok_or_else(|| {
-        let text = format!("no language is known for `{}`, a {}", named.name, named.model.name);
-        let names: Vec<&str> = Dialect::ALL.iter().map(|dialect| dialect.name()).collect();
-        Failure::new(text).hint(format!("say which one: --dialect {}", names.join("|")))
-    })?;
-    let file = dir.join(format!("{}.{}", named.name, dialect.file_ending()));
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", file.display())))?;
-    parse(dialect, wiring, switch, &text)
-        .map_err(|error| Failure::new(format!("{}: {}", file.display(), one_line(&error))))
 }
 
 fn way(

@@ -7,8 +7,8 @@ use clap::Args;
 use meikyo_cluster::Cluster;
 use meikyo_fabric::dialect::{self, Dialect, SwitchState, Templates};
 use meikyo_fabric::{
-    CheckOptions, Configuration, Described, HostId, PlanOptions, SwitchId, TrunkId, Verdict, Vlan,
-    Wiring, check, plan,
+    CheckOptions, Configuration, Described, HostId, PlanOptions, Switch, SwitchId, TrunkId,
+    Verdict, Vlan, Wiring, check, plan,
 };
 
 use super::FileArgs;
@@ -76,12 +76,7 @@ impl Planned {
 
     /// The dialect of a switch.
     pub(super) fn dialect(&self, switch: SwitchId, texts: &TextArgs) -> Result<Dialect, Failure> {
-        let own = &self.wiring.switches[switch.place()];
-        Dialect::of_model(&own.model).or(texts.dialect).ok_or_else(|| {
-            let (name, model) = (&own.name, &own.model.name);
-            Failure::new(format!("`{name}`: there is no dialect for the model `{model}`"))
-                .hint("name one with `--dialect`, or a `model` in the cluster file")
-        })
+        dialect_of(&self.wiring, switch, texts.dialect)
     }
 
     pub(super) fn management(&self) -> Option<Vlan> {
@@ -99,27 +94,51 @@ impl Planned {
         directory: &Path,
         texts: &TextArgs,
     ) -> Result<Vec<SwitchState>, Failure> {
-        self.switches().map(|switch| self.read_one(directory, texts, switch)).collect()
+        let read = |switch| read_one(&self.wiring, directory, texts.dialect, switch);
+        self.switches().map(read).collect()
     }
+}
 
-    fn read_one(
-        &self,
-        directory: &Path,
-        texts: &TextArgs,
-        switch: SwitchId,
-    ) -> Result<SwitchState, Failure> {
-        let dialect = self.dialect(switch, texts)?;
-        let path = directory.join(file_name(self.name(switch), dialect));
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            Failure::new(format!("cannot read {}: {error}", path.display())).hint(
-                "there must be one text for each switch, as `meikyo fabric configure` writes them",
-            )
-        })?;
-        let model = &self.wiring.switches[switch.place()].model;
-        let blank = SwitchState::blank(dialect, model);
-        dialect::read(dialect, model, &blank, &text)
-            .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+/// The dialect of a switch: its model's own, or else the given one.
+fn dialect_of(
+    wiring: &Wiring,
+    switch: SwitchId,
+    given: Option<Dialect>,
+) -> Result<Dialect, Failure> {
+    let Switch { name, model } = &wiring.switches[switch.place()];
+    match (Dialect::of_model(model), given) {
+        (Some(own), Some(given)) if own != given => {
+            let text = format!("`{name}` is a `{}`, which speaks {own}, not {given}", model.name);
+            Err(Failure::new(text)
+                .hint("`--dialect` is for switches whose model has none of its own"))
+        }
+        (Some(own), _) => Ok(own),
+        (None, Some(given)) => Ok(given),
+        (None, None) => {
+            let text = format!("`{name}`: there is no dialect for the model `{}`", model.name);
+            Err(Failure::new(text)
+                .hint("name one with `--dialect`, or a `model` in the cluster file"))
+        }
     }
+}
+
+/// What a switch is in, by its text in a directory: `NAME.cfg` or `NAME.sh`.
+pub(super) fn read_one(
+    wiring: &Wiring,
+    directory: &Path,
+    dialect: Option<Dialect>,
+    switch: SwitchId,
+) -> Result<SwitchState, Failure> {
+    let dialect = dialect_of(wiring, switch, dialect)?;
+    let Switch { name, model } = &wiring.switches[switch.place()];
+    let path = directory.join(file_name(name, dialect));
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        Failure::new(format!("cannot read {}: {error}", path.display())).hint(
+            "there must be one text for each switch, as `meikyo fabric configure` writes them",
+        )
+    })?;
+    dialect::read(dialect, model, &SwitchState::blank(dialect, model), &text)
+        .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
 /// The switch of this name.
