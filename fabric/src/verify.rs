@@ -19,8 +19,8 @@ pub struct Observed {
     pub members: BTreeMap<PortNumber, VlanSet>,
     /// The VLANs whose frames lose their tag (`dot1qVlanStaticUntaggedPorts`).
     pub untagged: BTreeMap<PortNumber, VlanSet>,
-    /// Who is heard at a port over LLDP.
-    pub neighbours: BTreeMap<PortNumber, Neighbour>,
+    /// Who is heard at a port over LLDP: several where a card speaks for itself beside its host.
+    pub neighbours: BTreeMap<PortNumber, Vec<Neighbour>>,
     /// Hosts whose addresses were learned in some VLAN, and where (`dot1qTpFdbPort`).
     pub learned: BTreeSet<(HostId, Vlan, PortNumber)>,
 }
@@ -28,10 +28,17 @@ pub struct Observed {
 /// Who is heard at a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbour {
-    /// The name that it gives itself (`lldpRemSysName`).
+    /// The name that it gives itself (`lldpRemSysName`); empty if none.
     pub name: String,
     /// The port that it sends from (`lldpRemPortId`), if it is the number of one.
     pub port: Option<PortNumber>,
+}
+
+impl Neighbour {
+    fn in_words(&self) -> String {
+        let there = self.port.map_or_else(String::new, |port| format!(", port {port}"));
+        format!("`{}`{there}", self.name)
+    }
 }
 
 /// What is not as planned.
@@ -249,7 +256,8 @@ fn settings_at(
 fn is_there(wiring: &Wiring, to: CableEnd, heard: &Neighbour) -> bool {
     // A name may come with its domain.
     let named = |name: &str| {
-        heard.name == name || heard.name.split('.').next().is_some_and(|short| short == name)
+        let short = heard.name.split('.').next().unwrap_or_default();
+        heard.name.is_empty() || heard.name == name || short == name
     };
     match to {
         CableEnd::Host(host) => named(&wiring.hosts[host.place()].name),
@@ -263,44 +271,34 @@ fn is_there(wiring: &Wiring, to: CableEnd, heard: &Neighbour) -> bool {
 fn links(wiring: &Wiring, switch: SwitchId, observed: &Observed, findings: &mut Vec<Finding>) {
     let planned: BTreeMap<PortNumber, CableEnd> =
         cables(wiring, switch).into_iter().map(|cable| (cable.port, cable.to)).collect();
-    let is_wrong = |port: &PortNumber| {
-        let heard = observed.neighbours.get(port)?;
-        let right = planned.get(port).is_some_and(|to| is_there(wiring, *to, heard));
-        (!right).then_some(heard)
+    let heard = |port: PortNumber| observed.neighbours.get(&port).map_or(&[][..], Vec::as_slice);
+    let goes_to = |port: PortNumber, heard: &[Neighbour]| {
+        let to = planned.get(&port);
+        to.is_some_and(|to| heard.iter().any(|own| is_there(wiring, *to, own)))
     };
-    // A wrong neighbour that is right at another port, whose neighbour is right here.
-    let partner = |port: PortNumber| {
-        let heard = is_wrong(&port)?;
-        planned.keys().copied().find(|other| {
-            let back = (*other != port).then(|| is_wrong(other)).flatten();
-            back.is_some_and(|back| {
-                is_there(wiring, planned[other], heard)
-                    && planned.get(&port).is_some_and(|to| is_there(wiring, *to, back))
-            })
-        })
-    };
+    let is_wrong = |port: PortNumber| !heard(port).is_empty() && !goes_to(port, heard(port));
     let ports: BTreeSet<PortNumber> =
         planned.keys().chain(observed.neighbours.keys()).copied().collect();
-    for port in ports {
-        match (planned.get(&port), is_wrong(&port)) {
-            (_, Some(_)) if partner(port).is_some() => {
-                let other = partner(port).unwrap_or(port);
-                if port < other {
-                    findings.push(Finding::Swapped { ports: [port, other] });
-                }
-            }
-            (to, Some(heard)) => {
-                let there = heard.port.map_or_else(String::new, |port| format!(", port {port}"));
-                let found = format!("`{}`{there}", heard.name);
-                let planned = to.map(|to| end_name(wiring, *to));
-                findings.push(Finding::Elsewhere { port, planned, found });
-            }
-            (Some(CableEnd::Switch { switch, port: there, .. }), None)
-                if !observed.neighbours.contains_key(&port) =>
-            {
-                findings.push(Finding::Missing { port, planned: (*switch, *there) });
-            }
-            _ => {}
+    let mut told = BTreeSet::new();
+    for &port in &ports {
+        if is_wrong(port) && told.insert(port) {
+            // A wrong neighbour that is right at another port, whose neighbour is right here.
+            let swapped = |other: &PortNumber| {
+                let is_free = is_wrong(*other) && !told.contains(other);
+                is_free && goes_to(*other, heard(port)) && goes_to(port, heard(*other))
+            };
+            findings.push(if let Some(&other) = ports.iter().find(|other| swapped(other)) {
+                told.insert(other);
+                Finding::Swapped { ports: [port, other] }
+            } else {
+                let found: Vec<_> = heard(port).iter().map(Neighbour::in_words).collect();
+                let planned = planned.get(&port).map(|to| end_name(wiring, *to));
+                Finding::Elsewhere { port, planned, found: found.join(" and ") }
+            });
+        } else if let Some(CableEnd::Switch { switch, port: there, .. }) = planned.get(&port)
+            && heard(port).is_empty()
+        {
+            findings.push(Finding::Missing { port, planned: (*switch, *there) });
         }
     }
 }
@@ -341,7 +339,7 @@ mod tests {
         for cable in cables(wiring, switch) {
             if let CableEnd::Switch { switch, port, .. } = cable.to {
                 let name = wiring.switches[switch.place()].name.clone();
-                observed.neighbours.insert(cable.port, Neighbour { name, port: Some(port) });
+                observed.neighbours.insert(cable.port, vec![Neighbour { name, port: Some(port) }]);
             }
         }
         observed
@@ -383,8 +381,8 @@ mod tests {
         }), @"ports 47 and 48: their cables have changed places");
         insta::assert_snapshot!(told(|own| {
             let stranger = Neighbour { name: "office".into(), port: Some(PortNumber(3)) };
-            own.neighbours.insert(PortNumber(48), stranger.clone());
-            own.neighbours.insert(PortNumber(9), stranger);
+            own.neighbours.insert(PortNumber(48), vec![stranger.clone()]);
+            own.neighbours.insert(PortNumber(9), vec![stranger]);
         }), @r##"
     port 9: `office`, port 3 is plugged in, nothing is planned
     port 48: the cable goes to `office`, port 3, planned is `s3`, port 47
@@ -402,7 +400,9 @@ mod tests {
     port 47: `h4` was learned here in VLAN 999, which does not lead to it
     "##);
         insta::assert_snapshot!(told(|own| {
-            own.neighbours.get_mut(&PortNumber(48)).unwrap().name += ".example.org";
+            own.neighbours.get_mut(&PortNumber(48)).unwrap()[0].name += ".example.org";
+            let card = Neighbour { name: String::new(), port: None };
+            own.neighbours.get_mut(&PortNumber(47)).unwrap().insert(0, card);
         }), @"");
     }
 }

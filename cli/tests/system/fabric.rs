@@ -195,6 +195,8 @@ fn live_switches_are_compared_with_the_plan() {
     assert_eq!(told.lines().count(), 4, "{told}");
 
     agents.end(0);
-    let told = printed(path, &["verify", "--switch", "sw1"], 1);
+    let told = printed(path, &["verify"], 1);
     assert!(told.contains("sw1     nothing listens at "), "{told}");
+    let told = printed(path, &["verify", "--switch", "sw1"], 2);
+    assert!(told.contains("no switch could be compared"), "{told}");
 }

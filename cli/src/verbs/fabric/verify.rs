@@ -54,7 +54,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Answer, Failure> {
             }
         }
     }
-    let good = rows.is_empty();
+    let (good, none_read) = (rows.is_empty(), switches.is_empty());
     if args.input.json {
         output::print_json(&json!({
             "schema": "meikyo.fabric.verify/1", "switches": switches, "findings": rows,
@@ -63,6 +63,10 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Answer, Failure> {
         output::print("all switches and cables are as planned\n")?;
     } else {
         output::print(&table.to_string())?;
+    }
+    if none_read {
+        return Err(Failure::new("no switch could be compared")
+            .hint("meikyo probe says what keeps them from answering"));
     }
     Ok(if good { Answer::Yes } else { Answer::No })
 }

@@ -21,7 +21,9 @@ const UNTAGGED_PORTS: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 3, 1, 4];
 const PVID: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 5, 1, 1];
 /// `dot3adAggPortAttachedAggID` (IEEE 802.3, IEEE8023-LAG-MIB).
 const ATTACHED_BUNDLE: &[u32] = &[1, 2, 840, 10006, 300, 43, 1, 2, 1, 1, 13];
-/// `lldpRemPortId` (IEEE 802.1AB, LLDP-MIB).
+/// `lldpLocPortId` (IEEE 802.1AB, LLDP-MIB).
+const OWN_PORT: &[u32] = &[1, 0, 8802, 1, 1, 2, 1, 3, 7, 1, 3];
+/// `lldpRemPortId`.
 const NEIGHBOUR_PORT: &[u32] = &[1, 0, 8802, 1, 1, 2, 1, 4, 1, 1, 7];
 /// `lldpRemSysName`.
 const NEIGHBOUR_NAME: &[u32] = &[1, 0, 8802, 1, 1, 2, 1, 4, 1, 1, 9];
@@ -59,7 +61,8 @@ pub(super) fn observed(
     }
     observed.members = ports.sets(&table(EGRESS_PORTS)?);
     observed.untagged = ports.sets(&table(UNTAGGED_PORTS)?);
-    observed.neighbours = neighbours(&table(NEIGHBOUR_NAME)?, &table(NEIGHBOUR_PORT)?);
+    observed.neighbours =
+        neighbours(&table(OWN_PORT)?, &table(NEIGHBOUR_NAME)?, &table(NEIGHBOUR_PORT)?);
     observed.learned = learned(wiring, &ports, &table(LEARNED_PORT)?);
     Ok(observed)
 }
@@ -106,23 +109,36 @@ impl Ports {
     }
 }
 
-/// Who is heard at which port; rows are indexed by time, local port and a number.
+/// Who is heard at which port; rows are indexed by time, the agent's number of its port, and a
+/// number of the neighbour. An agent that does not say how its port is called numbers it as it is.
 fn neighbours(
+    own: &[(Vec<u32>, Value)],
     names: &[(Vec<u32>, Value)],
     ports: &[(Vec<u32>, Value)],
-) -> BTreeMap<PortNumber, Neighbour> {
-    let text = |value: &Value| {
-        value.as_octets().map(|octets| String::from_utf8_lossy(octets).into_owned())
-    };
-    let mut heard = BTreeMap::new();
+) -> BTreeMap<PortNumber, Vec<Neighbour>> {
+    let own: BTreeMap<u32, PortNumber> = own
+        .iter()
+        .filter_map(|(index, value)| Some((*index.first()?, port_number(&text(value)?)?)))
+        .collect();
+    let mut heard: BTreeMap<PortNumber, Vec<Neighbour>> = BTreeMap::new();
     for (index, value) in names {
         let [_, local, _] = index.as_slice() else { continue };
-        let (Ok(local), Some(name)) = (u16::try_from(*local), text(value)) else { continue };
+        let numbered = || u16::try_from(*local).ok().map(PortNumber);
+        let (Some(local), Some(name)) = (own.get(local).copied().or_else(numbered), text(value))
+        else {
+            continue;
+        };
         let port = ports.iter().find(|(other, _)| other == index);
         let port = port.and_then(|(_, value)| port_number(&text(value)?));
-        heard.insert(PortNumber(local), Neighbour { name, port });
+        heard.entry(local).or_default().push(Neighbour { name, port });
     }
     heard
+}
+
+/// A text from a neighbour, without what would move a terminal's cursor.
+fn text(value: &Value) -> Option<String> {
+    let text = String::from_utf8_lossy(value.as_octets()?).into_owned();
+    Some(text.replace(char::is_control, "\u{fffd}"))
 }
 
 /// The number of a port that names itself `7`, `1/g7`, `swp7` or `g7`.
@@ -174,6 +190,19 @@ mod tests {
         ] {
             assert_eq!(port_number(text), number.map(PortNumber), "{text}");
         }
+    }
+
+    #[test]
+    fn neighbours_are_at_the_port_that_the_agent_means() {
+        let words = |text: &str| Value::OctetString(text.into());
+        let own = [(vec![12], words("swp7"))];
+        let names = [(vec![0, 12, 1], words("")), (vec![0, 12, 2], words("sw\u{1b}2"))];
+        let ports =
+            [(vec![0, 12, 1], words("02:00:00:00:00:07")), (vec![0, 12, 2], words("swp48"))];
+        let of = |name: &str, port| Neighbour { name: name.into(), port };
+        let both = vec![of("", None), of("sw\u{fffd}2", Some(PortNumber(48)))];
+        assert_eq!(neighbours(&own, &names, &ports), [(PortNumber(7), both.clone())].into());
+        assert_eq!(neighbours(&[], &names, &ports), [(PortNumber(12), both)].into());
     }
 
     #[test]
