@@ -225,7 +225,8 @@ pub const fn lost_session(dialect: Dialect) -> &'static str {
         }
         Dialect::PowerConnect | Dialect::CiscoIos | Dialect::AristaEos => {
             "the switch has no timer of its own: nothing is saved before the last step, so switching \
-             it off and on brings back the settings that it had"
+             it off and on, by hand or by a power outlet with a timer, brings back the settings that \
+             it had"
         }
     }
 }
@@ -245,4 +246,23 @@ pub fn guarded_script(name: &str, seconds: u32) -> String {
          sh {name}.rollback.sh\n\
          exit 1\n"
     )
+}
+
+/// A script that a Linux machine is sent whole: it puts the files of a step into `directory`, and
+/// carries the step out under the guard of [`guarded_script`]. It is to be confirmed over a session of
+/// its own, by [`confirmation`]: that there can be one is what is to be found out.
+pub fn guarded_delivery(directory: &str, name: &str, seconds: u32, texts: &StepTexts) -> String {
+    let guarded = guarded_script(name, seconds);
+    let mut script = format!("set -e\nmkdir -p {directory}\ncd {directory}\n");
+    for (ending, text) in
+        [("sh", &texts.apply), ("rollback.sh", &texts.roll_back), ("guarded.sh", &guarded)]
+    {
+        script += &format!("cat >{name}.{ending} <<'STEP'\n{text}STEP\n");
+    }
+    script + &format!("exec sh ./{name}.guarded.sh\n")
+}
+
+/// What confirms a step that [`guarded_delivery`] carried out.
+pub fn confirmation(directory: &str, name: &str) -> String {
+    format!("touch {directory}/{name}.confirmed\n")
 }

@@ -136,6 +136,34 @@ fn a_step_that_fails_is_taken_back_and_ends_the_deployment() {
 }
 
 #[test]
+fn a_step_that_cannot_be_confirmed_is_left_to_the_switch_to_take_back() {
+    let directory = directory_with(&managed_ring().replace("powerconnect-6248", "linux-bridge"));
+    let path = directory.path();
+    let steps = json(path, &["deploy", "--from", "factory", "--dry-run", "--json"], 0);
+    // The first step is delivered and confirmed, the second delivered, and then the session is lost.
+    let through = "cat > $(ls | grep -c typed).typed; [ ! -e 3.typed ]";
+    let arguments =
+        ["deploy", "--from", "factory", "--confirm-within", "30s", "--through", through];
+    let told = printed(path, &arguments, 2);
+    assert!(told.contains("step 2 of "), "{told}");
+    assert!(told.contains("it is taken back within 30 s"), "{told}");
+    let typed = |number| fs::read_to_string(path.join(format!("{number}.typed"))).unwrap();
+    for (number, step) in [(0, 0), (2, 1)] {
+        for text in ["apply", "roll_back"] {
+            assert!(typed(number).contains(steps["steps"][step][text].as_str().unwrap()));
+        }
+        assert!(typed(number).contains("sleep 30;"));
+    }
+    let switch = steps["steps"][0]["switch"].as_str().unwrap();
+    assert!(
+        typed(1).starts_with("touch /run/meikyo/") && typed(1).contains(switch),
+        "{}",
+        typed(1)
+    );
+    assert!(!path.join("4.typed").exists());
+}
+
+#[test]
 fn the_moves_for_a_failed_trunk_are_shown_and_checked() {
     let directory = directory_with(&managed_ring());
     let path = directory.path();

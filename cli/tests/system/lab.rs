@@ -8,13 +8,34 @@ use serde_json::Value;
 use crate::running::{meikyo, ring, text};
 
 /// A lab's directory; ends what runs there.
-struct Lab<'a>(&'a Path);
+pub(crate) struct Lab<'a>(pub(crate) &'a Path);
 
 impl Lab<'_> {
-    fn call(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn call(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the binary runs")
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command: Command = meikyo();
         command.arg("lab").args(arguments).env("MEIKYO_LAB", self.0.join("lab"));
-        command.output().expect("the binary runs")
+        command
+    }
+
+    /// Brings it up; `None`, with the reason printed, where nothing can run one.
+    pub(crate) fn up(&self, cluster: &str, options: &[&str]) -> Option<Output> {
+        let file = self.0.join("cluster.toml");
+        std::fs::write(&file, cluster).expect("the test's own directory");
+        let file = file.display().to_string();
+        let up = self.call(&[&["up", file.as_str()], options].concat());
+        if text(&up).contains("there is no user-mode Linux") || text(&up).contains("no snmpd") {
+            #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
+            {
+                println!("SKIPPED: {}", text(&up).lines().next().unwrap_or_default());
+            }
+            return None;
+        }
+        assert!(up.status.success(), "{}", text(&up));
+        Some(up)
     }
 }
 
@@ -28,23 +49,13 @@ impl Drop for Lab<'_> {
 #[test]
 fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("cluster.toml");
-    std::fs::write(&file, ring("linux-bridge", "")).unwrap();
     let lab = Lab(directory.path());
     let none = lab.call(&["status"]);
     assert_eq!(
         (none.status.code(), none.stdout.as_slice()),
         (Some(1), b"no lab runs\n".as_slice())
     );
-    let up = lab.call(&["up", &file.display().to_string(), "--snmp", "--json"]);
-    if text(&up).contains("there is no user-mode Linux") || text(&up).contains("no snmpd") {
-        #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
-        {
-            println!("SKIPPED: {}", text(&up).lines().next().unwrap_or_default());
-        }
-        return;
-    }
-    assert!(up.status.success(), "{}", text(&up));
+    let Some(up) = lab.up(&ring("linux-bridge", ""), &["--snmp", "--json"]) else { return };
     let said: Value = serde_json::from_slice(&up.stdout).unwrap();
     assert_eq!((&said["switches"], &said["hosts"]), (&4.into(), &8.into()));
     let code = lab.call(&["exec", "h3", "--", "sh", "-c", "hostname; exit 5"]);

@@ -10,6 +10,7 @@ mod fabric_plan;
 mod freshen;
 mod host_agent;
 mod lab;
+mod lab_priming;
 mod limits;
 mod measure;
 mod packaging;

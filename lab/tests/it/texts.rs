@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_fabric::deploy::{
-    Step, Why, guarded_script, plan_deployment, planned_states, step_texts,
+    Step, StepTexts, Why, confirmation, guarded_delivery, plan_deployment, planned_states,
+    step_texts,
 };
 use meikyo_fabric::dialect::{Dialect, SwitchState, Templates};
 use meikyo_fabric::{
@@ -302,19 +303,16 @@ fn a_guarded_step_is_taken_back_unless_it_is_confirmed() {
     let step = steps.iter().find(|step| step.why == Why::Shut).unwrap();
     let name = &wiring.switches[step.switch.place()].name;
     let texts = step_texts(&Templates::built_in(), Dialect::LinuxBridge, wiring, step).unwrap();
-    let files = lab.directory.own_files();
-    for (file, text) in [
-        ("one.sh", &texts.apply),
-        ("one.rollback.sh", &texts.roll_back),
-        ("one.guarded.sh", &guarded_script("one", 1)),
-    ] {
-        std::fs::write(files.join(file), text).unwrap();
-    }
+    let deliver = |texts: &StepTexts| guarded_delivery("/run/steps", "one", 1, texts);
     // Nobody confirms it.
-    carried_out(&lab, name, "sh ./one.guarded.sh");
+    carried_out(&lab, name, &deliver(&texts));
     at_last(|| (seen(&lab, name) != due(&step.before)).then(|| "not taken back".to_owned()));
     // Somebody does, and the script that waits ends without having done anything.
-    carried_out(&lab, name, "sh ./one.guarded.sh; touch one.confirmed");
+    carried_out(
+        &lab,
+        name,
+        &format!("({})\n{}", deliver(&texts), confirmation("/run/steps", "one")),
+    );
     at_last(|| {
         let waits = "cat /proc/[0-9]*/cmdline 2>/dev/null | grep -aq 'one.confirmed \\]'";
         (sh(&lab, name, waits).0 == 0).then(|| "still waiting".to_owned())
@@ -322,7 +320,7 @@ fn a_guarded_step_is_taken_back_unless_it_is_confirmed() {
     assert_eq!(seen(&lab, name), due(&step.after));
     // A step that fails is taken back at once.
     carried_out(&lab, name, &texts.roll_back);
-    std::fs::write(files.join("one.sh"), format!("{}false\n", texts.apply)).unwrap();
-    assert_eq!(sh(&lab, name, "sh ./one.guarded.sh").0, 1);
+    let failing = StepTexts { apply: format!("{}false\n", texts.apply), ..texts };
+    assert_eq!(sh(&lab, name, &deliver(&failing)).0, 1);
     assert_eq!(seen(&lab, name), due(&step.before));
 }

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use clap::{ArgGroup, Args};
 use meikyo_fabric::deploy::{
-    DeployError, Step, StepTexts, guarded_script, lost_session, plan_deployment, step_texts,
+    DeployError, Step, StepTexts, confirmation, guarded_delivery, guarded_script, lost_session,
+    plan_deployment, step_texts,
 };
 use meikyo_fabric::dialect::{Dialect, SwitchState};
 use meikyo_units::Nanos;
@@ -36,13 +37,17 @@ pub(super) struct DeployArgs {
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
     /// Carry out: run this command for each step, `{switch}` and `{address}` replaced, with the text
-    /// as its input; the first that fails is taken back, and ends it
+    /// as its input; the first that fails is taken back, and ends it. Where the text is a script, the
+    /// switch takes a step back by itself unless the command is run again to confirm it
     #[arg(long, value_name = "COMMAND")]
     through: Option<String>,
-    /// How long the guarded scripts wait to be confirmed
+    /// How long switches with a shell wait for a step to be confirmed before they take it back
     #[arg(long, value_name = "SPAN", default_value = "120s")]
     confirm_within: Nanos,
 }
+
+/// Where switches with a shell keep the files of a step: a directory of root's, gone when they restart.
+const STEPS: &str = "/run/meikyo";
 
 /// A step, ready to be carried out.
 struct Ready {
@@ -74,7 +79,7 @@ pub(super) fn run(args: &DeployArgs) -> Result<Answer, Failure> {
         ready.push(Ready { name, step, dialect, texts });
     }
     if let Some(command) = &args.through {
-        carry_out(&planned, &ready, command)?;
+        carry_out(&planned, &ready, command, seconds(args.confirm_within))?;
     } else if let Some(directory) = &args.write {
         let files = files(&planned, &ready, args.confirm_within);
         configure::write(
@@ -145,7 +150,6 @@ fn told(planned: &Planned, ready: &[Ready]) -> String {
 }
 
 fn files(planned: &Planned, ready: &[Ready], confirm_within: Nanos) -> Vec<(String, String)> {
-    let seconds = u32::try_from(confirm_within.get() / 1_000_000_000).unwrap_or(u32::MAX);
     let mut files = Vec::new();
     let mut list = String::new();
     for Ready { name, step, dialect, texts } in ready {
@@ -153,12 +157,23 @@ fn files(planned: &Planned, ready: &[Ready], confirm_within: Nanos) -> Vec<(Stri
         list += &format!("{name}.{ending}: {}: {}\n", planned.name(step.switch), step.why);
         files.push((format!("{name}.{ending}"), texts.apply.clone()));
         files.push((format!("{name}.rollback.{ending}"), texts.roll_back.clone()));
-        if ending == "sh" {
-            files.push((format!("{name}.guarded.sh"), guarded_script(name, seconds.max(1))));
+        if has_shell(*dialect) {
+            let guarded = guarded_script(name, seconds(confirm_within));
+            files.push((format!("{name}.guarded.sh"), guarded));
         }
     }
     files.push(("steps.txt".to_owned(), list));
     files
+}
+
+/// Whether a switch carries out scripts, and so can wait for a step to be confirmed.
+fn has_shell(dialect: Dialect) -> bool {
+    dialect.file_ending() == "sh"
+}
+
+/// In whole seconds, at least one.
+fn seconds(span: Nanos) -> u32 {
+    u32::try_from(span.get() / 1_000_000_000).unwrap_or(u32::MAX).max(1)
 }
 
 fn document(planned: &Planned, ready: &[Ready]) -> Value {
@@ -174,7 +189,12 @@ fn document(planned: &Planned, ready: &[Ready]) -> Value {
 }
 
 /// Carries out all steps; what fails is taken back on its switch, and nothing more is done.
-fn carry_out(planned: &Planned, ready: &[Ready], command: &str) -> Result<(), Failure> {
+fn carry_out(
+    planned: &Planned,
+    ready: &[Ready],
+    command: &str,
+    confirm_within_s: u32,
+) -> Result<(), Failure> {
     for (number, own) in (1..).zip(ready) {
         let switch = planned.name(own.step.switch);
         let device = planned.cluster.devices.iter().find(|device| device.name == switch);
@@ -182,17 +202,39 @@ fn carry_out(planned: &Planned, ready: &[Ready], command: &str) -> Result<(), Fa
         let command = command.replace("{switch}", switch).replace("{address}", &address);
         let all = ready.len();
         output::print(&format!("step {number} of {all}: {switch}: {}\n", own.step.why))?;
-        if let Err(problem) = send(&command, &own.texts.apply) {
-            let back = match send(&command, &own.texts.roll_back) {
-                Ok(()) => "it was taken back there".to_owned(),
-                Err(problem) => format!("taking it back failed, too: {problem}"),
-            };
+        if let Err((problem, back)) = carry_out_step(own, &command, confirm_within_s) {
             let text = format!("step {number} of {all} failed at `{switch}`: {problem}; {back}");
             return Err(Failure::new(text)
                 .hint("the steps before it stay; read the switches again and deploy from that"));
         }
     }
     Ok(())
+}
+
+/// Carries out one step. If it fails: why, and what became of it.
+fn carry_out_step(
+    own: &Ready,
+    command: &str,
+    confirm_within_s: u32,
+) -> Result<(), (String, String)> {
+    if has_shell(own.dialect) {
+        let delivery = guarded_delivery(STEPS, &own.name, confirm_within_s, &own.texts);
+        return send(command, &delivery)
+            .and_then(|()| send(command, &confirmation(STEPS, &own.name)))
+            .map_err(|problem| {
+                let back = format!(
+                    "if it was carried out there, it is taken back within {confirm_within_s} s"
+                );
+                (problem, back)
+            });
+    }
+    send(command, &own.texts.apply).map_err(|problem| {
+        let back = match send(command, &own.texts.roll_back) {
+            Ok(()) => "it was taken back there".to_owned(),
+            Err(problem) => format!("taking it back failed, too: {problem}"),
+        };
+        (problem, back)
+    })
 }
 
 /// Runs a command with this input; an error if it cannot be run, or says that it failed.
