@@ -58,13 +58,16 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Answer, Failure> {
         Bench::Agent(args) => agent_cost::run(args),
         Bench::Live(args) => live::run(args),
         Bench::Phold(args) => ranks::over(|| phold::run(args)),
-        Bench::Metadata(args) => metadata::run(args),
+        Bench::Metadata(args) => ranks::over(|| metadata::run(args)),
         Bench::Fabric(args) => fabric::run(args),
     }
 }
 
 /// Says on standard error how far a bench is.
 fn progress(text: &str) {
+    if !ranks::joined().is_first() {
+        return;
+    }
     #[expect(clippy::print_stderr, reason = "long work says where it is")]
     {
         eprintln!("{text}");

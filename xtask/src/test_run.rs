@@ -3,12 +3,15 @@
 //! Skipping is never silent: a test that lacks something prints a line `SKIPPED: reason` and is
 //! counted apart from those that passed.
 
+#[path = "../../models/tests/ranks/lacking.rs"]
+mod lacking;
 mod libtest;
 mod tally;
 
 use std::path::Path;
 
-use crate::program::{cargo, program};
+use crate::program::{Program, cargo, program};
+use crate::test_run::lacking::lacking;
 use crate::test_run::libtest::LibtestOutput;
 pub(crate) use crate::test_run::tally::Tally;
 use crate::web::Page;
@@ -40,6 +43,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
             web::unit_tests(root, &mut tally)?;
             web::page_tests(root, &mut tally)?;
         }
+        over_ranks(root, &mut tally)?;
     }
     println!("\n{tally}");
     Ok(tally.failed() == 0)
@@ -81,11 +85,29 @@ fn tests(
     arguments.push("--");
     arguments.push("--show-output");
     arguments.extend(filter);
-    let mut output = LibtestOutput::default();
     let mut run = cargo(root, &arguments);
     if let Ok(interpreter) = interpreter {
         run = run.env("MEIKYO_PYTHON", interpreter);
     }
+    counted(run, tally)
+}
+
+/// The system tests of the command line over MPI ranks, with MPICH, in the target folder where the test
+/// `ranks` builds with it.
+fn over_ranks(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
+    if let Some(lacking) = lacking("mpich", "mpich libmpich-dev") {
+        tally.skipped("the command line over MPI ranks", &lacking);
+        return Ok(());
+    }
+    let build = ["test", "--package", "meikyo-cli", "--no-fail-fast", "--locked"];
+    let rest = ["--features", "mpi", "--target-dir", "target/mpich", "--test", "mpirun"];
+    let arguments = [&build[..], &rest, &["--", "--show-output"]].concat();
+    counted(cargo(root, &arguments).env("MPICC", "mpicc.mpich"), tally)
+}
+
+/// Runs test binaries and counts each of their tests.
+fn counted(run: Program, tally: &mut Tally) -> anyhow::Result<()> {
+    let mut output = LibtestOutput::default();
     let ended_well = run.lines(|line| {
         if output.take(line, tally) {
             println!("{line}");

@@ -3,7 +3,7 @@
 //! Figures 5 to 8 are points of throughput: every one must lie between what exact mean value analysis
 //! says (which takes service for exponential and is pessimistic) and the asymptotic bound, both with
 //! half a percent of room. Figures 9 and 10 are run times of the parallel schedulers: each run must
-//! end in the digest of the sequential one.
+//! end in the digest of the sequential one. Started by `mpirun`, these are runs over its ranks.
 
 mod parallel;
 mod picture;
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::bench::machine::Machine;
 use crate::failure::{Answer, Failure};
 use crate::output;
+use crate::ranks;
 
 /// The paper's figures of the metadata service, each point checked against theory.
 #[derive(Debug, Args)]
@@ -49,7 +50,13 @@ pub(crate) fn run(args: &MetadataArgs) -> Result<Answer, Failure> {
     let machine = Machine::observe();
     let figures: Vec<u8> =
         if args.figure.is_empty() { (5..=10).collect() } else { args.figure.clone() };
-    if let Some(dir) = &args.svg {
+    let ranks = ranks::joined();
+    if ranks.count() > 1 && figures.iter().any(|figure| *figure <= 8) {
+        return Err(Failure::new("the runs of figures 5 to 8 are not divided over ranks")
+            .hint("mpirun -n 2 meikyo bench metadata --figure 9,10"));
+    }
+    let svg = args.svg.as_ref().filter(|_| ranks.is_first());
+    if let Some(dir) = svg {
         std::fs::create_dir_all(dir)?;
     }
     let mut rows: Vec<Value> = Vec::new();
@@ -72,7 +79,7 @@ pub(crate) fn run(args: &MetadataArgs) -> Result<Answer, Failure> {
         if !args.json {
             output::print(&format!("\nFigure {figure}: {}\n{text}", title(figure)))?;
         }
-        if let Some(dir) = &args.svg {
+        if let Some(dir) = svg {
             picture::draw(&dir.join(format!("figure{figure}.svg")), title(figure), &lines)?;
         }
         right &= all_right;

@@ -11,6 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use meikyo_sim::{Ranks, Scheduler};
 
 mod cases;
+mod lacking;
+
+use lacking::lacking;
 
 /// Nothing here takes a tenth of this: ranks that wait for each other for ever are found.
 const DEADLINE_S: &str = "300";
@@ -44,7 +47,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 fn check(library: &Library) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(lacking) = library.lacking() {
+    if let Some(lacking) = lacking(library.name, library.packages) {
         #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
         {
             println!("SKIPPED: {lacking}");
@@ -109,26 +112,6 @@ fn same(library: &Library, count: usize, rank: usize, truth: &BTreeMap<String, (
 }
 
 impl Library {
-    /// What is missing here to build and run with this library.
-    fn lacking(&self) -> Option<String> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let found = |program: String| {
-            std::env::split_paths(&path).any(|directory| directory.join(&program).is_file())
-        };
-        if !found(format!("mpicc.{}", self.name)) || !found(format!("mpirun.{}", self.name)) {
-            return Some(format!("no {} here; `apt-get install {}`", self.name, self.packages));
-        }
-        let versions = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
-        let clang = versions.map(|entry| entry.path().join("lib")).any(|directory| {
-            let libraries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-            let mut names = libraries.map(|entry| entry.file_name());
-            names.any(|name| name.to_string_lossy().starts_with("libclang"))
-        });
-        let elsewhere = std::env::var_os("LIBCLANG_PATH").is_some();
-        (!clang && !elsewhere)
-            .then(|| "no libclang here; `apt-get install libclang-dev`".to_owned())
-    }
-
     /// The target folder of this library.
     fn target(&self) -> PathBuf {
         let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
