@@ -108,10 +108,18 @@ impl Effort {
     /// How many LPs are named that were set back.
     pub const SETBACKS_MAX: usize = 5;
 
-    /// Whether most of the work was taken back: one rollback led to the next, and the LPs that were
-    /// set back most often are where to look.
-    pub fn is_cascade(&self) -> bool {
-        self.undone * 2 > self.handled
+    /// What to tell a person when most of the work was taken back, so that one rollback led to the
+    /// next: the LPs that were set back most often, which are where to look, as `name` calls them.
+    pub fn cascade(&self, name: impl Fn(LpId) -> String) -> Option<String> {
+        let Self { handled, undone, setbacks, .. } = self;
+        let named = setbacks.iter().map(|(lp, times)| format!("{} {times} times", name(*lp)));
+        (undone * 2 > *handled).then(|| {
+            let named = named.collect::<Vec<_>>().join(", ");
+            format!(
+                "a cascade of rollbacks: {undone} of {handled} events were taken back; set back \
+                 most often: {named}"
+            )
+        })
     }
 
     /// Adds LPs that were set back, and keeps those that were most often.

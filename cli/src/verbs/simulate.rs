@@ -25,6 +25,7 @@ const WAITING_NAMED: usize = 8;
 
 /// Simulate the system that a scenario file describes
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct SimulateArgs {
     /// The scenario, for example examples/simulate-metadata.toml
     file: PathBuf,
@@ -41,7 +42,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, conflicts_with_all = ["scheduler", "threads", "memory_limit"])]
     check: bool,
     /// The last instant that is simulated, for example 10s [default: until nothing happens]
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     until: Option<Nanos>,
     /// Write the model's time series into a recording in this directory
     #[arg(long, value_name = "DIR", conflicts_with = "sweep")]
@@ -74,7 +75,8 @@ impl SimulateArgs {
             .map_err(|error| Failure::new(format!("cannot read `{file}`: {error}")))?;
         let mut scenario = Scenario::parse(&text, &file)?;
         for setting in &self.set {
-            let (key, value) = setting.split_once('=').ok_or_else(|| {
+            let pair = setting.split_once('=').filter(|(key, _)| !key.trim().is_empty());
+            let (key, value) = pair.ok_or_else(|| {
                 Failure::new(format!("`{setting}` sets nothing")).hint("--set servers=4")
             })?;
             scenario.set(key.trim(), value.trim())?;
@@ -99,8 +101,10 @@ fn once(args: &SimulateArgs, scenario: &Scenario) -> Result<Answer, Failure> {
     if let Some(dir) = args.record.as_ref().filter(|_| ranks::joined().is_first()) {
         observer.record(record::Recorder::open(dir, scenario)?);
     }
-    let report = scenario.run(&args.options(), &mut observer)?;
-    observer.finish()?;
+    let report = scenario.run(&args.options(), &mut observer);
+    let finished = observer.finish();
+    let report = report?;
+    finished?;
     if args.json {
         output::print_json(&document(args, scenario, &report))?;
     } else {
@@ -212,15 +216,8 @@ fn text(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> String {
         }
     }
     let mut text = format!("{summary}\n{statistics}");
-    if report.effort.is_cascade() {
-        let named = report.effort.setbacks.iter();
-        let named = named.map(|(lp, times)| format!("{} {times} times", scenario.lp_name(*lp)));
-        text.push_str(&format!(
-            "\nA cascade of rollbacks: {} of {} events were taken back. Set back most often: {}.\n",
-            report.effort.undone,
-            report.effort.handled,
-            named.collect::<Vec<_>>().join(", "),
-        ));
+    if let Some(cascade) = report.effort.cascade(|lp| scenario.lp_name(lp)) {
+        text.push_str(&format!("\n{cascade}\n"));
     }
     if !report.waiting.is_empty() {
         let named = report.waiting.iter().take(WAITING_NAMED);

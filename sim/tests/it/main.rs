@@ -1,5 +1,6 @@
 //! The kernel from outside.
 
+mod cascade;
 mod drawn;
 mod escapes;
 mod examples;
