@@ -16,7 +16,7 @@ pub(crate) struct Scheduling {
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
     /// How much memory speculation may take before it is held back, for example 512MiB
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     memory_limit: Option<Bytes>,
 }
 

@@ -124,6 +124,16 @@ pub enum RunError {
         /// The group's name.
         group: String,
     },
+    /// A group whose LPs take more memory than there is.
+    #[error("{lps} LPs in the group `{group}`, {bytes} bytes each, do not fit into memory")]
+    TooLarge {
+        /// The group.
+        group: String,
+        /// How many LPs it has.
+        lps: u32,
+        /// What each of them takes.
+        bytes: usize,
+    },
     /// A model without LPs.
     #[error("the model has no LPs")]
     Empty,

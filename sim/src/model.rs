@@ -48,6 +48,8 @@ pub struct Model<L> {
     /// The LPs of each group, none before it is filled.
     lps: Vec<Vec<L>>,
     rules: Rules,
+    /// The first group whose LPs found no memory.
+    too_large: Option<usize>,
 }
 
 /// The longest chain of events without delay, unless the run's options say otherwise.
@@ -68,6 +70,7 @@ impl<L: Lp> Model<L> {
                 steps_max: STEPS_MAX,
                 traced: false,
             },
+            too_large: None,
         }
     }
 
@@ -90,9 +93,16 @@ impl<L: Lp> Model<L> {
         Group { index, first, count }
     }
 
-    /// Makes the LPs of `group`, in the order of their numbers.
+    /// Makes the LPs of `group`, in the order of their numbers. Where there is no memory for them none is
+    /// made, and a run ends with [`RunError::TooLarge`].
     pub fn fill(&mut self, group: Group, make: impl FnMut(LpId) -> L) {
-        self.lps[group.index] = group.lps().map(make).collect();
+        let mut lps = Vec::new();
+        if lps.try_reserve_exact(group.count as usize).is_err() {
+            self.too_large.get_or_insert(group.index);
+            return;
+        }
+        lps.extend(group.lps().map(make));
+        self.lps[group.index] = lps;
     }
 
     /// Declares that the LPs of `from` may send to those of `to`, `least` or more ahead. A second
@@ -124,7 +134,14 @@ impl<L: Lp> Model<L> {
 
     /// The rules and the LPs in the order of their numbers.
     pub(crate) fn into_parts(self) -> Result<(Rules, Vec<L>), RunError> {
-        let Self { rules, mut lps } = self;
+        let Self { rules, mut lps, too_large } = self;
+        if let Some(group) = too_large {
+            return Err(RunError::TooLarge {
+                group: rules.group_name(group).to_owned(),
+                lps: rules.starts[group + 1] - rules.starts[group],
+                bytes: size_of::<L>(),
+            });
+        }
         for (group, made) in lps.iter().enumerate() {
             if made.len() != (rules.starts[group + 1] - rules.starts[group]) as usize {
                 return Err(RunError::Unfilled { group: rules.group_name(group).to_owned() });

@@ -21,6 +21,7 @@ use crate::ranks;
 
 /// The paper's figures of the metadata service, each point checked against theory.
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct MetadataArgs {
     /// Figures to draw [default: all]
     #[arg(long, value_parser = clap::value_parser!(u8).range(5..=10), value_delimiter = ',')]
@@ -57,7 +58,10 @@ pub(crate) fn run(args: &MetadataArgs) -> Result<Answer, Failure> {
     }
     let svg = args.svg.as_ref().filter(|_| ranks.is_first());
     if let Some(dir) = svg {
-        std::fs::create_dir_all(dir)?;
+        std::fs::create_dir_all(dir).map_err(|error| {
+            Failure::new(format!("cannot create `{}`: {error}", dir.display()))
+                .hint("name a directory that you can write to: --svg figures")
+        })?;
     }
     let mut rows: Vec<Value> = Vec::new();
     let mut right = true;

@@ -23,6 +23,7 @@ use crate::scheduling::Scheduling;
 
 /// PHOLD on the simulation kernel, checked against its own invariants and the sequential run.
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct PholdArgs {
     /// Logical processes
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
@@ -37,7 +38,7 @@ pub(crate) struct PholdArgs {
     #[arg(long, default_value_t = 0.1, value_parser = seconds)]
     lookahead: f64,
     /// The mean delay, in seconds of simulated time
-    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    #[arg(long, default_value_t = 1.0, value_parser = delay)]
     mean: f64,
     /// The last instant, in seconds of simulated time
     #[arg(long, default_value_t = 1000.0, value_parser = seconds)]
@@ -64,6 +65,15 @@ fn seconds(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
     (0.0..=1e9).contains(&value).then_some(value).ok_or_else(|| "allowed are 0 to 1e9".to_owned())
 }
+
+/// A mean delay: without one the simulated time would stand still.
+fn delay(text: &str) -> Result<f64, String> {
+    let value = seconds(text)?;
+    (value >= 1e-9).then_some(value).ok_or_else(|| "allowed are 1e-9 to 1e9".to_owned())
+}
+
+/// Pending events at most.
+const PENDING_MAX: u64 = 1 << 30;
 
 #[derive(Debug, Serialize)]
 struct Report {
@@ -99,6 +109,11 @@ pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
     if args.lookahead > args.mean {
         return Err(Failure::new("the lookahead is part of the mean delay and cannot exceed it")
             .hint("meikyo bench phold --lookahead 0.1 --mean 1.0"));
+    }
+    let pending = u64::from(args.lps) * u64::from(args.events_per_lp);
+    if pending > PENDING_MAX {
+        let text = format!("{pending} pending events are more than the {PENDING_MAX} allowed");
+        return Err(Failure::new(text).hint("meikyo bench phold --lps 65536 --events-per-lp 16"));
     }
     let machine = Machine::observe();
     let options = args.scheduling.options().until(SimTime::START + span(args.end));

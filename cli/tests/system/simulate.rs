@@ -1,5 +1,7 @@
 //! `meikyo simulate`, `meikyo bench phold` and `meikyo bench metadata` as a person calls them.
 
+mod bad;
+mod progress;
 mod series;
 
 use std::path::Path;

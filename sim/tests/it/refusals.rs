@@ -143,3 +143,28 @@ fn incomplete_models_are_refused() {
         "group `ring` was declared and never filled"
     );
 }
+
+/// An LP of a mebibyte: 4 PiB of them are more than addresses reach.
+#[derive(Clone, Debug, PartialEq)]
+struct Large([u64; 1 << 17]);
+meikyo_undo::copied!(Large);
+
+impl Lp for Large {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _context: &mut impl Context<()>) {
+        self.0[0] += 1;
+    }
+}
+
+#[test]
+fn lps_that_no_memory_can_hold_are_refused() {
+    let mut model = Model::new(1);
+    let giants = model.group("giants", u32::MAX);
+    model.fill(giants, |_| Large([0; 1 << 17]));
+    let error = run(model, &Options::new(Scheduler::Auto, 2)).expect_err("it cannot be made");
+    assert_eq!(
+        error.to_string(),
+        "4294967295 LPs in the group `giants`, 1048576 bytes each, do not fit into memory"
+    );
+}

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use meikyo_models::scenario::Scenario;
+use meikyo_recording::format::FILE_NAME;
 use meikyo_recording::{Batch, Kind, StreamOptions, StreamWriter, Symbol, WhenFull};
 use meikyo_sim::{Line, LpId, Series};
 use meikyo_snmp::tables::{self, Table};
@@ -40,6 +41,11 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// If it cannot be written, or holds data already.
     pub(super) fn open(dir: &Path, scenario: &'a Scenario) -> Result<Self, Failure> {
+        // Simulated time begins at 0 in every run: two in one recording could not be told apart.
+        if dir.join(FILE_NAME).exists() {
+            let text = format!("`{}` holds a recording already", dir.display());
+            return Err(Failure::new(text).hint("name a directory of its own: --record run-2"));
+        }
         let names = scenario.series_names();
         let options = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
         let mut writer =

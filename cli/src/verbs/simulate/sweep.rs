@@ -31,6 +31,7 @@ impl FromStr for Sweep {
     fn from_str(text: &str) -> Result<Self, String> {
         let (key, values) = text
             .split_once('=')
+            .filter(|(key, _)| !key.trim().is_empty())
             .ok_or_else(|| format!("`{text}` names no values; write `clients=11..88:11`"))?;
         let mut all = Vec::new();
         for part in values.split(',') {
@@ -63,6 +64,12 @@ fn range(part: &str, first: &str, rest: &str) -> Result<Vec<String>, String> {
 /// # Errors
 /// If a value is refused, or a run ends with a fault.
 pub(super) fn run(args: &SimulateArgs, scenario: &Scenario) -> Result<Answer, Failure> {
+    for (place, sweep) in args.sweep.iter().enumerate() {
+        if args.sweep[..place].iter().any(|other| other.key == sweep.key) {
+            return Err(Failure::new(format!("the key `{}` is swept twice", sweep.key))
+                .hint("name all its values at once: --sweep servers=1,2,4"));
+        }
+    }
     let points = points(&args.sweep)?;
     let mut scenarios = Vec::new();
     for point in &points {
@@ -108,9 +115,8 @@ fn run_all(args: &SimulateArgs, scenarios: &[Scenario]) -> Result<Vec<Report>, F
         options.scheduler = Scheduler::Sequential;
     }
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<Report, RunError>>>> =
-        Mutex::new(scenarios.iter().map(|_| None).collect());
-    let finished = AtomicUsize::new(0);
+    let none: Vec<Option<Result<Report, RunError>>> = scenarios.iter().map(|_| None).collect();
+    let done = Mutex::new((none, 0));
     std::thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
@@ -118,13 +124,15 @@ fn run_all(args: &SimulateArgs, scenarios: &[Scenario]) -> Result<Vec<Report>, F
                     && let Some(scenario) = scenarios.get(at)
                 {
                     let report = scenario.run(&options, &mut Unobserved);
-                    done.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(report);
-                    show_bar(finished.fetch_add(1, Ordering::Relaxed) + 1, scenarios.len());
+                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                    done.0[at] = Some(report);
+                    done.1 += 1;
+                    show_bar(done.1, scenarios.len());
                 }
             });
         }
     });
-    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (done, _) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     let reports = done.into_iter().map(|report| report.expect("every run was carried out"));
     Ok(reports.collect::<Result<_, RunError>>()?)
 }
