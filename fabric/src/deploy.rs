@@ -17,6 +17,9 @@
 //! 5. VLAN 1 goes;
 //! 6. the other trunks come up, with the planned VLANs only.
 //!
+//! A switch that is somewhere on that way already, as after a deployment that ended early, is taken
+//! from where it is.
+//!
 //! From one fabric to another: first trunks lose what they shall not carry any more, then they gain
 //! what is new; the management VLAN and its tree stay as they are.
 
@@ -84,17 +87,6 @@ impl fmt::Display for Why {
 /// Why there is no order.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DeployError {
-    /// Some switches run a spanning tree protocol, and others do not.
-    #[error(
-        "`{with}` runs a spanning tree protocol, and `{without}` does not; bring all switches to \
-         factory settings, or those that differ to the settings that the others have"
-    )]
-    Mixed {
-        /// A switch that does.
-        with: String,
-        /// A switch that does not.
-        without: String,
-    },
     /// A state that is passed through is not safe.
     #[error("{}", describe(*.step, .switch))]
     Unsafe {
@@ -144,18 +136,19 @@ pub fn plan_deployment(
     planned: &[SwitchState],
     manager: Option<HostId>,
 ) -> Result<Vec<Step>, DeployError> {
-    let with = now.iter().position(|state| state.settings.spanning_tree);
-    let without = now.iter().position(|state| !state.settings.spanning_tree);
-    let steps = match (with, without) {
-        (Some(with), Some(without)) => {
-            let name = |place: usize| wiring.switches[place].name.clone();
-            return Err(DeployError::Mixed { with: name(with), without: name(without) });
-        }
-        (Some(_), None) => order::from_protocol(wiring, now, planned, manager)?,
-        (None, _) => order::from_fabric(wiring, now, planned),
-    };
-    check_steps(wiring, now, &steps, manager)?;
-    Ok(steps)
+    let from_protocol = || order::from_protocol(wiring, now, planned, manager);
+    let from_fabric = || Ok(order::from_fabric(wiring, now, planned));
+    let orders: [&dyn Fn() -> Result<Vec<Step>, DeployError>; 2] =
+        match now.iter().any(|state| state.settings.spanning_tree) {
+            true => [&from_protocol, &from_fabric],
+            // What looks like a fabric may be half on its way from the factory.
+            false => [&from_fabric, &from_protocol],
+        };
+    let [first, second] = orders.map(|order| {
+        let steps = order()?;
+        check_steps(wiring, now, &steps, manager).map(|()| steps)
+    });
+    first.or_else(|error| second.map_err(|_| error))
 }
 
 /// Checks the state before the first step, and after each.

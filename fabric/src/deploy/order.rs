@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{DeployError, Step, Why};
 use crate::dialect::SwitchState;
-use crate::{HostId, PortNumber, PortSettings, SwitchId, Vlan, VlanSet, Wiring};
+use crate::{HostId, PortNumber, PortSettings, SwitchId, VlanSet, Wiring};
 
 /// States on the way, by switch, and why.
 struct Stage {
@@ -22,12 +22,13 @@ pub(super) fn from_protocol<'w>(
     planned: &[SwitchState],
     manager: Option<HostId>,
 ) -> Result<Vec<Step>, DeployError> {
-    let old = now.iter().find_map(|state| state.management);
+    let guarded = now.iter().filter(|state| state.settings.spanning_tree);
+    let old = guarded.filter_map(|state| state.management).next();
     let new = planned.iter().find_map(|state| state.management);
     if let (Some(old), Some(_)) = (old, new.filter(|new| old == Some(*new))) {
         return Err(DeployError::SameManagement { vlan: old });
     }
-    let kept = Kept::new(wiring, planned, new, manager);
+    let kept = Kept::new(wiring, now, planned, manager);
     let build = |part: Part<'w>, why| {
         let pairs = now.iter().zip(planned).enumerate();
         let state = |(place, (now, planned))| part(&kept, now, planned, SwitchId::new(place));
@@ -101,20 +102,26 @@ struct Kept<'a> {
     wiring: &'a Wiring,
     /// For each switch the ports of those cables.
     cables: Vec<BTreeSet<PortNumber>>,
+    /// For each switch all ports of the trunks of those cables.
+    whole: Vec<BTreeSet<PortNumber>>,
     /// For each switch all ports of trunks.
     trunks: Vec<BTreeSet<PortNumber>>,
+    /// The VLANs in which switches are reached now.
+    used: VlanSet,
     manager: Option<HostId>,
 }
 
 impl<'a> Kept<'a> {
     fn new(
         wiring: &'a Wiring,
+        now: &[SwitchState],
         planned: &[SwitchState],
-        management: Option<Vlan>,
         manager: Option<HostId>,
     ) -> Self {
+        let management = planned.iter().find_map(|state| state.management);
+        let used = now.iter().filter_map(|state| state.management).collect();
         let mut cables = vec![BTreeSet::new(); wiring.switches.len()];
-        let mut trunks = cables.clone();
+        let (mut trunks, mut whole) = (cables.clone(), cables.clone());
         for trunk in &wiring.trunks {
             let carries = trunk.ends.iter().all(|end| {
                 let ports = &planned[end.switch.place()].settings.ports;
@@ -127,10 +134,11 @@ impl<'a> Kept<'a> {
                 trunks[end.switch.place()].extend(&end.ports);
                 if carries {
                     cables[end.switch.place()].extend(end.ports.first());
+                    whole[end.switch.place()].extend(&end.ports);
                 }
             }
         }
-        Self { wiring, cables, trunks, manager }
+        Self { wiring, cables, whole, trunks, used, manager }
     }
 
     fn is_other_trunk(&self, switch: SwitchId, port: PortNumber) -> bool {
@@ -140,8 +148,12 @@ impl<'a> Kept<'a> {
     /// As it is, without the trunks and cables that could become a loop.
     fn shut(&self, now: &SwitchState, _: &SwitchState, switch: SwitchId) -> SwitchState {
         let mut state = now.clone();
+        let whole = &self.whole[switch.place()];
         for port in &mut state.settings.ports {
-            port.ports.retain(|port| !self.is_other_trunk(switch, *port));
+            // A bundle of a kept trunk is one already, at a switch that is further on.
+            if port.bundle.is_none() || !port.ports.iter().any(|own| whole.contains(own)) {
+                port.ports.retain(|port| !self.is_other_trunk(switch, *port));
+            }
         }
         state.settings.ports.retain(|port| !port.ports.is_empty());
         state
@@ -161,7 +173,7 @@ impl<'a> Kept<'a> {
             let old = now.port(*number).cloned();
             let own = state.settings.ports.iter_mut().find(|port| port.ports == [*number]);
             match (own, old) {
-                (Some(port), Some(old)) => keep(port, &old, now.management),
+                (Some(port), Some(old)) => keep(port, &old, &self.used),
                 (None, Some(mut old)) => {
                     // A cable of a bundle to be: the old VLAN only.
                     old.flow_control =
@@ -171,13 +183,19 @@ impl<'a> Kept<'a> {
                 (_, None) => {}
             }
         }
+        // Bundles that are up beside their cable already stay up.
+        for (rest, port) in self.rests(planned, switch) {
+            let mut own = now.settings.ports.iter();
+            let up = own.find(|own| own.ports == rest && own.bundle == port.bundle);
+            state.settings.ports.extend(up.cloned());
+        }
         if let Some(manager) = self.manager.map(|host| &self.wiring.hosts[host.place()])
             && manager.switch == switch
             && let Some(old) = now.port(manager.ports[0]).cloned()
             && let Some(port) =
                 state.settings.ports.iter_mut().find(|port| port.ports == manager.ports)
         {
-            keep(port, &old, now.management);
+            keep(port, &old, &self.used);
         }
         state.settings.ports.sort_by(|one, other| one.ports.cmp(&other.ports));
         for port in &state.settings.ports {
@@ -190,17 +208,29 @@ impl<'a> Kept<'a> {
 
     /// The same, with the bundles of kept trunks up to the cable that is left.
     fn bundled(&self, now: &SwitchState, planned: &SwitchState, switch: SwitchId) -> SwitchState {
-        let cables = &self.cables[switch.place()];
         let mut state = self.set(now, planned, switch);
-        for port in &planned.settings.ports {
-            let (kept, rest): (Vec<PortNumber>, Vec<PortNumber>) =
-                port.ports.iter().partition(|own| cables.contains(own));
-            if !kept.is_empty() && !rest.is_empty() {
+        for (rest, port) in self.rests(planned, switch) {
+            if !state.settings.ports.iter().any(|own| own.ports.contains(&rest[0])) {
                 state.settings.ports.push(PortSettings { ports: rest, ..port.clone() });
             }
         }
         state.settings.ports.sort_by(|one, other| one.ports.cmp(&other.ports));
         state
+    }
+
+    /// The bundles of kept trunks, without the cable that is left.
+    fn rests<'p>(
+        &self,
+        planned: &'p SwitchState,
+        switch: SwitchId,
+    ) -> Vec<(Vec<PortNumber>, &'p PortSettings)> {
+        let cables = &self.cables[switch.place()];
+        let rest = |port: &'p PortSettings| {
+            let (kept, rest): (Vec<PortNumber>, Vec<PortNumber>) =
+                port.ports.iter().partition(|own| cables.contains(own));
+            (!kept.is_empty() && !rest.is_empty()).then_some((rest, port))
+        };
+        planned.settings.ports.iter().filter_map(rest).collect()
     }
 
     fn managed(&self, now: &SwitchState, planned: &SwitchState, switch: SwitchId) -> SwitchState {
@@ -228,15 +258,15 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// Adds the old VLAN to a port as it was there: frames without a tag stay in it, too.
-fn keep(port: &mut PortSettings, old: &PortSettings, vlan: Option<Vlan>) {
-    let Some(vlan) = vlan else { return };
-    let only = VlanSet::from_iter([vlan]);
-    port.untagged = port.untagged.union(&old.untagged.intersection(&only));
-    port.tagged = port.tagged.union(&old.tagged.intersection(&only));
-    if old.pvid == Some(vlan) {
-        port.pvid = Some(vlan);
+/// Adds the VLANs that the manager uses to a port as they were there: frames without a tag stay in
+/// theirs, too.
+fn keep(port: &mut PortSettings, old: &PortSettings, used: &VlanSet) {
+    if used.is_empty() {
+        return;
     }
+    port.untagged = port.untagged.union(&old.untagged.intersection(used));
+    port.tagged = port.tagged.union(&old.tagged.intersection(used).difference(&port.untagged));
+    port.pvid = old.pvid.filter(|vlan| used.contains(*vlan)).or(port.pvid);
     // General mode, where a port has an old VLAN and new ones.
     port.accept_tagged = true;
 }

@@ -113,7 +113,7 @@ fn unsafe_order(error: &DeployError) -> Failure {
         DeployError::Unsafe { .. } => {
             "keep the management VLAN's tree, or choose another VLAN for it and deploy from `factory`"
         }
-        DeployError::Mixed { .. } | DeployError::SameManagement { .. } => {
+        DeployError::SameManagement { .. } => {
             "docs/fabric-deployment.md says from what a fabric can be deployed"
         }
     };
