@@ -213,6 +213,17 @@ mod tests {
     }
 
     #[test]
+    fn hosts_prime_twice_before_the_first_switch_forgets() {
+        let (_, mut configuration) = planned("ring 4");
+        configuration.switches[1].ageing = None;
+        configuration.switches[2].ageing = Some(Nanos::from_secs(300));
+        configuration.switches[3].ageing = Some(Nanos::from_secs(40));
+        assert_eq!(priming_period(&configuration), Some(Nanos::from_secs(20)));
+        configuration.priming = Priming::None;
+        assert_eq!(priming_period(&configuration), None);
+    }
+
+    #[test]
     fn directed_priming_is_known_on_the_way_only() {
         // A row of three switches with two hosts each is a tree: one VLAN, both ends represented.
         let (wiring, mut configuration) = planned("mesh 3");

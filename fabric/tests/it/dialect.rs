@@ -462,6 +462,7 @@ fn a_linux_text_as_a_person_writes_it_is_read() {
         ip link set dev bond3 master br0
         bridge vlan add dev swp1 vid 104 untagged
         bridge vlan add dev swp1 vid 102-103 untagged
+        bridge vlan add dev swp1 vid 103 untagged pvid
         bridge vlan add dev swp1 vid 101 untagged pvid
         bridge vlan add dev bond3 vid 101-104
         bridge vlan del dev bond3 vid 103
