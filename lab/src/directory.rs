@@ -85,6 +85,9 @@ pub enum DirectoryError {
     /// No lab is there.
     #[error("no lab runs in {0}")]
     None(PathBuf),
+    /// There is nothing that could be written into.
+    #[error("{0} is no directory that a lab could write into")]
+    NoFiles(PathBuf),
     /// A part cannot be read or written.
     #[error("cannot use {path}")]
     Io {

@@ -117,7 +117,9 @@ fn write_orders(
     let files = match &options.files {
         Some(files) => std::path::absolute(files)
             .and_then(std::fs::canonicalize)
-            .map_err(|source| DirectoryError::Io { path: files.clone(), source })?,
+            .ok()
+            .filter(|path| path.is_dir())
+            .ok_or_else(|| DirectoryError::NoFiles(files.clone()))?,
         None => directory.own_files(),
     };
     directory::plain(&files)?;

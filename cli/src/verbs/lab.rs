@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use meikyo_cluster::{Cluster, MacAddress, load};
 use meikyo_fabric::{Configuration, Described, Wiring, describe, plan};
-use meikyo_lab::Directory;
+use meikyo_lab::{Directory, Record};
 
 use crate::failure::{Answer, Failure};
 
@@ -53,6 +53,9 @@ enum What {
     Role(roles::RoleArgs),
 }
 
+/// What brings a lab up.
+const UP: &str = "meikyo lab up cluster.toml";
+
 /// Which lab is meant.
 #[derive(Debug, Args)]
 struct Which {
@@ -64,6 +67,13 @@ struct Which {
 impl Which {
     fn directory(&self) -> Result<Directory, Failure> {
         Ok(Directory::at(&self.lab.clone().unwrap_or_else(Directory::usual))?)
+    }
+
+    /// The directory of a lab that was brought up, and what was written down of it.
+    fn record(&self) -> Result<(Directory, Record), Failure> {
+        let directory = self.directory()?;
+        let record = directory.record().map_err(|error| Failure::new(error).hint(UP))?;
+        Ok((directory, record))
     }
 }
 

@@ -47,6 +47,39 @@ impl Drop for Lab<'_> {
 }
 
 #[test]
+fn what_a_lab_cannot_do_is_refused_with_what_to_type_instead() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let file = path("cluster.toml");
+    std::fs::write(&file, ring("linux-bridge", "")).unwrap();
+    let lab = Lab(directory.path());
+    let refused = |arguments: &[&str], told: &str| {
+        let said = lab.call(arguments);
+        assert_eq!(said.status.code(), Some(2), "{arguments:?}: {}", text(&said));
+        assert!(text(&said).contains(told), "{arguments:?}: {}", text(&said));
+        assert!(!directory.path().join("lab").exists(), "{arguments:?} left something");
+    };
+    let up = "hint: meikyo lab up cluster.toml";
+    for verb in [&["prime"][..], &["verify"], &["cut", "sw1:sw2"], &["exec", "h1", "--", "true"]] {
+        refused(verb, up);
+    }
+    let range = "links can be shaped to 100kbit/s up to 100Gbit/s";
+    for rate in ["0Mbit/s", "99kbit/s", "101Gbit/s"] {
+        refused(&["up", &file, "--rate", rate], range);
+    }
+    refused(&["up", &file, "--rate", "fast"], "write for example `1Gbit/s`");
+    refused(&["up", &file, "--memory", "5"], "128");
+    refused(&["up", &path("none.toml")], "cannot read the cluster file");
+    for (files, told) in [(path("none"), "hint: mkdir -p"), (file.clone(), "is no directory")] {
+        let said = lab.call(&["up", &file, "--files", &files]);
+        // Where nothing can run a lab, that is what is told.
+        if !text(&said).contains("there is no user-mode Linux") {
+            refused(&["up", &file, "--files", &files], told);
+        }
+    }
+}
+
+#[test]
 fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     let directory = tempfile::tempdir().unwrap();
     let lab = Lab(directory.path());
@@ -69,6 +102,15 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     );
     let found: Value = serde_json::from_slice(&verified.stdout).unwrap();
     assert_eq!((&found["pairs"], &found["flooded_copies"]), (&56.into(), &0.into()));
+    for (link, told) in [
+        ("sw1:sw3", "hint: `sw1` is joined to sw2, sw4"),
+        ("sw1:sw9", "there is no switch `sw9`"),
+        ("sw1", "`sw1` is no link"),
+    ] {
+        let said = lab.call(&["cut", link]);
+        assert_eq!(said.status.code(), Some(2), "{}", text(&said));
+        assert!(text(&said).contains(told), "{}", text(&said));
+    }
     // A link that is cut is missed, and is back when it is mended.
     assert!(lab.call(&["cut", "sw1:sw2"]).status.success());
     assert_eq!(lab.call(&["verify"]).status.code(), Some(1));

@@ -1,5 +1,7 @@
 //! What is done to a lab that runs: priming, cutting and mending links.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use meikyo_fabric::priming_period;
 use meikyo_lab::{Done, Purpose, Task};
@@ -29,8 +31,7 @@ pub(super) struct CutArgs {
 }
 
 pub(super) fn prime(args: &PrimeArgs) -> Result<Answer, Failure> {
-    let directory = args.which.directory()?;
-    let record = directory.record()?;
+    let (directory, record) = args.which.record()?;
     let Model { wiring, configuration, .. } = model(&record.cluster)?;
     let roles = roles::roles()?;
     let frames = meikyo_lab::prime(&directory, &roles, &wiring, &configuration)?;
@@ -47,30 +48,40 @@ pub(super) fn prime(args: &PrimeArgs) -> Result<Answer, Failure> {
 }
 
 pub(super) fn set_link(args: &CutArgs, up: bool) -> Result<Answer, Failure> {
-    let directory = args.which.directory()?;
+    let (directory, _) = args.which.record()?;
     let wrong =
         |text: String| Failure::new(text).hint("write the names of two switches, as `s1:s2`");
     let (one, other) =
         args.link.split_once(':').ok_or_else(|| wrong(format!("`{}` is no link", args.link)))?;
     let blueprint = directory.blueprint()?;
-    let name = |space: usize| blueprint.spaces[space].name.as_str();
-    let joins = |ends: &[meikyo_lab::CableEnd; 2]| {
-        let [first, second] = [name(ends[0].space), name(ends[1].space)];
-        (first, second) == (one, other) || (first, second) == (other, one)
-    };
-    let cables: Vec<usize> = blueprint
-        .cables
-        .iter()
-        .enumerate()
-        .filter(|(_, cable)| cable.purpose == Purpose::Trunk && joins(&cable.ends))
-        .map(|(place, _)| place)
-        .collect();
+    for switch in [one, other] {
+        if !blueprint.switches().any(|(_, space)| space.name == switch) {
+            return Err(Failure::new(format!("there is no switch `{switch}`"))
+                .hint("`meikyo lab status` lists hosts and switches"));
+        }
+    }
+    let mut neighbours = BTreeSet::new();
+    let mut cables = Vec::new();
+    for (place, cable) in blueprint.cables.iter().enumerate() {
+        let [first, second] = [0, 1].map(|end| &blueprint.spaces[cable.ends[end].space].name);
+        let far = if first == one { second } else { first };
+        if cable.purpose == Purpose::Trunk && (first == one || second == one) {
+            neighbours.insert(far.as_str());
+            cables.extend((far == other).then_some(place));
+        }
+    }
+    if cables.is_empty() {
+        let joined: Vec<&str> = neighbours.into_iter().collect();
+        return Err(Failure::new(format!("no cable joins `{one}` and `{other}`"))
+            .hint(format!("`{one}` is joined to {}", joined.join(", "))));
+    }
     let chosen: Vec<usize> = match args.cable {
         Some(nth) => cables.get(nth.wrapping_sub(1)).copied().into_iter().collect(),
         None => cables.clone(),
     };
     if chosen.is_empty() {
-        return Err(wrong(format!("{} cables join `{one}` and `{other}`", cables.len())));
+        let text = format!("the cables between `{one}` and `{other}` are 1 to {}", cables.len());
+        return Err(Failure::new(text).hint("without `--cable` all of them are meant"));
     }
     let roles = roles::roles()?;
     for cable in chosen {

@@ -8,7 +8,7 @@ use clap::Args;
 use meikyo_lab::{Invocation, RunError, Streams};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
-use super::Which;
+use super::{UP, Which};
 use crate::failure::{Answer, Failure};
 
 /// Arguments of `meikyo lab exec`.
@@ -53,9 +53,7 @@ pub(super) fn run(args: &ExecArgs) -> Result<Answer, Failure> {
         Err(error @ RunError::Refused(_)) => {
             Err(Failure::new(error).hint("`meikyo lab status` lists hosts and switches"))
         }
-        Err(error @ RunError::Directory(_)) => {
-            Err(Failure::new(error).hint("meikyo lab up cluster.toml"))
-        }
+        Err(error @ RunError::Directory(_)) => Err(Failure::new(error).hint(UP)),
         Err(error) => Err(Failure::new(error)),
     }
 }

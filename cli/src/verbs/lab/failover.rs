@@ -41,8 +41,7 @@ struct Row {
 }
 
 pub(super) fn run(args: &FailoverArgs) -> Result<Answer, Failure> {
-    let directory = args.which.directory()?;
-    let record = directory.record()?;
+    let (directory, record) = args.which.record()?;
     let Model { wiring, configuration, .. } = model(&record.cluster)?;
     let trunks = match &args.link {
         Some(link) => site::trunks_between(&wiring, link)?,

@@ -16,6 +16,12 @@ use super::{Model, Which, model, roles};
 use crate::failure::{Answer, Failure};
 use crate::output;
 
+/// Rates that a link can be shaped to: a full frame takes 121 ms at the least, and 0.1 us at the most.
+const RATES: [BitsPerSecond; 2] =
+    [BitsPerSecond::new(100_000), BitsPerSecond::new(100_000_000_000)];
+/// With less the kernel does not start, or has no room for files.
+const MEMORY_MIB_MIN: u64 = 128;
+
 /// Arguments of `meikyo lab up`.
 #[derive(Debug, Args)]
 pub(super) struct UpArgs {
@@ -25,7 +31,7 @@ pub(super) struct UpArgs {
     #[command(flatten)]
     which: Which,
     /// Shape every link to this rate, as `20Mbit/s`; without, links are as fast as the machine
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = link_rate)]
     rate: Option<BitsPerSecond>,
     /// Run a real snmpd on every host and switch, reached by the manager over links of their own
     ///
@@ -40,7 +46,7 @@ pub(super) struct UpArgs {
     #[arg(long, value_enum, default_value_t = On::Any)]
     on: On,
     /// Memory of user-mode Linux, in MiB; without, by the number of hosts and switches
-    #[arg(long, value_name = "MIB")]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(MEMORY_MIB_MIN..))]
     memory: Option<u64>,
     /// Print one JSON document
     #[arg(long)]
@@ -104,8 +110,21 @@ pub(super) fn run(args: &UpArgs) -> Result<Answer, Failure> {
     Ok(Answer::Yes)
 }
 
+fn link_rate(text: &str) -> Result<BitsPerSecond, String> {
+    let rate: BitsPerSecond = text.parse().map_err(|error| format!("{error}"))?;
+    let [least, most] = RATES;
+    if rate < least || rate > most {
+        return Err(format!("links can be shaped to {least} up to {most}, and not to {rate}"));
+    }
+    Ok(rate)
+}
+
 fn hinted(error: UpError) -> Failure {
     let hint = match &error {
+        UpError::Directory(meikyo_lab::DirectoryError::NoFiles(files)) if !files.exists() => {
+            let hint = format!("mkdir -p {}", files.display());
+            return Failure::new(error).hint(hint);
+        }
         UpError::Engine(EngineError::NoKernel { .. }) => {
             "apt-get install --no-install-recommends user-mode-linux"
         }

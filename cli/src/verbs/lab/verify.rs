@@ -38,8 +38,7 @@ struct Document {
 }
 
 pub(super) fn run(args: &VerifyArgs) -> Result<Answer, Failure> {
-    let directory = args.which.directory()?;
-    let record = directory.record()?;
+    let (directory, record) = args.which.record()?;
     let Model { wiring, configuration, .. } = model(&record.cluster)?;
     let options = VerifyOptions { pairs_max: args.pairs, quiet_ms: args.quiet, patience_ms: 1_000 };
     let roles = roles::roles()?;
