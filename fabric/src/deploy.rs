@@ -23,6 +23,7 @@
 //! From one fabric to another: first trunks lose what they shall not carry any more, then they gain
 //! what is new; the management VLAN and its tree stay as they are.
 
+mod guard;
 mod order;
 mod safety;
 
@@ -33,6 +34,7 @@ use thiserror::Error;
 use crate::dialect::{Dialect, RenderError, SwitchState, Templates};
 use crate::{Configuration, HostId, SwitchId, Vlan, Wiring};
 
+pub use guard::{confirmation, guarded_delivery, guarded_script, lost_session};
 pub use safety::{Danger, check_state};
 
 /// A change of one switch.
@@ -208,54 +210,4 @@ pub fn step_texts(
         Dialect::PowerConnect | Dialect::CiscoIos | Dialect::AristaEos => back,
     };
     Ok(StepTexts { apply, roll_back })
-}
-
-/// How a switch of the dialect is brought back when the session is lost during a step.
-pub const fn lost_session(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::LinuxBridge | Dialect::OpenVswitch => {
-            "the guarded script takes the step back by itself unless it is confirmed in time"
-        }
-        Dialect::PowerConnect | Dialect::CiscoIos | Dialect::AristaEos => {
-            "the switch has no timer of its own: nothing is saved before the last step, so switching \
-             it off and on, by hand or by a power outlet with a timer, brings back the settings that \
-             it had"
-        }
-    }
-}
-
-/// A script that carries out a step on a Linux machine, and takes it back unless a file appears in
-/// time: `NAME.sh` and `NAME.rollback.sh` lie beside it. Nobody needs to be logged in for that.
-pub fn guarded_script(name: &str, seconds: u32) -> String {
-    format!(
-        "#!/bin/sh\n\
-         # Carries out {name}.sh, and takes it back in {seconds} s unless it is confirmed by\n\
-         #   touch {name}.confirmed\n\
-         cd \"$(dirname \"$0\")\" || exit 2\n\
-         rm -f {name}.confirmed\n\
-         setsid sh -c 'sleep {seconds}; [ -e {name}.confirmed ] || sh {name}.rollback.sh' \\\n    \
-             </dev/null >{name}.rollback.log 2>&1 &\n\
-         sh {name}.sh && exit 0\n\
-         sh {name}.rollback.sh\n\
-         exit 1\n"
-    )
-}
-
-/// A script that a Linux machine is sent whole: it puts the files of a step into `directory`, and
-/// carries the step out under the guard of [`guarded_script`]. It is to be confirmed over a session of
-/// its own, by [`confirmation`]: that there can be one is what is to be found out.
-pub fn guarded_delivery(directory: &str, name: &str, seconds: u32, texts: &StepTexts) -> String {
-    let guarded = guarded_script(name, seconds);
-    let mut script = format!("set -e\nmkdir -p {directory}\ncd {directory}\n");
-    for (ending, text) in
-        [("sh", &texts.apply), ("rollback.sh", &texts.roll_back), ("guarded.sh", &guarded)]
-    {
-        script += &format!("cat >{name}.{ending} <<'STEP'\n{text}STEP\n");
-    }
-    script + &format!("exec sh ./{name}.guarded.sh\n")
-}
-
-/// What confirms a step that [`guarded_delivery`] carried out.
-pub fn confirmation(directory: &str, name: &str) -> String {
-    format!("touch {directory}/{name}.confirmed\n")
 }

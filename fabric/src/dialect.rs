@@ -77,6 +77,20 @@ impl Dialect {
             Self::LinuxBridge | Self::OpenVswitch => "sh",
         }
     }
+
+    /// Whether a line that a switch answers says that it refused what was typed. A shell says so by its
+    /// exit code instead.
+    pub fn refuses(self, answer: &str) -> bool {
+        const OF_FASTPATH: [&str; 5] =
+            ["invalid input", "incomplete command", "command not found", "error", "failed"];
+        match self {
+            Self::PowerConnect | Self::CiscoIos | Self::AristaEos => {
+                let answer = answer.trim().trim_start_matches(['%', ' ']).to_ascii_lowercase();
+                OF_FASTPATH.iter().any(|refusal| answer.starts_with(refusal))
+            }
+            Self::LinuxBridge | Self::OpenVswitch => false,
+        }
+    }
 }
 
 impl fmt::Display for Dialect {

@@ -51,7 +51,7 @@ pub use settings::{
     Bundling, Configuration, HostSettings, PortSettings, Priming, Representative, SwitchSettings,
 };
 pub use topology::{Edge, Layout, ParseTopologyError, SWITCHES_MAX, SwitchGraph, Topology};
-pub use verify::{Finding, Neighbour, Observed, verify};
+pub use verify::{Finding, Neighbour, Observed, verify, verify_settings};
 pub use vlan::{ParseVlanError, Vlan, VlanSet};
 pub use wiring::{
     Host, HostId, Learning, PortNumber, Switch, SwitchId, SwitchModel, Trunk, TrunkEnd, TrunkId,

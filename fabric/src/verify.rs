@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::{
-    CableEnd, Configuration, HostId, PortNumber, PortSettings, SwitchId, TrunkEnd, Vlan, VlanSet,
-    Wiring, cables,
+    CableEnd, Configuration, HostId, PortNumber, PortSettings, SwitchId, SwitchSettings, TrunkEnd,
+    Vlan, VlanSet, Wiring, cables,
 };
 
 /// What a switch says of itself. Ports of a bundle each have what the bundle has.
@@ -165,14 +165,20 @@ pub fn verify(
     switch: SwitchId,
     observed: &Observed,
 ) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for settings in &configuration.switches[switch.place()].ports {
-        for port in &settings.ports {
-            settings_at(*port, settings, observed, &mut findings);
-        }
-    }
+    let mut findings = verify_settings(&configuration.switches[switch.place()], observed);
     links(wiring, switch, observed, &mut findings);
     learned(wiring, configuration, switch, observed, &mut findings);
+    findings
+}
+
+/// Which ports of a switch have other VLANs than these settings.
+pub fn verify_settings(settings: &SwitchSettings, observed: &Observed) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for own in &settings.ports {
+        for port in &own.ports {
+            settings_at(*port, own, observed, &mut findings);
+        }
+    }
     findings
 }
 

@@ -104,7 +104,8 @@ fn a_deployment_is_shown_written_and_carried_out_in_order() {
     assert_eq!(apply, steps[0]["apply"].as_str().unwrap());
 
     let through = "cat >> {switch}.typed; echo {switch} {address} >> order";
-    printed(path, &["deploy", "--from", "factory", "--through", through], 0);
+    let carried = printed(path, &["deploy", "--from", "factory", "--yes", "--through", through], 0);
+    assert!(carried.starts_with(text.strip_suffix("nothing was sent\n").unwrap()), "{carried}");
     let order = fs::read_to_string(path.join("order")).unwrap();
     let planned: Vec<String> = steps
         .iter()
@@ -125,8 +126,9 @@ fn a_step_that_fails_is_taken_back_and_ends_the_deployment() {
     let path = directory.path();
     let steps = json(path, &["deploy", "--from", "factory", "--dry-run", "--json"], 0);
     // The second command fails; the third takes its step back.
-    let through = "cat > $(ls | grep -c typed).typed; [ ! -e 1.typed ] || [ -e 2.typed ]";
-    let told = printed(path, &["deploy", "--from", "factory", "--through", through], 2);
+    let through =
+        ": {switch}; cat > $(ls | grep -c typed).typed; [ ! -e 1.typed ] || [ -e 2.typed ]";
+    let told = printed(path, &["deploy", "--from", "factory", "--yes", "--through", through], 2);
     assert!(told.contains("step 2 of "), "{told}");
     assert!(told.contains("it was taken back there"), "{told}");
     let typed = |number| fs::read_to_string(path.join(format!("{number}.typed"))).unwrap();
@@ -141,9 +143,9 @@ fn a_step_that_cannot_be_confirmed_is_left_to_the_switch_to_take_back() {
     let path = directory.path();
     let steps = json(path, &["deploy", "--from", "factory", "--dry-run", "--json"], 0);
     // The first step is delivered and confirmed, the second delivered, and then the session is lost.
-    let through = "cat > $(ls | grep -c typed).typed; [ ! -e 3.typed ]";
+    let through = ": {switch}; cat > $(ls | grep -c typed).typed; [ ! -e 3.typed ]";
     let arguments =
-        ["deploy", "--from", "factory", "--confirm-within", "30s", "--through", through];
+        ["deploy", "--from", "factory", "--yes", "--confirm-within", "30s", "--through", through];
     let told = printed(path, &arguments, 2);
     assert!(told.contains("step 2 of "), "{told}");
     assert!(told.contains("it is taken back within 30 s"), "{told}");
@@ -161,6 +163,49 @@ fn a_step_that_cannot_be_confirmed_is_left_to_the_switch_to_take_back() {
         typed(1)
     );
     assert!(!path.join("4.typed").exists());
+}
+
+#[test]
+fn what_a_deployment_is_carried_out_through_is_held_to_what_it_says() {
+    let directory = directory_with(&managed_ring());
+    let path = directory.path();
+    let through = |command: &str, more: &[&str]| {
+        let words = ["deploy", "--from", "factory", "--patience", "1s", "--through", command];
+        printed(path, &[&words[..], more].concat(), 2)
+    };
+    let unknown = through("cat > typed.{swich}", &["--yes"]);
+    assert!(unknown.contains("`{swich}` is not known"), "{unknown}");
+    let one = through("cat > typed", &["--yes"]);
+    assert!(one.contains("would take the steps of all switches to one"), "{one}");
+    let unasked = through("cat > typed.{switch}", &[]);
+    assert!(unasked.contains("`--yes` carries it out without asking"), "{unasked}");
+    assert_eq!(fs::read_dir(path).unwrap().count(), 1, "nothing was sent");
+
+    let refusing = "cat >> typed.{switch}; echo \"% Invalid input detected at '^' marker.\"";
+    let refused = through(refusing, &["--yes"]);
+    let answer =
+        "the switch answered `% Invalid input detected at '^' marker.`; taking it back failed, too";
+    assert!(refused.contains(answer), "{refused}");
+    let hanging = through(
+        "cat > hanging.{switch}; [ -e second ] || { touch second; cat /dev/zero; }",
+        &["--yes"],
+    );
+    assert!(hanging.contains("did not end within 1 s; it was taken back there"), "{hanging}");
+}
+
+#[test]
+fn a_switch_that_is_not_as_expected_gets_nothing() {
+    let directory = directory_with(&managed_ring());
+    let path = directory.path();
+    let agents = switches::Agents::start(&path.join("cluster.toml"));
+    let text = managed_ring().replace("\"10.0.1.[1-4]\"", &agents.addresses());
+    fs::write(path.join("cluster.toml"), text).unwrap();
+    let through = ["deploy", "--yes", "--verify", "--through", "cat > typed.{switch}", "--from"];
+    // They have what is planned already, and are taken for new ones.
+    let told = printed(path, &[&through[..], &["factory"]].concat(), 2);
+    assert!(told.contains("it is not as expected: port "), "{told}");
+    assert!(told.contains("nothing was sent to it"), "{told}");
+    assert!(!path.join("typed.sw1").exists());
 }
 
 #[test]

@@ -410,11 +410,13 @@ fn a_guarded_script_takes_a_step_back_unless_it_is_confirmed() {
     # Carries out 03-sw1.sh, and takes it back in 120 s unless it is confirmed by
     #   touch 03-sw1.confirmed
     cd "$(dirname "$0")" || exit 2
-    rm -f 03-sw1.confirmed
-    setsid sh -c 'sleep 120; [ -e 03-sw1.confirmed ] || sh 03-sw1.rollback.sh' \
-        </dev/null >03-sw1.rollback.log 2>&1 &
-    sh 03-sw1.sh && exit 0
-    sh 03-sw1.rollback.sh
+    [ ! -e 03-sw1.timer ] || kill -- "-$(cat 03-sw1.timer)" 2>/dev/null
+    rm -f 03-sw1.confirmed 03-sw1.timer
+    setsid sh -c 'echo $$ >03-sw1.timer; sleep 120; [ -e 03-sw1.confirmed ] ||
+        flock 03-sw1.lock sh 03-sw1.rollback.sh' </dev/null >03-sw1.rollback.log 2>&1 &
+    flock 03-sw1.lock sh 03-sw1.sh && exit 0
+    touch 03-sw1.confirmed
+    flock 03-sw1.lock sh 03-sw1.rollback.sh
     exit 1
     "##);
 }

@@ -1,14 +1,13 @@
 //! `meikyo fabric deploy`: the steps from what the switches have to what is planned.
 
+mod through;
+
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use clap::{ArgGroup, Args};
 use meikyo_fabric::deploy::{
-    DeployError, Step, StepTexts, confirmation, guarded_delivery, guarded_script, lost_session,
-    plan_deployment, step_texts,
+    DeployError, Step, StepTexts, guarded_script, lost_session, plan_deployment, step_texts,
 };
 use meikyo_fabric::dialect::{Dialect, SwitchState};
 use meikyo_units::Nanos;
@@ -36,18 +35,26 @@ pub(super) struct DeployArgs {
     /// Write what is typed, and what takes it back, into this directory; nothing is sent
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
-    /// Carry out: run this command for each step, `{switch}` and `{address}` replaced, with the text
-    /// as its input; the first that fails is taken back, and ends it. Where the text is a script, the
-    /// switch takes a step back by itself unless the command is run again to confirm it
+    /// Carry out: show the steps, ask, then run this command for each, `{switch}` and `{address}`
+    /// replaced, with the text as its input; the first that fails is taken back, and ends it. Where
+    /// the text is a script, the switch takes a step back by itself unless the command is run again to
+    /// confirm it
     #[arg(long, value_name = "COMMAND")]
     through: Option<String>,
+    /// Do not ask
+    #[arg(long, requires = "through")]
+    yes: bool,
+    /// Read each switch over SNMP before and after its step; one that has not the VLANs that it
+    /// should have ends it
+    #[arg(long, requires = "through")]
+    verify: bool,
+    /// How long a step, and the reading after it, may take
+    #[arg(long, value_name = "SPAN", default_value = "60s", requires = "through")]
+    patience: Nanos,
     /// How long switches with a shell wait for a step to be confirmed before they take it back
     #[arg(long, value_name = "SPAN", default_value = "120s")]
     confirm_within: Nanos,
 }
-
-/// Where switches with a shell keep the files of a step: a directory of root's, gone when they restart.
-const STEPS: &str = "/run/meikyo";
 
 /// A step, ready to be carried out.
 struct Ready {
@@ -79,7 +86,7 @@ pub(super) fn run(args: &DeployArgs) -> Result<Answer, Failure> {
         ready.push(Ready { name, step, dialect, texts });
     }
     if let Some(command) = &args.through {
-        carry_out(&planned, &ready, command, seconds(args.confirm_within))?;
+        through::carry_out(&planned, &ready, args, command)?;
     } else if let Some(directory) = &args.write {
         let files = files(&planned, &ready, args.confirm_within);
         configure::write(
@@ -93,6 +100,7 @@ pub(super) fn run(args: &DeployArgs) -> Result<Answer, Failure> {
         output::print_json(&document(&planned, &ready))?;
     } else {
         output::print(&told(&planned, &ready))?;
+        output::print("nothing was sent\n")?;
     }
     Ok(Answer::Yes)
 }
@@ -141,8 +149,7 @@ fn told(planned: &Planned, ready: &[Ready]) -> String {
     match ready.len() {
         0 => put(format_args!("the switches have the planned settings\n")),
         _ => put(format_args!(
-            "every state on the way is free of loops, and the manager reaches every switch{}\n\
-             nothing was sent\n",
+            "every state on the way is free of loops, and the manager reaches every switch{}\n",
             if planned.options.manager.is_some() { "" } else { " by its own ways (no `manager`)" }
         )),
     }
@@ -186,71 +193,4 @@ fn document(planned: &Planned, ready: &[Ready]) -> Value {
     };
     let steps: Vec<Value> = ready.iter().map(step).collect();
     json!({ "schema": "meikyo.fabric.deploy/1", "steps": steps })
-}
-
-/// Carries out all steps; what fails is taken back on its switch, and nothing more is done.
-fn carry_out(
-    planned: &Planned,
-    ready: &[Ready],
-    command: &str,
-    confirm_within_s: u32,
-) -> Result<(), Failure> {
-    for (number, own) in (1..).zip(ready) {
-        let switch = planned.name(own.step.switch);
-        let device = planned.cluster.devices.iter().find(|device| device.name == switch);
-        let address = device.map_or_else(String::new, |device| device.address.ip().to_string());
-        let command = command.replace("{switch}", switch).replace("{address}", &address);
-        let all = ready.len();
-        output::print(&format!("step {number} of {all}: {switch}: {}\n", own.step.why))?;
-        if let Err((problem, back)) = carry_out_step(own, &command, confirm_within_s) {
-            let text = format!("step {number} of {all} failed at `{switch}`: {problem}; {back}");
-            return Err(Failure::new(text)
-                .hint("the steps before it stay; read the switches again and deploy from that"));
-        }
-    }
-    Ok(())
-}
-
-/// Carries out one step. If it fails: why, and what became of it.
-fn carry_out_step(
-    own: &Ready,
-    command: &str,
-    confirm_within_s: u32,
-) -> Result<(), (String, String)> {
-    if has_shell(own.dialect) {
-        let delivery = guarded_delivery(STEPS, &own.name, confirm_within_s, &own.texts);
-        return send(command, &delivery)
-            .and_then(|()| send(command, &confirmation(STEPS, &own.name)))
-            .map_err(|problem| {
-                let back = format!(
-                    "if it was carried out there, it is taken back within {confirm_within_s} s"
-                );
-                (problem, back)
-            });
-    }
-    send(command, &own.texts.apply).map_err(|problem| {
-        let back = match send(command, &own.texts.roll_back) {
-            Ok(()) => "it was taken back there".to_owned(),
-            Err(problem) => format!("taking it back failed, too: {problem}"),
-        };
-        (problem, back)
-    })
-}
-
-/// Runs a command with this input; an error if it cannot be run, or says that it failed.
-fn send(command: &str, input: &str) -> Result<(), String> {
-    let mut child = Command::new("sh")
-        .args(["-c", command])
-        .stdin(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("cannot run `{command}`: {error}"))?;
-    let mut stdin = child.stdin.take().expect("its input is a pipe");
-    let written = stdin.write_all(input.as_bytes());
-    drop(stdin);
-    let status = child.wait().map_err(|error| format!("cannot wait for `{command}`: {error}"))?;
-    match (status.success(), written) {
-        (false, _) => Err(format!("`{command}` ended with {status}")),
-        (true, Err(error)) => Err(format!("`{command}` did not read its input: {error}")),
-        (true, Ok(())) => Ok(()),
-    }
 }

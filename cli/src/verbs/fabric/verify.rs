@@ -40,7 +40,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Answer, Failure> {
             rows.push(json!({ "switch": name, "finding": text }));
             table.row([name.to_owned(), text]);
         };
-        match read(&planned, args, switch) {
+        match read(&planned, &args.input, switch) {
             Err(problem) => told(problem),
             Ok(observed) => {
                 let findings = verify(&planned.wiring, &planned.configuration, switch, &observed);
@@ -72,7 +72,11 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Answer, Failure> {
 }
 
 /// What a switch says; or why it says nothing.
-fn read(planned: &Planned, args: &VerifyArgs, switch: SwitchId) -> Result<Observed, String> {
+pub(super) fn read(
+    planned: &Planned,
+    input: &FileArgs,
+    switch: SwitchId,
+) -> Result<Observed, String> {
     let name = planned.name(switch);
     let device: &Device = planned
         .cluster
@@ -80,7 +84,7 @@ fn read(planned: &Planned, args: &VerifyArgs, switch: SwitchId) -> Result<Observ
         .iter()
         .find(|device| device.name == name)
         .ok_or("the file says no address of it")?;
-    let base = args.input.file.parent().unwrap_or_else(|| std::path::Path::new(""));
+    let base = input.file.parent().unwrap_or_else(|| std::path::Path::new(""));
     let credentials =
         Credentials::resolve(&device.snmp.access, base).map_err(|error| one_line(&error))?;
     let options = ClientOptions { timeout: device.snmp.timeout, retries: RETRIES };
