@@ -1,6 +1,8 @@
 //! The command line as typed.
 
-use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
 use meikyo_units::{Nanos, ParseQuantityError};
 
 use crate::bench::BenchArgs;
@@ -51,6 +53,14 @@ pub(crate) enum Verb {
     Query(QueryArgs),
     Export(ExportArgs),
     Bench(BenchArgs),
+}
+
+/// The recording that a verb reads.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RecordingArgument {
+    /// The recording's directory
+    #[arg(value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
+    pub(crate) dir: PathBuf,
 }
 
 /// A span between two readings or two changes, within what the cluster file allows.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
-use meikyo_units::WallTime;
+use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
 
 use crate::ranks;
@@ -55,6 +55,23 @@ pub(crate) fn print_json(document: &impl Serialize) -> Result<(), PrintError> {
 pub(crate) fn instant_text(time: WallTime) -> String {
     jiff::Timestamp::from_nanosecond(time.as_nanos().into())
         .map_or_else(|_| format!("{} ns", time.as_nanos()), |instant| instant.to_string())
+}
+
+/// A number in the greatest of the units that it reaches, least unit last, rounded to a tenth; below all
+/// of them whole, in `least`.
+pub(crate) fn in_units(value: u64, units: &[(&str, u64)], least: &str) -> String {
+    match units.iter().find(|(_, size)| value >= *size) {
+        Some((unit, size)) => {
+            let tenths = (u128::from(value) * 10 + u128::from(size / 2)) / u128::from(*size);
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+        None => format!("{value} {least}"),
+    }
+}
+
+/// A span as people read it: `79.1 ms`.
+pub(crate) fn span_text(span: Nanos) -> String {
+    in_units(span.get(), &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)], "ns")
 }
 
 /// A table for people: columns as wide as their widest cell, numbers to the right.
@@ -115,6 +132,19 @@ mod tests {
     fn instants_have_the_digits_that_they_need() {
         let due = WallTime::from_nanos(1_700_000_000_100_000_000);
         assert_eq!(instant_text(due), "2023-11-14T22:13:20.1Z");
+    }
+
+    #[test]
+    fn spans_are_rounded_to_a_tenth_of_their_unit() {
+        for (nanos, text) in [
+            (79_114_280, "79.1 ms"),
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_050, "1.1 us"),
+            (10_000_000_000, "10.0 s"),
+        ] {
+            assert_eq!(span_text(Nanos::new(nanos)), text);
+        }
     }
 
     #[test]

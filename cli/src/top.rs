@@ -26,10 +26,12 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use meikyo_recording::Recording;
 use meikyo_server::watch::WatchError;
 use meikyo_units::{Nanos, WallTime};
 
 use crate::failure::{Answer, Failure};
+use crate::known_devices;
 use crate::verbs::query::unfolded;
 use metric::Metric;
 use palette::{Palette, Theme};
@@ -81,6 +83,10 @@ pub(crate) fn run(args: &TopArgs) -> Result<Answer, Failure> {
         dir: args.recording.clone(),
         devices: args.device.as_deref().map(unfolded).transpose()?,
     };
+    if let Some(patterns) = &subject.devices {
+        let recording = Recording::open(&subject.dir).map_err(|e| explained(e.into()))?;
+        known_devices::check(&recording, patterns)?;
+    }
     let clock = WallTime::now();
     let session = Session::open(subject, args.metric, args.every).map_err(explained)?;
     if args.once {

@@ -123,7 +123,7 @@ pub(crate) fn run(args: &FabricArgs) -> Result<Answer, Failure> {
         }
         None => all()?,
     };
-    let report = Report { schema: "meikyo.bench.fabric.1", machine, rows };
+    let report = Report { schema: "meikyo.bench.fabric/1", machine, rows };
     if args.json {
         output::print_json(&report)?;
     } else {

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &MetadataArgs) -> Result<Answer, Failure> {
     }
     if args.json {
         let document = json!({
-            "schema": "meikyo.bench.metadata.1",
+            "schema": "meikyo.bench.metadata/1",
             "machine": machine,
             "all_right": right,
             "rows": rows,

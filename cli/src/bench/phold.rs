@@ -129,7 +129,7 @@ pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
     } = outcome.effort;
     let events = outcome.events;
     let report = Report {
-        schema: "meikyo.bench.phold.1",
+        schema: "meikyo.bench.phold/1",
         machine,
         lps: args.lps,
         events_per_lp: args.events_per_lp,

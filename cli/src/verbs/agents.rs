@@ -19,6 +19,9 @@ use crate::output;
 /// Values move as in real life and follow from the seed alone. Versions 1 and 2c read with the
 /// community `public` and write with `private`; version 3 takes the user `meikyo` and those given
 /// with --user, with the passwords `simulated-authentication` and `simulated-privacy`.
+///
+/// One socket listens at the port on all addresses of this machine (0.0.0.0), which is why two farms
+/// need two ports; requests to an address that is no agent's get no answer.
 #[derive(Debug, Args)]
 pub(crate) struct AgentsArgs {
     /// How many hosts.
@@ -167,7 +170,7 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Answer, Failure> {
     let options = args.options()?;
     let events = args.events(&options)?;
     if args.print_cluster {
-        output::print(&cluster_file::text(args, &options, args.port, "env:MEIKYO_AGENTS_"))?;
+        output::print(&cluster_file::text(args, &options, args.port, "env:MEIKYO_AGENTS_")?)?;
         return Ok(Answer::Yes);
     }
     if let (Some(span), Some(out)) = (args.virtual_span, &args.out) {
@@ -192,8 +195,10 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Answer, Failure> {
         signal_hook::low_level::pipe::register(signal, trigger.try_clone()?)?;
     }
     let socket = farm::FarmSocket::bind(args.port).map_err(|error| {
-        Failure::from(error)
-            .hint("see who listens already: `ss -lunp`; `--port 0` takes a free one")
+        Failure::from(error).hint(
+            "another farm may run; give this one another `--port` (0 takes a free one); `ss -lunp` \
+                   shows who listens",
+        )
     })?;
     let port = socket.port()?;
     if let Some(directory) = &args.write_cluster {

@@ -113,6 +113,12 @@ fn say(which: &SayArgs, action: AlertWord, span: Option<Nanos>) -> Result<Answer
             which.recording.display()
         ))
     })?;
+    let done = match span {
+        Some(span) => format!("silenced for {span}"),
+        None => "acknowledged".to_owned(),
+    };
+    let about = which.object.as_ref().map(|object| format!(", `{object}`")).unwrap_or_default();
+    output::print(&format!("{done}: `{}` of `{}`{about}\n", which.rule, which.device))?;
     Ok(Answer::Yes)
 }
 

@@ -2,12 +2,13 @@
 
 mod agents;
 mod check;
+mod problems;
 mod show;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use meikyo_cluster::{LoadError, Resolved, load_resolved};
+use meikyo_cluster::{Cluster, LoadError, Problems, Resolved, load_resolved};
 
 use crate::failure::{Answer, Failure};
 use crate::output;
@@ -57,6 +58,11 @@ pub(crate) fn run(args: ConfigArgs) -> Result<Answer, Failure> {
             Ok(Answer::Yes)
         }
     }
+}
+
+/// What is measured in a file whose form is right, and is no object that is known.
+pub(super) fn unknown_objects(cluster: &Cluster) -> Option<Problems> {
+    problems::of_objects(cluster)
 }
 
 /// The file, which must be right.

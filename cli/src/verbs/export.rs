@@ -14,6 +14,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
+use crate::args::RecordingArgument;
 use crate::failure::{Answer, Failure};
 use crate::rows::{Form, RowPrinter};
 use crate::verbs::query::{RowArgs, answer};
@@ -21,8 +22,8 @@ use crate::verbs::query::{RowArgs, answer};
 /// Write tables of a recording as one file each, with exact receive times joined in.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The recording's directory.
-    dir: PathBuf,
+    #[command(flatten)]
+    recording: RecordingArgument,
     /// The tables; all that have rows when none is named.
     tables: Vec<String>,
     /// What kind of files.
@@ -91,8 +92,9 @@ enum ExportError {
 
 /// Carries out `meikyo export`.
 pub(crate) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
-    let recording = Recording::open(&args.dir)?;
+    let recording = Recording::open(&args.recording.dir)?;
     let known = recording.tables()?;
+    args.rows.check_devices(&recording)?;
     let tables =
         if args.tables.is_empty() { known.keys().cloned().collect() } else { args.tables.clone() };
     let refused = |source| ExportError::Write { path: args.out.clone(), source };

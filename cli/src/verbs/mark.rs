@@ -6,6 +6,7 @@ use clap::Args;
 use meikyo_recording::control::{self, Request};
 
 use crate::failure::{Answer, Failure};
+use crate::output;
 
 /// Note in a running recording that something was done, for example a parameter changed
 #[derive(Debug, Args)]
@@ -19,9 +20,15 @@ pub(crate) struct MarkArgs {
 
 /// Puts the mark into `events`.
 pub(crate) fn run(args: &MarkArgs) -> Result<Answer, Failure> {
-    control::ask(&args.recording, &Request::Mark(args.text.clone())).map_err(|error| {
+    let said = args.text.trim();
+    if said.is_empty() {
+        return Err(Failure::new("a mark says what was done")
+            .hint("meikyo mark \"threshold changed to 20 %\""));
+    }
+    control::ask(&args.recording, &Request::Mark(said.to_owned())).map_err(|error| {
         Failure::from(error)
             .hint("marks go through a running `meikyo measure`; name its `--out` with --recording")
     })?;
+    output::print(&format!("marked in {}: {said}\n", args.recording.display()))?;
     Ok(Answer::Yes)
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use clap::Args;
 use meikyo_recording::alerts::{self, Alert};
-use meikyo_recording::{Kind, Recording, StreamOptions, StreamWriter};
+use meikyo_recording::{Kind, OpenStreamError, Recording, StreamOptions, StreamWriter};
 use meikyo_snmp::collector::{Collector, CollectorOptions, Command, Ends, Notice, Status};
 use meikyo_snmp::poll::Pace;
 use meikyo_snmp::system::Waker;
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         return freshening::restore(&devices, &args.out);
     }
     let left = alerts_left(&args.out);
-    let writer = StreamWriter::open(&args.out, Kind::Measured, STREAM, tables::schemas(), options)?;
+    let writer = writer(&args.out, options)?;
     devices.note(&args.out);
     // It reads what the writer has written, at a lower priority, and shares nothing with it.
     let server =
@@ -160,6 +160,19 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         &report.counters,
     );
     print_summary(args.json, &summary)
+}
+
+fn writer(out: &Path, options: StreamOptions) -> Result<StreamWriter, Failure> {
+    let opened = StreamWriter::open(out, Kind::Measured, STREAM, tables::schemas(), options);
+    opened.map_err(|error| {
+        let hint = match &error {
+            OpenStreamError::Locked { .. } => {
+                "another `meikyo measure` writes there; end it, or give this one another `--out`"
+            }
+            _ => "name another directory with `--out`",
+        };
+        Failure::new(error).hint(hint)
+    })
 }
 
 /// Prints how it went; the answer is yes when every reading that came is kept.

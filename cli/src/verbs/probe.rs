@@ -6,13 +6,11 @@ mod file;
 use std::path::PathBuf;
 
 use clap::Args;
-use meikyo_cluster::{Cluster, load};
+use meikyo_cluster::load;
 use meikyo_units::Nanos;
 
 use crate::failure::{Answer, Failure};
-
-/// Names that a hint lists at most.
-const NAMES_MAX: usize = 8;
+use crate::known_devices;
 
 /// Show what a device answers, how fast, how fresh, and what polling costs it; without DEVICE,
 /// check the whole cluster before a run.
@@ -25,7 +23,7 @@ pub(crate) struct ProbeArgs {
     #[arg(value_name = "DEVICE")]
     device: Option<String>,
     /// The cluster file
-    #[arg(long, value_name = "FILE", default_value = "cluster.toml")]
+    #[arg(long, value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
     cluster: PathBuf,
     /// How long the device is watched for refreshes; a cache of 3 s needs 10 s
     #[arg(long = "for", value_name = "SPAN", default_value = "12s")]
@@ -55,27 +53,11 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<Answer, Failure> {
         None => file::run(args, &cluster),
         Some(name) => {
             let device = cluster.devices.iter().find(|device| &device.name == name);
-            let device = device.ok_or_else(|| unknown(args, &cluster, name))?;
+            let device = device.ok_or_else(|| {
+                let names = cluster.devices.iter().map(|device| device.name.clone());
+                known_devices::unknown(&args.cluster, name, &names.collect::<Vec<_>>())
+            })?;
             device::run(args, &cluster, device)
         }
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("`{}` has no device `{name}`", file.display())]
-struct UnknownDevice {
-    file: PathBuf,
-    name: String,
-}
-
-fn unknown(args: &ProbeArgs, cluster: &Cluster, name: &str) -> Failure {
-    let names: Vec<_> = cluster.devices.iter().map(|device| device.name.clone()).collect();
-    let folded = meikyo_cluster::fold(&names);
-    let mut parts = folded.split(',');
-    let mut known = parts.by_ref().take(NAMES_MAX).collect::<Vec<_>>().join(",");
-    if parts.next().is_some() {
-        known += ",...";
-    }
-    Failure::new(UnknownDevice { file: args.cluster.clone(), name: name.to_owned() })
-        .hint(format!("it has {known}"))
 }

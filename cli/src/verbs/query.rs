@@ -1,28 +1,28 @@
 //! `meikyo query`: rows of a recording.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use meikyo_recording::query::{self, Outcome, View};
 use meikyo_recording::{ReadError, Recording, Selection};
 use meikyo_units::{Nanos, WallTime};
 
+use crate::args::RecordingArgument;
 use crate::failure::{Answer, Failure};
-use crate::output::PrintError;
+use crate::known_devices;
+use crate::output::{PrintError, instant_text};
 use crate::rows::{Form, RowPrinter};
 
 /// Print rows of a recording, finished or still being written.
 #[derive(Debug, Args)]
 pub(crate) struct QueryArgs {
-    /// The recording's directory.
-    dir: PathBuf,
+    #[command(flatten)]
+    recording: RecordingArgument,
     /// The table; without it the tables are listed.
     table: Option<String>,
     #[command(flatten)]
     rows: RowArgs,
     /// Until then, exclusive.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    to: Option<String>,
+    #[arg(long, value_name = "TIME", visible_alias = "to", allow_hyphen_values = true)]
+    until: Option<String>,
     /// One row a span, with min, mean and max; counters as rates a second between the instants at
     /// which the agent really updated them.
     #[arg(long, value_name = "SPAN", conflicts_with_all = ["rate", "received"])]
@@ -53,18 +53,25 @@ pub(crate) struct RowArgs {
     /// The columns, with commas between.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     columns: Option<Vec<String>>,
-    /// From then on: 2026-11-21T20:14:00Z, 2026-11-21, or -15m (before the recording's end).
+    /// From then on: 2026-11-21T20:14:00Z, 2026-11-21, or -15min (before the recording's end).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
 }
 
 impl RowArgs {
+    /// Refuses devices that the recording does not have.
+    pub(crate) fn check_devices(&self, recording: &Recording) -> Result<(), Failure> {
+        self.device
+            .as_ref()
+            .map_or(Ok(()), |list| known_devices::check(recording, &unfolded(list)?))
+    }
+
     /// The rows of `table` that are meant.
     pub(crate) fn selection(
         &self,
         recording: &Recording,
         table: &str,
-        to: Option<&str>,
+        until: Option<&str>,
     ) -> Result<Selection, Failure> {
         let mut labels = Vec::new();
         if let Some(devices) = &self.device {
@@ -79,13 +86,17 @@ impl RowArgs {
         }
         let time =
             |text: Option<&str>| text.map(|text| instant(text, recording, table)).transpose();
-        Ok(Selection {
-            table: table.to_owned(),
-            columns: self.columns.clone(),
-            labels,
-            from: time(self.from.as_deref())?,
-            to: time(to)?,
-        })
+        let (from, to) = (time(self.from.as_deref())?, time(until)?);
+        if let (Some(first), Some(end)) = (from, to)
+            && first >= end
+        {
+            let [first, end] = [first, end].map(instant_text);
+            return Err(Failure::new(format!(
+                "`--from` ({first}) is not before `--until` ({end})"
+            ))
+            .hint("for example the last minute but one: `--from -2min --until -1min`"));
+        }
+        Ok(Selection { table: table.to_owned(), columns: self.columns.clone(), labels, from, to })
     }
 }
 
@@ -129,20 +140,21 @@ fn instant(text: &str, recording: &Recording, table: &str) -> Result<WallTime, F
     let nanos = absolute.and_then(|instant| i64::try_from(instant.as_nanosecond()).ok());
     nanos.map(WallTime::from_nanos).ok_or_else(|| {
         Failure::new(format!("`{text}` is not a time"))
-            .hint("write `2026-11-21T20:14:00Z`, `2026-11-21`, or `-15m` before the end")
+            .hint("write `2026-11-21T20:14:00Z`, `2026-11-21`, or `-15min` before the end")
     })
 }
 
 /// Carries out `meikyo query`.
 pub(crate) fn run(args: &QueryArgs) -> Result<Answer, Failure> {
-    let recording = Recording::open(&args.dir)?;
+    let recording = Recording::open(&args.recording.dir)?;
     let form = match (args.json, args.csv) {
         (true, _) => Form::Json,
         (_, true) => Form::Csv,
         _ => Form::Table,
     };
     let Some(table) = &args.table else { return list_tables(&recording, form) };
-    let selection = args.rows.selection(&recording, table, args.to.as_deref())?;
+    args.rows.check_devices(&recording)?;
+    let selection = args.rows.selection(&recording, table, args.until.as_deref())?;
     let view = match (args.every, args.rate, args.received) {
         (Some(span), ..) if span == Nanos::ZERO => {
             return Err(Failure::new("a span of `--every` is longer than 0"));

@@ -1,14 +1,15 @@
 //! `meikyo recording`: what a recording holds, whether it is whole, and compacting it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{Args, Subcommand};
 use meikyo_recording::check::{self, CheckReport};
 use meikyo_recording::compact::{self, StreamOutcome};
-use meikyo_recording::inventory::{self, Inventory};
+use meikyo_recording::inventory::{self, GAP_LEAST, Inventory};
 use meikyo_units::WallTime;
 use serde_json::{Value, json};
 
+use crate::args::RecordingArgument;
 use crate::failure::{Answer, Failure};
 use crate::output::{self, TextTable, instant_text};
 
@@ -32,9 +33,8 @@ enum What {
 /// The recording, and how to print.
 #[derive(Debug, Args)]
 struct DirectoryArgs {
-    /// The recording's directory
-    #[arg(value_name = "DIR")]
-    dir: PathBuf,
+    #[command(flatten)]
+    recording: RecordingArgument,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -53,11 +53,11 @@ pub(crate) fn run(args: &RecordingArgs) -> Result<Answer, Failure> {
 }
 
 fn info(args: &DirectoryArgs) -> Result<Answer, Failure> {
-    let inventory = inventory::inventory(&args.dir)?;
+    let inventory = inventory::inventory(&args.recording.dir)?;
     if args.json {
         output::print_json(&info_json(&inventory))?;
     } else {
-        output::print(&info_text(&args.dir, &inventory))?;
+        output::print(&info_text(&args.recording.dir, &inventory))?;
     }
     Ok(Answer::Yes)
 }
@@ -96,7 +96,7 @@ fn info_json(inventory: &Inventory) -> Value {
         })
         .collect();
     json!({
-        "schema": "meikyo.recording.info.1",
+        "schema": "meikyo.recording.info/1",
         "format": inventory.identity.format,
         "kind": inventory.identity.kind,
         "tables": tables,
@@ -151,7 +151,10 @@ fn info_text(dir: &Path, inventory: &Inventory) -> String {
         let live = if stream.live { "being written" } else { "not being written" };
         let covered = stream.covered.as_secs_f64();
         let gaps = stream.gaps.len();
-        text += &format!("stream {}: {live}, {covered:.1} s covered, gaps: {gaps}\n", stream.name);
+        text += &format!(
+            "stream {}: {live}, {covered:.1} s covered, gaps of {GAP_LEAST} or more: {gaps}\n",
+            stream.name
+        );
         for (from, to) in &stream.gaps {
             let span = to.since(*from).as_secs_f64();
             text += &format!(
@@ -168,17 +171,11 @@ fn info_text(dir: &Path, inventory: &Inventory) -> String {
 fn amount(bytes: u64) -> String {
     let units =
         [("TB", 1_000_000_000_000_u64), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
-    match units.iter().find(|(_, size)| bytes >= *size) {
-        Some((unit, size)) => {
-            let tenths = (u128::from(bytes) * 10 + u128::from(size / 2)) / u128::from(*size);
-            format!("{}.{} {unit}", tenths / 10, tenths % 10)
-        }
-        None => format!("{bytes} bytes"),
-    }
+    output::in_units(bytes, &units, "bytes")
 }
 
 fn check(args: &DirectoryArgs) -> Result<Answer, Failure> {
-    let report = check::check(&args.dir)?;
+    let report = check::check(&args.recording.dir)?;
     if args.json {
         output::print_json(&check_json(&report))?;
     } else {
@@ -193,7 +190,7 @@ fn check_json(report: &CheckReport) -> Value {
         .map(|damage| json!({ "path": damage.path, "at_byte": damage.at, "what": damage.what }))
         .collect();
     json!({
-        "schema": "meikyo.recording.check.1",
+        "schema": "meikyo.recording.check/1",
         "whole": damage.is_empty(),
         "segments": report.segments,
         "files": report.files,
@@ -230,8 +227,8 @@ fn check_text(report: &CheckReport) -> String {
 }
 
 fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
-    meikyo_recording::format::read(&args.dir)?;
-    let outcomes = compact::compact_recording(&args.dir)?;
+    meikyo_recording::format::read(&args.recording.dir)?;
+    let outcomes = compact::compact_recording(&args.recording.dir)?;
     let mut text = String::new();
     let mut streams = Vec::new();
     for (stream, outcome) in outcomes {
@@ -261,7 +258,7 @@ fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
         }
     }
     if args.json {
-        output::print_json(&json!({ "schema": "meikyo.recording.compact.1", "streams": streams }))?;
+        output::print_json(&json!({ "schema": "meikyo.recording.compact/1", "streams": streams }))?;
     } else {
         output::print(&text)?;
     }

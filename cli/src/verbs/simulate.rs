@@ -143,7 +143,7 @@ fn document(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> Value 
         meetings: report.effort.meetings,
     };
     json!({
-        "schema": "meikyo.simulate.1",
+        "schema": "meikyo.simulate/1",
         "file": args.file.display().to_string(),
         "model": report.model,
         "events": report.events,
@@ -197,7 +197,7 @@ fn text(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> String {
     let mut row = |name: &str, value: String| summary.row([name.to_owned(), value]);
     row("model", report.model.to_owned());
     row("events", report.events.to_string());
-    row("simulated", Nanos::new(report.end.as_nanos()).to_string());
+    row("simulated", output::span_text(Nanos::new(report.end.as_nanos())));
     for figure in &report.figures {
         row(figure.name, number(figure.value));
     }

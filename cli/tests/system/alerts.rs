@@ -33,8 +33,18 @@ fn alerts_are_raised_answered_and_cleared_while_the_file_changes() {
     assert_eq!(listed["alerts"][0]["state"], "raised");
     assert_eq!(listed["alerts"][0]["object"], "load.load_1min");
     let object = "load.load_1min";
-    assert!(alerts(&["acknowledge", "loaded", "node001", object]).status.success());
-    assert!(alerts(&["silence", "loaded", "node002", object, "--for", "1h"]).status.success());
+    for (arguments, done) in [
+        (&["acknowledge", "loaded", "node001", object][..], "acknowledged: `loaded` of `node001`"),
+        (
+            &["silence", "loaded", "node002", object, "--for", "1h"],
+            "silenced for 1h: `loaded` of `node002`",
+        ),
+    ] {
+        let said = alerts(arguments);
+        assert!(said.status.success(), "{}", text(&said));
+        let expected = format!("{done}, `load.load_1min`\n");
+        assert_eq!(String::from_utf8_lossy(&said.stdout), expected);
+    }
     let unknown = alerts(&["acknowledge", "loaded", "node003", object]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(text(&unknown).contains("no device is named `node003`"), "{}", text(&unknown));

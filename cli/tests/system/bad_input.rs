@@ -40,9 +40,32 @@ fn what_is_no_recording_is_named() {
         refused(dir, &["recording", verb, "nowhere"], &["`nowhere` is not a recording"]);
         refused(dir, &["recording", verb, "file"], &["file"]);
         refused(dir, &["recording", verb, "damaged"], &["damaged/recording.toml", "format"]);
-        refused(dir, &["recording", verb], &["DIR"]);
+        refused(dir, &["recording", verb], &["`recording` is not a recording"]);
     }
     refused(dir, &["recording", "mend", "empty"], &["'mend'", "Usage"]);
+}
+
+#[test]
+fn the_environment_names_recording_and_cluster_file_for_every_verb_that_reads_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out").display().to_string();
+    for verb in [
+        &["query"][..],
+        &["export", "--to", "csv", "--out", &out],
+        &["recording", "info"],
+        &["recording", "check"],
+        &["recording", "compact"],
+        &["alerts"],
+        &["top", "--once"],
+        &["probe"],
+    ] {
+        let mut command = meikyo();
+        command.current_dir(directory.path()).args(verb);
+        command.env("MEIKYO_RECORDING", "named-there").env("MEIKYO_CLUSTER", "named-there");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{verb:?}");
+        assert!(text(&output).contains("`named-there"), "{verb:?}: {}", text(&output));
+    }
 }
 
 #[test]
@@ -99,9 +122,13 @@ fn a_farm_that_cannot_be_is_refused_with_what_is_allowed() {
     agents(&["--virtual", "1h"], &["--out"]);
     agents(&["--truth", "nowhere/truth"], &["`nowhere/truth`"]);
     agents(&["--step", "0s"], &["--step"]);
+    for more in [&["--print-cluster"][..], &["--write-cluster", "here"]] {
+        agents(&[more, &["--measure", "lod"]].concat(), &["measure: `lod`", "hint: docs/cluster"]);
+        agents(&[more, &["--measure", "disk:"]].concat(), &["measure: ", "hint: docs/cluster"]);
+    }
     let taken = UdpSocket::bind("0.0.0.0:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    refused(dir, &["agents", "--port", &port], &[&port, "hint: "]);
+    refused(dir, &["agents", "--port", &port], &[&port, "hint: ", "another `--port`"]);
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::running::ring;
+
 mod real_agent;
 
 const MINIMAL: &str = r#"name = "presto"
@@ -227,6 +229,106 @@ fn object_names_that_nobody_knows_are_told_with_line_and_what_is_near() {
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["problems"][0]["line"], 4);
     assert_eq!(document["problems"][0]["key"], "measure");
+}
+
+/// A ring that can be planned, and the same one with one mistake: what is replaced by what, and the
+/// line and the words that must be told.
+#[test]
+fn what_cannot_be_wired_or_planned_is_told_with_its_line() {
+    let right = ring("powerconnect-6248", "");
+    let directory = directory_with(&right);
+    let check = |directory: &Path| meikyo(directory, &["config", "check"]);
+    let output = check(directory.path());
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let ring_line = "topology = \"ring 4\"";
+    let model_line = "model = \"powerconnect-6248\"";
+    for (was, is, line, words) in [
+        (ring_line, "topology = \"rng 4\"", 6, "fabric.topology: "),
+        (ring_line, "topology = \"ring 5\"", 6, "has 5 switches, the cluster file 4"),
+        (model_line, "model = \"powerconnect\"", 7, "`powerconnect` is no model"),
+        (model_line, "vlans = \"101-9999\"", 7, "fabric.vlans: "),
+        (model_line, "cables = 40", 7, "80 for trunks"),
+        (model_line, "vlans = \"101\"\nspare = true", 5, "VLANs are needed"),
+        ("sw[1-4]", "sw[1-3]", 6, "has 4 switches, the cluster file 3"),
+    ] {
+        let mut text = right.replace(was, is);
+        assert_ne!(text, right, "{was}");
+        if is.contains("[1-3]") {
+            text = text.replace("10.0.1.[1-4]", "10.0.1.[1-3]");
+        }
+        fs::write(directory.path().join("cluster.toml"), text).unwrap();
+        let plan = meikyo(directory.path(), &["fabric", "plan"]);
+        assert_eq!(plan.status.code(), Some(2), "{is}: the plan is the oracle");
+        let output = check(directory.path());
+        let told = stdout(&output);
+        assert_eq!(output.status.code(), Some(1), "{is}: {told}");
+        // The line of bundles is that of the topology which asks for them.
+        let line = if is.starts_with("cables") { 6 } else { line };
+        assert!(told.starts_with(&format!("cluster.toml:{line}: ")), "{is}: {told}");
+        assert!(told.contains(words), "{is}: {told}");
+    }
+}
+
+/// Links one by one: a port twice, a port that the model does not have, a host on nothing.
+#[test]
+fn links_that_cannot_be_plugged_are_told_with_their_line() {
+    let file = |links: &str| {
+        ring("powerconnect-6248", "")
+            .replace("topology = \"ring 4\"\n", "")
+            .replace("h[1-8]", "h[1-2]")
+            .replace("10.0.0.[1-8]", "10.0.0.[1-2]")
+            .replace("sw[1-4]", "sw[1-2]")
+            .replace("10.0.1.[1-4]", "10.0.1.[1-2]")
+            + links
+    };
+    let link = |one: &str, other: &str| format!("[[links]]\nbetween = [\"{one}\", \"{other}\"]\n");
+    let trunk = link("sw1", "sw2");
+    let [first, second] = [link("h1", "sw1:1"), link("h2", "sw2:1")];
+    for (links, words) in [
+        (trunk.clone() + &first + &second, None),
+        (trunk.clone() + &first + &link("h2", "sw1:1"), Some("port 1 of `sw1` is used twice")),
+        (trunk.clone() + &first + &link("h2", "sw2:77"), Some("has no port 77")),
+        (trunk + &first, Some("`h2` is linked to no switch")),
+        (first + &second, Some("cannot be reached")),
+    ] {
+        let directory = directory_with(&file(&links));
+        let output = meikyo(directory.path(), &["config", "check", "--json"]);
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["ok"], words.is_none(), "{document}");
+        assert_eq!(output.status.code(), Some(i32::from(words.is_some())));
+        if let Some(words) = words {
+            let problem = &document["problems"][0];
+            assert!(problem["text"].as_str().unwrap().contains(words), "{document}");
+            assert!(problem["line"].as_u64().unwrap() > 4, "{document}");
+        }
+    }
+}
+
+/// RFC 3414, section 11.2: a password has at least 8 octets.
+#[test]
+fn a_password_that_is_too_short_for_version_3_is_told_with_its_line() {
+    let snmp = "snmp = { version = \"3\", user = \"m\", auth = { protocol = \"SHA-256\", \
+                password = \"file:auth\" }, privacy = { protocol = \"AES-128\", \
+                password = \"file:privacy\" } }";
+    let text = MINIMAL.replace("snmp = { version = \"2c\", community = \"file:community\" }", snmp);
+    let directory = directory_with(&text);
+    for (auth, privacy, problems) in [
+        ("12345678", "1234567", vec!["privacy"]),
+        ("1234567", "12345678", vec!["auth"]),
+        ("1", "\u{fc}\u{fc}\u{fc}\u{fc}", vec!["auth"]),
+        ("12345678", "12345678", vec![]),
+    ] {
+        fs::write(directory.path().join("auth"), auth).unwrap();
+        fs::write(directory.path().join("privacy"), privacy).unwrap();
+        let output = meikyo(directory.path(), &["config", "check"]);
+        let told = stdout(&output);
+        assert_eq!(output.status.code(), Some(i32::from(!problems.is_empty())), "{told}");
+        for key in &problems {
+            let begin = format!("cluster.toml:3: {key}.password: `file:{key}`: the password has ");
+            assert!(told.contains(&begin) && told.contains("at least 8"), "{told}");
+        }
+        assert_eq!(told.matches("password has").count(), problems.len(), "{told}");
+    }
 }
 
 #[test]

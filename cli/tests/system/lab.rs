@@ -1,7 +1,7 @@
 //! `meikyo lab` as a person calls it.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -93,6 +93,11 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     assert_eq!((&said["switches"], &said["hosts"]), (&4.into(), &8.into()));
     let code = lab.call(&["exec", "h3", "--", "sh", "-c", "hostname; exit 5"]);
     assert_eq!((code.status.code(), code.stdout.as_slice()), (Some(5), b"h3\n".as_slice()));
+    let mut endless = lab.command(&["exec", "h3", "--", "yes"]);
+    let mut endless = endless.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(endless.stdout.take());
+    let endless = endless.wait_with_output().unwrap();
+    assert_eq!((endless.status.code(), text(&endless)), (Some(0), String::new()));
     let verified = lab.call(&["verify", "--json"]);
     assert!(
         verified.status.success(),

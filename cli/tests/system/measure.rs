@@ -38,6 +38,16 @@ fn a_mark_stands_among_the_events_and_needs_a_measurement() {
     farm.wait_for("polls", 1, is_ok);
     let marked = mark("rto_min 20ms");
     assert!(marked.status.success(), "{}", text(&marked));
+    let done = format!("marked in {}: rto_min 20ms\n", farm.recording().display());
+    assert_eq!(String::from_utf8_lossy(&marked.stdout), done);
+    for nothing in ["", " \t"] {
+        let refused = mark(nothing);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused).contains("hint: meikyo mark"), "{}", text(&refused));
+    }
+    let second = farm.measure(&["--for", "1s"]).output().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(text(&second).contains("hint: another `meikyo measure` writes"), "{}", text(&second));
     farm.wait_for("events", 1, |row| row["event"] == "mark" && row["text"] == "rto_min 20ms");
     interrupt(&measure.0);
     assert!(measure.0.wait().unwrap().success());

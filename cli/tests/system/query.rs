@@ -214,6 +214,53 @@ fn what_cannot_be_answered_says_what_there_is() {
 }
 
 #[test]
+fn devices_that_the_recording_does_not_have_are_refused_with_those_that_it_has() {
+    for (_dir, path) in recordings() {
+        let out = tempfile::tempdir().unwrap();
+        let out = out.path().join("csv").display().to_string();
+        for verb in [
+            &["query", &path, "polls"][..],
+            &["export", &path, "--to", "csv", "--out", &out],
+            &["top", &path, "--once"],
+        ] {
+            for (list, unknown) in
+                [("nodexx", "nodexx"), ("node001,node[003-005]", "node004"), ("sw*", "sw*")]
+            {
+                let output = meikyo(&[verb, &["--device", list]].concat());
+                let told = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
+                let expected = format!(
+                    "error: `{path}` has no device `{unknown}`\nhint: it has node[001-003]\n"
+                );
+                assert_eq!(told, expected, "{verb:?}");
+            }
+        }
+        assert!(!Path::new(&out).exists(), "nothing is written for them");
+        assert_eq!(json(&["query", &path, "polls", "--device", "*3", "--json"]).len(), 600);
+    }
+}
+
+#[test]
+fn a_range_that_ends_before_it_begins_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    record(dir.path(), false);
+    let path = dir.path().to_str().unwrap();
+    for (from, until) in [("-1s", "-5s"), ("-1s", "-1s"), ("2026-11-22", "2026-11-21")] {
+        for end in ["--until", "--to"] {
+            let output = meikyo(&["query", path, "polls", "--from", from, end, until]);
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{told}");
+            assert!(
+                told.starts_with("error: `--from` (") && told.contains("is not before"),
+                "{told}"
+            );
+        }
+    }
+    let rows = json(&["query", path, "polls", "--from", "-5s", "--until", "-1s", "--json"]);
+    assert_eq!(rows.len(), 3 * 40);
+}
+
+#[test]
 fn exported_files_hold_the_rows_with_their_receive_times() {
     let dir = tempfile::tempdir().unwrap();
     record(dir.path(), true);

@@ -6,10 +6,12 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use meikyo_cluster::Problem;
 use meikyo_snmp::farm::{AUTH_PASSWORD, FarmOptions, PRIVACY_PASSWORD};
 
 use super::AgentsArgs;
 use crate::failure::Failure;
+use crate::verbs::config::unknown_objects;
 
 /// The secrets of every farm, by the end of their reference; none of them guards anything.
 const SECRETS: [(&str, &str); 4] = [
@@ -20,7 +22,30 @@ const SECRETS: [(&str, &str); 4] = [
 ];
 
 /// The text; `refer` is what every reference to a secret begins with.
-pub(super) fn text(args: &AgentsArgs, options: &FarmOptions, port: u16, refer: &str) -> String {
+///
+/// # Errors
+/// If what is to be measured cannot be.
+pub(super) fn text(
+    args: &AgentsArgs,
+    options: &FarmOptions,
+    port: u16,
+    refer: &str,
+) -> Result<String, Failure> {
+    let text = unchecked(args, options, port, refer);
+    let refused = |problem: &Problem| {
+        Failure::new(format!("{}: {}", problem.key, problem.text))
+            .hint("docs/cluster-file.md lists what `--measure` takes")
+    };
+    match meikyo_cluster::parse(&text, Path::new("cluster.toml")) {
+        Ok(cluster) => match unknown_objects(&cluster) {
+            Some(problems) => Err(refused(&problems.listed[0])),
+            None => Ok(text),
+        },
+        Err(error) => Err(error.problems().first().map(refused).unwrap_or_else(|| error.into())),
+    }
+}
+
+fn unchecked(args: &AgentsArgs, options: &FarmOptions, port: u16, refer: &str) -> String {
     let mut text = String::from("# The cluster of a farm of simulated agents.\n");
     let variable = refer.strip_prefix("env:");
     if let Some(variable) = variable {
@@ -100,6 +125,6 @@ pub(super) fn write(
             .map_err(failed)?;
         writeln!(file, "{value}").map_err(failed)?;
     }
-    let text = text(args, options, port, "file:");
+    let text = text(args, options, port, "file:")?;
     fs::write(directory.join("cluster.toml"), text).map_err(failed)
 }

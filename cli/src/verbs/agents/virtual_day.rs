@@ -45,7 +45,7 @@ pub(super) fn run(
 ) -> Result<Answer, Failure> {
     let start = WallTime::now().before(span).floor(Nanos::SECOND);
     let mut farm = make_farm(start);
-    let text = cluster_file::text(args, farm.options(), args.port, "env:MEIKYO_AGENTS_");
+    let text = cluster_file::text(args, farm.options(), args.port, "env:MEIKYO_AGENTS_")?;
     let cluster = meikyo_cluster::parse(&text, Path::new("cluster.toml"))?;
     let mut truth = None;
     if let Some(path) = &args.truth {

@@ -3,14 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use meikyo_cluster::{
-    Access, Cluster, DeviceKind, LoadError, PROBLEMS_MAX, Problem, Problems, Secret, What, load,
-};
-use meikyo_snmp::objects;
+use meikyo_cluster::{Access, Cluster, DeviceKind, LoadError, Problems, Secret, load_resolved};
 use serde::Serialize;
 
-use super::FileArgs;
-use crate::failure::{Answer, Failure, one_line};
+use super::{FileArgs, problems};
+use crate::failure::{Answer, Failure};
 use crate::output;
 
 /// The answer as JSON.
@@ -35,34 +32,14 @@ struct ProblemRow<'a> {
 }
 
 pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
-    match load(&args.file) {
-        Ok(cluster) => match unknown_objects(&cluster) {
+    match load_resolved(&args.file) {
+        Ok(resolved) => match problems::of_file(&resolved) {
             Some(problems) => refuse(args, &problems),
-            None => accept(args, &cluster),
+            None => accept(args, &resolved.cluster),
         },
         Err(LoadError::Invalid(problems)) => refuse(args, &problems),
         Err(error) => Err(super::unreadable(error)),
     }
-}
-
-/// Names of objects that nobody knows: the cluster file takes any word for one, since which names are
-/// known is the engine's business.
-fn unknown_objects(cluster: &Cluster) -> Option<Problems> {
-    let measures = cluster.devices.iter().flat_map(|device| &device.measure);
-    let mut problems = BTreeSet::new();
-    for measure in measures {
-        if let What::Object(name) = &measure.what
-            && let Err(error) = objects::lookup(name)
-        {
-            let key = "measure".to_owned();
-            let text = format!("`{}`: {}", measure.text, one_line(&error));
-            problems.insert(Problem { line: measure.place.line, key, text });
-        }
-    }
-    let unlisted = problems.len().saturating_sub(PROBLEMS_MAX);
-    let listed: Vec<Problem> = problems.into_iter().take(PROBLEMS_MAX).collect();
-    let path = cluster.path.clone();
-    (!listed.is_empty()).then_some(Problems { path, listed, unlisted })
 }
 
 fn accept(args: &FileArgs, cluster: &Cluster) -> Result<Answer, Failure> {

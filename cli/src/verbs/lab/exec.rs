@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 use super::{UP, Which};
 use crate::failure::{Answer, Failure};
+use crate::output::PrintError;
 
 /// Arguments of `meikyo lab exec`.
 #[derive(Debug, Args)]
@@ -50,6 +51,9 @@ pub(super) fn run(args: &ExecArgs) -> Result<Answer, Failure> {
     };
     match meikyo_lab::attach(&args.which.directory()?, &invocation, streams) {
         Ok(code) => Ok(Answer::Exit(code)),
+        Err(RunError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(PrintError::Closed.into())
+        }
         Err(error @ RunError::Refused(_)) => {
             Err(Failure::new(error).hint("`meikyo lab status` lists hosts and switches"))
         }

@@ -70,7 +70,7 @@ impl Summary {
     ) -> Self {
         let ended = |state: State| status.states[state as usize];
         Self {
-            schema: "meikyo.measure.1",
+            schema: "meikyo.measure/1",
             recording: recording.display().to_string(),
             devices,
             seconds: span.as_secs_f64(),

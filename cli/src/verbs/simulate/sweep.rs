@@ -83,7 +83,7 @@ pub(super) fn run(args: &SimulateArgs, scenario: &Scenario) -> Result<Answer, Fa
     if args.json {
         let rows = points.iter().zip(&reports).map(|(point, report)| row(args, point, report));
         let rows: Vec<Value> = rows.collect();
-        output::print_json(&json!({"schema": "meikyo.simulate.sweep.1", "rows": rows}))?;
+        output::print_json(&json!({"schema": "meikyo.simulate.sweep/1", "rows": rows}))?;
     } else {
         output::print(&table(args, &points, &reports).to_string())?;
     }

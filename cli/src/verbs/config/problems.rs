@@ -1,0 +1,103 @@
+//! What is wrong with a cluster file beyond its form: what only the engines know.
+
+use std::collections::BTreeSet;
+
+use meikyo_cluster::{
+    Access, Cluster, Device, Fabric, Origin, Origins, PROBLEMS_MAX, Problem, Problems, Resolved,
+    What,
+};
+use meikyo_fabric::{DescribeError, PlanError, describe, plan};
+use meikyo_snmp::objects;
+use meikyo_snmp::usm::{KeyError, PASSWORD_OCTETS_MIN};
+
+use crate::failure::one_line;
+
+/// Fabrics of at most so many switches are planned to see whether they can be: milliseconds.
+const PLANNED_SWITCHES_MAX: usize = 100;
+
+/// Everything that is wrong, in the order of the lines.
+pub(super) fn of_file(resolved: &Resolved) -> Option<Problems> {
+    let cluster = &resolved.cluster;
+    let mut problems = unknown_objects(cluster);
+    for (device, origins) in cluster.devices.iter().zip(&resolved.origins) {
+        problems.extend(short_passwords(cluster, device, origins));
+    }
+    problems.extend(cluster.fabric.as_ref().and_then(|fabric| of_fabric(cluster, fabric)));
+    listed(cluster, problems)
+}
+
+/// Names of objects that nobody knows: the cluster file takes any word for one, since which names are
+/// known is the engine's business.
+pub(super) fn of_objects(cluster: &Cluster) -> Option<Problems> {
+    listed(cluster, unknown_objects(cluster))
+}
+
+fn listed(cluster: &Cluster, problems: BTreeSet<Problem>) -> Option<Problems> {
+    let unlisted = problems.len().saturating_sub(PROBLEMS_MAX);
+    let listed: Vec<Problem> = problems.into_iter().take(PROBLEMS_MAX).collect();
+    let path = cluster.path.clone();
+    (!listed.is_empty()).then_some(Problems { path, listed, unlisted })
+}
+
+fn unknown_objects(cluster: &Cluster) -> BTreeSet<Problem> {
+    let measures = cluster.devices.iter().flat_map(|device| &device.measure);
+    let mut problems = BTreeSet::new();
+    for measure in measures {
+        if let What::Object(name) = &measure.what
+            && let Err(error) = objects::lookup(name)
+        {
+            let key = "measure".to_owned();
+            let text = format!("`{}`: {}", measure.text, one_line(&error));
+            problems.insert(Problem { line: measure.place.line, key, text });
+        }
+    }
+    problems
+}
+
+/// Passwords of SNMPv3 that make no key (RFC 3414, section 11.2). Those that cannot be read here are
+/// no problem of the file.
+fn short_passwords(cluster: &Cluster, device: &Device, origins: &Origins) -> Vec<Problem> {
+    let write = device.snmp.write_access.as_ref().map(|access| (access, origins.write));
+    let mut problems = Vec::new();
+    for (access, origin) in [(&device.snmp.access, origins.credentials)].into_iter().chain(write) {
+        let Access::V3 { auth, privacy, .. } = access else { continue };
+        let auth = auth.iter().map(|(_, secret)| ("auth", secret));
+        let privacy = privacy.iter().map(|(_, secret)| ("privacy", secret));
+        for (key, secret) in auth.chain(privacy) {
+            let Ok(password) = secret.read(cluster.base()) else { continue };
+            let octets = password.len();
+            if octets < PASSWORD_OCTETS_MIN {
+                let line = match origin {
+                    Origin::Line(line) => line,
+                    Origin::Default => device.place.line,
+                };
+                let text = format!("`{secret}`: {}", KeyError::PasswordTooShort { octets });
+                problems.push(Problem { line, key: format!("{key}.password"), text });
+            }
+        }
+    }
+    problems
+}
+
+/// Why the fabric cannot be wired, or not be planned.
+fn of_fabric(cluster: &Cluster, fabric: &Fabric) -> Option<Problem> {
+    let problem = |line, key: &str, text| Some(Problem { line, key: key.to_owned(), text });
+    let described = match describe(cluster) {
+        Ok(described) => described,
+        Err(DescribeError::Value { place, key, text }) => return problem(place.line, key, text),
+        Err(DescribeError::Cabling { place, text }) => {
+            return problem(place.line, "fabric.topology", text.to_string());
+        }
+        Err(error @ DescribeError::Missing) => {
+            return problem(fabric.place.line, "fabric", error.to_string());
+        }
+    };
+    if described.wiring.switches.len() > PLANNED_SWITCHES_MAX {
+        return None;
+    }
+    match plan(&described.wiring, &described.options) {
+        // Hosts on one switch are cabled and drawn, and need no plan.
+        Ok(_) | Err(PlanError::Nothing { switches: 1 }) => None,
+        Err(error) => problem(fabric.place.line, "fabric", one_line(&error)),
+    }
+}
