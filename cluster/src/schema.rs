@@ -42,7 +42,7 @@ fn property(kind: Kind, doc: &str) -> Value {
             json!({ "type": "string", "pattern": "^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$" })
         }
         Kind::Span => {
-            json!({ "type": "string", "pattern": "^[0-9_]+(\\.[0-9_]+)? *(ns|us|µs|ms|s|min|m|h|d)$" })
+            json!({ "type": "string", "pattern": "^[0-9_]+(\\.[0-9_]+)? *(ns|us|µs|ms|s|min|h|d)$" })
         }
         Kind::Count(least, greatest) => {
             json!({ "type": "integer", "minimum": least, "maximum": greatest })

@@ -85,7 +85,7 @@ impl Parameters {
                 parse_instant(&text, recording.now).ok_or_else(|| {
                     let text = format!(
                         "`{text}` is not a time: write µs since 1970, \
-                         `2026-11-21T20:14:00Z`, `-15m` or `now`"
+                         `2026-11-21T20:14:00Z`, `-15min` or `now`"
                     );
                     ApiError::bad(text, name)
                 })
@@ -153,7 +153,7 @@ mod tests {
         let now = WallTime::from_nanos(1_795_293_429_000_000_000);
         let at = |text| parse_instant(text, now).map(WallTime::as_nanos);
         assert_eq!(at("now"), Some(1_795_293_429_000_000_000));
-        assert_eq!(at("-15m"), Some(1_795_292_529_000_000_000));
+        assert_eq!(at("-15min"), Some(1_795_292_529_000_000_000));
         assert_eq!(at("1795293429000000"), Some(1_795_293_429_000_000_000));
         assert_eq!(at("2026-11-21T20:37:09Z"), Some(1_795_293_429_000_000_000));
         for wrong in ["", "-", "yesterday", "9223372036854775807", "1e3"] {

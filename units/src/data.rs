@@ -21,6 +21,7 @@ const BYTE_UNITS: Units = Units {
     ],
     allowed: "`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`",
     example: "4MiB",
+    ambiguous: None,
 };
 
 const RATE_UNITS: Units = Units {
@@ -40,7 +41,18 @@ const RATE_UNITS: Units = Units {
     ],
     allowed: "`bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, `Tbit/s`, `B/s`, `kB/s`, `MB/s`, `GB/s`, `KiB/s`, `MiB/s`, `GiB/s`",
     example: "1Gbit/s",
+    ambiguous: None,
 };
+
+/// The units that a rate is printed in: those of links, whatever the number, so that a sum of links has
+/// the unit of a link.
+const RATES_PRINTED: &[(&str, u64)] = &[
+    ("bit/s", 1),
+    ("kbit/s", 1_000),
+    ("Mbit/s", 1_000_000),
+    ("Gbit/s", 1_000_000_000),
+    ("Tbit/s", 1_000_000_000_000),
+];
 
 /// An amount of data in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -133,8 +145,9 @@ impl FromStr for BitsPerSecond {
 }
 
 impl fmt::Display for BitsPerSecond {
+    /// The largest unit of bits that keeps the number whole: `8Gbit/s`, `1500Mbit/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        quantity::write(self.0, RATE_UNITS.table, f)
+        quantity::write(self.0, RATES_PRINTED, f)
     }
 }
 
@@ -163,7 +176,26 @@ mod tests {
         assert_eq!(delay(1, u64::MAX), Nanos::new(u64::MAX));
     }
 
+    #[test]
+    fn rates_are_printed_in_bits_whatever_their_size() {
+        for (rate, text) in [
+            (8_000_000_000, "8Gbit/s"),
+            (16_000_000_000, "16Gbit/s"),
+            (1_500_000_000, "1500Mbit/s"),
+            (8 << 30, "8589934592bit/s"),
+            (0, "0bit/s"),
+        ] {
+            assert_eq!(BitsPerSecond::new(rate).to_string(), text);
+        }
+    }
+
     proptest::proptest! {
+        #[test]
+        fn printed_rates_parse_back(rate: u64) {
+            let rate = BitsPerSecond::new(rate);
+            proptest::prop_assert_eq!(rate.to_string().parse(), Ok(rate));
+        }
+
         #[test]
         fn printed_amounts_parse_back(bytes: u64) {
             let amount = Bytes::new(bytes);

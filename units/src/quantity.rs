@@ -19,6 +19,16 @@ pub enum ParseQuantityError {
         /// The units that are understood.
         allowed: &'static str,
     },
+    /// The unit means different things to different people.
+    #[error("`{text}` has no known unit; did you mean `{number}{}` or `{number}{}`?", meant[0], meant[1])]
+    Ambiguous {
+        /// The text as given.
+        text: String,
+        /// Its number.
+        number: String,
+        /// The units that can be meant.
+        meant: [&'static str; 2],
+    },
     /// The value is finer than the smallest unit, or larger than 64 bits hold.
     #[error("`{text}` cannot be kept exactly in 64 bits")]
     Range {
@@ -35,6 +45,8 @@ pub(crate) struct Units {
     pub(crate) allowed: &'static str,
     /// A correct text.
     pub(crate) example: &'static str,
+    /// A word that is no unit because two could be meant, with those two.
+    pub(crate) ambiguous: Option<(&'static str, [&'static str; 2])>,
 }
 
 /// Parses `text` into a whole number of the smallest unit of `units`.
@@ -50,6 +62,13 @@ pub(crate) fn parse(text: &str, units: &Units) -> Result<u64, ParseQuantityError
         return Err(ParseQuantityError::Number { text: text.into(), example: units.example });
     }
     let unit = unit.trim();
+    if let Some((_, meant)) = units.ambiguous.filter(|(word, _)| *word == unit) {
+        return Err(ParseQuantityError::Ambiguous {
+            text: text.into(),
+            number: number.into(),
+            meant,
+        });
+    }
     let Some(&(_, size)) = units.table.iter().find(|(name, _)| *name == unit) else {
         return Err(ParseQuantityError::Unit { text: text.into(), allowed: units.allowed });
     };

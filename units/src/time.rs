@@ -16,12 +16,12 @@ const UNITS: Units = Units {
         ("ms", 1_000_000),
         ("s", 1_000_000_000),
         ("min", 60_000_000_000),
-        ("m", 60_000_000_000),
         ("h", 3_600_000_000_000),
         ("d", 86_400_000_000_000),
     ],
     allowed: "`ns`, `us`, `ms`, `s`, `min`, `h`, `d`",
     example: "100ms",
+    ambiguous: Some(("m", ["min", "ms"])),
 };
 
 /// The units that a span is printed in, one name each.
@@ -314,6 +314,10 @@ mod tests {
             message("fast"),
             "`fast` does not begin with a number; write for example `100ms`"
         );
+        for text in ["1m", "1 m"] {
+            let expected = format!("`{text}` has no known unit; did you mean `1min` or `1ms`?");
+            assert_eq!(message(text), expected);
+        }
         assert_eq!(message("0.5ns"), "`0.5ns` cannot be kept exactly in 64 bits");
         assert_eq!(message("600000d"), "`600000d` cannot be kept exactly in 64 bits");
     }

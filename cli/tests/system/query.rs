@@ -256,6 +256,10 @@ fn a_range_that_ends_before_it_begins_is_refused() {
             );
         }
     }
+    let output = meikyo(&["query", path, "polls", "--from", "-1m"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("did you mean `1min` or `1ms`?"), "{told}");
     let rows = json(&["query", path, "polls", "--from", "-5s", "--until", "-1s", "--json"]);
     assert_eq!(rows.len(), 3 * 40);
 }

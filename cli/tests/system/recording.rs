@@ -50,6 +50,10 @@ fn info_counts_what_was_written_before_and_after_compaction() {
     assert_eq!(info["streams"][0]["live"], false);
     assert_eq!(info["streams"][0]["gaps"].as_array().unwrap().len(), 0);
 
+    let shown = meikyo().args(["recording", "info"]).arg(dir.path()).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains(" s covered, gaps of 10s or more: 0\n"), "{shown}");
+
     let compacted = recording("compact", dir.path());
     assert_eq!(compacted.status.code(), Some(0), "{}", text(&compacted));
     let streams = &document(&compacted)["streams"];

@@ -47,6 +47,29 @@ fn the_result_is_the_same_under_every_scheduler() {
     assert_eq!(checked["result_digest"], truth["result_digest"]);
 }
 
+/// Customers that come twice as fast as one server serves them: it is busy all the time, not twice.
+#[test]
+fn an_overloaded_queue_is_called_so_and_times_are_for_people() {
+    let file = example("simulate-queue.toml");
+    let run_it = |more: &[&str]| {
+        let overload = ["--set", "interarrival=1us", "--set", "service=2us"];
+        let few = ["simulate", &file, "--set", "customers=40_000"];
+        run(&[&few[..], &overload, more].concat())
+    };
+    let document: Value = serde_json::from_slice(&run_it(&["--json"]).stdout).unwrap();
+    assert_eq!(document["figures"]["busy_share_expected"], 1.0);
+    assert_eq!(document["figures"]["overloaded_by_factor"], 2.0);
+    let shown = String::from_utf8(run_it(&[]).stdout).unwrap();
+    assert!(shown.contains("overloaded_by_factor  2\n"), "{shown}");
+    // 40,000 services of 2 us in the mean; the seed decides how far from that.
+    let end_ns: u64 = document["end_ns"].as_str().unwrap().parse().unwrap();
+    let tenths = (end_ns + 50_000) / 100_000;
+    let expected = format!(" {}.{} ms", tenths / 10, tenths % 10);
+    assert!((780..820).contains(&tenths), "{end_ns}");
+    let simulated = shown.lines().find(|line| line.starts_with("simulated ")).unwrap();
+    assert!(simulated.ends_with(&expected), "{simulated}");
+}
+
 #[test]
 fn two_servers_saturate_where_the_paper_saw_it() {
     let file = example("simulate-metadata.toml");

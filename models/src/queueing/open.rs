@@ -136,11 +136,15 @@ impl Open {
             stations.iter().map(|station| of(&station.servers)).sum::<f64>()
                 / f64::from(self.queues)
         };
+        let offered = self.theory().busy_share(self.servers);
         let mut figures = vec![
             Figure { name: "busy_share", value: mean(Resource::busy_share) },
-            Figure { name: "busy_share_expected", value: self.theory().busy_share(self.servers) },
+            Figure { name: "busy_share_expected", value: offered.min(1.0) },
             Figure { name: "queued_mean", value: mean(Resource::queued_mean) },
         ];
+        if offered > 1.0 {
+            figures.push(Figure { name: "overloaded_by_factor", value: offered });
+        }
         let waits = outcome.statistics[0].total();
         if waits.count > 0 {
             let value = waits.sum / count_f64(waits.count);

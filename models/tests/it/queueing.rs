@@ -51,6 +51,20 @@ fn mm1_md1_and_mmc_wait_as_their_closed_forms_say() {
     assert!(events > 10_000_000, "{events}");
 }
 
+/// Servers cannot be busy for more than all of the time; customers that come three times as fast as they
+/// are served are told as such.
+#[test]
+fn an_overloaded_queue_says_so_and_expects_no_more_than_all_servers_busy() {
+    for (service_us, overload) in [(10, None), (60, Some(3.0))] {
+        let service = Service::Constant(Nanos::from_micros(service_us));
+        let report = open(service, 1, 1_000).run(&options(), &mut Unobserved);
+        let report = report.expect("the queue keeps the rules");
+        assert_eq!(report.figure("overloaded_by_factor"), overload);
+        let expected = report.figure("busy_share_expected");
+        assert_eq!(expected, Some(if overload.is_some() { 1.0 } else { 0.5 }));
+    }
+}
+
 /// Low, middle and full load; each within 1 % of mean value analysis, which is exact here.
 #[test]
 fn closed_networks_do_what_mean_value_analysis_says() {

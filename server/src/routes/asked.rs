@@ -59,7 +59,7 @@ pub(crate) struct Id {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "described only; `parameters` reads them")]
 pub(crate) struct Span {
-    /// µs since 1970, RFC 3339, `-15m` (before now, or before the end of a finished recording) or
+    /// µs since 1970, RFC 3339, `-15min` (before now, or before the end of a finished recording) or
     /// `now`; the begin when absent
     from: Option<String>,
     /// as `from`, exclusive; the end when absent

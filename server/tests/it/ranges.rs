@@ -317,8 +317,8 @@ fn labels_choose_series_and_wrong_questions_are_told_what_there_is() {
         ("table=../load&column=x", 404, "no table"),
         ("column=x", 400, "`table` is missing"),
         ("table=load&column=load_1min&width=0", 400, "from 1 to"),
-        ("table=load&column=load_1min&from=now&to=-1m", 400, "not before"),
-        ("table=load&column=load_1min&from=yesterday", 400, "-15m"),
+        ("table=load&column=load_1min&from=now&to=-1min", 400, "not before"),
+        ("table=load&column=load_1min&from=yesterday", 400, "-15min"),
     ] {
         let answer = served.get(&format!("/api/v1/recordings/{id}/range?{query}"));
         assert_eq!(answer.status, status, "{query}: {}", answer.text());

@@ -14,7 +14,7 @@ use crate::top::screen::Screen;
 
 /// Columns of the terminal that each column of the table gets, in the order of [`Column::ALL`];
 /// names get what they need.
-const WIDTHS: [u16; 10] = [12, 8, 12, 13, 7, 8, 9, 8, 9, 12];
+const WIDTHS: [u16; 10] = [12, 8, 13, 13, 7, 8, 9, 8, 8, 12];
 const NAME_WIDTH_MAX: u16 = 24;
 
 pub(super) fn draw(screen: &mut Screen, view: &View<'_>, area: Rect, buffer: &mut Buffer) {
@@ -154,4 +154,40 @@ fn put_cell(buffer: &mut Buffer, column: Column, place: Rect, text: &str, style:
         Column::Metric(_) => format!("{text:>room$}"),
     };
     put(buffer, place, &text, style);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::amounts::Unit;
+
+    /// The greatest value of a quantity that machines have.
+    const fn greatest(unit: Unit) -> f64 {
+        match unit {
+            Unit::OctetsPerSecond | Unit::PacketsPerSecond | Unit::PerSecond => 1e12,
+            Unit::Tasks => 999.0,
+            Unit::Share => 1.0,
+            Unit::Seconds => 1e6,
+        }
+    }
+
+    #[test]
+    fn no_value_and_no_heading_is_wider_than_its_column() {
+        for (column, width) in Column::ALL.into_iter().zip(WIDTHS) {
+            let Column::Metric(metric) = column else { continue };
+            let room = usize::from(width - 1);
+            let heading = column.words().chars().count() + 1;
+            assert!(heading <= room, "{}", column.words());
+            for exponent in -8..=12 {
+                for first in [1.0, 1.25, 9.994, 9.996] {
+                    let value = first * 10_f64.powi(exponent);
+                    if value <= greatest(metric.unit()) {
+                        let text = amount(Some(value), metric.unit());
+                        let cells = text.chars().count();
+                        assert!(cells <= room, "`{text}` of {}", column.words());
+                    }
+                }
+            }
+        }
+    }
 }

@@ -29,19 +29,19 @@ fn the_whole_view() {
     rack2  ▅▅ ▆▆ ▆! ▇▇ ██
            ██
 
-    device▴      state          sent     received   load      age  round trip   node01  the last 60 s
-    node01       ok      8.00 Mbit/s  4.00 Mbit/s   0.25  99.1 ms      400 µs   load 0.25   height 0.50
-    node02       ok      16.0 Mbit/s  8.00 Mbit/s   0.50  99.1 ms      400 µs
-    node03       ok      24.0 Mbit/s  12.0 Mbit/s   0.75  99.1 ms      400 µs                                                  ⠒
-    node04       missed            –            –      –        –           –
-    node05       ok      40.0 Mbit/s  20.0 Mbit/s   1.25  99.1 ms      400 µs
-    node06       ok      48.0 Mbit/s  24.0 Mbit/s   1.50  99.1 ms      400 µs   eth0  ▴ received 4.00 Mbit/s  ▾ sent 8.00 Mbit/s
-    node07       ok      56.0 Mbit/s  28.0 Mbit/s   1.75  99.1 ms      400 µs
-    node08       ok      64.0 Mbit/s  32.0 Mbit/s   2.00  99.1 ms      400 µs                                                  ⠉
-    node09       late    72.0 Mbit/s  36.0 Mbit/s   2.25  99.1 ms      400 µs
-    node10       ok      80.0 Mbit/s  40.0 Mbit/s   2.50  99.1 ms      400 µs                                                  ⠤
-    node11       ok      88.0 Mbit/s  44.0 Mbit/s   2.75  99.1 ms      400 µs
-    sw           ok      96.0 Mbit/s  48.0 Mbit/s   3.00  99.1 ms      400 µs   eth1  ▴ received 0 bit/s  ▾ sent 0 bit/s   heigh
+    device▴      state           sent     received   load     age  round trip   node01  the last 60 s
+    node01       ok       8.00 Mbit/s  4.00 Mbit/s   0.25 99.1 ms      400 µs   load 0.25   height 0.50
+    node02       ok       16.0 Mbit/s  8.00 Mbit/s   0.50 99.1 ms      400 µs
+    node03       ok       24.0 Mbit/s  12.0 Mbit/s   0.75 99.1 ms      400 µs                                                  ⠒
+    node04       missed             –            –      –       –           –
+    node05       ok       40.0 Mbit/s  20.0 Mbit/s   1.25 99.1 ms      400 µs
+    node06       ok       48.0 Mbit/s  24.0 Mbit/s   1.50 99.1 ms      400 µs   eth0  ▴ received 4.00 Mbit/s  ▾ sent 8.00 Mbit/s
+    node07       ok       56.0 Mbit/s  28.0 Mbit/s   1.75 99.1 ms      400 µs
+    node08       ok       64.0 Mbit/s  32.0 Mbit/s   2.00 99.1 ms      400 µs                                                  ⠉
+    node09       late     72.0 Mbit/s  36.0 Mbit/s   2.25 99.1 ms      400 µs
+    node10       ok       80.0 Mbit/s  40.0 Mbit/s   2.50 99.1 ms      400 µs                                                  ⠤
+    node11       ok       88.0 Mbit/s  44.0 Mbit/s   2.75 99.1 ms      400 µs
+    sw           ok       96.0 Mbit/s  48.0 Mbit/s   3.00 99.1 ms      400 µs   eth1  ▴ received 0 bit/s  ▾ sent 0 bit/s   heigh
 
                                                                                                                                ⣀
                                                                                                                                ⠉

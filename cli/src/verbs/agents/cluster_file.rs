@@ -34,7 +34,7 @@ pub(super) fn text(
     let text = unchecked(args, options, port, refer);
     let refused = |problem: &Problem| {
         Failure::new(format!("{}: {}", problem.key, problem.text))
-            .hint("docs/cluster-file.md lists what `--measure` takes")
+            .hint("docs/cluster-file.md says what a file needs, and what can be measured")
     };
     match meikyo_cluster::parse(&text, Path::new("cluster.toml")) {
         Ok(cluster) => match unknown_objects(&cluster) {
