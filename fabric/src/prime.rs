@@ -2,15 +2,15 @@
 //!
 //! This module says what is sent; who sends it has a clock, and a [`PrimingSocket`].
 
+mod entries;
 mod socket;
-
-use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_cluster::MacAddress;
 use meikyo_units::Nanos;
 
+pub use self::entries::primed_entries;
 pub use self::socket::{PrimingSocket, PrimingSocketError};
-use crate::{Configuration, HostId, Priming, Representative, SwitchId, Vlan, Wiring};
+use crate::{Configuration, HostId, Priming, Representative, Vlan};
 
 /// Protocols for experiments on one's own network (IEEE 802, clause 9.2.3).
 pub const PRIMING_ETHERTYPE: u16 = 0x88b5;
@@ -72,8 +72,15 @@ pub fn priming_frames(configuration: &Configuration) -> [Vec<PrimingFrame>; 2] {
 
 /// The frames that one host sends by itself, without having heard another one.
 pub fn own_priming_frames(configuration: &Configuration, host: HostId) -> Vec<PrimingFrame> {
-    let [first, _] = priming_frames(configuration);
-    first.into_iter().filter(|frame| frame.from == host).collect()
+    let broadcast = |vlan| PrimingFrame { from: host, vlan, to: None };
+    match &configuration.priming {
+        Priming::None => Vec::new(),
+        Priming::Broadcast(vlans) => vlans.iter().map(broadcast).collect(),
+        Priming::Directed(representatives) => {
+            let own = representatives.iter().filter(|own| own.host == host);
+            own.map(|own| broadcast(own.vlan)).collect()
+        }
+    }
 }
 
 /// How often hosts prime: half the shortest time after which a switch forgets, so that one lost
@@ -114,102 +121,18 @@ pub fn read_priming_frame(bytes: &[u8]) -> Option<PrimingNotice> {
     Some(PrimingNotice { from: MacAddress(from), vlan, is_broadcast: MacAddress(to) == BROADCAST })
 }
 
-/// How many addresses each switch holds in each VLAN when only priming has taught it, in the order
-/// of the wiring. Takes time in proportion to VLANs times trunks, and hosts for directed priming.
-pub fn primed_entries(
-    wiring: &Wiring,
-    configuration: &Configuration,
-) -> Vec<BTreeMap<Vlan, usize>> {
-    let mut known: BTreeMap<Vlan, Vec<BTreeSet<HostId>>> = BTreeMap::new();
-    let mut trees: BTreeMap<Vlan, Neighbours> = BTreeMap::new();
-    let [broadcasts, directed] = priming_frames(configuration);
-    for PrimingFrame { from, vlan, to } in broadcasts.into_iter().chain(directed) {
-        let tree = trees.entry(vlan).or_insert_with(|| neighbours(wiring, configuration, vlan));
-        let home = wiring.hosts[from.place()].switch;
-        let target = to.map(|to| wiring.hosts[to.place()].switch);
-        let known =
-            known.entry(vlan).or_insert_with(|| vec![BTreeSet::new(); wiring.switches.len()]);
-        for switch in passed(tree, home, target) {
-            known[switch.place()].insert(from);
-        }
-    }
-    let mut entries = vec![BTreeMap::new(); wiring.switches.len()];
-    for (vlan, known) in known {
-        for (entries, hosts) in entries.iter_mut().zip(known) {
-            entries.insert(vlan, hosts.len());
-        }
-    }
-    entries
-}
-
-/// For each switch those that it passes frames of a VLAN on to.
-type Neighbours = Vec<Vec<SwitchId>>;
-
-fn neighbours(wiring: &Wiring, configuration: &Configuration, vlan: Vlan) -> Neighbours {
-    let mut neighbours = vec![Vec::new(); wiring.switches.len()];
-    for trunk in &wiring.trunks {
-        let carries = trunk.ends.iter().all(|end| {
-            let ports = &configuration.switches[end.switch.place()].ports;
-            ports.iter().any(|port| port.ports == end.ports && port.is_member(vlan))
-        });
-        if carries {
-            let [one, other] = &trunk.ends;
-            neighbours[one.switch.place()].push(other.switch);
-            neighbours[other.switch.place()].push(one.switch);
-        }
-    }
-    neighbours
-}
-
-/// The switches that a frame passes: all that it can reach, or those on the way to its target.
-fn passed(tree: &Neighbours, from: SwitchId, to: Option<SwitchId>) -> Vec<SwitchId> {
-    let mut before: BTreeMap<SwitchId, Option<SwitchId>> = BTreeMap::from([(from, None)]);
-    let mut order = vec![from];
-    let mut at = 0;
-    while let Some(&switch) = order.get(at) {
-        for &next in &tree[switch.place()] {
-            if let std::collections::btree_map::Entry::Vacant(vacant) = before.entry(next) {
-                vacant.insert(Some(switch));
-                order.push(next);
-            }
-        }
-        at += 1;
-    }
-    let Some(to) = to else { return order };
-    let mut way = Vec::new();
-    let mut at = before.contains_key(&to).then_some(to);
-    while let Some(switch) = at {
-        way.push(switch);
-        at = before.get(&switch).copied().flatten();
-    }
-    way
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PlanOptions, SwitchModel, Topology, cable_uniform, plan};
+    use crate::{PlanOptions, SwitchModel, Topology, Wiring, cable_uniform, plan};
 
-    fn planned(topology: &str) -> (Wiring, Configuration) {
+    pub(super) fn planned(topology: &str) -> (Wiring, Configuration) {
         let topology: Topology = topology.parse().unwrap();
         let model = SwitchModel::named("linux-bridge").unwrap();
         let wiring = cable_uniform(&topology, &model, 2).unwrap();
         let configuration =
             plan(&wiring, &PlanOptions::new(Some(topology))).unwrap().configuration(&wiring);
         (wiring, configuration)
-    }
-
-    #[test]
-    fn broadcasts_put_every_host_into_every_vlan_of_every_switch() {
-        let (wiring, mut configuration) = planned("torus 4x2");
-        let vlans = configuration.switches[0].vlans.clone();
-        configuration.priming = Priming::Broadcast(Box::new(vlans.clone()));
-        let [first, second] = priming_frames(&configuration);
-        assert_eq!((first.len(), second.len()), (16 * vlans.len(), 0));
-        for entries in primed_entries(&wiring, &configuration) {
-            assert!(entries.values().all(|&hosts| hosts == 16));
-            assert_eq!(entries.len(), vlans.len());
-        }
     }
 
     #[test]
@@ -221,19 +144,6 @@ mod tests {
         assert_eq!(priming_period(&configuration), Some(Nanos::from_secs(20)));
         configuration.priming = Priming::None;
         assert_eq!(priming_period(&configuration), None);
-    }
-
-    #[test]
-    fn directed_priming_is_known_on_the_way_only() {
-        // A row of three switches with two hosts each is a tree: one VLAN, both ends represented.
-        let (wiring, mut configuration) = planned("mesh 3");
-        let vlan = configuration.switches[0].vlans.iter().next().unwrap();
-        let host = HostId::new(0);
-        configuration.priming = Priming::Directed(vec![Representative { vlan, host }]);
-        let counts: Vec<usize> =
-            primed_entries(&wiring, &configuration).iter().map(|entries| entries[&vlan]).collect();
-        // All six are known where the representative is, four of them and it on the next switch.
-        assert_eq!(counts, [6, 5, 3]);
     }
 
     #[test]
