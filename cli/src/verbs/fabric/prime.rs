@@ -1,10 +1,13 @@
 //! `meikyo fabric prime`: this host sends what teaches the switches where it is.
 
+use std::io;
+use std::path::Path;
+
 use clap::Args;
 use meikyo_cluster::MacAddress;
 use meikyo_fabric::{
-    Described, HostId, Priming, PrimingSocket, plan, primed_entries, priming_frame_bytes,
-    priming_period,
+    Described, HostId, Priming, PrimingFrame, PrimingSocket, PrimingSocketError, Vlan, plan,
+    primed_entries, priming_frame_bytes, priming_period,
 };
 use meikyo_units::{Nanos, WallTime};
 use serde_json::json;
@@ -13,6 +16,9 @@ use super::FileArgs;
 use crate::args::interval;
 use crate::failure::{Answer, Failure};
 use crate::output::{self, TextTable};
+
+/// How often representatives announce themselves to those that come up late, and the link is looked at.
+const TURN: Nanos = Nanos::from_secs(1);
 
 /// Arguments of `meikyo fabric prime`.
 #[derive(Debug, Args)]
@@ -25,10 +31,10 @@ pub(super) struct PrimeArgs {
     /// Its interface in the fabric
     #[arg(long, default_value = "eth0", value_name = "NAME")]
     interface: String,
-    /// Go on, and prime again whenever half of the switches' ageing time is over
+    /// Go on, and prime again whenever half of the switches' ageing time is over, or the link came back
     #[arg(long)]
     timer: bool,
-    /// For how long announcements of representatives are waited for and answered
+    /// For how long representatives announce themselves, and are answered
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = interval)]
     answer: Nanos,
     /// Say what would be sent, and send nothing
@@ -85,34 +91,99 @@ pub(super) fn run(args: &PrimeArgs) -> Result<Answer, Failure> {
         return Ok(Answer::Yes);
     }
     let socket = PrimingSocket::open(&args.interface).map_err(|error| {
-        Failure::new(error).hint("whole frames need root, or `setcap cap_net_raw+ep` on the binary")
+        let hint = match error {
+            PrimingSocketError::NoInterface(_) => "`--interface` names it; `ip link` lists them",
+            PrimingSocketError::Socket { .. } => {
+                "whole frames need root, or `setcap cap_net_raw+ep` on the binary"
+            }
+        };
+        Failure::new(error).hint(hint)
     })?;
+    let primer = Primer { socket, args, own, answers };
     loop {
-        for frame in &own {
-            socket.send(&priming_frame_bytes(socket.mac(), None, frame.vlan))?;
-        }
-        let again = WallTime::now() + period.unwrap_or(args.answer);
-        let until = if args.timer { again } else { WallTime::now() + args.answer };
-        if answers || args.timer {
-            answer(&socket, until, answers)?;
-        }
+        primer.round(period.filter(|_| args.timer))?;
         if !args.timer {
             return Ok(Answer::Yes);
         }
     }
 }
 
-/// Answers the announcements of representatives until it is time.
-fn answer(socket: &PrimingSocket, until: WallTime, answers: bool) -> Result<(), Failure> {
-    loop {
-        let now = WallTime::now();
-        if now >= until {
+/// A host that primes.
+struct Primer<'a> {
+    socket: PrimingSocket,
+    args: &'a PrimeArgs,
+    /// What it sends by itself.
+    own: Vec<PrimingFrame>,
+    /// Whether it answers representatives.
+    answers: bool,
+}
+
+impl Primer<'_> {
+    /// Primes; then answers others, and announces itself to those that come up a little later. Goes on
+    /// for the period if there is one, unless the link goes and comes: its switch may have forgotten.
+    fn round(&self, period: Option<Nanos>) -> Result<(), Failure> {
+        let link = self.link_changes();
+        let begin = WallTime::now();
+        let mut announced = begin;
+        self.announce()?;
+        if period.is_none() && !self.answers {
             return Ok(());
         }
-        let Some(notice) = socket.hear(until.since(now))? else { continue };
-        let to: MacAddress = notice.from;
-        if answers && notice.is_broadcast && to != socket.mac() {
-            socket.send(&priming_frame_bytes(socket.mac(), Some(to), notice.vlan))?;
+        let span = period.unwrap_or(self.args.answer);
+        loop {
+            let now = WallTime::now();
+            // A clock that was set back would make it wait for longer.
+            if now < begin || now.since(begin) >= span {
+                return Ok(());
+            }
+            if period.is_some() && self.link_changes() != link {
+                return Ok(());
+            }
+            if self.answers && now.since(begin) < self.args.answer && now.since(announced) >= TURN {
+                self.announce()?;
+                announced = now;
+            }
+            self.answer(TURN.min(span.saturating_sub(now.since(begin))))?;
         }
+    }
+
+    fn announce(&self) -> Result<(), Failure> {
+        self.own.iter().try_for_each(|frame| self.send(None, frame.vlan))
+    }
+
+    /// Answers the announcement of a representative if one comes in this time.
+    fn answer(&self, span: Nanos) -> Result<(), Failure> {
+        let heard = self.despite_link(self.socket.hear(span))?.flatten();
+        match heard {
+            Some(notice)
+                if self.answers && notice.is_broadcast && notice.from != self.socket.mac() =>
+            {
+                self.send(Some(notice.from), notice.vlan)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn send(&self, to: Option<MacAddress>, vlan: Vlan) -> Result<(), Failure> {
+        let sent = self.socket.send(&priming_frame_bytes(self.socket.mac(), to, vlan));
+        self.despite_link(sent).map(drop)
+    }
+
+    /// `None` if the interface is down, which a timer waits out.
+    fn despite_link<T>(&self, done: io::Result<T>) -> Result<Option<T>, Failure> {
+        match done {
+            Ok(done) => Ok(Some(done)),
+            Err(error) if self.args.timer && error.kind() == io::ErrorKind::NetworkDown => {
+                std::thread::park_timeout(TURN.to_std());
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// How often the interface's link came and went; `None` if the system does not count it.
+    fn link_changes(&self) -> Option<String> {
+        let interface = Path::new("/sys/class/net").join(&self.args.interface);
+        std::fs::read_to_string(interface.join("carrier_changes")).ok()
     }
 }
