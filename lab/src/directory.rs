@@ -17,6 +17,8 @@ use crate::system;
 /// Names another directory than the usual one.
 pub const DIRECTORY_VARIABLE: &str = "MEIKYO_LAB";
 const RECORD: &str = "lab.json";
+/// The cluster file as it was when the lab was brought up.
+pub(crate) const CLUSTER: &str = "cluster.toml";
 const KEEPER: &str = "keeper.json";
 pub(crate) const SOCKET: &str = "socket";
 pub(crate) const CONSOLE: &str = "console";
@@ -30,7 +32,7 @@ const FILES: &str = "files";
 pub struct Record {
     /// The cluster's name.
     pub name: String,
-    /// The file that it was read from.
+    /// The cluster file as it was then.
     pub cluster: PathBuf,
     /// What it runs on.
     pub engine: Engine,
@@ -88,6 +90,9 @@ pub enum DirectoryError {
     /// There is nothing that could be written into.
     #[error("{0} is no directory that a lab could write into")]
     NoFiles(PathBuf),
+    /// What can be written inside has a file already where the lab puts one of its own.
+    #[error("{0} is there already, and the lab has one of that name")]
+    Taken(PathBuf),
     /// A part cannot be read or written.
     #[error("cannot use {path}")]
     Io {
@@ -142,15 +147,35 @@ impl Directory {
         if self.0.exists() {
             let is_empty =
                 std::fs::read_dir(&self.0).is_ok_and(|mut entries| entries.next().is_none());
-            if !is_empty && !self.0.join(RECORD).exists() {
+            if !is_empty && !self.is_of_a_lab() {
                 return Err(DirectoryError::Foreign(self.0.clone()));
             }
             self.remove()?;
         }
-        for path in [self.0.clone(), self.own_files(), self.0.join(SCRATCH)] {
-            DirBuilder::new().mode(0o700).recursive(true).create(&path).map_err(failed(&path))?;
-        }
-        Ok(())
+        let make = |path: PathBuf| {
+            DirBuilder::new().mode(0o700).recursive(true).create(&path).map_err(failed(&path))
+        };
+        make(self.0.clone())?;
+        // First, so that what an end at any moment leaves is known to be a lab's.
+        let record = self.0.join(RECORD);
+        std::fs::write(&record, "").map_err(failed(&record))?;
+        make(self.own_files())?;
+        make(self.0.join(SCRATCH))
+    }
+
+    /// Whether a lab was begun here.
+    pub(crate) fn is_of_a_lab(&self) -> bool {
+        self.0.join(RECORD).exists()
+    }
+
+    /// Waits until no other lab is being brought up beside this one, and lets none until the file is
+    /// dropped: two that found nothing here would take each other's place.
+    pub(crate) fn alone(&self) -> Result<std::fs::File, DirectoryError> {
+        let beside = self.0.parent().unwrap_or_else(|| Path::new("/"));
+        DirBuilder::new().recursive(true).create(beside).map_err(failed(beside))?;
+        let file = std::fs::File::open(beside).map_err(failed(beside))?;
+        file.lock().map_err(failed(beside))?;
+        Ok(file)
     }
 
     /// Takes it away with everything in it.
@@ -228,7 +253,7 @@ fn start_ticks(process: u32) -> Option<u64> {
     (!matches!(state, "Z" | "X")).then_some(ticks)
 }
 
-/// How long ago something was.
+/// The present, in nanoseconds of Unix time.
 pub(crate) fn now_ns() -> i64 {
     WallTime::now().as_nanos()
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::blueprint::Blueprint;
 use crate::client;
-use crate::directory::{self, Directory, DirectoryError, KEEPER_LOG, Record};
+use crate::directory::{self, CLUSTER, Directory, DirectoryError, KEEPER_LOG, Record};
 use crate::engine::{self, Engine, EngineChoice, EngineError};
 use crate::inside::{BLUEPRINT, ORDERS, Orders, Service};
 use crate::protocol::Ready;
@@ -46,8 +46,8 @@ pub struct UpOptions {
     pub memory_mib: Option<u64>,
     /// The cluster's name.
     pub name: String,
-    /// The cluster file.
-    pub cluster: PathBuf,
+    /// The text of the cluster file. The lab keeps it: what is built does not change with the file.
+    pub cluster_text: String,
     /// Programs that run in spaces as long as the lab: space, program and arguments.
     pub services: Vec<(String, Vec<String>)>,
     /// Files that are put into the writable directory: name and content.
@@ -97,6 +97,7 @@ fn this_program(roles: &Roles, arguments: &[String]) -> Command {
 pub fn up(blueprint: &Blueprint, roles: &Roles, options: &UpOptions) -> Result<Ready, UpError> {
     let engine = find_engine(options.engine, roles)?;
     let directory = &options.directory;
+    let _alone = directory.alone()?;
     directory.make()?;
     let come = write_orders(blueprint, roles, options, engine)
         .and_then(|()| start_keeper(directory, roles));
@@ -123,8 +124,12 @@ fn write_orders(
         None => directory.own_files(),
     };
     directory::plain(&files)?;
-    for (name, content) in &options.contents {
-        let path = files.join(name);
+    if let Some((taken, _)) = options.contents.iter().find(|(name, _)| files.join(name).exists()) {
+        return Err(DirectoryError::Taken(files.join(taken)).into());
+    }
+    let cluster = directory.path().join(CLUSTER);
+    let contents = options.contents.iter().map(|(name, content)| (files.join(name), content));
+    for (path, content) in contents.chain([(cluster.clone(), &options.cluster_text)]) {
         std::fs::write(&path, content).map_err(|source| DirectoryError::Io { path, source })?;
     }
     let modules = match &engine {
@@ -148,7 +153,7 @@ fn write_orders(
     directory.write(ORDERS, &orders)?;
     directory.write_record(&Record {
         name: options.name.clone(),
-        cluster: options.cluster.clone(),
+        cluster,
         engine,
         memory_mib: options.memory_mib.unwrap_or(usual),
         files,
@@ -206,12 +211,12 @@ fn console_end(directory: &Directory) -> String {
 /// # Errors
 /// [`DirectoryError`] if something cannot be taken away.
 pub fn down(directory: &Directory) -> Result<bool, DirectoryError> {
-    let record = directory.record();
+    let was_there = directory.is_of_a_lab();
     end_keeper(directory)?;
-    if record.is_ok() {
+    if was_there {
         directory.remove()?;
     }
-    Ok(record.is_ok())
+    Ok(was_there)
 }
 
 /// Ends the keeper, and with it everything inside.

@@ -77,6 +77,26 @@ fn what_a_lab_cannot_do_is_refused_with_what_to_type_instead() {
             refused(&["up", &file, "--files", &files], told);
         }
     }
+    let own = directory.path().display().to_string();
+    let said = lab.call(&["up", &file, "--snmp", "--files", &own]);
+    if !["there is no user-mode Linux", "no snmpd"].iter().any(|none| text(&said).contains(none)) {
+        refused(&["up", &file, "--snmp", "--files", &own], "cluster.toml is there already");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), ring("linux-bridge", ""));
+}
+
+#[test]
+fn what_an_up_that_was_killed_has_left_is_taken_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let left = directory.path().join("lab");
+    std::fs::create_dir_all(left.join("files")).unwrap();
+    let lab = Lab(directory.path());
+    let down = lab.call(&["down"]);
+    assert!(down.status.success() && left.exists(), "what is no lab's stays");
+    // The first file that a lab writes, as it is before anything else is known of it.
+    std::fs::write(left.join("lab.json"), "").unwrap();
+    assert!(lab.call(&["down"]).status.success());
+    assert!(!left.exists());
 }
 
 #[test]
@@ -98,6 +118,9 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     drop(endless.stdout.take());
     let endless = endless.wait_with_output().unwrap();
     assert_eq!((endless.status.code(), text(&endless)), (Some(0), String::new()));
+    // What is built does not change with the file.
+    std::fs::write(directory.path().join("cluster.toml"), ring("linux-bridge", "spare = true"))
+        .unwrap();
     let verified = lab.call(&["verify", "--json"]);
     assert!(
         verified.status.success(),

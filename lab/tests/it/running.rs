@@ -1,6 +1,6 @@
 //! A lab that goes with its test, and what a test asks of it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use meikyo_cluster::MacAddress;
@@ -138,7 +138,7 @@ pub(crate) fn lab_on(
         engine,
         memory_mib: None,
         name: "test".into(),
-        cluster: PathBuf::new(),
+        cluster_text: String::new(),
         services: Vec::new(),
         contents: Vec::new(),
     };

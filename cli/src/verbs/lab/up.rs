@@ -87,7 +87,7 @@ pub(super) fn run(args: &UpArgs) -> Result<Answer, Failure> {
         engine,
         memory_mib: args.memory,
         name: cluster.name.clone(),
-        cluster: std::path::absolute(&args.file)?,
+        cluster_text: std::fs::read_to_string(&args.file)?,
         services,
         contents,
     };
@@ -129,6 +129,9 @@ fn hinted(error: UpError) -> Failure {
             "apt-get install --no-install-recommends user-mode-linux"
         }
         UpError::Directory(meikyo_lab::DirectoryError::Running(_)) => "meikyo lab down",
+        UpError::Directory(meikyo_lab::DirectoryError::Taken(_)) => {
+            "name another directory with `--files`, or none"
+        }
         _ => return Failure::new(error),
     };
     Failure::new(error).hint(hint)
