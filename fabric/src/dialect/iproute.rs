@@ -84,7 +84,11 @@ pub(super) fn read(
                 machine.bridge(line, words)?;
             }
             (Batch::Ip | Batch::Bridge, _) => batch = Batch::None,
-            (Batch::None, ["ethtool", "--pause" | "-A", name, "rx", rx, "tx", tx]) => {
+            (Batch::None, ["ethtool", "--pause" | "-A", name, "rx", rx, "tx", tx])
+            | (
+                Batch::None,
+                ["ethtool", "--pause" | "-A", name, "rx", rx @ "off", "tx", tx, "||", ":"],
+            ) => {
                 machine.pause(line, name, rx, tx)?;
             }
             (Batch::None, _) => {
@@ -217,6 +221,8 @@ impl<'a> Machine<'a> {
                 ["vlan_filtering", _] => {
                     return Err(line.wrong("without `vlan_filtering 1` VLANs are one network"));
                 }
+                // Groups are learned in the VLANs of receivers, and sent to in those of senders.
+                ["mcast_snooping", "0" | "1"] => {}
                 ["vlan_default_pvid", "0"] => self.default_pvid = None,
                 ["vlan_default_pvid", vlan] => self.default_pvid = Some(line.vlan(vlan)?),
                 ["stp_state", "0"] => self.spanning_tree = false,

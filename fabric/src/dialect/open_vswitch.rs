@@ -52,7 +52,9 @@ pub(super) fn read(
                 machine.flows = Some(Flows::default());
             }
             (false, ["ovs-vsctl", words @ ..]) => machine.vsctl(line, words)?,
-            (false, ["ethtool", "--pause" | "-A", name, "rx", rx, "tx", tx]) => {
+            (false, ["ethtool", "--pause" | "-A", name, "rx", rx, "tx", tx])
+            | (false, ["ethtool", "--pause" | "-A", name, "rx", rx @ "off", "tx", tx, "||", ":"]) =>
+            {
                 let (true, Some(port)) = (rx == tx, interface_port(name)) else {
                     return Err(line.wrong("pause frames of ports are on or off both ways"));
                 };

@@ -318,7 +318,7 @@ fn what_a_linux_bridge_is_told() {
     # sw1: a Linux bridge with VLAN filtering. Variables: docs/fabric-deployment.md.
     set -e
     ip -batch - <<'END'
-    link add name br0 type bridge vlan_filtering 1 vlan_default_pvid 0 stp_state 0 ageing_time 100000
+    link add name br0 type bridge vlan_filtering 1 vlan_default_pvid 0 stp_state 0 ageing_time 100000 mcast_snooping 0
     link set dev br0 up
     # nothing is plugged in
     link set dev swp1 master br0
