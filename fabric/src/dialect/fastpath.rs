@@ -18,10 +18,9 @@ pub(super) const AGEING_S: std::ops::RangeInclusive<u64> = 10..=1_000_000;
 const AGEING_DEFAULT: Nanos = Nanos::from_secs(300);
 
 /// Beginnings of lines that make no difference to frames of the fabric, outside of any mode.
-const IGNORED: [&str; 22] = [
+const IGNORED: [&str; 19] = [
     "hostname",
     "username",
-    "enable",
     "snmp-server",
     "logging",
     "sntp",
@@ -35,8 +34,6 @@ const IGNORED: [&str; 22] = [
     "ip telnet",
     "ip http",
     "crypto",
-    "stack",
-    "member",
     "switch",
     "lldp",
     "spanning-tree mode",
@@ -130,8 +127,12 @@ impl Port {
 /// What lines are about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Mode {
+    /// Before `configure`, and after the `exit` that ends it.
+    Exec,
     Global,
     VlanDatabase,
+    /// `stack`: which members there are.
+    Stack,
     /// `interface vlan 101`: names and addresses.
     VlanInterface,
     Ports(Vec<PortNumber>),
@@ -189,7 +190,7 @@ impl<'a> Machine<'a> {
         }
         Self {
             model,
-            mode: Mode::Global,
+            mode: Mode::Exec,
             vlans: settings.vlans.clone(),
             spanning_tree: settings.spanning_tree,
             pause: settings.ports.first().is_none_or(|port| port.flow_control),
@@ -204,7 +205,17 @@ impl<'a> Machine<'a> {
     fn carry_out(&mut self, line: Line<'_>) -> Result<(), ParseError> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         match (words.as_slice(), &self.mode) {
-            (["exit" | "end"], _) => {
+            (["enable"], Mode::Exec) => Ok(()),
+            (["configure"] | ["configure", "terminal"], Mode::Exec) => {
+                self.mode = Mode::Global;
+                Ok(())
+            }
+            (_, Mode::Exec) => Err(line.wrong("is refused before `configure`")),
+            (["end"], _) | (["exit"], Mode::Global) => {
+                self.mode = Mode::Exec;
+                Ok(())
+            }
+            (["exit"], _) => {
                 self.mode = Mode::Global;
                 Ok(())
             }
@@ -213,6 +224,10 @@ impl<'a> Machine<'a> {
                 Ok(())
             }
             (words, Mode::VlanDatabase) => self.vlan_database(line, words),
+            (["member", ..], Mode::Stack) => Ok(()),
+            (_, Mode::Stack) => {
+                Err(line.wrong("is not understood for `stack`; allowed is `member`"))
+            }
             (["name" | "ip" | "routing", ..], Mode::VlanInterface) => Ok(()),
             (_, Mode::VlanInterface) => {
                 Err(line.wrong("is not understood for `interface vlan`; allowed are `name`, `ip`"))
@@ -224,8 +239,8 @@ impl<'a> Machine<'a> {
 
     fn global(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
         match words {
-            ["enable" | "configure"] | ["configure", "terminal"] => {}
             ["vlan", "database"] => self.mode = Mode::VlanDatabase,
+            ["stack"] => self.mode = Mode::Stack,
             ["spanning-tree"] => self.spanning_tree = true,
             ["no", "spanning-tree"] => self.spanning_tree = false,
             ["flowcontrol"] => self.pause = true,
@@ -243,6 +258,10 @@ impl<'a> Machine<'a> {
                 let vlan = line.vlan(vlan)?;
                 self.defined(line, vlan)?;
                 self.management = Some(vlan);
+            }
+            ["no", "ip", "address", "vlan", ..] => {
+                let way = "name the VLAN that is to be managed in: `ip address vlan 4000`";
+                return Err(line.wrong(format!("moves the manager to VLAN 1; {way}")));
             }
             _ if IGNORED.iter().any(|begin| begins(line.text, begin)) => {}
             _ => {
@@ -441,7 +460,9 @@ impl<'a> Machine<'a> {
                 let bundles = self.bundles.iter_mut();
                 bundles.filter(|(own, _)| numbers.contains(own)).map(|(_, port)| port).collect()
             }
-            Mode::Global | Mode::VlanDatabase | Mode::VlanInterface => Vec::new(),
+            Mode::Exec | Mode::Global | Mode::VlanDatabase | Mode::Stack | Mode::VlanInterface => {
+                Vec::new()
+            }
         }
     }
 

@@ -53,6 +53,8 @@ enum Batch {
 struct Machine<'a> {
     model: &'a SwitchModel,
     bridge: bool,
+    /// Whether the bridge passes frames on.
+    bridge_up: bool,
     spanning_tree: bool,
     ageing: Nanos,
     default_pvid: Option<Vlan>,
@@ -108,6 +110,7 @@ impl<'a> Machine<'a> {
         let mut machine = Self {
             model,
             bridge: !settings.ports.is_empty(),
+            bridge_up: true,
             spanning_tree: settings.spanning_tree,
             ageing: settings.ageing.unwrap_or(Nanos::from_secs(300)),
             default_pvid: None,
@@ -147,7 +150,10 @@ impl<'a> Machine<'a> {
             ["link", "set", "dev", BRIDGE, "type", "bridge", options @ ..] => {
                 self.options(line, options)
             }
-            ["link", "set", "dev", BRIDGE, "up"] => self.has_bridge(line),
+            ["link", "set", "dev", BRIDGE, way @ ("up" | "down")] => {
+                self.bridge_up = *way == "up";
+                self.has_bridge(line)
+            }
             ["link", "set", "dev", name, options @ ..] => self.set(line, name, options),
             ["link", "del", "dev", name] if name.starts_with("br0.") => {
                 let vlan = line.vlan(&name[4..])?;
@@ -178,7 +184,7 @@ impl<'a> Machine<'a> {
                 if self.bridge {
                     return Err(line.wrong(format!("`{BRIDGE}` is there already")));
                 }
-                self.bridge = true;
+                (self.bridge, self.bridge_up) = (true, false);
                 self.default_pvid = Some(Vlan::DEFAULT);
                 let filtering = options.windows(2).any(|pair| pair == ["vlan_filtering", "1"]);
                 if !filtering {
@@ -385,6 +391,11 @@ impl<'a> Machine<'a> {
             return Err(ParseError::whole(format!(
                 "`{BRIDGE}` puts every port that it is given into VLAN {vlan}; make it with \
                  `vlan_default_pvid 0`"
+            )));
+        }
+        if !self.bridge_up {
+            return Err(ParseError::whole(format!(
+                "`{BRIDGE}` passes nothing on before `link set dev {BRIDGE} up`"
             )));
         }
         let mut ports = Vec::new();

@@ -22,6 +22,8 @@ struct Machine<'a> {
     manages: bool,
     pause: BTreeMap<PortNumber, bool>,
     flows: Option<Flows>,
+    /// Whether it forwards by itself when a controller is gone, without regard to VLANs.
+    standalone: bool,
 }
 
 /// The state after the text.
@@ -39,6 +41,7 @@ pub(super) fn read(
         manages: before.management.is_some(),
         pause: settings.ports.iter().map(|port| (port.ports[0], port.flow_control)).collect(),
         flows: None,
+        standalone: false,
     };
     let mut in_flows = false;
     for line in statements(text, '#') {
@@ -76,7 +79,7 @@ impl Machine<'_> {
     fn vsctl(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
         for command in words.split(|word| *word == "--") {
             match command {
-                ["--may-exist", "add-br", "br0"] | ["add-br", "br0"] => {}
+                ["--may-exist", "add-br", "br0"] | ["add-br", "br0"] => self.standalone = true,
                 ["set", "bridge", "br0", options @ ..] => self.options(line, options)?,
                 ["set", "interface", "manage", "type=internal", "ofport_request=65000"] => {}
                 ["set", "interface", name, request] => {
@@ -112,7 +115,7 @@ impl Machine<'_> {
     fn options(&mut self, line: Line<'_>, options: &[&str]) -> Result<(), ParseError> {
         for option in options {
             match *option {
-                "fail_mode=secure" => {}
+                "fail_mode=secure" => self.standalone = false,
                 "stp_enable=true" => self.spanning_tree = true,
                 "stp_enable=false" => self.spanning_tree = false,
                 _ => return Err(line.wrong(format!("the option `{option}` is not understood"))),
@@ -128,6 +131,13 @@ impl Machine<'_> {
     }
 
     fn state(self, before: &SwitchState) -> Result<SwitchState, ParseError> {
+        if self.standalone {
+            return Err(ParseError::whole(
+                "without `fail_mode=secure` the bridge passes frames on by itself, whatever their VLAN, \
+                 when its controller is gone"
+                    .to_owned(),
+            ));
+        }
         let mut settings =
             SwitchSettings { spanning_tree: self.spanning_tree, ..before.settings.clone() };
         let mut management = before.management.filter(|_| self.manages);

@@ -481,17 +481,22 @@ fn what_is_not_understood_is_told_with_its_line() {
     let wrong = |dialect: Dialect, text: &str| {
         parse(dialect, &wiring(dialect), only(), text).unwrap_err().to_string()
     };
-    let dell = |text| wrong(Dialect::PowerConnect, text);
+    let dell = |text: &str| wrong(Dialect::PowerConnect, &format!("configure\n{text}"));
     let linux = |text| wrong(Dialect::LinuxBridge, text);
     let general = "interface ethernet 1/g1\nswitchport mode general\nswitchport general pvid 101";
-    insta::assert_snapshot!(dell("configure\nvlan 101\n"), @"line 2: `vlan 101`: is not understood (docs/fabric-deployment.md lists what is)");
-    insta::assert_snapshot!(dell("interface ethernet 1/g13\n"), @"line 1: `interface ethernet 1/g13`: powerconnect-6248 has no port `1/g13`; it has 12 ports");
-    insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport general pvid 1\n"), @"line 2: `switchport general pvid 1`: the interface is not in general mode; `switchport mode general` comes first");
-    insta::assert_snapshot!(dell(general), @"line 3: `switchport general pvid 101`: VLAN 101 is not defined; `vlan 101` in `vlan database` comes first");
-    insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport mode trunk\n"), @"line 2: `switchport mode trunk`: is not understood for an interface (see docs/fabric-deployment.md)");
-    insta::assert_snapshot!(dell("vlan database\nvlan 4094\n"), @"line 2: `vlan 4094`: powerconnect-6248 has no VLAN 4094; allowed are 2-4093");
-    insta::assert_snapshot!(dell("interface port-channel 3\nexit\n"), @"line 1: `interface port-channel 3`: `port-channel 3` has no ports");
-    insta::assert_snapshot!(dell("bridge aging-time 5"), @"line 1: `bridge aging-time 5`: allowed are 10 to 1000000 seconds");
+    insta::assert_snapshot!(dell("vlan 101\n"), @"line 2: `vlan 101`: is not understood (docs/fabric-deployment.md lists what is)");
+    insta::assert_snapshot!(dell("interface ethernet 1/g13\n"), @"line 2: `interface ethernet 1/g13`: powerconnect-6248 has no port `1/g13`; it has 12 ports");
+    insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport general pvid 1\n"), @"line 3: `switchport general pvid 1`: the interface is not in general mode; `switchport mode general` comes first");
+    insta::assert_snapshot!(dell(general), @"line 4: `switchport general pvid 101`: VLAN 101 is not defined; `vlan 101` in `vlan database` comes first");
+    insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport mode trunk\n"), @"line 3: `switchport mode trunk`: is not understood for an interface (see docs/fabric-deployment.md)");
+    insta::assert_snapshot!(dell("vlan database\nvlan 4094\n"), @"line 3: `vlan 4094`: powerconnect-6248 has no VLAN 4094; allowed are 2-4093");
+    insta::assert_snapshot!(dell("interface port-channel 3\nexit\n"), @"line 2: `interface port-channel 3`: `port-channel 3` has no ports");
+    insta::assert_snapshot!(dell("bridge aging-time 5"), @"line 2: `bridge aging-time 5`: allowed are 10 to 1000000 seconds");
+    insta::assert_snapshot!(wrong(Dialect::PowerConnect, "vlan database\n"), @"line 1: `vlan database`: is refused before `configure`");
+    insta::assert_snapshot!(dell("exit\nspanning-tree\n"), @"line 3: `spanning-tree`: is refused before `configure`");
+    insta::assert_snapshot!(dell("no ip address vlan 104\n"), @"line 2: `no ip address vlan 104`: moves the manager to VLAN 1; name the VLAN that is to be managed in: `ip address vlan 4000`");
+    insta::assert_snapshot!(wrong(Dialect::OpenVswitch, "ovs-vsctl add-br br0\n"), @"without `fail_mode=secure` the bridge passes frames on by itself, whatever their VLAN, when its controller is gone");
+    insta::assert_snapshot!(linux("ip link add name br0 type bridge vlan_filtering 1 vlan_default_pvid 0\n"), @"`br0` passes nothing on before `link set dev br0 up`");
     insta::assert_snapshot!(linux("ip link add name br0 type bridge\n"), @"line 1: `ip link add name br0 type bridge`: the bridge is made without `vlan_filtering 1`");
     insta::assert_snapshot!(linux("ip -batch - <<'END'\nlink set dev swp99 up\nEND\n"), @"line 2: `link set dev swp99 up`: there is no interface `swp99`; ports are swp1 to swp12");
     insta::assert_snapshot!(linux("ip -batch - <<'END'\n"), @"a batch has no `END`");
