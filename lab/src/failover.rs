@@ -58,7 +58,7 @@ pub enum RecoveryError {
 /// Cuts a trunk of a lab that runs this configuration, applies its failure plan, times how long it takes
 /// until every pair that the plan promises answers, and puts everything back.
 ///
-/// Spare VLANs must have been primed, as [`crate::verify`] and [`prime`] do.
+/// Spare VLANs must have been primed, as [`crate::verify()`] and [`prime`] do.
 ///
 /// # Errors
 /// [`RecoveryError`] if there is no plan, or something could not be done inside.
