@@ -9,11 +9,11 @@ use crate::client::{AskError, ask};
 use crate::directory::{Directory, DirectoryError};
 use crate::lifecycle::Roles;
 use crate::traffic::{Done, Outage, PortMove, Task};
-use crate::verify::{name_pair, prime};
+use crate::verify::{lost_at_last, name_pair, prime};
 
 /// How long pairs have to answer again once the plan is applied.
 const DEADLINE_MS: u32 = 20_000;
-/// How often all pairs are asked when everything is put back: a busy machine is late now and then.
+/// How often all pairs are asked when everything is put back.
 const TRIES_AT_END: usize = 20;
 
 /// What was found when a trunk failed.
@@ -84,7 +84,7 @@ pub fn fail_over(
     };
     // What was learned over the trunk was forgotten when it failed.
     prime(directory, roles, wiring, configuration)?;
-    let after = lost_at_last(directory, roles, patience_ms)?;
+    let after = lost_at_last(directory, roles, patience_ms, TRIES_AT_END)?;
     Ok(recovery(wiring, &plan, &outage, &after))
 }
 
@@ -161,23 +161,4 @@ fn bridge_port(blueprint: &Blueprint, switch: usize, device: String) -> String {
 fn parts(plan: &Failover) -> Vec<Vec<usize>> {
     let places = |part: &Vec<meikyo_fabric::HostId>| part.iter().map(|host| host.place()).collect();
     plan.parts.iter().map(places).collect()
-}
-
-/// The pairs that do not answer however often they are asked.
-fn lost_at_last(
-    directory: &Directory,
-    roles: &Roles,
-    patience_ms: u32,
-) -> Result<Vec<(usize, usize)>, AskError> {
-    let mut pairs = Vec::new();
-    for _ in 0..TRIES_AT_END {
-        match ask(directory, roles, &Task::PingAll { patience_ms })? {
-            Done::Pinged { lost, .. } => pairs = lost,
-            _ => return Err(AskError::Failed("the lab answers something else".into())),
-        }
-        if pairs.is_empty() {
-            break;
-        }
-    }
-    Ok(pairs)
 }
