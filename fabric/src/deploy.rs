@@ -201,13 +201,13 @@ pub fn step_texts(
     let Step { switch, before, after, .. } = step;
     let apply = templates.render_change(dialect, wiring, *switch, before, after)?;
     let back = templates.render_back(dialect, wiring, *switch, after, before)?;
-    let roll_back = match dialect {
-        // Commands whose effect never came are passed over.
-        Dialect::LinuxBridge | Dialect::OpenVswitch => back
-            .replace("set -e\n", "")
+    // Commands of a script whose effect never came are passed over.
+    let roll_back = if dialect.has_shell() {
+        back.replace("set -e\n", "")
             .replace("\nip -batch -", "\nip -force -batch -")
-            .replace("\nbridge -batch -", "\nbridge -force -batch -"),
-        Dialect::PowerConnect | Dialect::CiscoIos | Dialect::AristaEos => back,
+            .replace("\nbridge -batch -", "\nbridge -force -batch -")
+    } else {
+        back
     };
     Ok(StepTexts { apply, roll_back })
 }

@@ -72,10 +72,12 @@ impl Dialect {
 
     /// How a file with a text of the dialect ends.
     pub const fn file_ending(self) -> &'static str {
-        match self {
-            Self::PowerConnect | Self::CiscoIos | Self::AristaEos => "cfg",
-            Self::LinuxBridge | Self::OpenVswitch => "sh",
-        }
+        if self.has_shell() { "sh" } else { "cfg" }
+    }
+
+    /// Whether its texts are scripts, which a switch carries out by itself and can take back by itself.
+    pub const fn has_shell(self) -> bool {
+        matches!(self, Self::LinuxBridge | Self::OpenVswitch)
     }
 
     /// Whether a line that a switch answers says that it refused what was typed. A shell says so by its
@@ -83,13 +85,8 @@ impl Dialect {
     pub fn refuses(self, answer: &str) -> bool {
         const OF_FASTPATH: [&str; 5] =
             ["invalid input", "incomplete command", "command not found", "error", "failed"];
-        match self {
-            Self::PowerConnect | Self::CiscoIos | Self::AristaEos => {
-                let answer = answer.trim().trim_start_matches(['%', ' ']).to_ascii_lowercase();
-                OF_FASTPATH.iter().any(|refusal| answer.starts_with(refusal))
-            }
-            Self::LinuxBridge | Self::OpenVswitch => false,
-        }
+        let answer = answer.trim().trim_start_matches(['%', ' ']).to_ascii_lowercase();
+        !self.has_shell() && OF_FASTPATH.iter().any(|refusal| answer.starts_with(refusal))
     }
 }
 

@@ -50,7 +50,7 @@ pub struct Move {
 pub enum FailoverError {
     /// No VLAN does without the trunk for a switch that could be served.
     #[error(
-        "no VLAN reaches every host from `{switch}` without the trunk {trunk}, though other trunks \
+        "no VLAN reaches every host from `{switch}` without the trunk `{trunk}`, though other trunks \
          would; plan spare VLANs (`spare = true` in section `fabric`)"
     )]
     NoVlan {
@@ -61,7 +61,7 @@ pub enum FailoverError {
     },
     /// Frames could wait for each other in a cycle, however hosts were moved, and no VLAN serves all.
     #[error(
-        "no VLANs were found that do without the trunk {trunk} and cannot deadlock under pause frames"
+        "no VLANs were found that do without the trunk `{trunk}` and cannot deadlock under pause frames"
     )]
     Deadlock {
         /// The trunk: both ends.
@@ -255,7 +255,7 @@ impl Case<'_> {
         });
         match all {
             Some(vlan) => Ok(sources.keys().map(|source| (source.clone(), vlan)).collect()),
-            None => Err(FailoverError::Deadlock { trunk: self.trunk_name() }),
+            None => Err(FailoverError::Deadlock { trunk: self.wiring.trunk_name(self.trunk) }),
         }
     }
 
@@ -284,7 +284,10 @@ impl Case<'_> {
         let choices: Vec<Vlan> = self.trees.vlans().filter(serves).collect();
         if choices.is_empty() {
             let switch = self.wiring.switches[switch].name.clone();
-            return Err(FailoverError::NoVlan { switch, trunk: self.trunk_name() });
+            return Err(FailoverError::NoVlan {
+                switch,
+                trunk: self.wiring.trunk_name(self.trunk),
+            });
         }
         Ok(choices)
     }
@@ -330,11 +333,5 @@ impl Case<'_> {
         let mut hosts: Vec<Vec<HostId>> = hosts.into_values().collect();
         hosts.sort_by_key(|part| std::cmp::Reverse(part.len()));
         if hosts.len() > 1 { hosts } else { Vec::new() }
-    }
-
-    fn trunk_name(&self) -> String {
-        let [one, other] = &self.wiring.trunks[self.trunk.place()].ends;
-        let name = |switch: SwitchId| &self.wiring.switches[switch.place()].name;
-        format!("`{}:{}`", name(one.switch), name(other.switch))
     }
 }

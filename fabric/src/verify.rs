@@ -189,21 +189,24 @@ fn learned(
     observed: &Observed,
     findings: &mut Vec<Finding>,
 ) {
-    let mut ways = BTreeMap::new();
+    let (mut ways, mut told) = (BTreeMap::new(), BTreeSet::new());
     for &(host, vlan, found) in &observed.learned {
         let own = &wiring.hosts[host.place()];
-        let finding = if own.switch == switch {
-            let planned = own.ports.clone();
-            let is_there = planned.contains(&found);
-            (!is_there).then_some(Finding::HostElsewhere { host, planned, found })
-        } else {
-            let ways =
-                ways.entry(vlan).or_insert_with(|| ways_from(wiring, configuration, switch, vlan));
-            let planned = ways.get(&own.switch).map_or_else(Vec::new, |ports| ports.to_vec());
-            let is_there = planned.contains(&found);
-            (!is_there).then_some(Finding::LearnedElsewhere { host, vlan, planned, found })
-        };
-        findings.extend(finding.filter(|finding| !findings.contains(finding)));
+        if own.switch == switch {
+            // In each VLAN, and once is enough.
+            if !own.ports.contains(&found) && told.insert((host, found)) {
+                let planned = own.ports.clone();
+                findings.push(Finding::HostElsewhere { host, planned, found });
+            }
+            continue;
+        }
+        let ways =
+            ways.entry(vlan).or_insert_with(|| ways_from(wiring, configuration, switch, vlan));
+        let planned = ways.get(&own.switch).copied().unwrap_or_default();
+        if !planned.contains(&found) {
+            let planned = planned.to_vec();
+            findings.push(Finding::LearnedElsewhere { host, vlan, planned, found });
+        }
     }
 }
 

@@ -138,6 +138,14 @@ pub struct TrunkEnd {
     pub ports: Vec<PortNumber>,
 }
 
+impl Wiring {
+    /// Both ends of a trunk: `sw1:sw2`.
+    pub fn trunk_name(&self, trunk: TrunkId) -> String {
+        let ends = self.trunks[trunk.place()].ends.each_ref();
+        ends.map(|end| self.switches[end.switch.place()].name.as_str()).join(":")
+    }
+}
+
 impl Trunk {
     /// How many cables it has.
     pub fn cables(&self) -> usize {

@@ -15,27 +15,24 @@ use crate::blueprint::{
     self, BRIDGE, Blueprint, Bridge, BridgePort, Bundle, Cable, CableEnd, MANAGEMENT_INTERFACE,
     Purpose, Role, Space,
 };
-use crate::netlink::{Message, NLM_F_CREATE, NLM_F_EXCL, Netlink, NetlinkError, attributes};
+use crate::netlink::{
+    IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, Message, NLM_F_CREATE, NLM_F_EXCL,
+    Netlink, NetlinkError, RTM_GETLINK, RTM_NEWLINK, attributes,
+};
 use crate::system;
 
 /// Where the namespaces are found by name, as `ip netns` wants them.
 pub(crate) const NAMESPACES: &str = "/run/netns";
 
-const RTM_NEWLINK: u16 = 16;
-const RTM_GETLINK: u16 = 18;
 const RTM_SETLINK: u16 = 19;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWQDISC: u16 = 36;
 const IFLA_ADDRESS: u16 = 1;
-const IFLA_IFNAME: u16 = 3;
 const IFLA_MASTER: u16 = 10;
 const IFLA_OPERSTATE: u16 = 16;
 const OPERSTATE_UP: u8 = 6;
-const IFLA_LINKINFO: u16 = 18;
 const IFLA_AF_SPEC: u16 = 26;
 const IFLA_NET_NS_FD: u16 = 28;
-const IFLA_INFO_KIND: u16 = 1;
-const IFLA_INFO_DATA: u16 = 2;
 const IFLA_INFO_SLAVE_KIND: u16 = 4;
 const IFLA_INFO_SLAVE_DATA: u16 = 5;
 /// Only of devices in bundles that speak LACP: the state of their own side (IEEE 802.1AX, 6.4.2.3).

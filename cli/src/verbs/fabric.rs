@@ -95,9 +95,3 @@ fn described(args: &FileArgs) -> Result<(Cluster, Described), Failure> {
 fn unplannable(error: PlanError) -> Failure {
     Failure::new(error).hint("docs/fabric.md says which routings and models there are")
 }
-
-/// A trunk by its two switches.
-pub(in crate::verbs) fn trunk_name(wiring: &Wiring, trunk: TrunkId) -> String {
-    let ends = wiring.trunks[trunk.place()].ends.each_ref();
-    ends.map(|end| wiring.switches[end.switch.place()].name.as_str()).join(":")
-}

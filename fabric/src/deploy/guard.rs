@@ -5,15 +5,11 @@ use crate::dialect::Dialect;
 
 /// How a switch of the dialect is brought back when the session is lost during a step.
 pub const fn lost_session(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::LinuxBridge | Dialect::OpenVswitch => {
-            "the step takes itself back unless it is confirmed in time"
-        }
-        Dialect::PowerConnect | Dialect::CiscoIos | Dialect::AristaEos => {
-            "the switch has no timer of its own: nothing is saved before the last step, so switching \
-             it off and on, by hand or by a power outlet with a timer, brings back the settings that \
-             it had"
-        }
+    if dialect.has_shell() {
+        "the step takes itself back unless it is confirmed in time"
+    } else {
+        "the switch has no timer of its own: nothing is saved before the last step, so switching it \
+         off and on, by hand or by a power outlet with a timer, brings back the settings that it had"
     }
 }
 

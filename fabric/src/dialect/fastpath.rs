@@ -10,12 +10,11 @@ use meikyo_units::Nanos;
 
 use super::names::fastpath_port;
 use super::reading::{Line, ParseError, statements};
-use super::state::SwitchState;
+use super::state::{AGEING, SwitchState};
 use crate::{Bundling, PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan, VlanSet};
 
 /// Spans after which addresses may be forgotten, in seconds.
 pub(super) const AGEING_S: std::ops::RangeInclusive<u64> = 10..=1_000_000;
-const AGEING_DEFAULT: Nanos = Nanos::from_secs(300);
 
 /// Beginnings of lines that make no difference to frames of the fabric, outside of any mode.
 const IGNORED: [&str; 19] = [
@@ -194,7 +193,7 @@ impl<'a> Machine<'a> {
             vlans: settings.vlans.clone(),
             spanning_tree: settings.spanning_tree,
             pause: settings.ports.first().is_none_or(|port| port.flow_control),
-            ageing: settings.ageing.unwrap_or(AGEING_DEFAULT),
+            ageing: settings.ageing.unwrap_or(AGEING),
             management: before.management,
             ports,
             bundles,
@@ -253,7 +252,7 @@ impl<'a> Machine<'a> {
                 }
                 self.ageing = Nanos::from_secs(span);
             }
-            ["no", "bridge", "aging-time"] => self.ageing = AGEING_DEFAULT,
+            ["no", "bridge", "aging-time"] => self.ageing = AGEING,
             ["ip", "address", "vlan", vlan] => {
                 let vlan = line.vlan(vlan)?;
                 self.defined(line, vlan)?;

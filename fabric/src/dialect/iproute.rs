@@ -10,7 +10,7 @@ use meikyo_units::Nanos;
 
 use super::names::{interface_bundle, interface_port};
 use super::reading::{Line, ParseError, statements};
-use super::state::SwitchState;
+use super::state::{AGEING, SwitchState};
 use crate::{Bundling, PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan, VlanSet};
 
 /// The bridge's name.
@@ -112,7 +112,7 @@ impl<'a> Machine<'a> {
             bridge: !settings.ports.is_empty(),
             bridge_up: true,
             spanning_tree: settings.spanning_tree,
-            ageing: settings.ageing.unwrap_or(Nanos::from_secs(300)),
+            ageing: settings.ageing.unwrap_or(AGEING),
             default_pvid: None,
             own: VlanSet::from_iter(before.management),
             upper: VlanSet::from_iter(before.management),
@@ -161,6 +161,12 @@ impl<'a> Machine<'a> {
                     return Ok(());
                 }
                 Err(line.wrong(format!("there is no interface `{name}`")))
+            }
+            // Where the switch itself is reached: nothing that frames of others depend on.
+            ["addr" | "address", "add" | "replace", _, "dev", name]
+                if name.starts_with("br0.") && self.upper.contains(line.vlan(&name[4..])?) =>
+            {
+                Ok(())
             }
             ["link", "del", "dev", name] => match interface_bundle(name) {
                 Some(number) if self.bonds.contains_key(&number) => {

@@ -55,6 +55,9 @@ pub(super) fn read(
                 machine.flows = Some(Flows::default());
             }
             (false, ["ovs-vsctl", words @ ..]) => machine.vsctl(line, words)?,
+            // Where the switch itself is reached: nothing that frames of others depend on.
+            (false, ["ip", "addr" | "address", "add" | "replace", _, "dev", "manage"])
+                if machine.manages => {}
             (false, ["ethtool", "--pause" | "-A", name, "rx", rx, "tx", tx])
             | (false, ["ethtool", "--pause" | "-A", name, "rx", rx @ "off", "tx", tx, "||", ":"]) =>
             {

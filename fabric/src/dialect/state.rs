@@ -7,7 +7,7 @@ use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan, VlanSet
 use meikyo_units::Nanos;
 
 /// The span after which addresses are forgotten unless a switch is told otherwise (IEEE 802.1D).
-const AGEING: Nanos = Nanos::from_secs(300);
+pub(super) const AGEING: Nanos = Nanos::from_secs(300);
 
 /// The settings of a switch, and what else its texts say.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -545,6 +545,36 @@ fn a_template_of_the_site_is_used_and_proven() {
 }
 
 #[test]
+fn a_template_of_the_site_gives_the_switch_its_address() {
+    let state = |dialect| SwitchState::managed(small(dialect), Some(vlan(104)));
+    for (dialect, from, address) in [
+        (
+            Dialect::LinuxBridge,
+            "link set dev br0.{{ management }} up\n",
+            "addr add 10.0.0.7/24 dev br0.{{ management }}\n",
+        ),
+        (
+            Dialect::OpenVswitch,
+            "type=internal ofport_request={{ manage_port }}\n",
+            "ip addr add 10.0.0.7/24 dev manage\n",
+        ),
+    ] {
+        let name = format!("{dialect}.j2");
+        let files = Templates::files();
+        let (_, text) = files.iter().find(|(own, _)| *own == name).unwrap();
+        assert_eq!(text.matches(from).count(), 1, "{dialect}");
+        let with = |changed: String| {
+            let templates = Templates::with(&BTreeMap::from([(name.clone(), changed)])).unwrap();
+            templates.render(dialect, &wiring(dialect), only(), &state(dialect))
+        };
+        let rendered = with(text.replacen(from, &format!("{from}{address}"), 1));
+        assert!(rendered.unwrap().contains("addr add 10.0.0.7/24 dev "), "{dialect}");
+        let elsewhere = address.replace("br0.{{ management }}", "swp1").replace("manage", "swp1");
+        assert!(with(text.replacen(from, &format!("{elsewhere}{from}"), 1)).is_err(), "{dialect}");
+    }
+}
+
+#[test]
 fn differences_are_told_port_by_port() {
     let dialect = Dialect::PowerConnect;
     let before = SwitchState::of(small(dialect));

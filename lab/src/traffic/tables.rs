@@ -4,21 +4,18 @@ use std::collections::BTreeMap;
 
 use super::{Counters, Done, Entry, Inside, TaskError};
 use crate::blueprint::{BRIDGE, Role};
-use crate::netlink::{Message, Netlink, attributes};
+use crate::netlink::{
+    IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, Message, Netlink, RTM_GETLINK,
+    RTM_NEWLINK, attributes,
+};
 use crate::network;
 
-const RTM_NEWLINK: u16 = 16;
-const RTM_GETLINK: u16 = 18;
 const RTM_GETNEIGH: u16 = 30;
 const NDA_LLADDR: u16 = 2;
 const NDA_VLAN: u16 = 5;
 /// An address of the switch itself.
 const NUD_PERMANENT: u16 = 0x80;
-const IFLA_IFNAME: u16 = 3;
 const IFLA_STATS64: u16 = 23;
-const IFLA_LINKINFO: u16 = 18;
-const IFLA_INFO_KIND: u16 = 1;
-const IFLA_INFO_DATA: u16 = 2;
 const IFLA_BR_FDB_FLUSH: u16 = 21;
 
 /// A routing socket to every switch.

@@ -127,7 +127,7 @@ impl Failed {
 
     fn document(&self, wiring: &Wiring) -> Value {
         json!({
-            "trunk": super::trunk_name(wiring, self.trunk),
+            "trunk": wiring.trunk_name(self.trunk),
             "good": self.is_good(),
             "moves": self.moves,
             "parts": self.parts,
@@ -137,7 +137,7 @@ impl Failed {
     }
 
     fn text(&self, wiring: &Wiring) -> String {
-        let trunk = super::trunk_name(wiring, self.trunk);
+        let trunk = wiring.trunk_name(self.trunk);
         let apart = match self.parts {
             0 | 1 => String::new(),
             parts => format!("; {parts} parts lose each other, whatever is done"),
@@ -164,7 +164,7 @@ impl Way {
                     json!({
                         "from": wiring.switches[hop.from.place()].name,
                         "to": wiring.switches[hop.to.place()].name,
-                        "trunk": super::trunk_name(wiring, hop.trunk),
+                        "trunk": wiring.trunk_name(hop.trunk),
                         "vlan": hop.vlan.id(),
                     })
                 };
@@ -216,7 +216,7 @@ fn document(wiring: &Wiring, report: &Report) -> Value {
     });
     let links = report.loads.iter().map(|load| {
         json!({
-            "trunk": super::trunk_name(wiring, load.trunk),
+            "trunk": wiring.trunk_name(load.trunk),
             "from": switch(load.from),
             "to": switch(load.to),
             "cables": load.cables,

@@ -164,18 +164,13 @@ fn files(planned: &Planned, ready: &[Ready], confirm_within: Nanos) -> Vec<(Stri
         list += &format!("{name}.{ending}: {}: {}\n", planned.name(step.switch), step.why);
         files.push((format!("{name}.{ending}"), texts.apply.clone()));
         files.push((format!("{name}.rollback.{ending}"), texts.roll_back.clone()));
-        if has_shell(*dialect) {
+        if dialect.has_shell() {
             let guarded = guarded_script(name, seconds(confirm_within));
             files.push((format!("{name}.guarded.sh"), guarded));
         }
     }
     files.push(("steps.txt".to_owned(), list));
     files
-}
-
-/// Whether a switch carries out scripts, and so can wait for a step to be confirmed.
-fn has_shell(dialect: Dialect) -> bool {
-    dialect.file_ending() == "sh"
 }
 
 /// In whole seconds, at least one.

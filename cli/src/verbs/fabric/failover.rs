@@ -84,7 +84,7 @@ fn names(planned: &Planned, hosts: &[HostId]) -> String {
 fn table(planned: &Planned, cases: &[Case]) -> String {
     let mut table = TextTable::new(&["trunk", "hosts moved", "VLANs", "lost", "checked"]);
     for case in cases {
-        let name = planned.trunk_name(case.trunk);
+        let name = planned.wiring.trunk_name(case.trunk);
         match &case.plan {
             Err(error) => {
                 table.row([name, String::new(), String::new(), String::new(), error.to_string()])
@@ -106,7 +106,7 @@ fn table(planned: &Planned, cases: &[Case]) -> String {
 }
 
 fn told(planned: &Planned, case: &Case) -> String {
-    let name = planned.trunk_name(case.trunk);
+    let name = planned.wiring.trunk_name(case.trunk);
     let plan = match &case.plan {
         Ok(plan) => plan,
         Err(error) => return format!("{name}: {error}\n"),
@@ -166,7 +166,7 @@ fn to_type(planned: &Planned, plan: &Failover, texts: &TextArgs) -> Result<Strin
 }
 
 fn document(planned: &Planned, case: &Case) -> Value {
-    let trunk = planned.trunk_name(case.trunk);
+    let trunk = planned.wiring.trunk_name(case.trunk);
     let plan = match &case.plan {
         Ok(plan) => plan,
         Err(error) => return json!({ "trunk": trunk, "problem": error.to_string() }),

@@ -82,7 +82,7 @@ fn document(wiring: &Wiring, plan: &Plan, traffic: &Traffic) -> Value {
     let vlan = |planned: &PlannedVlan| {
         json!({
             "vlan": planned.vlan.id(),
-            "trunks": planned.trunks.iter().map(|trunk| super::trunk_name(wiring, *trunk)).collect::<Vec<_>>(),
+            "trunks": planned.trunks.iter().map(|trunk| wiring.trunk_name(*trunk)).collect::<Vec<_>>(),
             "sources": planned.sources.iter().map(|at| &wiring.switches[at.place()].name).collect::<Vec<_>>(),
         })
     };

@@ -124,7 +124,7 @@ impl Primer<'_> {
     fn round(&self, period: Option<Nanos>) -> Result<(), Failure> {
         let link = self.link_changes();
         let begin = WallTime::now();
-        let mut announced = begin;
+        let mut turn = begin;
         self.announce()?;
         if period.is_none() && !self.answers {
             return Ok(());
@@ -136,12 +136,14 @@ impl Primer<'_> {
             if now < begin || now.since(begin) >= span {
                 return Ok(());
             }
-            if period.is_some() && self.link_changes() != link {
-                return Ok(());
-            }
-            if self.answers && now.since(begin) < self.args.answer && now.since(announced) >= TURN {
-                self.announce()?;
-                announced = now;
+            if now.since(turn) >= TURN {
+                turn = now;
+                if period.is_some() && self.link_changes() != link {
+                    return Ok(());
+                }
+                if self.answers && now.since(begin) < self.args.answer {
+                    self.announce()?;
+                }
             }
             self.answer(TURN.min(span.saturating_sub(now.since(begin))))?;
         }

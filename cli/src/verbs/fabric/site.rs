@@ -68,12 +68,6 @@ impl Planned {
         &self.wiring.hosts[host.place()].name
     }
 
-    /// Both ends of a trunk: `sw1:sw2`.
-    pub(super) fn trunk_name(&self, trunk: TrunkId) -> String {
-        let [one, other] = &self.wiring.trunks[trunk.place()].ends;
-        format!("{}:{}", self.name(one.switch), self.name(other.switch))
-    }
-
     /// The dialect of a switch.
     pub(super) fn dialect(&self, switch: SwitchId, texts: &TextArgs) -> Result<Dialect, Failure> {
         dialect_of(&self.wiring, switch, texts.dialect)

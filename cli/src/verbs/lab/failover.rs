@@ -56,7 +56,7 @@ pub(super) fn run(args: &FailoverArgs) -> Result<Answer, Failure> {
                 Failure::new(error)
                     .hint("`spare = true` in `[fabric]` plans VLANs for the failure of a trunk")
             })?;
-        rows.push(Row { trunk: trunk_name(&wiring, trunk), recovery });
+        rows.push(Row { trunk: wiring.trunk_name(trunk), recovery });
     }
     let good = rows.iter().all(|row| row.recovery.good);
     if args.json {

@@ -13,7 +13,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use super::super::site::Planned;
 use super::super::verify;
-use super::{DeployArgs, Ready, has_shell, seconds, told};
+use super::{DeployArgs, Ready, seconds, told};
 use crate::failure::Failure;
 use crate::output;
 
@@ -39,7 +39,7 @@ pub(super) fn carry_out(
     args: &DeployArgs,
     command: &str,
 ) -> Result<(), Failure> {
-    check_placeholders(ready, command)?;
+    check_command(ready, command)?;
     output::print(&told(planned, ready))?;
     if !ready.is_empty() && !args.yes {
         confirm(ready.len())?;
@@ -70,7 +70,7 @@ fn step(planned: &Planned, way: &Way<'_>, own: &Ready) -> Result<(), String> {
     Ok(())
 }
 
-fn check_placeholders(ready: &[Ready], command: &str) -> Result<(), Failure> {
+fn check_command(ready: &[Ready], command: &str) -> Result<(), Failure> {
     let known = format!("`--through` replaces `{}`", PLACEHOLDERS.join("` and `"));
     for (begin, _) in command.match_indices('{') {
         let rest = &command[begin..];
@@ -147,7 +147,7 @@ struct Way<'a> {
 impl Way<'_> {
     /// Carries out a step; one that fails is taken back.
     fn carry_out(&self, own: &Ready) -> Result<(), String> {
-        if has_shell(own.dialect) {
+        if own.dialect.has_shell() {
             let within = seconds(self.args.confirm_within);
             let delivery = guarded_delivery(STEPS, &own.name, within, &own.texts);
             let back =
