@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use meikyo_cluster::{Cluster, load};
-use meikyo_fabric::{Described, PlanError, TrunkId, Wiring, describe};
+use meikyo_fabric::{Described, PlanError, describe};
 
 use crate::failure::{Answer, Failure};
 

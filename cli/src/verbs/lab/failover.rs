@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Model, Which, model, roles};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, TextTable};
-use crate::verbs::fabric::{site, trunk_name};
+use crate::verbs::fabric::site;
 
 /// Arguments of `meikyo lab failover`.
 #[derive(Debug, Args)]
