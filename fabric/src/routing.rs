@@ -16,9 +16,10 @@ mod routes;
 mod up_down;
 mod waiting;
 mod ways;
+mod within;
 
 pub(crate) use dimension_order::{Grid, Lines, Rings, best_order, dimension_order};
-pub(crate) use exact::{Found, SWITCHES_EXACT_MAX, fewest};
+pub(crate) use exact::{Found, SWITCHES_EXACT_MAX, fewest, shortest_acyclic};
 pub(crate) use forest::{Adjacent, Walk};
 pub(crate) use grown::grown;
 pub(crate) use minimal::{minimal, minimal_ways};

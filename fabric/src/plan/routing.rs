@@ -5,7 +5,8 @@ use meikyo_cluster::Routing;
 use super::{PlanError, PlanOptions};
 use crate::routing::{
     Found, Grid, Lines, Net, Rings, Routes, SWITCHES_EXACT_MAX, Ways, best_order, dimension_order,
-    fat_tree, fewest, grown, leaf_spine, minimal, minimal_ways, up_down, up_down_ways,
+    fat_tree, fewest, grown, leaf_spine, minimal, minimal_ways, shortest_acyclic, up_down,
+    up_down_ways,
 };
 use crate::{Layout, Wiring};
 
@@ -24,9 +25,7 @@ pub(super) fn choose(
             exact(net, &up_down_ways(net), options).unwrap_or_else(|| up_down(net))
         }),
         (Routing::Acyclic, Some(grid)) if options.without.is_empty() => {
-            let order = options.dimensions.clone();
-            let order = order.unwrap_or_else(|| best_order(grid, Rings::Seam));
-            dimension_order(net, grid, &order, Rings::Seam).unwrap_or_else(|| grown(net, 0))
+            seamed(wiring, net, grid, options)?
         }
         (Routing::Acyclic, _) => grown(net, 0),
         (Routing::Minimal | Routing::Auto, _) => {
@@ -95,6 +94,39 @@ fn exact(net: &Net, ways: &[Ways], options: &PlanOptions) -> Option<Routes> {
     }
 }
 
+/// By dimension, without the seams of long rings; any paths where the wiring lacks a link of the grid.
+fn seamed(
+    wiring: &Wiring,
+    net: &Net,
+    grid: &Grid,
+    options: &PlanOptions,
+) -> Result<Routes, PlanError> {
+    let asked = asked_order(Routing::Acyclic, grid, options)?;
+    let order = asked.unwrap_or_else(|| best_order(grid, Rings::Seam));
+    let Some(routes) = dimension_order(net, grid, &order, Rings::Seam) else {
+        return Ok(grown(net, 0));
+    };
+    if grid.shorter_is_safe() {
+        return by_dimension(wiring, net, grid, options);
+    }
+    Ok(shortest_acyclic(net, routes))
+}
+
+/// The order of dimensions that was asked for, if there is one.
+fn asked_order(
+    routing: Routing,
+    grid: &Grid,
+    options: &PlanOptions,
+) -> Result<Option<Vec<usize>>, PlanError> {
+    let Some(order) = &options.dimensions else { return Ok(None) };
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    if !sorted.iter().copied().eq(0..grid.sizes.len()) {
+        return Err(coordinates(routing, "permutation of its dimensions"));
+    }
+    Ok(Some(order.clone()))
+}
+
 /// In the order of dimensions that was asked for, or in the one that makes the fewest VLANs: all of
 /// them are tried where that is quick.
 fn by_dimension(
@@ -104,15 +136,8 @@ fn by_dimension(
     options: &PlanOptions,
 ) -> Result<Routes, PlanError> {
     let best = best_order(grid, Rings::Shorter);
-    let orders = match &options.dimensions {
-        Some(order) => {
-            let mut sorted = order.clone();
-            sorted.sort_unstable();
-            if !sorted.iter().copied().eq(0..grid.sizes.len()) {
-                return Err(coordinates(Routing::DimensionOrder, "permutation of its dimensions"));
-            }
-            vec![order.clone()]
-        }
+    let orders = match asked_order(Routing::DimensionOrder, grid, options)? {
+        Some(order) => vec![order],
         None if wiring.switches.len() <= SWITCHES_EXACT_MAX => orders(&best),
         None => vec![best.clone()],
     };

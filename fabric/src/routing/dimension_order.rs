@@ -5,10 +5,12 @@
 //! - [`Rings::Shorter`]: the shorter way. Up to 4 switches no channel of a ring then waits for a third
 //!   one and closes a cycle; from 5 on every one does. Where both ways are as long, neighbours 2n and
 //!   2n + 1 of an even ring both leave out the same link, so that they share a tree.
-//! - [`Rings::Seam`]: no frame goes *through* one switch of the ring, its seam (rings of up to 4 keep
-//!   the shorter way). Both directions are then lines. Sources share three trees: those that leave
-//!   out the link on the one side of the seam, on the other side, and, for the seam itself, opposite.
-//!   The seams of parallel rings are at different places, so that tables fill evenly.
+//! - [`Rings::Seam`]: over one link of the ring, its seam, go only frames that begin at its ends (rings
+//!   of up to 4 keep the shorter way). Both directions are then lines: no frame goes through the seam's
+//!   one end in the one direction, nor through its other end in the other. Ends go the shorter way.
+//!   Sources share two trees: that which leaves out the seam and, for its ends, that which leaves out
+//!   the link opposite; on an odd ring each end has its own. The seams of parallel rings are at
+//!   different places, so that tables fill evenly.
 //!
 //! The trees from one line of the dimension that is routed first differ in that line only, so the number
 //! of trees is that of the lines times the trees of a line: the product of all sizes but that one for a
@@ -39,7 +41,7 @@ pub(crate) enum Lines {
 pub(crate) enum Rings {
     /// The shorter one.
     Shorter,
-    /// The one that does not go through the seam.
+    /// The one that avoids the seam, but from its ends.
     Seam,
 }
 
@@ -71,26 +73,26 @@ impl Grid {
             _ if size == 2 => 1,
             Lines::Open => 1,
             Lines::Complete => size,
-            Lines::Ring if rings == Rings::Seam && size > RING_SHORTER_MAX => 3,
+            Lines::Ring if rings == Rings::Seam && size > RING_SHORTER_MAX => 2 + size % 2,
             Lines::Ring if size.is_multiple_of(2) => size / 2,
             Lines::Ring => size,
         }
     }
 
     /// The link of a ring that paths from coordinate `at` leave out: that from the coordinate given to
-    /// the next. `seam` is the coordinate of the seam.
+    /// the next. `seam` is the coordinate from which the seam goes to the next.
     fn left_out(&self, dimension: usize, at: usize, seam: usize, rings: Rings) -> usize {
         let size = self.sizes[dimension];
-        if rings == Rings::Seam && size > RING_SHORTER_MAX {
-            let beyond = (at + size - seam) % size;
-            let step = match beyond {
-                0 => size / 2,
-                _ if beyond <= size / 2 => size - 1,
-                _ => 0,
-            };
-            return (seam + step) % size;
+        let has_seam = rings == Rings::Seam && size > RING_SHORTER_MAX;
+        if has_seam && (at + size - seam) % size > 1 {
+            return seam;
         }
-        if size.is_multiple_of(2) { (at / 2 * 2 + size / 2) % size } else { (at + size / 2) % size }
+        let opposite = match size.is_multiple_of(2) {
+            true if has_seam => seam,
+            true => at / 2 * 2,
+            false => at,
+        };
+        (opposite + size / 2) % size
     }
 
     /// Adds the line of `from` in a dimension to the walk; `None` if a link is missing.

@@ -81,6 +81,16 @@ impl Walk {
         self.by[switch].is_some() || self.order[0] == switch
     }
 
+    /// The number of trunks from the source to a switch that was reached.
+    pub(crate) fn depth(&self, net: &Net, mut at: usize) -> usize {
+        let mut depth = 0;
+        while let Some(channel) = self.by[at] {
+            at = net.tail(channel);
+            depth += 1;
+        }
+        depth
+    }
+
     /// The number of hosts on each switch and beyond it.
     pub(crate) fn hosts_beyond(&self, net: &Net) -> Vec<usize> {
         self.beyond(net, net.hosts.clone())
@@ -94,6 +104,23 @@ impl Walk {
             }
         }
         of
+    }
+
+    /// The channels that frames to hosts hold, each with the next one of their path.
+    pub(crate) fn waits<'a>(&'a self, net: &'a Net) -> impl Iterator<Item = (usize, usize)> + 'a {
+        let beyond = self.hosts_beyond(net);
+        let to_hosts = self.order.iter().filter(move |&&switch| beyond[switch] > 0);
+        to_hosts.filter_map(|&switch| {
+            let after = self.by[switch]?;
+            Some((self.by[net.tail(after)]?, after))
+        })
+    }
+
+    /// The channels that it uses, and the pairs of hosts on each.
+    pub(crate) fn loads<'a>(&'a self, net: &'a Net) -> impl Iterator<Item = (usize, usize)> + 'a {
+        let beyond = self.hosts_beyond(net);
+        let from = net.hosts[self.order[0]];
+        self.order.iter().filter_map(move |&at| Some((self.by[at]?, from * beyond[at])))
     }
 
     /// The trunks that lead to hosts, least first.

@@ -15,6 +15,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
+use super::exact::shortest_acyclic;
 use super::up_down::ranks;
 use super::waiting::Waiting;
 use super::ways::Ways;
@@ -52,7 +53,8 @@ pub(crate) fn grown(net: &Net, radius: usize) -> Routes {
         [Beginning::UpDown, Beginning::Tree]
             .map(|beginning| grown_from(net, root, beginning, radius))
     });
-    all.min_by_key(|(_, load)| *load).expect("at least one root was tried").0
+    let lightest = all.min_by_key(|(_, load)| *load).expect("at least one root was tried").0;
+    shortest_acyclic(net, lightest)
 }
 
 /// The trees, and the most pairs of hosts on a channel.
@@ -181,13 +183,7 @@ impl<'a> Growth<'a> {
     }
 
     fn load(&mut self, walk: &Walk) {
-        let beyond = walk.hosts_beyond(self.net);
-        let from = self.net.hosts[walk.order[0]];
-        for &switch in &walk.order {
-            if let Some(channel) = walk.by[switch] {
-                self.load[channel] += from * beyond[switch];
-            }
-        }
+        walk.loads(self.net).for_each(|(channel, pairs)| self.load[channel] += pairs);
     }
 }
 

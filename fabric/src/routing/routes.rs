@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Net;
+use super::{Adjacent, Net};
 
 /// Forests, and for each switch those that hold its paths to all others.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +32,17 @@ impl Routes {
             routes.choices[source].push(at);
         }
         routes
+    }
+
+    /// By how many trunks the paths in the best forest of each source exceed the shortest ones.
+    pub(crate) fn excess(&self, net: &Net) -> usize {
+        let of = |source: usize| -> usize {
+            let walk = Adjacent::new(net, &self.forests[self.choices[source][0]]).walk(source);
+            let distances = net.distances(source);
+            let exceeds = |at: usize| walk.depth(net, at) - distances[at].unwrap_or(0);
+            net.sources().map(exceeds).sum()
+        };
+        net.sources().map(of).sum()
     }
 
     /// The first forest that stays one with the tree in it, or a new one.

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use meikyo_cluster::Routing;
 use meikyo_fabric::{
-    Edge, Layout, Parts, PlanError, PlanOptions, SwitchGraph, SwitchModel, Topology, Wiring, cable,
-    plan,
+    Edge, Layout, Parts, Plan, PlanError, PlanOptions, SwitchGraph, SwitchModel, Topology, Wiring,
+    cable, plan,
 };
 use proptest::prelude::*;
 
-use crate::plans::wired;
+use crate::plans::{all_paths, deadlocks, wired};
 
 /// A tree that serves a source, and the steps that follow each other on its paths.
 type Serving = (usize, BTreeSet<[usize; 3]>);
@@ -218,10 +218,12 @@ fn dimension_order_has_the_fewest_vlans_on_small_grids() {
             })
         });
         let fewest = fewest.min();
-        let plan =
-            plan(&wiring, &PlanOptions { routing: Routing::DimensionOrder, ..options }).unwrap();
-        assert_eq!(Some(plan.working.len()), fewest, "{text}");
-        assert!(plan.fewest, "{text}");
+        // Rings of up to 4 have no seam.
+        for routing in [Routing::DimensionOrder, Routing::Acyclic] {
+            let plan = plan(&wiring, &PlanOptions { routing, ..options.clone() }).unwrap();
+            assert_eq!(Some(plan.working.len()), fewest, "{text}");
+            assert!(plan.fewest, "{text}");
+        }
     }
 }
 
@@ -251,6 +253,99 @@ fn shortest_paths_have_the_fewest_vlans_on_small_topologies() {
     }
 }
 
+/// Trees of each source that serve it, each with its steps that follow each other and the length of its
+/// paths in total.
+type Lengths = Vec<Vec<(Serving, usize)>>;
+
+impl Graph {
+    fn with_lengths(&self) -> Lengths {
+        let sources: Vec<usize> =
+            (0..self.with_hosts.len()).filter(|&at| self.with_hosts[at]).collect();
+        let trees = self.spanning_trees();
+        let of = |&source: &usize| {
+            let serving = trees.iter().enumerate().map(|(at, tree)| {
+                let routes = sources.iter().filter_map(|&to| self.route(tree, source, to));
+                let routes: Vec<Route> = routes.collect();
+                let steps = routes.iter().flat_map(|route| route.windows(3));
+                let waits = steps.map(|step| [step[0], step[1], step[2]]).collect();
+                ((at, waits), routes.iter().map(|route| route.len() - 1).sum())
+            });
+            serving.collect()
+        };
+        sources.iter().map(of).collect()
+    }
+}
+
+/// Whether every source finds a tree among `most`, no cycle of waiting among them, all paths together
+/// no longer than `length`.
+fn within(lengths: &Lengths, most: usize, length: usize) -> bool {
+    let shortest: Vec<usize> = lengths
+        .iter()
+        .map(|trees| trees.iter().map(|(_, length)| *length).min().unwrap_or(0))
+        .collect();
+    let Some(over) = length.checked_sub(shortest.iter().sum()) else { return false };
+    let near: Vec<Vec<(Serving, usize)>> = lengths
+        .iter()
+        .zip(&shortest)
+        .map(|(trees, shortest)| {
+            let over_of = |(serving, length): &(Serving, usize)| {
+                (length - shortest <= over).then(|| (serving.clone(), length - shortest))
+            };
+            trees.iter().filter_map(over_of).collect()
+        })
+        .collect();
+    choose_within(&near, most, over, &mut Vec::new(), &BTreeSet::new())
+}
+
+fn choose_within(
+    near: &[Vec<(Serving, usize)>],
+    most: usize,
+    over: usize,
+    used: &mut Vec<usize>,
+    waits: &BTreeSet<[usize; 3]>,
+) -> bool {
+    let Some((first, rest)) = near.split_first() else { return true };
+    for ((tree, more), own) in first.iter().filter(|(_, own)| *own <= over) {
+        let is_new = !used.contains(tree);
+        let waits: BTreeSet<[usize; 3]> = waits.union(more).copied().collect();
+        if is_new && used.len() == most || waits_in_a_cycle(&waits) {
+            continue;
+        }
+        used.extend(is_new.then_some(*tree));
+        if choose_within(rest, most, over - own, used, &waits) {
+            return true;
+        }
+        used.truncate(used.len() - usize::from(is_new));
+    }
+    false
+}
+
+/// No paths without deadlock are shorter in total than those of `acyclic`, and such as are as short need
+/// as many VLANs.
+fn acyclic_is_the_shortest_and_the_fewest(wiring: &Wiring, options: &PlanOptions) -> Plan {
+    let options = PlanOptions { routing: Routing::Acyclic, ..options.clone() };
+    let plan = plan(wiring, &options).expect("a tree is always free of deadlock");
+    assert!(plan.fewest);
+    let paths = all_paths(wiring, &plan);
+    assert!(!deadlocks(&paths));
+    let length = paths.iter().map(Vec::len).sum();
+    let lengths = Graph::of(wiring).with_lengths();
+    assert!(!within(&lengths, lengths.len(), length - 1), "shorter than {length}");
+    assert!(within(&lengths, plan.working.len(), length));
+    assert!(!within(&lengths, plan.working.len() - 1, length), "fewer than {plan:?}");
+    plan
+}
+
+#[test]
+fn acyclic_paths_are_the_shortest_in_the_fewest_vlans_on_small_rings() {
+    // An even ring has a tree that leaves out a link, and for its ends one that leaves out the opposite.
+    for (size, vlans) in [(3, 3), (4, 2), (5, 3), (6, 2), (7, 3), (8, 2)] {
+        let (wiring, options) = wired(&format!("ring {size}"), 1);
+        let plan = acyclic_is_the_shortest_and_the_fewest(&wiring, &options);
+        assert_eq!(plan.working.len(), vlans, "ring {size}");
+    }
+}
+
 pub(crate) fn graphs() -> impl Strategy<Value = SwitchGraph> {
     let edges = proptest::collection::btree_set((0_usize..6, 0_usize..6), 5..11);
     (edges, proptest::collection::vec(proptest::bool::weighted(0.8), 6)).prop_filter_map(
@@ -277,5 +372,12 @@ proptest! {
         let model = SwitchModel::named("generic").unwrap();
         let wiring = cable(&graph, Parts::uniform(&graph, &model, 1)).unwrap();
         minimal_is_the_fewest(&wiring)?;
+    }
+
+    #[test]
+    fn acyclic_paths_are_the_shortest_in_the_fewest_vlans_on_any_small_graph(graph in graphs()) {
+        let model = SwitchModel::named("generic").unwrap();
+        let wiring = cable(&graph, Parts::uniform(&graph, &model, 1)).unwrap();
+        acyclic_is_the_shortest_and_the_fewest(&wiring, &PlanOptions::new(None));
     }
 }

@@ -97,18 +97,22 @@ pub(crate) fn pair_count(wiring: &Wiring) -> usize {
 
 /// The topologies of the tests, the VLANs that the research table gives (or that a closed form does), and
 /// whether these are the fewest by the search.
-const COUNTS: [(&str, usize); 20] = [
+const COUNTS: [(&str, usize); 24] = [
     ("tree 8", 1),
     ("tree 2,3", 1),
     ("star 6", 1),
     ("ring 3", 3),
     ("ring 4", 2),
+    ("ring 8", 2),
+    ("ring 9", 3),
     ("mesh 4x2", 2),
     ("mesh 8x8", 8),
     ("mesh 3x3x3", 9),
     ("torus 4x2", 4),
     ("torus 4x4", 8),
     ("torus 4x4x4", 32),
+    ("torus 8x8", 16),
+    ("torus 5x3", 9),
     ("hypercube 3", 4),
     ("hypercube 6", 32),
     ("complete 6", 6),
@@ -130,14 +134,7 @@ fn vlans_are_as_many_as_the_table_says() {
 
 #[test]
 fn all_pairs_are_joined_and_nothing_waits_in_a_cycle() {
-    let more = [
-        "ring 8",
-        "ring 9",
-        "torus 8x8",
-        "torus 5x3",
-        "dragonfly 9x4 global 2",
-        "random-regular 16 degree 3 seed 2",
-    ];
+    let more = ["dragonfly 9x4 global 2", "random-regular 16 degree 3 seed 2"];
     for text in COUNTS.map(|(text, _)| text).into_iter().chain(more) {
         let (wiring, plan) = planned(text, 2);
         let paths = all_paths(&wiring, &plan);
