@@ -11,11 +11,11 @@ pub(crate) mod shown;
 pub(in crate::verbs) mod site;
 mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use meikyo_cluster::{Cluster, load};
-use meikyo_fabric::{Described, PlanError, describe};
+use meikyo_fabric::{DescribeError, Described, PlanError, describe};
 
 use crate::failure::{Answer, Failure};
 
@@ -88,8 +88,20 @@ fn described(args: &FileArgs) -> Result<(Cluster, Described), Failure> {
     let hint = "docs/cluster-file.md says what `[fabric]` and `[[links]]` allow";
     let cluster = load(&args.file).map_err(|error| Failure::new(error).hint(hint))?;
     let described = describe(&cluster)
-        .map_err(|error| Failure::new(format!("{}: {error}", args.file.display())).hint(hint))?;
+        .map_err(|error| Failure::new(misdescribed(&args.file, &error)).hint(hint))?;
     Ok((cluster, described))
+}
+
+/// What is wrong with the fabric of a file, with its place as the file's other mistakes have it.
+pub(in crate::verbs) fn misdescribed(file: &Path, error: &DescribeError) -> String {
+    let file = file.display();
+    match error {
+        DescribeError::Missing => format!("{file}: {error}"),
+        DescribeError::Value { place, key, text } => {
+            format!("{file}:{}: {key}: {text}", place.line)
+        }
+        DescribeError::Cabling { place, text } => format!("{file}:{}: {text}", place.line),
+    }
 }
 
 fn unplannable(error: PlanError) -> Failure {

@@ -16,6 +16,7 @@ use meikyo_fabric::{Configuration, Described, Wiring, describe, plan};
 use meikyo_lab::{Directory, Record};
 
 use crate::failure::{Answer, Failure};
+use crate::verbs::fabric::misdescribed;
 
 /// Run the fabric of a cluster file on this machine: namespaces as hosts, Linux bridges as switches.
 ///
@@ -109,8 +110,8 @@ struct Model {
 fn model(file: &std::path::Path) -> Result<Model, Failure> {
     let hint = "docs/cluster-file.md says what `[fabric]` and `[[links]]` allow";
     let cluster = load(file).map_err(|error| Failure::new(error).hint(hint))?;
-    let Described { mut wiring, options } = describe(&cluster)
-        .map_err(|error| Failure::new(format!("{}: {error}", file.display())).hint(hint))?;
+    let Described { mut wiring, options } =
+        describe(&cluster).map_err(|error| Failure::new(misdescribed(file, &error)).hint(hint))?;
     for (place, host) in wiring.hosts.iter_mut().enumerate() {
         host.mac.get_or_insert_with(|| MacAddress(meikyo_lab::host_mac(place)));
     }

@@ -48,13 +48,15 @@ fn texts_are_written_read_back_and_compared() {
     assert_eq!(written["texts"].as_array().unwrap().len(), 4);
     let one = fs::read_to_string(path.join("now/sw2.cfg")).unwrap();
     assert_eq!(printed(path, &["configure", "--switch", "sw2"], 0), one);
+    let as_json = json(path, &["configure", "--switch", "sw2", "--json"], 0);
+    assert_eq!(as_json["texts"][0]["text"], one.as_str());
     let same = printed(path, &["diff", "--config", "now"], 0);
     assert_eq!(same, "all switches have the planned settings\n");
 
     let changed = one.replacen("switchport general pvid 10", "switchport general pvid 400", 1);
     let changed =
         changed.replacen("pvid 4001", "pvid 4000", 1).replacen("pvid 4002", "pvid 4000", 1);
-    fs::write(path.join("now/sw2.cfg"), changed).unwrap();
+    fs::write(path.join("now/sw2.cfg"), &changed).unwrap();
     let differs = json(path, &["diff", "--config", "now", "--json"], 1);
     let rows = differs["differences"].as_array().unwrap();
     assert_eq!(rows.len(), 1, "{rows:?}");
@@ -63,8 +65,18 @@ fn texts_are_written_read_back_and_compared() {
 
     fs::write(path.join("now/sw2.cfg"), one.replace("flowcontrol", "storm control")).unwrap();
     let told = printed(path, &["diff", "--config", "now"], 2);
-    assert!(told.contains("now/sw2.cfg: line "), "{told}");
-    assert!(told.contains("`storm control`: is not understood"), "{told}");
+    let line = 1 + one.lines().position(|line| line.trim() == "flowcontrol").unwrap();
+    let place = format!("now/sw2.cfg:{line}: `storm control`: is not understood");
+    assert!(told.contains(&place), "{told}");
+
+    fs::write(path.join("now/sw2.cfg"), &changed).unwrap();
+    fs::remove_file(path.join("now/sw1.cfg")).unwrap();
+    let told = printed(path, &["configure", "--out", "now"], 2);
+    assert!(told.contains("now/sw2.cfg is there already"), "{told}");
+    assert_eq!(fs::read_to_string(path.join("now/sw2.cfg")).unwrap(), changed);
+    assert!(!path.join("now/sw1.cfg").exists(), "nothing is written");
+    printed(path, &["configure", "--out", "now", "--force"], 0);
+    assert_eq!(fs::read_to_string(path.join("now/sw2.cfg")).unwrap(), one);
 }
 
 #[test]
@@ -245,6 +257,9 @@ fn cables_and_the_drawing_name_every_switch() {
     assert_eq!(one["switches"][0]["cables"].as_array().unwrap().len(), 4);
     printed(path, &["draw", "--out", "fabric.svg"], 0);
     let svg = fs::read_to_string(path.join("fabric.svg")).unwrap();
+    let told = printed(path, &["draw", "--out", "fabric.svg"], 2);
+    assert!(told.contains("fabric.svg is there already"), "{told}");
+    printed(path, &["draw", "--out", "fabric.svg", "--force"], 0);
     assert!(svg.starts_with("<svg ") && svg.contains("href=\"#vlan-4000\""), "{svg}");
 }
 

@@ -88,6 +88,22 @@ fn what_does_not_fit_is_refused_with_what_would() {
 }
 
 #[test]
+fn one_vlan_is_one() {
+    let output = plan("topology = \"tree 8\"", &[]);
+    assert!(printed(&output).contains("\n1 working VLAN (101)"), "{}", printed(&output));
+}
+
+#[test]
+fn a_mistake_in_the_fabric_has_its_place_like_any_other() {
+    let output = plan("topology = \"complete 9\"", &[]);
+    let line = "the topology has 9 switches, the cluster file 8";
+    let told = text(&output);
+    let (place, _) = told.split_once(&format!(": {line}")).expect("the message");
+    let (file, number) = place.rsplit_once(':').expect("a place");
+    assert!(file.ends_with(".toml") && number.parse::<u32>().is_ok(), "{told}");
+}
+
+#[test]
 fn a_row_of_the_bench_has_its_keys_and_is_proven() {
     let bench = |arguments: &[&str]| {
         let output = meikyo().args(["bench", "fabric", "--json"]).args(arguments).output();

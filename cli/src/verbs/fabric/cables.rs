@@ -29,6 +29,9 @@ pub(super) struct DrawArgs {
     /// The SVG file; standard output unless written
     #[arg(long, value_name = "SVG")]
     out: Option<PathBuf>,
+    /// Write over the file if it is there
+    #[arg(long, requires = "out")]
+    force: bool,
 }
 
 pub(super) fn list(args: &CablesArgs) -> Result<Answer, Failure> {
@@ -67,8 +70,14 @@ pub(super) fn drawing(args: &DrawArgs) -> Result<Answer, Failure> {
     let svg = draw(&planned.wiring, &planned.configuration, layout.as_ref());
     match &args.out {
         None => output::print(&svg)?,
-        Some(path) => std::fs::write(path, svg)
-            .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?,
+        Some(path) => {
+            if !args.force {
+                site::refuse_existing(std::iter::once(path.as_path()))?;
+            }
+            std::fs::write(path, svg).map_err(|error| {
+                Failure::new(format!("cannot write {}: {error}", path.display()))
+            })?;
+        }
     }
     Ok(Answer::Yes)
 }

@@ -276,12 +276,13 @@ fn text(wiring: &Wiring, report: &Report) -> String {
         let switch = &wiring.switches[place];
         format!(" of {} (`{}`)", switch.model.table_entries, switch.name)
     });
+    let loop_free = if report.vlans == 1 { "VLAN without a loop" } else { "VLANs without loops" };
     let prime = report.prime_every.map_or_else(
         || "switches never forget".to_owned(),
         |span| format!("primed at least every {span}, no switch forgets"),
     );
     format!(
-        "{size}\ngood: {} VLANs without loops; every host reaches every other one over one way, and \
+        "{size}\ngood: {} {loop_free}; every host reaches every other one over one way, and \
          nothing floods\nno trunks can wait for each other under pause frames\nat most {most} table \
          entries{fullest}; {prime}\nat most {} pairs of hosts share a cable\n",
         report.vlans,

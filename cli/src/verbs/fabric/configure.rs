@@ -12,6 +12,8 @@ use super::site::{self, Planned, TextArgs};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, TextTable};
 
+const SCHEMA: &str = "meikyo.fabric.configure/1";
+
 /// Arguments of `meikyo fabric configure`.
 #[derive(Debug, Args)]
 pub(super) struct ConfigureArgs {
@@ -22,6 +24,9 @@ pub(super) struct ConfigureArgs {
     /// Write one file for each switch, and for each host that tags its frames, into this directory
     #[arg(long, value_name = "DIR", required_unless_present = "switch")]
     out: Option<PathBuf>,
+    /// Write over files of the same names
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Print the text of this switch instead
     #[arg(long, value_name = "NAME", conflicts_with = "out")]
     switch: Option<String>,
@@ -77,12 +82,24 @@ pub(super) fn run(args: &ConfigureArgs) -> Result<Answer, Failure> {
         texts.push(Text { of, kind: "switch", dialect: dialect.to_string(), file, text });
     }
     if let (Some(_), [text]) = (only, &texts[..]) {
-        output::print(&text.text)?;
+        if args.input.json {
+            let text = json!({
+                "of": text.of, "kind": text.kind, "dialect": text.dialect, "path": null,
+                "lines": text.text.lines().count(), "text": text.text,
+            });
+            output::print_json(&json!({ "schema": SCHEMA, "texts": [text] }))?;
+        } else {
+            output::print(&text.text)?;
+        }
         return Ok(Answer::Yes);
     }
     texts.extend(host_texts(&planned, &args.interface)?);
     // All texts are made before the first is written.
     if let Some(directory) = &args.out {
+        if !args.force {
+            let paths: Vec<PathBuf> = texts.iter().map(|own| directory.join(&own.file)).collect();
+            site::refuse_existing(paths.iter().map(PathBuf::as_path))?;
+        }
         write(directory, texts.iter().map(|own| (own.file.as_str(), own.text.as_str())))?;
     }
     tell(args, &texts)?;
@@ -117,7 +134,7 @@ fn tell(args: &ConfigureArgs, texts: &[Text]) -> Result<(), Failure> {
             })
         };
         let texts: Vec<_> = texts.iter().map(text).collect();
-        output::print_json(&json!({ "schema": "meikyo.fabric.configure/1", "texts": texts }))?;
+        output::print_json(&json!({ "schema": SCHEMA, "texts": texts }))?;
         return Ok(());
     }
     let mut table = TextTable::new(&["of", "dialect", "lines", "file"]);

@@ -154,10 +154,11 @@ fn text(wiring: &Wiring, plan: &Plan, traffic: &Traffic) -> String {
         }
     }
     let vlans: VlanSet = plan.working.iter().map(|planned| planned.vlan).collect();
+    let working = if plan.working.len() == 1 { "VLAN" } else { "VLANs" };
     let fewest = if plan.fewest { ", and fewer are impossible" } else { "" };
     format!(
         "{} hosts, {} switches, {} trunks; routing {}, the {} chooses the VLAN\n\
-         {} working VLANs ({vlans}){fewest}; priming {}; at most {} table entries\n\
+         {} working {working} ({vlans}){fewest}; priming {}; at most {} table entries\n\
          at most {} switches on a path; bisection {}{} cables, {}\n\n{table}\n{}",
         wiring.hosts.len(),
         wiring.switches.len(),

@@ -13,7 +13,8 @@ use crate::failure::Failure;
 /// # Errors
 /// If the file describes no fabric, or one that cannot be planned.
 pub(crate) fn shown(cluster: &Cluster) -> Result<FabricBody, Failure> {
-    let Described { wiring, options } = describe(cluster)?;
+    let Described { wiring, options } = describe(cluster)
+        .map_err(|error| Failure::new(super::misdescribed(&cluster.path, &error)))?;
     let layout = options.topology.as_ref().map(meikyo_fabric::Topology::layout);
     let plan = plan(&wiring, &options)?;
     let trunks = (0..wiring.trunks.len()).map(TrunkId::new);

@@ -131,8 +131,23 @@ pub(super) fn read_one(
             "there must be one text for each switch, as `meikyo fabric configure` writes them",
         )
     })?;
-    dialect::read(dialect, model, &SwitchState::blank(dialect, model), &text)
-        .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    dialect::read(dialect, model, &SwitchState::blank(dialect, model), &text).map_err(|error| {
+        let file = path.display();
+        Failure::new(error.line.map_or_else(
+            || format!("{file}: {error}"),
+            |line| format!("{file}:{line}: `{}`: {}", error.text, error.problem),
+        ))
+    })
+}
+
+/// Refuses to write over files.
+pub(super) fn refuse_existing<'a>(
+    mut files: impl Iterator<Item = &'a Path>,
+) -> Result<(), Failure> {
+    files.find(|file| file.exists()).map_or(Ok(()), |file| {
+        Err(Failure::new(format!("{} is there already", file.display()))
+            .hint("name another place, or write over it with `--force`"))
+    })
 }
 
 /// The switch of this name.
