@@ -28,7 +28,7 @@ use crate::segment::{ReadSegmentError, SegmentReader};
 use crate::views;
 use files::{NewFiles, SummaryFiles, TEMPORARY, parquet};
 use order::RowOrder;
-pub(crate) use order::{Place, Rows};
+pub(crate) use order::{PART_ROWS_MAX, Place, Rows};
 use summaries::SegmentSummaries;
 pub use summaries::Summaries;
 

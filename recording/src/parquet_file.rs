@@ -4,7 +4,7 @@
 //! `cargo run --release -p meikyo-recording --example cost`:
 //!
 //! - integers and times are `DELTA_BINARY_PACKED` with mini blocks of 32: counters of one series
-//!   follow each other, so that their deltas are the increments;
+//!   follow each other, so that their deltas are the increments, see `parquet_file/integers.rs`;
 //! - symbols are dictionary encoded from their runs, see `parquet_file/symbols.rs`;
 //! - doubles and texts are dictionary encoded; doubles fall back to `BYTE_STREAM_SPLIT`, and begin
 //!   with it in summaries, whose means hardly ever repeat;
@@ -12,8 +12,11 @@
 //! - pages of at most 20,000 rows carry their own least and greatest values (page index), so that
 //!   one series of a file can be read alone.
 
+mod chunk;
+mod delta;
 mod gather;
 mod hybrid;
+mod integers;
 mod symbols;
 
 use std::fs::File;
@@ -26,16 +29,16 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
 };
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
-use parquet::file::properties::{
-    DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterPropertiesBuilder,
-};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
+use chunk::{PAGE_ROWS, Zstd};
 pub(crate) use gather::Gatherer;
+use integers::IntegerChunk;
 use symbols::SymbolChunk;
 
 use crate::format::{FORMAT_VERSION, Kind};
@@ -64,26 +67,27 @@ pub(crate) struct FileStatistics {
 }
 
 /// A file that is being written, batch after batch.
-#[derive(Debug)]
 pub(crate) struct TableFile {
     writer: SerializedFileWriter<File>,
     groups: ArrowRowGroupWriterFactory,
+    kinds: Vec<ColumnKind>,
     schema: SchemaRef,
+    zstd: Zstd,
     group: Option<Group>,
     rows: u64,
 }
 
 /// A row group whose rows are still coming.
-#[derive(Debug)]
 struct Group {
-    columns: Vec<Chunk>,
+    columns: Vec<Column>,
     rows: usize,
 }
 
-#[derive(Debug)]
-enum Chunk {
+enum Column {
+    Integers(Box<IntegerChunk>),
     Symbols(SymbolChunk),
-    Values(Box<ArrowColumnWriter>),
+    /// Doubles and texts.
+    Others(Box<ArrowColumnWriter>),
 }
 
 impl TableFile {
@@ -92,14 +96,15 @@ impl TableFile {
             .with_properties(properties(facts.schema, Some(facts))?)
             .with_skip_arrow_metadata(true);
         let schema = crate::series::arrow_schema(facts.schema);
+        let kinds: Vec<_> = facts.schema.columns.iter().map(|column| column.kind).collect();
         // A writer makes encoders for all of its columns; this one is for those that need one.
-        let values = (0..schema.fields().len()).filter(|&at| !is_symbols(&schema, at));
-        let values = Arc::new(schema.project(&values.collect::<Vec<_>>())?);
-        let values = ArrowWriter::try_new_with_options(io::sink(), values, options.clone())?;
-        let (_, groups) = values.into_serialized_writer()?;
+        let others = (0..kinds.len()).filter(|&at| is_other(kinds[at]));
+        let others = Arc::new(schema.project(&others.collect::<Vec<_>>())?);
+        let others = ArrowWriter::try_new_with_options(io::sink(), others, options.clone())?;
+        let (_, groups) = others.into_serialized_writer()?;
         let writer = ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options)?;
         let (writer, _) = writer.into_serialized_writer()?;
-        Ok(Self { writer, groups, schema, group: None, rows: 0 })
+        Ok(Self { writer, groups, kinds, schema, zstd: Zstd::new()?, group: None, rows: 0 })
     }
 
     pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<(), ParquetError> {
@@ -108,10 +113,10 @@ impl TableFile {
         while first < rows.num_rows() {
             let group = match &mut self.group {
                 Some(group) => group,
-                none => none.insert(Group::new(&self.groups, &self.schema, &self.writer)?),
+                none => none.insert(Group::new(&self.groups, &self.kinds, &self.writer)?),
             };
             let count = (rows.num_rows() - first).min(ROW_GROUP_ROWS - group.rows);
-            group.write(&self.schema, &rows.slice(first, count))?;
+            group.write(&self.schema, &rows.slice(first, count), &mut self.zstd)?;
             first += count;
             if group.rows == ROW_GROUP_ROWS {
                 self.end_group()?;
@@ -123,7 +128,7 @@ impl TableFile {
     /// Ends the row group, so that what follows is sorted anew.
     pub(crate) fn end_group(&mut self) -> Result<(), ParquetError> {
         match self.group.take() {
-            Some(group) => group.finish(&mut self.writer),
+            Some(group) => group.finish(&mut self.writer, &mut self.zstd),
             None => Ok(()),
         }
     }
@@ -140,31 +145,36 @@ impl TableFile {
 impl Group {
     fn new(
         groups: &ArrowRowGroupWriterFactory,
-        schema: &SchemaRef,
+        kinds: &[ColumnKind],
         writer: &SerializedFileWriter<File>,
     ) -> Result<Self, ParquetError> {
-        let mut values =
+        let mut others =
             groups.create_column_writers(writer.flushed_row_groups().len())?.into_iter();
-        let columns = (0..schema.fields().len()).map(|column| {
-            if is_symbols(schema, column) {
-                return Some(Chunk::Symbols(SymbolChunk::default()));
-            }
-            values.next().map(|values| Chunk::Values(Box::new(values)))
+        let columns = kinds.iter().map(|&kind| match IntegerChunk::new(kind) {
+            Some(integers) => Some(Column::Integers(Box::new(integers))),
+            None if is_other(kind) => others.next().map(|other| Column::Others(Box::new(other))),
+            None => Some(Column::Symbols(SymbolChunk::default())),
         });
         let columns: Option<Vec<_>> = columns.collect();
         let columns = columns.expect("as many encoders as columns that need one");
         Ok(Self { columns, rows: 0 })
     }
 
-    fn write(&mut self, schema: &SchemaRef, rows: &RecordBatch) -> Result<(), ParquetError> {
-        for ((chunk, field), column) in
+    fn write(
+        &mut self,
+        schema: &SchemaRef,
+        rows: &RecordBatch,
+        zstd: &mut Zstd,
+    ) -> Result<(), ParquetError> {
+        for ((to, field), column) in
             self.columns.iter_mut().zip(schema.fields()).zip(rows.columns())
         {
-            match chunk {
-                Chunk::Symbols(symbols) => symbols.write(column)?,
-                Chunk::Values(values) => {
+            match to {
+                Column::Integers(integers) => integers.write(column, zstd)?,
+                Column::Symbols(symbols) => symbols.write(column)?,
+                Column::Others(others) => {
                     for leaf in compute_leaves(field, column)? {
-                        values.write(&leaf)?;
+                        others.write(&leaf)?;
                     }
                 }
             }
@@ -173,29 +183,32 @@ impl Group {
         Ok(())
     }
 
-    fn finish(self, writer: &mut SerializedFileWriter<File>) -> Result<(), ParquetError> {
-        let columns = writer.schema_descr().columns().to_vec();
+    fn finish(
+        self,
+        writer: &mut SerializedFileWriter<File>,
+        zstd: &mut Zstd,
+    ) -> Result<(), ParquetError> {
+        let descriptions = writer.schema_descr().columns().to_vec();
         let mut group = writer.next_row_group()?;
-        for (chunk, column) in self.columns.into_iter().zip(&columns) {
-            match chunk {
-                Chunk::Symbols(symbols) => {
-                    let (octets, close) = symbols.finish(column, compression()?)?;
-                    group.append_column(&octets, close)?;
+        for (column, description) in self.columns.into_iter().zip(&descriptions) {
+            let (octets, close) = match column {
+                Column::Integers(integers) => integers.finish(description, zstd)?,
+                Column::Symbols(symbols) => symbols.finish(description, zstd)?,
+                Column::Others(others) => {
+                    others.close()?.append_to_row_group(&mut group)?;
+                    continue;
                 }
-                Chunk::Values(values) => values.close()?.append_to_row_group(&mut group)?,
-            }
+            };
+            group.append_column(&octets, close)?;
         }
         group.close()?;
         Ok(())
     }
 }
 
-fn is_symbols(schema: &SchemaRef, column: usize) -> bool {
-    *schema.field(column).data_type() == crate::series::arrow_type(ColumnKind::Symbol)
-}
-
-fn compression() -> Result<Compression, ParquetError> {
-    Ok(Compression::ZSTD(ZstdLevel::try_new(1)?))
+/// Whether the encoders of `parquet` are used.
+fn is_other(kind: ColumnKind) -> bool {
+    matches!(kind, ColumnKind::F64 | ColumnKind::Text)
 }
 
 /// The properties of files of that table; `facts` go into the metadata.
@@ -204,20 +217,18 @@ fn properties(
     facts: Option<&Facts<'_>>,
 ) -> Result<WriterProperties, ParquetError> {
     let mut builder = WriterProperties::builder()
-        .set_compression(compression()?)
+        .set_compression(Zstd::codec()?)
         .set_created_by(format!("meikyo {}", env!("CARGO_PKG_VERSION")))
         .set_statistics_enabled(EnabledStatistics::Page)
-        .set_delta_binary_packed_encoder_options(DeltaBinaryPackedEncoderOptions::try_new(128, 4)?)
-        .set_data_page_row_count_limit(symbols::PAGE_ROWS)
+        .set_data_page_row_count_limit(PAGE_ROWS)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
     // Means hardly ever repeat, and a dictionary that is given up has cost its time.
     let repeats = !schema.name.ends_with(crate::summary::SUFFIX);
-    for column in &schema.columns {
+    for column in schema.columns.iter().filter(|column| column.kind == ColumnKind::F64) {
         let path = ColumnPath::from(column.name.as_str());
-        if column.kind == ColumnKind::F64 {
-            builder = builder.set_column_dictionary_enabled(path.clone(), repeats);
-        }
-        builder = encoded(builder, path, column.kind);
+        builder = builder
+            .set_column_dictionary_enabled(path.clone(), repeats)
+            .set_column_encoding(path, Encoding::BYTE_STREAM_SPLIT);
     }
     let sorted_by = crate::series::labels(schema).chain([0]);
     let sorting = sorted_by
@@ -232,20 +243,6 @@ fn properties(
         builder = builder.set_key_value_metadata(Some(metadata(facts)));
     }
     Ok(builder.build())
-}
-
-fn encoded(
-    builder: WriterPropertiesBuilder,
-    path: ColumnPath,
-    kind: ColumnKind,
-) -> WriterPropertiesBuilder {
-    match kind {
-        ColumnKind::Time | ColumnKind::U64 | ColumnKind::I64 => builder
-            .set_column_dictionary_enabled(path.clone(), false)
-            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
-        ColumnKind::F64 => builder.set_column_encoding(path, Encoding::BYTE_STREAM_SPLIT),
-        ColumnKind::Symbol | ColumnKind::Text => builder,
-    }
 }
 
 fn metadata(facts: &Facts<'_>) -> Vec<KeyValue> {

@@ -40,8 +40,8 @@ use meikyo_units::Nanos;
 use crate::rate::{Edges, Freshness, Span};
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
 use crate::series::{self, PollTimes};
-use cells::Cells;
 pub use cells::STATES_FROM_BEST;
+use cells::{Cells, Columns};
 pub use merge::merge;
 
 /// The spans that every table is summarised over; each is a multiple of the first.
@@ -432,13 +432,15 @@ impl Series {
         let mut spans = counters::spans(input, &self.rows, values, edges, context);
         let floor = input.times[self.rows.start].saturating_sub(margin);
         let (mut from, mut to) = (self.first, self.last);
-        for span in &mut spans {
-            span.retain(|span| span.to > floor);
-        }
-        for span in spans.iter_mut().flatten() {
-            span.clip(floor);
-            from = from.min(span.from.div_euclid(self.span));
-            to = to.max((span.to - 1).div_euclid(self.span));
+        for spans in &mut spans {
+            spans.retain(|span| span.to > floor);
+            spans.iter_mut().for_each(|span| span.clip(floor));
+            if let Some(least) = spans.iter().map(|span| span.from).min() {
+                from = from.min(least.div_euclid(self.span));
+            }
+            if let Some(greatest) = spans.iter().map(|span| span.to).max() {
+                to = to.max((greatest - 1).div_euclid(self.span));
+            }
         }
         self.base = from;
         let count = usize::try_from(to - from + 1).unwrap_or(0);
@@ -503,12 +505,13 @@ impl Series {
                 {
                     continue;
                 }
+                let at = output.times.len();
                 output.times.push(span * level);
                 output.series.push(self.ordinal);
                 output.rows.push(self.counts[slot]);
                 for (to, from) in output.values.iter_mut().zip(&*cells) {
                     if !from.is_empty() {
-                        to.push_from(from, slot);
+                        to.push(from, slot, at);
                     }
                 }
             }
@@ -541,12 +544,12 @@ struct Output {
     series: Vec<u32>,
     rows: Vec<u64>,
     /// Shorter than `times` where the last ones have no value.
-    values: Vec<Cells>,
+    values: Vec<Columns>,
 }
 
 impl Output {
     fn new(table: &TableSchema, values: &[usize]) -> Self {
-        let values = values.iter().map(|&value| Cells::new(&table.columns[value])).collect();
+        let values = values.iter().map(|&value| Columns::new(&table.columns[value])).collect();
         Self { times: Vec::new(), series: Vec::new(), rows: Vec::new(), values }
     }
 }

@@ -35,7 +35,6 @@ struct Made {
 }
 
 /// A file that is being written.
-#[derive(Debug)]
 pub(super) struct OpenFile {
     path: PathBuf,
     file: TableFile,
@@ -105,7 +104,7 @@ impl<'a> NewFiles<'a> {
 }
 
 /// The files of one summary, an hour each.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct SummaryFiles(BTreeMap<i64, OpenFile>);
 
 /// The rows of each level; they are sorted by it.

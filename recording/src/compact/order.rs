@@ -17,7 +17,7 @@ use crate::schema::TableSchema;
 const PART_ROWS: usize = 1 << 15;
 
 /// Rows at which a part ends within a series.
-const PART_ROWS_MAX: usize = 1 << 17;
+pub(crate) const PART_ROWS_MAX: usize = 1 << 17;
 
 /// All rows of one table of a segment, where they lie in their frames.
 #[derive(Debug)]
@@ -79,6 +79,11 @@ impl<'a> Rows<'a> {
         Ok(Self { columns, full, all_null, frames, in_order, hours })
     }
 
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.frames.iter().sum()
+    }
+
     /// The view of `column` that the row at `place` lies in, and the row's number in it.
     #[inline]
     pub(crate) fn at(&self, place: Place, column: usize) -> (&ColumnView<'a>, usize) {
@@ -118,7 +123,7 @@ impl<'a> Rows<'a> {
 
     /// The ranks of the symbols in `column`, row by row as they are in the log.
     fn ranks(&self, column: usize, of_symbols: &[u32]) -> Vec<u32> {
-        let mut ranks = vec![0; self.frames.iter().sum()];
+        let mut ranks = vec![0; self.len()];
         let mut rest = ranks.as_mut_slice();
         for (view, &rows) in self.columns[column].iter().zip(&self.frames) {
             let (ranks, others) = rest.split_at_mut(rows);
@@ -135,7 +140,7 @@ impl<'a> Rows<'a> {
     }
 
     fn places(&self) -> Vec<Place> {
-        let mut places = Vec::with_capacity(self.frames.iter().sum());
+        let mut places = Vec::with_capacity(self.len());
         for (frame, &rows) in self.frames.iter().enumerate() {
             let frame = narrow(frame);
             places.extend((0..narrow(rows)).map(|row| Place { frame, row }));

@@ -14,7 +14,7 @@ use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{Int32Type, SchemaRef};
 use arrow::error::ArrowError;
 
-use crate::compact::{Place, Rows};
+use crate::compact::{PART_ROWS_MAX, Place, Rows};
 use crate::schema::{ColumnKind, TableSchema};
 
 /// Brings rows of the log into the columns of a file.
@@ -25,6 +25,8 @@ pub(crate) struct Gatherer<'a> {
     schema: SchemaRef,
     /// Texts of the symbols by their numbers; at least one, so that there is a dictionary.
     symbols: ArrayRef,
+    /// By column, nulls for the longest part, where no row has a value.
+    nulls: Vec<Option<ArrayRef>>,
 }
 
 impl<'a> Gatherer<'a> {
@@ -36,7 +38,13 @@ impl<'a> Gatherer<'a> {
         let texts = symbols.iter().map(|symbol| symbol.as_deref().unwrap_or_default());
         let none = symbols.is_empty().then_some("");
         let symbols = Arc::new(StringArray::from_iter_values(texts.chain(none)));
-        Self { rows, table, schema: crate::series::arrow_schema(table), symbols }
+        let schema = crate::series::arrow_schema(table);
+        let longest = rows.len().min(PART_ROWS_MAX);
+        let nulls = schema.fields().iter().enumerate().map(|(position, field)| {
+            rows.is_all_null(position).then(|| new_null_array(field.data_type(), longest))
+        });
+        let nulls = nulls.collect();
+        Self { rows, table, schema, symbols, nulls }
     }
 
     /// The rows at `places`, in that order.
@@ -44,12 +52,10 @@ impl<'a> Gatherer<'a> {
         let frames = ByFrame::new(places);
         let columns = self.table.columns.iter().enumerate();
         let columns: Result<Vec<_>, _> = columns
-            .map(|(position, column)| match column.kind {
-                _ if self.rows.is_all_null(position) => {
-                    Ok(new_null_array(self.schema.field(position).data_type(), places.len()))
-                }
-                ColumnKind::Text => Ok(Arc::new(self.texts(places, position)) as ArrayRef),
-                kind => self.column(&frames, position, kind),
+            .map(|(position, column)| match (&self.nulls[position], column.kind) {
+                (Some(nulls), _) => Ok(nulls.slice(0, places.len())),
+                (None, ColumnKind::Text) => Ok(Arc::new(self.texts(places, position)) as ArrayRef),
+                (None, kind) => self.column(&frames, position, kind),
             })
             .collect();
         RecordBatch::try_new(Arc::clone(&self.schema), columns?)

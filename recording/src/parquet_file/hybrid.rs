@@ -2,7 +2,8 @@
 //!
 //! See "RLE/Bit-Packing Hybrid" in
 //! <https://parquet.apache.org/docs/file-format/data-pages/encodings/>. A run of 8 or more equal
-//! values becomes one header and the value; shorter ones are packed in groups of 8.
+//! values becomes one header and the value; shorter ones are packed in groups of 8. What is put in
+//! pieces is one run if the value is the same.
 
 /// Values of a group that is packed; a run that is not repeated is a multiple of it.
 const GROUP: usize = 8;
@@ -14,16 +15,28 @@ pub(super) struct Hybrid {
     octets: Vec<u8>,
     /// Values that are packed once a long run or the end comes.
     pending: Vec<u32>,
+    /// The run that was put last, which may go on.
+    last: (u32, usize),
 }
 
 impl Hybrid {
     /// Appends to `octets`.
     pub(super) fn new(width: u8, octets: Vec<u8>) -> Self {
-        Self { width, octets, pending: Vec::new() }
+        Self { width, octets, pending: Vec::new(), last: (0, 0) }
     }
 
     /// Appends `value` `count` times.
     pub(super) fn put(&mut self, value: u32, count: usize) {
+        if value == self.last.0 {
+            self.last.1 += count;
+        } else if count > 0 {
+            self.end_run();
+            self.last = (value, count);
+        }
+    }
+
+    fn end_run(&mut self) {
+        let (value, count) = std::mem::take(&mut self.last);
         let to_group = self.pending.len().next_multiple_of(GROUP) - self.pending.len();
         let first = if to_group + GROUP > count { count } else { to_group };
         self.pending.extend(std::iter::repeat_n(value, first));
@@ -38,6 +51,7 @@ impl Hybrid {
 
     /// The octets.
     pub(super) fn finish(mut self) -> Vec<u8> {
+        self.end_run();
         let whole = self.pending.len().next_multiple_of(GROUP);
         self.pending.resize(whole, 0);
         self.pack();
@@ -88,7 +102,9 @@ mod tests {
         runs.put(300, 100);
         assert_eq!(runs.finish(), [7, 200, 1, 44, 1]);
         let mut mixed = Hybrid::new(1, vec![]);
-        mixed.put(1, 3);
+        mixed.put(1, 2);
+        mixed.put(0, 0);
+        mixed.put(1, 1);
         mixed.put(0, 205);
         assert_eq!(mixed.finish(), [0b11, 0b111, 144, 3, 0]);
         let mut alone = Hybrid::new(0, vec![]);

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow::array::builder::NullBufferBuilder;
 use arrow::array::{
     Array as _, ArrayRef, ArrowPrimitiveType, AsArray as _, Float64Array, Int64Array,
     PrimitiveArray, StringDictionaryBuilder, UInt64Array,
 };
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, UInt64Type};
 use arrow::error::ArrowError;
 
@@ -169,15 +171,19 @@ impl States {
 #[expect(clippy::cast_precision_loss, reason = "a rate; 53 bits are exact enough")]
 pub(super) fn add_span(cells: &mut [Rate], span: &Span, base: i64, width: i64) {
     let rate = span.per_second();
+    let first = span.from.div_euclid(width);
     let mut from = span.from;
-    let mut slot = usize::try_from(from.div_euclid(width) - base).unwrap_or(0);
-    while from < span.to && slot < cells.len() {
-        let end = (from.div_euclid(width) + 1).saturating_mul(width).min(span.to);
+    let mut border = (first + 1).saturating_mul(width);
+    for cell in cells.iter_mut().skip(usize::try_from(first - base).unwrap_or(0)) {
+        let end = border.min(span.to);
         let covered_ns = end - from;
         let increase = rate * covered_ns as f64 / 1e9;
-        cells[slot].add(&Rate { least: rate, greatest: rate, increase, covered_ns });
+        cell.add(&Rate { least: rate, greatest: rate, increase, covered_ns });
+        if end == span.to {
+            break;
+        }
         from = end;
-        slot += 1;
+        border = border.saturating_add(width);
     }
 }
 
@@ -222,7 +228,7 @@ impl Cells {
     }
 
     /// Appends cells without a value until there are `count`.
-    pub(super) fn pad(&mut self, count: usize) {
+    fn pad(&mut self, count: usize) {
         match self {
             Self::Numbers(numbers) => numbers.cells.resize(count, NO_NUMBER),
             Self::Rates(rates) => rates.resize(count, NO_RATE),
@@ -264,30 +270,138 @@ impl Cells {
             }
         }
     }
+}
 
-    /// Appends the cell of `from` at `slot`, which is of the same kind.
-    pub(super) fn push_from(&mut self, from: &Self, slot: usize) {
+/// The columns of a summary table that describe one column, row by row as they come.
+#[derive(Debug)]
+pub(super) enum Columns {
+    Numbers { kind: ColumnKind, numbers: Described<u64> },
+    Rates(Described<f64>),
+    States(States),
+}
+
+/// Least, mean and greatest of every row, and what the mean is weighted by: readings, or the time
+/// covered in µs.
+#[derive(Debug)]
+pub(super) struct Described<T> {
+    least: Vec<T>,
+    mean: Vec<f64>,
+    greatest: Vec<T>,
+    weight: Vec<u64>,
+    valid: NullBufferBuilder,
+}
+
+impl<T: Copy + Default> Described<T> {
+    fn new() -> Self {
+        Self {
+            least: Vec::new(),
+            mean: Vec::new(),
+            greatest: Vec::new(),
+            weight: Vec::new(),
+            valid: NullBufferBuilder::new(0),
+        }
+    }
+
+    fn push(&mut self, (least, mean, greatest): (T, f64, T), weight: u64) {
+        self.least.push(least);
+        self.mean.push(mean);
+        self.greatest.push(greatest);
+        self.weight.push(weight);
+        self.valid.append_non_null();
+    }
+
+    /// Appends rows without a value until there are `count`.
+    fn pad(&mut self, count: usize) {
+        self.valid.append_n_nulls(count - self.weight.len());
+        self.least.resize(count, T::default());
+        self.mean.resize(count, 0.0);
+        self.greatest.resize(count, T::default());
+        self.weight.resize(count, 0);
+    }
+
+    fn into_columns(
+        mut self,
+        columns: &mut Vec<ArrayRef>,
+        of: impl Fn(Vec<T>, Option<NullBuffer>) -> ArrayRef,
+    ) {
+        let nulls = self.valid.finish();
+        columns.push(of(self.least, nulls.clone()));
+        columns.push(Arc::new(Float64Array::new(self.mean.into(), nulls.clone())));
+        columns.push(of(self.greatest, nulls));
+        columns.push(Arc::new(UInt64Array::from(self.weight)));
+    }
+}
+
+impl Columns {
+    pub(super) fn new(column: &Column) -> Self {
+        match Cells::new(column) {
+            Cells::Numbers(numbers) => {
+                Self::Numbers { kind: numbers.kind, numbers: Described::new() }
+            }
+            Cells::Rates(_) => Self::Rates(Described::new()),
+            Cells::States(states) => Self::States(states),
+        }
+    }
+
+    /// Appends rows without a value until there are `count`.
+    pub(super) fn pad(&mut self, count: usize) {
+        match self {
+            Self::Numbers { numbers, .. } => numbers.pad(count),
+            Self::Rates(rates) => rates.pad(count),
+            Self::States(states) => states.cells.resize(count, 0),
+        }
+    }
+
+    /// Appends the cell of `from` at `slot`, which is of the same kind, as the row `at`.
+    #[expect(clippy::cast_precision_loss, reason = "a mean; 53 bits are exact enough")]
+    pub(super) fn push(&mut self, from: &Cells, slot: usize, at: usize) {
+        if from.none_at(slot) {
+            return self.pad(at + 1);
+        }
         match (self, from) {
-            (Self::Numbers(to), Self::Numbers(from)) => to.cells.push(from.cells[slot]),
-            (Self::Rates(to), Self::Rates(from)) => to.push(from[slot]),
-            (Self::States(to), Self::States(from)) => {
-                to.cells.push(0);
-                if let Some(word) = from.word(from.cells[slot]) {
-                    let rank = to.rank(word);
-                    if let Some(cell) = to.cells.last_mut() {
-                        *cell = rank + 1;
-                    }
-                }
+            (Self::Numbers { numbers, .. }, Cells::Numbers(from)) => {
+                let cell = from.cells[slot];
+                let mean = cell.sum / cell.count as f64;
+                numbers.push((cell.least, mean, cell.greatest), cell.count);
+            }
+            (Self::Rates(rates), Cells::Rates(from)) => {
+                let cell = from[slot];
+                let mean = cell.increase * 1e9 / cell.covered_ns as f64;
+                let rate = (to_24_bits(cell.least), to_24_bits(mean), to_24_bits(cell.greatest));
+                rates.push(rate, cell.covered_ns.unsigned_abs() / 1_000);
+            }
+            (Self::States(to), Cells::States(from)) => {
+                let rank = from.word(from.cells[slot]).map(|word| to.rank(word) + 1);
+                to.cells.push(rank.unwrap_or(0));
             }
             _ => unreachable!("outputs are made of the same columns"),
         }
     }
 
-    /// Appends the columns of the summary table.
+    /// Appends the columns.
     pub(super) fn into_columns(self, columns: &mut Vec<ArrayRef>) -> Result<(), ArrowError> {
         match self {
-            Self::Numbers(numbers) => number_columns(&numbers, columns),
-            Self::Rates(rates) => rate_columns(&rates, columns),
+            Self::Numbers { kind: ColumnKind::I64, numbers } => {
+                numbers.into_columns(columns, |values, nulls| {
+                    let signed = |value: u64| (value ^ SIGN).cast_signed();
+                    let values: Vec<_> = values.into_iter().map(signed).collect();
+                    Arc::new(Int64Array::new(values.into(), nulls))
+                });
+            }
+            Self::Numbers { kind: ColumnKind::F64, numbers } => {
+                numbers.into_columns(columns, |values, nulls| {
+                    let bits = |value: u64| if value & SIGN == 0 { !value } else { value ^ SIGN };
+                    let values: Vec<_> =
+                        values.into_iter().map(|value| f64::from_bits(bits(value))).collect();
+                    Arc::new(Float64Array::new(values.into(), nulls))
+                });
+            }
+            Self::Numbers { numbers, .. } => numbers.into_columns(columns, |values, nulls| {
+                Arc::new(UInt64Array::new(values.into(), nulls))
+            }),
+            Self::Rates(rates) => rates.into_columns(columns, |values, nulls| {
+                Arc::new(Float64Array::new(values.into(), nulls))
+            }),
             Self::States(states) => {
                 let mut words = StringDictionaryBuilder::<Int32Type>::new();
                 for cell in &states.cells {
@@ -303,48 +417,10 @@ impl Cells {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a mean; 53 bits are exact enough")]
-fn number_columns(numbers: &Numbers, columns: &mut Vec<ArrayRef>) {
-    let extreme = |of: fn(&Number) -> u64| -> ArrayRef {
-        let ordered = numbers.cells.iter().map(|cell| (cell.count > 0).then(|| of(cell)));
-        match numbers.kind {
-            ColumnKind::I64 => {
-                let values = ordered.map(|value| value.map(|value| (value ^ SIGN).cast_signed()));
-                Arc::new(values.collect::<Int64Array>())
-            }
-            ColumnKind::F64 => {
-                let bits = |value: u64| if value & SIGN == 0 { !value } else { value ^ SIGN };
-                let values = ordered.map(|value| value.map(|value| f64::from_bits(bits(value))));
-                Arc::new(values.collect::<Float64Array>())
-            }
-            _ => Arc::new(ordered.collect::<UInt64Array>()),
-        }
-    };
-    let cells = &numbers.cells;
-    let mean = |cell: &Number| (cell.count > 0).then(|| cell.sum / cell.count as f64);
-    columns.push(extreme(|cell| cell.least));
-    columns.push(Arc::new(cells.iter().map(mean).collect::<Float64Array>()));
-    columns.push(extreme(|cell| cell.greatest));
-    columns.push(Arc::new(UInt64Array::from_iter_values(cells.iter().map(|cell| cell.count))));
-}
-
 /// Rounds to 24 significant bits, 6e-8 of the value. Receive times are known to 1 µs, a rate
 /// between polls 0.1 s apart to 1e-5; the digits behind that are noise, and noise does not compress.
 fn to_24_bits(rate: f64) -> f64 {
     const DROPPED: u32 = f64::MANTISSA_DIGITS - 24;
     let half = 1_u64 << (DROPPED - 1);
     f64::from_bits((rate.to_bits() + half) >> DROPPED << DROPPED)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a mean; 53 bits are exact enough")]
-fn rate_columns(rates: &[Rate], columns: &mut Vec<ArrayRef>) {
-    let column = |of: fn(&Rate) -> f64| -> ArrayRef {
-        let values = rates.iter().map(|cell| (cell.covered_ns > 0).then(|| to_24_bits(of(cell))));
-        Arc::new(values.collect::<Float64Array>())
-    };
-    columns.push(column(|cell| cell.least));
-    columns.push(column(|cell| cell.increase * 1e9 / cell.covered_ns as f64));
-    columns.push(column(|cell| cell.greatest));
-    let covered = rates.iter().map(|cell| cell.covered_ns.unsigned_abs() / 1_000);
-    columns.push(Arc::new(UInt64Array::from_iter_values(covered)));
 }

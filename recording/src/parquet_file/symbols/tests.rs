@@ -13,9 +13,9 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::PageIndexPolicy;
 use proptest::prelude::*;
 
-use super::PAGE_ROWS;
 use crate::format::Kind;
 use crate::layout::ParquetName;
+use crate::parquet_file::chunk::PAGE_ROWS;
 use crate::parquet_file::{Facts, TableFile};
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
 use crate::series;
