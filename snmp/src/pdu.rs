@@ -252,7 +252,11 @@ pub struct VarbindIter<'a> {
 }
 
 impl<'a> VarbindIter<'a> {
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "its result would go through memory, which every value waits for"
+    )]
+    #[inline(always)]
     fn read(&mut self) -> Result<(&'a [u8], ValueRef<'a>), DecodeError> {
         let mut varbind = self.list.inside(tag::SEQUENCE)?;
         let oid = varbind.content(tag::OBJECT_ID)?;

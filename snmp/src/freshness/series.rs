@@ -303,7 +303,7 @@ impl Series {
             return false;
         }
         self.retry = self.retry_next / 4;
-        self.retry_next = self.retry_next.saturating_add(self.retry_next / 4).min(4_096);
+        self.retry_next = self.retry_next.saturating_add(self.retry_next / 2).min(4_096);
         true
     }
 
