@@ -50,7 +50,7 @@ pub struct ConnectError {
 #[derive(Debug, Error)]
 pub enum RequestError {
     /// Nothing came that could be used.
-    #[error("no answer from {address} after {attempts} attempts of {timeout}")]
+    #[error("{} {address} after {attempts} attempts of {timeout}", heard(*.unreadable))]
     Timeout {
         /// The agent.
         address: SocketAddr,
@@ -58,6 +58,8 @@ pub enum RequestError {
         attempts: u32,
         /// How long each was waited for.
         timeout: Nanos,
+        /// How many datagrams came meanwhile that could not be read.
+        unreadable: u32,
         /// What came last and could not be used.
         #[source]
         last: Option<ReceiveError>,
@@ -110,6 +112,15 @@ pub enum RequestError {
     },
 }
 
+/// What was heard of an agent without an answer, before its address.
+pub(crate) fn heard(unreadable: u32) -> String {
+    match unreadable {
+        0 => "no answer from".to_owned(),
+        1 => "1 answer came, and it could not be read, from".to_owned(),
+        many => format!("{many} answers came, and none could be read, from"),
+    }
+}
+
 impl RequestError {
     /// The error status, if the agent answered with one.
     pub const fn status(&self) -> Option<i32> {
@@ -117,6 +128,23 @@ impl RequestError {
             Self::Status { status, .. } => Some(*status),
             _ => None,
         }
+    }
+}
+
+/// What came while an answer was waited for and was none.
+#[derive(Debug, Default)]
+pub(crate) struct Unusable {
+    /// How many could not be read at all.
+    pub(crate) unreadable: u32,
+    pub(crate) last: Option<ReceiveError>,
+}
+
+impl Unusable {
+    pub(crate) fn count(&mut self, error: ReceiveError) {
+        if matches!(error, ReceiveError::Unusable(_)) {
+            self.unreadable = self.unreadable.saturating_add(1);
+        }
+        self.last = Some(error);
     }
 }
 
@@ -279,9 +307,9 @@ impl Client {
 
     /// Sends the request until its answer comes.
     fn exchange(&mut self, mut request: Pdu) -> Result<Pdu, RequestError> {
-        let mut last = None;
+        let mut unusable = Unusable::default();
         for _ in 0..=self.options.retries {
-            if let Some(answer) = self.attempt(&mut request, &mut last)? {
+            if let Some(answer) = self.attempt(&mut request, &mut unusable)? {
                 return Ok(answer);
             }
             // It may be another agent by now, with another engine id or fewer boots.
@@ -291,7 +319,8 @@ impl Client {
             address: self.address,
             attempts: self.options.retries.saturating_add(1),
             timeout: self.options.timeout,
-            last,
+            unreadable: unusable.unreadable,
+            last: unusable.last,
         })
     }
 
@@ -299,7 +328,7 @@ impl Client {
     fn attempt(
         &mut self,
         request: &mut Pdu,
-        last: &mut Option<ReceiveError>,
+        unusable: &mut Unusable,
     ) -> Result<Option<Pdu>, RequestError> {
         let address = self.address;
         for _ in 0..=AGAIN_MAX {
@@ -318,7 +347,7 @@ impl Client {
                     Err(source) if source.is_final() => {
                         return Err(RequestError::Refused { address, source });
                     }
-                    Err(unusable) => *last = Some(unusable),
+                    Err(error) => unusable.count(error),
                 }
             }
         }

@@ -11,17 +11,20 @@
 //! at most 250 µs instead of waking for every answer: the kernel has stamped them already, so nothing is
 //! lost but wake-ups.
 
+mod incidents;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError};
 
 use meikyo_cluster::AlertRule;
-use meikyo_recording::{StreamWriter, WriterCounters};
+use meikyo_recording::{Incident, StreamWriter, WriterCounters};
 use meikyo_units::{Bytes, Nanos, WallTime};
 
 use crate::plan::DevicePlan;
 use crate::poll::{
-    AlertAnswer, AlertAnswerError, Counts, DeviceSpec, Event, Pace, PollOptions, Poller, Rows,
+    AlertAnswer, AlertAnswerError, Counts, DeviceSpec, Event, Outage, Pace, PollOptions, Poller,
+    Rows,
 };
 use crate::socket::{ReceiveBatch, SendBatch, Socket, SocketError, charged};
 use crate::system::{self, RealtimeError, Waker};
@@ -116,12 +119,16 @@ pub enum Command {
 }
 
 /// What the collector tells of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// The names of a device must be resolved; it is not asked anything until they are.
     Resolve(u32),
     /// An agent has restarted.
     Restarted(u32),
+    /// A device has begun to fail, or answers again.
+    Outage(u32, Outage),
+    /// Something happened to the recording.
+    Incident(Incident),
 }
 
 /// The collector at one moment, sent once a second.
@@ -190,6 +197,8 @@ pub struct Collector {
     rows_since: Option<WallTime>,
     status_at: WallTime,
     stopping: bool,
+    /// Incidents that wait until rows are kept again.
+    incidents: incidents::Waiting,
 }
 
 /// The relation of the clocks.
@@ -255,6 +264,7 @@ impl Collector {
             rows_since: None,
             status_at: now,
             stopping: false,
+            incidents: incidents::Waiting::default(),
         })
     }
 
@@ -299,6 +309,7 @@ impl Collector {
             self.take_commands();
             self.tell();
             if self.stopping && self.poller.in_flight() == 0 {
+                self.tell_incidents();
                 self.send_status(WallTime::now());
                 return self.poller.finish(WallTime::now());
             }
@@ -488,22 +499,40 @@ impl Collector {
     fn tell(&mut self) {
         let resolve = self.poller.take_to_resolve().into_iter().map(Notice::Resolve);
         let restarted = self.poller.take_restarted().into_iter().map(Notice::Restarted);
-        for notice in restarted.chain(resolve) {
-            if self.ends.notices.send(notice).is_err() {
-                tracing::debug!("nobody listens to notices");
-            }
+        let outages = self.poller.take_outages().into_iter();
+        let outages = outages.map(|(ordinal, outage)| Notice::Outage(ordinal, outage));
+        for notice in restarted.chain(resolve).chain(outages) {
+            self.notify(notice);
         }
         let now = WallTime::now();
         if now.since(self.status_at) < Nanos::SECOND {
             return;
         }
         self.status_at = now;
-        for incident in self.poller.rows().writer().take_incidents() {
+        self.tell_incidents();
+        self.send_status(now);
+    }
+
+    /// Tells of what happened to the recording at once, and writes it down when that can be kept.
+    fn tell_incidents(&mut self) {
+        let writer = self.poller.rows().writer();
+        let kept = writer.counters().rows_kept;
+        for incident in writer.take_incidents() {
+            self.notify(Notice::Incident(incident.clone()));
+            self.incidents.push(incident, kept);
+        }
+        let ready = self.incidents.take(if self.stopping { u64::MAX } else { kept });
+        for incident in ready {
             let event =
                 Event { text: &incident.text, count: Some(incident.rows), ..Event::default() };
             self.poller.rows().event(incident.at, incident.kind.word(), event);
         }
-        self.send_status(now);
+    }
+
+    fn notify(&self, notice: Notice) {
+        if self.ends.notices.send(notice).is_err() {
+            tracing::debug!("nobody listens to notices");
+        }
     }
 
     /// Sends the status of this moment, once a second and at the end.

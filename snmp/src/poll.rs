@@ -17,6 +17,7 @@ mod alerts;
 mod answers;
 mod closing;
 mod device;
+mod failing;
 mod observe;
 mod request;
 mod ring;
@@ -35,6 +36,7 @@ use meikyo_units::{Nanos, WallTime};
 
 pub use self::alerts::{AlertAction, AlertAnswer, AlertAnswerError};
 pub use self::device::DeviceSpec;
+pub use self::failing::Outage;
 pub use self::rows::{Event, Reason, Rows};
 
 use self::closing::Closed;
@@ -119,6 +121,7 @@ pub struct Poller {
     dropped_at: Option<WallTime>,
     to_resolve: Vec<u32>,
     restarted: Vec<u32>,
+    outages: Vec<(u32, Outage)>,
     /// The last salt of an encrypted request (RFC 3826, 3.1.2.1): never used twice with a key, also
     /// not by the next process, since it begins with the time.
     salt: u64,
@@ -152,6 +155,7 @@ impl Poller {
             dropped_at: None,
             to_resolve: Vec::new(),
             restarted: Vec::new(),
+            outages: Vec::new(),
             salt: now.as_nanos().cast_unsigned(),
             alerts: Arc::new([]),
             to_compile: Vec::new(),

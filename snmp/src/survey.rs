@@ -38,7 +38,7 @@ use meikyo_units::{Nanos, WallTime};
 use thiserror::Error;
 
 use crate::Oid;
-use crate::client::{ReceiveError, WalkError, is_retryable};
+use crate::client::{ReceiveError, WalkError, heard, is_retryable};
 use crate::credentials::Credentials;
 use crate::system;
 use crate::usm::EngineClock;
@@ -87,10 +87,12 @@ pub struct Finished {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SurveyError {
     /// Nothing came that could be used.
-    #[error("no answer after {attempts} attempts")]
+    #[error("{} the agent after {attempts} attempts", heard(*.unreadable))]
     Silent {
         /// How often the request was sent.
         attempts: u32,
+        /// How many datagrams came meanwhile that could not be read.
+        unreadable: u32,
         /// What came last and could not be used.
         #[source]
         last: Option<ReceiveError>,

@@ -10,17 +10,19 @@ pub(crate) mod devices;
 mod freshening;
 mod report;
 mod setup;
+mod troubles;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use clap::Args;
 use meikyo_recording::alerts::{self, Alert};
-use meikyo_recording::{Kind, OpenStreamError, Recording, StreamOptions, StreamWriter};
+use meikyo_recording::{Incident, Kind, OpenStreamError, Recording, StreamOptions, StreamWriter};
 use meikyo_snmp::collector::{Collector, CollectorOptions, Command, Ends, Notice, Status};
 use meikyo_snmp::poll::Pace;
 use meikyo_snmp::system::Waker;
@@ -32,6 +34,7 @@ use crate::output;
 use crate::verbs::serve;
 use devices::Devices;
 use freshening::Freshening;
+use troubles::Troubles;
 
 /// How long the main thread waits for news before it looks at everything else: while names are
 /// being resolved, and when only a signal, a new cluster file or the end can come.
@@ -133,8 +136,17 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let thread = collector.start()?;
     control::open(&args.out, commands.clone(), Arc::clone(&waker))?;
     let freshening = start_freshening(args, &devices, commands.clone(), Arc::clone(&waker))?;
-    let mut measurement =
-        Measurement { args, devices, commands, waker, status: None, started, told: 0, freshening };
+    let mut measurement = Measurement {
+        args,
+        devices,
+        commands,
+        waker,
+        status: None,
+        started,
+        told: 0,
+        freshening,
+        troubles: Troubles::default(),
+    };
     let attended = measurement.attend(&stop, &notices, &status);
     if let Some(freshening) = measurement.freshening.take() {
         freshening.restore();
@@ -142,24 +154,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     measurement.send(Command::Stop);
     attended?;
     drop(server);
-    let writer = thread.join().map_err(|_| Failure::new("the collector's thread has panicked"))?;
-    control::close(&args.out);
-    while let Ok(last) = status.try_recv() {
-        measurement.status = Some(last);
-    }
-    let report = writer.close()?;
-    let span = WallTime::now().since(started);
-    let Some(status) = &measurement.status else {
-        return Err(Failure::new("the collector has ended without telling how it went"));
-    };
-    let summary = report::Summary::new(
-        &args.out,
-        measurement.devices.count(),
-        span,
-        status,
-        &report.counters,
-    );
-    print_summary(args.json, &summary)
+    measurement.finish(thread, &notices, &status)
 }
 
 fn writer(out: &Path, options: StreamOptions) -> Result<StreamWriter, Failure> {
@@ -196,6 +191,7 @@ struct Measurement<'a> {
     /// Problems told so far.
     told: usize,
     freshening: Option<Freshening>,
+    troubles: Troubles,
 }
 
 impl Measurement<'_> {
@@ -254,6 +250,8 @@ impl Measurement<'_> {
                 Ok(Notice::Restarted(ordinal)) => {
                     tracing::info!(device = self.devices.name(ordinal), "the agent restarted");
                 }
+                Ok(Notice::Outage(ordinal, outage)) => self.troubles.device(ordinal, outage),
+                Ok(Notice::Incident(incident)) => self.troubles.incident(&incident),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::new("the collector has ended by itself"));
@@ -283,8 +281,54 @@ impl Measurement<'_> {
                 }
                 self.status = Some(status);
             }
+            self.troubles.tell(now, &self.devices, &mut say);
             self.follow_file(&jobs);
         }
+    }
+
+    /// Waits for the collector, closes the recording and tells how it went.
+    fn finish(
+        mut self,
+        thread: JoinHandle<StreamWriter>,
+        notices: &Receiver<Notice>,
+        status: &Receiver<Status>,
+    ) -> Result<Answer, Failure> {
+        let ended = thread.join();
+        let mut writer = ended.map_err(|_| Failure::new("the collector's thread has panicked"))?;
+        self.hear(notices, &writer.take_incidents());
+        control::close(&self.args.out);
+        while let Ok(last) = status.try_recv() {
+            self.status = Some(last);
+        }
+        let report = writer.close()?;
+        let span = WallTime::now().since(self.started);
+        let Some(status) = &self.status else {
+            return Err(Failure::new("the collector has ended without telling how it went"));
+        };
+        let summary = report::Summary::new(
+            &self.args.out,
+            self.devices.count(),
+            span,
+            status,
+            &report.counters,
+            self.troubles.failing(&self.devices),
+        );
+        print_summary(self.args.json, &summary)
+    }
+
+    /// Hears what the collector and the writer said last, and tells it.
+    fn hear(&mut self, notices: &Receiver<Notice>, incidents: &[Incident]) {
+        for notice in notices.try_iter() {
+            match notice {
+                Notice::Outage(ordinal, outage) => self.troubles.device(ordinal, outage),
+                Notice::Incident(incident) => self.troubles.incident(&incident),
+                Notice::Resolve(_) | Notice::Restarted(_) => {}
+            }
+        }
+        for incident in incidents {
+            self.troubles.incident(incident);
+        }
+        self.troubles.tell_rest(&self.devices, &mut say);
     }
 
     /// Takes over a changed cluster file.
@@ -301,6 +345,7 @@ impl Measurement<'_> {
                     self.send(Command::Alerts(rules));
                 }
                 let (remove, add) = (changes.remove, changes.add);
+                self.troubles.forget(&remove);
                 if !remove.is_empty() || !add.is_empty() {
                     let specs = add.iter().map(|ready| (ready.spec(), None)).collect();
                     self.send(Command::Exchange { remove, add: specs, done });

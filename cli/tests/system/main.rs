@@ -23,3 +23,4 @@ mod simulate;
 mod snmpd;
 mod terminal;
 mod top;
+mod troubles;

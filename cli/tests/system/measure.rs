@@ -114,9 +114,20 @@ fn a_silent_agent_and_an_unreadable_secret_are_told() {
     assert_eq!(refused.status.code(), Some(2));
     let told = text(&refused);
     assert!(told.contains("`a` (line 6 of") && told.contains("`MEIKYO_TEST_NO_SUCH`"), "{told}");
-    let mut silent = farm.measure(&["--for", "3s", "--json"]);
+    let mut silent = farm.measure(&["--for", "6s", "--json"]);
     let output = silent.env("MEIKYO_TEST_NO_SUCH", "public").output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
+    let told = text(&output);
+    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("`a` (line 6 of")).collect();
+    assert_eq!(lines.len(), 1, "one line a device: {told}");
+    for part in ["no answer from 127.0.0.9:9", "`env:MEIKYO_TEST_NO_SUCH`", "config agents"] {
+        assert!(lines[0].contains(part), "{part}: {told}");
+    }
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["failing"], serde_json::json!(["a"]));
+    let begun = farm.rows("events").into_iter().filter(|row| row["event"] == "failing");
+    let devices: Vec<Value> = begun.map(|row| row["device"].clone()).collect();
+    assert_eq!(devices, ["a"]);
     let states: std::collections::BTreeSet<String> =
         farm.rows("polls").iter().map(|row| row["state"].to_string()).collect();
     assert_eq!(states, ["\"missed\"", "\"skipped\""].map(str::to_owned).into());

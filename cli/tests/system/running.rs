@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use meikyo_units::{Nanos, WallTime};
@@ -99,10 +99,7 @@ impl Farm {
 
     /// The rows of a table, whatever is there by now; none while the table is not.
     pub(crate) fn rows(&self, table: &str) -> Vec<Value> {
-        let output =
-            meikyo().arg("query").arg(self.recording()).args([table, "--json"]).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        rows(&self.recording(), table)
     }
 
     /// Rows of a table for which something holds, once there are `least` of them.
@@ -121,6 +118,13 @@ impl Farm {
             assert!(WallTime::now() < deadline, "{table} never had {least} such rows");
         }
     }
+}
+
+/// The rows of a table of a recording; none while the table is not there.
+pub(crate) fn rows(recording: &Path, table: &str) -> Vec<Value> {
+    let output = meikyo().arg("query").arg(recording).args([table, "--json"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 pub(crate) fn is_ok(row: &Value) -> bool {

@@ -28,7 +28,7 @@ impl Poller {
     /// The kernel refused the datagram at `index` of the batch sent last.
     pub(crate) fn handle_send_error(&mut self, batch: &SendBatch, index: usize) {
         if let Some(ordinal) = self.open_request(batch.datagram(index)) {
-            self.end_open(ordinal, State::Error, Some(Reason::Unreachable));
+            self.fail_open(ordinal, Reason::Unreachable);
         }
     }
 
@@ -250,9 +250,11 @@ impl Poller {
             return;
         }
         device.pending = None;
+        let failures = std::mem::take(&mut device.failures);
         self.states[pending.worst as usize] += 1;
         ring.end(pending.due, pending.worst);
         self.close_intervals(pending.ring);
+        self.answered(ordinal, pending.due, failures);
     }
 
     /// The open request ends in an error, with whatever was answered before it kept.
@@ -266,6 +268,13 @@ impl Poller {
         if let Some(tally) = self.rings[pending.ring].tally(pending.due) {
             tally.answered(received);
         }
+        self.fail_open(ordinal, reason);
+    }
+
+    /// The open request ends in an error, which counts against the device.
+    fn fail_open(&mut self, ordinal: u32, reason: Reason) {
+        let Some(due) = self.devices[ordinal as usize].pending.map(|open| open.due) else { return };
         self.end_open(ordinal, State::Error, Some(reason));
+        self.failed(ordinal, due, Some(reason));
     }
 }

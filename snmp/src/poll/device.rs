@@ -120,6 +120,8 @@ pub(super) struct Device {
     pub(super) name: Symbol,
     pub(super) generation: u32,
     pub(super) misses: u32,
+    /// Intervals in a row that failed by the device's fault, see [`crate::poll::failing`].
+    pub(super) failures: u32,
     pub(super) ring: usize,
     pub(super) phase: Phase,
     pub(super) removed: bool,
@@ -176,6 +178,7 @@ impl Device {
             ring,
             generation: 0,
             misses: 0,
+            failures: 0,
             not_before: WallTime::default(),
             resolve_after: WallTime::default(),
             next_plan: None,

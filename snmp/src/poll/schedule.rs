@@ -352,6 +352,9 @@ impl Poller {
             let reason = if stalled { Some(Reason::Stall) } else { None };
             let reason = if dropped { Some(Reason::SocketDrops) } else { reason };
             self.end_open(ordinal, State::Missed, reason);
+            if reason.is_none() {
+                self.failed(ordinal, pending.due, None);
+            }
         }
     }
 }

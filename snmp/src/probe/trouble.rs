@@ -7,6 +7,7 @@ use meikyo_cluster::{Access, Device};
 use super::ProbeError;
 use crate::client::{ReceiveError, RequestError};
 use crate::credentials::CredentialsError;
+use crate::poll::Reason;
 use crate::survey::SurveyError;
 use crate::usm::ReportKind;
 
@@ -30,7 +31,8 @@ impl Trouble {
     /// A survey did not get through to the device.
     pub fn of_survey(device: &Device, error: &SurveyError) -> Self {
         let remedy = match error {
-            SurveyError::Silent { .. } => silent(device),
+            SurveyError::Silent { unreadable: 0, .. } => silent(device),
+            SurveyError::Silent { .. } => damaged(device),
             SurveyError::Refused(ReceiveError::Refused(report)) => refused(device, *report),
             SurveyError::Refused(_) | SurveyError::Walk(_) => broken(),
         };
@@ -44,7 +46,8 @@ impl Trouble {
     /// A probe did not get through to the device.
     pub fn of_probe(device: &Device, error: &ProbeError) -> Self {
         let remedy = match error {
-            ProbeError::Request(RequestError::Timeout { .. }) => silent(device),
+            ProbeError::Request(RequestError::Timeout { unreadable: 0, .. }) => silent(device),
+            ProbeError::Request(RequestError::Timeout { .. }) => damaged(device),
             ProbeError::Request(RequestError::NothingListens { .. }) => format!(
                 "start an agent there (`systemctl start snmpd`), or correct the address: its \
                  `agentAddress` must hold {}",
@@ -60,7 +63,52 @@ impl Trouble {
                 "name the process of the agent on this host: `pidof snmpd`".to_owned()
             }
         };
-        Self { text: chain(error), remedy }
+        let text = match error {
+            // Answers came: not to be told that there are none.
+            ProbeError::Request(error @ RequestError::Timeout { unreadable: 1.., .. }) => {
+                chain(error)
+            }
+            _ => chain(error),
+        };
+        Self { text, remedy }
+    }
+
+    /// A device fails again and again while it is measured; no answer comes, or `reason` is why
+    /// those that come are errors.
+    pub fn of_poll(device: &Device, reason: Option<Reason>) -> Self {
+        let address = device.address;
+        let Some(reason) = reason else {
+            return Self { text: format!("no answer from {address}"), remedy: silent(device) };
+        };
+        let report = match reason {
+            Reason::UnknownUser => Some(ReportKind::UnknownUserName),
+            Reason::WrongDigest => Some(ReportKind::WrongDigest),
+            Reason::DecryptionError => Some(ReportKind::DecryptionError),
+            Reason::UnsupportedSecurity => Some(ReportKind::UnsupportedSecurityLevel),
+            Reason::NotInTimeWindow => Some(ReportKind::NotInTimeWindow),
+            _ => None,
+        };
+        if let Some(report) = report {
+            let text = format!("the agent at {address} refuses: {report}");
+            return Self { text, remedy: refused(device, report) };
+        }
+        match reason {
+            Reason::Unreachable => Self {
+                text: format!("the system does not send to {address}"),
+                remedy: format!(
+                    "correct the address, or the route: `ip route get {}`",
+                    address.ip()
+                ),
+            },
+            Reason::BadPacket => Self {
+                text: format!("the answers from {address} cannot be read"),
+                remedy: damaged(device),
+            },
+            _ => Self {
+                text: format!("the answers from {address} are errors ({})", reason.word()),
+                remedy: broken(),
+            },
+        }
     }
 }
 
@@ -83,6 +131,10 @@ fn silent(device: &Device) -> String {
     let credential = match &device.snmp.access {
         Access::V1 { community } | Access::V2c { community } => format!(
             "the community in `{community}` is another (agents leave a wrong one unanswered)"
+        ),
+        Access::V3 { user, privacy: Some((_, secret)), .. } => format!(
+            "it does not speak SNMPv3 to `{user}`, or `{secret}` or the privacy protocol is another \
+             there (some agents leave a wrong one unanswered)"
         ),
         Access::V3 { user, .. } => format!("it does not speak SNMPv3 to `{user}`"),
     };
@@ -120,6 +172,14 @@ fn refused(device: &Device, report: ReportKind) -> String {
     }
 }
 
+fn damaged(device: &Device) -> String {
+    format!(
+        "something on the way cuts or changes packets (a firewall, an MTU), or the agent itself is \
+         broken: look at them with `tcpdump -ni any -X host {}`, and at its log",
+        device.address.ip()
+    )
+}
+
 fn broken() -> String {
     "the agent's answers cannot be used: look at its log, and try another SNMP version".to_owned()
 }
@@ -141,10 +201,34 @@ mod tests {
     #[test]
     fn silence_names_the_reference_of_the_community_and_not_the_community() {
         let device = device("version = \"2c\", community = \"env:COMMUNITY\"");
-        let error = SurveyError::Silent { attempts: 3, last: None };
+        let error = SurveyError::Silent { attempts: 3, unreadable: 0, last: None };
         let trouble = Trouble::of_survey(&device, &error);
-        assert_eq!(trouble.text, "no answer after 3 attempts at 10.0.0.7:161");
+        assert_eq!(trouble.text, "no answer from the agent after 3 attempts at 10.0.0.7:161");
         assert!(trouble.remedy.contains("`env:COMMUNITY`"), "{}", trouble.remedy);
+    }
+
+    #[test]
+    fn answers_that_cannot_be_read_are_no_silence() {
+        let device = device("version = \"2c\", community = \"env:COMMUNITY\"");
+        let error = SurveyError::Silent { attempts: 3, unreadable: 3, last: None };
+        let trouble = Trouble::of_survey(&device, &error);
+        assert!(trouble.text.starts_with("3 answers came, and none could be read"), "{trouble:?}");
+        assert!(trouble.remedy.contains("cuts or changes packets"), "{trouble:?}");
+        assert!(!trouble.remedy.contains("host is down"), "{trouble:?}");
+        assert_eq!(Trouble::of_poll(&device, Some(Reason::BadPacket)).remedy, trouble.remedy);
+    }
+
+    #[test]
+    fn silence_under_v3_names_the_privacy_password_too() {
+        let device = device(
+            "version = \"3\", user = \"meikyo\", auth = { protocol = \"SHA-256\", password = \
+             \"file:auth\" }, privacy = { protocol = \"AES-128\", password = \"file:privacy\" }",
+        );
+        let trouble = Trouble::of_poll(&device, None);
+        assert_eq!(trouble.text, "no answer from 10.0.0.7:161");
+        assert!(trouble.remedy.contains("`file:privacy`"), "{trouble:?}");
+        let refused = Trouble::of_poll(&device, Some(Reason::DecryptionError));
+        assert!(refused.remedy.contains("`file:privacy`"), "{refused:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use super::{Finished, Job, SurveyError, SurveyOptions};
 use crate::client::{
-    AGAIN_MAX, ReceiveError, Received, Session, Walk, first_request_id, next_request_id,
+    AGAIN_MAX, Received, Session, Unusable, Walk, first_request_id, next_request_id,
 };
 use crate::template::peek_request_id;
 
@@ -40,7 +40,7 @@ struct Task {
     walk: Walk,
     attempts: u32,
     again: u32,
-    last: Option<ReceiveError>,
+    unusable: Unusable,
 }
 
 impl SurveyCore {
@@ -64,7 +64,8 @@ impl SurveyCore {
         let session = Session::new(now, job.credentials);
         let walk = Walk::new(session.version(), job.subtrees);
         let (device, address) = (job.device, job.address);
-        let task = Task { device, address, session, walk, attempts: 0, again: 0, last: None };
+        let unusable = Unusable::default();
+        let task = Task { device, address, session, walk, attempts: 0, again: 0, unusable };
         self.ready.push_back(task);
     }
 
@@ -149,8 +150,9 @@ impl SurveyCore {
         // It may be another agent by now, with another engine id or fewer boots.
         task.session.forget_engine();
         if task.attempts > self.options.retries {
-            let (attempts, last) = (task.attempts, task.last.take());
-            self.finish(task, Err(SurveyError::Silent { attempts, last }));
+            let Unusable { unreadable, last } = std::mem::take(&mut task.unusable);
+            let attempts = task.attempts;
+            self.finish(task, Err(SurveyError::Silent { attempts, unreadable, last }));
             return;
         }
         let pause = 1_u64.checked_shl(task.attempts - 1).unwrap_or(PAUSE_MAX).min(PAUSE_MAX);
@@ -167,10 +169,14 @@ impl SurveyCore {
 
     /// Takes a datagram.
     pub fn handle_datagram(&mut self, now: WallTime, from: SocketAddr, bytes: &mut [u8]) {
-        let id = peek_request_id(bytes);
-        let Some((id, (deadline, mut task))) = id
-            .filter(|id| self.waiting.get(id).is_some_and(|(_, task)| task.address == from))
-            .and_then(|id| Some((id, self.waiting.remove(&id)?)))
+        let from_there = |(_, task): &(WallTime, Task)| task.address == from;
+        let known = match peek_request_id(bytes) {
+            Some(id) => Some(id).filter(|id| self.waiting.get(id).is_some_and(from_there)),
+            // A damaged answer; rare, so a search is right.
+            None => self.waiting.iter().find(|(_, entry)| from_there(entry)).map(|(&id, _)| id),
+        };
+        let Some((id, (deadline, mut task))) =
+            known.and_then(|id| Some((id, self.waiting.remove(&id)?)))
         else {
             self.strays += 1;
             return;
@@ -179,6 +185,7 @@ impl SurveyCore {
             Ok(Received::Answer(answer)) => {
                 task.attempts = 0;
                 task.again = 0;
+                task.unusable = Unusable::default();
                 match task.walk.accept(answer) {
                     // To the front: what is begun is finished first.
                     Ok(()) => self.ready.push_front(task),
@@ -197,7 +204,7 @@ impl SurveyCore {
                 self.finish(task, Err(SurveyError::Refused(refusal)));
             }
             Err(unusable) => {
-                task.last = Some(unusable);
+                task.unusable.count(unusable);
                 self.waiting.insert(id, (deadline, task));
             }
         }
@@ -207,7 +214,7 @@ impl SurveyCore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::WalkError;
+    use crate::client::{ReceiveError, WalkError};
     use crate::message::{self, Version};
     use crate::pdu::{Pdu, PduType};
     use crate::value::Value;
@@ -293,7 +300,10 @@ mod tests {
         for (device, result) in finished {
             let arc = u32::try_from(device).unwrap();
             if device.is_multiple_of(4) {
-                assert!(matches!(result, Err(SurveyError::Silent { attempts: 3, last: None })));
+                assert!(matches!(
+                    result,
+                    Err(SurveyError::Silent { attempts: 3, unreadable: 0, last: None })
+                ));
                 assert_eq!(sent[&device], 3);
             } else {
                 let value = Value::Integer(i64::from(arc));
@@ -309,13 +319,13 @@ mod tests {
     }
 
     #[test]
-    fn answers_from_elsewhere_and_answers_of_others_are_strays() {
+    fn answers_from_elsewhere_are_strays_and_unreadable_ones_are_counted() {
         let mut core = core(1);
         let mut request = Vec::new();
         let to = core.poll_transmit(at(0), &mut request).unwrap();
         core.handle_datagram(at(1), address(9), &mut answer(0, &request));
         core.handle_datagram(at(1), to, &mut [1, 2, 3]);
-        assert_eq!((core.strays(), core.open()), (2, 1));
+        assert_eq!((core.strays(), core.open()), (1, 1));
         let mut forged = answer(0, &request);
         let at_name = forged.windows(6).position(|window| window == b"public").unwrap();
         forged[at_name] = b'P';
@@ -327,7 +337,8 @@ mod tests {
         }
         let error = core.poll_finished().unwrap().result.unwrap_err();
         let last = Some(ReceiveError::Unusable(DecodeError::WrongCommunity));
-        assert_eq!(error, SurveyError::Silent { attempts: 3, last });
+        // The one that is not SNMP, and the forged one.
+        assert_eq!(error, SurveyError::Silent { attempts: 3, unreadable: 2, last });
     }
 
     #[test]

@@ -11,6 +11,9 @@ use serde::Serialize;
 
 use crate::output;
 
+/// Names of failing devices that the summary holds.
+const NAMES_MAX: usize = 10;
+
 /// One line about the second that has passed.
 pub(super) fn line(status: &Status, before: Option<&Status>) -> String {
     let mut text = output::instant_text(status.at.floor(Nanos::SECOND));
@@ -27,6 +30,14 @@ pub(super) fn line(status: &Status, before: Option<&Status>) -> String {
             .expect("writing to a string cannot fail");
     }
     text
+}
+
+/// Names that a person reads, and the number of the others.
+fn names(all: &[String]) -> String {
+    let shown = &all[..all.len().min(NAMES_MAX)];
+    let rest = all.len() - shown.len();
+    let others = if rest > 0 { format!(" and {rest} others") } else { String::new() };
+    format!("{}{others}", shown.join(", "))
 }
 
 /// An amount with three digits: `1.23 MB`.
@@ -58,6 +69,8 @@ pub(super) struct Summary {
     rows_kept: u64,
     rows_dropped: u64,
     bytes_logged: u64,
+    /// Devices that failed at the end.
+    failing: Vec<String>,
 }
 
 impl Summary {
@@ -67,6 +80,7 @@ impl Summary {
         span: Nanos,
         status: &Status,
         writer: &WriterCounters,
+        failing: Vec<String>,
     ) -> Self {
         let ended = |state: State| status.states[state as usize];
         Self {
@@ -87,6 +101,7 @@ impl Summary {
             rows_kept: writer.rows_kept,
             rows_dropped: writer.rows_dropped,
             bytes_logged: writer.bytes_kept,
+            failing,
         }
     }
 
@@ -124,6 +139,10 @@ impl Summary {
                 writeln!(text, "{count} {what}").expect("writing to a string cannot fail");
             }
         }
+        if !self.failing.is_empty() {
+            writeln!(text, "no good answer at the end from {}", names(&self.failing))
+                .expect("writing to a string cannot fail");
+        }
         writeln!(text, "recording: {}", self.recording).expect("writing to a string cannot fail");
         text
     }
@@ -132,6 +151,13 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_names_are_ten_and_a_number() {
+        let all: Vec<String> = (1..=22).map(|number| format!("n{number}")).collect();
+        assert_eq!(names(&all[..2]), "n1, n2");
+        assert_eq!(names(&all), "n1, n2, n3, n4, n5, n6, n7, n8, n9, n10 and 12 others");
+    }
 
     #[test]
     fn amounts_have_a_fitting_unit() {
