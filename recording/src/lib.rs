@@ -37,6 +37,7 @@ pub mod check;
 pub mod compact;
 pub mod control;
 pub mod counter;
+pub mod declared;
 pub mod devices;
 pub mod format;
 pub mod glob;

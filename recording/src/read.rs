@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use arrow::error::ArrowError;
 use meikyo_units::WallTime;
 
+use crate::declared;
 use crate::format::{self, Identity, IdentityError};
 use crate::layout::{self, ListError, ParquetFile, SegmentFile};
 use crate::schema::TableSchema;
@@ -159,13 +160,14 @@ impl Recording {
         &self.identity
     }
 
-    /// The tables that have rows or a writer, by name; summary tables end in `.summary`.
+    /// The tables that have rows or that a writer has declared, by name; summary tables end in
+    /// `.summary`.
     ///
     /// # Errors
     /// When the directory cannot be read, or the log is of a newer format.
     pub fn tables(&self) -> Result<BTreeMap<String, TableSchema>, ReadError> {
         let listing = layout::list(&self.dir)?;
-        let mut tables = BTreeMap::new();
+        let mut tables = declared::read(&self.dir)?;
         let mut newest: BTreeMap<&str, &Path> = BTreeMap::new();
         for file in &listing.parquet {
             newest.insert(&file.table, &file.path);

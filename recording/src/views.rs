@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, io};
 
-use crate::schema::TableSchema;
-use crate::{layout, read, summary};
+use crate::schema::{ColumnKind, TableSchema};
+use crate::{declared, layout, read, summary};
 
 /// The file in a recording's directory.
 pub const FILE_NAME: &str = "views.sql";
@@ -30,31 +30,55 @@ const HEAD: &str = "\
 -- `meikyo query` and `meikyo export` see them.
 ";
 
-/// The text of `views.sql` for tables that have Parquet files.
-pub fn sql<'a>(tables: impl IntoIterator<Item = &'a TableSchema>) -> String {
-    let mut tables: Vec<_> = tables.into_iter().collect();
+/// The text of `views.sql` for tables that have Parquet files, and for some that have none yet.
+pub fn sql(with_files: &[TableSchema], empty: &[TableSchema]) -> String {
+    let files = with_files.iter().map(|table| (table, true));
+    let mut tables: Vec<_> = files.chain(empty.iter().map(|table| (table, false))).collect();
     // DuckDB wants what a view joins to be there when the view is made.
-    tables.sort_by_key(|table| (table.name != POLLS, &table.name));
-    let has_polls = tables.iter().any(|table| table.name == POLLS);
+    tables.sort_by_key(|(table, _)| (table.name != POLLS, &table.name));
+    let has_polls = tables.iter().any(|(table, _)| table.name == POLLS);
     let mut text = HEAD.to_owned();
-    for table in &tables {
+    for (table, has_files) in tables {
         let view = match table.name.strip_suffix(summary::SUFFIX) {
             Some(of) => format!("{of}_summary"),
             None => table.name.clone(),
         };
-        writeln!(
-            text,
-            "\n-- {}\nCREATE OR REPLACE VIEW \"{view}\" AS\n  SELECT * FROM \
-             read_parquet('{}/*/*/*.parquet', hive_partitioning = true);",
-            table.doc, table.name
-        )
-        .expect("writing to a string cannot fail");
+        let select = if has_files {
+            let files = format!("'{}/*/*/*.parquet'", table.name);
+            format!("SELECT * FROM read_parquet({files}, hive_partitioning = true)")
+        } else {
+            no_rows(table)
+        };
+        let doc = &table.doc;
+        writeln!(text, "\n-- {doc}\nCREATE OR REPLACE VIEW \"{view}\" AS\n  {select};")
+            .expect("writing to a string cannot fail");
         let joined = table.column("device").is_some() && table.column("pdu").is_some();
         if has_polls && joined && table.name != POLLS {
             text.push_str(&exact(&view));
         }
     }
     text
+}
+
+/// The columns that files of the table have for DuckDB, and no row: a pattern without a file is an
+/// error there.
+fn no_rows(table: &TableSchema) -> String {
+    let of_partition = [("date", "DATE"), ("hour", "BIGINT")];
+    let of_table = table.columns.iter().map(|column| {
+        let kind = match column.kind {
+            ColumnKind::Time => "TIMESTAMP WITH TIME ZONE",
+            ColumnKind::Symbol | ColumnKind::Text => "VARCHAR",
+            ColumnKind::U64 => "UBIGINT",
+            ColumnKind::I64 => "BIGINT",
+            ColumnKind::F64 => "DOUBLE",
+        };
+        (column.name.as_str(), kind)
+    });
+    let columns: Vec<_> = of_table
+        .chain(of_partition)
+        .map(|(name, kind)| format!("CAST(NULL AS {kind}) AS \"{name}\""))
+        .collect();
+    format!("SELECT {}\n  WHERE false", columns.join(", "))
 }
 
 fn exact(view: &str) -> String {
@@ -68,7 +92,8 @@ fn exact(view: &str) -> String {
     )
 }
 
-/// Writes `views.sql` for the tables that have Parquet files, if it is not there as it should be.
+/// Writes `views.sql` for the tables that have Parquet files or were declared, if it is not there as
+/// it should be.
 ///
 /// # Errors
 /// When the directory cannot be read or the file cannot be written.
@@ -80,7 +105,10 @@ pub fn refresh(dir: &Path) -> io::Result<()> {
     }
     // A damaged file has no schema; its table then waits for the next one.
     let tables: Vec<_> = newest.values().filter_map(|path| read::table_schema(path).ok()).collect();
-    let (path, text) = (dir.join(FILE_NAME), sql(&tables));
+    let mut empty = declared::read(dir).map_err(io::Error::other)?;
+    empty.retain(|name, _| !newest.contains_key(name));
+    let empty: Vec<_> = empty.into_values().collect();
+    let (path, text) = (dir.join(FILE_NAME), sql(&tables, &empty));
     if fs::read_to_string(&path).is_ok_and(|found| found == text) {
         return Ok(());
     }
@@ -92,7 +120,7 @@ pub fn refresh(dir: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Column, ColumnKind, Meaning};
+    use crate::schema::{Column, Meaning};
 
     fn table(name: &str, columns: &[&str]) -> TableSchema {
         let column = |name: &&str| Column::new(name, ColumnKind::U64, Meaning::Gauge, "");
@@ -101,12 +129,14 @@ mod tests {
 
     #[test]
     fn what_a_view_joins_is_there_before_it() {
-        let text = sql(&[
-            table("load", &["device", "pdu"]),
-            table("polls", &["device", "pdu"]),
-            table("clocks", &["host"]),
-            table("load.summary", &["device"]),
-        ]);
+        let text = sql(
+            &[
+                table("polls", &["device", "pdu"]),
+                table("clocks", &["host"]),
+                table("load.summary", &["device"]),
+            ],
+            &[table("load", &["device", "pdu"])],
+        );
         let views: Vec<_> = text
             .lines()
             .filter_map(|line| line.strip_prefix("CREATE OR REPLACE VIEW \"")?.split('"').next())

@@ -261,6 +261,35 @@ fn unknown_tables_and_columns_are_refused_with_what_there_is() {
 }
 
 #[test]
+fn a_declared_table_without_rows_is_there_and_empty_before_and_after_compaction() {
+    let dir = tempfile::tempdir().unwrap();
+    let events = TableSchema::new("events", "what happened", schema().columns.split_off(1));
+    let tables = vec![schema(), events.clone()];
+    let options = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
+    let mut writer =
+        StreamWriter::open(dir.path(), Kind::Measured, "snmp", tables, options).unwrap();
+    let mut batch = writer.batch(0);
+    batch.begin_row(SECOND);
+    batch.put_u64(3, 1);
+    writer.submit(batch);
+    let recording = Recording::open(dir.path()).unwrap();
+    let columns = |table: &str| {
+        let mut scan = recording.scan(&Selection::all(table)).unwrap();
+        (scan.table(), rows(&mut scan).num_rows())
+    };
+    writer.sync_now().unwrap();
+    assert_eq!(columns("events"), (events.clone(), 0));
+    writer.close().unwrap();
+    assert!(layout::list(dir.path()).unwrap().segments.is_empty(), "all is compacted");
+    assert_eq!(columns("events"), (events, 0));
+    assert_eq!(columns("interfaces").1, 1);
+    assert_eq!(recording.span("events").unwrap(), None);
+    assert!(matches!(recording.table("event"), Err(ReadError::UnknownTable { .. })));
+    let views = fs::read_to_string(dir.path().join("views.sql")).unwrap();
+    assert!(views.contains("CREATE OR REPLACE VIEW \"events\""), "{views}");
+}
+
+#[test]
 fn a_newer_recording_and_no_recording_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let error = Recording::open(dir.path()).unwrap_err().to_string();

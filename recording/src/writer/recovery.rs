@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use meikyo_units::WallTime;
 
 use super::{Incident, IncidentKind};
+use crate::declared;
 use crate::format::{self, IdentityError, Kind};
 use crate::layout::{self, ListError};
 use crate::schema::TableSchema;
@@ -100,6 +101,7 @@ pub(super) fn recover(
         .map_err(|source| OpenStreamError::Recording { path: dir.into(), source })?;
     let stream_dir = layout::stream_dir(dir, stream);
     let lock = lock(dir, &stream_dir, stream)?;
+    let declared = declared::add(&stream_dir, tables);
     let listed = |source| OpenStreamError::List { stream: stream.into(), source };
     let mut recovered = Recovered {
         lock,
@@ -108,6 +110,11 @@ pub(super) fn recover(
         torn_bytes: 0,
         incidents: Vec::new(),
     };
+    if let Err((path, error)) = declared {
+        let kind = IncidentKind::DiskRefused;
+        let text = format!("cannot write `{}`: {error}; rows are kept without it", path.display());
+        recovered.incidents.push(Incident { at: WallTime::now(), kind, rows: 0, text });
+    }
     for (first, path) in layout::segments_of(&stream_dir).map_err(listed)? {
         let last = put_right(&path, stream, &mut recovered)?;
         recovered.next_sequence = recovered.next_sequence.max(first.max(last) + 1);
