@@ -67,14 +67,15 @@ impl AccessLayer {
             auth: read_auth(reading, section),
             privacy: read_privacy(reading, section),
         };
-        let unread = (section.has("version") && own.version.is_none())
-            || (section.has("community") && own.community.is_none())
-            || (section.has("user") && own.user.is_none());
+        let unread_version = section.means("version") && own.version.is_none();
+        let unread = unread_version
+            || (section.means("community") && own.community.is_none())
+            || (section.means("user") && own.user.is_none());
         let mut layer = own.over(below);
         layer.broken |= unread;
         let version = layer.version();
         let wrong = if version == "3" { &["community"][..] } else { &["user", "auth", "privacy"] };
-        for name in wrong.iter().filter(|name| section.has(name)) {
+        for name in wrong.iter().filter(|name| !unread_version && section.has(name)) {
             let text = if *name == "community" {
                 "a community needs version = \"2c\" (or \"1\") beside it; without one the version \
                  is \"3\""
@@ -176,7 +177,11 @@ fn read_keys(
 impl SnmpLayer {
     /// Reads the `snmp` section of `parent`, if it has one, as a layer on `below`.
     pub(crate) fn read(reading: &mut Reading, parent: &Section<'_>, below: &Self) -> Self {
-        let Some(section) = parent.section(reading, "snmp") else { return below.clone() };
+        let Some(section) = parent.section(reading, "snmp") else {
+            let mut layer = below.clone();
+            layer.access.broken |= parent.means("snmp");
+            return layer;
+        };
         let access = AccessLayer::read(reading, &section, &below.access);
         let write = section.section(reading, "write").map(|write| {
             let plain = AccessLayer { version: access.version.clone(), ..AccessLayer::default() };

@@ -102,6 +102,8 @@ fn one_line(message: &str) -> String {
 struct Defaults {
     snmp: SnmpLayer,
     measure: Option<Sourced<Vec<Measure>>>,
+    /// Whether it is said what to measure, be it in a way that was noted.
+    means_measure: bool,
 }
 
 impl Defaults {
@@ -109,6 +111,7 @@ impl Defaults {
         Self {
             snmp: SnmpLayer::read(reading, section, &below.snmp),
             measure: read_measures(reading, section).or_else(|| below.measure.clone()),
+            means_measure: below.means_measure || section.means("measure"),
         }
     }
 }
@@ -134,7 +137,7 @@ struct Gathering<'a> {
 
 fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
     let name = file.text(reading, "name");
-    if !file.has("name") {
+    if !file.means("name") {
         file.note(
             reading,
             "name",
@@ -164,7 +167,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
     for (key, kind) in [("hosts", DeviceKind::Host), ("switches", DeviceKind::Switch)] {
         entries.extend(file.sections(reading, key).into_iter().map(|entry| (entry, kind)));
     }
-    if !file.has("hosts") && !file.has("switches") {
+    if !file.means("hosts") && !file.means("switches") {
         file.note(
             reading,
             "hosts",
@@ -215,7 +218,7 @@ impl<'a> Gathering<'a> {
 
     fn read_entry(&mut self, reading: &mut Reading, entry: &Section<'_>, kind: DeviceKind) {
         for key in ["name", "address"] {
-            if !entry.has(key) {
+            if !entry.means(key) {
                 entry.note(reading, key, "missing; every entry has `name` and `address`");
             }
         }
@@ -314,7 +317,7 @@ impl<'a> Gathering<'a> {
         let below = group.map_or(&self.file, |group| &group.defaults);
         let own = Defaults::read(reading, entry, below);
         let settled = own.snmp.settle(reading, entry.line);
-        if own.measure.is_none() && !entry.has("measure") {
+        if own.measure.is_none() && !own.means_measure {
             let text = "missing; say what to measure here, in the group or at the top of the file, \
                         for example measure = [\"interfaces\", \"load\"]";
             entry.note(reading, "measure", text);

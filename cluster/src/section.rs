@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::keys::{Keys, Kind, RESERVED};
-use crate::nearest::hint;
+use crate::nearest::{hint, nearest};
 use crate::problem::{Collected, LoadError};
 
 /// Texts reach messages, tables and the agents' configuration, where a line is a line.
@@ -99,6 +99,16 @@ impl<'a> Section<'a> {
 
     pub(crate) fn has(&self, name: &str) -> bool {
         self.table.contains_key(name)
+    }
+
+    /// Whether it has the key, or an unknown one that was noted and probably means it: that the key is
+    /// missing is then no news.
+    pub(crate) fn means(&self, name: &str) -> bool {
+        let known = || self.keys.iter().map(|key| key.name);
+        self.table.keys().map(|key| key.get_ref().as_ref()).any(|key: &str| {
+            key == name
+                || (!known().any(|known| known == key) && nearest(key, known()) == Some(name))
+        })
     }
 
     /// Notes a problem with one of its keys, at the key's line.

@@ -34,7 +34,6 @@ address = "10.0.0.[1-4]"
 name = "head"
 "#;
     insta::assert_snapshot!(problems(text), @r#"
-cluster.toml:1: name: missing; give the cluster a name, for example name = "presto"
 cluster.toml:2: nmae: unknown key (did you mean `name`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`, `fabric`, `links`
 cluster.toml:3: measure: `interfce:eth0` is not known (did you mean `interface:NAME`?); allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, `cpu`, `memory`, `uptime`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its instance such as `ifHCInOctets.3`
 cluster.toml:4: spares: `spares` is reserved for a later version and not understood yet
@@ -46,6 +45,41 @@ cluster.toml:11: snmp.rate_max: 0 is out of range; allowed are 1 to 1000000
 cluster.toml:15: hosts.address: 4 addresses for 3 names; as many are needed
 cluster.toml:17: host: unknown key (did you mean `hosts`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`, `fabric`, `links`
 "#);
+}
+
+#[test]
+fn a_mistyped_key_is_told_once_and_not_what_follows_from_it() {
+    let text = r#"
+name = "presto"
+measure = ["load"]
+snmp = { version = "2c", community = "env:X" }
+
+[[hosts]]
+name = "a"
+address = "10.0.0.1"
+
+[[switches]]
+name = "b"
+address = "10.0.0.2"
+"#;
+    assert_eq!(problems(text), "no problem");
+    for (key, typo) in [
+        ("name = \"presto\"", "nmae = \"presto\""),
+        ("measure", "mesure"),
+        ("snmp", "snpm"),
+        ("community", "comunity"),
+        ("version", "verison"),
+        ("address", "adress"),
+        ("name = \"a\"", "nam = \"a\""),
+    ] {
+        let told = problems(&text.replacen(key, typo, 1));
+        let word = typo.split(' ').next().unwrap();
+        assert!(told.contains(&format!("{word}: unknown key (did you mean")), "{typo}: {told}");
+        assert_eq!(told.lines().count(), 1, "{typo}: {told}");
+    }
+    // What is really not there is missed in each section.
+    let told = problems(&text.replace("measure = [\"load\"]", ""));
+    assert_eq!(told.matches("measure: missing").count(), 2, "{told}");
 }
 
 #[test]
