@@ -1,6 +1,7 @@
 //! The poll core against simulated agents under virtual time: what it recorded is compared with the
 //! farm's own truth, from which the state that every interval must have is worked out anew.
 
+mod causes;
 mod clock;
 mod limits;
 mod recovery;
@@ -35,6 +36,8 @@ struct Setup {
     /// Lines of `[snmp]` beside the credentials.
     snmp: &'static str,
     credentials: Credentials,
+    /// Devices that are spoken to in another way, by name.
+    others: BTreeMap<String, Credentials>,
     pace: Pace,
     in_flight_max: usize,
     /// What happens to the agents.
@@ -48,6 +51,7 @@ impl Setup {
             measure,
             snmp: "",
             credentials: Credentials::V2c { community: b"public".to_vec() },
+            others: BTreeMap::new(),
             pace: Pace::AtOnce,
             in_flight_max: usize::MAX,
             script: Vec::new(),
@@ -84,7 +88,11 @@ impl Setup {
             PollOptions { pace: self.pace, in_flight_max: self.in_flight_max, real_time: false };
         let poller = Poller::new(START, Rows::new(writer), poll_options);
         let devices = cluster.devices.into_iter();
-        let devices = devices.map(|device| (device, self.credentials.clone())).collect();
+        let devices = devices.map(|device| {
+            let credentials = self.others.get(&device.name).unwrap_or(&self.credentials).clone();
+            (device, credentials)
+        });
+        let devices = devices.collect();
         let events = self.script.iter().map(|line| Event::parse(line, &self.options));
         let events: Vec<Event> = events.collect::<Result<_, _>>().expect("lines of the script");
         let mut farm = Farm::new(self.options, START);
@@ -252,6 +260,11 @@ fn every_state_and_every_value_is_right_under_faults() {
             let due = request.received.floor(INTERVAL);
             asked.insert((names[*agent as usize].clone(), due.as_nanos()), request);
         }
+    }
+    // Every multiple of the interval, but the one at which it began and the one at which it ended.
+    assert_eq!(polls.len(), 250 * (681 * 10 - 1), "one row a device and interval");
+    for key in asked.keys() {
+        assert!(polls.contains_key(key), "{key:?} was asked and has no row");
     }
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for (key, (state, received)) in &polls {
