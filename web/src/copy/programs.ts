@@ -49,9 +49,10 @@ function sqlText(text: string): string {
 /** Reads the recording's own files: no server is needed, and rows that are still in the log are not in it. */
 export function duckdbProgram(shown: Shown): string {
   const devices = named(shown);
+  // Newer versions keep nanoseconds and compare them with no other kind of time.
   const where = [
-    `time >= TIMESTAMPTZ ${sqlText(formatMoment(Math.round(shown.bounds.fromUs)))}`,
-    `time < TIMESTAMPTZ ${sqlText(formatMoment(Math.round(shown.bounds.toUs)))}`,
+    `time::TIMESTAMPTZ >= TIMESTAMPTZ ${sqlText(formatMoment(Math.round(shown.bounds.fromUs)))}`,
+    `time::TIMESTAMPTZ < TIMESTAMPTZ ${sqlText(formatMoment(Math.round(shown.bounds.toUs)))}`,
     ...(devices.length > 0 ? [`device IN (${devices.map(sqlText).join(", ")})`] : []),
   ];
   return [
