@@ -13,7 +13,7 @@ mod freshness;
 
 use meikyo_units::Nanos;
 
-pub use freshness::{Freshness, Timeline};
+pub use freshness::{Finding, Freshness, Timeline};
 
 use crate::counter::{self, Bounds, Reading};
 

@@ -19,6 +19,7 @@ pub(crate) use series::{SeriesOfTable, ordinals_of_runs};
 use crate::column_units::{meaning_of, unit_of};
 use crate::errors::ApiError;
 use crate::follow::Follower;
+use crate::live::SharedMessages;
 use crate::parameters::{Span, micros};
 use crate::wire::{ColumnBody, ProblemBody, RecordingBody, TableBody};
 
@@ -43,6 +44,8 @@ pub(crate) struct Opened {
     problems: Mutex<BTreeSet<ProblemBody>>,
     /// Follows its log while somebody looks.
     pub(crate) follower: Arc<Follower>,
+    /// What its viewers get in common.
+    pub(crate) messages: SharedMessages,
 }
 
 impl Catalog {
@@ -58,7 +61,8 @@ impl Catalog {
             let series = Mutex::default();
             let follower = Arc::default();
             let problems = Mutex::default();
-            let opened = Opened { id, recording, series, problems, follower };
+            let messages = SharedMessages::default();
+            let opened = Opened { id, recording, series, problems, follower, messages };
             recordings.push(Arc::new(opened));
         }
         Ok(Self { recordings })

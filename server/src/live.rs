@@ -6,17 +6,21 @@
 //! oldest, is told how many, and goes on with the newest; nobody waits for him.
 
 mod encode;
+mod encoded;
 mod messages;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket};
 use meikyo_units::{Nanos, WallTime};
 use tokio::time::Instant;
 
 pub(crate) use encode::Encoder;
+use encoded::Shape;
+pub(crate) use encoded::SharedMessages;
 pub(crate) use messages::{
     EventBody, LiveHealthBody, LiveReply, ReplayRequest, SubscribeRequest, Subscription,
 };
@@ -38,6 +42,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const COLUMNS_MAX: usize = 32;
 /// Longest span between two messages that a viewer can ask for, µs.
 const EVERY_US_MAX: u64 = 3_600_000_000;
+/// Octets that are read from a viewer at once. The library clears as many whenever a socket is
+/// looked at; its own 128 KiB for each of ten viewers would be as much as a core's caches hold.
+pub(crate) const READ_BUFFER_BYTES: usize = 4 << 10;
+/// What offsets of live rows count from is whole hours, so that viewers have messages in common.
+const EPOCHS: Nanos = Nanos::from_secs(3_600);
 
 /// What one viewer sees.
 struct View {
@@ -45,6 +54,8 @@ struct View {
     labels: Vec<(String, Vec<String>)>,
     queue: Arc<Queue>,
     encoder: Encoder,
+    /// What his messages have in common with those of others; `None` in a replay, which is his own.
+    shape: Option<Arc<Shape>>,
     every: Option<Duration>,
     /// Whether each series is seen, by number; those beyond are looked up when they appear.
     seen: Vec<bool>,
@@ -158,27 +169,38 @@ fn begin(opened: &Arc<Opened>, request: Subscription) -> Result<(View, LiveReply
     let wish = Wish { table, columns };
     let span = opened.span()?;
     let running = opened.is_running();
+    let shared = request.replay.is_none();
     let (queue, epoch) = match request.replay {
         Some(wanted) => {
             let replay = checked(&wanted, wish.clone(), span.now)?;
-            let epoch = replay.from;
+            let epoch = replay.from.floor(Nanos::SECOND);
             let queue = replay::start(opened, replay);
             (queue.map_err(|error| ApiError::internal(&error))?, epoch)
         }
         // Some rows of late answers are older than the newest ones.
         None => {
-            (opened.follower.subscribe(opened, wish.clone()), span.now.before(Nanos::from_secs(60)))
+            let epoch = span.now.before(Nanos::from_secs(60)).floor(EPOCHS);
+            (opened.follower.subscribe(opened, wish.clone()), epoch)
         }
     };
-    let epoch = epoch.floor(Nanos::SECOND);
     let encoder = Encoder::new(&wish, epoch);
     let reply = LiveReply::subscribed(opened, &wish, &chosen, micros(epoch), running);
     let every = request.every_us.map(Duration::from_micros);
+    let shape = shared.then(|| {
+        Arc::new(Shape {
+            table: wish.table.name.clone(),
+            columns: wish.columns.clone(),
+            labels: labels.clone(),
+            newest_only: every.is_some(),
+            epoch,
+        })
+    });
     let view = View {
         wish,
         labels,
         queue,
         encoder,
+        shape,
         every,
         seen: Vec::new(),
         next: Instant::now(),
@@ -210,8 +232,12 @@ impl View {
         for event in steps.iter().flat_map(|step| &step.events) {
             send(socket, &LiveReply::Event(EventBody::new(event))).await?;
         }
-        if let Some(octets) = self.encoded(opened, &steps) {
-            send_message(socket, Message::Binary(octets.into())).await?;
+        let octets = match self.shape.clone() {
+            Some(shape) => opened.messages.of(&shape, &steps, || self.encoded(opened, &steps)),
+            None => self.encoded(opened, &steps).map(Bytes::from),
+        };
+        if let Some(octets) = octets {
+            send_message(socket, Message::Binary(octets)).await?;
         }
         if let Some(interval) = steps.iter().flat_map(|step| &step.intervals).next_back() {
             let newest = steps.last().map_or(interval.time, |step| step.newest);

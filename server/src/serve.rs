@@ -228,6 +228,7 @@ fn serve(
     stopped: &watch::Receiver<bool>,
     ready: &Ready,
 ) {
+    meikyo_recording::lower_priority();
     let tell = |outcome| drop(ready.send(outcome));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)

@@ -21,6 +21,14 @@ pub(crate) struct Placement {
     pub(crate) realtime: bool,
 }
 
+impl Placement {
+    /// Where what stands for other machines runs: on the last core, if there is more than one.
+    pub(crate) fn elsewhere(realtime: bool) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self { core: (cores > 1).then_some(cores - 1), realtime }
+    }
+}
+
 /// What a process used in its whole life.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {

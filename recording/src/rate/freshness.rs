@@ -46,21 +46,13 @@ impl Freshness {
         let instances = text("instance");
         for row in 0..rows.num_rows() {
             let time = times.value(row);
-            let period = unsigned("period_us", row);
-            let updates = match (class.get(row), period) {
-                (Some("every_poll"), _) => Updates::EveryPoll,
-                (Some("periodic"), Some(period)) if period > 0 => Updates::Periodic {
-                    period: Nanos::from_micros(period),
-                    phase: phase_us(row).map(|us| time.saturating_add(us.saturating_mul(1_000))),
-                },
-                (Some("irregular"), mean) => match unsigned("period_us_max", row).or(mean) {
-                    Some(greatest) if greatest > 0 => {
-                        Updates::Irregular { greatest: Nanos::from_micros(greatest) }
-                    }
-                    _ => continue,
-                },
-                _ => continue,
+            let finding = Finding {
+                class: class.get(row),
+                period_us: unsigned("period_us", row),
+                period_us_max: unsigned("period_us_max", row),
+                phase_us: phase_us(row),
             };
+            let Some(updates) = finding.updates(time) else { continue };
             let name = |texts: series::Texts<'_>| texts.get(row).unwrap_or_default().to_owned();
             let instance = instances.map(name).unwrap_or_default();
             self.insert([name(device), name(table), instance, name(column)], time, updates);
@@ -68,11 +60,15 @@ impl Freshness {
     }
 
     /// Notes that from `time` on the value of `[device, table, instance, column]` is updated so;
-    /// the instance of a table without one is empty.
+    /// the instance of a table without one is empty. A finding of the same time is replaced, so
+    /// that rows may be taken twice.
     pub fn insert(&mut self, series: [String; 4], time: i64, updates: Updates) {
         let found = self.found.entry(series).or_default();
-        let position = found.partition_point(|(earlier, _)| *earlier <= time);
-        found.insert(position, (time, updates));
+        let position = found.partition_point(|(earlier, _)| *earlier < time);
+        match found.get_mut(position) {
+            Some(same) if same.0 == time => same.1 = updates,
+            _ => found.insert(position, (time, updates)),
+        }
     }
 
     /// The longest span between two updates that was found for any value; `None` when nothing was.
@@ -100,6 +96,37 @@ impl Freshness {
             .map(|(series, found)| (series[2] == instance, found))
             .max_by_key(|(same_instance, _)| *same_instance);
         Timeline { found: sibling.map_or(&[], |(_, found)| found) }
+    }
+}
+
+/// What a row of table `freshness` says, in the words of its columns.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Finding<'a> {
+    /// `class`.
+    pub class: Option<&'a str>,
+    /// `period_us`, µs.
+    pub period_us: Option<u64>,
+    /// `period_us_max`, µs.
+    pub period_us_max: Option<u64>,
+    /// `phase_us`, µs after the row's time.
+    pub phase_us: Option<i64>,
+}
+
+impl Finding<'_> {
+    /// How the value is updated from `time` on, the row's; `None` when it says nothing of that.
+    pub fn updates(self, time: i64) -> Option<Updates> {
+        match (self.class?, self.period_us) {
+            ("every_poll", _) => Some(Updates::EveryPoll),
+            ("periodic", Some(period)) if period > 0 => Some(Updates::Periodic {
+                period: Nanos::from_micros(period),
+                phase: self.phase_us.map(|us| time.saturating_add(us.saturating_mul(1_000))),
+            }),
+            ("irregular", mean) => {
+                let greatest = self.period_us_max.or(mean).filter(|greatest| *greatest > 0)?;
+                Some(Updates::Irregular { greatest: Nanos::from_micros(greatest) })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -144,5 +171,16 @@ mod tests {
         assert_eq!(of("node1", "interfaces", "eth1", "in_octets").at(100), periodic);
         assert_eq!(of("node1", "cpu", "", "user_ticks").at(100), Updates::UNKNOWN);
         assert_eq!(of("node2", "interfaces", "eth0", "in_octets").at(100), Updates::UNKNOWN);
+    }
+
+    #[test]
+    fn a_row_that_is_taken_twice_counts_once_and_the_last_of_one_time_counts() {
+        let mut freshness = Freshness::default();
+        freshness.insert(key("eth0", "in_octets"), 100, Updates::EveryPoll);
+        freshness.insert(key("eth0", "in_octets"), 200, Updates::UNKNOWN);
+        freshness.insert(key("eth0", "in_octets"), 200, Updates::EveryPoll);
+        assert_eq!(freshness.longest(), Some(Nanos::ZERO));
+        let found = freshness.of("node1", "interfaces", "eth0", "in_octets").found;
+        assert_eq!(found, [(100, Updates::EveryPoll), (200, Updates::EveryPoll)]);
     }
 }

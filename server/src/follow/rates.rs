@@ -1,5 +1,6 @@
 //! Readings become what is drawn: gauges as they are, counters as their newest known rate.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use meikyo_recording::Meaning;
@@ -169,23 +170,33 @@ impl Values {
         }
     }
 
-    /// Looks anew at how often the values are updated.
-    pub(super) fn refresh(&mut self, opened: &Opened, freshness: &Freshness) {
-        let labels = opened.with_known_series(&self.wish.table, |series| series.labels().to_vec());
+    /// Looks anew at how often the values of some devices are updated.
+    pub(super) fn refresh(
+        &mut self,
+        opened: &Opened,
+        freshness: &Freshness,
+        devices: &BTreeSet<String>,
+    ) {
         let names = crate::range::label_names(&self.wish.table);
         let device_label = names.iter().position(|name| name == "device");
         let instance_label = names.iter().position(|name| name != "device");
-        for (labels, rates) in labels.iter().zip(&mut self.rates) {
-            let text = |label: Option<usize>| {
-                label.and_then(|label| labels.get(label)).map_or("", String::as_str)
-            };
-            for (rate, column) in rates.iter_mut().zip(&*self.columns) {
-                let Some(rate) = rate else { continue };
+        let (rates, columns) = (&mut self.rates, &self.columns);
+        opened.with_known_series(&self.wish.table, |series| {
+            for (labels, rates) in series.labels().iter().zip(rates) {
+                let text = |label: Option<usize>| {
+                    label.and_then(|label| labels.get(label)).map_or("", String::as_str)
+                };
                 let (device, instance) = (text(device_label), text(instance_label));
-                let timeline = freshness.of(device, &self.wish.table.name, instance, column);
-                rate.updates = timeline.at(i64::MAX);
+                if !devices.contains(device) {
+                    continue;
+                }
+                for (rate, column) in rates.iter_mut().zip(&**columns) {
+                    let Some(rate) = rate else { continue };
+                    let timeline = freshness.of(device, &self.wish.table.name, instance, column);
+                    rate.updates = timeline.at(i64::MAX);
+                }
             }
-        }
+        });
     }
 }
 

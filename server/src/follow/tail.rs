@@ -8,12 +8,21 @@ use std::collections::BTreeMap;
 
 use meikyo_recording::layout::{self, SegmentFile};
 use meikyo_recording::log::FrameHeader;
+use meikyo_recording::rate::{Finding, Updates};
 use meikyo_recording::segment::{ReadSegmentError, SegmentReader};
 use meikyo_recording::{Batch, ColumnKind, ReadError, TableSchema};
 
 use super::frames::{Event, Interval};
 use super::readings::{Poll, Polls, Readings, Wish, state_number};
 use crate::catalog::Opened;
+
+/// From `time` on the value of `series` (device, table, instance, column) is updated so.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) series: [String; 4],
+    pub(super) time: i64,
+    pub(super) updates: Updates,
+}
 
 /// What a chunk of the log held, as far as it is wanted.
 #[derive(Debug, Default)]
@@ -23,8 +32,8 @@ pub(super) struct Chunk {
     pub(super) readings: Vec<Readings>,
     pub(super) intervals: Vec<Interval>,
     pub(super) events: Vec<Event>,
-    /// Whether findings about freshness came.
-    pub(super) freshness: bool,
+    /// Findings about freshness.
+    pub(super) findings: Vec<Found>,
     /// The newest due instant of the rows, ns since the epoch.
     pub(super) newest: i64,
 }
@@ -36,10 +45,10 @@ impl Chunk {
         self.readings = wishes.iter().map(|wish| Readings::new(wish.columns.len())).collect();
         self.intervals.clear();
         self.events.clear();
-        self.freshness = false;
+        self.findings.clear();
     }
 
-    /// Whether no row came.
+    /// Whether nothing came that a viewer sees.
     pub(super) fn is_empty(&self) -> bool {
         self.readings.iter().all(|readings| readings.due.is_empty())
             && self.intervals.is_empty()
@@ -161,7 +170,7 @@ fn drain(
             "polls" => take_polls(stream, table, opened, chunk),
             "intervals" => take_intervals(stream, table, chunk),
             "events" => take_events(stream, table, chunk),
-            "freshness" => chunk.freshness = true,
+            "freshness" => take_findings(stream, table, chunk),
             _ => {}
         }
         for (position, wish) in wishes.iter().enumerate() {
@@ -273,6 +282,26 @@ fn take_events(stream: &Stream, table: usize, chunk: &mut Chunk) {
             text: text("text", row),
             count: schema.column("count").and_then(|column| batch.bits(column, row)),
         });
+    }
+}
+
+fn take_findings(stream: &Stream, table: usize, chunk: &mut Chunk) {
+    let (schema, batch) = (&stream.reader.head().tables[table], &stream.batches[table]);
+    for row in 0..batch.rows() {
+        let text = |name: &str| text_of(stream, schema, batch, name, row);
+        let bits = |name: &str| batch.bits(schema.column(name)?, row);
+        let time = due(batch, row);
+        let class = text("class");
+        let finding = Finding {
+            class: class.as_deref(),
+            period_us: bits("period_us"),
+            period_us_max: bits("period_us_max"),
+            phase_us: bits("phase_us").map(u64::cast_signed),
+        };
+        let Some(updates) = finding.updates(time) else { continue };
+        let series = ["device", "table", "instance", "column"];
+        let series = series.map(|name| text(name).unwrap_or_default());
+        chunk.findings.push(Found { series, time, updates });
     }
 }
 

@@ -92,6 +92,7 @@ pub(crate) async fn live(
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "")
     })?;
     let limit = usize::try_from(BODY_BYTES_MAX).unwrap_or(usize::MAX);
+    let upgrade = upgrade.read_buffer_size(live::READ_BUFFER_BYTES);
     Ok(upgrade.max_message_size(limit).max_frame_size(limit).on_upgrade(|socket| async move {
         live::converse(server, opened, socket).await;
         drop(viewer);

@@ -183,19 +183,25 @@ struct Collector {
     devices: Vec<String>,
     time: i64,
     interval: u64,
+    /// What the counters have moved, in steps of an interval.
+    moved: u64,
 }
 
 impl Collector {
     fn open(dir: &Path, devices: u64) -> Self {
+        let mut collector = Self::without_findings(dir, devices);
+        collector.find_freshness();
+        collector
+    }
+
+    fn without_findings(dir: &Path, devices: u64) -> Self {
         let schemas = schemas();
         let options = StreamOptions { compact: false, ..StreamOptions::COLLECTOR };
         let writer =
             StreamWriter::open(dir, Kind::Measured, "snmp", schemas.clone(), options).unwrap();
         let devices = (0..devices).map(|device| format!("node{device:04}")).collect();
         let time = WallTime::now().floor(Nanos::from_millis(100)).as_nanos();
-        let mut collector = Self { writer, schemas, devices, time, interval: 0 };
-        collector.find_freshness();
-        collector
+        Self { writer, schemas, devices, time, interval: 0, moved: 0 }
     }
 
     /// Says that every reading is fresh, as a collector finds out in its first seconds.
@@ -222,6 +228,11 @@ impl Collector {
 
     /// One interval of 0.1 s: every counter goes on by 1,000 times its device's number.
     fn interval(&mut self) {
+        self.interval_of_standing_counters();
+        self.moved += 1;
+    }
+
+    fn interval_of_standing_counters(&mut self) {
         let column = |table: Table, name: &str, schemas: &[schema::TableSchema]| {
             schemas[table.index()].column(name).unwrap()
         };
@@ -243,7 +254,7 @@ impl Collector {
             of_values.begin_row(self.time);
             of_values.put_symbol(values[0], device);
             of_values.put_symbol(values[1], eth0);
-            of_values.put_u64(values[2], 1_000 * (number as u64 + 1) * self.interval);
+            of_values.put_u64(values[2], 1_000 * (number as u64 + 1) * self.moved);
             of_values.put_u64(values[3], 0);
         }
         self.writer.submit(of_polls);
@@ -287,6 +298,86 @@ fn what_a_collector_writes_is_seen_as_rates_and_health() {
         let number: f32 = device[4..].parse().unwrap();
         assert!((rate - 10_000.0 * (number + 1.0)).abs() < 1.0, "{device}: {rate}");
         assert_eq!(*state, 0);
+    }
+    collector.writer.close().unwrap();
+}
+
+#[test]
+fn what_is_found_while_a_viewer_looks_counts_from_then_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut collector = Collector::without_findings(dir.path(), 2);
+    collector.interval();
+    let served = serve(dir.path());
+    let mut viewer = Viewer::connect(&served);
+    viewer.subscribe(&json!({ "table": "interfaces", "columns": ["in_octets"] }));
+    let mut rows = Vec::new();
+    viewer.text(&mut rows);
+    // The rate of a value that stands still is 0 at once when every reading is fresh. Of one that
+    // nothing is known of, it is the rate before for 10 s of the recording's time.
+    let mut newest_after = |collector: &mut Collector, moving: bool| {
+        let newest = collector.time / 1_000_000;
+        if moving {
+            collector.interval();
+        } else {
+            collector.interval_of_standing_counters();
+        }
+        let deadline = WallTime::now() + Nanos::from_secs(30);
+        rows.clear();
+        while rows.iter().filter(|row| row.0 == newest).count() < 2 {
+            assert!(WallTime::now() < deadline, "{newest} is not seen: {rows:?}");
+            viewer.text(&mut rows);
+        }
+        rows.iter().filter(|row| row.0 == newest).map(|row| row.2).collect::<Vec<_>>()
+    };
+    newest_after(&mut collector, true);
+    assert_eq!(newest_after(&mut collector, true), [10_000.0, 20_000.0]);
+    for _ in 0..3 {
+        assert_eq!(newest_after(&mut collector, false), [10_000.0, 20_000.0]);
+    }
+    collector.find_freshness();
+    newest_after(&mut collector, false);
+    assert_eq!(newest_after(&mut collector, false), [0.0, 0.0]);
+    collector.writer.close().unwrap();
+}
+
+/// Names and nice values of this process's threads.
+fn threads() -> Vec<(String, i32)> {
+    let mut threads = Vec::new();
+    for thread in std::fs::read_dir("/proc/self/task").unwrap() {
+        // A thread may end while it is looked at.
+        let Ok(text) = std::fs::read_to_string(thread.unwrap().path().join("stat")) else {
+            continue;
+        };
+        let (head, rest) = text.rsplit_once(')').unwrap();
+        // Field 19 of proc_pid_stat(5); `rest` begins with the third.
+        let nice = rest.split_whitespace().nth(16).unwrap().parse().unwrap();
+        threads.push((head.split_once('(').unwrap().1.to_owned(), nice));
+    }
+    threads
+}
+
+#[test]
+fn every_thread_of_the_server_gives_way_to_a_collector() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut collector = Collector::open(dir.path(), 2);
+    collector.interval();
+    let served = serve(dir.path());
+    let mut viewer = Viewer::connect(&served);
+    viewer.subscribe(&json!({ "table": "interfaces", "columns": ["in_octets"] }));
+    viewer.text(&mut Vec::new());
+    let deadline = WallTime::now() + Nanos::from_secs(30);
+    loop {
+        let threads = threads();
+        let of = |name: &str| {
+            let of: Vec<_> = threads.iter().filter(|(of, _)| of.starts_with(name)).collect();
+            // The thread, the workers, and those that read.
+            of.len() >= (if name == "server" { 3 } else { 1 }) && of.iter().all(|of| of.1 == 10)
+        };
+        if of("server") && of("follow") {
+            break;
+        }
+        assert!(WallTime::now() < deadline, "{threads:?}");
+        std::thread::yield_now();
     }
     collector.writer.close().unwrap();
 }

@@ -126,13 +126,9 @@ struct Cores {
 
 impl Cores {
     fn of_this_machine(realtime: bool) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let on = |core| if cores > 1 { Some(core) } else { None };
-        Self {
-            // The collector asks for real-time priority itself, for one of its threads.
-            collector: Placement { core: on(0), realtime: false },
-            farm: Placement { core: on(cores - 1), realtime },
-        }
+        let farm = Placement::elsewhere(realtime);
+        // The collector asks for real-time priority itself, for one of its threads.
+        Self { collector: Placement { core: farm.core.map(|_| 0), realtime: false }, farm }
     }
 
     fn collector_realtime(self, realtime: bool) -> Placement {

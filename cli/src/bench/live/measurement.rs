@@ -28,7 +28,9 @@ pub(super) struct Measurement {
 }
 
 impl Measurement {
-    /// Starts one of `span`, and waits until there is a recording to look at.
+    /// Starts one of `span`, and waits until there is a recording to look at. With real-time
+    /// priority for the collector the agents have it as well and a core of their own, as in
+    /// `bench collect`: they stand for other machines.
     pub(super) fn start(span: Nanos, realtime: bool) -> Result<Self, Failure> {
         let scratch = tempfile::tempdir()?;
         let recording = scratch.path().join("recording");
@@ -39,7 +41,7 @@ impl Measurement {
             step: EVERY,
             truth: &scratch.path().join("truth"),
             speech,
-            placement: Placement::default(),
+            placement: if realtime { Placement::elsewhere(true) } else { Placement::default() },
         })?;
         let devices = farm.devices(0..DEVICES);
         let measure = Values::Five.measure();

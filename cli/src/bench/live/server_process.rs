@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{ChildStderr, Stdio};
 
-use meikyo_units::Bytes;
+use meikyo_units::{Bytes, Nanos};
 
 use crate::bench::collector::own_binary;
 use crate::bench::placement::{Placed, Placement, spawn};
@@ -49,6 +49,19 @@ impl ServerProcess {
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
         kib.map(|kib| Bytes::new(kib * 1024))
             .ok_or_else(|| io::Error::other("the kernel does not say how much memory it holds"))
+    }
+
+    /// CPU time of its threads so far; none of them ends while viewers look on.
+    pub(crate) fn cpu(&mut self) -> io::Result<Nanos> {
+        let mut sum = Nanos::ZERO;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.process.child().id()))? {
+            let text = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+            let ran = text.split_whitespace().next().and_then(|word| word.parse().ok());
+            sum += Nanos::new(ran.ok_or_else(|| {
+                io::Error::other("the kernel does not say how long a thread has run")
+            })?);
+        }
+        Ok(sum)
     }
 
     /// The host and port that it serves at.

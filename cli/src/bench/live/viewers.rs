@@ -1,5 +1,10 @@
 //! What viewers cost the collector: ten of them, one stalled, against none, in alternated pairs.
+//!
+//! Agents and viewers stand for other machines: they run on the last core, the agents first, the
+//! viewers at low priority. Collector and server run wherever the system puts them, as a person
+//! starts them. What the server costs is said as well, since a ratio hides it on a large machine.
 
+use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +15,7 @@ use tungstenite::{Message, WebSocket};
 
 use crate::bench::live::measurement::{EVERY, Measurement};
 use crate::bench::live::server_process::ServerProcess;
-use crate::bench::placement::wait_until;
+use crate::bench::placement::{Placement, place_thread, wait_until};
 use crate::bench::reading::Intervals;
 use crate::bench::statistics::Observations;
 use crate::failure::Failure;
@@ -44,7 +49,7 @@ pub(crate) fn run() -> Result<Observations, Failure> {
 fn completion_us(viewers: usize) -> Result<f64, Failure> {
     let begin = WallTime::now();
     let measurement = Measurement::start(SPAN, true)?;
-    let server = ServerProcess::start(&measurement.recording)?;
+    let mut server = ServerProcess::start(&measurement.recording)?;
     let looking = Looking { end: AtomicBool::new(false), frames: AtomicU64::new(0) };
     let looking = Arc::new(looking);
     wait_until(begin + Nanos::from_secs(2))?;
@@ -54,19 +59,37 @@ fn completion_us(viewers: usize) -> Result<f64, Failure> {
         let looking = Arc::clone(&looking);
         // The last one never reads.
         let stalled = viewer + 1 == viewers;
-        threads.push(std::thread::spawn(move || look(socket, &looking, stalled)));
+        threads.push(std::thread::spawn(move || {
+            place_thread(Placement::elsewhere(false))?;
+            meikyo_recording::lower_priority();
+            look(socket, &looking, stalled);
+            Ok(())
+        }));
     }
+    let before = server.cpu()?;
+    let since = WallTime::now();
+    wait_until(begin + SPAN)?;
+    let served = server.cpu()?.saturating_sub(before);
+    let passed = WallTime::now().since(since);
     let (recording, _scratch) = measurement.finish()?;
     looking.end.store(true, Ordering::Relaxed);
     for thread in threads {
-        thread.join().map_err(|_| Failure::new("a viewer's thread has panicked"))?;
+        let looked: io::Result<()> =
+            thread.join().map_err(|_| Failure::new("a viewer's thread has panicked"))?;
+        looked?;
     }
     let frames = looking.frames.load(Ordering::Relaxed);
     if viewers > 0 && frames < 50 * (viewers as u64 - 1) {
         return Err(Failure::new(format!("{viewers} viewers saw only {frames} frames")));
     }
     let intervals = Intervals::read(&recording, EVERY)?;
-    intervals.kept_us.median().ok_or_else(|| Failure::new("the collector recorded no interval"))
+    let kept_us = intervals.kept_us.median();
+    let kept_us = kept_us.ok_or_else(|| Failure::new("the collector recorded no interval"))?;
+    crate::bench::progress(&format!(
+        "viewers: {viewers} look on: kept after {kept_us:.0} µs (median); the server uses {:.2} % of a core",
+        100.0 * served.as_secs_f64() / passed.as_secs_f64()
+    ));
+    Ok(kept_us)
 }
 
 /// What the viewers share.
@@ -109,10 +132,7 @@ fn look(mut socket: WebSocket<TcpStream>, looking: &Looking, stalled: bool) {
             }
             Ok(_) => {}
             Err(tungstenite::Error::Io(error))
-                if matches!(
-                    error.kind(),
-                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
-                ) => {}
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             Err(_) => return,
         }
     }
