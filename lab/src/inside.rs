@@ -5,6 +5,7 @@
 
 mod commands;
 mod mounts;
+mod services;
 mod session;
 mod tagging;
 
@@ -49,11 +50,13 @@ pub(crate) struct Orders {
 
 /// A program that runs in a space as long as the lab.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Service {
+pub struct Service {
     /// The space.
-    pub(crate) space: String,
+    pub space: String,
     /// The program and its arguments.
-    pub(crate) command: Vec<String>,
+    pub command: Vec<String>,
+    /// The UDP port that it listens on; the lab is up when it does.
+    pub udp_port: u16,
 }
 
 /// Why the lab cannot be set up, as a text: it goes over the channel.
@@ -154,15 +157,8 @@ fn set_up(orders: &Orders, directory: &Path) -> Result<(Ready, session::Lab), Se
     tagging::set_up(&blueprint)?;
     steps.done("network");
     let lab = session::Lab::new(&blueprint);
-    for service in &orders.services {
-        let start = protocol::Start {
-            space: Some(service.space.clone()),
-            command: service.command.clone(),
-            environment: Vec::new(),
-        };
-        lab.start_service(&start)?;
-    }
     if !orders.services.is_empty() {
+        services::start(&lab, &orders.services)?;
         steps.done("services");
     }
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

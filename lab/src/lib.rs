@@ -58,6 +58,7 @@ pub use client::{AskError, Invocation, Outcome, RunError, Streams, ask, attach, 
 pub use directory::{DIRECTORY_VARIABLE, Directory, DirectoryError, Record, Status};
 pub use engine::{Engine, EngineChoice, EngineError, KERNEL_VARIABLE};
 pub use failover::{Recovery, RecoveryError, fail_over};
+pub use inside::Service;
 pub use keeper::KeepError;
 pub use lifecycle::{Roles, UpError, UpOptions, down, find_engine, is_writable_inside, up};
 pub use protocol::{Ready, Step};

@@ -48,8 +48,8 @@ pub struct UpOptions {
     pub name: String,
     /// The text of the cluster file. The lab keeps it: what is built does not change with the file.
     pub cluster_text: String,
-    /// Programs that run in spaces as long as the lab: space, program and arguments.
-    pub services: Vec<(String, Vec<String>)>,
+    /// Programs that run in spaces as long as the lab.
+    pub services: Vec<Service>,
     /// Files that are put into the writable directory: name and content.
     pub contents: Vec<(String, String)>,
 }
@@ -136,15 +136,11 @@ fn write_orders(
         Engine::UserModeLinux { modules, .. } => Some(modules.clone()),
         Engine::Namespaces => None,
     };
-    let service = |(space, command): &(String, Vec<String>)| Service {
-        space: space.clone(),
-        command: command.clone(),
-    };
     let orders = Orders {
         machine: engine != Engine::Namespaces,
         modules,
         files: files.clone(),
-        services: options.services.iter().map(service).collect(),
+        services: options.services.clone(),
     };
     let switches = blueprint.switches().count();
     let spaces = u64::try_from(blueprint.spaces.len()).unwrap_or(u64::MAX);

@@ -109,6 +109,17 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
         (Some(1), b"no lab runs\n".as_slice())
     );
     let Some(up) = lab.up(&ring("linux-bridge", ""), &["--snmp", "--json"]) else { return };
+    // At once, against real agents, the recording on the writable mount: all of them answer.
+    #[rustfmt::skip]
+    let measured = lab.call(&[
+        "exec", "manager", "--",
+        "meikyo", "measure", "--json", "--cluster", "cluster.toml", "--out", "recording", "--for", "3s",
+    ]);
+    assert!(measured.status.success(), "{}", text(&measured));
+    let measured: Value = serde_json::from_slice(&measured.stdout).unwrap();
+    // On a busy machine an answer may take longer than an interval, and the next one is skipped.
+    let lost = ["missed", "errors"].map(|state| measured[state].as_u64());
+    assert_eq!(lost, [Some(0); 2], "{measured}");
     let said: Value = serde_json::from_slice(&up.stdout).unwrap();
     assert_eq!((&said["switches"], &said["hosts"]), (&4.into(), &8.into()));
     let code = lab.call(&["exec", "h3", "--", "sh", "-c", "hostname; exit 5"]);
@@ -144,13 +155,6 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     assert_eq!(lab.call(&["verify"]).status.code(), Some(1));
     assert!(lab.call(&["mend", "sw1:sw2"]).status.success());
     assert!(lab.call(&["prime"]).status.success());
-    // The collector inside, against real agents, its recording on the writable mount.
-    #[rustfmt::skip]
-    let measured = lab.call(&[
-        "exec", "manager", "--",
-        "meikyo", "measure", "--quiet", "--cluster", "cluster.toml", "--out", "recording", "--for", "3s",
-    ]);
-    assert!(measured.status.code().is_some_and(|code| code < 2), "{}", text(&measured));
     let recording = directory.path().join("lab/files/recording");
     let rows =
         meikyo().arg("query").arg(recording).args(["interfaces", "--json"]).output().unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
 
 use crate::blueprint::Blueprint;
 use crate::protocol::{self, FRAME_BYTES_MAX, Frame, Kind, Start, WINDOW_BYTES};
@@ -32,11 +32,11 @@ impl Lab {
         Self { names: blueprint.spaces.iter().map(|space| space.name.clone()).collect() }
     }
 
-    /// Starts a program that nobody waits for.
-    pub(crate) fn start_service(&self, start: &Start) -> io::Result<()> {
+    /// Starts a program that runs as long as the lab.
+    pub(crate) fn start_service(&self, start: &Start) -> io::Result<Child> {
         let mut command = self.command(start)?;
         command.stdout(Stdio::null()).stderr(Stdio::inherit());
-        command.spawn().map(drop)
+        command.spawn()
     }
 
     fn command(&self, start: &Start) -> io::Result<std::process::Command> {

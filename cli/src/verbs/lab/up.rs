@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use meikyo_fabric::{CheckOptions, Verdict, check};
 use meikyo_lab::{
     Blueprint, BlueprintOptions, EngineChoice, EngineError, MANAGEMENT_INTERFACE, MANAGER, Ready,
-    Space, UpError, UpOptions,
+    Service, Space, UpError, UpOptions,
 };
 use meikyo_units::{BitsPerSecond, WallTime};
 use serde_json::json;
@@ -21,6 +21,8 @@ const RATES: [BitsPerSecond; 2] =
     [BitsPerSecond::new(100_000), BitsPerSecond::new(100_000_000_000)];
 /// With less the kernel does not start, or has no room for files.
 const MEMORY_MIB_MIN: u64 = 128;
+/// Where agents listen.
+const AGENT_PORT: u16 = 161;
 
 /// Arguments of `meikyo lab up`.
 #[derive(Debug, Args)]
@@ -157,13 +159,11 @@ fn text(name: &str, wiring: &meikyo_fabric::Wiring, ready: &Ready, took_ms: u64)
     text
 }
 
-/// What runs in which space.
-type Services = Vec<(String, Vec<String>)>;
 /// Files by name.
 type Contents = Vec<(String, String)>;
 
 /// An agent for every host and switch, and the cluster file with their addresses.
-fn snmp(blueprint: &Blueprint) -> Result<(Services, Contents), Failure> {
+fn snmp(blueprint: &Blueprint) -> Result<(Vec<Service>, Contents), Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
     places.extend(["/usr/sbin".into(), "/usr/local/sbin".into()]);
@@ -171,7 +171,7 @@ fn snmp(blueprint: &Blueprint) -> Result<(Services, Contents), Failure> {
     else {
         return Err(Failure::new("there is no snmpd here").hint("apt-get install snmpd"));
     };
-    let mut services = Services::new();
+    let mut services = Vec::new();
     let mut file = String::from(
         "# The cluster as the manager of the lab sees it.\nname = \"lab\"\n\
          snmp = { version = \"2c\", community = \"file:community\" }\n",
@@ -193,7 +193,11 @@ fn snmp(blueprint: &Blueprint) -> Result<(Services, Contents), Failure> {
                 space.name
             )
             .expect("writing to a string cannot fail");
-            services.push((space.name.clone(), agent(&snmpd, &address.to_string())));
+            services.push(Service {
+                space: space.name.clone(),
+                command: agent(&snmpd, &address.to_string()),
+                udp_port: AGENT_PORT,
+            });
         }
     }
     let contents = [
@@ -216,7 +220,7 @@ fn agent(snmpd: &std::path::Path, address: &str) -> Vec<String> {
     // Each agent keeps its state in a directory of its own, which ends with the lab.
     let script = format!(
         "mkdir -p {run} && exec env SNMP_PERSISTENT_DIR={run} \"$1\" -f -C -c snmpd.conf -LS0-3d \
-         -p {run}/pid \"udp:$0:161\""
+         -p {run}/pid \"udp:$0:{AGENT_PORT}\""
     );
     vec!["sh".into(), "-c".into(), script, address.into(), snmpd]
 }
