@@ -166,3 +166,31 @@ fn hosts_that_prime_by_a_timer_are_never_forgotten_and_others_are() {
     drop(timers);
     at_last("all are forgotten", || lab.tables().iter().all(BTreeMap::is_empty).then_some(()));
 }
+
+#[test]
+fn who_is_not_the_host_does_not_speak_for_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("cluster.toml");
+    // Addresses for documentation (RFC 5737) are nobody's; loopback is everybody's.
+    for (address, told) in [
+        ("192.0.2.[1-8]", "the cluster file gives it 192.0.2.3, that no interface has here"),
+        ("127.0.0.[1-8]", "the cluster file gives it 127.0.0.3, that every machine has here"),
+    ] {
+        let cluster = ring("linux-bridge", "").replace("10.0.0.[1-8]", address);
+        std::fs::write(&file, cluster).unwrap();
+        let prime = |more: &[&str]| {
+            let mut command = meikyo();
+            command.args(["fabric", "prime"]).arg(&file).args(["--host", "h3"]).args(more);
+            command.output().unwrap()
+        };
+        // Where there is no such interface nothing could go wrong, in either direction.
+        let said = prime(&["--interface", "none0"]);
+        assert_eq!((said.status.code(), said.stdout.len()), (Some(2), 0), "{}", text(&said));
+        for word in [told, "nothing was sent", "--dry-run", "--any-address", "meikyo lab exec h3"] {
+            assert!(text(&said).contains(word), "{word}: {}", text(&said));
+        }
+        assert!(prime(&["--dry-run"]).status.success());
+        let anyway = prime(&["--interface", "none0", "--any-address"]);
+        assert!(text(&anyway).contains("there is no Ethernet interface `none0`"));
+    }
+}

@@ -1,10 +1,11 @@
 //! `meikyo fabric prime`: this host sends what teaches the switches where it is.
 
 use std::io;
+use std::net::UdpSocket;
 use std::path::Path;
 
 use clap::Args;
-use meikyo_cluster::MacAddress;
+use meikyo_cluster::{Cluster, MacAddress};
 use meikyo_fabric::{
     Described, HostId, Priming, PrimingFrame, PrimingSocket, PrimingSocketError, Vlan, plan,
     primed_entries, priming_frame_bytes, priming_period,
@@ -40,15 +41,22 @@ pub(super) struct PrimeArgs {
     /// Say what would be sent, and send nothing
     #[arg(long)]
     dry_run: bool,
+    /// Send also if this machine does not have the address that the cluster file gives the host
+    #[arg(long)]
+    any_address: bool,
 }
 
 pub(super) fn run(args: &PrimeArgs) -> Result<Answer, Failure> {
-    let (_, Described { wiring, options }) = super::described(&args.input)?;
+    let (cluster, Described { wiring, options }) = super::described(&args.input)?;
     let configuration = plan(&wiring, &options).map_err(super::unplannable)?.configuration(&wiring);
     let host = wiring.hosts.iter().position(|host| host.name == args.host).ok_or_else(|| {
         Failure::new(format!("there is no host `{}`", args.host))
             .hint("the hosts of the fabric are those of the cluster file")
     })?;
+    let sends = !args.dry_run && configuration.priming != Priming::None;
+    if sends && !args.any_address {
+        check_is_own(&cluster, &args.host)?;
+    }
     let own = meikyo_fabric::own_priming_frames(&configuration, HostId::new(host));
     let period = priming_period(&configuration);
     let entries = primed_entries(&wiring, &configuration);
@@ -87,7 +95,7 @@ pub(super) fn run(args: &PrimeArgs) -> Result<Answer, Failure> {
             own.len()
         ))?;
     }
-    if args.dry_run || configuration.priming == Priming::None {
+    if !sends {
         return Ok(Answer::Yes);
     }
     let socket = PrimingSocket::open(&args.interface).map_err(|error| {
@@ -106,6 +114,26 @@ pub(super) fn run(args: &PrimeArgs) -> Result<Answer, Failure> {
             return Ok(Answer::Yes);
         }
     }
+}
+
+/// Refuses to speak for a host that is another machine: switches would look for it here.
+fn check_is_own(cluster: &Cluster, host: &str) -> Result<(), Failure> {
+    let device = cluster.devices.iter().find(|device| device.name == host);
+    let Some(address) = device.map(|device| device.address.ip()) else { return Ok(()) };
+    let fault = match UdpSocket::bind((address, 0)) {
+        Ok(_) if !address.is_loopback() => return Ok(()),
+        Ok(_) => "that every machine has",
+        Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => "that no interface has",
+        Err(error) => return Err(error.into()),
+    };
+    Err(Failure::new(format!(
+        "this machine is not known to be `{host}`: the cluster file gives it {address}, {fault} here; \
+         nothing was sent"
+    ))
+    .hint(format!(
+        "run it on `{host}` itself, or in a lab (`meikyo lab exec {host} -- meikyo fabric prime ..`); \
+         `--dry-run` only says what would be sent, `--any-address` with `--interface` sends it from here"
+    )))
 }
 
 /// A host that primes.
