@@ -110,7 +110,7 @@ struct Numbers {
 /// A number beside what it is to reach.
 struct Line {
     what: &'static str,
-    value: Option<f64>,
+    value: f64,
     decimals: usize,
     reach: f64,
     /// Whether more is better.
@@ -125,8 +125,8 @@ pub(crate) fn run(args: &LiveArgs) -> Result<Answer, Failure> {
     if wanted(Part::Paint) {
         progress("live: from the reading to the screen");
         let latencies = paint::run(args.span)?;
-        (numbers.paint_ms_median, numbers.paint_ms_p99) =
-            (latencies.median(), latencies.percentile(99));
+        numbers.paint_ms_median = Some(observed("an interval on the screen", latencies.median())?);
+        numbers.paint_ms_p99 = latencies.percentile(99);
     }
     if wanted(Part::Replay) {
         let recording = made(&args.recordings, &WIDE)?;
@@ -141,13 +141,13 @@ pub(crate) fn run(args: &LiveArgs) -> Result<Answer, Failure> {
         progress("live: a day is opened");
         let scripts = http::first_scripts_gzip_bytes(&ServerProcess::start(&recording)?)?;
         let history = history::run(&recording)?;
-        numbers.open_24h_ms = history.open_ms.median();
-        numbers.zoom_ms_p99 = history.zoom_ms.percentile(99);
+        numbers.open_24h_ms = Some(observed("the day's opening", history.open_ms.median())?);
+        numbers.zoom_ms_p99 = Some(observed("a zoom", history.zoom_ms.percentile(99))?);
         numbers.script_gzip_bytes = Some(real(scripts));
         numbers.server_rss_bytes = Some(crate::bench::statistics::real(history.server_rss.get()));
     }
     if wanted(Part::Viewers) {
-        numbers.viewers_ratio = viewers::run()?.median();
+        numbers.viewers_ratio = Some(observed("a pair with viewers", viewers::run()?.median())?);
     }
     let lines = lines(&numbers);
     let reached = lines.iter().all(Line::is_reached);
@@ -157,6 +157,14 @@ pub(crate) fn run(args: &LiveArgs) -> Result<Answer, Failure> {
         output::print(&format!("{machine}{}", text_of(&lines)))?;
     }
     Ok(if reached { Answer::Yes } else { Answer::No })
+}
+
+/// The number that a part was asked for; a part that saw nothing is no part that reached it.
+fn observed(what: &str, value: Option<f64>) -> Result<f64, Failure> {
+    value.ok_or_else(|| {
+        Failure::new(format!("{what} was not observed once"))
+            .hint("watch for longer: `--for 10s`, or `--for 60s` as it is by default")
+    })
 }
 
 /// The recording, which is made where it is not there yet.
@@ -183,9 +191,10 @@ fn made(directory: &Path, what: &Made) -> Result<PathBuf, Failure> {
 }
 
 fn lines(numbers: &Numbers) -> Vec<Line> {
-    let line =
-        |what, value, decimals, reach, at_least| Line { what, value, decimals, reach, at_least };
-    let mut lines = vec![
+    let line = |what, value: Option<f64>, decimals, reach, at_least| {
+        value.map(|value| Line { what, value, decimals, reach, at_least })
+    };
+    let lines = [
         line("reading received to painted, p99, ms", numbers.paint_ms_p99, 0, 250.0, false),
         line("10,000 devices: new paints a second", numbers.paints_per_s, 2, 9.0, true),
         line("10,000 devices: main thread busy", numbers.main_thread_busy, 2, 0.5, false),
@@ -196,17 +205,13 @@ fn lines(numbers: &Numbers) -> Vec<Line> {
         line("server's memory with 24 h open, bytes", numbers.server_rss_bytes, 0, 3e8, false),
         line("completion with 10 viewers, ratio", numbers.viewers_ratio, 3, 1.05, false),
     ];
-    lines.retain(|line| line.value.is_some());
-    lines
+    // What was not asked for has no line.
+    lines.into_iter().flatten().collect()
 }
 
 impl Line {
     fn is_reached(&self) -> bool {
-        self.value.is_none_or(
-            |value| {
-                if self.at_least { value >= self.reach } else { value <= self.reach }
-            },
-        )
+        if self.at_least { self.value >= self.reach } else { self.value <= self.reach }
     }
 }
 
@@ -217,7 +222,7 @@ fn text_of(lines: &[Line]) -> String {
         let sign = if *at_least { ">=" } else { "<=" };
         table.row([
             (*what).to_owned(),
-            format!("{:.decimals$}", value.unwrap_or(f64::NAN)),
+            format!("{value:.decimals$}"),
             format!("{sign} {reach}"),
             if line.is_reached() { "reached" } else { "not reached" }.to_owned(),
         ]);
@@ -227,4 +232,18 @@ fn text_of(lines: &[Line]) -> String {
 
 fn real(count: usize) -> f64 {
     crate::bench::statistics::real(count as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_and_not_observed_is_no_success() {
+        assert!(observed("an interval on the screen", None).is_err());
+        let numbers = Numbers { zoom_ms_p99: Some(201.0), ..Numbers::default() };
+        let lines = lines(&numbers);
+        assert_eq!(lines.len(), 1, "what was not asked for has no line");
+        assert!(!lines[0].is_reached());
+    }
 }
