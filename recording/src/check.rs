@@ -131,10 +131,10 @@ fn check_parquet(file: &ParquetFile, report: &mut CheckReport) -> Result<(), Str
     let opened = File::open(&file.path).map_err(|error| error.to_string())?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(opened)
         .and_then(ParquetRecordBatchReaderBuilder::build)
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| said(&error.to_string()))?;
     let mut rows = 0;
     for batch in reader {
-        let batch = batch.map_err(|error| error.to_string())?;
+        let batch = batch.map_err(|error| said(&error.to_string()))?;
         rows += batch.num_rows() as u64;
         let times = batch
             .column_by_name("time")
@@ -161,6 +161,17 @@ fn check_parquet(file: &ParquetFile, report: &mut CheckReport) -> Result<(), Str
     } else {
         Err(format!("{rows} rows can be read of the {} in the footer", footer.rows))
     }
+}
+
+/// What the library says, without the names of its own kinds of errors, which it puts before each other.
+fn said(text: &str) -> String {
+    const KINDS: [&str; 5] =
+        ["Parquet argument error: ", "Parquet error: ", "Arrow: ", "External: ", "EOF: "];
+    let mut rest = text;
+    while let Some(inner) = KINDS.iter().find_map(|kind| rest.strip_prefix(kind)) {
+        rest = inner;
+    }
+    format!("its Parquet data cannot be decoded: {rest}")
 }
 
 fn chain(error: &dyn std::error::Error) -> String {

@@ -221,9 +221,27 @@ fn check_text(report: &CheckReport) -> String {
     for damage in &report.damage {
         let at = damage.at.map(|at| format!(", byte {at}")).unwrap_or_default();
         text += &format!("damaged: {}{at}: {}\n", damage.path.display(), damage.what);
+        text += &format!("  remedy: {}\n", remedy(&damage.path));
     }
     text += if report.damage.is_empty() { "whole\n" } else { "not whole\n" };
     text
+}
+
+/// What to do about a damaged file, by what it is.
+fn remedy(path: &Path) -> String {
+    let shown = path.display();
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("parquet") => format!(
+            "its other rows are still read; put it back from a copy, or move it out of the recording \
+             (`mv {shown} .`) to go on without its rows"
+        ),
+        Some("damaged") => format!(
+            "all whole frames of it were kept; when nothing is to be rescued from it: `rm {shown}`"
+        ),
+        _ => "whole frames around it are read; `meikyo recording compact` keeps their rows as Parquet \
+              files and puts the segment aside"
+            .to_owned(),
+    }
 }
 
 fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {

@@ -94,6 +94,8 @@ fn a_damaged_file_is_named_and_answered_with_1() {
     let people = meikyo().args(["recording", "check"]).arg(dir.path()).output().unwrap();
     let people = String::from_utf8(people.stdout).unwrap();
     assert!(people.contains(named) && people.ends_with("not whole\n"), "{people}");
+    assert!(people.contains("  remedy: ") && people.contains("`mv "), "{people}");
+    assert_eq!(people.to_lowercase().matches("error:").count(), 0, "{people}");
 }
 
 #[test]
@@ -112,6 +114,15 @@ fn a_damaged_log_is_named_with_the_byte() {
     assert!(at <= middle as u64, "the damaged frame begins at {at}, before {middle}");
     let named = damage[0]["path"].as_str().unwrap();
     assert!(named.ends_with(segment.file_name().unwrap().to_str().unwrap()), "{named}");
+    // What the remedy says: rows are kept, the segment is put aside, and then has a remedy of its own.
+    let told = |verb: &str| {
+        let output = meikyo().args(["recording", verb]).arg(dir.path()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(told("check").contains("remedy: whole frames around it are read"), "{}", told("check"));
+    assert!(told("compact").contains("rows"));
+    assert!(!segment.exists() && files(&dir.path().join("log"), "damaged").len() == 1);
+    assert!(told("check").contains("`rm "), "{}", told("check"));
 }
 
 #[test]
