@@ -39,8 +39,12 @@ pub struct Watched {
     pub column: String,
     /// The object instance.
     pub oid: Oid,
-    /// The newest value; `None` if the agent has none.
+    /// The newest value as the agent says it; `None` if it has none.
     pub value: Option<Value>,
+    /// How that becomes the column's value.
+    convert: Convert,
+    /// The high 32 bits where the agent has them in another object, as it was walked.
+    high: u64,
     /// The refresh that the agent declares, zero for none.
     pub declared: Option<Nanos>,
     /// What was found out.
@@ -49,6 +53,29 @@ pub struct Watched {
     pub moved: usize,
     /// The greatest span between two moves, if there were two.
     pub longest: Option<Nanos>,
+}
+
+impl Watched {
+    /// The newest value in the unit of the column, which its name says: 66,053,021 kB of `dskTotal` are
+    /// 67,638,293,504 `total_bytes`, 386 of `laLoadInt` are 3.86.
+    pub fn in_unit(&self) -> Option<String> {
+        let value = self.value.as_ref()?;
+        let scaled = |factor: u64, high: u64| {
+            let number = value.as_u64()?;
+            Some((high << 32 | number).saturating_mul(factor).to_string())
+        };
+        let converted = match &self.convert {
+            Convert::Scaled(factor) => scaled(*factor, 0),
+            Convert::LowHigh { factor, .. } => scaled(*factor, self.high),
+            Convert::Hundredths => value.as_i64().map(|hundredths| {
+                let sign = if hundredths < 0 { "-" } else { "" };
+                let size = hundredths.unsigned_abs();
+                format!("{sign}{}.{:02}", size / 100, size % 100)
+            }),
+            Convert::Unsigned | Convert::Signed | Convert::Constant(_) | Convert::AsTyped => None,
+        };
+        Some(converted.unwrap_or_else(|| value.to_string()))
+    }
 }
 
 struct Series {
@@ -84,6 +111,8 @@ impl Watch {
                         column: schema.columns[value.column].name.clone(),
                         oid: value.oid.clone(),
                         value: None,
+                        convert: value.convert.clone(),
+                        high: high_of(&value.convert, walked),
                         declared,
                         found: None,
                         moved: 0,
@@ -216,5 +245,49 @@ impl Series {
 
     fn finish(self) -> Watched {
         Watched { found: self.detector.finding(), ..self.watched }
+    }
+}
+
+/// The high 32 bits of a value that two objects hold; 0 where one does.
+fn high_of(convert: &Convert, walked: &[(Oid, Value)]) -> u64 {
+    let Convert::LowHigh { high, .. } = convert else { return 0 };
+    let found = walked.iter().find(|(oid, _)| oid == high);
+    found.and_then(|(_, value)| u32::try_from(value.as_u64()?).ok()).map_or(0, u64::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watched(value: Value, convert: Convert, walked: &[(Oid, Value)]) -> Watched {
+        Watched {
+            table: Table::Storage,
+            instance: None,
+            column: String::new(),
+            oid: Oid::from_slice(&[1, 3]),
+            value: Some(value),
+            high: high_of(&convert, walked),
+            convert,
+            declared: None,
+            found: None,
+            moved: 0,
+            longest: None,
+        }
+    }
+
+    #[test]
+    fn values_are_told_in_the_unit_of_their_column() {
+        let high = Oid::from_slice(&[1, 3, 7]);
+        let walked = [(high.clone(), Value::Gauge32(2))];
+        let told = |value, convert| watched(value, convert, &walked).in_unit().unwrap();
+        assert_eq!(told(Value::Integer(66_053_021), Convert::Scaled(1_024)), "67638293504");
+        assert_eq!(told(Value::Integer(386), Convert::Hundredths), "3.86");
+        assert_eq!(told(Value::Integer(5), Convert::Hundredths), "0.05");
+        // 2 * 2^32 + 7 blocks of 4 KiB.
+        let both = Convert::LowHigh { high, factor: 4_096 };
+        assert_eq!(told(Value::Gauge32(7), both), "35184372117504");
+        assert_eq!(told(Value::Counter64(9), Convert::Unsigned), "9");
+        let none = Watched { value: None, ..watched(Value::Null, Convert::Unsigned, &[]) };
+        assert_eq!(none.in_unit(), None);
     }
 }

@@ -160,7 +160,7 @@ fn value_row(value: &Watched) -> ValueRow {
         instance: value.instance.clone(),
         column: value.column.clone(),
         oid: value.oid.to_string(),
-        value: value.value.as_ref().map(ToString::to_string),
+        value: value.in_unit(),
         declared_us: value.declared.map(Nanos::as_micros),
         class: class.map(Class::word),
         source: value.found.map(|found| found.source.word()),
@@ -225,7 +225,7 @@ fn report_text(args: &ProbeArgs, report: &Report) -> String {
         latency.lost
     );
     text += &cost_text(&report.cost);
-    let mut table = TextTable::new(&["value", "agent says", "declared", "observed", "moved"]);
+    let mut table = TextTable::new(&["value", "now", "declared", "observed", "moved"]);
     for value in &report.values {
         table.row(cells(value));
     }
@@ -266,7 +266,7 @@ fn cells(value: &Watched) -> [String; 5] {
         Some(instance) => format!("{} {instance} {}", schema.name, value.column),
         None => format!("{} {}", schema.name, value.column),
     };
-    let now = value.value.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
+    let now = value.in_unit().unwrap_or_else(|| "none".to_owned());
     let declared = value.declared.map_or_else(String::new, span_text);
     let observed = match value.found {
         Some(Finding { class, source: meikyo_snmp::freshness::Source::Observed }) => {
