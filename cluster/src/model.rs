@@ -151,6 +151,17 @@ pub enum Access {
     },
 }
 
+impl Access {
+    /// The version of SNMP as the cluster file writes it: `1`, `2c` or `3`.
+    pub fn version(&self) -> &'static str {
+        match self {
+            Self::V1 { .. } => "1",
+            Self::V2c { .. } => "2c",
+            Self::V3 { .. } => "3",
+        }
+    }
+}
+
 /// A reference to a secret; the secret itself never enters the model, a log or a recording.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Secret {

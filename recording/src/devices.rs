@@ -23,6 +23,18 @@ pub struct Device {
     pub role: Role,
     /// The group it stands in, for example a rack.
     pub group: Option<String>,
+    /// Who answers for it; `None` when nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Agent>,
+}
+
+/// The agent of a device, as the collector asks it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// Address and port.
+    pub address: String,
+    /// Version of SNMP: `1`, `2c` or `3`.
+    pub version: String,
 }
 
 /// What a device is in the machine room.
@@ -103,9 +115,11 @@ mod tests {
     fn facts_come_back_as_they_were_written_and_none_are_no_error() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(read(dir.path()).unwrap(), []);
+        let agent = Agent { address: "[::1]:161".into(), version: "2c".into() };
+        let group = Some("rack1".into());
         let devices = [
-            Device { name: "node001".into(), role: Role::Host, group: Some("rack1".into()) },
-            Device { name: "sw1".into(), role: Role::Switch, group: None },
+            Device { name: "node001".into(), role: Role::Host, group, agent: Some(agent) },
+            Device { name: "sw1".into(), role: Role::Switch, group: None, agent: None },
         ];
         write(dir.path(), &devices).unwrap();
         assert_eq!(read(dir.path()).unwrap(), devices);

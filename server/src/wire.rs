@@ -41,6 +41,17 @@ pub(crate) struct DeviceBody {
     pub(crate) role: &'static str,
     /// The group it stands in, for example a rack.
     pub(crate) group: Option<String>,
+    /// How it is asked; null when that is not known.
+    pub(crate) agent: Option<AgentBody>,
+}
+
+/// The agent of a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct AgentBody {
+    /// Address and port.
+    pub(crate) address: String,
+    /// Version of SNMP: `1`, `2c` or `3`.
+    pub(crate) version: String,
 }
 
 /// One table.

@@ -5,7 +5,7 @@ use meikyo_recording::devices::{self, Role};
 
 use super::Opened;
 use crate::errors::ApiError;
-use crate::wire::DeviceBody;
+use crate::wire::{AgentBody, DeviceBody};
 
 impl Opened {
     /// The devices in the order of the cluster file; those that only rows name come last.
@@ -20,7 +20,10 @@ impl Opened {
                 Role::Host => "host",
                 Role::Switch => "switch",
             };
-            found.push(DeviceBody { ordinal: 0, name: device.name, role, group: device.group });
+            let agent =
+                device.agent.map(|agent| AgentBody { address: agent.address, version: agent.version });
+            let (name, group) = (device.name, device.group);
+            found.push(DeviceBody { ordinal: 0, name, role, group, agent });
         }
         if let Some(polls) = polls {
             let of_rows = self.with_series(polls, |series| series.labels().to_vec())?;
@@ -29,7 +32,8 @@ impl Opened {
             for labels in of_rows {
                 let name = labels.first().cloned().unwrap_or_default();
                 if !known.contains(&name) {
-                    found.push(DeviceBody { ordinal: 0, name, role: "unknown", group: None });
+                    let role = "unknown";
+                    found.push(DeviceBody { ordinal: 0, name, role, group: None, agent: None });
                 }
             }
         }

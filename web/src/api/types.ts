@@ -1,5 +1,13 @@
 // Generated from server/openapi.json by `npm run types`.
 
+/** The agent of a device. */
+export interface AgentBody {
+  /** Address and port. */
+  readonly address: string;
+  /** Version of SNMP: `1`, `2c` or `3`. */
+  readonly version: string;
+}
+
 /** One alert. */
 export interface AlertBody {
   /** When it was acknowledged since; null when not. */
@@ -60,6 +68,7 @@ export interface ColumnBody {
 
 /** One device. */
 export interface DeviceBody {
+  readonly agent: AgentBody | null;
   /** The group it stands in, for example a rack. */
   readonly group: string | null;
   /** Name, as in the label `device`. */

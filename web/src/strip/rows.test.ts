@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { buildRows, matches } from "./rows.ts";
 
 const devices = [
-  { ordinal: 0, name: "node1", role: "host", group: "rack1" },
-  { ordinal: 1, name: "node2", role: "host", group: "rack2" },
-  { ordinal: 2, name: "node3", role: "host", group: "rack1" },
-  { ordinal: 3, name: "sw1", role: "switch", group: null },
+  { ordinal: 0, name: "node1", role: "host", group: "rack1", agent: null },
+  { ordinal: 1, name: "node2", role: "host", group: "rack2", agent: null },
+  { ordinal: 2, name: "node3", role: "host", group: "rack1", agent: null },
+  { ordinal: 3, name: "sw1", role: "switch", group: null, agent: null },
 ] as const;
 const series = [
   { ordinal: 0, labels: { device: "node3", interface: "eth0" } },

@@ -62,7 +62,7 @@ export function buildRows(
   }
   const all = [...devices];
   for (const name of parts.keys()) {
-    if (!names.has(name) && name !== "") all.push({ ordinal: all.length, name, role: "unknown", group: null });
+    if (!names.has(name) && name !== "") all.push({ ordinal: all.length, name, role: "unknown", group: null, agent: null });
   }
   const ordered = groupedInOrder(all);
   const rows: Row[] = [];

@@ -162,7 +162,7 @@ function Chart({ quantity, names, bounds, width }: { quantity: string; names: re
   const [table = "", column = ""] = quantity.split(".");
   const current = recording.value;
   const { known, series } = useSeries(current?.id ?? null, table);
-  const devices = useMemo(() => names.map((name, ordinal) => ({ ordinal, name, role: "unknown" as const, group: null })), [names]);
+  const devices = useMemo(() => names.map((name, ordinal) => ({ ordinal, name, role: "unknown" as const, group: null, agent: null })), [names]);
   const own = useMemo(() => series.filter(({ labels }) => names.includes(labels["device"] ?? "")), [series, names]);
   const model = useRows(devices, own, "devices", "");
   const watch = useWatch({

@@ -67,7 +67,7 @@ function Parts({ device }: { device: string }) {
   const { table, column } = tableOf(current, shown.table) === null ? { table: "interfaces", column: "out_octets" } : shown;
   const { known, series, error, ask } = useSeries(current?.id ?? null, table);
   const own = useMemo(() => series.filter(({ labels }) => labels["device"] === device), [series, device]);
-  const one = useMemo((): readonly DeviceBody[] => [{ ordinal: 0, name: device, role: "unknown", group: null }], [device]);
+  const one = useMemo((): readonly DeviceBody[] => [{ ordinal: 0, name: device, role: "unknown", group: null, agent: null }], [device]);
   const built = useRows(one, own, "series", "");
   // Inside one device the name of the interface is enough.
   const model = useMemo(() => ({ ...built, rows: built.rows.map((row) => ({ ...row, name: row.part === "" ? row.name : row.part })) }), [built]);
@@ -175,11 +175,13 @@ function Answers({ device }: { device: string }) {
   const { told, error } = useAnswer<Answer[]>(id === undefined ? null : (signal) => getAnswers(id, device, "-3s", "now", signal), `${id} ${device}`, 1000);
   const rows = told?.slice(-12).reverse() ?? [];
   const newest = rows[0];
+  const agent = recording.value?.devices.find(({ name }) => name === device)?.agent;
   return (
     <section class="card" aria-label="How it was reached">
       <h2>How it was reached</h2>
       {error !== null && <p class="kin">{error}</p>}
       <dl>
+        {agent != null && <><dt>agent</dt><dd class="mono">{agent.address}</dd><dt>asked over</dt><dd>SNMP {agent.version}</dd></>}
         <dt>newest answer</dt><dd class="mono">{newest?.receivedUs == null ? MISSING : clockExact(newest.receivedUs)}</dd>
         <dt>round trip</dt><dd>{span(newest?.roundTripUs)}</dd>
         <dt>has been up for</dt><dd>{span(newest?.uptimeUs)}</dd>

@@ -56,6 +56,11 @@ const EVENTS: Readonly<Record<string, string>> = {
   reset: "counters started again",
   renumbered: "interfaces were renumbered",
   missing_object: "does not have what was asked for",
+  failing: "does not answer as it should",
+  answering: "answers again",
+  disk_refused: "the disk takes no rows",
+  queue_full: "rows came faster than they were kept",
+  resumed: "rows are kept again",
   mark: "mark",
   restart: "restarted",
   overrun: "intervals were left out",
@@ -73,7 +78,7 @@ export function eventWords(kind: string): string {
   return EVENTS[kind] ?? kind.replaceAll("_", " ");
 }
 
-const BROKEN = new Set(["alert_raised", "socket_drops"]);
+const BROKEN = new Set(["alert_raised", "disk_refused", "failing", "queue_full", "socket_drops"]);
 const DOUBTFUL = new Set(["reset", "restart", "renumbered", "missing_object", "overrun", "clock_step", "in_flight_capped"]);
 
 /** How grave an event is: only what is missing or broken is red, only what is doubtful is gold. */

@@ -54,7 +54,7 @@ pub(super) fn run(
     }
     let options = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
     let writer = StreamWriter::open(out, Kind::Measured, "snmp", tables::schemas(), options)?;
-    crate::verbs::measure::devices::note(&cluster, out);
+    crate::verbs::measure::devices::note(&cluster, out, false);
     let poll_options =
         PollOptions { pace: Pace::AtOnce, in_flight_max: usize::MAX, real_time: false };
     let mut poller = Poller::new(start, Rows::new(writer), poll_options);

@@ -91,7 +91,7 @@ fn device_document((device, origins): (&Device, &Origins)) -> Value {
         "group": sourced(json!(device.group), origins.group),
         "address": sourced(json!(device.address.ip().to_string()), origins.address),
         "port": sourced(json!(device.address.port()), origins.port),
-        "version": sourced(json!(version(&snmp.access)), origins.version),
+        "version": sourced(json!(snmp.access.version()), origins.version),
         "credentials": sourced(json!(credentials(&snmp.access)), origins.credentials),
         "write": sourced(json!(snmp.write_access.as_ref().map(write_credentials)), origins.write),
         "interval_us": sourced(json!(snmp.interval.as_micros()), origins.interval),
@@ -122,14 +122,6 @@ fn kind(kind: DeviceKind) -> &'static str {
     }
 }
 
-fn version(access: &Access) -> &'static str {
-    match access {
-        Access::V1 { .. } => "1",
-        Access::V2c { .. } => "2c",
-        Access::V3 { .. } => "3",
-    }
-}
-
 /// The credentials as words; secrets are references.
 fn credentials(access: &Access) -> String {
     match access {
@@ -148,7 +140,7 @@ fn credentials(access: &Access) -> String {
 }
 
 fn write_credentials(access: &Access) -> String {
-    format!("version {}, {}", version(access), credentials(access))
+    format!("version {}, {}", access.version(), credentials(access))
 }
 
 fn text(resolved: &Resolved) -> String {
@@ -212,7 +204,7 @@ fn block(device: &Device, origins: &Origins, devices: &[&Device]) -> String {
     if let Some(group) = &device.group {
         row("group", group.clone(), from(origins.group));
     }
-    row("version", version(access).into(), from(origins.version));
+    row("version", access.version().into(), from(origins.version));
     row("credentials", credentials(access), from(origins.credentials));
     if let Some(write) = write_access {
         row("write", write_credentials(write), from(origins.write));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use meikyo_cluster::{AlertRule, Cluster, DeviceKind};
-use meikyo_recording::devices::Role;
+use meikyo_recording::devices::{Agent, Role};
 use meikyo_snmp::collector::Command;
 use meikyo_snmp::poll::DeviceSpec;
 use meikyo_snmp::resolver::{Job, Outcome};
@@ -45,9 +45,13 @@ pub(super) struct Changes {
     pub(super) alerts: Option<Vec<AlertRule>>,
 }
 
-/// Leaves roles and groups of the devices in a recording. It can be done without: names stand in
-/// the rows.
-pub(crate) fn note(cluster: &Cluster, recording: &Path) {
+/// Leaves in a recording what the cluster file says of the devices, and who answers for them if
+/// they are really asked. It can be done without: names stand in the rows.
+pub(crate) fn note(cluster: &Cluster, recording: &Path, asked: bool) {
+    let agent = |device: &meikyo_cluster::Device| Agent {
+        address: device.address.to_string(),
+        version: device.snmp.access.version().to_owned(),
+    };
     let fact = |device: &meikyo_cluster::Device| meikyo_recording::devices::Device {
         name: device.name.clone(),
         role: match device.kind {
@@ -55,10 +59,11 @@ pub(crate) fn note(cluster: &Cluster, recording: &Path) {
             DeviceKind::Switch => Role::Switch,
         },
         group: device.group.clone(),
+        agent: asked.then(|| agent(device)),
     };
     let facts: Vec<_> = cluster.devices.iter().map(fact).collect();
     if let Err(error) = meikyo_recording::devices::write(recording, &facts) {
-        tracing::warn!(%error, "roles and groups of the devices are not kept");
+        tracing::warn!(%error, "what the cluster file says of the devices is not kept");
     }
 }
 
@@ -77,7 +82,7 @@ impl Devices {
 
     /// Leaves a copy of what is known of the devices in the recording, for those who look at it.
     pub(super) fn note(&self, recording: &Path) {
-        note(&self.cluster, recording);
+        note(&self.cluster, recording, true);
     }
 
     /// The cluster file as it was read last.
