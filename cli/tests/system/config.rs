@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use crate::running::ring;
 
-mod real_agent;
+pub(crate) mod real_agent;
 
 const MINIMAL: &str = r#"name = "presto"
 measure = ["interfaces", "load"]

@@ -13,6 +13,7 @@ mod lab;
 mod lab_priming;
 mod limits;
 mod measure;
+mod measure_snmpd;
 mod packaging;
 mod probe;
 mod query;

@@ -176,13 +176,13 @@ fn is_installed(tool: &str) -> bool {
     path_of(tool).is_some()
 }
 
-fn received_octets(interface: &str) -> u64 {
+pub(crate) fn received_octets(interface: &str) -> u64 {
     let text = fs::read_to_string("/proc/net/dev").unwrap();
     let line = text.lines().find_map(|line| line.trim().strip_prefix(&format!("{interface}:")));
     line.unwrap().split_whitespace().next().unwrap().parse().unwrap()
 }
 
-fn memory_total_kilobytes() -> u64 {
+pub(crate) fn memory_total_kilobytes() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
