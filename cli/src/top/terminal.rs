@@ -87,17 +87,20 @@ impl Asked {
 pub(super) fn show(mut session: Session, palette: Palette) -> Result<Answer, Failure> {
     let asked = Asked::listen()?;
     session.follow();
-    let taken = Taken::take()?;
+    in_terminal(|terminal| converse(&mut session, terminal, palette, &asked))?;
+    Ok(Answer::Yes)
+}
+
+/// Does something with the terminal in raw mode, and gives it back however that ends.
+fn in_terminal(work: impl FnOnce(&mut Screenful) -> io::Result<()>) -> io::Result<()> {
+    let _taken = Taken::take()?;
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        // What the panic says would be gone with the other screen.
         give_back();
         tell(panic);
     }));
-    let mut terminal = emptied()?;
-    let outcome = converse(&mut session, &mut terminal, palette, &asked);
-    drop(taken);
-    outcome?;
-    Ok(Answer::Yes)
+    work(&mut emptied()?)
 }
 
 /// The screen with nothing on it, of the size that it has now.
@@ -178,4 +181,44 @@ fn suspend(terminal: &mut Screenful) -> io::Result<()> {
     execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture)?;
     *terminal = emptied()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Set where the test runs once more, in a terminal that `script` of util-linux makes.
+    const IN_TERMINAL: &str = "MEIKYO_TEST_IN_TERMINAL";
+
+    #[test]
+    fn a_panic_is_told_in_the_terminal_as_it_was_before() {
+        if std::env::var_os(IN_TERMINAL).is_some() {
+            in_terminal(|_| panic!("nothing can be shown")).unwrap();
+        }
+        let again = format!(
+            "stty -g; {} --nocapture --exact top::terminal::tests::{}; stty -g",
+            std::env::current_exe().unwrap().display(),
+            "a_panic_is_told_in_the_terminal_as_it_was_before",
+        );
+        let mut script = Command::new("script")
+            .args(["--quiet", "--command", &again, "/dev/null"])
+            .env(IN_TERMINAL, "yes")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Held open: without keys to come `script` would press Ctrl+D.
+        let _keys = script.stdin.take();
+        let output = String::from_utf8(script.wait_with_output().unwrap().stdout).unwrap();
+        let (before, after) = (output.lines().next(), output.lines().last());
+        assert!(before.is_some_and(|before| before.contains(':')), "{output:?}");
+        assert_eq!(before, after, "{output:?}");
+        // Only a terminal that is not raw begins a line where it writes a line feed.
+        let (shown, _) = output.split_once("nothing can be shown\r\n").expect(&output);
+        let (_, shown) = shown.split_once("\u{1b}[?1049h").expect(&output);
+        let (_, restored) = shown.split_once("\u{1b}[?1049l").expect(&output);
+        assert!(restored.contains("\u{1b}[?25h"), "{output:?}");
+    }
 }

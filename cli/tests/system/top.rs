@@ -127,7 +127,8 @@ struct InTerminal {
 impl InTerminal {
     fn start(farm: &Farm) -> Self {
         let command = format!(
-            "stty rows 40 cols 120; sh -c 'echo pid=$$,; exec {} top {}'; echo code=$?,; stty -a",
+            "stty rows 40 cols 120; echo before=$(stty -g),; \
+             sh -c 'echo pid=$$,; exec {} top {}'; echo code=$?,; echo after=$(stty -g),",
             env!("CARGO_BIN_EXE_meikyo"),
             farm.recording().display(),
         );
@@ -190,10 +191,20 @@ impl InTerminal {
         self.wait_until(unwanted, |screen| !screen.text().contains(unwanted));
     }
 
+    /// What the terminal's shell says after `name=`, once it has.
+    fn said(&self, name: &str) -> String {
+        let name = format!("{name}=");
+        let value = |screen: &Screen| {
+            let (_, rest) = screen.written.split_once(&name)?;
+            rest.split_once(',').map(|(value, _)| value.to_owned())
+        };
+        self.wait_until(&name, |screen| value(screen).is_some());
+        value(&self.screen.lock().unwrap()).unwrap()
+    }
+
     /// The id of the process that draws.
     fn process(&self) -> u32 {
-        let (_, written) = self.wait_until("pid", |screen| screen.written.contains("pid="));
-        written.split_once("pid=").unwrap().1.split_once(',').unwrap().0.parse().unwrap()
+        self.said("pid").parse().unwrap()
     }
 
     fn signal(&self, name: &str) {
@@ -201,18 +212,29 @@ impl InTerminal {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    /// Waits until the terminal is as a shell needs it, or as the program does.
-    fn wait_for_mode(&self, of_shell: bool) {
+    /// The settings of the terminal, as `stty` prints them.
+    fn settings(&self, format: &str) -> String {
         let terminal = format!("/proc/{}/fd/0", self.process());
+        let output = Command::new("stty").args([format, "-F", &terminal]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Waits until the terminal is as the shell had it, or raw.
+    fn wait_for_mode(&self, of_shell: bool) {
         let deadline = WallTime::now() + PATIENCE;
         loop {
-            let settings = Command::new("stty").args(["-a", "-F", &terminal]).output().unwrap();
-            let settings = String::from_utf8(settings.stdout).unwrap();
-            let set = |wanted: &str| settings.split_whitespace().any(|word| word == wanted);
-            if ["icanon", "echo", "isig"].iter().all(|wanted| set(wanted) == of_shell) {
+            let holds = if of_shell {
+                self.settings("-g").trim() == self.said("before")
+            } else {
+                let settings = self.settings("-a");
+                let set = |wanted| settings.split_whitespace().any(|word| word == wanted);
+                ["-icanon", "-echo", "-isig"].into_iter().all(set)
+            };
+            if holds {
                 return;
             }
-            assert!(WallTime::now() < deadline, "of a shell, {of_shell}, is not: {settings}");
+            let settings = self.settings("-a");
+            assert!(WallTime::now() < deadline, "of the shell, {of_shell}, is not: {settings}");
         }
     }
 
@@ -227,18 +249,23 @@ impl InTerminal {
 
     /// Waits for the end: how the terminal was left, and the code.
     fn end(self) {
-        let wanted = " -tostop";
-        let (_, written) = self.wait_until(wanted, |screen| screen.written.contains(wanted));
-        let (before, settings) = written.split_once("code=0,").unwrap();
-        // The other screen was left, the mouse let go of, the cursor shown.
-        for restored in ["\u{1b}[?1049l", "\u{1b}[?1000l", "\u{1b}[?25h"] {
-            assert!(before.contains(restored), "{restored:?} is missing in {before:?}");
-        }
-        for setting in ["icanon", "echo", "isig", "icrnl"] {
-            let found = settings.split_whitespace().any(|word| word == setting);
-            assert!(found, "{setting} is not set: {settings}");
-        }
+        assert_eq!(self.said("code"), "0");
+        assert_eq!(self.said("after"), self.said("before"));
+        let written = self.screen.lock().unwrap().written.clone();
+        was_left(written.split_once("code=").unwrap().0);
     }
+}
+
+/// That the other screen was left, the mouse let go of, the cursor shown, and nothing drawn since.
+fn was_left(written: &str) {
+    let last = written.rsplit("\u{1b}[?1049h").next().unwrap();
+    for restored in ["\u{1b}[?1000l", "\u{1b}[?25h"] {
+        assert!(last.contains(restored), "{restored:?} is missing in {last:?}");
+    }
+    let (_, since) = last.split_once("\u{1b}[?1049l").expect(last);
+    let mut screen = Screen::new(40, 120);
+    screen.write(since);
+    assert_eq!(screen.text().trim(), "");
 }
 
 #[test]
@@ -304,9 +331,15 @@ fn while_it_is_suspended_the_terminal_is_the_shells_and_it_goes_on_afterwards() 
     let mut top = InTerminal::start(&farm);
     let entered = |screen: &Screen| screen.written.matches("\u{1b}[?1049h").count();
     let left = |screen: &Screen| screen.written.matches("\u{1b}[?1049l").count();
+    // What was drawn before it stopped does not count.
+    let is_drawn = |screen: &Screen| {
+        let (_, since) = screen.written.rsplit_once("\u{1b}[?1049h").unwrap();
+        let mut anew = Screen::new(40, 120);
+        anew.write(since);
+        anew.text().contains("● live") && anew.text().contains("node002")
+    };
     for times in 1..=2 {
-        top.wait_until("the other screen", |screen| entered(screen) == times);
-        top.see("● live");
+        top.wait_until("the view", |screen| entered(screen) == times && is_drawn(screen));
         top.wait_for_mode(false);
         // By the key the first time, by a signal the second.
         if times == 1 {
@@ -316,15 +349,12 @@ fn while_it_is_suspended_the_terminal_is_the_shells_and_it_goes_on_afterwards() 
         }
         top.wait_for_stopped(true);
         let (_, written) = top.wait_until("the shell's screen", |screen| left(screen) == times);
-        let last = written.rsplit("\u{1b}[?1049h").next().unwrap();
-        for restored in ["\u{1b}[?1000l", "\u{1b}[?25h"] {
-            assert!(last.contains(restored), "{restored:?} is missing in {last:?}");
-        }
+        was_left(&written);
         top.wait_for_mode(true);
         top.signal("-CONT");
         top.wait_for_stopped(false);
     }
-    top.wait_until("the other screen", |screen| entered(screen) == 3);
+    top.wait_until("the view", |screen| entered(screen) == 3 && is_drawn(screen));
     top.wait_for_mode(false);
     top.press("?");
     top.see("this help");
