@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus};
 
 use meikyo_units::{Bytes, Nanos, WallTime};
@@ -64,16 +64,21 @@ pub(crate) fn place_thread(placement: Placement) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts a process at its place. A thread of its own is placed and starts it, since a child begins
-/// with the affinity and the scheduling of the thread that started it.
+/// Starts a process at its place. It ends with the thread that called this, whatever ends that: a
+/// bench that is killed leaves nothing behind.
 pub(crate) fn spawn(mut command: Command, placement: Placement) -> io::Result<Placed> {
-    let start = || {
+    let parent = std::process::id();
+    let begin = move || {
         place_thread(placement)?;
-        command.spawn()
+        // SAFETY: the call takes no pointer.
+        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+        // Who has ended before that sends no signal any more.
+        let orphaned = std::os::unix::process::parent_id() != parent;
+        if orphaned { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(()) }
     };
-    let child = std::thread::scope(|scope| scope.spawn(start).join())
-        .unwrap_or_else(|_| Err(io::Error::other("the thread that starts a child panicked")))?;
-    Ok(Placed { child, ended: false })
+    // SAFETY: between `fork` and `exec` it makes system calls only, and allocates nothing.
+    unsafe { command.pre_exec(begin) };
+    Ok(Placed { child: command.spawn()?, ended: false })
 }
 
 impl Placed {
@@ -204,5 +209,15 @@ mod tests {
         let placed = spawn(command, Placement::default()).unwrap();
         let error = placed.wait(Nanos::from_millis(50)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_child_ends_with_the_thread_that_started_it() {
+        let mut command = Command::new("sleep");
+        command.arg("1000");
+        let start = move || spawn(command, Placement::default()).unwrap();
+        let placed = std::thread::spawn(start).join().unwrap();
+        let (status, _) = placed.wait(Nanos::from_secs(30)).unwrap();
+        assert_eq!(status.signal(), Some(libc::SIGKILL));
     }
 }
