@@ -38,7 +38,6 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
     let interpreter = python::environment(root);
     tests(root, filter, &interpreter, &mut tally)?;
     if filter.is_none() {
-        examples(root, &interpreter, &mut tally)?;
         if page == Page::Built {
             web::unit_tests(root, &mut tally)?;
             web::page_tests(root, &mut tally)?;
@@ -58,6 +57,7 @@ fn checks(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
     let documents = ["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"];
     let documents = cargo(root, &documents).env("RUSTDOCFLAGS", "-D warnings");
     tally.check("documentation", documents.run()?);
+    fuzz_targets(root, tally)?;
     if program(root, "cargo-deny", &["--version"]).output().is_ok() {
         let deny = ["deny", "--offline", "check", "bans", "licenses", "sources"];
         tally.check("cargo deny", cargo(root, &deny).run()?);
@@ -67,6 +67,20 @@ fn checks(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
             "cargo-deny is not installed; tidy checks licences, duplicates and sources without it",
         );
     }
+    Ok(())
+}
+
+/// Whether the fuzz targets still compile. They have a lock of their own, with crates that nothing else
+/// here needs; the fuzzer's library, of C++, is not compiled.
+fn fuzz_targets(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
+    let of_fuzz = ["--manifest-path", "fuzz/Cargo.toml", "--locked"];
+    if cargo(root, &[&["fetch"][..], &of_fuzz].concat()).output().is_err() {
+        tally.skipped("fuzz targets", "their crates are not here and cannot be fetched");
+        return Ok(());
+    }
+    let check = [&["check", "--offline"][..], &of_fuzz, &["--target-dir", "target"]].concat();
+    let check = cargo(root, &check).env("CUSTOM_LIBFUZZER_PATH", "/none/libfuzzer.a");
+    tally.check("fuzz targets", check.run()?);
     Ok(())
 }
 
@@ -122,37 +136,4 @@ fn slow_features(root: &Path) -> anyhow::Result<String> {
     let workspace = tidy::workspace::read(root)?;
     let slow = workspace.members().filter(|package| package.features.contains_key("slow"));
     Ok(slow.map(|package| format!("{}/slow", package.name)).collect::<Vec<_>>().join(","))
-}
-
-/// The examples in Python that test themselves: `examples/test_*.py`.
-fn examples(
-    root: &Path,
-    interpreter: &Result<String, String>,
-    tally: &mut Tally,
-) -> anyhow::Result<()> {
-    let mut scripts: Vec<_> = std::fs::read_dir(root.join("examples"))?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.starts_with("test_") && name.ends_with(".py"))
-        .collect();
-    scripts.sort();
-    for script in scripts {
-        let name = format!("examples/{script}");
-        match interpreter {
-            Ok(interpreter) => {
-                let mut skipped = None;
-                let passed = program(root, interpreter, &[&name]).lines(|line| {
-                    println!("{line}");
-                    if let Some(reason) = line.trim().strip_prefix("SKIPPED: ") {
-                        skipped = Some(reason.to_owned());
-                    }
-                })?;
-                match skipped {
-                    Some(reason) if passed => tally.skipped(&name, &reason),
-                    _ => tally.check(&name, passed),
-                }
-            }
-            Err(reason) => tally.skipped(&name, reason),
-        }
-    }
-    Ok(())
 }
