@@ -24,6 +24,9 @@ use super::screen::Wish;
 use super::session::Session;
 use crate::failure::{Answer, Failure};
 
+/// How long the end may take after a signal has asked for it.
+const LONGEST_END: Duration = Duration::from_secs(1);
+
 /// The longest wait for a key before signals are looked at.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -70,6 +73,8 @@ impl Asked {
             signal_hook::flag::register(signal, Arc::clone(&asked.to_end))?;
         }
         signal_hook::flag::register(SIGTSTP, Arc::clone(&asked.to_stop))?;
+        let to_end = Arc::clone(&asked.to_end);
+        std::thread::Builder::new().name("end".to_owned()).spawn(move || end_at_last(&to_end))?;
         Ok(asked)
     }
 
@@ -80,6 +85,19 @@ impl Asked {
     /// Whether it was asked to stop since the last time.
     fn to_stop(&self) -> bool {
         self.to_stop.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Ends the program where it was told to end and goes on: reading keys from a terminal that has gone
+/// never returns.
+fn end_at_last(to_end: &AtomicBool) {
+    loop {
+        std::thread::park_timeout(LONGEST_END);
+        if to_end.load(Ordering::Relaxed) {
+            std::thread::park_timeout(LONGEST_END);
+            give_back();
+            drop(signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGHUP));
+        }
     }
 }
 

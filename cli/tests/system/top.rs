@@ -324,6 +324,22 @@ fn a_signal_gives_the_terminal_back_too() {
 }
 
 #[test]
+fn it_ends_with_its_terminal() {
+    let farm = Farm::start(1);
+    assert!(farm.measure(&["--for", "2s"]).status().unwrap().success());
+    let top = InTerminal::start(&farm);
+    top.see("at the end");
+    let status = format!("/proc/{}/status", top.process());
+    drop(top);
+    let deadline = WallTime::now() + PATIENCE;
+    // Whoever takes it over may not have waited for it yet.
+    while std::fs::read_to_string(&status).is_ok_and(|status| !status.contains("State:\tZ")) {
+        assert!(WallTime::now() < deadline, "it goes on without a terminal");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn while_it_is_suspended_the_terminal_is_the_shells_and_it_goes_on_afterwards() {
     let farm = Farm::start(2);
     let mut measure = Process(farm.measure(&[]).spawn().unwrap());

@@ -20,8 +20,9 @@ impl Opened {
                 Role::Host => "host",
                 Role::Switch => "switch",
             };
-            let agent =
-                device.agent.map(|agent| AgentBody { address: agent.address, version: agent.version });
+            let agent = device
+                .agent
+                .map(|agent| AgentBody { address: agent.address, version: agent.version });
             let (name, group) = (device.name, device.group);
             found.push(DeviceBody { ordinal: 0, name, role, group, agent });
         }
