@@ -20,6 +20,9 @@ pub enum Width {
 }
 
 /// A value of a counter with its time and with what tells whether counting went on.
+///
+/// `snmpEngineBoots` is not kept: an agent that re-initializes begins `sysUpTime` anew (RFC 3418),
+/// which agents of every version of SNMP tell, and v1 and v2c have no boots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reading {
     /// When it was read, ns since the epoch.
@@ -30,8 +33,6 @@ pub struct Reading {
     pub uptime_cs: Option<u64>,
     /// `ifCounterDiscontinuityTime`: `sysUpTime` at the last discontinuity.
     pub discontinuity_cs: Option<u64>,
-    /// `snmpEngineBoots` of the agent (RFC 3414, section 2.2).
-    pub engine_boots: Option<u64>,
 }
 
 /// What is known of a counter.
@@ -131,18 +132,15 @@ pub fn step(earlier: u64, later: u64, elapsed: Nanos, bounds: Bounds) -> Delta {
     }
 }
 
-/// Whether something says that the counter did not simply go on between two readings: engine boots
-/// or `ifCounterDiscontinuityTime` changed, or `sysUpTime` did not advance as the clock did.
+/// Whether something says that the counter did not simply go on between two readings:
+/// `ifCounterDiscontinuityTime` changed, or `sysUpTime` did not advance as the clock did.
 ///
 /// `sysUpTime` going past 2^32 hundredths of a second (497 days) is not a restart. An advance that
 /// falls short of the elapsed time is one, even where the later value is the greater: the agent
 /// restarted during a gap. A step of our own clock looks the same and costs one increase.
 pub fn discontinued(earlier: &Reading, later: &Reading) -> bool {
     let differ = |a: Option<u64>, b: Option<u64>| a.zip(b).is_some_and(|(a, b)| a != b);
-    if differ(earlier.engine_boots, later.engine_boots)
-        || differ(earlier.discontinuity_cs, later.discontinuity_cs)
-        || later.at < earlier.at
-    {
+    if differ(earlier.discontinuity_cs, later.discontinuity_cs) || later.at < earlier.at {
         return true;
     }
     match (earlier.uptime_cs, later.uptime_cs) {
@@ -219,18 +217,12 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_discontinuity_or_boot_count_is_a_reset() {
-        let earlier = reading(0, 5, 1_000);
-        let at = |boots, discontinuity| Reading {
-            engine_boots: boots,
-            discontinuity_cs: discontinuity,
-            ..reading(SECOND, 90, 1_100)
-        };
-        let earlier = Reading { engine_boots: Some(3), discontinuity_cs: Some(0), ..earlier };
-        assert_eq!(difference(&earlier, &at(Some(3), Some(0)), GIGABIT), Delta::Increase(85));
-        assert_eq!(difference(&earlier, &at(None, None), GIGABIT), Delta::Increase(85));
-        assert_eq!(difference(&earlier, &at(Some(4), Some(0)), GIGABIT), Delta::Reset);
-        assert_eq!(difference(&earlier, &at(Some(3), Some(7)), GIGABIT), Delta::Reset);
+    fn a_changed_discontinuity_is_a_reset() {
+        let at = |discontinuity_cs| Reading { discontinuity_cs, ..reading(SECOND, 90, 1_100) };
+        let earlier = Reading { discontinuity_cs: Some(0), ..reading(0, 5, 1_000) };
+        assert_eq!(difference(&earlier, &at(Some(0)), GIGABIT), Delta::Increase(85));
+        assert_eq!(difference(&earlier, &at(None), GIGABIT), Delta::Increase(85));
+        assert_eq!(difference(&earlier, &at(Some(7)), GIGABIT), Delta::Reset);
     }
 
     #[test]

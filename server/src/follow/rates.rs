@@ -216,7 +216,6 @@ fn reading(readings: &Readings, row: usize, at: i64, value: u64, poll: Option<Po
         value,
         uptime_cs: poll.and_then(|poll| poll.uptime_cs),
         discontinuity_cs: readings.hint(DISCONTINUITY, row),
-        ..Reading::default()
     }
 }
 
