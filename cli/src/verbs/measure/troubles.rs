@@ -21,7 +21,7 @@ const WINDOW: Nanos = Nanos::from_secs(10);
 pub(super) struct Troubles {
     /// Why each failing device fails.
     failing: BTreeMap<u32, Option<Reason>>,
-    /// Devices that are not told of yet; at most one entry a device.
+    /// What is not told of yet of devices, oldest first.
     devices: VecDeque<(u32, Outage)>,
     /// Lines about the recording that are not told yet.
     incidents: VecDeque<String>,
