@@ -3,7 +3,7 @@
 //! Whatever happens, the terminal is given back as it was: on quitting, on an error, on a panic,
 //! on `SIGTERM`, `SIGINT` and `SIGHUP`, and while suspended, by Ctrl+Z or by `SIGTSTP`.
 
-use std::io::{self, BufWriter, Stdout, Write as _};
+use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -88,12 +88,12 @@ impl Asked {
     }
 }
 
-/// Ends the program where it was told to end and goes on: reading keys from a terminal that has gone
-/// never returns.
+/// Ends the program where it was told to end, or has lost its terminal, and goes on: reading keys from
+/// a terminal that has gone never returns, and the signal of it goes to the shell alone.
 fn end_at_last(to_end: &AtomicBool) {
     loop {
         std::thread::park_timeout(LONGEST_END);
-        if to_end.load(Ordering::Relaxed) {
+        if to_end.load(Ordering::Relaxed) || !io::stdout().is_terminal() {
             std::thread::park_timeout(LONGEST_END);
             give_back();
             drop(signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGHUP));

@@ -66,7 +66,6 @@ fn a_wrong_file_is_answered_with_1_and_all_its_problems() {
     assert_eq!(output.status.code(), Some(1));
     insta::assert_snapshot!(stdout(&output), @r#"
 cluster.toml:2: mesure: unknown key (did you mean `measure`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`, `fabric`, `links`
-cluster.toml:5: hosts.measure: missing; say what to measure here, in the group or at the top of the file, for example measure = ["interfaces", "load"]
 cluster.toml:7: hosts.address: 224 addresses for 225 names; as many are needed
 "#);
     let output = meikyo(directory.path(), &["config", "check", "--json", "cluster.toml"]);

@@ -15,6 +15,9 @@ use crate::snmpd::Snmpd;
 /// `nsCacheTimeout` (NET-SNMP-AGENT-MIB) of ifTable.
 const TIMEOUT: &str = "1.3.6.1.4.1.8072.1.5.3.1.2.1.3.6.1.2.1.2.2";
 
+/// `sysUpTime.0` (RFC 3418).
+const UPTIME: &str = "1.3.6.1.2.1.1.3.0";
+
 struct Cluster {
     agent: Snmpd,
     directory: tempfile::TempDir,
@@ -44,7 +47,11 @@ impl Cluster {
     /// What the agent says, asked with net-snmp's own tool after the table was read.
     fn timeout_s(&self) -> String {
         self.agent.tool("snmpgetnext", &["-v2c", "-c", "public"], &["1.3.6.1.2.1.2.2"]);
-        let answer = self.agent.tool("snmpget", &["-v2c", "-c", "public"], &[TIMEOUT]);
+        self.value(TIMEOUT)
+    }
+
+    fn value(&self, oid: &str) -> String {
+        let answer = self.agent.tool("snmpget", &["-v2c", "-c", "public"], &[oid]);
         answer.rsplit(' ').next().unwrap().to_owned()
     }
 
@@ -52,6 +59,13 @@ impl Cluster {
         let deadline = WallTime::now() + PATIENCE;
         while self.timeout_s() != seconds {
             assert!(WallTime::now() < deadline, "the timeout never was {seconds} s");
+        }
+    }
+
+    fn wait_for_uptime_cs(&self, wanted: u32) {
+        let deadline = WallTime::now() + PATIENCE;
+        while self.value(UPTIME).parse::<u32>().unwrap() < wanted {
+            assert!(WallTime::now() < deadline, "the agent never was up for {wanted} cs");
         }
     }
 
@@ -86,6 +100,8 @@ fn a_term_signal_sets_the_cache_back_and_a_restarted_agent_is_freshened_again() 
 
     let mut measure = Process(cluster.command(&["--freshen"]).spawn().unwrap());
     cluster.wait_for_timeout_s("0");
+    // Up for so short a time, it could not be told from one that has gone on.
+    cluster.wait_for_uptime_cs(500);
     cluster.agent.restart();
     cluster.wait_for_timeout_s("0");
     terminate(&measure.0);

@@ -197,7 +197,7 @@ impl Poller {
         let device = &mut self.devices[ordinal as usize];
         let Some(mut pending) = device.pending else { return };
         let ring = &mut self.rings[pending.ring];
-        device.misses = 0;
+        let was_silent = std::mem::take(&mut device.misses) > 0;
         let in_time = received <= pending.due + ring.interval;
         let state = if in_time { State::Ok } else { State::Late };
         let stalled = ring.tally(pending.due).is_some_and(|tally| tally.stalled);
@@ -212,10 +212,12 @@ impl Poller {
             uptime_cs: answer.uptime_cs,
         });
         let uptime_moved = answer.uptime_cs != device.uptime.map(|(ticks, _)| ticks);
-        let restarted = answer.uptime_cs.is_some_and(|uptime| device.restarted(uptime, received));
+        let asked = was_silent.then_some(pending.due);
+        let restarted =
+            answer.uptime_cs.is_some_and(|uptime| device.restarted(uptime, received, asked));
         if restarted {
             self.restarted.push(ordinal);
-            let text = "sysUpTime went back: the agent restarted";
+            let text = "sysUpTime began anew: the agent restarted";
             let event = Event { device: Some(device.name), text, ..Event::default() };
             self.rows.event(pending.due, "restart", event);
         }

@@ -419,20 +419,43 @@ impl Device {
         if self.is_backed_off() { self.timeout.min(BACK_OFF) } else { self.timeout }
     }
 
-    /// Compares the uptime of an answer with the last one; `true` if the agent restarted.
-    ///
-    /// `sysUpTime` wraps after 497 days, so going back is a restart unless the last value was
-    /// within the elapsed span, and a minute of clock error, of the wrap.
-    pub(super) fn restarted(&mut self, uptime_cs: u32, received: WallTime) -> bool {
-        const MINUTE_CS: u64 = 6_000;
-        let restarted = self.uptime.is_some_and(|(last, at)| {
-            let elapsed_cs = received.since(at).get() / 10_000_000;
-            let to_wrap = u64::from(u32::MAX - last);
-            uptime_cs < last && to_wrap > elapsed_cs + MINUTE_CS
-        });
-        self.uptime = Some((uptime_cs, received));
-        restarted
+    /// Compares the uptime of an answer with the last one; `true` if the agent restarted. `asked` is
+    /// when it was asked, if it had been silent before.
+    pub(super) fn restarted(
+        &mut self,
+        uptime_cs: u32,
+        received: WallTime,
+        asked: Option<WallTime>,
+    ) -> bool {
+        let last = self.uptime.replace((uptime_cs, received));
+        last.is_some_and(|(before, at)| {
+            let elapsed_cs = centiseconds(received.since(at));
+            let silent_cs = asked.map(|asked| centiseconds(asked.since(at)));
+            went_back(before, uptime_cs, elapsed_cs)
+                || silent_cs.is_some_and(|silent_cs| fell_short(before, uptime_cs, silent_cs))
+        })
     }
+}
+
+/// A span in hundredths of a second, as `sysUpTime` counts.
+fn centiseconds(span: Nanos) -> u64 {
+    span.get() / 10_000_000
+}
+
+/// Whether `sysUpTime` went back. It wraps after 497 days, so going back is a restart unless the last
+/// value was within the elapsed span, and a minute of clock error, of the wrap.
+fn went_back(before: u32, after: u32, elapsed_cs: u64) -> bool {
+    const MINUTE_CS: u64 = 6_000;
+    after < before && u64::from(u32::MAX - before) > elapsed_cs + MINUTE_CS
+}
+
+/// Whether `sysUpTime` advanced by less than a silence of `silent_cs` took: the agent was gone
+/// meanwhile, and has been up again for longer than before it. Some agents count whole seconds, and
+/// a clock may be off by a thousandth.
+fn fell_short(before: u32, after: u32, silent_cs: u64) -> bool {
+    const COARSE_CS: u64 = 110;
+    let advanced = u64::from(after.wrapping_sub(before));
+    advanced + COARSE_CS + silent_cs / 1_000 < silent_cs
 }
 
 /// Span between two requests at a cap of `rate_max` requests per second.
@@ -449,4 +472,27 @@ pub(super) fn asked(row: &RowPlan) -> impl Iterator<Item = &ValuePlan> {
 fn series_keys(plan: &[RowPlan]) -> impl Iterator<Item = (Table, Option<String>, usize)> + '_ {
     plan.iter()
         .flat_map(|row| asked(row).map(|value| (row.table, row.instance.clone(), value.column)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fell_short, went_back};
+
+    #[test]
+    fn an_uptime_that_goes_back_is_a_restart_and_one_that_wraps_is_none() {
+        assert!(went_back(500, 20, 300));
+        assert!(!went_back(500, 800, 300));
+        assert!(!went_back(u32::MAX - 100, 200, 300));
+    }
+
+    #[test]
+    fn an_uptime_that_grew_by_less_than_the_silence_is_a_restart() {
+        // Up for 5 s, gone for 10 s, and up again for 9 s.
+        assert!(fell_short(500, 900, 1_900));
+        assert!(!fell_short(500, 2_400, 1_900));
+        // An agent that counts whole seconds, and a wrap.
+        assert!(!fell_short(500, 500, 105));
+        assert!(!fell_short(u32::MAX - 99, 900, 1_000));
+        assert!(fell_short(u32::MAX - 99, 900, 2_000));
+    }
 }
