@@ -73,15 +73,16 @@ describe("live", () => {
       .trim().split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as Record<string, unknown>);
     const rates = lines.map((line) => line["out_octets_per_s"]).filter((rate): rate is number => typeof rate === "number");
     expect(rates.length).toBeGreaterThan(80);
-    const greatest = Math.max(...rates) * 8;
+    // A reading on either edge of the window may be in a pixel that lies outside.
+    const [least, most] = [rates.slice(1, -1), rates].map((some) => Math.max(...some) * 8) as [number, number];
     const text = await until("the table is filled", async () => {
       const shown = await cells.nth(4).textContent();
       return shown?.includes("bit/s") === true && shown;
     });
     const [number = "", unit = ""] = text.split("\u202f").length > 2 ? [text.replaceAll("\u202f", " ").split(" ").slice(0, -1).join(""), text.split("\u202f").at(-1)] : text.split("\u202f");
     const factor = { "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9 }[unit] ?? Number.NaN;
-    expect(Number(number) * factor).toBeGreaterThan(greatest * 0.98);
-    expect(Number(number) * factor).toBeLessThan(greatest * 1.02);
+    expect(Number(number) * factor).toBeGreaterThan(least * 0.98);
+    expect(Number(number) * factor).toBeLessThan(most * 1.02);
     await page.close();
   });
 });

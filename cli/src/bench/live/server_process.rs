@@ -23,10 +23,15 @@ pub(crate) struct ServerProcess {
 impl ServerProcess {
     /// Starts it for one recording on a free port of loopback.
     pub(crate) fn start(recording: &Path) -> Result<Self, Failure> {
+        Self::start_at(recording, Placement::default())
+    }
+
+    /// One at its place.
+    pub(crate) fn start_at(recording: &Path, placement: Placement) -> Result<Self, Failure> {
         let mut command = own_binary()?;
         command.arg("serve").arg(recording).args(["--listen", "127.0.0.1:0"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut process = spawn(command, Placement::default())?;
+        let mut process = spawn(command, placement)?;
         let stderr = process.child().stderr.take().expect("standard error is piped");
         let mut log = BufReader::new(stderr);
         let mut said = String::new();
