@@ -17,6 +17,8 @@ mod delta;
 mod gather;
 mod hybrid;
 mod integers;
+#[cfg(test)]
+mod read_back;
 mod symbols;
 
 use std::fs::File;

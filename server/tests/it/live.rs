@@ -40,6 +40,13 @@ impl Viewer {
         Self { socket, schema: Vec::new(), epoch_us: 0, names: BTreeMap::new() }
     }
 
+    /// One who looks at the octets that all interfaces receive.
+    fn of_octets(served: &Served) -> Self {
+        let mut viewer = Self::connect(served);
+        viewer.subscribe(&json!({ "table": "interfaces", "columns": ["in_octets"] }));
+        viewer
+    }
+
     fn subscribe(&mut self, subscription: &Value) {
         let text = json!({ "subscribe": subscription }).to_string();
         self.socket.send(Message::Text(text.into())).unwrap();
@@ -276,8 +283,7 @@ fn what_a_collector_writes_is_seen_as_rates_and_health() {
     collector.interval();
     collector.writer.sync_now().unwrap();
     let served = serve(dir.path());
-    let mut viewer = Viewer::connect(&served);
-    viewer.subscribe(&json!({ "table": "interfaces", "columns": ["in_octets"] }));
+    let mut viewer = Viewer::of_octets(&served);
     let mut rows = Vec::new();
     let begun = viewer.text(&mut rows);
     assert_eq!(begun["subscribed"]["running"], true);
@@ -308,8 +314,7 @@ fn what_is_found_while_a_viewer_looks_counts_from_then_on() {
     let mut collector = Collector::without_findings(dir.path(), 2);
     collector.interval();
     let served = serve(dir.path());
-    let mut viewer = Viewer::connect(&served);
-    viewer.subscribe(&json!({ "table": "interfaces", "columns": ["in_octets"] }));
+    let mut viewer = Viewer::of_octets(&served);
     let mut rows = Vec::new();
     viewer.text(&mut rows);
     // The rate of a value that stands still is 0 at once when every reading is fresh. Of one that
@@ -362,8 +367,7 @@ fn every_thread_of_the_server_gives_way_to_a_collector() {
     let mut collector = Collector::open(dir.path(), 2);
     collector.interval();
     let served = serve(dir.path());
-    let mut viewer = Viewer::connect(&served);
-    viewer.subscribe(&json!({ "table": "interfaces", "columns": ["in_octets"] }));
+    let mut viewer = Viewer::of_octets(&served);
     viewer.text(&mut Vec::new());
     let deadline = WallTime::now() + Nanos::from_secs(30);
     loop {
@@ -388,8 +392,7 @@ fn a_stalled_viewer_loses_steps_is_told_how_many_and_goes_on_with_the_newest() {
     let mut collector = Collector::open(dir.path(), 8_000);
     collector.interval();
     let served = serve(dir.path());
-    let mut stalled = Viewer::connect(&served);
-    stalled.subscribe(&json!({ "table": "interfaces", "columns": ["in_octets"] }));
+    let mut stalled = Viewer::of_octets(&served);
     let mut brisk = Viewer::connect(&served);
     brisk.subscribe(&json!({ "table": "interfaces", "columns": ["in_octets"], "labels": { "device": ["node0001"] } }));
     let mut rows = Vec::new();

@@ -8,14 +8,10 @@ use arrow::array::{
 };
 use arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use parquet::file::metadata::PageIndexPolicy;
 use proptest::prelude::*;
 
-use crate::format::Kind;
-use crate::layout::ParquetName;
 use crate::parquet_file::chunk::PAGE_ROWS;
-use crate::parquet_file::{Facts, TableFile};
+use crate::parquet_file::read_back::{file, reader};
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
 use crate::series;
 
@@ -37,26 +33,8 @@ fn batch(rows: &[Row]) -> RecordBatch {
     RecordBatch::try_new(series::arrow_schema(&table()), columns).unwrap()
 }
 
-/// The octets of a file of those batches.
-fn file(batches: &[Vec<Row>]) -> Bytes {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let name = ParquetName { stream: "s".into(), first: 1, last: 2 };
-    let facts = Facts { name: &name, kind: Kind::Simulated, schema: &table() };
-    let mut written = TableFile::new(file.reopen().unwrap(), &facts).unwrap();
-    for rows in batches {
-        written.write(&batch(rows)).unwrap();
-    }
-    written.finish().unwrap();
-    std::fs::read(file.path()).unwrap().into()
-}
-
-fn builder(file: &Bytes) -> ParquetRecordBatchReaderBuilder<Bytes> {
-    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
-    ParquetRecordBatchReaderBuilder::try_new_with_options(file.clone(), options).unwrap()
-}
-
 fn rows(file: &Bytes) -> Vec<Row> {
-    let batches = builder(file).build().unwrap().map(Result::unwrap);
+    let batches = reader(file).build().unwrap().map(Result::unwrap);
     batches
         .flat_map(|rows| {
             let times = rows.column(0).as_primitive::<TimestampNanosecondType>();
@@ -122,9 +100,9 @@ proptest! {
         batches in prop::collection::vec(stretch(), 1..5),
     ) {
         let all: Vec<Row> = batches.concat();
-        let file = file(&batches);
+        let file = file(&table(), batches.iter().map(|rows| batch(rows)));
         prop_assert_eq!(&rows(&file), &all);
-        let metadata = builder(&file).metadata().clone();
+        let metadata = reader(&file).metadata().clone();
         for (column, (bounds, nulls)) in expected(&all).into_iter().enumerate() {
             let statistics = metadata.row_group(0).column(column).statistics().unwrap().clone();
             let [least, greatest] = bounds.map_or([None, None], |found| found.map(Some));

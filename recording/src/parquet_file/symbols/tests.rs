@@ -7,16 +7,11 @@ use arrow::array::{
 };
 use arrow::datatypes::Int32Type;
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
-};
-use parquet::file::metadata::PageIndexPolicy;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection, RowSelector};
 use proptest::prelude::*;
 
-use crate::format::Kind;
-use crate::layout::ParquetName;
 use crate::parquet_file::chunk::PAGE_ROWS;
-use crate::parquet_file::{Facts, TableFile};
+use crate::parquet_file::read_back::{file, reader};
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
 use crate::series;
 
@@ -45,24 +40,6 @@ fn batch(texts: &[Option<String>]) -> RecordBatch {
     let devices = DictionaryArray::<Int32Type>::try_new(keys, words).unwrap();
     let columns: Vec<ArrayRef> = vec![Arc::new(times.with_timezone("UTC")), Arc::new(devices)];
     RecordBatch::try_new(series::arrow_schema(&table()), columns).unwrap()
-}
-
-/// The octets of a file of those batches.
-fn file(batches: &[Texts]) -> Bytes {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let name = ParquetName { stream: "s".into(), first: 1, last: 2 };
-    let facts = Facts { name: &name, kind: Kind::Simulated, schema: &table() };
-    let mut written = TableFile::new(file.reopen().unwrap(), &facts).unwrap();
-    for texts in batches {
-        written.write(&batch(texts)).unwrap();
-    }
-    written.finish().unwrap();
-    std::fs::read(file.path()).unwrap().into()
-}
-
-fn builder(file: &Bytes) -> ParquetRecordBatchReaderBuilder<Bytes> {
-    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
-    ParquetRecordBatchReaderBuilder::try_new_with_options(file.clone(), options).unwrap()
 }
 
 fn devices(builder: ParquetRecordBatchReaderBuilder<Bytes>) -> Texts {
@@ -97,9 +74,9 @@ proptest! {
     ) {
         let all: Texts = batches.iter().flatten().cloned().collect();
         prop_assume!(!all.is_empty());
-        let file = file(&batches);
-        prop_assert_eq!(&devices(builder(&file)), &all);
-        let metadata = builder(&file).metadata().clone();
+        let file = file(&table(), batches.iter().map(|rows| batch(rows)));
+        prop_assert_eq!(&devices(reader(&file)), &all);
+        let metadata = reader(&file).metadata().clone();
         let chunk = metadata.row_group(0).column(1);
         let statistics = chunk.statistics().unwrap();
         let octets = |text: Option<&String>| text.map(|text| text.as_bytes().to_vec());
@@ -124,9 +101,9 @@ proptest! {
 fn a_page_is_read_without_those_before_it() {
     let of = |page: usize| vec![Some(format!("device{page}")); PAGE_ROWS];
     let pages: Vec<_> = (0..5).map(of).collect();
-    let file = file(&pages);
+    let file = file(&table(), pages.iter().map(|texts| batch(texts)));
     let location = |page: usize| {
-        let metadata = builder(&file).metadata().clone();
+        let metadata = reader(&file).metadata().clone();
         metadata.page_index_for_row_group(0).page_locations(1).unwrap()[page].clone()
     };
     // What is not read may be anything.
@@ -137,7 +114,7 @@ fn a_page_is_read_without_those_before_it() {
         damaged[begin..begin + len].fill(0xff);
     }
     let wanted = vec![RowSelector::skip(3 * PAGE_ROWS + 5), RowSelector::select(10)];
-    let projected = builder(&damaged.into());
+    let projected = reader(&damaged.into());
     let mask = parquet::arrow::ProjectionMask::leaves(projected.parquet_schema(), [1]);
     let selected = projected.with_projection(mask).with_row_selection(RowSelection::from(wanted));
     assert_eq!(devices(selected), vec![Some("device3".to_owned()); 10]);
