@@ -33,6 +33,30 @@ fn a_dead_device_is_back_within_a_second_of_answering_again() {
 }
 
 #[test]
+fn a_restart_in_a_silence_is_told_although_the_agent_has_been_up_for_longer_since() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut setup = Setup::new(FarmOptions::new(2, 0), "\"load\"");
+    // Both were up for 2 s and are silent for 14 s, of which one of them is up for 4 s.
+    setup.script = vec![
+        "at 2.05s restart all".into(),
+        "at 4.05s die all".into(),
+        "at 14.05s restart node001".into(),
+        "at 18.05s wake all".into(),
+    ];
+    let mut twin = setup.twin(dir.path());
+    twin.run_until(START + Nanos::from_secs(25));
+    finish(twin);
+    let events = rows(dir.path(), "events");
+    let told = |seconds: std::ops::Range<u64>| -> Vec<String> {
+        let times = START + Nanos::from_secs(seconds.start)..START + Nanos::from_secs(seconds.end);
+        let restarts = events.iter().filter(|row| row["event"] == "restart");
+        restarts.filter(|row| times.contains(&time(row))).map(|row| row["device"].clone()).collect()
+    };
+    assert_eq!(told(0..14), ["node001", "node002"]);
+    assert_eq!(told(14..25), ["node001"]);
+}
+
+#[test]
 fn an_agent_that_restarts_or_is_replaced_goes_on_under_v3() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let options = FarmOptions::new(3, 0);
