@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use meikyo_cluster::{Routing, Tagging};
 use meikyo_units::Nanos;
 
-use crate::routing::{Adjacent, Net, Routes, Waiting, grown};
+use crate::routing::{Adjacent, Net, Routes, Suits, Waiting, dealt, grown};
 use crate::{Bundling, HostId, Priming, SwitchId, Topology, TrunkId, Vlan, VlanSet, Wiring};
 
 pub use error::PlanError;
@@ -159,11 +159,17 @@ fn switch_tagged(
 ) -> Result<(Assignment, Fitted), PlanError> {
     let (net, options) = (frame.net, frame.options);
     let hosts_max = net.hosts.iter().max().copied().unwrap_or(0);
-    let choices_max = routes.choices.iter().map(Vec::len).max().unwrap_or(0);
-    let spread_max = options.spread.unwrap_or(hosts_max).min(choices_max).min(hosts_max).max(1);
+    let suits = Suits::of(net, routing);
+    let choices_max = match suits {
+        Some(_) => routes.forests.len(),
+        None => routes.choices.iter().map(Vec::len).max().unwrap_or(0),
+    };
+    let spread_max = options.spread.unwrap_or(hosts_max).min(choices_max).min(hosts_max);
     let mut refusal = None;
-    for spread in (1..=spread_max).rev() {
-        let assignment = Assignment::new(net, routes, spread);
+    for spread in (1..=spread_max.max(1)).rev() {
+        let dealt = suits.and_then(|suits| dealt(net, routes, suits, options.flow_control, spread));
+        let forests = dealt.unwrap_or_else(|| routes.in_turn(net, spread));
+        let assignment = Assignment::new(net, routes, &forests);
         match frame.fit(&assignment) {
             Ok(fitted) => return Ok((assignment, fitted)),
             Err(error) => refusal = Some(error),
@@ -172,7 +178,8 @@ fn switch_tagged(
     // Beyond the farthest switch all share one tree.
     let mut radius = 1;
     while routing::may_share(routing, options) && radius < net.switches() {
-        let assignment = Assignment::new(net, &grown(net, radius), 1);
+        let routes = grown(net, radius);
+        let assignment = Assignment::new(net, &routes, &routes.in_turn(net, 1));
         if let Ok(fitted) = frame.fit(&assignment) {
             return Ok((assignment, fitted));
         }

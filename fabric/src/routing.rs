@@ -5,12 +5,14 @@
 //! is the only one. Where every switch has hosts, every source tree spans all switches, and sources
 //! share a VLAN only if their trees are the same.
 
+mod dealt;
 mod dimension_order;
 mod exact;
 mod forest;
 mod grown;
 mod minimal;
 mod net;
+mod order;
 mod roots;
 mod routes;
 mod up_down;
@@ -18,6 +20,7 @@ mod waiting;
 mod ways;
 mod within;
 
+pub(crate) use dealt::{Suits, dealt};
 pub(crate) use dimension_order::{Grid, Lines, Rings, best_order, dimension_order};
 pub(crate) use exact::{Found, SWITCHES_EXACT_MAX, fewest, shortest_acyclic};
 pub(crate) use forest::{Adjacent, Walk};

@@ -178,6 +178,15 @@ impl Directory {
         Ok(file)
     }
 
+    /// Waits until nobody else sends frames through the lab to find out where they go, and lets nobody
+    /// until the file is dropped.
+    pub(crate) fn undisturbed(&self) -> Result<std::fs::File, DirectoryError> {
+        let record = self.0.join(RECORD);
+        let file = std::fs::File::open(&record).map_err(failed(&record))?;
+        file.lock().map_err(failed(&record))?;
+        Ok(file)
+    }
+
     /// Takes it away with everything in it.
     pub(crate) fn remove(&self) -> Result<(), DirectoryError> {
         match std::fs::remove_dir_all(&self.0) {

@@ -71,6 +71,7 @@ pub fn fail_over(
     patience_ms: u32,
 ) -> Result<Recovery, RecoveryError> {
     let plan = plan_failover(wiring, configuration, trunk, None)?;
+    let _undisturbed = directory.undisturbed()?;
     let blueprint = directory.blueprint()?;
     let task = Task::Outage {
         cables: cables(&blueprint, wiring, trunk),

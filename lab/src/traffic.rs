@@ -159,6 +159,8 @@ pub struct Entry {
 /// What a device has counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
+    /// Whether it is switched on; the ends of a cable that was cut are not.
+    pub up: bool,
     /// Frames that came in.
     pub received_frames: u64,
     /// Their bytes.

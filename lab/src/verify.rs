@@ -15,7 +15,7 @@ use meikyo_fabric::{
 use serde::Serialize;
 
 use crate::blueprint;
-use crate::client::{AskError, ask};
+use crate::client::{AskError, RunError, ask};
 use crate::directory::Directory;
 use crate::lifecycle::Roles;
 use crate::traffic::{Done, Frame, Task, Trace};
@@ -74,7 +74,8 @@ pub struct Findings {
 
 /// Sends frames and pings through a lab that runs this configuration, and compares.
 ///
-/// Switches forget what they have learned first.
+/// Switches forget what they have learned first. It waits for another one, and for a [`fail_over`], in
+/// the same lab.
 ///
 /// # Errors
 /// [`AskError`] if something could not be done inside.
@@ -85,6 +86,7 @@ pub fn verify(
     configuration: &Configuration,
     options: &VerifyOptions,
 ) -> Result<Findings, AskError> {
+    let _undisturbed = directory.undisturbed().map_err(RunError::from)?;
     let ask = |task| ask(directory, roles, &task);
     let send = |frames, each| match ask(Task::Send { frames, each, quiet_ms: options.quiet_ms })? {
         Done::Sent(traces) => Ok(traces),

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+use meikyo_fabric::HostId;
 use serde_json::Value;
 
 use crate::running::{meikyo, ring};
@@ -109,6 +110,9 @@ fn a_deployment_is_shown_written_and_carried_out_in_order() {
     assert!(text.ends_with("nothing was sent\n"), "{text}");
 
     printed(path, &["deploy", "--from", "factory", "--write", "steps"], 0);
+    let again = printed(path, &["deploy", "--from", "factory", "--write", "steps"], 2);
+    assert!(again.contains(" is there already") && again.contains("--force"), "{again}");
+    printed(path, &["deploy", "--from", "factory", "--write", "steps", "--force"], 0);
     let list = fs::read_to_string(path.join("steps/steps.txt")).unwrap();
     assert_eq!(list.lines().count(), steps.len());
     let first = list.split(':').next().unwrap();
@@ -265,22 +269,33 @@ fn cables_and_the_drawing_name_every_switch() {
 
 #[test]
 fn live_switches_are_compared_with_the_plan() {
-    let directory = directory_with(&managed_ring());
+    let macs = "name = \"h[1-8]\"\nmac = \"02:00:00:00:00:0[1-8]\"";
+    let text = managed_ring().replace("name = \"h[1-8]\"", macs);
+    let directory = directory_with(&text);
     let path = directory.path();
     let mut agents = switches::Agents::start(&path.join("cluster.toml"));
-    let text = managed_ring().replace("\"10.0.1.[1-4]\"", &agents.addresses());
+    let text = text.replace("\"10.0.1.[1-4]\"", &agents.addresses());
     fs::write(path.join("cluster.toml"), text).unwrap();
     let good = printed(path, &["verify"], 0);
     assert_eq!(good, "all switches and cables are as planned\n");
+    let read = json(path, &["verify", "--json"], 0);
+    for switch in read["switches"].as_array().unwrap() {
+        // Eight hosts in two VLANs at least.
+        assert!(switch["hosts_learned"].as_u64().unwrap() >= 16, "{switch}");
+    }
 
+    agents.learn_at(0, 101, HostId::new(4), 1);
     agents.swap_cables(1);
     agents.lose_cable(2);
     agents.set_pvid(3);
     let told = printed(path, &["verify"], 1);
+    let learned =
+        "sw1     port 1: `h5` was learned here in VLAN 101, where the way to it is port 4";
+    assert!(told.contains(learned), "{told}");
     assert!(told.contains("sw2     ports 47 and 48: their cables have changed places"), "{told}");
     assert!(told.contains("sw3     port 47: nothing is heard of "), "{told}");
     assert!(told.contains("sw4     port 1: PVID is 1, planned is "), "{told}");
-    assert_eq!(told.lines().count(), 4, "{told}");
+    assert_eq!(told.lines().count(), 5, "{told}");
 
     agents.end(0);
     let told = printed(path, &["verify"], 1);

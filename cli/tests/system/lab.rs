@@ -132,7 +132,10 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     // What is built does not change with the file.
     std::fs::write(directory.path().join("cluster.toml"), ring("linux-bridge", "spare = true"))
         .unwrap();
+    // Two at a time wait for each other.
+    let mut first = lab.command(&["verify"]).stdout(Stdio::null()).spawn().unwrap();
     let verified = lab.call(&["verify", "--json"]);
+    assert!(first.wait().unwrap().success());
     assert!(
         verified.status.success(),
         "{}{}",
@@ -150,10 +153,13 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
         assert_eq!(said.status.code(), Some(2), "{}", text(&said));
         assert!(text(&said).contains(told), "{}", text(&said));
     }
-    // A link that is cut is missed, and is back when it is mended.
-    assert!(lab.call(&["cut", "sw1:sw2"]).status.success());
+    // A link that is cut is told and missed, and is back when it is mended.
+    let said = |arguments: &[&str]| String::from_utf8(lab.call(arguments).stdout).unwrap();
+    assert_eq!(said(&["cut", "sw1:sw2"]), "sw1:sw2: 1 of 1 cables cut\n");
+    assert!(said(&["status"]).ends_with("\nsw1:sw2: 1 of 1 cables cut\n"));
     assert_eq!(lab.call(&["verify"]).status.code(), Some(1));
-    assert!(lab.call(&["mend", "sw1:sw2"]).status.success());
+    assert_eq!(said(&["mend", "sw2:sw1"]), "sw2:sw1: 1 of 1 cables mended\n");
+    assert!(!said(&["status"]).contains("cut"));
     assert!(lab.call(&["prime"]).status.success());
     let recording = directory.path().join("lab/files/recording");
     let rows =

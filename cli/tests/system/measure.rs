@@ -3,10 +3,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
 
+use crate::query::record;
 use crate::running::{Farm, Process, instant, interrupt, is_ok, meikyo, text};
 
 #[test]
@@ -99,6 +101,34 @@ fn what_was_kept_survives_a_kill_and_is_continued() {
     let unique: std::collections::BTreeSet<(String, String)> =
         continued.iter().map(|row| (row["device"].to_string(), row["time"].to_string())).collect();
     assert_eq!(unique.len(), continued.len(), "no row is there twice");
+}
+
+/// What a collector that was killed has left is compacted when the next one starts, and what is too old
+/// goes then.
+#[test]
+fn what_is_older_than_keep_goes_while_the_collector_runs_and_is_told() {
+    let farm = Farm::start(1);
+    record(&farm.recording(), true);
+    let is_old = |row: &Value| row["device"] == "node002";
+    let old = farm.rows("polls").into_iter().filter(is_old).count();
+    assert_eq!(old, 600);
+    let mut killed = farm.measure(&[]).spawn().unwrap();
+    farm.wait_for("polls", 3 * 600 + 5, |_| true);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(farm.rows("polls").into_iter().filter(is_old).count(), old, "all is kept");
+
+    let all = fs::read_to_string(farm.cluster()).unwrap();
+    fs::write(farm.cluster(), format!("recording = {{ keep = \"1h\" }}\n{all}")).unwrap();
+    let mut measure = Process(farm.measure(&["--json"]).stdout(Stdio::piped()).spawn().unwrap());
+    let told = farm.wait_for("events", 1, |row| row["event"] == "deleted");
+    // 600 polls of three devices in two tables, and a finding each.
+    let text = told[0]["text"].as_str().unwrap();
+    assert!(text.starts_with("3603 rows older than 1h were deleted, "), "{text}");
+    assert_eq!(farm.rows("polls").into_iter().filter(is_old).count(), 0);
+    assert!(farm.rows("polls").iter().any(is_ok), "what is young stays");
+    interrupt(&measure.0);
+    assert!(measure.0.wait().unwrap().success());
 }
 
 #[test]

@@ -54,9 +54,9 @@ pub(super) fn choose(
     let (routing, routes) = routing::choose(wiring, net, options)?;
     let mut waiting = Waiting::new(net);
     let mut paths = Vec::new();
-    for (ordinal, source) in net.sources().enumerate() {
-        let forest = routes.used(source, ordinal, 1).next().expect("a source has a tree");
-        let walk = Adjacent::new(net, &routes.forests[forest]).walk(source);
+    let forests = routes.in_turn(net, 1);
+    for source in net.sources() {
+        let walk = Adjacent::new(net, &routes.forests[forests[source][0]]).walk(source);
         waiting.add(net, &walk, &walk.hosts_beyond(net));
         for to in net.sources().filter(|&to| to != source) {
             let mut trunks = Vec::new();

@@ -1,6 +1,6 @@
 //! Who sends in which VLAN, and whether that fits the switches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_cluster::{Routing, Tagging};
 
@@ -31,14 +31,13 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
-    /// The hosts of each switch in up to `spread` forests of the routes; forests without senders are
+    /// The hosts of each switch in these forests of the routes, in turn; forests without senders are
     /// left out.
-    pub(super) fn new(net: &Net, routes: &Routes, spread: usize) -> Self {
+    pub(super) fn new(net: &Net, routes: &Routes, forests: &[Vec<usize>]) -> Self {
         let mut place = vec![None; routes.forests.len()];
         let mut assignment = Self { vlans: Vec::new(), turns: vec![Vec::new(); net.switches()] };
-        for (ordinal, source) in net.sources().enumerate() {
-            let spread = spread.min(net.hosts[source]);
-            for forest in routes.used(source, ordinal, spread) {
+        for source in net.sources() {
+            for &forest in &forests[source] {
                 let at = *place[forest].get_or_insert_with(|| {
                     let trunks = routes.forests[forest].clone();
                     assignment.vlans.push(Use { trunks, senders: BTreeMap::new() });
@@ -187,7 +186,8 @@ impl<'a> Frame<'a> {
             turns[turn % turns.len()]
         });
         let pvids: Vec<Vlan> = places.map(|place| fitted.ids[place]).collect();
-        let spread = assignment.turns.iter().map(Vec::len).max().unwrap_or(0);
+        let different = |turns: &Vec<usize>| turns.iter().collect::<BTreeSet<_>>().len();
+        let spread = assignment.turns.iter().map(different).max().unwrap_or(0);
         let named = |uses: &[Use], ids: &[Vlan]| -> Vec<PlannedVlan> {
             uses.iter().zip(ids).map(|(one, &vlan)| planned(vlan, one)).collect()
         };

@@ -4,8 +4,7 @@
 //! The idea is that of Nue routing (Domke, Hoefler, Matsuoka 2016) with a single virtual channel and
 //! sources in place of destinations. Trees are grown one source after the other, nearest switches first
 //! and over the channels that were least used. A step makes one channel wait for another; it is taken
-//! only if the waiting stays free of cycles, which an order of the channels tells that is kept up to
-//! date with every pair (Pearce and Kelly 2006). Every pair is decided once: refused, it stays refused.
+//! only if the waiting stays free of cycles, which an order of the channels tells.
 //!
 //! Unlike there, the pairs of up*/down* routing can be there from the beginning. They make an impasse
 //! impossible: a switch at distance `n` from the source and `n` levels nearer to the root is reached by
@@ -16,14 +15,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::exact::shortest_acyclic;
+use super::order::ChannelOrder;
 use super::up_down::ranks;
-use super::waiting::Waiting;
 use super::ways::Ways;
 use super::{Adjacent, Net, Routes, Walk};
-
-/// Most steps of all searches together, after which no more pairs are allowed: an upper bound of the
-/// time, some tenths of a second.
-const STEPS_MAX: usize = 40_000_000;
 
 /// Several beginnings are tried up to so many switches, and the one that loads channels least is taken.
 const SWITCHES_TRIED_MAX: usize = 256;
@@ -71,7 +66,7 @@ fn grown_from(net: &Net, root: usize, beginning: Beginning, radius: usize) -> (R
     for source in sources {
         let shared = near[source].iter().copied().find_map(|at: usize| {
             let walk = Adjacent::new(net, &grown[at]).walk(source);
-            growth.admit(&walk).then_some((at, walk))
+            growth.order.admit(net, &walk).then_some((at, walk))
         });
         let tree = match shared {
             Some((at, walk)) => {
@@ -169,128 +164,7 @@ impl<'a> Growth<'a> {
         Some(walk)
     }
 
-    /// Allows all pairs of a walk; false if one would close a cycle.
-    fn admit(&mut self, walk: &Walk) -> bool {
-        let beyond = walk.hosts_beyond(self.net);
-        walk.order.iter().filter(|&&at| beyond[at] > 0).all(|&at| {
-            let after = walk.by[at];
-            let before = after.and_then(|after| walk.by[self.net.tail(after)]);
-            match (before, after) {
-                (Some(before), Some(after)) => self.order.allow(self.net, before, after),
-                _ => true,
-            }
-        })
-    }
-
     fn load(&mut self, walk: &Walk) {
         walk.loads(self.net).for_each(|(channel, pairs)| self.load[channel] += pairs);
-    }
-}
-
-/// Channels in an order in which none waits for an earlier one.
-struct ChannelOrder {
-    place: Vec<usize>,
-    after: Vec<Vec<usize>>,
-    before: Vec<Vec<usize>>,
-    allowed: Waiting,
-    refused: Waiting,
-    seen: Vec<bool>,
-    steps: usize,
-}
-
-impl ChannelOrder {
-    /// Channels that do not wait yet, in this order.
-    fn new(net: &Net, order: &[usize]) -> Self {
-        let channels = net.channels();
-        let mut place = vec![0; channels];
-        order.iter().enumerate().for_each(|(at, &channel)| place[channel] = at);
-        Self {
-            place,
-            after: vec![Vec::new(); channels],
-            before: vec![Vec::new(); channels],
-            allowed: Waiting::new(net),
-            refused: Waiting::new(net),
-            seen: vec![false; channels],
-            steps: 0,
-        }
-    }
-
-    /// Lets one channel wait for another; false if that would close a cycle.
-    fn allow(&mut self, net: &Net, before: usize, after: usize) -> bool {
-        if self.allowed.contains(net, before, after) {
-            return true;
-        }
-        if self.refused.contains(net, before, after) {
-            return false;
-        }
-        let ordered = self.place[before] < self.place[after];
-        if !ordered && (self.steps >= STEPS_MAX || !self.reorder(before, after)) {
-            self.refused.insert(net, before, after);
-            return false;
-        }
-        self.allowed.insert(net, before, after);
-        self.after[before].push(after);
-        self.before[after].push(before);
-        true
-    }
-
-    /// Moves what `after` leads to behind what leads to `before`; false if these meet.
-    fn reorder(&mut self, before: usize, after: usize) -> bool {
-        let (low, high) = (self.place[after], self.place[before]);
-        let Some(mut later) = self.forward(after, before, high) else { return false };
-        let mut earlier = self.backward(before, low);
-        let by_place = |&channel: &usize| self.place[channel];
-        later.sort_unstable_by_key(by_place);
-        earlier.sort_unstable_by_key(by_place);
-        let moved: Vec<usize> = earlier.into_iter().chain(later).collect();
-        let mut places: Vec<usize> = moved.iter().map(|&channel| self.place[channel]).collect();
-        places.sort_unstable();
-        for (channel, place) in moved.into_iter().zip(places) {
-            self.place[channel] = place;
-        }
-        true
-    }
-
-    /// What a channel leads to up to a place; `None` if `end` is among it.
-    fn forward(&mut self, from: usize, end: usize, high: usize) -> Option<Vec<usize>> {
-        let mut found = vec![from];
-        self.seen[from] = true;
-        let mut next = 0;
-        let mut meets = false;
-        while let Some(&at) = found.get(next) {
-            next += 1;
-            self.steps += self.after[at].len();
-            for &to in &self.after[at] {
-                meets |= to == end;
-                if !self.seen[to] && self.place[to] < high {
-                    self.seen[to] = true;
-                    found.push(to);
-                }
-            }
-            if meets {
-                break;
-            }
-        }
-        found.iter().for_each(|&channel| self.seen[channel] = false);
-        (!meets).then_some(found)
-    }
-
-    /// What leads to a channel down to a place.
-    fn backward(&mut self, to: usize, low: usize) -> Vec<usize> {
-        let mut found = vec![to];
-        self.seen[to] = true;
-        let mut next = 0;
-        while let Some(&at) = found.get(next) {
-            next += 1;
-            self.steps += self.before[at].len();
-            for &from in &self.before[at] {
-                if !self.seen[from] && self.place[from] > low {
-                    self.seen[from] = true;
-                    found.push(from);
-                }
-            }
-        }
-        found.iter().for_each(|&channel| self.seen[channel] = false);
-        found
     }
 }

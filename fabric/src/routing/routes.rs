@@ -61,17 +61,17 @@ impl Routes {
         self.forests.len() - 1
     }
 
-    /// The forests that the hosts of a switch use, where each switch uses `spread` of them: the
-    /// `ordinal`-th source begins where the one before it stopped.
-    pub(crate) fn used(
-        &self,
-        source: usize,
-        ordinal: usize,
-        spread: usize,
-    ) -> impl Iterator<Item = usize> + '_ {
-        let choices = &self.choices[source];
-        let spread = spread.min(choices.len());
-        (0..spread).map(move |step| choices[(ordinal * spread + step) % choices.len()])
+    /// For each switch the forests that its hosts take in turn, where each switch uses `spread` of its
+    /// choices: each begins where the one before it stopped.
+    pub(crate) fn in_turn(&self, net: &Net, spread: usize) -> Vec<Vec<usize>> {
+        let mut turns = vec![Vec::new(); net.switches()];
+        for (ordinal, source) in net.sources().enumerate() {
+            let choices = &self.choices[source];
+            let spread = spread.min(net.hosts[source]).min(choices.len());
+            let nth = |step| choices[(ordinal * spread + step) % choices.len()];
+            turns[source] = (0..spread).map(nth).collect();
+        }
+        turns
     }
 }
 

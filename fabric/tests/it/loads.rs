@@ -1,6 +1,6 @@
 //! Loads, diameters and bisections against closed forms and the tables of the paper.
 
-use meikyo_cluster::Tagging;
+use meikyo_cluster::{Routing, Tagging};
 use meikyo_fabric::{
     Certainty, CheckOptions, HostId, Parts, Pattern, PlanOptions, SwitchModel, Topology, bisection,
     cable, check, diameter, loads, plan,
@@ -52,6 +52,40 @@ fn every_step_of_every_pair_is_counted_once() {
             let trunk = &wiring.trunks[load.trunk.place()];
             let direction = usize::from(trunk.ends[0].switch != load.from);
             assert_eq!(ours.pairs[load.trunk.place()][direction], load.pairs, "{text}");
+        }
+    }
+}
+
+/// Spread over several VLANs, the hosts of a switch load the busiest link less; the checker, which reads
+/// only settings, counts and finds nothing that could wait in a cycle.
+#[test]
+fn hosts_of_one_switch_are_spread_where_that_balances_links() {
+    for (text, routing, flow_control, gain) in [
+        ("random-regular 8 degree 3 seed 2", Routing::Acyclic, true, 0.1),
+        ("random-regular 32 degree 5 seed 1", Routing::Acyclic, true, 0.15),
+        ("random-regular 64 degree 8 seed 1", Routing::Acyclic, true, 0.05),
+        ("random-regular 16 degree 4 seed 1", Routing::Minimal, false, 0.0),
+        ("torus 4x4", Routing::Acyclic, true, 0.0),
+    ] {
+        let (wiring, options) = wired(text, 8);
+        let options = PlanOptions { routing, flow_control, ..options };
+        let busiest = |spread: Option<usize>| {
+            let plan = plan(&wiring, &PlanOptions { spread, ..options.clone() }).unwrap();
+            let report = check(&wiring, &plan.configuration(&wiring), &CheckOptions::INTACT);
+            assert!(report.faults.is_empty(), "{text}: {:?}", report.faults);
+            assert!(plan.spread <= spread.unwrap_or(8), "{text}");
+            let busiest = report.loads.iter().map(|load| load.pairs).max().unwrap();
+            let hops: u64 = report.loads.iter().map(|load| load.pairs).sum();
+            (busiest, hops, plan.working.len())
+        };
+        let (alone, spread, few) = (busiest(Some(1)), busiest(None), busiest(Some(2)));
+        #[expect(clippy::cast_precision_loss, reason = "thousands")]
+        let ratio = spread.0 as f64 / alone.0 as f64;
+        assert!(ratio <= 1.0 - gain, "{text}: {alone:?} pairs, hops and VLANs, {spread:?} spread");
+        assert!(few.0 <= alone.0, "{text}");
+        assert!(spread.2 <= alone.2 && few.2 <= alone.2, "{text}: no VLAN is added");
+        if routing == Routing::Minimal {
+            assert_eq!(spread.1, alone.1, "{text}: no path is longer");
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! The daemons run without privileges, in a directory of their own, over ports that are dummies.
 
+mod deployment;
+
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
@@ -15,6 +17,7 @@ use crate::built;
 use crate::shapes::vlan;
 
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+const DETACHED: [&str; 4] = ["--detach", "--no-chdir", "--pidfile", "--log-file"];
 
 #[expect(clippy::print_stdout, reason = "`x test` reads it: a skip is never silent")]
 fn skipped(reason: &str) {
@@ -34,15 +37,22 @@ impl Switch {
             return None;
         }
         let switch = Self { directory: tempfile::tempdir().expect("a directory") };
-        let remote = format!("unix:{}", switch.directory.path().join("db.sock").display());
+        let remote = switch.remote();
         switch.run("ovsdb-tool", &["create", "conf.db", SCHEMA], "");
         let listen = format!("--remote=p{remote}");
-        let detached = ["--detach", "--no-chdir", "--pidfile", "--log-file"];
-        switch.run("ovsdb-server", &[&detached[..], &[&listen, "conf.db"]].concat(), "");
+        switch.run("ovsdb-server", &[&DETACHED[..], &[&listen, "conf.db"]].concat(), "");
         switch.run("ovs-vsctl", &["--no-wait", "init"], "");
-        let dummy = ["--enable-dummy=override", "--disable-system", &remote];
-        switch.run("ovs-vswitchd", &[&detached[..], &dummy].concat(), "");
+        switch.start_forwarding();
         Some(switch)
+    }
+
+    fn remote(&self) -> String {
+        format!("unix:{}", self.directory.path().join("db.sock").display())
+    }
+
+    fn start_forwarding(&self) {
+        let dummy = ["--enable-dummy=override", "--disable-system", &self.remote()];
+        self.run("ovs-vswitchd", &[&DETACHED[..], &dummy].concat(), "");
     }
 
     /// Runs a program of Open vSwitch in its directory; it must succeed.
@@ -74,11 +84,9 @@ impl Switch {
         child.wait_with_output().expect("a program that ends")
     }
 
-    /// Carries out a script, but for pause frames, which dummies do not have.
+    /// Carries out a script.
     fn carry_out(&self, script: &str) {
-        let lines = script.lines().filter(|line| !line.starts_with("ethtool"));
-        let script: Vec<&str> = lines.collect();
-        self.run("sh", &["-e"], &script.join("\n"));
+        self.run("sh", &["-e"], &without_pause_frames(script));
     }
 
     /// Sends a frame and gives the ports that it leaves by, each with the tag that it has there.
@@ -110,6 +118,15 @@ impl Drop for Switch {
             self.output("ovs-appctl", &["-t", daemon, "exit"], "");
         }
     }
+}
+
+/// Dummies do not have pause frames.
+fn without_pause_frames(script: &str) -> String {
+    script
+        .lines()
+        .filter(|line| !line.starts_with("ethtool"))
+        .flat_map(|line| [line, "\n"])
+        .collect()
 }
 
 /// Actions between commas that stand in no parentheses.

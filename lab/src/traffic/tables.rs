@@ -15,6 +15,7 @@ const NDA_LLADDR: u16 = 2;
 const NDA_VLAN: u16 = 5;
 /// An address of the switch itself.
 const NUD_PERMANENT: u16 = 0x80;
+const IFF_UP: u32 = 1;
 const IFLA_STATS64: u16 = 23;
 const IFLA_BR_FDB_FLUSH: u16 = 21;
 
@@ -45,7 +46,9 @@ impl Counting {
     }
 }
 
+/// Of a device (`ifinfomsg`): family, type, index, flags.
 fn device_counters(body: &[u8]) -> Option<(String, Counters)> {
+    let flags = u32::from_ne_bytes(*body.get(8..)?.first_chunk()?);
     let (mut name, mut counters) = (None, None);
     for (kind, value) in attributes(body.get(16..)?) {
         match kind {
@@ -56,6 +59,7 @@ fn device_counters(body: &[u8]) -> Option<(String, Counters)> {
                     Some(u64::from_ne_bytes(*bytes))
                 };
                 counters = Some(Counters {
+                    up: flags & IFF_UP != 0,
                     received_frames: number(0)?,
                     sent_frames: number(1)?,
                     received_bytes: number(2)?,

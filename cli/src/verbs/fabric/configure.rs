@@ -38,9 +38,12 @@ pub(super) struct ConfigureArgs {
 /// Arguments of `meikyo fabric templates`.
 #[derive(Debug, Args)]
 pub(super) struct TemplatesArgs {
-    /// The directory; files of the same names must not be there
+    /// The directory
     #[arg(value_name = "DIR")]
     directory: PathBuf,
+    /// Write over files of the same names
+    #[arg(long)]
+    force: bool,
 }
 
 /// Arguments of `meikyo fabric diff`.
@@ -96,11 +99,8 @@ pub(super) fn run(args: &ConfigureArgs) -> Result<Answer, Failure> {
     texts.extend(host_texts(&planned, &args.interface)?);
     // All texts are made before the first is written.
     if let Some(directory) = &args.out {
-        if !args.force {
-            let paths: Vec<PathBuf> = texts.iter().map(|own| directory.join(&own.file)).collect();
-            site::refuse_existing(paths.iter().map(PathBuf::as_path))?;
-        }
-        write(directory, texts.iter().map(|own| (own.file.as_str(), own.text.as_str())))?;
+        let files = texts.iter().map(|own| (own.file.as_str(), own.text.as_str()));
+        write(directory, files, args.force)?;
     }
     tell(args, &texts)?;
     Ok(Answer::Yes)
@@ -150,11 +150,17 @@ fn tell(args: &ConfigureArgs, texts: &[Text]) -> Result<(), Failure> {
     Ok(output::print(&table.to_string())?)
 }
 
-/// Writes files into a directory, which is made if it is missing.
+/// Writes files into a directory, which is made if it is missing; none if one of them is there already,
+/// unless `force` says so.
 pub(super) fn write<'a>(
     directory: &Path,
-    files: impl Iterator<Item = (&'a str, &'a str)>,
+    files: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+    force: bool,
 ) -> Result<(), Failure> {
+    if !force {
+        let paths: Vec<PathBuf> = files.clone().map(|(name, _)| directory.join(name)).collect();
+        site::refuse_existing(paths.iter().map(PathBuf::as_path))?;
+    }
     std::fs::create_dir_all(directory)
         .map_err(|error| Failure::new(format!("cannot make {}: {error}", directory.display())))?;
     for (name, text) in files {
@@ -167,14 +173,7 @@ pub(super) fn write<'a>(
 
 pub(super) fn write_templates(args: &TemplatesArgs) -> Result<Answer, Failure> {
     let directory = &args.directory;
-    for (name, _) in Templates::files() {
-        let path = directory.join(name);
-        if path.exists() {
-            return Err(Failure::new(format!("{} is there already", path.display()))
-                .hint("name a directory without templates"));
-        }
-    }
-    write(directory, Templates::files().iter().copied())?;
+    write(directory, Templates::files().iter().copied(), args.force)?;
     for (name, _) in Templates::files() {
         output::print(&format!("{}\n", directory.join(name).display()))?;
     }

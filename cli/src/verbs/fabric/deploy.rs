@@ -35,6 +35,9 @@ pub(super) struct DeployArgs {
     /// Write what is typed, and what takes it back, into this directory; nothing is sent
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
+    /// Write over files of the same names
+    #[arg(long, requires = "write")]
+    force: bool,
     /// Carry out: show the steps, ask, then run this command for each, `{switch}` and `{address}`
     /// replaced, with the text as its input; the first that fails is taken back, and ends it. Where
     /// the text is a script, the switch takes a step back by itself unless the command is run again to
@@ -89,10 +92,8 @@ pub(super) fn run(args: &DeployArgs) -> Result<Answer, Failure> {
         through::carry_out(&planned, &ready, args, command)?;
     } else if let Some(directory) = &args.write {
         let files = files(&planned, &ready, args.confirm_within);
-        configure::write(
-            directory,
-            files.iter().map(|(name, text)| (name.as_str(), text.as_str())),
-        )?;
+        let files = files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        configure::write(directory, files, args.force)?;
         let told =
             format!("{} steps written to {}; nothing was sent\n", ready.len(), directory.display());
         output::print(&told)?;

@@ -84,8 +84,10 @@ pub(super) fn set_link(args: &CutArgs, up: bool) -> Result<Answer, Failure> {
         return Err(Failure::new(text).hint("without `--cable` all of them are meant"));
     }
     let roles = roles::roles()?;
-    for cable in chosen {
+    for &cable in &chosen {
         meikyo_lab::ask(&directory, &roles, &Task::SetCable { cable, up })?;
     }
+    let done = if up { "mended" } else { "cut" };
+    output::print(&format!("{one}:{other}: {} of {} cables {done}\n", chosen.len(), cables.len()))?;
     Ok(Answer::Yes)
 }

@@ -1,7 +1,10 @@
 //! `meikyo lab status` and `meikyo lab down`.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
 use clap::Args;
-use meikyo_lab::{Done, Engine, Status, Task};
+use meikyo_lab::{Blueprint, Counters, Done, Engine, Entry, Purpose, Status, Task};
 use meikyo_units::WallTime;
 use serde_json::json;
 
@@ -46,6 +49,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
     else {
         return Err(Failure::new("the lab answers something else"));
     };
+    let cut = cut_links(&directory.blueprint()?, &counters);
     let up_s = WallTime::now().since(WallTime::from_nanos(status.record.asked_ns)).as_secs_f64();
     if args.json {
         let switches: Vec<_> = switches
@@ -66,6 +70,9 @@ pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
             "commands": status.commands,
             "resident_bytes": status.resident_bytes,
             "hosts": hosts,
+            "cut": cut.iter().map(|(link, own)| json!({
+                "link": link, "cables": own.cables, "cables_cut": own.cut,
+            })).collect::<Vec<_>>(),
             "switches": switches,
         }))?;
         return Ok(Answer::Yes);
@@ -81,8 +88,24 @@ pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
         status.record.files.display(),
         meikyo_cluster::fold(&hosts),
     );
+    let table = port_table(&switches, &tables, &counters, args.ports);
+    text.push_str(&table.to_string());
+    for (link, Link { cables, cut }) in cut {
+        writeln!(text, "{link}: {cut} of {cables} cables cut").expect("a string takes all");
+    }
+    output::print(&text)?;
+    Ok(Answer::Yes)
+}
+
+/// What each switch has learned and counted.
+fn port_table(
+    switches: &[String],
+    tables: &[Vec<Entry>],
+    counters: &[BTreeMap<String, Counters>],
+    each_port: bool,
+) -> TextTable {
     let mut table = TextTable::new(&["switch", "table entries", "frames in", "frames out"]);
-    for (name, (learned, ports)) in switches.iter().zip(tables.iter().zip(&counters)) {
+    for (name, (learned, ports)) in switches.iter().zip(tables.iter().zip(counters)) {
         let real = || ports.iter().filter(|(device, _)| device.starts_with("swp"));
         let row = |name: String, learned: String, received: u64, sent: u64| {
             [name, learned, received.to_string(), sent.to_string()]
@@ -90,16 +113,43 @@ pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
         let received = real().map(|(_, port)| port.received_frames).sum();
         let sent = real().map(|(_, port)| port.sent_frames).sum();
         table.row(row(name.clone(), learned.len().to_string(), received, sent));
-        if args.ports {
+        if each_port {
             for (device, port) in real() {
                 let name = format!("  {device}");
                 table.row(row(name, String::new(), port.received_frames, port.sent_frames));
             }
         }
     }
-    text.push_str(&table.to_string());
-    output::print(&text)?;
-    Ok(Answer::Yes)
+    table
+}
+
+/// The cables of a link between two switches.
+#[derive(Debug, Default)]
+struct Link {
+    cables: usize,
+    cut: usize,
+}
+
+/// The links of which some cable is cut, as `sw1:sw2`.
+fn cut_links(
+    blueprint: &Blueprint,
+    counters: &[BTreeMap<String, Counters>],
+) -> BTreeMap<String, Link> {
+    let switches: BTreeMap<usize, &BTreeMap<String, Counters>> =
+        blueprint.switches().map(|(space, _)| space).zip(counters).collect();
+    let mut links: BTreeMap<String, Link> = BTreeMap::new();
+    for cable in blueprint.cables.iter().filter(|cable| cable.purpose == Purpose::Trunk) {
+        let names = cable.ends.each_ref().map(|end| blueprint.spaces[end.space].name.as_str());
+        let is_down = cable.ends.iter().any(|end| {
+            let port = switches.get(&end.space).and_then(|ports| ports.get(&end.device));
+            port.is_some_and(|port| !port.up)
+        });
+        let link = links.entry(names.join(":")).or_default();
+        link.cables += 1;
+        link.cut += usize::from(is_down);
+    }
+    links.retain(|_, link| link.cut > 0);
+    links
 }
 
 fn engine_word(status: &Status) -> &'static str {

@@ -1,4 +1,5 @@
-//! Simulated switches: agents that serve VLANs and neighbours as the plan has them, or not.
+//! Simulated switches: agents that serve VLANs, neighbours and learned addresses as the plan has
+//! them, or not.
 
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
@@ -7,7 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use meikyo_fabric::{Configuration, SwitchId, Vlan, Wiring, describe, plan};
+use meikyo_fabric::emulator::Emulator;
+use meikyo_fabric::{Configuration, HostId, PortNumber, SwitchId, Vlan, Wiring, describe, plan};
 use meikyo_snmp::agent::{Access, Engine, Instances, InstancesBuilder, Mib, Stop, serve};
 use meikyo_snmp::usm::EngineId;
 use meikyo_snmp::{ErrorStatus, Oid, Value, ValueRef};
@@ -66,8 +68,11 @@ impl Agents {
         let described = describe(&cluster).unwrap();
         let wiring = described.wiring;
         let configuration = plan(&wiring, &described.options).unwrap().configuration(&wiring);
-        let agent = |place| Agent::start(objects(&wiring, &configuration, place));
-        Self((0..wiring.switches.len()).map(agent).collect())
+        let mut agents: Vec<Objects> = (0..wiring.switches.len())
+            .map(|place| objects(&wiring, &configuration, place))
+            .collect();
+        learn(&wiring, &configuration, &mut agents);
+        Self(agents.into_iter().map(Agent::start).collect())
     }
 
     /// Their addresses as a list of the cluster file.
@@ -109,6 +114,16 @@ impl Agents {
         });
     }
 
+    /// What was learned of a host in the VLAN, it was at this port.
+    pub(super) fn learn_at(&mut self, switch: usize, vlan: u32, host: HostId, port: u16) {
+        self.change(switch, |objects| {
+            let database = DATABASES_FROM + vlan;
+            objects
+                .insert(format!("{LEARNED}.{database}.{}", octets(host)), integer(port))
+                .unwrap();
+        });
+    }
+
     /// The agent is switched off.
     pub(super) fn end(&mut self, switch: usize) {
         self.0[switch].end();
@@ -117,6 +132,10 @@ impl Agents {
 
 const PVIDS: &str = "1.3.6.1.2.1.17.7.1.4.5.1.1";
 const VLANS: &str = "1.3.6.1.2.1.17.7.1.4.3.1";
+const DATABASE: &str = "1.3.6.1.2.1.17.7.1.4.2.1.3";
+const LEARNED: &str = "1.3.6.1.2.1.17.7.1.2.2.1.2";
+/// Databases have numbers of their own, so that they are not taken for those of VLANs.
+const DATABASES_FROM: u32 = 10_000;
 const NEIGHBOURS: &str = "1.0.8802.1.1.2.1.4.1.1";
 
 /// Q-BRIDGE-MIB and LLDP-MIB of a switch that is as planned.
@@ -149,6 +168,38 @@ fn objects(wiring: &Wiring, configuration: &Configuration, place: usize) -> Obje
         }
     }
     objects
+}
+
+/// The address of a host in an index: `02:00:00:00:00:01` for the first.
+fn octets(host: HostId) -> String {
+    format!("2.0.0.0.0.{}", host.place() + 1)
+}
+
+fn integer(port: u16) -> Value {
+    Value::Integer(port.into())
+}
+
+/// Every switch has learned every host that has sent a broadcast in each VLAN of its port.
+fn learn(wiring: &Wiring, configuration: &Configuration, agents: &mut [Objects]) {
+    let mut emulator = Emulator::new(wiring, configuration);
+    for (place, own) in wiring.hosts.iter().enumerate() {
+        let host = HostId::new(place);
+        let settings = configuration.switches[own.switch.place()].ports.iter();
+        let settings = settings.clone().find(|port| port.ports == own.ports).unwrap();
+        for vlan in settings.members().iter() {
+            let mut learn = |switch: SwitchId, port: PortNumber| {
+                let database = DATABASES_FROM + u32::from(vlan.id());
+                let objects = &mut agents[switch.place()];
+                objects.insert(format!("{DATABASE}.0.{vlan}"), Value::Gauge32(database));
+                objects.insert(format!("{LEARNED}.{database}.{}", octets(host)), integer(port.0));
+            };
+            learn(own.switch, own.ports[0]);
+            for (crossing, _) in emulator.send(host, None, Some(vlan)).crossings {
+                let to = crossing.to;
+                learn(to.switch, configuration.switches[to.switch.place()].ports[to.slot].ports[0]);
+            }
+        }
+    }
 }
 
 impl Agent {

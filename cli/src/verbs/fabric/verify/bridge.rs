@@ -11,6 +11,8 @@ use meikyo_snmp::{Oid, Value};
 
 /// `dot1dBasePortIfIndex` (RFC 4188).
 const PORT_INTERFACE: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 1, 4, 1, 2];
+/// `dot1qVlanFdbId` (RFC 4363): the database in which addresses of a VLAN are learned.
+const DATABASE: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 2, 1, 3];
 /// `dot1qTpFdbPort` (RFC 4363).
 const LEARNED_PORT: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 2, 2, 1, 2];
 /// `dot1qVlanStaticEgressPorts` (RFC 4363).
@@ -63,7 +65,8 @@ pub(super) fn observed(
     observed.untagged = ports.sets(&table(UNTAGGED_PORTS)?);
     observed.neighbours =
         neighbours(&table(OWN_PORT)?, &table(NEIGHBOUR_NAME)?, &table(NEIGHBOUR_PORT)?);
-    observed.learned = learned(wiring, &ports, &table(LEARNED_PORT)?);
+    let databases = Databases::new(&table(DATABASE)?);
+    observed.learned = learned(wiring, &ports, &databases, &table(LEARNED_PORT)?);
     Ok(observed)
 }
 
@@ -149,10 +152,38 @@ fn port_number(text: &str) -> Option<PortNumber> {
     digits.parse::<u16>().ok()?.checked_add(ten_gigabit).map(PortNumber)
 }
 
-/// Which hosts' addresses were learned where; rows are indexed by VLAN and the six octets.
+/// The VLAN of each database of learned addresses; none for one that several VLANs share, in which an
+/// address says nothing of its VLAN.
+struct Databases(BTreeMap<u32, Option<Vlan>>);
+
+impl Databases {
+    /// From rows that are indexed by time and VLAN.
+    fn new(rows: &[(Vec<u32>, Value)]) -> Self {
+        let mut vlans: BTreeMap<u32, Option<Vlan>> = BTreeMap::new();
+        for (index, value) in rows {
+            let vlan = index.get(1).and_then(|id| Vlan::new(u16::try_from(*id).ok()?));
+            let database = value.as_u64().and_then(|id| u32::try_from(id).ok());
+            let (Some(vlan), Some(database)) = (vlan, database) else { continue };
+            let own = vlans.entry(database).or_insert(Some(vlan));
+            *own = own.filter(|own| *own == vlan);
+        }
+        Self(vlans)
+    }
+
+    /// A switch that does not say it numbers them as the VLANs.
+    fn vlan(&self, database: u32) -> Option<Vlan> {
+        if self.0.is_empty() {
+            return Vlan::new(u16::try_from(database).ok()?);
+        }
+        self.0.get(&database).copied().flatten()
+    }
+}
+
+/// Which hosts' addresses were learned where; rows are indexed by database and the six octets.
 fn learned(
     wiring: &Wiring,
     ports: &Ports,
+    databases: &Databases,
     rows: &[(Vec<u32>, Value)],
 ) -> BTreeSet<(HostId, Vlan, PortNumber)> {
     let hosts: BTreeMap<MacAddress, HostId> = wiring
@@ -162,8 +193,8 @@ fn learned(
         .filter_map(|(place, host)| Some((host.mac?, HostId::new(place))))
         .collect();
     let row = |(index, value): &(Vec<u32>, Value)| {
-        let (vlan, octets) = index.split_first()?;
-        let vlan = Vlan::new(u16::try_from(*vlan).ok()?)?;
+        let (database, octets) = index.split_first()?;
+        let vlan = databases.vlan(*database)?;
         let octets: Vec<u8> = octets.iter().filter_map(|octet| (*octet).try_into().ok()).collect();
         let host = *hosts.get(&MacAddress(octets.try_into().ok()?))?;
         let port = u32::try_from(value.as_u64()?).ok()?;
@@ -203,6 +234,15 @@ mod tests {
         let both = vec![of("", None), of("sw\u{fffd}2", Some(PortNumber(48)))];
         assert_eq!(neighbours(&own, &names, &ports), [(PortNumber(7), both.clone())].into());
         assert_eq!(neighbours(&[], &names, &ports), [(PortNumber(12), both)].into());
+    }
+
+    #[test]
+    fn addresses_are_in_the_vlan_of_their_database_if_it_is_of_one() {
+        let rows = [(vec![0, 101], 7), (vec![0, 102], 8), (vec![0, 103], 8), (vec![9, 101], 7)];
+        let rows = rows.map(|(index, id)| (index, Value::Gauge32(id)));
+        let vlans = |databases: &Databases| [7, 8, 101].map(|id| databases.vlan(id).map(Vlan::id));
+        assert_eq!(vlans(&Databases::new(&rows)), [Some(101), None, None]);
+        assert_eq!(vlans(&Databases::new(&[])), [Some(7), Some(8), Some(101)]);
     }
 
     #[test]
