@@ -291,6 +291,18 @@ impl Farm {
         usize::try_from(ordinal).ok().filter(|&ordinal| ordinal < self.agents.len())
     }
 
+    /// Reads what answers of these agents need, all at once: after a pause of the farm a processor's
+    /// caches may hold nothing of it, and one answer after the other would wait for memory each time.
+    pub(super) fn fetch(&self, addresses: impl Iterator<Item = Ipv4Addr>) {
+        let agents = addresses.filter_map(|address| self.agents.get(self.ordinal(address)?));
+        let read = agents.fold(self.world.increments.fetch(), |read, agent| {
+            let Agent { engine, machine, faults, requests } = agent;
+            let faults = faults.delay.get() ^ faults.late_by.get() ^ u64::from(faults.dead);
+            read ^ requests ^ u64::from(engine.boots) ^ faults ^ machine.fetch()
+        });
+        std::hint::black_box(read);
+    }
+
     /// A datagram for the agent at `to` arrives at `now`: its answers are added to `replies`.
     ///
     /// `now` must not go back. Free of allocation once the lists of objects are known.

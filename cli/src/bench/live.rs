@@ -105,6 +105,9 @@ struct Numbers {
     server_rss_bytes: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     viewers_ratio: Option<f64>,
+    /// Of no viewers, but of a thread that touches memory where they would run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bystander_ratio: Option<f64>,
 }
 
 /// A number beside what it is to reach.
@@ -147,7 +150,9 @@ pub(crate) fn run(args: &LiveArgs) -> Result<Answer, Failure> {
         numbers.server_rss_bytes = Some(crate::bench::statistics::real(history.server_rss.get()));
     }
     if wanted(Part::Viewers) {
-        numbers.viewers_ratio = Some(observed("a pair with viewers", viewers::run()?.median())?);
+        let ratios = viewers::run()?;
+        numbers.viewers_ratio = Some(observed("a pair with viewers", ratios.viewers.median())?);
+        numbers.bystander_ratio = ratios.bystander.median();
     }
     let lines = lines(&numbers);
     let reached = lines.iter().all(Line::is_reached);
@@ -155,6 +160,10 @@ pub(crate) fn run(args: &LiveArgs) -> Result<Answer, Failure> {
         output::print_json(&Live { schema: "meikyo.bench.live/1", machine, numbers })?;
     } else {
         output::print(&format!("{machine}{}", text_of(&lines)))?;
+        if let Some(ratio) = numbers.bystander_ratio {
+            let control = "that touches 2 MiB on the agents' core ten times a second";
+            output::print(&format!("completion with a bystander {control}, ratio: {ratio:.3}\n"))?;
+        }
     }
     Ok(if reached { Answer::Yes } else { Answer::No })
 }

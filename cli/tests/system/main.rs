@@ -1,5 +1,6 @@
 //! The real binary `meikyo`, as a process.
 
+mod agents;
 mod alerts;
 mod bad_input;
 mod config;

@@ -124,6 +124,13 @@ impl Machine {
         }
     }
 
+    /// Reads a part of every counter and whatever else lies apart.
+    pub(crate) fn fetch(&self) -> u64 {
+        let own = self.key ^ self.discontinuity_cs ^ self.load.fetch();
+        let counters = self.counters.iter().fold(own, |read, own| read ^ own.held_step);
+        self.disks.iter().fold(counters, |read, own| read ^ own.fetch())
+    }
+
     /// The agent starts anew: sysUpTime from 0, one boot more, counters go on.
     pub(crate) fn restart(&mut self, now: WallTime) {
         self.started = now;

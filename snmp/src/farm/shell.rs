@@ -103,6 +103,7 @@ pub fn run(
             }
         }
         let now = WallTime::now();
+        farm.fetch(inbox.datagrams().map(|(_, to, _)| to));
         for (peer, to, request) in inbox.datagrams() {
             replies.clear();
             farm.handle(now, to, request, &mut replies);

@@ -57,6 +57,9 @@ impl FarmSocket {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
         let farm = Self { socket };
         farm.set(libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
+        // What is never fragmented needs no identification, for which the kernel looks into a table
+        // that is in no cache.
+        farm.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
         // Forcing needs CAP_NET_ADMIN; without it the system's limit (net.core.rmem_max) holds.
         for (forced, asked) in
             [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
@@ -75,6 +78,11 @@ impl FarmSocket {
             libc::setsockopt(self.fd(), level, option, (&raw const value).cast(), length)
         };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Lets answers that are larger than the path's frames be sent in fragments.
+    fn permit_fragments(&self) -> io::Result<()> {
+        self.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_WANT)
     }
 
     /// The port that it is bound to.
@@ -246,7 +254,7 @@ impl Outbox {
 
     /// Sends and forgets all of them; returns how many the kernel did not take.
     pub(super) fn send(&mut self, socket: &FarmSocket) -> u64 {
-        let mut refused = 0;
+        let (mut refused, mut fragments) = (0, false);
         self.prepare();
         let mut rest = self.heads.as_mut_slice();
         while !rest.is_empty() {
@@ -256,8 +264,11 @@ impl Outbox {
             let result = unsafe { libc::sendmmsg(socket.fd(), rest.as_mut_ptr(), batch, 0) };
             let sent = usize::try_from(result).unwrap_or(0);
             if sent == 0 {
-                let interrupted = io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
-                if !interrupted {
+                let error = io::Error::last_os_error();
+                let too_long = error.raw_os_error() == Some(libc::EMSGSIZE) && !fragments;
+                if too_long && socket.permit_fragments().is_ok() {
+                    fragments = true;
+                } else if error.kind() != io::ErrorKind::Interrupted {
                     // The first of the rest is the one that failed.
                     refused += 1;
                     rest = &mut rest[1..];

@@ -34,6 +34,11 @@ impl Increments {
         Self { table, sum }
     }
 
+    /// Reads a number of each cache line.
+    pub(super) fn fetch(&self) -> u64 {
+        self.table.iter().step_by(16).fold(self.sum, |read, own| read ^ u64::from(*own))
+    }
+
     /// The increment of a step whose permuted rank is `rank`.
     #[inline]
     fn get(&self, rank: u64) -> u64 {
@@ -153,6 +158,10 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
+    pub(super) const fn fetch(&self) -> u64 {
+        self.step
+    }
+
     /// Kibibytes used at `step` beyond what is always there: grows by 400 B a step on average, with
     /// files of up to 8 MiB coming and going.
     #[inline]
@@ -179,6 +188,10 @@ pub(crate) struct Load {
 }
 
 impl Load {
+    pub(super) const fn fetch(&self) -> u64 {
+        self.window
+    }
+
     pub(crate) const fn new() -> Self {
         Self { window: u64::MAX, hundredths: [0; 3] }
     }

@@ -1,11 +1,18 @@
 //! What viewers cost the collector: ten of them, one stalled, against none, in alternated pairs.
 //!
+//! Beside each pair, as a control, a bystander: a thread that knows nothing of Meikyo and touches as
+//! much memory as a core's cache of the second level holds, ten times a second, where viewers run. What
+//! it costs the collector, viewers cost because the agents share that core with them, and would not if
+//! the agents were elsewhere.
+//!
 //! Agents and viewers stand for other machines: they run on the last core, the agents first, the
 //! viewers at low priority. Were they really elsewhere, that core would be free for the server, which
 //! therefore runs there, too, behind the agents; the collector runs wherever the system puts it. Where
 //! server and collector share a core, each finds the caches as the other left them. What the server
 //! costs is said as well, since a ratio hides it on a large machine.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -34,27 +41,58 @@ const SPAN: Nanos = Nanos::from_secs(15);
 const READ_BUFFER_BYTES: usize = 4 << 10;
 /// A viewer looks this often whether it is to end.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// What the bystander touches: the second level of this machine's and most others' cores.
+const BYSTANDER_BYTES: usize = 2 << 20;
+const CACHE_LINE_BYTES: usize = 64;
 
-/// Completion with viewers by completion without, pair by pair; the medians of the intervals.
-pub(crate) fn run() -> Result<Observations, Failure> {
-    let mut ratios = Vec::new();
-    for pair in 1..=PAIRS {
-        crate::bench::progress(&format!("viewers: pair {pair} of {PAIRS}"));
-        // Alternated, so that a machine that grows warm or busy favours neither.
-        let (alone, watched) = if pair % 2 == 1 {
-            let alone = completion_us(0)?;
-            (alone, completion_us(VIEWERS)?)
-        } else {
-            let watched = completion_us(VIEWERS)?;
-            (completion_us(0)?, watched)
-        };
-        ratios.push(watched / alone);
-    }
-    Ok(Observations::new(ratios))
+/// Who is there beside collector, agents and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Company {
+    Nobody,
+    Viewers,
+    Bystander,
 }
 
-/// Due instant until the last answer is kept, median in µs, while `viewers` look on.
-fn completion_us(viewers: usize) -> Result<f64, Failure> {
+impl fmt::Display for Company {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nobody => f.write_str("nobody looks on"),
+            Self::Viewers => write!(f, "{VIEWERS} viewers look on"),
+            Self::Bystander => f.write_str("a bystander touches memory"),
+        }
+    }
+}
+
+/// Completion in company by completion without, pair by pair; the medians of the intervals.
+#[derive(Debug)]
+pub(super) struct Ratios {
+    pub(super) viewers: Observations,
+    pub(super) bystander: Observations,
+}
+
+pub(super) fn run() -> Result<Ratios, Failure> {
+    let (mut viewers, mut bystander) = (Vec::new(), Vec::new());
+    for round in 1..=PAIRS {
+        crate::bench::progress(&format!("viewers: round {round} of {PAIRS}"));
+        // Alternated, so that a machine that grows warm or busy favours neither.
+        let mut order = [Company::Nobody, Company::Viewers, Company::Bystander];
+        if round % 2 == 0 {
+            order.reverse();
+        }
+        let mut took = BTreeMap::new();
+        for company in order {
+            took.insert(company, completion_us(company)?);
+        }
+        viewers.push(took[&Company::Viewers] / took[&Company::Nobody]);
+        bystander.push(took[&Company::Bystander] / took[&Company::Nobody]);
+    }
+    let (viewers, bystander) = (Observations::new(viewers), Observations::new(bystander));
+    Ok(Ratios { viewers, bystander })
+}
+
+/// Due instant until the last answer is kept, median in µs.
+fn completion_us(company: Company) -> Result<f64, Failure> {
+    let viewers = if company == Company::Viewers { VIEWERS } else { 0 };
     let begin = WallTime::now();
     let measurement = Measurement::start(SPAN, true)?;
     let mut server = ServerProcess::start_at(&measurement.recording, Placement::elsewhere(false))?;
@@ -72,6 +110,14 @@ fn completion_us(viewers: usize) -> Result<f64, Failure> {
             meikyo_recording::lower_priority();
             look(socket, &looking, stalled);
             Ok(())
+        }));
+    }
+    if company == Company::Bystander {
+        let looking = Arc::clone(&looking);
+        threads.push(std::thread::spawn(move || {
+            place_thread(Placement::elsewhere(false))?;
+            meikyo_recording::lower_priority();
+            stand_by(&looking)
         }));
     }
     let before = server.cpu()?;
@@ -94,7 +140,7 @@ fn completion_us(viewers: usize) -> Result<f64, Failure> {
     let kept_us = intervals.kept_us.median();
     let kept_us = kept_us.ok_or_else(|| Failure::new("the collector recorded no interval"))?;
     crate::bench::progress(&format!(
-        "viewers: {viewers} look on: kept after {kept_us:.0} µs (median); the server uses {:.2} % of a core",
+        "viewers: {company}: kept after {kept_us:.0} µs (median); the server uses {:.2} % of a core",
         100.0 * served.as_secs_f64() / passed.as_secs_f64()
     ));
     Ok(kept_us)
@@ -106,6 +152,20 @@ struct Looking {
     end: AtomicBool,
     /// Frames that were read.
     frames: AtomicU64,
+}
+
+/// Touches memory once an interval, when the collector has long been done with it.
+fn stand_by(looking: &Looking) -> io::Result<()> {
+    let mut memory = vec![0_u8; BYSTANDER_BYTES];
+    while !looking.end.load(Ordering::Relaxed) {
+        let next = WallTime::now().floor(EVERY) + EVERY + Nanos::new(EVERY.get() / 5);
+        wait_until(next)?;
+        for line in memory.chunks_mut(CACHE_LINE_BYTES) {
+            line[0] = line[0].wrapping_add(1);
+        }
+        std::hint::black_box(&memory);
+    }
+    Ok(())
 }
 
 fn subscribe(server: &ServerProcess) -> Result<WebSocket<TcpStream>, Failure> {

@@ -1,0 +1,34 @@
+//! `meikyo agents` on a network of its own.
+
+use std::process::Command;
+
+use crate::running::{meikyo, text};
+use crate::snmpd::skipped;
+
+/// Frames of 1,280 octets, and an answer of a hundred objects.
+const SCRIPT: &str = r#"
+ip link set dev lo mtu 1280 up || exit 77
+"$0" agents --count 1 --port 1161 &
+for attempt in $(seq 100); do
+    snmpget -v2c -c public -t 0.2 -r 0 127.1.0.1:1161 1.3.6.1.2.1.1.3.0 >&2 && break
+done
+snmpbulkget -v2c -c public -Cn0 -Cr100 -On 127.1.0.1:1161 1.3.6.1.2.1
+kill $!
+"#;
+
+#[test]
+fn an_answer_that_is_longer_than_the_frames_of_its_way_comes_in_parts() {
+    let installed = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
+    if !installed("snmpbulkget") || !installed("ip") {
+        return skipped("snmpbulkget or ip is not installed (Debian packages snmp, iproute2)");
+    }
+    let mut apart = Command::new("unshare");
+    apart.args(["--user", "--map-root-user", "--net", "sh", "-c", SCRIPT]);
+    let output = apart.arg(meikyo().get_program()).output().unwrap();
+    if matches!(output.status.code(), Some(1 | 77)) && output.stdout.is_empty() {
+        return skipped("no network namespace of its own can be had");
+    }
+    let answered = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(answered.lines().count(), 100, "{}", text(&output));
+    assert!(answered.len() > 2_000);
+}
