@@ -18,7 +18,7 @@ use crate::blueprint;
 use crate::client::{AskError, RunError, ask};
 use crate::directory::Directory;
 use crate::lifecycle::Roles;
-use crate::traffic::{Done, Frame, Task, Trace};
+use crate::traffic::{Done, Entry, Frame, Task, Trace};
 
 /// How many frames are sent before switches are primed, at least one of every host's.
 const UNPRIMED_MAX: usize = 64;
@@ -124,7 +124,12 @@ pub fn verify(
     }
     found.pairs_elsewhere = elsewhere.iter().map(name).collect();
     if let Done::Tables(tables) = ask(Task::Tables)? {
-        found.table_entries = tables.iter().map(Vec::len).collect();
+        let primed: BTreeSet<u16> =
+            priming_frames(configuration).iter().flatten().map(|frame| frame.vlan.id()).collect();
+        // Elsewhere is what switches and their manager say to each other, at any time.
+        let counts = |entry: &&Entry| primed.is_empty() || primed.contains(&entry.vlan);
+        found.table_entries =
+            tables.iter().map(|table| table.iter().filter(counts).count()).collect();
     }
     found.table_entries_due = check(wiring, configuration, &CheckOptions::INTACT).table_entries;
     let lost = lost_at_last(directory, roles, options.patience_ms, TRIES_OF_PINGS)?;

@@ -3,6 +3,7 @@
 mod agents;
 mod alerts;
 mod bad_input;
+mod cached_rates;
 mod config;
 mod export;
 mod fabric;
