@@ -74,8 +74,8 @@ pub struct Findings {
 
 /// Sends frames and pings through a lab that runs this configuration, and compares.
 ///
-/// Switches forget what they have learned first. It waits for another one, and for a [`fail_over`], in
-/// the same lab.
+/// Switches forget what they have learned first. It waits for another one, and for a
+/// [`crate::fail_over`], in the same lab.
 ///
 /// # Errors
 /// [`AskError`] if something could not be done inside.
