@@ -113,6 +113,11 @@ fn a_deployment_is_shown_written_and_carried_out_in_order() {
     let again = printed(path, &["deploy", "--from", "factory", "--write", "steps"], 2);
     assert!(again.contains(" is there already") && again.contains("--force"), "{again}");
     printed(path, &["deploy", "--from", "factory", "--write", "steps", "--force"], 0);
+    for (way, idle) in [("--dry-run", "--force"), ("--dry-run", "--yes"), ("--dry-run", "--verify")]
+    {
+        let told = printed(path, &["deploy", "--from", "factory", way, idle], 2);
+        assert!(told.contains("cannot be used with"), "{told}");
+    }
     let list = fs::read_to_string(path.join("steps/steps.txt")).unwrap();
     assert_eq!(list.lines().count(), steps.len());
     let first = list.split(':').next().unwrap();

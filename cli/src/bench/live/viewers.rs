@@ -1,6 +1,6 @@
-//! What viewers cost the collector: ten of them, one stalled, against none, in alternated pairs.
+//! What viewers cost the collector: ten of them, one stalled, against none, in alternated rounds.
 //!
-//! Beside each pair, as a control, a bystander: a thread that knows nothing of Meikyo and touches as
+//! In each round, as a control, a bystander: a thread that knows nothing of Meikyo and touches as
 //! much memory as a core's cache of the second level holds, ten times a second, where viewers run. What
 //! it costs the collector, viewers cost because the agents share that core with them, and would not if
 //! the agents were elsewhere.
@@ -32,8 +32,8 @@ use crate::bench::statistics::Observations;
 use crate::failure::Failure;
 
 const VIEWERS: usize = 10;
-const PAIRS: usize = 5;
-/// How long the collector runs in each half of a pair.
+const ROUNDS: usize = 5;
+/// How long the collector runs in each part of a round.
 const SPAN: Nanos = Nanos::from_secs(15);
 /// Octets that a viewer reads at once. The library clears as many before each reading; its own 128 KiB
 /// for each of ten viewers would drive the agents out of the core's caches, which no browser elsewhere
@@ -63,17 +63,18 @@ impl fmt::Display for Company {
     }
 }
 
-/// Completion in company by completion without, pair by pair; the medians of the intervals.
+/// Completion in company by completion without, round by round.
 #[derive(Debug)]
 pub(super) struct Ratios {
     pub(super) viewers: Observations,
     pub(super) bystander: Observations,
 }
 
+/// Runs all rounds.
 pub(super) fn run() -> Result<Ratios, Failure> {
     let (mut viewers, mut bystander) = (Vec::new(), Vec::new());
-    for round in 1..=PAIRS {
-        crate::bench::progress(&format!("viewers: round {round} of {PAIRS}"));
+    for round in 1..=ROUNDS {
+        crate::bench::progress(&format!("viewers: round {round} of {ROUNDS}"));
         // Alternated, so that a machine that grows warm or busy favours neither.
         let mut order = [Company::Nobody, Company::Viewers, Company::Bystander];
         if round % 2 == 0 {

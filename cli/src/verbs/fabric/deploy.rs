@@ -36,7 +36,7 @@ pub(super) struct DeployArgs {
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
     /// Write over files of the same names
-    #[arg(long, requires = "write")]
+    #[arg(long, conflicts_with_all = ["dry_run", "through"])]
     force: bool,
     /// Carry out: show the steps, ask, then run this command for each, `{switch}` and `{address}`
     /// replaced, with the text as its input; the first that fails is taken back, and ends it. Where
@@ -45,14 +45,14 @@ pub(super) struct DeployArgs {
     #[arg(long, value_name = "COMMAND")]
     through: Option<String>,
     /// Do not ask
-    #[arg(long, requires = "through")]
+    #[arg(long, conflicts_with_all = ["dry_run", "write"])]
     yes: bool,
     /// Read each switch over SNMP before and after its step; one that has not the VLANs that it
     /// should have ends it
-    #[arg(long, requires = "through")]
+    #[arg(long, conflicts_with_all = ["dry_run", "write"])]
     verify: bool,
     /// How long a step, and the reading after it, may take
-    #[arg(long, value_name = "SPAN", default_value = "60s", requires = "through")]
+    #[arg(long, value_name = "SPAN", default_value = "60s", conflicts_with_all = ["dry_run", "write"])]
     patience: Nanos,
     /// How long switches with a shell wait for a step to be confirmed before they take it back
     #[arg(long, value_name = "SPAN", default_value = "120s")]
