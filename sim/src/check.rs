@@ -1,37 +1,60 @@
-//! The sequential order with every event handled twice: a fault of a handler that only Time Warp
-//! would meet, found where it is made.
+//! The sequential order with every event handled twice and once more in a second model: a fault of a
+//! handler that only Time Warp would meet, found where it is made.
 //!
 //! Each event is handled, its changes are taken back, the state is compared with the one before, and
 //! the event is handled again; both times must come to the same. States are cloned and compared whole,
 //! so the cost grows with their size.
+//!
+//! What was decided when the model was built stays decided in all of that: a `HashMap` in a state keeps
+//! its hasher when it is cloned, and with it the order of its entries. So the same event is handled in a
+//! second, freshly built model as well (the twin), whose hash maps have hashers of their own; it, too,
+//! must come to the same.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use meikyo_undo::{Mark, UndoLog};
+mod compare;
+mod marked;
 
 use crate::context::{Counters, Lp};
 use crate::fault::{Fault, Problem};
 use crate::key::Event;
 use crate::noted::Noted;
+use crate::panics::{self, Handling};
 use crate::rules::Rules;
 use crate::run::Options;
 use crate::share::{self, Seat, Share};
 use crate::statistics::{Observer, Origin};
 
-/// Handles every event up to `options.until` twice; gives how many there were.
+use compare::{comparable, differs, same_events, same_outputs};
+use marked::MarkedLog;
+
+pub(crate) use compare::same_start;
+
+type Handled<L> = Noted<<L as Lp>::Message, MarkedLog>;
+
+/// Handles every event up to `options.until` twice, and once in `twin`; gives how many there were.
 pub(crate) fn run<L: Lp>(
     rules: &Rules,
     share: &mut Share<L>,
+    mut twin: Option<&mut Share<L>>,
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<u64, Box<Fault>> {
     let limit = options.until.as_nanos().saturating_add(1);
     let mut handled = 0;
-    while let Some(event) = share.queue.pop_before(limit) {
+    loop {
+        if !share.ledger.lines.is_empty() {
+            observer.lines(&share.ledger.lines);
+            share.ledger.lines.clear();
+        }
+        let Some(event) = share.queue.pop_before(limit) else { return Ok(handled) };
         let (key, lp) = (event.key(), event.destination);
         let seat = share.layout.seat(rules, lp);
-        let noted = twice(rules, share, seat, event)
-            .map_err(|problem| share::fault(rules, lp, Some(key), *problem))?;
+        let checked = twice(rules, share, seat, event).and_then(|noted| {
+            if let Some(twin) = &mut twin {
+                as_in_twin(rules, share, twin, seat, &noted)?;
+            }
+            Ok(noted)
+        });
+        let noted = checked.map_err(|problem| share::fault(rules, lp, Some(key), *problem))?;
         for event in noted.sent {
             share.queue.push(event);
         }
@@ -41,13 +64,8 @@ pub(crate) fn run<L: Lp>(
         if rules.traced {
             share.ledger.trace(seat.local, &key);
         }
-        if !share.ledger.lines.is_empty() {
-            observer.lines(&share.ledger.lines);
-            share.ledger.lines.clear();
-        }
         handled += 1;
     }
-    Ok(handled)
 }
 
 fn twice<L: Lp>(
@@ -55,24 +73,52 @@ fn twice<L: Lp>(
     share: &mut Share<L>,
     seat: Seat,
     event: Event<L::Message>,
-) -> Result<Noted<L::Message, UndoLog>, Box<Problem>> {
+) -> Result<Handled<L>, Box<Problem>> {
     let slot = &share.slots[seat.local];
     let (before, counters) = (slot.state.clone(), slot.counters);
+    comparable(&slot.state, &before)?;
     let mut first = once(rules, share, seat, event.clone())?;
     let after = share.slots[seat.local].state.clone();
+    comparable(&share.slots[seat.local].state, &after)?;
     take_back(share, seat, &mut first, &before, counters)?;
     let second = once(rules, share, seat, event)?;
     let state = &share.slots[seat.local].state;
     let difference = if *state != after {
-        Some(format!("the second time the state became another: {}", differs(&after, state)))
-    } else if !same(&first.sent, &second.sent) {
-        Some("the second time it sent other events".to_owned())
-    } else if first.outputs != second.outputs {
-        Some("the second time it gave out something else".to_owned())
+        format!("the second time the state became another: {}", differs(&after, state))
+    } else if !same_events(&first.sent, &second.sent)? {
+        "the second time it sent other events".to_owned()
+    } else if !same_outputs(&first.outputs, &second.outputs) {
+        "the second time it gave out something else".to_owned()
     } else {
-        None
+        return Ok(second);
     };
-    difference.map_or(Ok(second), |difference| Err(Box::new(Problem::Unrepeatable { difference })))
+    Err(Box::new(Problem::Unrepeatable { difference }))
+}
+
+/// Handles the twin's next event, which is the one that came to `noted` in `share`, and compares.
+fn as_in_twin<L: Lp>(
+    rules: &Rules,
+    share: &Share<L>,
+    twin: &mut Share<L>,
+    seat: Seat,
+    noted: &Handled<L>,
+) -> Result<(), Box<Problem>> {
+    let event = twin.queue.pop_before(u64::MAX).expect("the twin has sent the same events");
+    let handled = once(rules, twin, seat, event)?;
+    let [state, other] = [share, &*twin].map(|share| &share.slots[seat.local].state);
+    let difference = if state != other {
+        format!("the state became another: {}", differs(state, other))
+    } else if !same_events(&noted.sent, &handled.sent)? {
+        "it sent other events".to_owned()
+    } else if !same_outputs(&noted.outputs, &handled.outputs) {
+        "it gave out something else".to_owned()
+    } else {
+        for event in handled.sent {
+            twin.queue.push(event);
+        }
+        return Ok(());
+    };
+    Err(Box::new(Problem::Rebuilt { difference }))
 }
 
 fn once<L: Lp>(
@@ -80,13 +126,11 @@ fn once<L: Lp>(
     share: &mut Share<L>,
     seat: Seat,
     event: Event<L::Message>,
-) -> Result<Noted<L::Message, UndoLog>, Box<Problem>> {
-    let mut noted = Noted::new(UndoLog::new());
+) -> Result<Handled<L>, Box<Problem>> {
+    let mut noted = Noted::new(MarkedLog::default());
     let slot = &mut share.slots[seat.local];
-    catch_unwind(AssertUnwindSafe(|| share::handle(rules, slot, seat.group, event, &mut noted)))
-        .map_err(|payload| {
-            Box::new(Problem::Panicked { message: share::panic_message(payload.as_ref()) })
-        })?;
+    let handling = Handling::Committed;
+    panics::caught(handling, || share::handle(rules, slot, seat.group, event, &mut noted))?;
     noted.problem.take().map_or(Ok(noted), Err)
 }
 
@@ -94,7 +138,7 @@ fn once<L: Lp>(
 fn take_back<L: Lp>(
     share: &mut Share<L>,
     seat: Seat,
-    noted: &mut Noted<L::Message, UndoLog>,
+    noted: &mut Handled<L>,
     before: &L,
     counters: Counters,
 ) -> Result<(), Box<Problem>> {
@@ -104,50 +148,12 @@ fn take_back<L: Lp>(
         slot.state = before.clone();
         return Ok(());
     }
-    let escape = |difference| Box::new(Problem::Escape { difference });
-    let end = noted.log.mark();
-    noted
-        .log
-        .revert(Mark::default(), end, &mut slot.state)
-        .map_err(|unclaimed| escape(unclaimed.to_string()))?;
-    if slot.state == *before {
-        return Ok(());
-    }
-    Err(escape(differs(before, &slot.state)))
-}
-
-fn same<M: PartialEq>(one: &[Event<M>], other: &[Event<M>]) -> bool {
-    let content = |event: &Event<M>| (event.key(), event.destination);
-    one.len() == other.len()
-        && one.iter().zip(other).all(|(a, b)| content(a) == content(b) && a.message == b.message)
-}
-
-/// The first field of two states that differs, with its way through the structs around it.
-fn differs(before: &impl std::fmt::Debug, after: &impl std::fmt::Debug) -> String {
-    let (before, after) = (format!("{before:#?}"), format!("{after:#?}"));
-    let mut way: Vec<&str> = Vec::new();
-    let mut lines = before.lines().zip(after.lines());
-    let found = lines.find(|(old, new)| {
-        if old == new {
-            let text = old.trim();
-            if let Some(name) = text.strip_suffix(['{', '(', '[']) {
-                way.push(name.trim_end_matches([' ', ':']));
-            } else if text.starts_with(['}', ')', ']']) {
-                way.pop();
-            }
-        }
-        old != new
-    });
-    let names = way.iter().map(|step| step.split(':').next().unwrap_or(step).trim());
-    let way = names.filter(|name| !name.is_empty()).collect::<Vec<_>>().join(".");
-    match found {
-        Some((old, new)) => {
-            format!(
-                "in `{way}`: `{}` became `{}`",
-                old.trim().trim_end_matches(','),
-                new.trim().trim_end_matches(',')
-            )
-        }
-        None => format!("in `{way}`: it has another length"),
-    }
+    let unclaimed = noted.log.revert(&mut slot.state);
+    let difference = match unclaimed {
+        Ok(()) if slot.state == *before => return Ok(()),
+        Ok(()) => differs(before, &slot.state),
+        Err(unclaimed) if slot.state == *before => unclaimed.to_string(),
+        Err(unclaimed) => format!("{}; {unclaimed}", differs(before, &slot.state)),
+    };
+    Err(Box::new(Problem::Escape { difference }))
 }

@@ -17,7 +17,6 @@
 mod ranks;
 mod threads;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use meikyo_units::{Nanos, SimTime};
@@ -26,6 +25,7 @@ use crate::context::Lp;
 use crate::direct::{self, Away, Stretch};
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
+use crate::panics::{self, Handling};
 use crate::queue::Queue;
 use crate::run::Crew;
 use crate::share::{self, Share};
@@ -200,11 +200,11 @@ impl<'a, L: Lp, F: Floor<L::Message>> Worker<'a, L, F> {
             return;
         }
         let mut at: Option<(EventKey, LpId)> = None;
-        let window = catch_unwind(AssertUnwindSafe(|| self.events(limit, &mut at)));
+        let window = panics::caught(Handling::Committed, || self.events(limit, &mut at));
         let problem = match window {
             Ok(None) => return,
             Ok(Some(problem)) => *problem,
-            Err(payload) => Problem::Panicked { message: share::panic_message(payload.as_ref()) },
+            Err(panicked) => panicked,
         };
         let (key, lp) = at.expect("only an event goes wrong");
         self.fault = Some(share::fault(self.crew.rules, lp, Some(key), problem));

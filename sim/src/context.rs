@@ -50,6 +50,10 @@ pub trait Context<M>: Log {
     /// Sends `message` so that it is handled `delay` from now. An LP may send itself anything; to
     /// another one, a link between their groups must be declared, and `delay` must not be below its
     /// least delay: the run ends with an error otherwise.
+    ///
+    /// [`SimTime::END`] is never: what is sent so far ahead that it would happen then or later (a
+    /// time-out of `u64::MAX` ns, say) is forgotten. It is not handled, it is not left over when the
+    /// run ends, and an LP that waits for it waits for ever.
     fn send(&mut self, destination: LpId, delay: Nanos, message: M) {
         self.send_with_priority(destination, delay, 0, message);
     }
@@ -138,7 +142,7 @@ impl<M, P: Port<M>> Context<M> for Turn<'_, P> {
 
     fn send_with_priority(&mut self, destination: LpId, delay: Nanos, priority: u32, message: M) {
         if destination != self.me
-            && let Err(problem) = self.rules.permits(self.group, destination, delay)
+            && let Err(problem) = self.rules.permits(self.me, self.group, destination, delay)
         {
             self.port.problem(problem);
             return;
@@ -156,6 +160,9 @@ impl<M, P: Port<M>> Context<M> for Turn<'_, P> {
             sequence: self.counters.sent,
         };
         self.counters.sent += 1;
+        if key.time == SimTime::END {
+            return;
+        }
         self.port.post(Event::new(key, destination, message));
     }
 
@@ -166,7 +173,12 @@ impl<M, P: Port<M>> Context<M> for Turn<'_, P> {
     }
 
     fn tally(&mut self, statistic: Statistic, value: f64) {
-        let declared = &self.rules.statistics[usize::from(statistic.0)];
+        let statistics = &self.rules.statistics;
+        let Some(declared) = statistics.get(usize::from(statistic.0)) else {
+            let count = statistics.len();
+            self.port.problem(Box::new(Problem::UnknownStatistic { count }));
+            return;
+        };
         if declared.group == self.group {
             self.port.output(Output::Tally { statistic: statistic.0, value });
         } else {
@@ -178,7 +190,12 @@ impl<M, P: Port<M>> Context<M> for Turn<'_, P> {
     }
 
     fn record(&mut self, series: Series, value: f64) {
-        self.port.output(Output::Record { series: series.0, value });
+        let count = self.rules.series.len();
+        if usize::from(series.0) < count {
+            self.port.output(Output::Record { series: series.0, value });
+        } else {
+            self.port.problem(Box::new(Problem::UnknownSeries { count }));
+        }
     }
 
     fn print(&mut self, text: &str) {

@@ -68,9 +68,23 @@ pub enum Problem {
         /// Whose it is.
         group: String,
     },
+    /// A statistic of another model.
+    #[error("it tallies a statistic that another model declared; this one has {count}")]
+    UnknownStatistic {
+        /// How many statistics the model has.
+        count: usize,
+    },
+    /// A series of another model.
+    #[error("it records into a series that another model declared; this one has {count}")]
+    UnknownSeries {
+        /// How many series the model has.
+        count: usize,
+    },
     /// The handler panicked.
-    #[error("its handler panicked: {message}")]
+    #[error("its handler panicked{}: {message}", panic_place(.place))]
     Panicked {
+        /// The file, line and column, where they are known.
+        place: Option<String>,
         /// What it said.
         message: String,
     },
@@ -80,12 +94,32 @@ pub enum Problem {
         /// The first field that differs, before and after.
         difference: String,
     },
+    /// Check mode: a state or a message is not equal to its own copy, so that nothing can be compared.
+    #[error("{what} is not equal to its own copy and cannot be checked: {place}")]
+    Incomparable {
+        /// What is not.
+        what: String,
+        /// The field that holds a NaN, or what else may be the reason.
+        place: String,
+    },
+    /// Check mode: the same event in a second, freshly built model did something else.
+    #[error(
+        "in a second model, built anew, {difference}; does anything depend on the order of a `HashMap`, an address or a clock?"
+    )]
+    Rebuilt {
+        /// What differs.
+        difference: String,
+    },
     /// Check mode: the same event on the same state did something else the second time.
     #[error("its handler is no function of state and message: {difference}")]
     Unrepeatable {
         /// What differs.
         difference: String,
     },
+}
+
+fn panic_place(place: &Option<String>) -> String {
+    place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default()
 }
 
 /// A run that was ended by its model.
@@ -134,6 +168,39 @@ pub enum RunError {
         /// What each of them takes.
         bytes: usize,
     },
+    /// A link between LPs that the model does not have.
+    #[error("a link of LP {lp} is declared, and the model has {count} LPs (numbered from 0)")]
+    UnknownLp {
+        /// The LP.
+        lp: LpId,
+        /// How many LPs there are.
+        count: u32,
+    },
+    /// A group that another model declared.
+    #[error(
+        "a group of {count} LPs from LP {first} on was declared by another model; use the groups that this model's `group` gives"
+    )]
+    ForeignGroup {
+        /// The first LP of the group, in the model that declared it.
+        first: LpId,
+        /// How many LPs it has.
+        count: u32,
+    },
+    /// An LP that panicked when it was asked what it waits for.
+    #[error("LP {lp} of `{group}` at the end of the run, asked what it waits for: {problem}")]
+    Waiting {
+        /// The LP.
+        lp: LpId,
+        /// The LP's group.
+        group: String,
+        /// Its panic.
+        problem: Problem,
+    },
+    /// Check mode: a model that is declared differently when it is built again.
+    #[error(
+        "the model that is built the second time has other groups, links, statistics or series than the first one"
+    )]
+    OtherModel,
     /// A model without LPs.
     #[error("the model has no LPs")]
     Empty,

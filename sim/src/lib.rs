@@ -59,7 +59,8 @@
 //! [`Scheduler::Sequential`] needs nothing but the queue. [`Scheduler::Conservative`] derives from the
 //! links how far each thread may go alone. [`Scheduler::Optimistic`] is Time Warp: it runs ahead, and
 //! takes back from the undo log ([`meikyo_undo`]) what came too early. [`Scheduler::Check`] handles
-//! every event twice and finds what the log does not know. [`Scheduler::Auto`] begins with threads
+//! every event twice and finds what the log does not know; with [`run_built()`] it also
+//! handles it in a second model, and finds what depends on how the first one happened to be built. [`Scheduler::Auto`] begins with threads
 //! and falls back to one when they mostly wait for each other.
 //!
 //! # Over ranks
@@ -80,12 +81,14 @@ mod context;
 mod direct;
 mod fault;
 mod key;
+mod links;
 mod meeting;
 mod model;
 mod noted;
 mod optimistic;
 #[cfg(feature = "mpi")]
 mod over_ranks;
+mod panics;
 mod partition;
 mod queue;
 mod random;
@@ -104,7 +107,7 @@ pub use model::{Group, Model};
 #[cfg(feature = "mpi")]
 pub use ranks::Membership;
 pub use ranks::Ranks;
-pub use run::{Effort, Options, Outcome, Scheduler, run, run_observed};
+pub use run::{Effort, Options, Outcome, Scheduler, run, run_built, run_observed};
 pub use statistics::{
     Line, LineContent, Observer, Progress, Series, Statistic, StatisticResult, Tally, Unobserved,
 };

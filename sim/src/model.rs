@@ -5,10 +5,16 @@ use meikyo_units::Nanos;
 use crate::context::Lp;
 use crate::fault::RunError;
 use crate::key::LpId;
-use crate::rules::{Declared, NO_LINK, Rules};
+use crate::links::Link;
+use crate::rules::{Declarations, Declared, Rules};
+use crate::run::Options;
 use crate::statistics::{Series, Statistic};
 
 /// A group of LPs with consecutive numbers.
+///
+/// It belongs to the model that declared it. A model that is handed the group of another one takes it
+/// for its own if it has a group like it, and otherwise ends its run with
+/// [`RunError::ForeignGroup`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     index: usize,
@@ -47,9 +53,9 @@ impl Group {
 pub struct Model<L> {
     /// The LPs of each group, none before it is filled.
     lps: Vec<Vec<L>>,
-    rules: Rules,
-    /// The first group whose LPs found no memory.
-    too_large: Option<usize>,
+    declared: Declarations,
+    /// Why no run can begin: the first group whose LPs found no memory, or that belongs elsewhere.
+    refused: Option<RunError>,
 }
 
 /// The longest chain of events without delay, unless the run's options say otherwise.
@@ -60,17 +66,16 @@ impl<L: Lp> Model<L> {
     pub fn new(seed: u64) -> Self {
         Self {
             lps: Vec::new(),
-            rules: Rules {
+            declared: Declarations {
                 seed,
                 starts: vec![0],
                 names: Vec::new(),
-                least: Vec::new(),
+                group_links: Vec::new(),
+                lp_links: Vec::new(),
                 statistics: Vec::new(),
                 series: Vec::new(),
-                steps_max: STEPS_MAX,
-                traced: false,
             },
-            too_large: None,
+            refused: None,
         }
     }
 
@@ -79,16 +84,11 @@ impl<L: Lp> Model<L> {
     /// # Panics
     /// If the model then has 2^32 LPs or more.
     pub fn group(&mut self, name: &str, count: u32) -> Group {
-        let first = self.rules.lps();
+        let first = self.count();
         let end = first.checked_add(count).expect("a model has fewer than 2^32 LPs");
-        let index = self.rules.groups();
-        let mut least = vec![NO_LINK; (index + 1) * (index + 1)];
-        for (from, row) in self.rules.least.chunks(index.max(1)).enumerate() {
-            least[from * (index + 1)..][..row.len()].copy_from_slice(row);
-        }
-        self.rules.least = least;
-        self.rules.names.push(name.to_owned());
-        self.rules.starts.push(end);
+        let index = self.declared.names.len();
+        self.declared.names.push(name.to_owned());
+        self.declared.starts.push(end);
         self.lps.push(Vec::new());
         Group { index, first, count }
     }
@@ -96,9 +96,16 @@ impl<L: Lp> Model<L> {
     /// Makes the LPs of `group`, in the order of their numbers. Where there is no memory for them none is
     /// made, and a run ends with [`RunError::TooLarge`].
     pub fn fill(&mut self, group: Group, make: impl FnMut(LpId) -> L) {
+        if !self.owns(group) {
+            return;
+        }
         let mut lps = Vec::new();
         if lps.try_reserve_exact(group.count as usize).is_err() {
-            self.too_large.get_or_insert(group.index);
+            self.refused.get_or_insert(RunError::TooLarge {
+                group: self.declared.names[group.index].clone(),
+                lps: group.count,
+                bytes: size_of::<L>(),
+            });
             return;
         }
         lps.extend(group.lps().map(make));
@@ -108,8 +115,35 @@ impl<L: Lp> Model<L> {
     /// Declares that the LPs of `from` may send to those of `to`, `least` or more ahead. A second
     /// declaration for the same groups permits the smaller of the two delays.
     pub fn link(&mut self, from: Group, to: Group, least: Nanos) {
-        let at = from.index * self.rules.groups() + to.index;
-        self.rules.least[at] = self.rules.least[at].min(least.get());
+        if self.owns(from) && self.owns(to) {
+            self.declared.group_links.push(Link::groups(from.index, to.index, least));
+        }
+    }
+
+    /// Declares that the LP `from` may send to the LP `to`, `least` or more ahead: a cable between two
+    /// switches of one group, say. A scheduler that knows which LPs reach which can let those that do
+    /// not run further alone; links of LPs and of their groups permit what either of them does.
+    ///
+    /// An LP that the model does not have when it is run ends the run with [`RunError::UnknownLp`].
+    pub fn link_lps(&mut self, from: LpId, to: LpId, least: Nanos) {
+        self.declared.lp_links.push(Link::lps(from, to, least));
+    }
+
+    /// How many LPs are declared.
+    fn count(&self) -> u32 {
+        self.declared.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Whether the model has declared `group`, or one like it; notes that it has not.
+    fn owns(&mut self, group: Group) -> bool {
+        let starts = &self.declared.starts;
+        let bounds = starts.get(group.index).zip(starts.get(group.index + 1));
+        let owns = bounds == Some((&group.first, &(group.first + group.count)));
+        if !owns {
+            let Group { first, count, .. } = group;
+            self.refused.get_or_insert(RunError::ForeignGroup { first: LpId(first), count });
+        }
+        owns
     }
 
     /// Declares a statistic that every LP of `group` may tally.
@@ -117,8 +151,10 @@ impl<L: Lp> Model<L> {
     /// # Panics
     /// If the model then has more than 65,536 statistics.
     pub fn statistic(&mut self, group: Group, name: &str) -> Statistic {
-        let index = u16::try_from(self.rules.statistics.len()).expect("few statistics");
-        self.rules.statistics.push(Declared { name: name.to_owned(), group: group.index });
+        let index = u16::try_from(self.declared.statistics.len()).expect("few statistics");
+        // With the group of another model no run begins, so that this statistic is never looked at.
+        let group = if self.owns(group) { group.index } else { 0 };
+        self.declared.statistics.push(Declared { name: name.to_owned(), group });
         Statistic(index)
     }
 
@@ -127,30 +163,33 @@ impl<L: Lp> Model<L> {
     /// # Panics
     /// If the model then has more than 65,536 series.
     pub fn series(&mut self, name: &str) -> Series {
-        let index = u16::try_from(self.rules.series.len()).expect("few series");
-        self.rules.series.push(name.to_owned());
+        let index = u16::try_from(self.declared.series.len()).expect("few series");
+        self.declared.series.push(name.to_owned());
         Series(index)
     }
 
     /// The rules and the LPs in the order of their numbers.
-    pub(crate) fn into_parts(self) -> Result<(Rules, Vec<L>), RunError> {
-        let Self { rules, mut lps, too_large } = self;
-        if let Some(group) = too_large {
-            return Err(RunError::TooLarge {
-                group: rules.group_name(group).to_owned(),
-                lps: rules.starts[group + 1] - rules.starts[group],
-                bytes: size_of::<L>(),
-            });
+    pub(crate) fn into_parts(self, options: &Options) -> Result<(Rules, Vec<L>), RunError> {
+        let count = self.count();
+        let Self { declared, mut lps, refused } = self;
+        if let Some(error) = refused {
+            return Err(error);
         }
-        for (group, made) in lps.iter().enumerate() {
-            if made.len() != (rules.starts[group + 1] - rules.starts[group]) as usize {
-                return Err(RunError::Unfilled { group: rules.group_name(group).to_owned() });
-            }
+        let known = |lp: &u32| *lp < count;
+        let ends = declared.lp_links.iter().flat_map(|link| [link.from, link.to]);
+        if let Some(unknown) = ends.filter(|lp| !known(lp)).min() {
+            return Err(RunError::UnknownLp { lp: LpId(unknown), count });
         }
-        if rules.lps() == 0 {
+        let sizes = declared.starts.windows(2).map(|bounds| (bounds[1] - bounds[0]) as usize);
+        let filled = lps.iter().zip(sizes).position(|(made, size)| made.len() != size);
+        if let Some(group) = filled {
+            return Err(RunError::Unfilled { group: declared.names[group].clone() });
+        }
+        if count == 0 {
             return Err(RunError::Empty);
         }
         let only = if let [only] = lps.as_mut_slice() { Some(std::mem::take(only)) } else { None };
+        let rules = Rules::new(declared, options.steps_max, options.traced);
         Ok((rules, only.unwrap_or_else(|| lps.into_iter().flatten().collect())))
     }
 }

@@ -33,7 +33,7 @@ use meikyo_units::{Nanos, SimTime};
 
 use self::worker::{Envelope, Worker};
 use crate::context::Lp;
-use crate::rules::NO_LINK;
+use crate::links::NO_LINK;
 use crate::run::Crew;
 use crate::share::Share;
 use crate::statistics::{Line, Observer, Progress};

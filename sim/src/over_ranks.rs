@@ -51,7 +51,12 @@ pub(crate) fn agree(rules: &Rules, options: &Options) -> Result<(), RunError> {
         return Err(RunError::OffThread);
     }
     let Options { scheduler, until, memory_limit, .. } = options;
-    let text = format!("{rules:?} {scheduler:?} {until:?} {memory_limit:?}");
+    let Rules { seed, starts, names, group_links, lp_links, statistics, series, .. } = rules;
+    let Rules { steps_max, traced, .. } = rules;
+    let text = format!(
+        "{seed} {starts:?} {names:?} {group_links:?} {lp_links:?} {statistics:?} {series:?} \
+         {steps_max} {traced} {scheduler:?} {until:?} {memory_limit:?}"
+    );
     let digest = text.bytes().fold(0, |digest, byte| mix(digest ^ u64::from(byte)));
     let words = roll_call(ranks, digest | BEGINS);
     if let Some(rank) = words.iter().position(|word| word & BEGINS == 0) {

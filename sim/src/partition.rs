@@ -1,7 +1,10 @@
 //! Which LPs live together, and how far apart in time the parts are.
+//!
+//! Cost: the groups and the links, times the parts; nothing grows with the square of the groups.
 
 use crate::key::LpId;
-use crate::rules::{NO_LINK, Rules};
+use crate::links::NO_LINK;
+use crate::rules::Rules;
 
 /// Whether parts must be apart in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,20 +29,23 @@ impl Partition {
     /// At most `parts` parts of about as many LPs each. If they are to be `apart` in time, no link
     /// without delay leads from one to another: groups that are linked without delay live together.
     pub(crate) fn new(rules: &Rules, parts: usize, apart: Apart) -> Self {
-        let together = Together::new(rules, apart);
-        let mut load = vec![0_u64; parts.max(1)];
-        let mut home = vec![None; rules.groups()];
+        let roots = pinned_together(rules, apart);
+        let mut lps = vec![0_u64; rules.groups()];
+        for (group, root) in roots.iter().enumerate() {
+            lps[root.unwrap_or(group)] += u64::from(size(rules, group));
+        }
         let mut pinned: Vec<usize> =
-            (0..rules.groups()).filter(|group| together.root(*group) == *group).collect();
-        pinned.retain(|root| together.pinned[*root]);
-        pinned.sort_by_key(|root| std::cmp::Reverse(together.lps(rules, *root)));
+            (0..rules.groups()).filter(|group| roots[*group] == Some(*group)).collect();
+        pinned.sort_by_key(|root| std::cmp::Reverse(lps[*root]));
+        let mut load = vec![0_u64; parts.max(1)];
+        let mut home_of_root = vec![None; rules.groups()];
         for root in pinned {
             let part = (0..load.len()).min_by_key(|part| load[*part]).unwrap_or(0);
-            load[part] += together.lps(rules, root);
-            for group in (0..rules.groups()).filter(|group| together.root(*group) == root) {
-                home[group] = Some(part);
-            }
+            load[part] += lps[root];
+            home_of_root[root] = Some(part);
         }
+        let home: Vec<Option<usize>> =
+            roots.iter().map(|root| root.and_then(|root| home_of_root[root])).collect();
         let free: u64 = (0..rules.groups())
             .filter(|group| home[*group].is_none())
             .map(|group| u64::from(size(rules, group)))
@@ -104,13 +110,28 @@ impl Partition {
             let (first, end) = self.block(group, part);
             first < end
         };
+        // The first and the last part where each group lives.
+        let extents: Vec<Option<(usize, usize)>> = (0..rules.groups())
+            .map(|group| {
+                let mut parts = (0..self.parts).filter(|part| lives(group, *part));
+                let first = parts.next()?;
+                Some((first, parts.next_back().unwrap_or(first)))
+            })
+            .collect();
         let mut reach = vec![NO_LINK; self.parts];
-        for from in 0..rules.groups() {
-            for to in 0..rules.groups() {
-                for part in (0..self.parts).filter(|part| lives(from, *part)) {
-                    if (0..self.parts).any(|other| other != part && lives(to, other)) {
-                        reach[part] = reach[part].min(rules.least(from, to));
-                    }
+        let mut join = |part: usize, least: u64| reach[part] = reach[part].min(least);
+        for (from, to, lps, least) in rules.links() {
+            if let Some([a, b]) = lps {
+                let part = self.part_of(from, a);
+                if part != self.part_of(to, b) {
+                    join(part, least);
+                }
+                continue;
+            }
+            let (Some((first, last)), Some(ends)) = (extents[from], extents[to]) else { continue };
+            for part in (first..=last).filter(|part| lives(from, *part)) {
+                if ends != (part, part) {
+                    join(part, least);
                 }
             }
         }
@@ -173,70 +194,62 @@ fn size(rules: &Rules, group: usize) -> u32 {
     rules.starts[group + 1] - rules.starts[group]
 }
 
-/// Groups that links without delay join.
-struct Together {
-    parent: Vec<usize>,
-    /// Whether a link without delay touches the group, by root.
-    pinned: Vec<bool>,
+/// For each group that a link without delay touches, the group that stands for all that such links
+/// join it with, itself among them; none for the others, which may be divided.
+fn pinned_together(rules: &Rules, apart: Apart) -> Vec<Option<usize>> {
+    let mut pinned = vec![false; rules.groups()];
+    if apart == Apart::InSpace {
+        return vec![None; rules.groups()];
+    }
+    let mut parent: Vec<usize> = (0..rules.groups()).collect();
+    for (from, to, lps, least) in rules.links() {
+        let itself = lps.is_some_and(|[a, b]| a == b);
+        if least == 0 && !itself {
+            let (a, b) = (root(&mut parent, from), root(&mut parent, to));
+            parent[b] = a;
+            pinned[from] = true;
+            pinned[to] = true;
+        }
+    }
+    let pinned = pinned.into_iter().enumerate();
+    pinned.map(|(group, pinned)| pinned.then(|| root(&mut parent, group))).collect()
 }
 
-impl Together {
-    fn new(rules: &Rules, apart: Apart) -> Self {
-        let groups = rules.groups();
-        let mut together = Self { parent: (0..groups).collect(), pinned: vec![false; groups] };
-        if apart == Apart::InSpace {
-            return together;
-        }
-        for from in 0..groups {
-            for to in (0..groups).filter(|to| rules.least(from, *to) == 0) {
-                let (a, b) = (together.root(from), together.root(to));
-                together.parent[b] = a;
-                together.pinned[a] = true;
-            }
-        }
-        together
+/// Where the chain of parents from `group` ends; makes it half as long on the way.
+fn root(parent: &mut [usize], mut group: usize) -> usize {
+    while parent[group] != group {
+        parent[group] = parent[parent[group]];
+        group = parent[group];
     }
-
-    fn root(&self, mut group: usize) -> usize {
-        while self.parent[group] != group {
-            group = self.parent[group];
-        }
-        group
-    }
-
-    fn lps(&self, rules: &Rules, root: usize) -> u64 {
-        (0..rules.groups())
-            .filter(|group| self.root(*group) == root)
-            .map(|group| u64::from(size(rules, group)))
-            .sum()
-    }
+    group
 }
 
 #[cfg(test)]
 mod tests {
+    use meikyo_units::Nanos;
+
     use super::*;
+    use crate::links::Link;
+    use crate::rules::Declarations;
 
     fn rules(sizes: &[u32], links: &[(usize, usize, u64)]) -> Rules {
-        let groups = sizes.len();
         let mut starts = vec![0];
         starts.extend(sizes.iter().scan(0, |sum, size| {
             *sum += size;
             Some(*sum)
         }));
-        let mut least = vec![NO_LINK; groups * groups];
-        for (from, to, delay) in links {
-            least[from * groups + to] = *delay;
-        }
-        Rules {
+        let links =
+            links.iter().map(|(from, to, delay)| Link::groups(*from, *to, Nanos::new(*delay)));
+        let declared = Declarations {
             seed: 0,
             starts,
-            names: (0..groups).map(|group| format!("g{group}")).collect(),
-            least,
+            names: (0..sizes.len()).map(|group| format!("g{group}")).collect(),
+            group_links: links.collect(),
+            lp_links: Vec::new(),
             statistics: Vec::new(),
             series: Vec::new(),
-            steps_max: 1,
-            traced: false,
-        }
+        };
+        Rules::new(declared, 1, false)
     }
 
     #[test]

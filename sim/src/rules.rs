@@ -4,34 +4,76 @@ use meikyo_units::Nanos;
 
 use crate::fault::Problem;
 use crate::key::LpId;
+use crate::links::{Link, Links, NO_LINK};
 
-/// No link.
-pub(crate) const NO_LINK: u64 = u64::MAX;
+/// Bounds of groups that are read one by one; with more groups, each LP's group is kept in a table.
+const FEW: usize = 8;
 
 /// A statistic as declared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Declared {
     pub(crate) name: String,
     pub(crate) group: usize,
 }
 
-/// Groups, links and limits of a model.
+/// Groups, links and limits of a model, while it is declared.
 #[derive(Clone, Debug)]
+pub(crate) struct Declarations {
+    pub(crate) seed: u64,
+    /// The first LP of each group, and the number of all LPs.
+    pub(crate) starts: Vec<u32>,
+    pub(crate) names: Vec<String>,
+    pub(crate) group_links: Vec<Link>,
+    pub(crate) lp_links: Vec<Link>,
+    pub(crate) statistics: Vec<Declared>,
+    pub(crate) series: Vec<String>,
+}
+
+/// Groups, links and limits of a model.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rules {
     pub(crate) seed: u64,
     /// The first LP of each group, and the number of all LPs.
     pub(crate) starts: Vec<u32>,
     pub(crate) names: Vec<String>,
-    /// The least delay from group to group in ns, row by row.
-    pub(crate) least: Vec<u64>,
+    /// From group to group.
+    pub(crate) group_links: Links,
+    /// From LP to LP.
+    pub(crate) lp_links: Links,
     pub(crate) statistics: Vec<Declared>,
     pub(crate) series: Vec<String>,
     /// The longest chain of events without delay.
     pub(crate) steps_max: u32,
     pub(crate) traced: bool,
+    /// The group of each LP; empty with few groups.
+    group_of_lp: Vec<u32>,
 }
 
 impl Rules {
+    pub(crate) fn new(declared: Declarations, steps_max: u32, traced: bool) -> Self {
+        let Declarations { seed, starts, names, group_links, lp_links, statistics, series } =
+            declared;
+        let lps = starts.last().copied().unwrap_or(0);
+        let group_of_lp = if names.len() > FEW + 1 {
+            let sizes = starts.windows(2).map(|bounds| (bounds[1] - bounds[0]) as usize);
+            (0..).zip(sizes).flat_map(|(group, size)| std::iter::repeat_n(group, size)).collect()
+        } else {
+            Vec::new()
+        };
+        Self {
+            seed,
+            group_links: Links::new(names.len(), group_links),
+            lp_links: Links::new(lps as usize, lp_links),
+            starts,
+            names,
+            statistics,
+            series,
+            steps_max,
+            traced,
+            group_of_lp,
+        }
+    }
+
     #[inline]
     pub(crate) fn lps(&self) -> u32 {
         self.starts.last().copied().unwrap_or(0)
@@ -45,30 +87,25 @@ impl Rules {
         &self.names[group]
     }
 
-    /// The group of an LP that exists. Models have few groups: the bounds are read one by one.
+    /// The group of an LP that exists.
     #[inline]
     pub(crate) fn group_of(&self, lp: LpId) -> usize {
         if self.names.len() == 1 {
             return 0;
         }
         let inner = &self.starts[1..self.names.len()];
-        if inner.len() <= 8 {
+        if inner.len() <= FEW {
             inner.iter().map(|start| usize::from(lp.get() >= *start)).sum()
         } else {
-            inner.partition_point(|start| lp.get() >= *start)
+            self.group_of_lp[lp.get() as usize] as usize
         }
     }
 
-    /// The least delay from one group to another in ns; [`NO_LINK`] where none is declared.
-    #[inline]
-    pub(crate) fn least(&self, from: usize, to: usize) -> u64 {
-        self.least[from * self.names.len() + to]
-    }
-
-    /// Whether `group` may send to `destination`, another LP, after `delay`.
+    /// Whether `lp` of `group` may send to `destination`, another LP, after `delay`.
     #[inline]
     pub(crate) fn permits(
         &self,
+        lp: LpId,
         group: usize,
         destination: LpId,
         delay: Nanos,
@@ -77,7 +114,12 @@ impl Rules {
             return Err(Box::new(Problem::UnknownLp { destination, count: self.lps() }));
         }
         let to = self.group_of(destination);
-        let least = self.least(group, to);
+        let groups = Link::groups(group, to, delay);
+        let mut least = self.group_links.least(groups.from, groups.to);
+        if delay.get() >= least && least != NO_LINK {
+            return Ok(());
+        }
+        least = least.min(self.lp_links.least(lp.get(), destination.get()));
         if delay.get() >= least && least != NO_LINK {
             return Ok(());
         }
@@ -87,5 +129,16 @@ impl Rules {
         } else {
             Problem::TooSoon { destination, delay, least: Nanos::new(least), from, to }
         }))
+    }
+
+    /// Every link, as its two groups and its delay in ns, and as its two LPs where it joins only those.
+    pub(crate) fn links(&self) -> impl Iterator<Item = (usize, usize, Option<[LpId; 2]>, u64)> {
+        let groups = self.group_links.iter();
+        let groups = groups.map(|link| (link.from as usize, link.to as usize, None, link.least));
+        let lps = self.lp_links.iter().map(|link| {
+            let [from, to] = [link.from, link.to].map(LpId);
+            (self.group_of(from), self.group_of(to), Some([from, to]), link.least)
+        });
+        groups.chain(lps)
     }
 }

@@ -11,6 +11,7 @@ use crate::model::Model;
 use crate::optimistic;
 #[cfg(feature = "mpi")]
 use crate::over_ranks;
+use crate::panics::{self, Handling};
 use crate::partition::{Apart, Partition};
 use crate::random::mix;
 use crate::ranks::Ranks;
@@ -28,7 +29,8 @@ pub enum Scheduler {
     Conservative,
     /// Time Warp: threads run ahead, and take back what came too early.
     Optimistic,
-    /// Sequential, every event twice, with its changes taken back in between.
+    /// Sequential, every event twice, with its changes taken back in between, and once more in a
+    /// second model where one can be built ([`run_built`]).
     Check,
     /// What pays.
     Auto,
@@ -41,7 +43,8 @@ pub struct Options {
     pub scheduler: Scheduler,
     /// Threads at most.
     pub threads: usize,
-    /// The last instant whose events are handled.
+    /// The last instant whose events are handled; [`SimTime::END`]: to the end of all events, none of
+    /// which is at that instant itself.
     pub until: SimTime,
     /// How much memory speculation may take before it is held back.
     pub memory_limit: Option<Bytes>,
@@ -122,6 +125,15 @@ impl Effort {
         })
     }
 
+    /// Notes that `scheduler` has handled `events` more.
+    pub(crate) fn add_handled(&mut self, scheduler: &'static str, events: u64) {
+        // The run may change its scheduler once: what was handled before is the other one's.
+        if self.scheduler.is_empty() || events > self.handled {
+            self.scheduler = scheduler;
+        }
+        self.handled += events;
+    }
+
     /// Adds LPs that were set back, and keeps those that were most often.
     pub(crate) fn add_setbacks(&mut self, more: impl IntoIterator<Item = (LpId, u32)>) {
         self.setbacks.extend(more.into_iter().filter(|(_, times)| *times > 0));
@@ -171,6 +183,8 @@ const PAYS: f64 = 1.2;
 
 /// Runs `model`.
 ///
+/// Under [`Scheduler::Check`], use [`run_built`] if the model can be built more than once.
+///
 /// # Errors
 /// [`RunError`] if the model does what it may not, or is empty.
 pub fn run<L: Lp>(model: Model<L>, options: &Options) -> Result<Outcome<L>, RunError> {
@@ -186,10 +200,35 @@ pub fn run_observed<L: Lp>(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Outcome<L>, RunError> {
-    let (mut rules, lps) = model.into_parts()?;
-    rules.traced = options.traced;
-    rules.steps_max = options.steps_max;
+    run_models(model, None, options, observer)
+}
+
+/// Builds a model and runs it, as [`run_observed`] does. [`Scheduler::Check`] builds a second one and
+/// compares the two event by event: what depends on the order of a `HashMap` in a state, say, is the
+/// same in a clone of that state, but not in another model.
+///
+/// # Errors
+/// [`RunError`] if the model does what it may not, or is empty.
+pub fn run_built<L: Lp>(
+    mut build: impl FnMut() -> Model<L>,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Outcome<L>, RunError> {
+    let model = build();
+    let twin = (options.scheduler == Scheduler::Check).then(build);
+    run_models(model, twin, options, observer)
+}
+
+fn run_models<L: Lp>(
+    model: Model<L>,
+    twin: Option<Model<L>>,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Outcome<L>, RunError> {
+    panics::wrap_hook();
+    let (rules, lps) = model.into_parts(options)?;
     let world = World::new(&rules, lps);
+    let twin = twin.map(|twin| rebuilt(&rules, twin, options)).transpose()?;
     let mut effort = Effort { ranks: 1, ..Effort::default() };
     #[cfg(feature = "mpi")]
     if options.ranks.count() > 1 {
@@ -197,13 +236,20 @@ pub fn run_observed<L: Lp>(
     }
     let mut unobserved = Unobserved;
     let observer = if options.ranks.is_first() { observer } else { &mut unobserved };
-    let world = dispatch(&rules, world, options, observer, &mut effort)?;
-    Ok(outcome(&rules, world, effort))
+    let world = dispatch(&rules, world, twin, options, observer, &mut effort)?;
+    outcome(&rules, world, effort)
+}
+
+/// The second model of check mode.
+fn rebuilt<L: Lp>(rules: &Rules, twin: Model<L>, options: &Options) -> Result<World<L>, RunError> {
+    let (other, lps) = twin.into_parts(options)?;
+    if other == *rules { Ok(World::new(rules, lps)) } else { Err(RunError::OtherModel) }
 }
 
 fn dispatch<L: Lp>(
     rules: &Rules,
     world: World<L>,
+    twin: Option<World<L>>,
     options: &Options,
     observer: &mut dyn Observer,
     effort: &mut Effort,
@@ -226,9 +272,15 @@ fn dispatch<L: Lp>(
     }
     match options.scheduler {
         Scheduler::Check => {
-            effort.handled += check::run(rules, &mut shares[0], options, observer)?;
+            let mut twin = twin.map(|twin| twin.split(rules, &partition));
+            if let Some(twin) = &mut twin {
+                share::start(rules, &partition, twin)?;
+                check::same_start(rules, &mut shares[0], &mut twin[0])?;
+            }
+            let twin = twin.as_mut().map(|twin| &mut twin[0]);
+            let events = check::run(rules, &mut shares[0], twin, options, observer)?;
+            effort.add_handled("check", events);
             effort.threads_used = 1;
-            effort.scheduler = "check";
         }
         Scheduler::Optimistic => shares = optimistic::run(&crew, shares, observer, effort)?,
         Scheduler::Conservative if partition.parts() > 1 => {
@@ -258,22 +310,25 @@ fn run_sequential<L: Lp>(
     effort: &mut Effort,
 ) -> Result<(), RunError> {
     let extent = sequential::Extent { until: options.until, events: effort.handled };
-    effort.handled += sequential::run(rules, share, extent, observer)?;
+    effort.add_handled("sequential", sequential::run(rules, share, extent, observer)?);
     effort.threads_used = effort.threads_used.max(1);
-    effort.scheduler = "sequential";
     Ok(())
 }
 
-fn outcome<L: Lp>(rules: &Rules, world: World<L>, effort: Effort) -> Outcome<L> {
+fn outcome<L: Lp>(rules: &Rules, world: World<L>, effort: Effort) -> Result<Outcome<L>, RunError> {
     let events_left = world.events_left;
-    let waiting = if events_left {
-        Vec::new()
-    } else {
-        let numbered = (0..rules.lps()).map(LpId).zip(&world.slots);
-        numbered.filter_map(|(lp, slot)| Some((lp, slot.state.waiting()?))).collect()
-    };
+    let mut waiting = Vec::new();
+    if !events_left {
+        for (lp, slot) in (0..rules.lps()).map(LpId).zip(&world.slots) {
+            let waits = panics::caught(Handling::Committed, || slot.state.waiting());
+            let group = || rules.group_name(rules.group_of(lp)).to_owned();
+            let waits =
+                waits.map_err(|problem| RunError::Waiting { lp, group: group(), problem })?;
+            waiting.extend(waits.map(|what| (lp, what)));
+        }
+    }
     let events_per_lp: Vec<u64> = world.slots.iter().map(|slot| slot.counters.handled).collect();
-    Outcome {
+    Ok(Outcome {
         events: events_per_lp.iter().sum(),
         events_per_lp,
         statistics: statistics::results(rules, world.tallies),
@@ -282,5 +337,22 @@ fn outcome<L: Lp>(rules: &Rules, world: World<L>, effort: Effort) -> Outcome<L> 
         trace: world.trace,
         lps: world.slots.into_iter().map(|slot| slot.state).collect(),
         effort,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_named_after_the_scheduler_that_handled_most() {
+        for (first, then, most) in
+            [(100, 30, "conservative"), (30, 100, "sequential"), (5, 5, "conservative")]
+        {
+            let mut effort = Effort::default();
+            effort.add_handled("conservative", first);
+            effort.add_handled("sequential", then);
+            assert_eq!((effort.scheduler, effort.handled), (most, first + then));
+        }
     }
 }

@@ -1,13 +1,12 @@
 //! One thread, one queue, all events in the order of their keys.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use meikyo_units::{Nanos, SimTime};
 
 use crate::context::Lp;
 use crate::direct::{self, Nowhere, Stretch};
-use crate::fault::{Fault, Problem};
+use crate::fault::Fault;
 use crate::key::{EventKey, LpId};
+use crate::panics::{self, Handling};
 use crate::rules::Rules;
 use crate::share::{self, Share};
 use crate::statistics::{Observer, Progress};
@@ -35,9 +34,9 @@ pub(crate) fn run<L: Lp>(
     let mut events = 0;
     loop {
         let mut at: Option<(EventKey, LpId)> = None;
-        let round = catch_unwind(AssertUnwindSafe(|| {
+        let round = panics::caught(Handling::Committed, || {
             direct::events(rules, share, stretch, &mut Nowhere, &mut at)
-        }));
+        });
         if !share.ledger.lines.is_empty() {
             observer.lines(&share.ledger.lines);
             share.ledger.lines.clear();
@@ -59,7 +58,7 @@ pub(crate) fn run<L: Lp>(
                 continue;
             }
             Ok((_, Some(problem))) => *problem,
-            Err(payload) => Problem::Panicked { message: share::panic_message(payload.as_ref()) },
+            Err(panicked) => panicked,
         };
         let lp = at.map_or(LpId(0), |(_, lp)| lp);
         return Err(share::fault(rules, lp, key, problem));

@@ -7,6 +7,7 @@ use crate::context::{Counters, Lp, Port, Turn};
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
 use crate::noted::Noted;
+use crate::panics::{self, Handling};
 use crate::partition::Partition;
 use crate::queue::Queue;
 use crate::rules::Rules;
@@ -242,7 +243,9 @@ pub(crate) fn start<L: Lp>(
         let seat = share.layout.seat(rules, lp);
         let slot = &mut share.slots[seat.local];
         let (key, counters) = (start_key(lp), &mut slot.counters);
-        slot.state.start(&mut Turn { rules, key, me: lp, group, counters, port: &mut port });
+        let mut turn = Turn { rules, key, me: lp, group, counters, port: &mut port };
+        panics::caught(Handling::Committed, || slot.state.start(&mut turn))
+            .map_err(|panicked| fault(rules, lp, None, panicked))?;
         if let Some(problem) = port.problem {
             return Err(fault(rules, lp, None, *problem));
         }
@@ -272,13 +275,4 @@ pub(crate) fn fault(
         group: rules.group_name(rules.group_of(lp)).to_owned(),
         problem,
     })
-}
-
-/// What a caught panic said.
-pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
-    payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a value that is no text".to_owned())
 }

@@ -88,11 +88,10 @@ pub(crate) fn run<L: Lp>(
     });
     effort.threads_used = effort.threads_used.max(parts);
     effort.meetings += left.first().map_or(0, |left| left.windows);
-    effort.scheduler = "conservative";
+    effort.add_handled("conservative", left.iter().map(|left| left.handled).sum());
     let mut shares = Vec::new();
     let mut fault: Option<Box<Fault>> = None;
     for left in left {
-        effort.handled += left.handled;
         shares.push(left.share);
         fault = [fault, left.fault].into_iter().flatten().min_by_key(|fault| fault.key);
     }

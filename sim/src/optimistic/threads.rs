@@ -72,7 +72,7 @@ pub(crate) fn run<L: Lp>(
     let mut fault: Option<Box<Fault>> = None;
     for member in left {
         let mut worker = member.worker;
-        effort.handled += worker.counts.handled;
+        effort.add_handled("optimistic", worker.counts.handled);
         effort.undone += worker.counts.undone;
         effort.rollbacks += worker.counts.rollbacks;
         effort.add_setbacks(worker.setbacks());
@@ -82,7 +82,6 @@ pub(crate) fn run<L: Lp>(
         shares.push(worker.into_share());
     }
     effort.threads_used = effort.threads_used.max(parts);
-    effort.scheduler = "optimistic";
     fault.map_or(Ok(shares), |fault| Err(RunError::Fault(fault)))
 }
 

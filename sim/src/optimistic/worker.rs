@@ -1,8 +1,6 @@
 //! One part that runs ahead of the others, and takes back what came too early.
 
-use std::any::Any;
 use std::collections::{BTreeSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use meikyo_undo::{Log, Place, UndoLog};
 
@@ -10,6 +8,7 @@ use super::history::{History, NONE, Sent, Tagged};
 use crate::context::{Lp, Port, Turn};
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
+use crate::panics::{self, Handling};
 use crate::queue::Queue;
 use crate::rules::Rules;
 use crate::run::Crew;
@@ -126,9 +125,12 @@ impl<'a, L: Lp> Worker<'a, L> {
         let mut done = 0;
         let mut at = None;
         loop {
-            let events = catch_unwind(AssertUnwindSafe(|| self.certain(safe, &mut done, &mut at)));
-            let Err(payload) = events else { return done };
-            self.panicked(payload.as_ref(), at);
+            // After a fault, handlers go on with states that no committed event has seen.
+            let committed = self.fault.is_none();
+            let handling = if committed { Handling::Committed } else { Handling::Speculative };
+            let events = panics::caught(handling, || self.certain(safe, &mut done, &mut at));
+            let Err(panicked) = events else { return done };
+            self.panicked(panicked, at);
             done += 1;
         }
     }
@@ -138,7 +140,7 @@ impl<'a, L: Lp> Worker<'a, L> {
             let seat = self.layout.seat(self.outgoing.crew.rules, event.destination);
             if self.history.get(self.last[seat.local]).is_some() {
                 *at = None;
-                self.handle_again(event);
+                panics::during(Handling::Speculative, || self.handle_again(event));
             } else {
                 *at = Some((event.key(), event.destination));
                 self.handle_certain(event, seat);
@@ -154,9 +156,10 @@ impl<'a, L: Lp> Worker<'a, L> {
     pub(super) fn speculate(&mut self, horizon: u64, count: usize) -> usize {
         let mut done = 0;
         while done < count {
-            let batch = catch_unwind(AssertUnwindSafe(|| self.batch(horizon, count, &mut done)));
-            let Err(payload) = batch else { break };
-            self.panicked(payload.as_ref(), None);
+            let batch =
+                panics::caught(Handling::Speculative, || self.batch(horizon, count, &mut done));
+            let Err(panicked) = batch else { break };
+            self.panicked(panicked, None);
             done += 1;
         }
         done
@@ -174,9 +177,8 @@ impl<'a, L: Lp> Worker<'a, L> {
     }
 
     /// Notes a panic: of the event `at`, which is certain, or of the newest record.
-    fn panicked(&mut self, payload: &(dyn Any + Send), at: Option<(EventKey, LpId)>) {
+    fn panicked(&mut self, problem: Problem, at: Option<(EventKey, LpId)>) {
         self.outgoing.posted.clear();
-        let problem = Problem::Panicked { message: share::panic_message(payload) };
         match at {
             Some((key, lp)) => {
                 let rules = self.outgoing.crew.rules;

@@ -159,7 +159,15 @@ pub(crate) fn model<L: Lp>(seed: u64, wrap: impl Fn(Drawn) -> L) -> Model<L> {
                 continue;
             }
             let delay = dice.pick(delays) * grain;
-            model.link(groups[from], groups[to], Nanos::new(delay));
+            // Every other model declares its links LP by LP: the same sends are permitted.
+            if seed.is_multiple_of(2) {
+                model.link(groups[from], groups[to], Nanos::new(delay));
+            } else {
+                for (a, b) in groups[from].lps().flat_map(|a| groups[to].lps().map(move |b| (a, b)))
+                {
+                    model.link_lps(a, b, Nanos::new(delay));
+                }
+            }
             linked[from].push((groups[to].lp(0).get(), groups[to].len(), delay));
         }
     }

@@ -99,7 +99,7 @@ fn every_planted_escape_is_found_and_named() {
         (Plant::PlainField, "in `Leaky`: `plain: 0` became `plain: 1`"),
         (
             Plant::UnlistedField,
-            "a change belongs to no field of the state; is a field missing from `fields!`?",
+            "in `Leaky.unlisted`: `0` became `1`; a change belongs to no field of the state; is a field missing from `fields!`?",
         ),
         (Plant::ReplacedField, "in `Leaky.held.Cell`: `value: 0` became `value: 10`"),
         (Plant::ForgottenLog, "in `Leaky.map"),
