@@ -31,13 +31,8 @@ impl Cache {
         self.lists.get(&directory)
     }
 
-    /// Remembers the server list of `directory`.
-    pub(crate) fn insert(
-        &mut self,
-        directory: InodeNumber,
-        servers: ServerList,
-        log: &mut impl Log,
-    ) {
+    /// Remembers the server list of `directory`; the one that it has already, if it has one.
+    pub fn insert(&mut self, directory: InodeNumber, servers: ServerList, log: &mut impl Log) {
         if self.lists.contains_key(&directory) {
             return;
         }

@@ -1,23 +1,28 @@
 //! What a run completes, counted while it runs: rates and distributions without a list of everything.
 
-use meikyo_sim::{Line, LineContent, Observer, Progress};
+mod rate;
+
+use meikyo_sim::{Line, LineContent, LpId, Observer, Progress};
 use meikyo_units::SimTime;
+
+pub(crate) use rate::{Steady, Window};
 
 /// Instants of completions, thinned out evenly when there are many.
 ///
 /// At most [`Completions::KEPT_MAX`] instants are kept: each `stride`-th, where the stride doubles as
-/// they become too many. A rate between two kept instants is exact; only where the window begins and
-/// ends is it off, by at most two strides, 1/16,384 of all completions.
+/// they become too many. What is counted between two instants is then off by at most two strides,
+/// 1/16,384 of all completions; without thinning out it is exact.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Completions {
     stride: u64,
     count: u64,
     kept: Vec<SimTime>,
+    last: SimTime,
 }
 
 impl Default for Completions {
     fn default() -> Self {
-        Self { stride: 1, count: 0, kept: Vec::new() }
+        Self { stride: 1, count: 0, kept: Vec::new(), last: SimTime::START }
     }
 }
 
@@ -36,6 +41,7 @@ impl Completions {
             }
         }
         self.count += 1;
+        self.last = instant;
     }
 
     fn thin_out(&mut self) {
@@ -47,15 +53,16 @@ impl Completions {
         self.stride *= 2;
     }
 
-    /// Completions a second over the middle 60 % of all, which leaves out how a run begins and how
-    /// its clients end one after another; none if these lie in one instant or are fewer than two.
-    pub(crate) fn middle_per_s(&self) -> Option<f64> {
-        let first = (self.count / 5).div_ceil(self.stride);
-        let last = (self.count - self.count / 5).checked_sub(1)? / self.stride;
-        let at = |place: u64| self.kept.get(usize::try_from(place).ok()?);
-        let span = at(last)?.since(*at(first)?).as_secs_f64();
-        let completed = last.checked_sub(first)? * self.stride;
-        (span > 0.0).then(|| count_f64(completed) / span)
+    /// The instants after a fifth and after four fifths of all; none without any.
+    pub(crate) fn middle(&self) -> Option<(SimTime, SimTime)> {
+        let fifth = self.kept.len() / 5;
+        let last = self.kept.len().checked_sub(1 + fifth)?;
+        Some((*self.kept.get(fifth)?, *self.kept.get(last)?))
+    }
+
+    /// The instant of the last one; none without any.
+    pub(crate) fn last(&self) -> Option<SimTime> {
+        (self.count > 0).then_some(self.last)
     }
 }
 
@@ -65,6 +72,7 @@ pub(crate) struct Distribution {
     /// By the exponent and the upper seven bits of the mantissa.
     buckets: Vec<u64>,
     count: u64,
+    sum: f64,
 }
 
 impl Distribution {
@@ -85,6 +93,12 @@ impl Distribution {
         }
         self.buckets[bucket] += 1;
         self.count += 1;
+        self.sum += value;
+    }
+
+    /// The mean of all values, as they were; none without values.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / count_f64(self.count))
     }
 
     /// The value below which `share` of all are: the upper end of its bucket, so at most 1/128 too
@@ -108,26 +122,81 @@ pub(crate) fn count_f64(count: u64) -> f64 {
     count as f64
 }
 
+/// From the first to the last completion of an LP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Working {
+    pub(crate) first: SimTime,
+    pub(crate) last: SimTime,
+}
+
+impl Working {
+    /// An LP that has completed nothing.
+    pub(crate) const NEVER: Self = Self { first: SimTime::END, last: SimTime::START };
+
+    /// Both together.
+    fn and(self, other: Self) -> Self {
+        Self { first: self.first.min(other.first), last: self.last.max(other.last) }
+    }
+}
+
 /// Counts the values of series on their way to another observer.
 pub(crate) struct Counting<'a> {
     inner: &'a mut dyn Observer,
+    /// The phase of an LP's work that each series belongs to: LPs go from phase to phase.
+    phases: Vec<usize>,
+    /// Before this instant no values are counted.
+    values_from: SimTime,
     /// Every completion.
     pub(crate) all: Completions,
     /// The completions of each series.
     pub(crate) by_series: Vec<Completions>,
     /// All values.
     pub(crate) values: Distribution,
+    /// When each LP was at work, by phase and LP.
+    working: Vec<Vec<Working>>,
 }
 
 impl<'a> Counting<'a> {
-    /// Counts the values of the first `series` series of a model.
-    pub(crate) fn new(inner: &'a mut dyn Observer, series: usize) -> Self {
+    /// Counts the values of the first series of a model, one for each of `phases`.
+    pub(crate) fn new(inner: &'a mut dyn Observer, phases: Vec<usize>) -> Self {
         Self {
             inner,
+            values_from: SimTime::START,
             all: Completions::default(),
-            by_series: vec![Completions::default(); series],
+            by_series: vec![Completions::default(); phases.len()],
             values: Distribution::default(),
+            working: vec![Vec::new(); phases.iter().max().map_or(0, |last| last + 1)],
+            phases,
         }
+    }
+
+    /// The same, but values before `instant` are left out of the distribution and its sum.
+    pub(crate) fn values_from(self, instant: SimTime) -> Self {
+        Self { values_from: instant, ..self }
+    }
+
+    /// When `lp` was at work on a series, or on anything.
+    pub(crate) fn working(&self, series: Option<usize>, lp: LpId) -> Working {
+        let at =
+            |phase: &Vec<Working>| phase.get(lp.get() as usize).copied().unwrap_or(Working::NEVER);
+        match series {
+            Some(series) => at(&self.working[self.phases[series]]),
+            None => self.working.iter().map(at).fold(Working::NEVER, Working::and),
+        }
+    }
+
+    fn count(&mut self, line: &Line, series: usize, value: f64) {
+        let instant = line.key.time;
+        self.by_series[series].push(instant);
+        self.all.push(instant);
+        if instant >= self.values_from {
+            self.values.push(value);
+        }
+        let (phase, lp) = (&mut self.working[self.phases[series]], line.lp.get() as usize);
+        if lp >= phase.len() {
+            phase.resize(lp + 1, Working::NEVER);
+        }
+        phase[lp] = phase[lp].and(Working { first: instant, last: instant });
     }
 }
 
@@ -135,11 +204,9 @@ impl Observer for Counting<'_> {
     fn lines(&mut self, lines: &[Line]) {
         for line in lines {
             if let LineContent::Value { series, value } = &line.content
-                && let Some(completions) = self.by_series.get_mut(series.index())
+                && series.index() < self.by_series.len()
             {
-                completions.push(line.key.time);
-                self.all.push(line.key.time);
-                self.values.push(*value);
+                self.count(line, series.index(), *value);
             }
         }
         self.inner.lines(lines);
@@ -153,30 +220,6 @@ impl Observer for Counting<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// `count` completions, 10 ns apart but for the first and the last tenth.
-    fn completions(count: u64) -> Completions {
-        let mut completions = Completions::default();
-        let mut instant = 0;
-        for at in 0..count {
-            instant += if (count / 10..count - count / 10).contains(&at) { 10 } else { 1000 };
-            completions.push(SimTime::from_nanos(instant));
-        }
-        completions
-    }
-
-    #[test]
-    fn the_middle_is_exact_and_knows_nothing_of_the_ends() {
-        for count in [10, 101, 65_536, 65_537, 1_000_003] {
-            let completions = completions(count);
-            assert_eq!(completions.count, count);
-            assert!(completions.kept.len() <= Completions::KEPT_MAX);
-            let rate = completions.middle_per_s().unwrap();
-            assert!((rate - 1e8).abs() < 1.0, "{count}: {rate}");
-        }
-        assert_eq!(completions(0).middle_per_s(), None);
-        assert_eq!(completions(1).middle_per_s(), None);
-    }
 
     #[test]
     fn quantiles_are_within_their_bucket() {

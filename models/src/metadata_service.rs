@@ -84,6 +84,14 @@ pub struct Metadata {
     pub directories: Directories,
     /// How many operations each client does, or files it makes ([`Workload::Mdtest`]).
     pub operations: u32,
+    /// The span in which clients that go round in a closed loop begin, each at an instant of its own
+    /// that is drawn evenly from it; none: what one change takes when nobody is in the way.
+    pub stagger: Option<Nanos>,
+    /// What comes before this much has passed is left out of rates and response times; none: rates leave
+    /// out what batch means find to be a warm-up, response times nothing.
+    pub warm_up: Option<Nanos>,
+    /// What clients know when they begin.
+    pub root_list: RootList,
     /// What random numbers follow from.
     pub seed: u64,
 }
@@ -103,6 +111,15 @@ pub enum Load {
         /// What begins while so many are in flight is turned away and counted.
         in_flight_max: u32,
     },
+}
+
+/// What clients know of the root directory when they begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootList {
+    /// Nothing: each asks its home, server 0, for its server list before anything else.
+    Asked,
+    /// Its server list, as if they had worked in it before.
+    Known,
 }
 
 /// A message between a client and a server.
@@ -180,6 +197,9 @@ impl Metadata {
             workload: Workload::Create,
             directories: Directories::One,
             operations,
+            stagger: None,
+            warm_up: None,
+            root_list: RootList::Asked,
             seed: 1,
         }
     }

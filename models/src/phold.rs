@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use meikyo_sim::{
     Context, EventKey, Line, LineContent, Lp, LpId, Model, Observer, Options, Progress, RunError,
-    Series, run_observed,
+    Series, run_built,
 };
 use meikyo_undo::{Cell, fields};
 use meikyo_units::{Nanos, SimTime};
@@ -74,7 +74,7 @@ impl Phold {
     /// Where the kernel refuses; see [`RunError`].
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
         let mut spans = Spans::new(observer, self.mean);
-        let outcome = run_observed(self.model(), options, &mut spans)?;
+        let outcome = run_built(|| self.model(), options, &mut spans)?;
         spans.give_out();
         let report = report("phold", outcome, &[(Self::GROUP, self.lps)], |holder, digest| {
             digest.word(holder.events());

@@ -18,6 +18,8 @@ pub struct Report {
     pub statistics: Vec<StatisticResult>,
     /// The run's numbers.
     pub figures: Vec<Figure>,
+    /// What a reader of the figures has to know: that the system was overloaded, say.
+    pub notes: Vec<String>,
     /// The busiest resource and the share of the run that it was busy.
     pub bottleneck: Option<(String, f64)>,
     /// The busiest resources with the share of the run that each was busy, at most
@@ -110,6 +112,7 @@ pub(crate) fn report<L>(
         end: SimTime::START,
         statistics: outcome.statistics,
         figures: Vec::new(),
+        notes: Vec::new(),
         bottleneck: None,
         busiest: Vec::new(),
         events_left: outcome.events_left,

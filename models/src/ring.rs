@@ -5,12 +5,12 @@
 //! lost, so the number of messages never changes; how many hops a message takes has a closed form.
 
 use meikyo_sim::{
-    Context, Lp, LpId, Model, Observer, Options, RunError, Series, Statistic, run_observed,
+    Context, Lp, LpId, Model, Observer, Options, RunError, Series, Statistic, run_built,
 };
 use meikyo_undo::{Cell, fields};
 use meikyo_units::{Bytes, Nanos, SimTime};
 
-use crate::completions::{Counting, count_f64};
+use crate::completions::{Completions, Counting, Window, count_f64};
 use crate::report::{Figure, Report, Resource, busiest, report};
 use crate::simplenet::{Interface, Link, Passage};
 
@@ -156,13 +156,22 @@ impl Ring {
         carried.min(messages / ((clockwise + back) * hop))
     }
 
+    /// The rate over the middle of all journeys, which leaves out how a run begins and how its messages
+    /// end one after another; that of the whole run where there are too few.
+    fn journeys_per_s(&self, all: &Completions) -> Option<f64> {
+        let hop = self.link.passage(self.size).occupancy();
+        let (from, to) = all.middle()?;
+        let steady = all.steady_as_given(Window { from, to, round: hop, service: hop });
+        steady.map(|steady| steady.per_s).or_else(|| all.mean_per_s(hop))
+    }
+
     /// Runs the ring.
     ///
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
-        let mut counting = Counting::new(observer, 1);
-        let outcome = run_observed(self.model(), options, &mut counting)?;
+        let mut counting = Counting::new(observer, vec![0]);
+        let outcome = run_built(|| self.model(), options, &mut counting)?;
         let ports = || outcome.lps.iter().flat_map(|switch| &switch.ports);
         let end = ports().map(Interface::idle).max().unwrap_or(SimTime::START).min(options.until);
         let busy = (0_u32..).zip(&outcome.lps).flat_map(|(place, switch)| {
@@ -180,7 +189,7 @@ impl Ring {
         };
         let hops = outcome.statistics[0].total();
         let mean = (hops.count > 0).then(|| hops.sum / count_f64(hops.count));
-        add("journeys_per_s", counting.all.middle_per_s());
+        add("journeys_per_s", self.journeys_per_s(&counting.all));
         add("bound_per_s", Some(self.bound_per_s()));
         add("journeys_total", Some(count_f64(hops.count)));
         add("hops_mean", mean);

@@ -101,8 +101,9 @@ impl<L: Lp> Model<L> {
         }
         let mut lps = Vec::new();
         if lps.try_reserve_exact(group.count as usize).is_err() {
-            self.refused.get_or_insert(RunError::TooLarge {
-                group: self.declared.names[group.index].clone(),
+            let name = &self.declared.names[group.index];
+            self.refused.get_or_insert_with(|| RunError::TooLarge {
+                group: name.clone(),
                 lps: group.count,
                 bytes: size_of::<L>(),
             });

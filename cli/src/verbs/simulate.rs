@@ -149,6 +149,7 @@ fn document(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> Value 
         "events": report.events,
         "end_ns": report.end.as_nanos().to_string(),
         "figures": figures(report),
+        "notes": report.notes,
         "bottleneck": report.bottleneck.as_ref().map(busy),
         "busiest": report.busiest.iter().map(busy).collect::<Vec<_>>(),
         "events_per_group": report.events_per_group.iter()
@@ -216,6 +217,10 @@ fn text(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> String {
         }
     }
     let mut text = format!("{summary}\n{statistics}");
+    if !report.notes.is_empty() {
+        text.push('\n');
+        text.extend(report.notes.iter().map(|note| format!("note: {note}\n")));
+    }
     if let Some(cascade) = report.effort.cascade(|lp| scenario.lp_name(lp)) {
         text.push_str(&format!("\n{cascade}\n"));
     }

@@ -3,14 +3,14 @@
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use meikyo_metadata::{Cache, Operation, Reply, Response, Step};
+use meikyo_metadata::{Cache, InodeNumber, Operation, Reply, Response, Step};
 use meikyo_sim::{Context, LpId};
-use meikyo_undo::{Cell, fields};
+use meikyo_undo::{Cell, Forget, fields};
 use meikyo_units::{Nanos, SimTime};
 
 use crate::digest::Digest;
 use crate::metadata_service::work::Work;
-use crate::metadata_service::{Action, Event, Load, Packet, Plan};
+use crate::metadata_service::{Action, Event, Load, Packet, Plan, RootList};
 use crate::rpc::{Body, Call, Calls};
 use crate::simplenet::Interface;
 
@@ -43,12 +43,16 @@ struct InFlight {
 
 impl Client {
     pub(crate) fn new(plan: &Arc<Plan>, me: LpId) -> Self {
+        let mut cache = Cache::new(LISTS);
+        if plan.metadata.root_list == RootList::Known {
+            cache.insert(InodeNumber::ROOT, plan.root_servers.clone(), &mut Forget);
+        }
         Self {
             plan: Arc::clone(plan),
             me,
             interface: Interface::default(),
             calls: Calls::default(),
-            cache: Cache::new(LISTS),
+            cache,
             work: Work::new(),
             done: Cell::default(),
             refused: Cell::default(),
@@ -69,6 +73,11 @@ impl Client {
     /// Operations that were not begun because too many were in flight.
     pub fn turned_away(&self) -> u32 {
         self.turned_away.get()
+    }
+
+    /// Whether it has ended everything that it had to do.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.calls.is_empty() && !self.work.is_left(&self.plan.metadata)
     }
 
     /// Its end of the link to the switch.
@@ -95,7 +104,15 @@ impl Client {
 
     pub(crate) fn start(&mut self, context: &mut impl Context<Event>) {
         match self.plan.metadata.load {
-            Load::Closed { .. } => self.begin(SimTime::START, context),
+            Load::Closed { .. } => {
+                let stagger = self.plan.stagger();
+                let begins = if stagger == Nanos::ZERO {
+                    Nanos::ZERO
+                } else {
+                    share_of(stagger, context.bits())
+                };
+                self.begin(SimTime::START + begins, context);
+            }
             Load::Open { interarrival, .. } => self.plan_next(interarrival, context),
         }
     }
@@ -220,4 +237,10 @@ impl Client {
             self.begin(at + think, context);
         }
     }
+}
+
+/// The share of `span` that 64 random bits stand for, from nothing to less than all of it.
+fn share_of(span: Nanos, bits: u64) -> Nanos {
+    let share = (u128::from(span.get()) * u128::from(bits)) >> 64;
+    Nanos::new(u64::try_from(share).expect("a share is less than the span"))
 }

@@ -20,16 +20,67 @@ impl Plan {
     /// The closed network of this service; none if its clients are not a closed loop with one request
     /// an operation.
     pub fn network(&self) -> Option<ClosedNetwork> {
-        let metadata = &self.metadata;
-        let Load::Closed { think } = metadata.load else { return None };
+        let Load::Closed { .. } = self.metadata.load else { return None };
         let (changes, all) = self.changes_of_all()?;
-        let store = scaled(metadata.store.service(self.message_size()), changes, all);
-        let read = scaled(metadata.read_latency, all - changes, all);
+        let stations = self.stations(changes, all);
+        let work = stations.iter().fold(Nanos::ZERO, |sum, station| sum + station.demand);
+        let round = self.round(changes, all);
+        Some(ClosedNetwork { delay: round.saturating_sub(work), stations })
+    }
 
+    /// The most operations a second that the busiest kind of station allows, whatever the load; none
+    /// where operations are of no kind that theory knows.
+    pub(crate) fn capacity_per_s(&self) -> Option<f64> {
+        let (changes, all) = self.changes_of_all()?;
+        let network = ClosedNetwork { delay: Nanos::ZERO, stations: self.stations(changes, all) };
+        network.capacity_per_s().map(|(most, _)| most)
+    }
+
+    /// Operations a second that clients of an open loop begin; none in a closed loop.
+    pub(crate) fn offered_per_s(&self) -> Option<f64> {
+        let Load::Open { interarrival, .. } = self.metadata.load else { return None };
+        Some(f64::from(self.metadata.clients.get()) / interarrival.as_secs_f64())
+    }
+
+    /// What a round of a client takes when nobody is in the way: an operation, of which `changes` of
+    /// `all` are changes, and the thinking after it.
+    fn round(&self, changes: u64, all: u64) -> Nanos {
+        let metadata = &self.metadata;
         let [client, server, trunk] = [&self.client, &self.server, &self.trunk].map(Self::ordinary);
         let receptions = client.transmission * 2 + server.transmission * 2 + trunk.transmission * 2;
-        let round = metadata.net_startup * 6 + receptions + store + read + think;
+        let store = scaled(metadata.store.service(self.message_size()), changes, all);
+        let read = scaled(metadata.read_latency, all - changes, all);
+        let think = match metadata.load {
+            Load::Closed { think } => think,
+            Load::Open { .. } => Nanos::ZERO,
+        };
+        metadata.net_startup * 6 + receptions + store + read + think
+    }
 
+    /// The span in which clients begin.
+    pub(crate) fn stagger(&self) -> Nanos {
+        self.metadata.stagger.unwrap_or_else(|| self.round(1, 1))
+    }
+
+    /// What smooths the edges of a window in which operations are counted that are changes, or not, or
+    /// both: the round of a client, and the service of the busiest kind of station.
+    pub(crate) fn smoothing(&self, changes: Option<bool>) -> [Nanos; 2] {
+        let (changes, all) = match changes {
+            Some(changes) => (u64::from(changes), 1),
+            None => self.changes_of_all().unwrap_or((1, 1)),
+        };
+        let stations = self.stations(changes, all);
+        let service = ClosedNetwork { delay: Nanos::ZERO, stations }
+            .capacity_per_s()
+            .map_or(Nanos::ZERO, |(_, busiest)| busiest.demand);
+        [self.round(changes, all), service]
+    }
+
+    /// Where operations queue, of which `changes` of `all` are changes.
+    fn stations(&self, changes: u64, all: u64) -> Vec<Station> {
+        let metadata = &self.metadata;
+        let [client, server, trunk] = [&self.client, &self.server, &self.trunk].map(Self::ordinary);
+        let store = scaled(metadata.store.service(self.message_size()), changes, all);
         let servers = u32::from(metadata.servers.get());
         let mut stations = self.switch_stations(client, server, trunk);
         stations.push(station("receiving interfaces of the servers", server.transmission, servers));
@@ -37,8 +88,7 @@ impl Plan {
         if metadata.store.queues() {
             stations.push(station("stores of the servers", store, servers));
         }
-        let work = stations.iter().fold(Nanos::ZERO, |sum, station| sum + station.demand);
-        Some(ClosedNetwork { delay: round.saturating_sub(work), stations })
+        stations
     }
 
     /// How many of how many operations are changes, as weights.

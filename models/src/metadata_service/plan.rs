@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use meikyo_metadata::{DirectoryEntry, Reply, Response, ServerId};
+use meikyo_metadata::{DirectoryEntry, Reply, Response, ServerId, ServerList};
 use meikyo_sim::{Group, LpId, Model, Series, Statistic};
 use meikyo_units::{Bytes, Nanos};
 
@@ -29,6 +29,8 @@ pub struct Plan {
     pub(crate) trunk: Line,
     /// The size of an ordinary message: whole packets.
     message_size: Bytes,
+    /// The server list of the root, of which copies cost nothing.
+    pub(crate) root_servers: ServerList,
     switch_lps: u32,
     /// Response times, by client.
     pub(crate) response_us: Statistic,
@@ -55,6 +57,7 @@ impl Plan {
             server: line(metadata.server_rate),
             trunk: line(metadata.switch_rate),
             message_size,
+            root_servers: ServerList::all(metadata.servers),
             switch_lps: Self::switch_lps(metadata),
             response_us: model.statistic(clients, "response_us"),
             reply_wait_us: model.statistic(servers, "reply_wait_us"),

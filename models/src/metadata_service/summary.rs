@@ -1,13 +1,17 @@
 //! What a run of the service amounts to.
 
-use meikyo_sim::{Observer, Options, Outcome, RunError, run_observed};
+mod rates;
+
+use meikyo_sim::{Observer, Options, Outcome, RunError, run_built};
 use meikyo_units::{Nanos, SimTime};
 
 use crate::completions::{Counting, count_f64};
 use crate::digest::Digest;
+use crate::metadata_service::work::Work;
 use crate::metadata_service::{Action, Client, Host, Metadata, Plan, Relay, Side};
 use crate::report::{Figure, Report, Resource, busiest, report};
 use crate::simplenet::{Interface, Switching};
+use rates::Rates;
 
 impl Metadata {
     /// Runs the service.
@@ -15,15 +19,26 @@ impl Metadata {
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
-        let (model, plan) = self.model();
-        let mut counting = Counting::new(observer, Action::ALL.len());
-        let outcome = run_observed(model, options, &mut counting)?;
+        let phases = Action::ALL.map(|action| Work::phase(self, action));
+        let warm_up = self.warm_up.map_or(SimTime::START, |span| SimTime::START + span);
+        let mut counting = Counting::new(observer, phases.to_vec()).values_from(warm_up);
+        let mut plan = None;
+        let build = || {
+            let (model, built) = self.model();
+            plan = Some(built);
+            model
+        };
+        let outcome = run_built(build, options, &mut counting)?;
+        let Some(plan) = plan else { unreachable!("a model was built to be run") };
         let end = end(&outcome).min(options.until);
         let busiest =
             busiest(outcome.lps.iter().zip(0..).flat_map(|(lp, at)| busy(lp, at, &plan, end)), end);
-        let mut figures = rates(&counting);
-        figures.extend(counts(&outcome, end));
+        let rates = Rates { plan: &plan, counting: &counting, outcome: &outcome };
+        let steady = rates.steady();
+        let mut figures = rates.figures(steady);
+        figures.extend(counts(&outcome, &counting, &plan, end));
         figures.extend(theory(&plan));
+        let notes = rates.notes(steady, end, busiest.first());
         let lps = Plan::switch_lps(self);
         let groups = [
             ("clients", self.clients.get()),
@@ -32,62 +47,66 @@ impl Metadata {
             ("server switch", lps),
         ];
         let report = report("metadata", outcome, &groups, add_state);
-        Ok(Report { end, figures, bottleneck: busiest.first().cloned(), busiest, ..report })
+        Ok(Report { end, figures, bottleneck: busiest.first().cloned(), busiest, notes, ..report })
     }
 }
 
-/// Rates over the middle 60 % of the completions, and response times.
-fn rates(counting: &Counting<'_>) -> Vec<Figure> {
-    let mut figures = Vec::new();
-    let mut add = |name, value: Option<f64>| {
-        figures.extend(value.map(|value| Figure { name, value }));
-    };
-    for (action, completions) in Action::ALL.iter().zip(&counting.by_series) {
-        add(action.rate_name(), completions.middle_per_s());
-    }
-    add("operations_per_s", counting.all.middle_per_s());
-    for (name, share) in [("response_us_p50", 0.5), ("response_us_p99", 0.99)] {
-        add(name, counting.values.quantile(share));
-    }
-    figures
+/// The clients, in the order of their LPs.
+fn clients(outcome: &Outcome<Host>) -> impl Iterator<Item = &Client> {
+    outcome.lps.iter().filter_map(|lp| match lp {
+        Host::Client(client) => Some(client),
+        Host::Server(_) | Host::Switch(_) => None,
+    })
 }
 
-fn counts(outcome: &Outcome<Host>, end: SimTime) -> Vec<Figure> {
-    let clients = || {
-        outcome.lps.iter().filter_map(|lp| match lp {
-            Host::Client(client) => Some(client),
-            Host::Server(_) | Host::Switch(_) => None,
-        })
+fn counts(
+    outcome: &Outcome<Host>,
+    counting: &Counting<'_>,
+    plan: &Plan,
+    end: SimTime,
+) -> Vec<Figure> {
+    let sum = |of: fn(&Client) -> u32| {
+        count_f64(clients(outcome).map(|client| u64::from(of(client))).sum())
     };
-    let sum =
-        |of: fn(&Client) -> u32| count_f64(clients().map(|client| u64::from(of(client))).sum());
     let mut figures = vec![
         Figure { name: "operations_total", value: sum(Client::done) },
         Figure { name: "refused_total", value: sum(Client::refused) },
         Figure { name: "turned_away_total", value: sum(Client::turned_away) },
         Figure { name: "simulated_s", value: end.since(SimTime::START).as_secs_f64() },
     ];
-    for (name, statistic) in
-        [("response_us_mean", "response_us"), ("reply_wait_us_mean", "reply_wait_us")]
-    {
-        let tally = outcome.statistics.iter().find(|result| result.name == statistic);
-        if let Some(tally) =
-            tally.map(meikyo_sim::StatisticResult::total).filter(|tally| tally.count > 0)
-        {
-            figures.push(Figure { name, value: tally.sum / count_f64(tally.count) });
-        }
+    let mean = |statistic: &str| {
+        let tally = outcome.statistics.iter().find(|result| result.name == statistic)?.total();
+        (tally.count > 0).then(|| tally.sum / count_f64(tally.count))
+    };
+    let response = match plan.metadata.warm_up {
+        Some(_) => counting.values.mean(),
+        None => mean("response_us"),
+    };
+    let means = [("response_us_mean", response), ("reply_wait_us_mean", mean("reply_wait_us"))];
+    for (name, value) in means {
+        figures.extend(value.map(|value| Figure { name, value }));
     }
     figures
 }
 
 /// What theory says of the rate of operations, where it says something.
 fn theory(plan: &Plan) -> Vec<Figure> {
-    let Some(network) = plan.network() else { return Vec::new() };
-    let clients = plan.metadata.clients.get();
-    vec![
-        Figure { name: "bound_per_s", value: network.bound_per_s(clients) },
-        Figure { name: "mva_per_s", value: network.mean_values(clients).per_s },
-    ]
+    if let Some(network) = plan.network() {
+        let clients = plan.metadata.clients.get();
+        return vec![
+            Figure { name: "bound_per_s", value: network.bound_per_s(clients) },
+            Figure { name: "mva_per_s", value: network.mean_values(clients).per_s },
+        ];
+    }
+    let Some(offered) = plan.offered_per_s() else { return Vec::new() };
+    let mut figures = vec![Figure { name: "offered_per_s", value: offered }];
+    if let Some(capacity) = plan.capacity_per_s().filter(|capacity| capacity.is_finite()) {
+        figures.push(Figure { name: "capacity_per_s", value: capacity });
+        if offered > capacity {
+            figures.push(Figure { name: "overloaded_by_factor", value: offered / capacity });
+        }
+    }
+    figures
 }
 
 /// When the last interface had nothing to do any more.

@@ -93,6 +93,14 @@ impl Action {
         }
     }
 
+    /// Whether its answer leaves only when the storage has what it changes.
+    pub(crate) const fn is_change(self) -> bool {
+        match self {
+            Self::Create | Self::Unlink | Self::MakeDirectory | Self::RemoveDirectory => true,
+            Self::Stat | Self::Lookup | Self::List => false,
+        }
+    }
+
     /// The series of its response times.
     pub const fn series_name(self) -> &'static str {
         [
@@ -158,6 +166,19 @@ impl Work {
         match metadata.workload {
             Workload::Create | Workload::Mix(_) => own + operations,
             Workload::Mdtest => own + 3 * operations + own,
+        }
+    }
+
+    /// The phase of its work in which a client does `action`: `mdtest` does all of one kind before the
+    /// next, everything else mixes the kinds.
+    pub(crate) fn phase(metadata: &Metadata, action: Action) -> usize {
+        match action {
+            Action::MakeDirectory => 0,
+            _ if metadata.workload != Workload::Mdtest => 1,
+            Action::Create => 1,
+            Action::Stat | Action::Lookup | Action::List => 2,
+            Action::Unlink => 3,
+            Action::RemoveDirectory => 4,
         }
     }
 

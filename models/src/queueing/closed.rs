@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use meikyo_sim::{
-    Context, Group, Lp, LpId, Model, Observer, Options, RunError, Series, Statistic, run_observed,
+    Context, Group, Lp, LpId, Model, Observer, Options, RunError, Series, Statistic, run_built,
 };
 use meikyo_undo::{Cell, fields, variants};
 use meikyo_units::{Nanos, SimTime};
 
 use crate::analysis::{self, ClosedNetwork};
-use crate::completions::{Counting, count_f64};
+use crate::completions::{Counting, Window, Working, count_f64};
 use crate::queueing::Service;
 use crate::report::{Figure, Report, report};
 use crate::resource::Resource;
@@ -189,13 +189,31 @@ impl Closed {
         }
     }
 
+    /// The rate while all customers go round; that of the whole run where they never did.
+    fn jobs_per_s(&self, counting: &Counting<'_>, members: &[Member]) -> Option<f64> {
+        let all = &counting.all;
+        let round = self.hop * 2;
+        let (mut from, mut to) = (SimTime::START, all.last()?);
+        for (member, lp) in members.iter().zip(0..) {
+            let Member::Customer(customer) = member else { break };
+            let working = counting.working(None, LpId::new(lp));
+            from = from.max(working.first);
+            if customer.left.get() == 0 && customer.calls.is_empty() && working != Working::NEVER {
+                to = to.min(working.last);
+            }
+        }
+        let window = Window { from, to, round, service: self.service.mean() };
+        let steady = (from < to).then(|| all.steady(window)).flatten();
+        steady.map(|steady| steady.per_s).or_else(|| all.mean_per_s(round))
+    }
+
     /// Runs the network.
     ///
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
-        let mut counting = Counting::new(observer, 1);
-        let outcome = run_observed(self.model(), options, &mut counting)?;
+        let mut counting = Counting::new(observer, vec![0]);
+        let outcome = run_built(|| self.model(), options, &mut counting)?;
         let servers = || {
             outcome.lps.iter().filter_map(|member| match member {
                 Member::Server(server) => Some(server),
@@ -216,7 +234,7 @@ impl Closed {
         };
         let (network, values) = (self.network(), self.network().mean_values(self.customers));
         let total = outcome.statistics[0].total();
-        add("jobs_per_s", counting.all.middle_per_s());
+        add("jobs_per_s", self.jobs_per_s(&counting, &outcome.lps));
         add("bound_per_s", Some(network.bound_per_s(self.customers)));
         let exact = matches!(self.service, Service::Exponential(_));
         add("mva_per_s", Some(values.per_s));

@@ -1,8 +1,6 @@
 //! Queues with Poisson arrivals, each on its own.
 
-use meikyo_sim::{
-    Context, Lp, Model, Observer, Options, RunError, Series, Statistic, run_observed,
-};
+use meikyo_sim::{Context, Lp, Model, Observer, Options, RunError, Series, Statistic, run_built};
 use meikyo_undo::{Cell, fields};
 use meikyo_units::{Nanos, SimTime};
 
@@ -129,7 +127,7 @@ impl Open {
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
-        let outcome = run_observed(self.model(), options, observer)?;
+        let outcome = run_built(|| self.model(), options, observer)?;
         let stations = &outcome.lps;
         let left = stations.iter().map(|station| station.left.get()).max();
         let mean = |of: fn(&Resource<SimTime>) -> f64| {

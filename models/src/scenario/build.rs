@@ -6,7 +6,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use meikyo_sim::{LpId, Observer, Options, RunError};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
-use crate::metadata_service::{Action, Directories, Load, Metadata, Mix, Workload};
+use crate::metadata_service::{Action, Directories, Load, Metadata, Mix, RootList, Workload};
 use crate::phold::Phold;
 use crate::queueing::{Closed, Open, Service};
 use crate::report::Report;
@@ -164,7 +164,41 @@ pub(crate) fn contradictions(scenario: &Scenario) -> Vec<Problem> {
         }
         Built::Phold(_) | Built::Queue(_) | Built::Closed(_) | Built::Ring(_) => {}
     }
+    problems.extend(idle_seed(scenario));
     problems
+}
+
+/// A seed that somebody gave although nothing is drawn. What the file says is left alone where a
+/// setting took its effect away.
+fn idle_seed(scenario: &Scenario) -> Option<Problem> {
+    let (needs, keys): (_, &[&str]) = match &scenario.built {
+        Built::Metadata(metadata) => {
+            let drawn = metadata.stagger != Some(Nanos::ZERO)
+                || matches!(metadata.load, Load::Open { .. })
+                || matches!(metadata.workload, Workload::Mix(_));
+            let needs = "stagger above 0s, load = \"open\" or workload = \"mix\"";
+            (!drawn).then_some(needs)?;
+            (needs, &["stagger", "load", "workload"])
+        }
+        Built::Closed(closed) => {
+            let constant = matches!(closed.service, Service::Constant(_));
+            let drawn = closed.stations > 1 || closed.think > Nanos::ZERO || !constant;
+            let needs = "more stations, think above 0s or service_times = \"exponential\"";
+            (!drawn).then_some(needs)?;
+            (needs, &["stations", "think", "service_times"])
+        }
+        Built::Ring(ring) => {
+            let needs = "more than two switches";
+            (ring.switches <= 2).then_some(needs)?;
+            (needs, &["switches"])
+        }
+        Built::Phold(_) | Built::Queue(_) => return None,
+    };
+    let origin = scenario.origin("seed");
+    let overruled = keys.iter().any(|key| scenario.origin(key) == Origin::Set);
+    let told = origin == Origin::Set || (origin != Origin::Default && !overruled);
+    let text = format!("has no effect, since nothing is drawn; it needs {needs}");
+    told.then(|| Problem::new(origin, "seed", text))
 }
 
 fn metadata(values: &Values<'_>) -> Metadata {
@@ -216,6 +250,12 @@ fn metadata(values: &Values<'_>) -> Metadata {
             _ => Directories::One,
         },
         operations: values.count32("operations"),
+        stagger: values.time_if_written("stagger"),
+        warm_up: values.time_if_written("warmup"),
+        root_list: match values.word("root_list") {
+            "known" => RootList::Known,
+            _ => RootList::Asked,
+        },
         seed: values.count("seed"),
     }
 }
@@ -226,7 +266,7 @@ struct Values<'a>(&'a BTreeMap<&'static str, (Value, Origin)>);
 
 impl Values<'_> {
     fn value(&self, key: &str) -> Value {
-        self.0.get(key).expect("every key but `until` has a default").0
+        self.0.get(key).expect("every key that is read here has a default").0
     }
 
     fn count(&self, key: &str) -> u64 {
@@ -251,6 +291,10 @@ impl Values<'_> {
     fn time(&self, key: &str) -> Nanos {
         let Value::Span(span) = self.value(key) else { unreachable!("`{key}` is a span") };
         span
+    }
+
+    fn time_if_written(&self, key: &str) -> Option<Nanos> {
+        self.0.contains_key(key).then(|| self.time(key))
     }
 
     fn size(&self, key: &str) -> Bytes {

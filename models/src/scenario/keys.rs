@@ -205,6 +205,14 @@ const METADATA: &[Key] = &[
     ),
     key("think", Expected::Span, "0ns", "Between the end of an operation and the next beginning.")
         .only_with("load", &["closed"]),
+    Key {
+        name: "stagger",
+        expected: Expected::Span,
+        default: None,
+        doc: "Clients begin at instants drawn evenly from this span; what one change takes when nobody \
+              is in the way unless written.",
+        only_with: Some(("load", &["closed"])),
+    },
     key("interarrival", Expected::PositiveSpan, "10ms", "The mean span between two beginnings.")
         .only_with("load", &["open"]),
     key(
@@ -226,6 +234,20 @@ const METADATA: &[Key] = &[
         count(1, 1_000_000_000),
         "1000",
         "Operations of each client; with `mdtest` the files of each.",
+    ),
+    Key {
+        name: "warmup",
+        expected: Expected::Span,
+        default: None,
+        doc: "Left out of rates and response times at the beginning; unless written, rates leave out \
+              what batch means find, and response times nothing.",
+        only_with: None,
+    },
+    key(
+        "root_list",
+        Expected::Word(&["asked", "known"]),
+        "asked",
+        "Whether each client first asks server 0 for the root's server list, or knows it.",
     ),
     key(
         "directories",

@@ -1,6 +1,7 @@
 //! The models from outside.
 
 mod metadata;
+mod metadata_rates;
 mod queueing;
 mod ring;
 mod scenario;

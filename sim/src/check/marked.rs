@@ -20,7 +20,9 @@ impl MarkedLog {
         let mut end = self.log.mark();
         let mut result = Ok(());
         while let Some(start) = self.marks.pop() {
-            result = result.and(self.log.revert(start, end, state));
+            if let Err(unclaimed) = self.log.revert(start, end, state) {
+                result = Err(unclaimed);
+            }
             end = start;
         }
         result
