@@ -70,6 +70,29 @@ fn an_overloaded_queue_is_called_so_and_times_are_for_people() {
     assert!(simulated.ends_with(&expected), "{simulated}");
 }
 
+/// More operations than the servers can answer are called so, below the figures and in JSON.
+#[test]
+fn an_open_loop_above_capacity_is_called_saturated() {
+    let file = example("simulate-metadata.toml");
+    let dir = tempfile::tempdir().unwrap();
+    let open = dir.path().join("open.toml").display().to_string();
+    let closed = "load = \"closed\"\nthink = \"0us\"\n";
+    let scenario = std::fs::read_to_string(&file).unwrap();
+    assert!(scenario.contains(closed), "{scenario}");
+    let load = "load = \"open\"\ninterarrival = \"800us\"\n";
+    std::fs::write(&open, scenario.replace(closed, load)).unwrap();
+    let arguments = ["simulate", &open, "--set", "operations=100"];
+    let document = json(&arguments);
+    let note = document["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("saturated: 110000 operations a second are offered"), "{note}");
+    let shown = String::from_utf8(run(&arguments).stdout).unwrap();
+    assert!(shown.contains(&format!("note: {note}\n")), "{shown}");
+    assert_eq!(
+        json(&["simulate", &file, "--set", "operations=30"])["notes"],
+        serde_json::json!([])
+    );
+}
+
 #[test]
 fn two_servers_saturate_where_the_paper_saw_it() {
     let file = example("simulate-metadata.toml");
