@@ -19,6 +19,22 @@ pub struct DevicePlan {
     pub address: SocketAddr,
     /// The rows, in the order in which they are asked.
     pub rows: Vec<RowPlan>,
+    /// What is looked at now and then to notice that the names must be resolved again.
+    pub watched: Vec<Watched>,
+    /// What a person should know of the names, a sentence each.
+    pub remarks: Vec<String>,
+    /// How many requests it took to find the names.
+    pub requests: u32,
+}
+
+/// An object whose change means that an agent's tables have other rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watched {
+    /// For example `ifNumber.0`.
+    pub oid: Oid,
+    /// What it was when the names were resolved; `None` if it was not there, and then any value is
+    /// a change.
+    pub seen: Option<u64>,
 }
 
 /// One row of a value table, written at every interval of its own.
@@ -31,6 +47,8 @@ pub struct RowPlan {
     pub instance: Option<String>,
     /// What must be true of the agent's answer for the row to be the one that was planned.
     pub guard: Option<Guard>,
+    /// Whether the cluster file names the row (`interface:eth0`, and not `interfaces`).
+    pub named: bool,
     /// The values, by column.
     pub values: Vec<ValuePlan>,
     /// Span between two readings.

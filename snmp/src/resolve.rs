@@ -10,15 +10,16 @@
 
 mod disks;
 mod interfaces;
+mod names;
 mod objects;
 mod problem;
 mod scalars;
 mod walked;
 
-use meikyo_cluster::{Device, Measure, What};
+use meikyo_cluster::{Access, Device, Measure, What};
 use meikyo_units::Nanos;
 
-use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan};
+use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan, Watched};
 use crate::tables::{Table, schema};
 use crate::{Oid, Value};
 
@@ -34,6 +35,9 @@ pub(crate) const NS_CACHE_TIMEOUT: &[u32] = &[1, 3, 6, 1, 4, 1, 8072, 1, 5, 3, 1
 
 /// `ifTable` (RFC 2863): the root of net-snmp's interface cache, which fills `ifXTable` too.
 pub(crate) const IF_TABLE: &[u32] = &[1, 3, 6, 1, 2, 1, 2, 2];
+
+/// Most objects of a device that are watched: they all travel with one request.
+const WATCHED_MAX: usize = 16;
 
 /// The subtrees that must be walked for [`plan`], without doubles.
 pub fn walks_for(device: &Device) -> Vec<Oid> {
@@ -61,13 +65,20 @@ pub fn walks_for(device: &Device) -> Vec<Oid> {
 /// `uptime` needs.
 pub fn plan(device: &Device, varbinds: &[(Oid, Value)]) -> (DevicePlan, Vec<Problem>) {
     let walked = Walked::new(varbinds);
-    let mut rows = Vec::new();
-    let mut problems = Vec::new();
+    let (mut rows, mut problems, mut remarks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut watched = Vec::new();
     if walked.below(SYS_UP_TIME).next().is_none() {
         problems.push(Problem::hidden(device, None, "sysUpTime", &[SYS_UP_TIME]));
     }
     for measure in &device.measure {
-        let mut wanted = Wanted { device, measure, rows: &mut rows, problems: &mut problems };
+        let mut wanted = Wanted {
+            device,
+            measure,
+            rows: &mut rows,
+            problems: &mut problems,
+            watched: &mut watched,
+            remarks: &mut remarks,
+        };
         match &measure.what {
             What::Interface(name) => interfaces::one(&mut wanted, &walked, name),
             What::Interfaces => interfaces::all(&mut wanted, &walked),
@@ -79,11 +90,26 @@ pub fn plan(device: &Device, varbinds: &[(Oid, Value)]) -> (DevicePlan, Vec<Prob
             What::Object(name) => objects::one(&mut wanted, &walked, name),
         }
     }
+    if device.measure.iter().any(|measure| is_of_interfaces(&measure.what)) {
+        watched.extend(interfaces::watched(&walked));
+    }
     let mut rows = merged(rows);
     for row in &mut rows {
         row.declared_refresh = declared_refresh(varbinds, row);
     }
-    (DevicePlan { name: device.name.clone(), address: device.address, rows }, problems)
+    remarks.dedup();
+    watched.dedup();
+    // An SNMPv1 agent refuses a request that names an object which it does not have.
+    watched.retain(|watched| {
+        watched.seen.is_some() || !matches!(device.snmp.access, Access::V1 { .. })
+    });
+    watched.truncate(WATCHED_MAX);
+    let (name, address) = (device.name.clone(), device.address);
+    (DevicePlan { name, address, rows, watched, remarks, requests: 0 }, problems)
+}
+
+fn is_of_interfaces(what: &What) -> bool {
+    matches!(what, What::Interface(_) | What::Interfaces)
 }
 
 /// How long the agent says that it keeps the values of a row before it reads them anew
@@ -109,6 +135,8 @@ struct Wanted<'a> {
     measure: &'a Measure,
     rows: &'a mut Vec<RowPlan>,
     problems: &'a mut Vec<Problem>,
+    watched: &'a mut Vec<Watched>,
+    remarks: &'a mut Vec<String>,
 }
 
 impl Wanted<'_> {
@@ -158,7 +186,10 @@ fn merged(rows: Vec<RowPlan>) -> Vec<RowPlan> {
             other.table == row.table && other.instance == row.instance && other.every == row.every
         };
         match merged.iter_mut().find(same_row) {
-            Some(other) => other.values.append(&mut row.values),
+            Some(other) => {
+                other.named |= row.named;
+                other.values.append(&mut row.values);
+            }
             None => merged.push(row),
         }
     }

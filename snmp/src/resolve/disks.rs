@@ -68,6 +68,11 @@ pub(super) fn one(wanted: &mut Wanted<'_>, walked: &Walked<'_>, path: &str) {
             .collect();
         has.sort();
         has.dedup();
+        wanted.watched.extend(
+            [&paths, &descriptions]
+                .into_iter()
+                .filter_map(|names| walked.next_row(names.as_slice())),
+        );
         wanted.problem(Fault::NoDisk { path: path.to_owned() }, has);
         if let Some(problem) = wanted.problems.last_mut() {
             problem.add.push(disk_line(path));
@@ -139,6 +144,7 @@ fn push(wanted: &mut Wanted<'_>, path: &str, guard: Guard, values: Vec<crate::pl
         table: Table::Storage,
         instance: Some(path.to_owned()),
         guard: Some(guard),
+        named: true,
         values,
         every: wanted.every(),
         declared_refresh: None,

@@ -1,17 +1,20 @@
 //! Interfaces by name (IF-MIB, RFC 2863).
 
-use super::walked::{Walked, name_of};
+use meikyo_cluster::What;
+
+use super::names::{self, Interface};
+use super::walked::Walked;
 use super::{Fault, Wanted, value};
 use crate::Oid;
-use crate::plan::{Convert, Guard, RowPlan};
+use crate::plan::{Convert, RowPlan, Watched};
 use crate::tables::Table;
 
-const IF_ENTRY: &[u32] = &[1, 3, 6, 1, 2, 1, 2, 2, 1];
-const IF_X_ENTRY: &[u32] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1];
+pub(super) const IF_ENTRY: &[u32] = &[1, 3, 6, 1, 2, 1, 2, 2, 1];
+pub(super) const IF_X_ENTRY: &[u32] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1];
+/// `ifTableLastChange` and `ifNumber`: one of them changes with every interface that an agent adds.
+const SIGNS: [&[u32]; 2] = [&[1, 3, 6, 1, 2, 1, 31, 1, 5], &[1, 3, 6, 1, 2, 1, 2, 1]];
 const IF_X_TABLE: &[u32] = &[1, 3, 6, 1, 2, 1, 31, 1, 1];
 
-const IF_DESCR: u32 = 2;
-const IF_NAME: u32 = 1;
 const IF_HIGH_SPEED: u32 = 15;
 const IF_OPER_STATUS: u32 = 8;
 const IF_COUNTER_DISCONTINUITY_TIME: u32 = 19;
@@ -24,110 +27,73 @@ const WIDE: &[(&str, u32, u32)] =
 const NARROW: &[(&str, u32)] =
     &[("in_errors", 14), ("out_errors", 20), ("in_discards", 13), ("out_discards", 19)];
 
-fn cell(entry: &[u32], column: u32) -> Vec<u32> {
+/// A column of a table.
+pub(super) fn cell(entry: &[u32], column: u32) -> Vec<u32> {
     [entry, &[column]].concat()
 }
 
-/// Names of both tables, and one counter each of octets and packets, which tell whether the agent
-/// has 64 bits: other columns of a row come with these.
-pub(super) fn walks() -> [Oid; 4] {
-    [(IF_ENTRY, IF_DESCR), (IF_X_ENTRY, IF_NAME), (IF_X_ENTRY, 6), (IF_X_ENTRY, 7)]
-        .map(|(entry, column)| Oid::from_slice(&cell(entry, column)))
+/// What names are made of, one counter each of octets and packets, which tell whether the agent has
+/// 64 bits (other columns of a row come with these), and what tells that there are other interfaces.
+pub(super) fn walks() -> Vec<Oid> {
+    let counters = [6, 7].map(|column| Oid::from_slice(&cell(IF_X_ENTRY, column)));
+    let signs = SIGNS.map(Oid::from_slice);
+    names::walks().into_iter().chain(counters).chain(signs).collect()
 }
 
-/// An interface of the agent.
-struct Interface<'a> {
-    index: &'a [u32],
-    name: String,
-    guard: Guard,
-    /// Whether it has a row in `ifXTable`.
-    extended: bool,
-}
-
-/// The interfaces with their names: `ifName`, or `ifDescr` of those that have none.
-fn interfaces<'a>(walked: &Walked<'a>) -> Vec<Interface<'a>> {
-    let mut found: Vec<Interface<'a>> = Vec::new();
-    for (entry, column) in [(IF_X_ENTRY, IF_NAME), (IF_ENTRY, IF_DESCR)] {
-        let column = cell(entry, column);
-        for (index, value) in walked.below(&column) {
-            let (Some(name), Some(octets)) = (name_of(value), value.as_octets()) else { continue };
-            if name.is_empty() || found.iter().any(|interface| interface.index == index) {
-                continue;
-            }
-            let guard =
-                Guard { oid: Oid::from_slice(&column).child(index), expected: octets.to_vec() };
-            found.push(Interface { index, name, guard, extended: entry == IF_X_ENTRY });
-        }
+/// What tells that the agent has other interfaces than before: `ifTableLastChange` and `ifNumber`,
+/// or of an agent that shows neither the place of the next interface.
+pub(super) fn watched(walked: &Walked<'_>) -> Vec<Watched> {
+    let scalars = SIGNS.iter().filter_map(|object| {
+        let seen = walked.cell(object, &[0])?.as_u64()?;
+        Some(Watched { oid: Oid::from_slice(object).child(&[0]), seen: Some(seen) })
+    });
+    let watched: Vec<_> = scalars.collect();
+    if watched.is_empty() {
+        walked.next_row(&cell(IF_ENTRY, 2)).into_iter().collect()
+    } else {
+        watched
     }
-    found.sort_by_key(|interface| interface.index);
-    found
 }
 
 /// `interface:NAME`.
 pub(super) fn one(wanted: &mut Wanted<'_>, walked: &Walked<'_>, name: &str) {
-    let found = interfaces(walked);
-    let mut same: Vec<_> = found.iter().filter(|interface| interface.name == name).collect();
-    let by_description;
-    if same.is_empty() {
-        by_description = described(walked, name);
-        same = by_description.iter().collect();
+    let found = names::named(walked).interfaces;
+    if let Some(interface) = found.iter().find(|interface| interface.name == name) {
+        return add(wanted, walked, interface, name);
     }
+    let called: Vec<_> = found.iter().filter(|interface| interface.called == name).collect();
+    let described: Vec<_> =
+        found.iter().filter(|interface| names::is_described(walked, interface, name)).collect();
+    let same = if called.is_empty() { described } else { called };
     match same[..] {
-        [interface] => add(wanted, walked, interface, name),
+        [interface] => add(wanted, walked, &names::by_description(walked, interface), name),
         [] if found.is_empty() => hidden(wanted),
         [] => {
             let names = found.into_iter().map(|interface| interface.name).collect();
             wanted.problem(Fault::NoInterface { name: name.to_owned() }, names);
         }
-        _ => ambiguous(wanted, name, &same),
+        _ => {
+            let names = same.iter().map(|interface| interface.name.clone()).collect();
+            wanted.problem(Fault::Ambiguous { name: name.to_owned(), count: same.len() }, names);
+        }
     }
 }
 
 /// `interfaces`: all of them.
 pub(super) fn all(wanted: &mut Wanted<'_>, walked: &Walked<'_>) {
-    let found = interfaces(walked);
-    if found.is_empty() {
+    let found = names::named(walked);
+    if found.interfaces.is_empty() {
         hidden(wanted);
         return;
     }
-    let same = |name: &str| found.iter().filter(|other| other.name == name).collect::<Vec<_>>();
-    for (position, interface) in found.iter().enumerate() {
-        let same = same(&interface.name);
-        if same.len() == 1 {
-            add(wanted, walked, interface, &interface.name);
-        } else if !found[..position].iter().any(|other| other.name == interface.name) {
-            ambiguous(wanted, &interface.name, &same);
-        }
+    wanted.remarks.extend(found.remarks);
+    for interface in &found.interfaces {
+        add(wanted, walked, interface, &interface.name);
     }
-}
-
-/// Interfaces whose `ifDescr` is the name, though their `ifName` is another.
-fn described<'a>(walked: &Walked<'a>, name: &str) -> Vec<Interface<'a>> {
-    let column = cell(IF_ENTRY, IF_DESCR);
-    let same = walked.below(&column).filter(|(_, value)| name_of(value).as_deref() == Some(name));
-    same.map(|(index, value)| Interface {
-        index,
-        name: name.to_owned(),
-        guard: Guard {
-            oid: Oid::from_slice(&column).child(index),
-            expected: value.as_octets().unwrap_or_default().to_vec(),
-        },
-        extended: walked.cell(&cell(IF_X_ENTRY, IF_NAME), index).is_some(),
-    })
-    .collect()
 }
 
 fn hidden(wanted: &mut Wanted<'_>) {
     wanted.hidden("interfaces", &[super::IF_TABLE, IF_X_TABLE]);
-}
-
-fn ambiguous(wanted: &mut Wanted<'_>, name: &str, same: &[&Interface<'_>]) {
-    let index = |interface: &&Interface<'_>| {
-        let arcs: Vec<_> = interface.index.iter().map(u32::to_string).collect();
-        format!("ifIndex {}", arcs.join("."))
-    };
-    let indexes = same.iter().map(index).collect();
-    wanted.problem(Fault::Ambiguous { name: name.to_owned(), count: same.len() }, indexes);
 }
 
 fn add(wanted: &mut Wanted<'_>, walked: &Walked<'_>, interface: &Interface<'_>, name: &str) {
@@ -156,8 +122,8 @@ fn add(wanted: &mut Wanted<'_>, walked: &Walked<'_>, interface: &Interface<'_>, 
         values.push(value(table, "oper_status", at(IF_ENTRY, IF_OPER_STATUS), Convert::Unsigned));
     }
     if let Some(bits) = bits {
-        let guard = interface.guard.oid.clone();
-        values.push(value(table, "counter_bits", guard, Convert::Constant(bits)));
+        let nothing = Oid::from_slice(IF_ENTRY);
+        values.push(value(table, "counter_bits", nothing, Convert::Constant(bits)));
     }
     // Without it, a counter that an interface began anew looks like one that wrapped.
     if counts && interface.extended {
@@ -167,7 +133,8 @@ fn add(wanted: &mut Wanted<'_>, walked: &Walked<'_>, interface: &Interface<'_>, 
     wanted.rows.push(RowPlan {
         table,
         instance: Some(name.to_owned()),
-        guard: Some(interface.guard.clone()),
+        guard: interface.guard.clone(),
+        named: !matches!(wanted.measure.what, What::Interfaces),
         values,
         every: wanted.every(),
         declared_refresh: None,

@@ -4,7 +4,7 @@ use super::walked::Walked;
 use super::{Fault, Wanted, value};
 use crate::Oid;
 use crate::objects;
-use crate::plan::{Convert, RowPlan};
+use crate::plan::{Convert, RowPlan, Watched};
 use crate::tables::Table;
 
 /// The subtree whose walk shows whether the instance is there: a walk begins behind the OID it is
@@ -25,15 +25,17 @@ pub(super) fn one(wanted: &mut Wanted<'_>, walked: &Walked<'_>, text: &str) {
         }
     };
     if walked.get(oid.as_slice()).is_none() {
-        let parent = oid.as_slice().split_last().map_or(&[][..], |(_, parent)| parent);
+        let missing = oid.as_slice().to_vec();
+        let parent = missing.split_last().map_or(&[][..], |(_, parent)| parent);
         let beside: Vec<_> = walked
             .below(parent)
             .map(|(rest, _)| shown(text, &Oid::from_slice(parent).child(rest)))
             .collect();
+        wanted.watched.push(Watched { oid, seen: None });
         let hidden = beside.is_empty();
         wanted.problem(Fault::NoObject { object: text.to_owned() }, beside);
         if let Some(problem) = wanted.problems.last_mut().filter(|_| hidden) {
-            problem.add.push(super::problem::view_line(oid.as_slice()));
+            problem.add.push(super::problem::view_line(&missing));
         }
         return;
     }
@@ -45,6 +47,7 @@ pub(super) fn one(wanted: &mut Wanted<'_>, walked: &Walked<'_>, text: &str) {
         table: Table::Objects,
         instance,
         guard: None,
+        named: true,
         values,
         every,
         declared_refresh: None,

@@ -112,6 +112,7 @@ impl Scalars {
             table: self.table,
             instance: None,
             guard: None,
+            named: true,
             values,
             every,
             declared_refresh: None,

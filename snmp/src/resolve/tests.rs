@@ -1,3 +1,5 @@
+mod names;
+
 use std::path::Path;
 
 use super::*;
@@ -119,13 +121,13 @@ fn all_interfaces_get_a_row_each_and_all_columns() {
 fn two_interfaces_of_one_name_are_not_mixed() {
     let mut walked = agent();
     walked.push(varbind("1.3.6.1.2.1.31.1.1.1.1.9", text("eth0")));
-    let (plan, problems) = plan(&device("\"interfaces\""), &walked);
+    let (plan, problems) = plan(&device("\"interfaces\", \"interface:eth0\""), &walked);
     let names: Vec<_> = plan.rows.iter().filter_map(|row| row.instance.as_deref()).collect();
-    assert_eq!(names, ["lo"]);
+    assert_eq!(names, ["lo", "eth0#4", "eth0#9"]);
     assert_eq!(
         problems[0].to_string(),
         "`node1`: 2 interfaces are called `eth0`, so none of them is measured by that name \
-         (`interfaces`, line 8); it has `ifIndex 4`, `ifIndex 9`"
+         (`interface:eth0`, line 8); it has `eth0#4`, `eth0#9`"
     );
 }
 

@@ -1,5 +1,6 @@
 //! What walking an agent returned, ordered for looking up.
 
+use crate::plan::Watched;
 use crate::{Oid, Value};
 
 /// Varbinds in the order of their OIDs.
@@ -34,6 +35,14 @@ impl<'a> Walked<'a> {
     /// The cell of a table's column in the row of that index.
     pub(super) fn cell(&self, column: &[u32], index: &[u32]) -> Option<&'a Value> {
         self.get(&[column, index].concat())
+    }
+
+    /// The instance that a new row of a table would have in this column if the agent numbers its
+    /// rows on; `None` if it has none yet.
+    pub(super) fn next_row(&self, column: &[u32]) -> Option<Watched> {
+        let last = self.below(column).filter_map(|(index, _)| index.first()).max()?;
+        let oid = Oid::from_slice(column).child(&[last.checked_add(1)?]);
+        Some(Watched { oid, seen: None })
     }
 
     /// Whether nothing is visible below any of these.
