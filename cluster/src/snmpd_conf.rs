@@ -17,6 +17,7 @@ const NS_CACHE_TABLE: &str = "1.3.6.1.4.1.8072.1.5.3";
 const NS_CACHE_TIMEOUT: &str = "1.3.6.1.4.1.8072.1.5.3.1.2";
 
 const INTERFACES: &[(&str, &str)] = &[
+    ("1.3.6.1.2.1.2.1", "ifNumber (RFC 2863)"),
     ("1.3.6.1.2.1.2.2", "ifTable (RFC 2863)"),
     ("1.3.6.1.2.1.31.1.1", "ifXTable (RFC 2863)"),
     ("1.3.6.1.2.1.31.1.5", "ifTableLastChange (RFC 2863)"),

@@ -121,7 +121,8 @@ pub enum Command {
 /// What the collector tells of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// The names of a device must be resolved; it is not asked anything until they are.
+    /// The names of a device must be resolved. If it is new or has restarted, it is not asked
+    /// anything until they are.
     Resolve(u32),
     /// An agent has restarted.
     Restarted(u32),

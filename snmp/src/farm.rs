@@ -138,7 +138,7 @@ impl FarmOptions {
             (1..=self.ports).map(|port| format!("port{port}")).collect()
         };
         let disks = if host { self.disks.clone() } else { Vec::new() };
-        Shape { interfaces, disks, host, rotation: 0, hidden: Vec::new() }
+        Shape { interfaces, disks, host, rotation: 0, hidden: Vec::new(), detached: Vec::new() }
     }
 }
 
@@ -450,7 +450,7 @@ impl Farm {
                 machine.host_cache = CacheClock::new(*cache);
                 None
             }
-            Action::Hide(_) | Action::Show(_) => None,
+            Action::Hide(_) | Action::Show(_) | Action::Detach(_) | Action::Attach(_) => None,
         };
         (agent.engine.started, agent.engine.boots) = (machine.started, machine.boots);
         let layout = machine.layout;

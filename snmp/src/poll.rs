@@ -19,6 +19,7 @@ mod closing;
 mod device;
 mod failing;
 mod observe;
+mod renewal;
 mod request;
 mod ring;
 mod rows;
@@ -236,15 +237,20 @@ impl Poller {
     }
 
     /// Lets a device be asked for a sign of life again after its names could not be resolved; they
-    /// are tried again after 5 s.
+    /// are tried again after 5 s. A device that is measured meanwhile is measured on.
     pub fn resolution_failed(&mut self, now: WallTime, ordinal: u32) {
         let device = &mut self.devices[ordinal as usize];
+        device.renewal.failed();
+        if device.phase == Phase::Resolved {
+            return;
+        }
         device.phase = Phase::Unresolved;
         device.resolve_after = now + device::RESOLVE_AGAIN;
     }
 
-    /// Devices whose names must be resolved (again); they are not asked anything until
-    /// [`Poller::set_plan`] or [`Poller::resolution_failed`].
+    /// Devices whose names must be resolved (again), up to [`Poller::set_plan`] or
+    /// [`Poller::resolution_failed`]. Those that are new or have restarted are not asked anything
+    /// until then.
     pub fn take_to_resolve(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.to_resolve)
     }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
-use meikyo_cluster::Device;
+use meikyo_cluster::{Device, Measure};
 use meikyo_units::Nanos;
 
 use crate::credentials::Credentials;
@@ -38,8 +38,8 @@ pub struct Job {
 pub struct Outcome {
     /// The job's device.
     pub ordinal: u32,
-    /// What to ask the device, and what the cluster file wants and the agent does not have; or why
-    /// its tables could not be walked.
+    /// What to ask the device, and what the cluster file wants and the agent does not have, as far as
+    /// that was not so the last time; or why its tables could not be walked.
     pub result: Result<(DevicePlan, Vec<Problem>), SurveyError>,
 }
 
@@ -54,6 +54,7 @@ pub fn run(
 ) -> Result<(), SurveySocketError> {
     let mut survey = Survey::new(options);
     let mut open: BTreeMap<usize, Device> = BTreeMap::new();
+    let mut told = Told::default();
     loop {
         if survey.open() == 0 {
             // Nothing to do: the next job may take as long as it likes.
@@ -71,7 +72,12 @@ pub fn run(
         while let Some(finished) = survey.poll_finished() {
             let Some(device) = open.remove(&finished.device) else { continue };
             let Ok(ordinal) = u32::try_from(finished.device) else { continue };
-            let result = finished.result.map(|walked| resolve::plan(&device, &walked));
+            let requests = finished.requests;
+            let result = finished.result.map(|walked| {
+                let (plan, problems) = resolve::plan(&device, &walked);
+                let problems = told.only_new(ordinal, device, problems);
+                (DevicePlan { requests, ..plan }, problems)
+            });
             report(Outcome { ordinal, result });
         }
     }
@@ -86,4 +92,20 @@ fn add(job: Job, survey: &mut Survey, open: &mut BTreeMap<usize, Device>) {
         subtrees: resolve::walks_for(&job.device),
     });
     open.insert(key, job.device);
+}
+
+/// What was told of every device the last time: names are resolved again and again, and what is
+/// still missing is no news.
+#[derive(Debug, Default)]
+struct Told(BTreeMap<u32, (Vec<Measure>, Vec<Problem>)>);
+
+impl Told {
+    /// The problems that the device, which wants the same, did not have the last time.
+    fn only_new(&mut self, ordinal: u32, device: Device, problems: Vec<Problem>) -> Vec<Problem> {
+        let measure = device.measure;
+        let before = self.0.insert(ordinal, (measure.clone(), problems.clone()));
+        let known = before.filter(|(wanted, _)| *wanted == measure);
+        let known = known.map_or_else(Vec::new, |(_, known)| known);
+        problems.into_iter().filter(|problem| !known.contains(problem)).collect()
+    }
 }

@@ -81,6 +81,8 @@ pub struct Finished {
     pub result: Result<Vec<(Oid, Value)>, SurveyError>,
     /// v3: the engine that was discovered, with its time.
     pub engine: Option<EngineClock>,
+    /// How many requests were sent to it.
+    pub requests: u32,
 }
 
 /// Why a device was not walked.

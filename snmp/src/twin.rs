@@ -40,6 +40,7 @@ pub struct Twin {
     clock_step_ns: i64,
     under_way: BinaryHeap<Reverse<Answer>>,
     answers: u64,
+    walk_requests: u64,
 }
 
 /// An answer on its way; the earliest first, and of equals the one that was sent first.
@@ -70,6 +71,7 @@ impl Twin {
             clock_step_ns: 0,
             under_way: BinaryHeap::new(),
             answers: 0,
+            walk_requests: 0,
         }
     }
 
@@ -81,6 +83,11 @@ impl Twin {
     /// The farm, to let things happen to it.
     pub fn farm(&mut self) -> &mut Farm {
         &mut self.farm
+    }
+
+    /// Requests that it took to resolve names so far, the first time included.
+    pub fn walk_requests(&self) -> u64 {
+        self.walk_requests
     }
 
     /// Where virtual time stands.
@@ -176,8 +183,10 @@ impl Twin {
         let (device, credentials) = &self.devices[ordinal as usize];
         let now = moved(self.now, -self.clock_step_ns);
         match walk(&mut self.farm, now, device, credentials) {
-            Some(walked) => {
-                let (plan, _) = resolve::plan(device, &walked);
+            Some((walked, requests)) => {
+                self.walk_requests += u64::from(requests);
+                let (mut plan, _) = resolve::plan(device, &walked);
+                plan.requests = requests;
                 self.poller.set_plan(self.now, ordinal, plan);
             }
             None => self.poller.resolution_failed(self.now, ordinal),
@@ -193,13 +202,14 @@ fn moved(at: WallTime, step_ns: i64) -> WallTime {
 /// Requests of one walk that may go unanswered.
 const LOST_MAX: u32 = 64;
 
-/// Everything that the plan of a device needs to know; `None` if its agent does not say it.
+/// Everything that the plan of a device needs to know and how many requests that took; `None` if its
+/// agent does not say it.
 fn walk(
     farm: &mut Farm,
     now: WallTime,
     device: &Device,
     credentials: &Credentials,
-) -> Option<Vec<(Oid, Value)>> {
+) -> Option<(Vec<(Oid, Value)>, u32)> {
     let IpAddr::V4(to) = device.address.ip() else { return None };
     let mut session = Session::new(now, credentials.clone());
     let mut walk = Walk::new(credentials.version(), resolve::walks_for(device));
@@ -224,5 +234,5 @@ fn walk(
         }
         id += 1;
     }
-    Some(walk.into_found())
+    Some((walk.into_found(), id.unsigned_abs() - 1))
 }

@@ -60,7 +60,8 @@ pub(crate) struct AgentsArgs {
     #[arg(long = "fault", value_name = "FAULT=VALUE ... [DEVICES]")]
     faults: Vec<String>,
     /// What is done when: "at 5s restart node003". Actions: restart, reboot, replace, renumber,
-    /// restart renumbered, reset, die, wake, set FAULT=VALUE, cache SPAN, hide OID, show OID.
+    /// restart renumbered, reset, die, wake, set FAULT=VALUE, cache SPAN, hide OID, show OID,
+    /// detach INTERFACE, attach INTERFACE.
     #[arg(long = "do", value_name = "LINE")]
     script_lines: Vec<String>,
     /// A file with such lines; # starts a comment.

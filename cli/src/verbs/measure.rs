@@ -12,6 +12,7 @@ mod report;
 mod setup;
 mod troubles;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -145,6 +146,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         started,
         told: 0,
         freshening,
+        freshened: BTreeSet::new(),
         troubles: Troubles::default(),
     };
     let attended = measurement.attend(&stop, &notices, &status);
@@ -191,6 +193,8 @@ struct Measurement<'a> {
     /// Problems told so far.
     told: usize,
     freshening: Option<Freshening>,
+    /// Devices whose cache was seen to since they were new or restarted.
+    freshened: BTreeSet<u32>,
     troubles: Troubles,
 }
 
@@ -248,6 +252,7 @@ impl Measurement<'_> {
                     }
                 }
                 Ok(Notice::Restarted(ordinal)) => {
+                    self.freshened.remove(&ordinal);
                     tracing::info!(device = self.devices.name(ordinal), "the agent restarted");
                 }
                 Ok(Notice::Outage(ordinal, outage)) => self.troubles.device(ordinal, outage),
@@ -263,8 +268,10 @@ impl Measurement<'_> {
                 for problem in outcome.result.iter().flat_map(|(_, problems)| problems) {
                     self.tell(&problem.to_string());
                 }
-                // After every resolution: at the start, and when the agent restarted.
-                if let (Some(freshening), Ok(_)) = (&self.freshening, &outcome.result) {
+                // At the start, and when the agent restarted.
+                if let (Some(freshening), Ok(_)) = (&self.freshening, &outcome.result)
+                    && self.freshened.insert(outcome.ordinal)
+                {
                     freshening.wish(outcome.ordinal);
                 }
                 for command in self.devices.resolved(outcome) {
@@ -350,6 +357,7 @@ impl Measurement<'_> {
                     let specs = add.iter().map(|ready| (ready.spec(), None)).collect();
                     self.send(Command::Exchange { remove, add: specs, done });
                     if let Ok(ordinals) = ordinals.recv() {
+                        self.freshened.retain(|ordinal| !ordinals.contains(ordinal));
                         self.devices.added(&ordinals, add);
                     }
                 }

@@ -87,6 +87,8 @@ agentAddress udp:161
 view meikyo included .1.3.6.1.2.1.1.3
 # How long the agent caches: nsCacheTable (NET-SNMP-AGENT-MIB).
 view meikyo included .1.3.6.1.4.1.8072.1.5.3
+# ifNumber (RFC 2863)
+view meikyo included .1.3.6.1.2.1.2.1
 # ifTable (RFC 2863)
 view meikyo included .1.3.6.1.2.1.2.2
 # ifXTable (RFC 2863)

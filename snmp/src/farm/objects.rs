@@ -143,6 +143,8 @@ pub(crate) struct Shape {
     pub(crate) rotation: u32,
     /// Subtrees that are missing.
     pub(crate) hidden: Vec<Oid>,
+    /// Interfaces that are gone, by name.
+    pub(crate) detached: Vec<String>,
 }
 
 impl Shape {
@@ -172,6 +174,10 @@ impl Shape {
             }
             Action::Hide(oid) => shape.hidden.push(oid.clone()),
             Action::Show(oid) => shape.hidden.retain(|hidden| hidden != oid),
+            Action::Detach(name) if !shape.detached.contains(name) => {
+                shape.detached.push(name.clone());
+            }
+            Action::Attach(name) => shape.detached.retain(|detached| detached != name),
             _ => return None,
         }
         Some(shape)
@@ -190,10 +196,13 @@ impl Layout {
     pub(crate) fn new(shape: Shape) -> Self {
         let mut tree = Tree::default();
         system(&mut tree);
+        let mut count = 0;
         for (number, name) in (0..).zip(&shape.interfaces) {
-            interface(&mut tree, &shape, number, name);
+            if !shape.detached.contains(name) {
+                interface(&mut tree, &shape, number, name);
+                count += 1;
+            }
         }
-        let count = i64::try_from(shape.interfaces.len()).unwrap_or(i64::MAX);
         tree.fixed(IF_NUMBER, &[0], Value::Integer(count));
         if shape.host {
             host(&mut tree);
@@ -376,7 +385,14 @@ mod tests {
 
     fn shape(rotation: u32) -> Shape {
         let interfaces = ["lo", "eth0", "eth1", "ib0"].map(String::from).to_vec();
-        Shape { interfaces, disks: vec!["/".into()], host: true, rotation, hidden: Vec::new() }
+        Shape {
+            interfaces,
+            disks: vec!["/".into()],
+            host: true,
+            rotation,
+            hidden: Vec::new(),
+            detached: Vec::new(),
+        }
     }
 
     #[test]

@@ -47,6 +47,10 @@ pub enum Action {
     Hide(Oid),
     /// A subtree that was hidden is there again.
     Show(Oid),
+    /// An interface is gone: no row of it is shown, and `ifNumber` is one less.
+    Detach(String),
+    /// A detached interface is there again, with its old index and its counters gone on.
+    Attach(String),
 }
 
 /// Why a line of a script cannot be read.
@@ -56,7 +60,8 @@ pub enum ParseEventError {
     #[error(
         "`{0}` is not understood; write `at TIME ACTION DEVICES` where ACTION is one of \
          `restart`, `reboot`, `replace`, `renumber`, `restart renumbered`, `reset`, `die`, `wake`, \
-         `set FAULT=VALUE ...`, `cache SPAN`, `hide OID`, `show OID`"
+         `set FAULT=VALUE ...`, `cache SPAN`, `hide OID`, `show OID`, `detach INTERFACE`, \
+         `attach INTERFACE`"
     )]
     Line(String),
     /// A bad time.
@@ -124,6 +129,8 @@ fn action(line: &str, words: &[&str]) -> Result<Action, ParseEventError> {
         }
         ["hide", oid] => Action::Hide(oid.parse()?),
         ["show", oid] => Action::Show(oid.parse()?),
+        ["detach", name] => Action::Detach((*name).to_owned()),
+        ["attach", name] => Action::Attach((*name).to_owned()),
         _ => return Err(ParseEventError::Line(line.into())),
     })
 }

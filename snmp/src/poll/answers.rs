@@ -8,7 +8,7 @@ use crate::poll::device::{Device, Phase};
 use crate::poll::request::Answer;
 use crate::poll::rows::{Event, PollRow, Reason};
 use crate::poll::session::Report;
-use crate::poll::{DEVICE_BITS, Poller, observe, values};
+use crate::poll::{DEVICE_BITS, Poller, observe, renewal, values};
 use crate::socket::{Datagram, SendBatch};
 use crate::tables::State;
 use crate::template;
@@ -222,7 +222,7 @@ impl Poller {
             self.rows.event(pending.due, "restart", event);
         }
         let layout = self.layouts.get(pending.layout);
-        let renamed = values::write(device, layout, &pending, answer, &mut self.rows);
+        values::write(device, layout, &pending, answer, &mut self.rows);
         let seen = Seen { layout, pending: &pending, answer, received, restarted, uptime_moved };
         observe::observe(device, &seen, &mut self.rows);
         if let Some(mut alerts) = device.alerts.take() {
@@ -230,10 +230,17 @@ impl Poller {
             alerts.look_at(&seen, device, &mut self.rows);
             device.alerts = Some(alerts);
         }
+        let measured = device.phase == Phase::Resolved;
         let unresolved = device.phase == Phase::Unresolved && received >= device.resolve_after;
-        if unresolved || (device.phase == Phase::Resolved && (renamed || restarted)) {
+        if unresolved || (measured && restarted) {
             device.phase = Phase::Resolving;
+            device.renewal.restarted(measured);
             self.to_resolve.push(ordinal);
+        } else if measured && renewal::is_due(device, answer, received) {
+            let times = (pending.due, received);
+            if renewal::look(device, layout, answer, times, &mut self.rows) {
+                self.to_resolve.push(ordinal);
+            }
         }
         pending.worst = pending.worst.max(state);
         if let Some(tally) = ring.tally(pending.due) {

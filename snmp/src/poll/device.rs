@@ -8,10 +8,11 @@ use meikyo_units::{Nanos, WallTime};
 use crate::Oid;
 use crate::credentials::Credentials;
 use crate::freshness::Activity;
-use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan};
+use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan, Watched};
 use crate::poll::alerts::DeviceAlerts;
 use crate::poll::observe;
-use crate::poll::request::{Layouts, Request, pack};
+use crate::poll::renewal::{self, Renewal};
+use crate::poll::request::{Asked, Layouts, Request, pack};
 use crate::poll::rows::Rows;
 use crate::poll::series::Series;
 use crate::poll::session::Session;
@@ -27,6 +28,9 @@ pub(super) const BACK_OFF: Nanos = Nanos::from_millis(500);
 
 /// How long a device whose names could not be resolved is left before they are tried again.
 pub(super) const RESOLVE_AGAIN: Nanos = Nanos::from_secs(5);
+
+/// The bit of [`RequestSet::due`] for the watched objects.
+const LOOK: u64 = 1 << 63;
 
 /// How a device is spoken to.
 #[derive(Debug, Clone)]
@@ -109,6 +113,8 @@ pub(super) struct Pending {
 pub(super) struct Device {
     pub(super) pending: Option<Pending>,
     pub(super) not_before: WallTime,
+    /// When the watched objects are asked next, see [`crate::poll::renewal`].
+    pub(super) look_at: WallTime,
     allowed_at: WallTime,
     /// Span between two requests at the rate cap.
     spacing: Nanos,
@@ -125,6 +131,8 @@ pub(super) struct Device {
     pub(super) ring: usize,
     pub(super) phase: Phase,
     pub(super) removed: bool,
+    /// Whether rows of the plan are not shown by the agent.
+    pub(super) lacks_rows: bool,
     pub(super) address: Address,
     /// `sysUpTime.0` of the last answer, and when that was received.
     pub(super) uptime: Option<(u32, WallTime)>,
@@ -132,6 +140,7 @@ pub(super) struct Device {
     /// What is watched; most devices have no rule.
     pub(super) alerts: Option<Box<DeviceAlerts>>,
     pub(super) session: Session,
+    pub(super) renewal: Renewal,
     pub(super) resolve_after: WallTime,
     /// What moved last, by table.
     pub(super) activity: [Activity; Table::ALL.len()],
@@ -163,7 +172,7 @@ pub(super) struct First {
 /// The requests for one combination of due rows.
 #[derive(Debug)]
 pub(super) struct RequestSet {
-    /// Bit i stands for the i-th span of the device.
+    /// Bit i stands for the i-th span of the device, [`LOOK`] for the watched objects.
     due: u64,
     pub(super) requests: Vec<Request>,
 }
@@ -175,11 +184,14 @@ impl Device {
             pending: None,
             phase: Phase::Unresolved,
             removed: false,
+            lacks_rows: false,
             ring,
             generation: 0,
             misses: 0,
             failures: 0,
             not_before: WallTime::default(),
+            look_at: WallTime::default(),
+            renewal: Renewal::new(spec.interval.max(spacing(spec.rate_max))),
             resolve_after: WallTime::default(),
             next_plan: None,
             timeout: spec.timeout,
@@ -213,8 +225,13 @@ impl Device {
     }
 
     /// Takes over what the device is asked; series that it was asked before go on.
-    pub(super) fn set_plan(&mut self, now: WallTime, plan: DevicePlan, rows: &mut Rows) {
-        self.phase = Phase::Resolved;
+    pub(super) fn set_plan(&mut self, now: WallTime, mut plan: DevicePlan, rows: &mut Rows) {
+        let was = std::mem::replace(&mut self.phase, Phase::Resolved);
+        let is_other = renewal::succeed(self, &mut plan, now, rows);
+        self.look_at = now;
+        if was == Phase::Resolved && !is_other {
+            return;
+        }
         self.absent.clear();
         self.plan(plan.rows, rows);
         observe::declare(self, now, rows);
@@ -226,13 +243,16 @@ impl Device {
         self.ring = ring;
         self.timeout = spec.timeout;
         self.spacing = spacing(spec.rate_max);
+        self.renewal.set_interval(spec.interval.max(self.spacing));
     }
 
     /// The real-time clock was set: instants of the past follow it.
     pub(super) fn clock_stepped(&mut self, moved: &dyn Fn(WallTime) -> WallTime) {
-        for at in [&mut self.not_before, &mut self.resolve_after, &mut self.allowed_at] {
+        let own = [&mut self.not_before, &mut self.resolve_after, &mut self.allowed_at];
+        for at in own.into_iter().chain([&mut self.look_at]) {
             *at = moved(*at);
         }
+        self.renewal.clock_stepped(moved);
         if let Some(pending) = &mut self.pending {
             pending.deadline = moved(pending.deadline);
         }
@@ -268,7 +288,7 @@ impl Device {
         self.spans = plan.iter().map(|row| row.every).collect();
         self.spans.sort_unstable();
         self.spans.dedup();
-        self.spans.truncate(64);
+        self.spans.truncate(63);
         self.rows = plan;
         self.always = None;
         self.sets.clear();
@@ -283,15 +303,22 @@ impl Device {
         interval: Nanos,
         layouts: &mut Layouts,
     ) -> First {
-        if let Some(always) = self.always {
+        let looks = self.looks(due);
+        if let Some(always) = self.always.filter(|_| !looks) {
             return always;
         }
         let set = self.set_of_due_rows(due, interval, layouts);
         let first = self.first_of(set);
-        if self.spans.iter().all(|&span| span <= interval) {
+        if !looks && self.spans.iter().all(|&span| span <= interval) {
             self.always = Some(first);
         }
         first
+    }
+
+    /// Whether the watched objects are asked in the interval of `due`.
+    #[inline]
+    fn looks(&self, due: WallTime) -> bool {
+        due >= self.look_at && !self.renewal.watched.is_empty()
     }
 
     /// The first request of a set.
@@ -314,7 +341,7 @@ impl Device {
 
     fn set_of_due_rows(&mut self, due: WallTime, interval: Nanos, layouts: &mut Layouts) -> usize {
         let earlier = due.before(interval);
-        let mut bits = 0;
+        let mut bits = if self.looks(due) { LOOK } else { 0 };
         for (bit, &span) in self.spans.iter().enumerate() {
             if span <= interval || due.floor(span) != earlier.floor(span) {
                 bits |= 1_u64 << bit;
@@ -331,14 +358,24 @@ impl Device {
         let due_rows: Vec<usize> =
             (0..self.rows.len()).filter(|&row| is_due(&self.rows[row])).collect();
         let pdus = pack(&self.rows, &due_rows);
-        let requests = pdus.into_iter().map(|rows| self.request(rows, layouts)).collect();
+        let mut requests = Vec::with_capacity(pdus.len());
+        for (pdu, rows) in pdus.into_iter().enumerate() {
+            requests.push(self.request(rows, self.watched_in(bits, pdu), layouts));
+        }
         self.sets.push(RequestSet { due: bits, requests });
         self.sets.len() - 1
     }
 
-    fn request(&self, rows: Vec<usize>, layouts: &mut Layouts) -> Request {
+    /// The watched objects that travel with a request: all with the first one, which they make
+    /// longer by 20 octets each at most.
+    fn watched_in(&self, due: u64, pdu: usize) -> &[Watched] {
+        if due & LOOK != 0 && pdu == 0 { &self.renewal.watched } else { &[] }
+    }
+
+    fn request(&self, rows: Vec<usize>, watched: &[Watched], layouts: &mut Layouts) -> Request {
         let targets = |row: usize| self.targets[row];
-        Request::new(&self.session, &self.rows, rows, &self.absent, &targets, layouts)
+        let asked = Asked { plan: &self.rows, planned: rows, watched, absent: &self.absent };
+        Request::new(&self.session, asked, &targets, layouts)
     }
 
     /// Forgets templates that were made for another engine; returns the position of the set that
@@ -357,11 +394,20 @@ impl Device {
     /// Divides a request whose answer was too big; `false` if it holds a single row.
     pub(super) fn split(&mut self, set: usize, pdu: usize, layouts: &mut Layouts) -> bool {
         let planned = layouts.get(self.sets[set].requests[pdu].layout).planned.clone();
-        if planned.len() < 2 {
+        let watched = self.watched_in(self.sets[set].due, pdu);
+        if planned.len() < 2 && watched.is_empty() {
             return false;
         }
+        if planned.len() < 2 {
+            self.renewal.watched.clear();
+            self.sets[set].requests[pdu] = self.request(planned, &[], layouts);
+            return true;
+        }
         let (front, back) = planned.split_at(planned.len() / 2);
-        let halves = [self.request(front.to_vec(), layouts), self.request(back.to_vec(), layouts)];
+        let halves = [
+            self.request(front.to_vec(), watched, layouts),
+            self.request(back.to_vec(), &[], layouts),
+        ];
         self.sets[set].requests.splice(pdu..=pdu, halves);
         true
     }
@@ -382,7 +428,9 @@ impl Device {
         }
         let planned = layout.planned.clone();
         self.absent.push(object.clone());
-        self.sets[set].requests[pdu] = self.request(planned, layouts);
+        let watched = self.watched_in(self.sets[set].due, pdu);
+        self.sets[set].requests[pdu] = self.request(planned, watched, layouts);
+        self.renewal.want();
         // Other combinations hold the object too and are made anew when they are due. The set in
         // use keeps its position, which the pending request names.
         self.sets.truncate(set + 1);

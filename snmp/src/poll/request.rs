@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use meikyo_recording::Symbol;
 
-use crate::plan::{Convert, RowPlan};
+use crate::plan::{Convert, RowPlan, Watched};
 use crate::poll::rows::Reason;
 use crate::poll::session::Session;
 use crate::tables::{Table, schema};
@@ -43,6 +43,8 @@ pub(super) struct Layout {
     expected: Vec<Expected>,
     pub(super) rows: Vec<RowTarget>,
     values: usize,
+    /// How many watched objects travel with it.
+    watched: usize,
     /// Positions of the rows in the device's plan.
     pub(super) planned: Vec<usize>,
     /// Version and community of devices that share the template, too.
@@ -62,6 +64,7 @@ enum Role {
     Uptime,
     Guard { row: usize, octets: Vec<u8> },
     High { value: usize },
+    Watched { slot: usize },
     Value { value: usize, convert: Convert },
 }
 
@@ -138,19 +141,28 @@ pub(super) struct Answer {
     pub(super) uptime_cs: Option<u32>,
     pub(super) values: Vec<Reading>,
     pub(super) texts: String,
+    /// What the watched objects are; nothing if they were not asked. `None` of one is not there.
+    pub(super) watched: Vec<Option<u64>>,
     /// Rows whose guard did not hold.
     pub(super) renamed: Vec<usize>,
     high: Vec<u32>,
 }
 
+/// What a request asks for.
+pub(super) struct Asked<'a> {
+    pub(super) plan: &'a [RowPlan],
+    /// Positions in it.
+    pub(super) planned: Vec<usize>,
+    pub(super) watched: &'a [Watched],
+    /// Objects that the agent refuses to answer together with others (SNMPv1 `noSuchName`).
+    pub(super) absent: &'a [Oid],
+}
+
 impl Request {
-    /// A request for the given rows of a plan; `absent` names objects that the agent refuses to
-    /// answer together with others (SNMPv1 `noSuchName`).
+    /// A request for the given rows of a plan and what is watched.
     pub(super) fn new(
         session: &Session,
-        plan: &[RowPlan],
-        planned: Vec<usize>,
-        absent: &[Oid],
+        Asked { plan, planned, watched, absent }: Asked<'_>,
         targets: &dyn Fn(usize) -> (Option<Symbol>, usize),
         layouts: &mut Layouts,
     ) -> Self {
@@ -159,6 +171,7 @@ impl Request {
             expected: Vec::new(),
             rows: Vec::new(),
             values: 0,
+            watched: watched.len(),
             planned: Vec::new(),
             community: session.community(),
         };
@@ -171,6 +184,9 @@ impl Request {
             }
         };
         expect(&mut layout, &sys_uptime(), Role::Uptime);
+        for (slot, watched) in watched.iter().enumerate() {
+            expect(&mut layout, &watched.oid, Role::Watched { slot });
+        }
         for (row, &position) in planned.iter().enumerate() {
             let planned = &plan[position];
             let (instance, series) = targets(position);
@@ -247,6 +263,8 @@ impl Layout {
         answer.uptime_cs = None;
         answer.renamed.clear();
         answer.texts.clear();
+        answer.watched.clear();
+        answer.watched.resize(self.watched, None);
         answer.values.clear();
         answer.values.resize(self.values, Reading::Missing);
         answer.high.clear();
@@ -271,6 +289,7 @@ impl Layout {
                         answer.renamed.push(*row);
                     }
                 }
+                Role::Watched { slot } => answer.watched[*slot] = sign(&value),
                 Role::High { value: slot } => {
                     answer.high[*slot] =
                         unsigned(&value).and_then(|high| u32::try_from(high).ok()).unwrap_or(0);
@@ -304,6 +323,13 @@ fn is_same(ours: &[u8], theirs: &[u8]) -> bool {
 /// `sysUpTime.0` (RFC 3418), which every request begins with.
 fn sys_uptime() -> Oid {
     Oid::from_slice(&[1, 3, 6, 1, 2, 1, 1, 3, 0])
+}
+
+/// What a watched object is: its number, or any one if it is something else.
+fn sign(value: &ValueRef<'_>) -> Option<u64> {
+    let exception =
+        matches!(value, ValueRef::NoSuchObject | ValueRef::NoSuchInstance | ValueRef::EndOfMibView);
+    if exception { None } else { Some(unsigned(value).unwrap_or(u64::MAX)) }
 }
 
 /// A whole number that is not negative.

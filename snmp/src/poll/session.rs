@@ -46,6 +46,10 @@ impl Session {
         }
     }
 
+    pub(super) fn version(&self) -> Version {
+        self.credentials.version()
+    }
+
     /// Version and community, for v1 and v2c.
     pub(super) fn community(&self) -> Option<(Version, Vec<u8>)> {
         let community = self.credentials.community()?;

@@ -8,14 +8,14 @@ use crate::poll::rows::Rows;
 const OBJECT_COUNTER: usize = 3;
 const OBJECT_TEXT: usize = 5;
 
-/// Writes the rows of an answer; `true` if a row was not the one that was planned.
+/// Writes the rows of an answer, apart from those that are not the ones that were planned.
 pub(super) fn write(
     device: &Device,
     layout: &Layout,
     pending: &Pending,
     answer: &Answer,
     rows: &mut Rows,
-) -> bool {
+) {
     for (row, target) in layout.rows.iter().enumerate() {
         if answer.renamed.contains(&row) {
             continue;
@@ -46,5 +46,4 @@ pub(super) fn write(
             batch.put_u64(column, pending.pdu as u64);
         }
     }
-    !answer.renamed.is_empty()
 }

@@ -40,6 +40,7 @@ struct Task {
     walk: Walk,
     attempts: u32,
     again: u32,
+    requests: u32,
     unusable: Unusable,
 }
 
@@ -65,7 +66,8 @@ impl SurveyCore {
         let walk = Walk::new(session.version(), job.subtrees);
         let (device, address) = (job.device, job.address);
         let unusable = Unusable::default();
-        let task = Task { device, address, session, walk, attempts: 0, again: 0, unusable };
+        let task =
+            Task { device, address, session, walk, attempts: 0, again: 0, requests: 0, unusable };
         self.ready.push_back(task);
     }
 
@@ -94,6 +96,7 @@ impl SurveyCore {
                 continue;
             };
             self.request_id = id;
+            task.requests = task.requests.saturating_add(1);
             task.session.encode(now, &request, out);
             let address = task.address;
             let deadline = now + self.options.timeout;
@@ -164,7 +167,8 @@ impl SurveyCore {
     fn finish(&mut self, mut task: Task, result: Result<(), SurveyError>) {
         let result = result.map(|()| task.walk.take_found());
         let engine = task.session.clock();
-        self.finished.push_back(Finished { device: task.device, result, engine });
+        let (device, requests) = (task.device, task.requests);
+        self.finished.push_back(Finished { device, result, engine, requests });
     }
 
     /// Takes a datagram.

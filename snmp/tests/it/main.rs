@@ -9,5 +9,6 @@ mod farm;
 mod freshness;
 mod probe;
 mod snmpd;
+mod snmpd_names;
 mod twin;
 mod users;

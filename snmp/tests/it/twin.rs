@@ -4,6 +4,7 @@
 mod causes;
 mod clock;
 mod limits;
+mod names;
 mod recovery;
 
 use std::collections::BTreeMap;
