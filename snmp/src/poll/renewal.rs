@@ -357,7 +357,9 @@ fn compare(old: &Labels<'_>, new: &Labels<'_>, forgotten: &BTreeSet<(Table, Stri
             None => changes.appeared.push(change(label, String::new())),
             Some(&(was, presence)) if was != at => {
                 let index = if label.0 == Table::Interfaces { "ifIndex" } else { "index" };
-                let number = |place: Option<u32>| place.map_or("none".into(), |at| at.to_string());
+                let number = |place: Option<u32>| {
+                    place.map_or_else(|| "none".to_owned(), |at| at.to_string())
+                };
                 let text = format!(" at {index} {}, was {}", number(at), number(was));
                 let gone = presence == Presence::Gone;
                 let list = if gone { &mut changes.back } else { &mut changes.moved };
