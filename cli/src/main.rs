@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod failure;
+mod hangup;
 mod known_devices;
 mod output;
 mod ranks;

@@ -3,11 +3,16 @@
 use std::env;
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use zeroize::Zeroizing;
+
 use crate::Secret;
+
+/// Octets of a secret in a file, its line end included.
+const OCTETS_MAX: usize = 4_096;
 
 /// The text is not a reference. The text itself is not repeated: it may be the secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +39,12 @@ pub enum SecretError {
         /// Why.
         source: io::Error,
     },
+    /// Its line does not end.
+    #[error("the secret in `{path}` has more than {} octets", OCTETS_MAX - 1)]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
     /// There is nothing in it.
     #[error("the secret in `{reference}` is empty")]
     Empty {
@@ -44,25 +55,55 @@ pub enum SecretError {
 
 impl Secret {
     /// Reads the secret. Paths are relative to `base`, the directory of the cluster file
-    /// ([`Cluster::base`](crate::Cluster::base)).
+    /// ([`Cluster::base`](crate::Cluster::base)). The text is wiped when it is dropped, and no other
+    /// copy is left behind; what stands in the environment stays there.
     ///
     /// # Errors
-    /// If the variable or the file is not there, or holds nothing.
-    pub fn read(&self, base: &Path) -> Result<String, SecretError> {
-        let text = match self {
+    /// If the variable or the file is not there, or holds nothing, or too much.
+    pub fn read(&self, base: &Path) -> Result<Zeroizing<String>, SecretError> {
+        let secret = match self {
             Self::Env(name) => {
-                env::var(name).map_err(|_| SecretError::NotSet { name: name.clone() })?
+                let not_set = |_| SecretError::NotSet { name: name.clone() };
+                trimmed(&Zeroizing::new(env::var(name).map_err(not_set)?))
             }
-            Self::File(path) => {
-                let path = base.join(path);
-                fs::read_to_string(&path).map_err(|source| SecretError::Read { path, source })?
-            }
+            Self::File(path) => first_line(&base.join(path))?,
         };
-        match text.lines().next().map(str::trim_end) {
-            Some(secret) if !secret.is_empty() => Ok(secret.to_owned()),
-            _ => Err(SecretError::Empty { reference: self.clone() }),
+        if secret.is_empty() {
+            return Err(SecretError::Empty { reference: self.clone() });
         }
+        Ok(secret)
     }
+}
+
+/// The first line without the white space at its end.
+fn trimmed(text: &str) -> Zeroizing<String> {
+    Zeroizing::new(text.lines().next().unwrap_or_default().trim_end().to_owned())
+}
+
+/// The first line of a file. It is read into one buffer that does not grow: growing would leave
+/// copies in memory that nobody can wipe.
+fn first_line(path: &Path) -> Result<Zeroizing<String>, SecretError> {
+    let failed = |source| SecretError::Read { path: path.to_owned(), source };
+    let mut file = fs::File::open(path).map_err(failed)?;
+    let mut octets = Zeroizing::new([0; OCTETS_MAX]);
+    let mut length = 0;
+    let end = loop {
+        if let Some(end) = octets[..length].iter().position(|octet| *octet == b'\n') {
+            break end;
+        }
+        if length == OCTETS_MAX {
+            return Err(SecretError::TooLong { path: path.to_owned() });
+        }
+        match file.read(&mut octets[length..]) {
+            Ok(0) => break length,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    };
+    let text = std::str::from_utf8(&octets[..end]);
+    let text = text.map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+    Ok(trimmed(text))
 }
 
 impl FromStr for Secret {
@@ -117,7 +158,13 @@ mod tests {
         fs::write(base.path().join("auth"), "correct horse \r\nrest\n").unwrap();
         fs::write(base.path().join("empty"), "\nx").unwrap();
         let read = |name: &str| Secret::File(name.into()).read(base.path());
-        assert_eq!(read("auth").unwrap(), "correct horse");
+        assert_eq!(read("auth").unwrap().as_str(), "correct horse");
+        fs::write(base.path().join("longest"), "x".repeat(OCTETS_MAX - 1) + "\nrest").unwrap();
+        assert_eq!(read("longest").unwrap().len(), OCTETS_MAX - 1);
+        fs::write(base.path().join("endless"), "x".repeat(OCTETS_MAX)).unwrap();
+        assert!(matches!(read("endless"), Err(SecretError::TooLong { .. })));
+        fs::write(base.path().join("no text"), [0xff, 0xfe, b'\n']).unwrap();
+        assert!(matches!(read("no text"), Err(SecretError::Read { .. })));
         assert!(matches!(read("empty"), Err(SecretError::Empty { .. })));
         assert!(matches!(read("missing"), Err(SecretError::Read { .. })));
         let unset = Secret::Env("MEIKYO_TEST_NEVER_SET".into()).read(base.path());

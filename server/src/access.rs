@@ -4,30 +4,38 @@
 //! this machine (a foreign name that resolves to 127.0.0.1 is refused) and that pages of other
 //! origins may open no socket. Elsewhere a token is asked for, over TLS.
 
+mod hosts;
 mod rate;
 mod sessions;
 mod token;
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
+pub use hosts::HostError;
+pub(crate) use hosts::Hosts;
 pub use rate::REQUESTS_PER_S;
 pub(crate) use rate::{Client, Rates};
 pub(crate) use sessions::Sessions;
-pub(crate) use token::Tokens;
+pub(crate) use token::{Hash, Tokens};
 pub use token::{TokenError, hash_token, make_token};
 
+use hyper::body::Body as _;
 use meikyo_units::WallTime;
 
+use crate::counts::Closed;
 use crate::errors::ApiError;
-use crate::state::Shared;
+use crate::room::Seat;
+use crate::state::{Server, Shared};
 
 /// Most octets of a request's body.
-pub(crate) const BODY_BYTES_MAX: u64 = 64 << 10;
+pub(crate) const BODY_BYTES_MAX: usize = 64 << 10;
 
 /// What a page may load: its own files and nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -40,8 +48,7 @@ const COOKIE: &str = "meikyo_session";
 /// Who may ask.
 #[derive(Debug)]
 pub(crate) struct Access {
-    /// Names that the server may be called by besides those of loopback.
-    pub(crate) hosts: Vec<String>,
+    pub(crate) hosts: Hosts,
     /// The tokens that are taken; nobody is asked for one when there are none.
     pub(crate) tokens: Option<Tokens>,
     pub(crate) sessions: Sessions,
@@ -53,15 +60,21 @@ pub(crate) struct Access {
     pub(crate) tls: bool,
 }
 
+/// Whose request it is: what stands for a token that was shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Proof(pub(crate) Hash);
+
 /// Lets a request through, or refuses it.
 pub(crate) async fn guard(State(server): State<Shared>, request: Request, next: Next) -> Response {
     let access = &server.access;
+    let client = client_of(&request);
     let mut response = match access.admit(&request) {
-        Ok(Verdict::Pass) => next.run(request).await,
+        Ok(Verdict::Pass(proof)) => pass(&server, request, Some(proof), next).await,
+        Ok(Verdict::Try) => pass(&server, request, None, next).await,
         Ok(Verdict::Answer(response)) => response,
-        Ok(Verdict::Check { token, browser }) => match access.check(&server, &token).await {
-            Ok(()) if browser => access.welcome(),
-            Ok(()) => next.run(request).await,
+        Ok(Verdict::Check { token, browser }) => match access.check(client, &token).await {
+            Ok(proof) if browser => access.welcome(proof),
+            Ok(proof) => pass(&server, request, Some(proof), next).await,
             Err(error) => error.into_response(),
         },
         Err(error) => error.into_response(),
@@ -81,10 +94,49 @@ pub(crate) async fn guard(State(server): State<Shared>, request: Request, next: 
     response
 }
 
+/// Takes the body of a request and answers it. Until the body has come the server waits for the
+/// client, who loses his place to newcomers; then it works for him, and a client who was let in has
+/// proven himself.
+async fn pass(
+    server: &Server,
+    mut request: Request,
+    admitted: Option<Option<Hash>>,
+    next: Next,
+) -> Response {
+    if !request.body().is_end_stream() {
+        let (head, body) = request.into_parts();
+        let whole = to_bytes(body, BODY_BYTES_MAX);
+        let octets = match tokio::time::timeout(server.limits.body.to_std(), whole).await {
+            Ok(Ok(octets)) => octets,
+            Ok(Err(_)) => return too_long("the body").into_response(),
+            Err(_) => {
+                server.counts.close(Closed::Body);
+                let wait = server.limits.body;
+                let text = format!("the body did not come within {wait}");
+                let refused = ApiError::new(StatusCode::REQUEST_TIMEOUT, text, "body");
+                let close = HeaderValue::from_static("close");
+                return ([(header::CONNECTION, close)], refused).into_response();
+            }
+        };
+        request = Request::from_parts(head, Body::from(octets));
+    }
+    let seat = request.extensions_mut().remove::<Arc<Seat>>();
+    if let (Some(seat), Some(_)) = (&seat, &admitted) {
+        seat.prove();
+    }
+    if let Some(hash) = admitted.flatten() {
+        request.extensions_mut().insert(Proof(hash));
+    }
+    let _work = seat.as_ref().map(Seat::work);
+    next.run(request).await
+}
+
 /// What becomes of a request.
 enum Verdict {
-    /// It goes on.
-    Pass,
+    /// It goes on, with the hash of the token that its session began with.
+    Pass(Option<Hash>),
+    /// It goes on although nothing was shown: it is a form with a token.
+    Try,
     /// It goes on if that token is right; a browser gets a session and is sent to the page.
     Check { token: String, browser: bool },
     /// This is answered in its place.
@@ -94,22 +146,21 @@ enum Verdict {
 impl Access {
     /// Looks at the head of a request.
     fn admit(&self, request: &Request) -> Result<Verdict, ApiError> {
-        if let Some(client) = request.extensions().get::<Client>() {
-            let taken = self.rates.take(*client, WallTime::now());
-            taken.map_err(ApiError::too_often)?;
-        }
+        let taken = self.rates.take(client_of(request), WallTime::now());
+        taken.map_err(ApiError::too_often)?;
         self.check_host(request)?;
         self.check_origin(request.headers())?;
         check_length(request.headers())?;
-        if self.tokens.is_none() || self.has_session(request.headers()) {
-            return Ok(Verdict::Pass);
+        let Some(tokens) = &self.tokens else { return Ok(Verdict::Pass(None)) };
+        if let Some(hash) = self.session(request.headers()).filter(|hash| tokens.takes(hash)) {
+            return Ok(Verdict::Pass(Some(hash)));
         }
         if let Some(token) = bearer(request.headers()) {
             return Ok(Verdict::Check { token: token.to_owned(), browser: false });
         }
         let path = request.uri().path().strip_prefix(self.prefix.as_str()).unwrap_or_default();
         if path == "/login" && request.method() == Method::POST {
-            return Ok(Verdict::Pass);
+            return Ok(Verdict::Try);
         }
         if path.starts_with("/api/") || path == "/metrics" {
             let text = "a token is needed: send `Authorization: Bearer TOKEN`";
@@ -124,17 +175,21 @@ impl Access {
         Ok(Verdict::Answer(page.into_response()))
     }
 
-    /// Checks a token; every one is right when none is asked for.
-    pub(crate) async fn check(&self, server: &Shared, token: &str) -> Result<(), ApiError> {
+    /// Checks a token that a client shows; every one is right when none is asked for.
+    pub(crate) async fn check(
+        &self,
+        client: Client,
+        token: &str,
+    ) -> Result<Option<Hash>, ApiError> {
         match &self.tokens {
-            Some(tokens) => tokens.verify(server, token).await,
-            None => Ok(()),
+            Some(tokens) => tokens.verify(client, token).await.map(Some),
+            None => Ok(None),
         }
     }
 
     /// Sends a browser to the page with a session in its cookie, and the token out of the address.
-    pub(crate) fn welcome(&self) -> Response {
-        let session = self.sessions.begin();
+    pub(crate) fn welcome(&self, proof: Option<Hash>) -> Response {
+        let session = self.sessions.begin(proof);
         let secure = if self.tls { "; Secure" } else { "" };
         let path = if self.prefix.is_empty() { "/" } else { self.prefix.as_str() };
         let cookie = format!("{COOKIE}={session}; Path={path}; HttpOnly; SameSite=Strict{secure}");
@@ -146,54 +201,69 @@ impl Access {
         response
     }
 
+    /// All names in a request must be the server's own. Two `Host` headers are refused (RFC 9112,
+    /// 3.2): a proxy in front may have believed the other one.
     fn check_host(&self, request: &Request) -> Result<(), ApiError> {
-        let header = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-        let named =
-            header.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
-        if named.is_some_and(|named| self.is_ours(name_of(named))) {
-            return Ok(());
+        let header = the_only(request.headers(), &header::HOST)?;
+        let authority = request.uri().authority().map(|authority| authority.as_str());
+        let mut named = header.into_iter().chain(authority).peekable();
+        let some = named.peek().is_some();
+        match named.find(|name| !self.hosts.is_ours(name)) {
+            None if some => Ok(()),
+            foreign => {
+                let text = format!(
+                    "the server is not known as `{}`; start it with `--host NAME` to allow that",
+                    foreign.unwrap_or_default()
+                );
+                Err(ApiError::new(StatusCode::MISDIRECTED_REQUEST, text, "host"))
+            }
         }
-        let text = format!(
-            "the server is not known as `{}`; start it with `--host NAME` to allow that",
-            named.unwrap_or_default()
-        );
-        Err(ApiError::new(StatusCode::MISDIRECTED_REQUEST, text, "host"))
-    }
-
-    fn is_ours(&self, name: &str) -> bool {
-        is_loopback(name) || self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
     }
 
     /// A page of another origin may ask for nothing. Browsers send `Origin` with every socket and
     /// with everything that changes something.
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), ApiError> {
-        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
-        let origin = origin.to_str().unwrap_or_default();
-        let authority = origin.split_once("://").map_or("", |(_, authority)| authority);
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let same = host.is_some_and(|host| host.eq_ignore_ascii_case(authority));
-        let listed =
-            self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name_of(authority)));
-        if same || listed {
+        let Some(origin) = the_only(headers, &header::ORIGIN)? else { return Ok(()) };
+        if self.hosts.admits(origin, the_only(headers, &header::HOST)?) {
             return Ok(());
         }
-        let text = format!("pages of `{origin}` may not ask this server");
+        let text = format!(
+            "pages of `{origin}` may not ask this server; if it is the server's own, behind a \
+             proxy, start it with `--host {origin}`"
+        );
         Err(ApiError::new(StatusCode::FORBIDDEN, text, "origin"))
     }
 
-    fn has_session(&self, headers: &HeaderMap) -> bool {
+    /// The hash of the token that the session in a cookie began with.
+    fn session(&self, headers: &HeaderMap) -> Option<Hash> {
         let cookies =
             headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = cookies.flat_map(|cookies| cookies.split(';'));
-        pairs.any(|pair| {
-            let pair = pair.trim().split_once('=');
-            pair.is_some_and(|(name, session)| name == COOKIE && self.sessions.holds(session))
+        pairs.find_map(|pair| {
+            let (name, session) = pair.trim().split_once('=')?;
+            (name == COOKIE).then(|| self.sessions.holder(session))?
         })
     }
 }
 
+/// Whose connection a request came by.
+pub(crate) fn client_of(request: &Request) -> Client {
+    request.extensions().get().copied().unwrap_or(Client::User(u32::MAX))
+}
+
+/// The value of a header that a request has once at most; one that is no text is empty.
+fn the_only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ApiError> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next().map(|value| value.to_str().unwrap_or_default());
+    if values.next().is_some() {
+        let text = format!("the request has several `{name}` headers, and one is allowed");
+        return Err(ApiError::bad(text, name.as_str()));
+    }
+    Ok(first)
+}
+
 /// The type of the pages that are made here.
-const HTML: (header::HeaderName, &str) = (header::CONTENT_TYPE, "text/html; charset=utf-8");
+const HTML: (HeaderName, &str) = (header::CONTENT_TYPE, "text/html; charset=utf-8");
 
 fn login_page(prefix: &str) -> String {
     format!(
@@ -207,11 +277,15 @@ fn login_page(prefix: &str) -> String {
 fn check_length(headers: &HeaderMap) -> Result<(), ApiError> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let length = length.and_then(|length| length.parse::<u64>().ok()).unwrap_or(0);
-    if length > BODY_BYTES_MAX {
-        let text = format!("the body has {length} octets, at most {BODY_BYTES_MAX} are taken");
-        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, text, "body"));
+    if usize::try_from(length).is_ok_and(|length| length <= BODY_BYTES_MAX) {
+        return Ok(());
     }
-    Ok(())
+    Err(too_long(&format!("the body has {length} octets and")))
+}
+
+fn too_long(what: &str) -> ApiError {
+    let text = format!("{what} is too long: at most {BODY_BYTES_MAX} octets are taken");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, text, "body")
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -220,63 +294,8 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-/// The host of `host:port` or `[address]:port`.
-fn name_of(authority: &str) -> &str {
-    if let Some(rest) = authority.strip_prefix('[') {
-        return rest.split_once(']').map_or(rest, |(address, _)| address);
-    }
-    authority.rsplit_once(':').map_or(authority, |(host, _)| host)
-}
-
 /// Whether a name is this machine's own and nobody else's.
 pub(crate) fn is_loopback(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn access() -> Access {
-        Access {
-            hosts: vec!["cluster.example".into()],
-            tokens: None,
-            sessions: Sessions::default(),
-            rates: Rates::new(REQUESTS_PER_S),
-            prefix: String::new(),
-            tls: false,
-        }
-    }
-
-    #[test]
-    fn only_own_names_are_answered() {
-        for (name, ours) in [
-            ("127.0.0.1:8420", true),
-            ("localhost", true),
-            ("[::1]:8420", true),
-            ("Cluster.Example:443", true),
-            ("evil.example", false),
-            ("127.0.0.1.evil.example:8420", false),
-            ("", false),
-        ] {
-            assert_eq!(access().is_ours(name_of(name)), ours, "{name}");
-        }
-    }
-
-    #[test]
-    fn pages_of_other_origins_are_refused() {
-        for (origin, allowed) in [
-            ("http://127.0.0.1:8420", true),
-            ("https://cluster.example", true),
-            ("http://127.0.0.1:9999", false),
-            ("https://evil.example", false),
-            ("null", false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, HeaderValue::from_static("127.0.0.1:8420"));
-            headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
-            assert_eq!(access().check_origin(&headers).is_ok(), allowed, "{origin}");
-        }
-    }
 }

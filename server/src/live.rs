@@ -8,8 +8,11 @@
 mod encode;
 mod encoded;
 mod messages;
+mod viewer;
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +27,7 @@ pub(crate) use encoded::SharedMessages;
 pub(crate) use messages::{
     EventBody, LiveHealthBody, LiveReply, ReplayRequest, SubscribeRequest, Subscription,
 };
+pub(crate) use viewer::converse;
 
 use crate::catalog::Opened;
 use crate::errors::ApiError;
@@ -32,12 +36,10 @@ use crate::follow::readings::Wish;
 use crate::follow::replay::{self, Replay, SPEED_MAX};
 use crate::parameters::micros;
 use crate::range::{drawable, label_names};
-use crate::state::Shared;
+use crate::state::{Server, Shared};
 
 /// Least span between two messages with rows: what a screen can show.
 const GAP: Duration = Duration::from_millis(30);
-/// How long a message may take to be sent before the viewer counts as gone.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Most columns of a view.
 const COLUMNS_MAX: usize = 32;
 /// Longest span between two messages that a viewer can ask for, µs.
@@ -62,40 +64,17 @@ struct View {
     /// When the next message may be sent.
     next: Instant,
     ended: bool,
-}
-
-/// Converses with a viewer until either side ends.
-pub(crate) async fn converse(server: Shared, opened: Arc<Opened>, mut socket: WebSocket) {
-    let mut stop = server.stop.clone();
-    let mut view: Option<View> = None;
-    loop {
-        let outcome = tokio::select! {
-            () = crate::listen::stopped(&mut stop) => break,
-            message = socket.recv() => match message {
-                Some(Ok(Message::Text(text))) => {
-                    subscribe(&server, &opened, &text, &mut view, &mut socket).await
-                }
-                Some(Ok(Message::Binary(_))) => {
-                    let refused = ApiError::bad("requests are JSON texts", "message");
-                    send(&mut socket, &LiveReply::refused(&refused)).await
-                }
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
-                Some(Ok(Message::Close(_)) | Err(_)) | None => break,
-            },
-            () = ready(view.as_ref()) => match &mut view {
-                Some(view) => view.forward(&opened, &mut socket).await,
-                None => Ok(()),
-            },
-        };
-        if outcome.is_err() {
-            return;
-        }
-    }
-    drop(tokio::time::timeout(GAP, socket.send(Message::Close(None))).await);
+    /// Steps that were taken out of the queue and are being sent.
+    in_hand: u64,
 }
 
 /// The viewer is gone.
-struct Gone;
+enum Gone {
+    /// He has left, or his connection was lost.
+    Left,
+    /// He read nothing for too long.
+    Unread,
+}
 
 /// Waits until there is something to send and it may be sent.
 async fn ready(view: Option<&View>) {
@@ -205,6 +184,7 @@ fn begin(opened: &Arc<Opened>, request: Subscription) -> Result<(View, LiveReply
         seen: Vec::new(),
         next: Instant::now(),
         ended: false,
+        in_hand: 0,
     };
     Ok((view, reply))
 }
@@ -222,10 +202,23 @@ fn checked(wanted: &ReplayRequest, wish: Wish, end: WallTime) -> Result<Replay, 
 }
 
 impl View {
+    /// Steps that the viewer would get if he stayed.
+    fn unsent(&self) -> u64 {
+        let (steps, dropped) = self.queue.take();
+        self.in_hand + dropped + steps.len() as u64
+    }
+
     /// Sends what waits.
-    async fn forward(&mut self, opened: &Opened, socket: &mut WebSocket) -> Result<(), Gone> {
+    async fn forward(
+        &mut self,
+        server: &Server,
+        opened: &Opened,
+        socket: &mut WebSocket,
+    ) -> Result<(), Gone> {
         let ended = self.queue.has_ended();
         let (steps, dropped) = self.queue.take();
+        self.in_hand = steps.len() as u64;
+        server.counts.lose_steps(dropped);
         if dropped > 0 {
             send(socket, &LiveReply::Dropped(dropped)).await?;
         }
@@ -243,6 +236,7 @@ impl View {
             let newest = steps.last().map_or(interval.time, |step| step.newest);
             send(socket, &LiveReply::Health(LiveHealthBody::new(interval, newest))).await?;
         }
+        self.in_hand = 0;
         self.next = Instant::now() + self.every.unwrap_or(GAP).max(GAP);
         if ended {
             self.ended = true;
@@ -287,8 +281,20 @@ async fn send(socket: &mut WebSocket, reply: &LiveReply) -> Result<(), Gone> {
 }
 
 async fn send_message(socket: &mut WebSocket, message: Message) -> Result<(), Gone> {
-    match tokio::time::timeout(PATIENCE, socket.send(message)).await {
-        Ok(Ok(())) => Ok(()),
-        _ => Err(Gone),
+    socket.send(message).await.map_err(|error| Gone::by(&error))
+}
+
+impl Gone {
+    /// What an error of a socket says: the stream below gives up who reads nothing.
+    fn by(error: &axum::Error) -> Self {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+        while let Some(error) = cause {
+            let io = error.downcast_ref::<io::Error>();
+            if io.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+                return Self::Unread;
+            }
+            cause = error.source();
+        }
+        Self::Left
     }
 }

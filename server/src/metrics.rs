@@ -16,9 +16,11 @@ use arrow::datatypes::{DataType, Float64Type};
 use meikyo_recording::{Column, ReadError, Recording, Selection, TableSchema};
 use meikyo_units::{Nanos, WallTime};
 
+use crate::access::Tokens;
 use crate::catalog::Opened;
 use crate::column_units::is_counter;
 use crate::columns::{text, times};
+use crate::counts::Closed;
 use crate::errors::ApiError;
 use crate::range::{drawable, label_names};
 use crate::state::Server;
@@ -78,19 +80,39 @@ pub(crate) fn text_of(server: &Server) -> Result<String, ApiError> {
         }
     }
     drop(all);
-    let viewers = server.viewers_open();
-    own(&mut metrics, "server_viewers", "sockets of viewers that are open", "", viewers);
-    own(
-        &mut metrics,
-        "server_refused_requests_total",
-        "requests refused since their client asked too often",
-        "",
-        real(server.access.rates.refused()),
-    );
+    of_server(&mut metrics, server);
     if let Some(bytes) = resident_bytes() {
         own(&mut metrics, "server_resident_bytes", "memory of this process", "", bytes);
     }
     Ok(rendered(&metrics))
+}
+
+/// Who is connected, and what was refused, closed and lost.
+fn of_server(metrics: &mut BTreeMap<String, Metric>, server: &Server) {
+    let count = |held: usize| u32::try_from(held).map_or(f64::INFINITY, f64::from);
+    let (connections, viewers) = (&server.connections, &server.viewers);
+    let help = "connections that are open, WebSockets not counted";
+    own(metrics, "server_connections", help, "", count(connections.held()));
+    let help = "sockets of viewers that are open";
+    own(metrics, "server_viewers", help, "", count(viewers.held()));
+    let help = "requests refused since their client asked too often";
+    own(metrics, "server_refused_requests_total", help, "", real(server.access.rates.refused()));
+    let help = "tokens refused unseen since their client showed too many wrong ones";
+    let tokens = server.access.tokens.as_ref().map_or(0, Tokens::refused);
+    own(metrics, "server_refused_tokens_total", help, "", real(tokens));
+    let help = "connections that were closed or not taken, by reason";
+    for why in Closed::ALL {
+        let by_rooms = match why {
+            Closed::Displaced => connections.displaced() + viewers.displaced(),
+            Closed::Full => connections.refused() + viewers.refused(),
+            _ => 0,
+        };
+        let labels = format!("reason=\"{}\"", why.name());
+        let closed = real(server.counts.closed(why) + by_rooms);
+        own(metrics, "server_closed_connections_total", help, &labels, closed);
+    }
+    let help = "steps that viewers who were too slow did not get";
+    own(metrics, "server_lost_steps_total", help, "", real(server.counts.lost_steps()));
 }
 
 fn own(metrics: &mut BTreeMap<String, Metric>, name: &str, help: &str, labels: &str, value: f64) {

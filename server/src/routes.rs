@@ -4,14 +4,14 @@ mod asked;
 pub(crate) mod ranges;
 pub(crate) mod recordings;
 
-use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 
-use crate::access::{self, BODY_BYTES_MAX};
+use crate::access::{self, BODY_BYTES_MAX, Client};
 use crate::errors::ApiError;
 use crate::openapi;
 use crate::page;
@@ -58,8 +58,7 @@ pub(crate) fn router(server: Shared) -> Router {
             .nest(&prefix, app)
             .fallback(move || async move { Redirect::temporary(&home) })
     };
-    let limit = usize::try_from(BODY_BYTES_MAX).unwrap_or(usize::MAX);
-    app.layer(DefaultBodyLimit::max(limit))
+    app.layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(server.clone(), access::guard))
         .with_state(server)
 }
@@ -76,11 +75,15 @@ async fn unknown(request: Request) -> ApiError {
     ApiError::unknown(format!("nothing is at `{path}`; see `api/v1/openapi.json`"), "path")
 }
 
-async fn login(State(server): State<Shared>, body: String) -> Result<Response, ApiError> {
+async fn login(
+    State(server): State<Shared>,
+    Extension(client): Extension<Client>,
+    body: String,
+) -> Result<Response, ApiError> {
     let shown = form_urlencoded::parse(body.as_bytes()).find(|(name, _)| name == "token");
     let token = shown.map(|(_, token)| token.into_owned()).unwrap_or_default();
-    server.access.check(&server, &token).await?;
-    Ok(server.access.welcome())
+    let proof = server.access.check(client, &token).await?;
+    Ok(server.access.welcome(proof))
 }
 
 /// This document.

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use meikyo_recording::ReadError;
 use tokio::sync::watch;
-use tokio_rustls::TlsAcceptor;
 
-use crate::access::{Access, Rates, Sessions, TokenError, Tokens};
+use crate::access::{Access, HostError, Hosts, Rates, Sessions, TokenError, Tokens};
 use crate::catalog::Catalog;
 use crate::fabric::FabricBody;
-use crate::listen::{self, Door, Listener, Tls};
+use crate::limits::Limits;
+use crate::listen::{self, Certificates, Door, Doorkeeper, Listener, Tls};
 use crate::routes;
 use crate::state::{Server, Shared};
 
@@ -38,13 +38,16 @@ pub struct Options {
     pub tls: Option<Tls>,
     /// File with hashes of tokens; needed for addresses that are not loopback.
     pub token_file: Option<PathBuf>,
-    /// Names that the server may be called by besides those of loopback.
+    /// Names that the server may be called by besides those of loopback: `NAME`, or the origin of
+    /// its pages as `SCHEME://NAME[:PORT]` where that is not the server's own, behind a proxy.
     pub hosts: Vec<String>,
     /// Path before everything, for example `/meikyo`; empty for none.
     pub prefix: String,
     /// Requests a second that a client may make lastingly, five times as many at once;
     /// [`REQUESTS_PER_S`](crate::REQUESTS_PER_S) is enough for several pages.
     pub requests_per_s: NonZeroU32,
+    /// What clients may take of the server.
+    pub limits: Limits,
     /// The fabric that is drawn; `None`: the page says how to name one.
     pub fabric: Option<FabricBody>,
 }
@@ -58,6 +61,9 @@ pub enum StartError {
     /// The token file cannot be used.
     #[error(transparent)]
     Token(#[from] TokenError),
+    /// A name that the server may be called by is none.
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// Another address than loopback needs protection.
     #[error("`{address}` is not loopback: other addresses need TLS and a token")]
     Unprotected {
@@ -103,13 +109,45 @@ pub struct Running {
     urls: Vec<String>,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
-    sockets: Vec<PathBuf>,
+    server: Shared,
+    certificates: Option<Arc<Certificates>>,
+}
+
+/// What was read anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reloaded {
+    /// Certificate and key.
+    pub certificate: bool,
+    /// The hashes of tokens.
+    pub tokens: bool,
 }
 
 impl Running {
     /// Addresses for a browser, one a door.
     pub fn urls(&self) -> &[String] {
         &self.urls
+    }
+
+    /// Reads certificate, key and token file anew, if there are any. Connections that come from now
+    /// on see the new certificate; sessions and sockets of tokens that are gone end at once.
+    ///
+    /// # Errors
+    /// [`StartError`] when one of the files cannot be used; all that was in use stays in use then.
+    pub fn reload(&self) -> Result<Reloaded, StartError> {
+        let acceptor = self.certificates.as_ref().map(|certificates| {
+            certificates.read_again().map_err(|source| unusable(certificates.files(), source))
+        });
+        let acceptor = acceptor.transpose()?;
+        let tokens = self.server.access.tokens.as_ref();
+        let hashes = tokens.map(Tokens::read_again).transpose()?;
+        let reloaded = Reloaded { certificate: acceptor.is_some(), tokens: hashes.is_some() };
+        if let (Some(certificates), Some(acceptor)) = (&self.certificates, acceptor) {
+            certificates.replace(acceptor);
+        }
+        if let (Some(tokens), Some(hashes)) = (tokens, hashes) {
+            tokens.replace(hashes);
+        }
+        Ok(reloaded)
     }
 
     /// Ends the server and waits until its threads have ended.
@@ -123,11 +161,6 @@ impl Running {
             && thread.join().is_err()
         {
             tracing::error!("the server's thread has panicked");
-        }
-        for socket in self.sockets.drain(..) {
-            if let Err(error) = std::fs::remove_file(&socket) {
-                tracing::debug!(%error, "the socket was gone already");
-            }
         }
     }
 }
@@ -143,33 +176,36 @@ impl Drop for Running {
 /// # Errors
 /// [`StartError`] when something that is asked for cannot be had; nothing is served then.
 pub fn start(options: &Options) -> Result<Running, StartError> {
-    let tls = checked(options)?;
+    let certificates = checked(options)?.map(Arc::new);
+    let tls = certificates.is_some();
     let tokens = options.token_file.as_deref().map(Tokens::read).transpose()?;
     let access = Access {
-        hosts: options.hosts.clone(),
+        hosts: Hosts::parse(&options.hosts, tls)?,
         tokens,
         sessions: Sessions::default(),
-        rates: Rates::new(options.requests_per_s),
+        rates: Rates::of_requests(options.requests_per_s),
         prefix: options.prefix.trim_end_matches('/').to_owned(),
-        tls: tls.is_some(),
+        tls,
     };
     let (stop, stopped) = watch::channel(false);
     let catalog = Catalog::open(&options.recordings)?;
-    let server = Arc::new(Server::new(catalog, access, options.fabric.clone(), stopped.clone()));
+    let limits = Limits {
+        connections: options.limits.connections.min(listen::connections_possible()),
+        ..options.limits
+    };
+    let fabric = options.fabric.clone();
+    let server = Arc::new(Server::new(catalog, access, fabric, limits, stopped));
     let (ready, opened) = channel();
     let doors = options.doors.clone();
+    let (shared, to_shake) = (Arc::clone(&server), certificates.clone());
     let thread = std::thread::Builder::new()
         .name("server".into())
-        .spawn(move || serve(&doors, tls, server, &stopped, &ready))
+        .spawn(move || serve(&doors, to_shake, shared, &ready))
         .map_err(|source| StartError::Threads { source })?;
-    let sockets = options.doors.iter().filter_map(|door| match door {
-        Door::Unix(path) => Some(path.clone()),
-        Door::Tcp(_) => None,
-    });
-    let mut running = Running { urls: Vec::new(), stop, thread: Some(thread), sockets: Vec::new() };
+    let thread = Some(thread);
+    let mut running = Running { urls: Vec::new(), stop, thread, server, certificates };
     let gone = || StartError::Threads { source: io::Error::other("the thread has ended") };
     let addresses = opened.recv().map_err(|_| gone())??;
-    running.sockets = sockets.collect();
     running.urls =
         addresses.iter().zip(&options.doors).map(|(of, door)| url(options, *of, door)).collect();
     Ok(running)
@@ -187,7 +223,7 @@ fn url(options: &Options, address: Option<SocketAddr>, door: &Door) -> String {
 }
 
 /// Refuses what would be open to everybody.
-fn checked(options: &Options) -> Result<Option<TlsAcceptor>, StartError> {
+fn checked(options: &Options) -> Result<Option<Certificates>, StartError> {
     let prefix = options.prefix.trim_end_matches('/');
     let part = |part: &str| {
         !part.is_empty()
@@ -208,26 +244,19 @@ fn checked(options: &Options) -> Result<Option<TlsAcceptor>, StartError> {
             return Err(StartError::Unprotected { address: *address });
         }
     }
-    let acceptor = options.tls.as_ref().map(|tls| {
-        listen::tls_acceptor(tls).map_err(|source| StartError::Tls {
-            certificate: tls.certificate.clone(),
-            key: tls.key.clone(),
-            source,
-        })
-    });
-    acceptor.transpose()
+    let certificates = options.tls.as_ref();
+    let read = |tls| Certificates::read(tls).map_err(|source| unusable(tls, source));
+    certificates.map(read).transpose()
+}
+
+fn unusable(tls: &Tls, source: io::Error) -> StartError {
+    StartError::Tls { certificate: tls.certificate.clone(), key: tls.key.clone(), source }
 }
 
 type Ready = Sender<Result<Vec<Option<SocketAddr>>, StartError>>;
 
 /// The server's thread: opens the doors, tells so, and serves until it is stopped.
-fn serve(
-    doors: &[Door],
-    tls: Option<TlsAcceptor>,
-    server: Shared,
-    stopped: &watch::Receiver<bool>,
-    ready: &Ready,
-) {
+fn serve(doors: &[Door], certificates: Option<Arc<Certificates>>, server: Shared, ready: &Ready) {
     meikyo_recording::lower_priority();
     let tell = |outcome| drop(ready.send(outcome));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -254,11 +283,18 @@ fn serve(
         let to_warm = Arc::clone(&server);
         drop(tokio::task::spawn_blocking(move || to_warm.catalog.warm()));
         let mut accepting = tokio::task::JoinSet::new();
+        let keeper = Arc::new(Doorkeeper {
+            app,
+            certificates,
+            limits: server.limits,
+            room: Arc::clone(&server.connections),
+            counts: Arc::clone(&server.counts),
+            stop: server.stop.clone(),
+        });
         for listener in listeners {
-            let tls = tls.clone().filter(|_| matches!(listener, Listener::Tcp(_)));
-            accepting.spawn(listen::accept(listener, tls, app.clone(), stopped.clone()));
+            accepting.spawn(Arc::clone(&keeper).accept(listener));
         }
-        let mut stop = stopped.clone();
+        let mut stop = server.stop.clone();
         listen::stopped(&mut stop).await;
         server.catalog.stop();
         let ended = async { while accepting.join_next().await.is_some() {} };

@@ -8,20 +8,20 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::Access;
 use crate::catalog::Catalog;
+use crate::counts::Counts;
 use crate::errors::ApiError;
 use crate::fabric::FabricBody;
 use crate::health::HealthCache;
+use crate::limits::Limits;
 use crate::metrics::Newest;
 use crate::range::BlockCache;
+use crate::room::{Room, Rules};
 
 /// Octets of decoded summaries that are kept.
 const CACHE_BYTES: usize = 96 << 20;
 
 /// Requests that read files at once; each may hold some tens of megabytes.
 const READERS_MAX: usize = 3;
-
-/// Viewers at once; each has a queue and a socket.
-const VIEWERS_MAX: usize = 128;
 
 /// Exports at once; each has a thread as long as the client takes.
 const EXPORTS_MAX: usize = 3;
@@ -41,8 +41,12 @@ pub(crate) struct Server {
     pub(crate) fabric: Option<FabricBody>,
     /// Says when the server is to end.
     pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) limits: Limits,
+    /// Room for connections, WebSockets not counted.
+    pub(crate) connections: Arc<Room>,
     /// Room for viewers.
-    pub(crate) viewers: Arc<Semaphore>,
+    pub(crate) viewers: Arc<Room>,
+    pub(crate) counts: Arc<Counts>,
     /// Room for exports.
     pub(crate) exports: Arc<Semaphore>,
     readers: Semaphore,
@@ -57,8 +61,16 @@ impl Server {
         catalog: Catalog,
         access: Access,
         fabric: Option<FabricBody>,
+        limits: Limits,
         stop: watch::Receiver<bool>,
     ) -> Self {
+        let connections = Rules {
+            places: limits.connections,
+            per_client: limits.connections_per_client,
+            only_for_poorer: false,
+        };
+        let viewers =
+            Rules { places: limits.viewers, per_client: limits.viewers, only_for_poorer: true };
         Self {
             catalog,
             blocks: BlockCache::new(CACHE_BYTES),
@@ -67,17 +79,14 @@ impl Server {
             access,
             fabric,
             stop,
-            viewers: Arc::new(Semaphore::new(VIEWERS_MAX)),
+            limits,
+            connections: Arc::new(Room::new(connections)),
+            viewers: Arc::new(Room::new(viewers)),
+            counts: Arc::default(),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
             readers: Semaphore::new(READERS_MAX),
             waiting: Semaphore::new(WAITING_MAX),
         }
-    }
-
-    /// Sockets of viewers that are open.
-    pub(crate) fn viewers_open(&self) -> f64 {
-        let open = VIEWERS_MAX - self.viewers.available_permits().min(VIEWERS_MAX);
-        u32::try_from(open).map_or(f64::INFINITY, f64::from)
     }
 
     /// Does something that reads files, on a thread that may block, when it is its turn.

@@ -1,7 +1,8 @@
 //! How an agent is spoken to, with the secrets in hand.
 //!
 //! Nothing here prints a secret. Keys that were made from a password are kept for the life of the
-//! process, since making one hashes a mebibyte and a cluster's hosts share theirs.
+//! process, since making one hashes a mebibyte and a cluster's hosts share theirs; the password
+//! itself is wiped. A community cannot be: it travels in every request as it is.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,6 +10,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use meikyo_cluster::{Access, AuthProtocol, PrivProtocol, SecretError};
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use crate::message::Version;
@@ -74,8 +76,8 @@ pub enum CredentialsError {
     },
 }
 
-/// Keys that were made already, by protocol and password.
-static MASTER_KEYS: Mutex<BTreeMap<(AuthProtocol, String), MasterKey>> =
+/// Keys that were made already, by protocol and the SHA-256 of the password.
+static MASTER_KEYS: Mutex<BTreeMap<(AuthProtocol, [u8; 32]), MasterKey>> =
     Mutex::new(BTreeMap::new());
 
 fn master_key_kept(
@@ -85,7 +87,8 @@ fn master_key_kept(
 ) -> Result<MasterKey, CredentialsError> {
     // A thread that panicked while it held the lock has left a whole map behind.
     let mut keys = MASTER_KEYS.lock().unwrap_or_else(PoisonError::into_inner);
-    let name = (protocol, password.to_owned());
+    let name = (protocol, digest(password));
+    usm::wipe_stack();
     if let Some(key) = keys.get(&name) {
         return Ok(key.clone());
     }
@@ -93,6 +96,11 @@ fn master_key_kept(
         .map_err(|source| CredentialsError::Key { what, source })?;
     keys.insert(name, key.clone());
     Ok(key)
+}
+
+#[inline(never)]
+fn digest(password: &str) -> [u8; 32] {
+    Sha256::digest(password.as_bytes()).into()
 }
 
 impl Credentials {
@@ -108,10 +116,10 @@ impl Credentials {
         };
         match access {
             Access::V1 { community } => {
-                Ok(Self::V1 { community: read(community, "community")?.into_bytes() })
+                Ok(Self::V1 { community: read(community, "community")?.as_bytes().to_vec() })
             }
             Access::V2c { community } => {
-                Ok(Self::V2c { community: read(community, "community")?.into_bytes() })
+                Ok(Self::V2c { community: read(community, "community")?.as_bytes().to_vec() })
             }
             Access::V3 { user, auth, privacy } => {
                 let auth = match auth {

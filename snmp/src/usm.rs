@@ -14,6 +14,7 @@ pub use auth::AuthKey;
 pub use clock::{EngineClock, WINDOW_SECONDS};
 pub use envelope::{Envelope, Message, Scoped, SecurityLevel, decode_v3, encode_v3};
 pub(crate) use envelope::{Head, Seal, encode_scoped_unsealed, encode_unsealed};
+pub(crate) use keys::wipe_stack;
 pub use keys::{KeyError, LocalKeys, MasterKey, PASSWORD_OCTETS_MIN, localize, master_key};
 pub use privacy::PrivKey;
 

@@ -67,7 +67,7 @@ impl AgentArgs {
             message_bytes_max: MESSAGE_BYTES_MAX,
         };
         if let Some(community) = &self.community {
-            let name = community.read(here)?.into_bytes();
+            let name = community.read(here)?.as_bytes().to_vec();
             access.communities.push(Community { name, write: false });
         }
         if let Some(user) = &self.user {

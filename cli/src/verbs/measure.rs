@@ -13,6 +13,7 @@ mod setup;
 mod troubles;
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use clap::Args;
 use meikyo_recording::alerts::{self, Alert};
 use meikyo_recording::{Incident, Kind, OpenStreamError, Recording, StreamOptions, StreamWriter};
+use meikyo_server::Running;
 use meikyo_snmp::collector::{Collector, CollectorOptions, Command, Ends, Notice, Status};
 use meikyo_snmp::poll::Pace;
 use meikyo_snmp::system::Waker;
@@ -31,6 +33,7 @@ use meikyo_snmp::{resolver, tables};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::failure::{Answer, Failure};
+use crate::hangup::{Hangup, Reason};
 use crate::output;
 use crate::verbs::serve;
 use devices::Devices;
@@ -97,6 +100,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         Failure::from(error).hint(format!("meikyo config check {}", args.cluster.display()))
     })?;
     let stop = stop_on_signals()?;
+    let hangup = Hangup::hear()?;
     let options = StreamOptions {
         sync_every: args.sync,
         keep: cluster.keep,
@@ -148,6 +152,8 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         freshening,
         freshened: BTreeSet::new(),
         troubles: Troubles::default(),
+        server,
+        hangup,
     };
     let attended = measurement.attend(&stop, &notices, &status);
     if let Some(freshening) = measurement.freshening.take() {
@@ -155,7 +161,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     }
     measurement.send(Command::Stop);
     attended?;
-    drop(server);
+    drop(measurement.server.take());
     measurement.finish(thread, &notices, &status)
 }
 
@@ -196,6 +202,8 @@ struct Measurement<'a> {
     /// Devices whose cache was seen to since they were new or restarted.
     freshened: BTreeSet<u32>,
     troubles: Troubles,
+    server: Option<Running>,
+    hangup: Hangup,
 }
 
 impl Measurement<'_> {
@@ -239,6 +247,11 @@ impl Measurement<'_> {
             let now = WallTime::now();
             if stop.load(Ordering::Relaxed) || end.is_some_and(|end| now >= end) {
                 return Ok(());
+            }
+            match self.hangup.take() {
+                Some(Reason::TerminalGone) => return Ok(()),
+                Some(Reason::Reload) => self.reload(),
+                None => {}
             }
             let turn = if resolving > 0 { BUSY_TURN } else { CALM_TURN };
             let left = end.map_or(turn, |end| end.since(now).to_std());
@@ -290,6 +303,14 @@ impl Measurement<'_> {
             }
             self.troubles.tell(now, &self.devices, &mut say);
             self.follow_file(&jobs);
+        }
+    }
+
+    /// Answers a SIGHUP of somebody who wants files to be read anew.
+    fn reload(&self) {
+        say("SIGHUP: the measurement goes on; changes of the cluster file are taken over anyway");
+        if let Some(server) = &self.server {
+            serve::reload(server);
         }
     }
 
@@ -431,10 +452,10 @@ fn tell_left_behind(recording: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A line for the person at the terminal.
-#[expect(clippy::print_stderr, reason = "progress is for people and goes to stderr")]
+/// A line for the person at the terminal. When the terminal is gone nobody is told, and the
+/// measurement ends as it should.
 fn say(line: &str) {
-    eprintln!("{line}");
+    drop(writeln!(std::io::stderr(), "{line}"));
 }
 
 /// A flag that SIGINT and SIGTERM set.

@@ -1,16 +1,22 @@
 //! `meikyo serve`: recordings in the browser.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use meikyo_cluster::Cluster;
-use meikyo_server::{Door, FabricBody, Options, REQUESTS_PER_S, Running, StartError, Tls};
+use meikyo_server::{
+    Door, FabricBody, Limits, Options, REQUESTS_PER_S, Reloaded, Running, StartError, Tls,
+};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::{self, Answer, Failure};
+use crate::hangup::{Hangup, Reason};
 use crate::output;
 use crate::verbs::fabric::shown::shown;
 
@@ -52,7 +58,8 @@ struct Protection {
     /// Path before everything, behind a proxy; for example /meikyo
     #[arg(long, value_name = "PATH", default_value = "")]
     prefix: String,
-    /// A name that the server may be called by besides localhost; can be repeated
+    /// A name that the server may be called by besides localhost, or behind a proxy the origin of
+    /// its pages, for example https://mon.example; can be repeated
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
     /// Requests a second that a client (an address, or a user at the Unix socket) may make
@@ -69,14 +76,34 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Answer, Failure> {
     if args.new_token {
         return new_token();
     }
-    let signal = signal_pipe()?;
+    let mut signals = Signals::hear()?;
     let running = start(args)?;
     for url in running.urls() {
         say(&format!("serving at {url}"));
     }
-    wait(signal)?;
+    while signals.next()? == Asked::Reload {
+        reload(&running);
+    }
     running.stop();
     Ok(Answer::Yes)
+}
+
+/// Reads anew what a server can read anew, and tells how that went.
+pub(crate) fn reload(running: &Running) {
+    match running.reload() {
+        Ok(Reloaded { certificate: false, tokens: false }) => {
+            say("SIGHUP: there is neither a certificate nor a token file to read anew");
+        }
+        Ok(Reloaded { certificate, tokens }) => {
+            let read = [(certificate, "certificate and key"), (tokens, "tokens")];
+            let read: Vec<_> = read.iter().filter(|(is, _)| *is).map(|(_, what)| *what).collect();
+            say(&format!("SIGHUP: {} read anew", read.join(" and ")));
+        }
+        Err(error) => {
+            say("SIGHUP: nothing was read anew, and what was in use stays in use");
+            say(failure::render(&explained(error)).trim_end());
+        }
+    }
 }
 
 fn start(args: &ServeArgs) -> Result<Running, Failure> {
@@ -94,6 +121,7 @@ fn start(args: &ServeArgs) -> Result<Running, Failure> {
         hosts,
         prefix,
         requests_per_s: requests_per_second,
+        limits: Limits::STANDARD,
         fabric: args.cluster.as_deref().map(fabric_of).transpose()?,
     })
     .map_err(explained)
@@ -126,6 +154,7 @@ pub(crate) fn beside(
         hosts: Vec::new(),
         prefix: String::new(),
         requests_per_s: REQUESTS_PER_S,
+        limits: Limits::STANDARD,
         fabric,
     })
     .map_err(explained)?;
@@ -162,23 +191,53 @@ fn new_token() -> Result<Answer, Failure> {
     Ok(Answer::Yes)
 }
 
-/// What becomes readable when the process is asked to end.
-fn signal_pipe() -> Result<UnixStream, std::io::Error> {
-    let (reader, writer) = UnixStream::pair()?;
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::low_level::pipe::register(signal, writer.try_clone()?)?;
-    }
-    Ok(reader)
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    End,
+    Reload,
 }
 
-fn wait(mut signal: UnixStream) -> Result<(), std::io::Error> {
-    match signal.read_exact(&mut [0]) {
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(()),
-        outcome => outcome,
+/// The signals that a server hears.
+struct Signals {
+    /// Becomes readable when one has come.
+    woken: UnixStream,
+    end: Arc<AtomicBool>,
+    hangup: Hangup,
+}
+
+impl Signals {
+    fn hear() -> Result<Self, std::io::Error> {
+        let (woken, waker) = UnixStream::pair()?;
+        let (end, hangup) = (Arc::new(AtomicBool::new(false)), Hangup::hear()?);
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&end))?;
+        }
+        // After the flags, so that they are up when the pipe is readable.
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::low_level::pipe::register(signal, waker.try_clone()?)?;
+        }
+        Ok(Self { woken, end, hangup })
+    }
+
+    /// Waits for the next signal.
+    fn next(&mut self) -> Result<Asked, std::io::Error> {
+        loop {
+            self.woken.read_exact(&mut [0])?;
+            if self.end.load(Ordering::Relaxed) {
+                return Ok(Asked::End);
+            }
+            match self.hangup.take() {
+                Some(Reason::TerminalGone) => return Ok(Asked::End),
+                Some(Reason::Reload) => return Ok(Asked::Reload),
+                // Several signals of one kind are one.
+                None => {}
+            }
+        }
     }
 }
 
-#[expect(clippy::print_stderr, reason = "tells people and scripts where to look")]
+/// A line for people and scripts. When the terminal is gone nobody is told, and nothing else fails.
 fn say(line: &str) {
-    eprintln!("{line}");
+    drop(writeln!(std::io::stderr(), "{line}"));
 }

@@ -10,6 +10,7 @@ mod fabric;
 mod fabric_check;
 mod fabric_plan;
 mod freshen;
+mod hangup;
 mod host_agent;
 mod lab;
 mod lab_priming;
@@ -21,6 +22,7 @@ mod probe;
 mod query;
 mod recording;
 mod running;
+mod secrets;
 mod simulate;
 #[path = "../../../snmp/tests/it/snmpd.rs"]
 mod snmpd;

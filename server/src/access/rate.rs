@@ -1,8 +1,9 @@
-//! How often a client may ask: a budget that refills all the time.
+//! How often a client may ask, and how often it may guess: budgets that refill all the time.
 //!
 //! A client has room for [`SECONDS_OF_ROOM`] seconds' worth of requests at once and gets back as
-//! many a second as the server is told (`--requests-per-second`). What is kept of one is the instant
-//! at which its room is whole again (the virtual scheduling of ITU-T I.371, GCRA): nothing has to be
+//! many a second as the server is told (`--requests-per-second`). Of tokens it may try
+//! [`GUESSES_MAX`] at once, and gets back as many a minute. What is kept of one is the instant at
+//! which its room is whole again (the virtual scheduling of ITU-T I.371, GCRA): nothing has to be
 //! refilled, and a client whose instant has passed need not be kept.
 
 use std::collections::BTreeMap;
@@ -18,6 +19,12 @@ pub const REQUESTS_PER_S: NonZeroU32 = NonZeroU32::new(200).expect("200 is not 0
 
 /// Requests that may come at once, in seconds of the lasting rate.
 const SECONDS_OF_ROOM: u64 = 5;
+
+/// Wrong tokens that a client may show at once; as many come back in [`GUESSES_ROOM`].
+pub(super) const GUESSES_MAX: u64 = 20;
+
+/// The span in which all guesses come back.
+pub(super) const GUESSES_ROOM: Nanos = Nanos::from_secs(60);
 
 /// Clients that are remembered; of more, the one whose room is whole first is forgotten.
 const CLIENTS_MAX: usize = 4_096;
@@ -49,6 +56,8 @@ impl Client {
 pub(crate) struct Rates {
     /// What one request costs.
     cost: Nanos,
+    /// What a client has when it has asked for nothing yet.
+    room: Nanos,
     clients: Mutex<Clients>,
 }
 
@@ -61,9 +70,16 @@ struct Clients {
 
 impl Rates {
     /// Budgets of so many requests a second.
-    pub(crate) fn new(requests_per_s: NonZeroU32) -> Self {
+    pub(crate) fn of_requests(requests_per_s: NonZeroU32) -> Self {
         let cost = Nanos::SECOND.get() / u64::from(requests_per_s.get());
-        Self { cost: Nanos::new(cost.max(1)), clients: Mutex::default() }
+        let (cost, room) = (Nanos::new(cost.max(1)), Nanos::SECOND * SECONDS_OF_ROOM);
+        Self { cost, room, clients: Mutex::default() }
+    }
+
+    /// Budgets of wrong tokens.
+    pub(super) fn of_guesses() -> Self {
+        let cost = Nanos::new(GUESSES_ROOM.get() / GUESSES_MAX);
+        Self { cost, room: GUESSES_ROOM, clients: Mutex::default() }
     }
 
     /// Takes one request out of a client's budget.
@@ -71,7 +87,7 @@ impl Rates {
     /// # Errors
     /// How long it has to wait, when nothing is left.
     pub(crate) fn take(&self, client: Client, now: WallTime) -> Result<(), Nanos> {
-        let room = Nanos::SECOND * SECONDS_OF_ROOM;
+        let room = self.room;
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let whole_at = clients.whole_at.get(&client).copied().unwrap_or(now).max(now);
         // After the clock was set back the room is never emptier than empty.
@@ -83,6 +99,14 @@ impl Rates {
         }
         clients.keep(client, now + after, now);
         Ok(())
+    }
+
+    /// Gives back what was taken for one request, since it was none of those that count.
+    pub(super) fn give_back(&self, client: Client) {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(whole_at) = clients.whole_at.get_mut(&client) {
+            *whole_at = whole_at.before(self.cost);
+        }
     }
 
     /// Requests that were refused since the start.
@@ -113,7 +137,7 @@ mod tests {
     const NOW: WallTime = WallTime::from_nanos(1_700_000_000_000_000_000);
 
     fn rates(requests_per_s: u32) -> Rates {
-        Rates::new(NonZeroU32::new(requests_per_s).unwrap())
+        Rates::of_requests(NonZeroU32::new(requests_per_s).unwrap())
     }
 
     /// Requests that are let through at one instant, of so many.
@@ -142,6 +166,19 @@ mod tests {
         assert_eq!(passed(&rates, at("2001:db8::2"), NOW, 4), 1, "one network of 64 bits");
         assert_eq!(passed(&rates, at("2001:db8:0:1::1"), NOW, 4), 4);
         assert_eq!(at("::ffff:10.0.0.1"), at("10.0.0.1"));
+    }
+
+    #[test]
+    fn twenty_guesses_a_minute_are_each_clients_own_and_right_ones_cost_nothing() {
+        let guesses = Rates::of_guesses();
+        let [first, second] = [Client::User(1), Client::User(2)];
+        assert_eq!(passed(&guesses, first, NOW, 25), 20);
+        assert_eq!(guesses.take(first, NOW), Err(Nanos::from_secs(3)));
+        for _ in 0..100 {
+            assert_eq!(guesses.take(second, NOW), Ok(()));
+            guesses.give_back(second);
+        }
+        assert_eq!(passed(&guesses, first, NOW + GUESSES_ROOM, 25), 20);
     }
 
     #[test]

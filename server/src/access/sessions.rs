@@ -3,32 +3,42 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use super::token::random_text;
+use super::token::{Hash, random_text};
 
 /// Most sessions at a time; the oldest ends when another one begins.
 const SESSIONS_MAX: usize = 256;
 
 /// The sessions of browsers that showed a token, in memory only: a new start asks again.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<VecDeque<String>>);
+pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
+
+#[derive(Debug)]
+struct Session {
+    secret: String,
+    /// The hash of the token that was shown; `None` where none is asked for.
+    of: Option<Hash>,
+}
 
 impl Sessions {
-    /// Begins a session.
-    pub(crate) fn begin(&self) -> String {
-        let session = random_text();
+    /// Begins a session of somebody who showed the token with this hash; what the browser keeps.
+    pub(crate) fn begin(&self, of: Option<Hash>) -> String {
+        let secret = random_text();
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() == SESSIONS_MAX {
             sessions.pop_front();
         }
-        sessions.push_back(session.clone());
-        session
+        sessions.push_back(Session { secret: secret.clone(), of });
+        secret
     }
 
-    /// Whether there is such a session.
-    pub(crate) fn holds(&self, session: &str) -> bool {
+    /// The hash of the token that a session began with; `None` when there is no such session.
+    pub(crate) fn holder(&self, secret: &str) -> Option<Hash> {
         let sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // All are compared, so that the time tells nothing.
-        sessions.iter().fold(false, |found, own| found | same(own.as_bytes(), session.as_bytes()))
+        let found = sessions.iter().fold(None, |found, own| {
+            if same(own.secret.as_bytes(), secret.as_bytes()) { Some(own) } else { found }
+        });
+        found.and_then(|session| session.of.clone())
     }
 }
 
@@ -44,10 +54,12 @@ mod tests {
     #[test]
     fn the_oldest_session_ends_when_there_are_too_many() {
         let sessions = Sessions::default();
-        let first = sessions.begin();
-        assert!(sessions.holds(&first) && !sessions.holds("") && !sessions.holds("x"));
-        let others: Vec<_> = (0..SESSIONS_MAX).map(|_| sessions.begin()).collect();
-        assert!(!sessions.holds(&first));
-        assert!(others.iter().all(|session| sessions.holds(session)));
+        let begin = || sessions.begin(Some(Hash::from("hash")));
+        let first = begin();
+        assert_eq!(sessions.holder(&first).as_deref(), Some("hash"));
+        assert!(sessions.holder("").is_none() && sessions.holder("x").is_none());
+        let others: Vec<_> = (0..SESSIONS_MAX).map(|_| begin()).collect();
+        assert!(sessions.holder(&first).is_none());
+        assert!(others.iter().all(|session| sessions.holder(session).is_some()));
     }
 }

@@ -2,25 +2,25 @@
 //!
 //! The file holds Argon2id hashes (RFC 9106) in PHC form, one a line, so that reading it gives
 //! nobody access. Checking one takes tens of milliseconds on purpose; a token that was right is
-//! remembered by its SHA-256, and wrong ones are limited in number.
+//! remembered by its SHA-256, and wrong ones are limited in number for each client, so that nobody
+//! guesses at the cost of others. One token is checked at a time, beside the threads that read.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _};
 use axum::http::StatusCode;
 use meikyo_units::{Nanos, WallTime};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::{Semaphore, watch};
 
+use super::rate::{Client, GUESSES_MAX, GUESSES_ROOM, Rates};
 use crate::errors::ApiError;
-use crate::state::Shared;
 
-/// Wrong tokens that are looked at in [`WINDOW`]; more are refused unseen.
-const WRONG_MAX: usize = 20;
-/// The span for which wrong tokens count.
-const WINDOW: Nanos = Nanos::from_secs(60);
+/// Tokens that wait to be checked; further ones are told to come again.
+const WAITING_MAX: usize = 256;
 /// Right tokens that are remembered; a file has few.
 const KNOWN_MAX: usize = 256;
 /// Longest token in octets.
@@ -29,16 +29,23 @@ const TOKEN_BYTES_MAX: usize = 256;
 /// The tokens that are taken.
 #[derive(Debug)]
 pub(crate) struct Tokens {
-    hashes: Vec<String>,
-    seen: Mutex<Seen>,
+    path: PathBuf,
+    known: Mutex<Known>,
+    guesses: Rates,
+    waiting: Semaphore,
+    checking: Semaphore,
+    /// Told when a token is no longer taken.
+    revoked: watch::Sender<()>,
 }
 
-#[derive(Debug, Default)]
-struct Seen {
-    /// SHA-256 of tokens that were right.
-    right: BTreeSet<[u8; 32]>,
-    /// When wrong ones were shown.
-    wrong: Vec<WallTime>,
+/// The hash of a token, which stands for whoever showed it.
+pub(crate) type Hash = Arc<str>;
+
+#[derive(Debug)]
+struct Known {
+    hashes: Arc<[Hash]>,
+    /// The hash of each token that was right, by its SHA-256.
+    right: BTreeMap<[u8; 32], Hash>,
 }
 
 /// Why the token file cannot be used.
@@ -74,66 +81,124 @@ pub enum TokenError {
 impl Tokens {
     /// Reads a token file: a hash a line, `#` begins a comment.
     pub(crate) fn read(path: &Path) -> Result<Self, TokenError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| TokenError::System { path: path.into(), source })?;
-        let mut hashes = Vec::new();
-        for (line, text) in (1..).zip(text.lines()) {
-            let hash = text.trim();
-            if hash.is_empty() || hash.starts_with('#') {
-                continue;
-            }
-            if argon2::PasswordHash::new(hash).is_err() {
-                return Err(TokenError::NoHash { path: path.into(), line });
-            }
-            hashes.push(hash.to_owned());
-        }
-        if hashes.is_empty() {
-            return Err(TokenError::Empty { path: path.into() });
-        }
-        Ok(Self { hashes, seen: Mutex::default() })
+        let hashes = read_hashes(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            known: Mutex::new(Known { hashes, right: BTreeMap::new() }),
+            guesses: Rates::of_guesses(),
+            waiting: Semaphore::new(WAITING_MAX),
+            checking: Semaphore::new(1),
+            revoked: watch::Sender::new(()),
+        })
     }
 
-    /// Checks a token.
-    pub(crate) async fn verify(&self, server: &Shared, token: &str) -> Result<(), ApiError> {
+    /// What stands in the file now; nothing is replaced yet.
+    pub(crate) fn read_again(&self) -> Result<Arc<[Hash]>, TokenError> {
+        read_hashes(&self.path)
+    }
+
+    /// Takes other tokens from now on. Who came with one that is gone is told to go.
+    pub(crate) fn replace(&self, hashes: Arc<[Hash]>) {
+        let mut known = self.known();
+        let revoked = known.hashes.iter().any(|hash| !hashes.contains(hash));
+        known.right.retain(|_, hash| hashes.contains(hash));
+        known.hashes = hashes;
+        drop(known);
+        if revoked {
+            self.revoked.send_replace(());
+        }
+    }
+
+    /// Whether the token with this hash is still taken.
+    pub(crate) fn takes(&self, hash: &Hash) -> bool {
+        self.known().hashes.contains(hash)
+    }
+
+    /// Waits until the token with this hash is no longer taken.
+    pub(crate) async fn revoked(&self, hash: &Hash) {
+        let mut revoked = self.revoked.subscribe();
+        while self.takes(hash) {
+            if revoked.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Tokens that were refused unseen since the start.
+    pub(crate) fn refused(&self) -> u64 {
+        self.guesses.refused()
+    }
+
+    /// Checks a token that a client shows; its hash when it is right.
+    pub(crate) async fn verify(&self, client: Client, token: &str) -> Result<Hash, ApiError> {
         let wrong = || ApiError::new(StatusCode::UNAUTHORIZED, "the token is wrong", "token");
         if token.is_empty() || token.len() > TOKEN_BYTES_MAX {
             return Err(wrong());
         }
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            if seen.right.contains(&digest) {
-                return Ok(());
+        let hashes = {
+            let known = self.known();
+            if let Some(hash) = known.right.get(&digest) {
+                return Ok(Arc::clone(hash));
             }
-            let now = WallTime::now();
-            seen.wrong.retain(|at| now.since(*at) < WINDOW);
-            if seen.wrong.len() >= WRONG_MAX {
-                let text = format!("{WRONG_MAX} wrong tokens in {WINDOW}; wait a minute");
-                let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, text, "token");
-                return Err(refused.retry_after(WINDOW));
-            }
-            // Counted before it is checked, so that many at once do not slip through.
-            seen.wrong.push(now);
-        }
-        let (hashes, shown) = (self.hashes.clone(), token.to_owned());
-        let right = server.blocking(move |_| Ok(is_one_of(&shown, &hashes))).await?;
-        if !right {
+            Arc::clone(&known.hashes)
+        };
+        let _waiting = self.waiting.try_acquire().map_err(|_| {
+            let text = format!("{WAITING_MAX} tokens wait to be checked; ask again in a second");
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "token").retry_after(Nanos::SECOND)
+        })?;
+        // Counted before it is checked, so that many at once do not slip through.
+        self.guesses.take(client, WallTime::now()).map_err(|wait| {
+            let text = format!("{GUESSES_MAX} wrong tokens from this address in {GUESSES_ROOM}");
+            ApiError::new(StatusCode::TOO_MANY_REQUESTS, text, "token").retry_after(wait)
+        })?;
+        let turn = self.checking.acquire().await;
+        let shown = token.to_owned();
+        let checked = tokio::task::spawn_blocking(move || fitting(&shown, &hashes)).await;
+        drop(turn);
+        let hash = checked.map_err(|error| ApiError::internal(&error))?.ok_or_else(wrong)?;
+        self.guesses.give_back(client);
+        let mut known = self.known();
+        // The file may have been read anew meanwhile.
+        if !known.hashes.contains(&hash) {
             return Err(wrong());
         }
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.wrong.pop();
-        if seen.right.len() == KNOWN_MAX {
-            seen.right.clear();
+        if known.right.len() == KNOWN_MAX {
+            known.right.clear();
         }
-        seen.right.insert(digest);
-        Ok(())
+        known.right.insert(digest, Arc::clone(&hash));
+        Ok(hash)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn is_one_of(token: &str, hashes: &[String]) -> bool {
-    let fits =
-        |hash: &String| Argon2::default().verify_password(token.as_bytes(), hash.as_str()).is_ok();
-    hashes.iter().any(fits)
+fn read_hashes(path: &Path) -> Result<Arc<[Hash]>, TokenError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| TokenError::System { path: path.into(), source })?;
+    let mut hashes = Vec::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        let hash = text.trim();
+        if hash.is_empty() || hash.starts_with('#') {
+            continue;
+        }
+        if argon2::PasswordHash::new(hash).is_err() {
+            return Err(TokenError::NoHash { path: path.into(), line });
+        }
+        hashes.push(Hash::from(hash));
+    }
+    if hashes.is_empty() {
+        return Err(TokenError::Empty { path: path.into() });
+    }
+    Ok(hashes.into())
+}
+
+/// The hash that a token fits.
+fn fitting(token: &str, hashes: &[Hash]) -> Option<Hash> {
+    let fits = |hash: &&Hash| Argon2::default().verify_password(token.as_bytes(), &***hash).is_ok();
+    hashes.iter().find(fits).cloned()
 }
 
 /// A new token: 32 random octets as text.
@@ -172,10 +237,10 @@ mod tests {
     fn a_token_fits_its_own_hash_only() {
         let token = make_token();
         assert_eq!(token.len(), 64);
-        let hashes = [hash_token("another").unwrap(), hash_token(&token).unwrap()];
+        let hashes = ["another", &token].map(|token| Hash::from(hash_token(token).unwrap()));
         assert!(hashes[1].starts_with("$argon2id$"));
-        assert!(is_one_of(&token, &hashes));
-        assert!(!is_one_of(&make_token(), &hashes));
+        assert_eq!(fitting(&token, &hashes).as_ref(), Some(&hashes[1]));
+        assert_eq!(fitting(&make_token(), &hashes), None);
     }
 
     #[test]

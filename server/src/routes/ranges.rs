@@ -1,14 +1,12 @@
 //! Ranges, health and live frames.
 
-use std::sync::Arc;
-
-use axum::Json;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use axum::{Extension, Json};
 
-use crate::access::BODY_BYTES_MAX;
+use crate::access::{BODY_BYTES_MAX, Client, Proof};
 use crate::errors::{ApiError, ErrorBody};
 use crate::health::{self, HealthBody};
 use crate::live::{self, LiveReply, SubscribeRequest};
@@ -84,19 +82,19 @@ pub(crate) async fn range(asked: Asked) -> Result<Response, ApiError> {
 pub(crate) async fn live(
     State(server): State<Shared>,
     Path(id): Path<String>,
+    Extension(client): Extension<Client>,
+    proof: Option<Extension<Proof>>,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, ApiError> {
     let opened = server.catalog.get(&id)?;
-    let viewer = Arc::clone(&server.viewers).try_acquire_owned().map_err(|_| {
+    let seat = server.viewers.enter(client).ok_or_else(|| {
         let text = "too many viewers; close some, or ask again later";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "")
     })?;
-    let limit = usize::try_from(BODY_BYTES_MAX).unwrap_or(usize::MAX);
+    let proof = proof.map(|Extension(Proof(hash))| hash);
     let upgrade = upgrade.read_buffer_size(live::READ_BUFFER_BYTES);
-    Ok(upgrade.max_message_size(limit).max_frame_size(limit).on_upgrade(|socket| async move {
-        live::converse(server, opened, socket).await;
-        drop(viewer);
-    }))
+    let upgrade = upgrade.max_message_size(BODY_BYTES_MAX).max_frame_size(BODY_BYTES_MAX);
+    Ok(upgrade.on_upgrade(|socket| live::converse(server, opened, socket, seat, proof)))
 }
 
 /// How well was measured: states over time, silent devices, the stalest value.

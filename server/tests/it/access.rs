@@ -3,12 +3,12 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::num::NonZeroU32;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 
 use meikyo_server::{Door, StartError, hash_token, make_token};
 use meikyo_units::{Nanos, WallTime};
 
-use crate::client::{PATIENCE, options, read_answer, serve, serve_with};
+use crate::client::{PATIENCE, client, options, read_answer, serve, serve_with};
 use crate::recorded::recording;
 
 #[test]
@@ -44,6 +44,78 @@ fn pages_of_other_origins_open_no_socket_and_change_nothing() {
     }
     let own = format!("Origin: http://{}\r\n", served.address);
     assert_eq!(served.ask("GET", "/api/v1/recordings", &own, "").status, 200);
+}
+
+#[test]
+fn a_host_admits_pages_of_its_own_scheme_and_port_only() {
+    let served = serve_with(recording(), |options| {
+        options.hosts = vec!["https://mon.example".into(), "cluster.example".into()];
+    });
+    let path = "/api/v1/alerts/x/acknowledge";
+    for (host, origin, status) in [
+        ("mon.example", "https://mon.example", 404),
+        ("127.0.0.1", "https://mon.example", 404),
+        ("mon.example", "http://mon.example", 403),
+        ("mon.example", "https://mon.example:8443", 403),
+        ("cluster.example:8420", "http://cluster.example:8420", 404),
+        ("cluster.example:8420", "https://cluster.example:8420", 403),
+        ("cluster.example:8420", "http://cluster.example:9999", 403),
+        ("cluster.example:8420", "http://cluster.example", 403),
+    ] {
+        let headers = format!("Host: {host}\r\nOrigin: {origin}\r\n");
+        let answer = served.ask("POST", path, &headers, "");
+        assert_eq!(answer.status, status, "{host} {origin}: {}", answer.text());
+    }
+    let refused = served.ask("POST", path, "Origin: https://new.example\r\n", "");
+    assert!(refused.text().contains("--host https://new.example"), "{}", refused.text());
+}
+
+#[test]
+fn a_request_with_two_hosts_or_origins_is_refused() {
+    let served = serve_with(recording(), |options| options.hosts.push("cluster.example".into()));
+    let ask = |line: &str, headers: &str| {
+        let request = format!("GET {line} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n");
+        served.send(request.as_bytes()).status
+    };
+    let path = "/api/v1/recordings";
+    assert_eq!(ask(path, "Host: localhost\r\n"), 200);
+    assert_eq!(ask(path, "Host: localhost\r\nHost: evil.example\r\n"), 400);
+    assert_eq!(ask(path, "Host: evil.example\r\nHost: localhost\r\n"), 400);
+    assert_eq!(ask(path, "Host: localhost\r\nHost: localhost\r\n"), 400);
+    let origins = "Origin: http://localhost\r\nOrigin: http://evil.example\r\n";
+    assert_eq!(ask(path, &format!("Host: localhost\r\n{origins}")), 400);
+    let absolute = |name: &str| format!("http://{name}{path}");
+    assert_eq!(ask(&absolute("cluster.example"), "Host: localhost\r\n"), 200);
+    assert_eq!(ask(&absolute("evil.example"), "Host: localhost\r\n"), 421);
+    assert_eq!(ask(&absolute("localhost"), "Host: evil.example\r\n"), 421);
+}
+
+#[test]
+fn a_file_in_the_way_of_a_unix_socket_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.csv");
+    std::fs::write(&path, "precious").unwrap();
+    let mut options = options(recording());
+    options.doors = vec![Door::Unix(path.clone())];
+    let Err(StartError::Listen { source, .. }) = meikyo_server::start(&options) else {
+        panic!("there is a file in the way")
+    };
+    assert!(source.to_string().contains("no socket"), "{source}");
+    assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+}
+
+#[test]
+fn a_unix_socket_that_somebody_listens_at_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("meikyo.sock");
+    let unix = |options: &mut meikyo_server::Options| options.doors.push(Door::Unix(path.clone()));
+    let first = serve_with(recording(), unix);
+    let mut second = options(recording());
+    unix(&mut second);
+    assert!(matches!(meikyo_server::start(&second), Err(StartError::Listen { .. })));
+    assert!(UnixStream::connect(&path).is_ok(), "the first server goes on");
+    first.running.stop();
+    assert!(!path.exists());
 }
 
 #[test]
@@ -121,15 +193,40 @@ fn a_token_is_asked_for_when_there_is_a_file() {
     assert_eq!(served.ask("GET", recordings, forged, "").status, 401);
     let login = served.ask("POST", "/login", "", &format!("token={token}"));
     assert_eq!(login.status, 303);
-    let statuses: Vec<_> = (0..25)
-        .map(|n| served.ask("GET", recordings, &bearer(&format!("w{n}")), "").status)
-        .collect();
-    assert_eq!(statuses.last(), Some(&429), "guessing ends: {statuses:?}");
-    assert_eq!(
-        served.ask("GET", recordings, &bearer(&token), "").status,
-        200,
-        "known tokens go on"
-    );
+}
+
+#[test]
+fn who_guesses_tokens_locks_out_nobody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, tokens) = (dir.path().join("tokens"), [make_token(), make_token()]);
+    let hashes = tokens.each_ref().map(|token| hash_token(token).unwrap());
+    std::fs::write(&file, hashes.join("\n")).unwrap();
+    let served = serve_with(recording(), |options| options.token_file = Some(file));
+    let shown = |from: u8, token: &str| {
+        let mut stream = served.connect_from(client(from));
+        let request = format!(
+            "GET /api/v1/recordings HTTP/1.1\r\nHost: localhost\r\n\
+             Authorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        read_answer(stream)
+    };
+    assert_eq!(shown(2, &tokens[0]).status, 200);
+    let deadline = WallTime::now() + Nanos::from_secs(120);
+    // One guess comes back every 3 s; 20 at once are more than a slow machine checks meanwhile.
+    let refused = loop {
+        let answer = shown(2, &make_token());
+        if answer.status == 429 {
+            break answer;
+        }
+        assert_eq!(answer.status, 401);
+        assert!(WallTime::now() < deadline, "guessing never ends");
+    };
+    assert!(matches!(refused.header("retry-after"), "1" | "2" | "3"), "{}", refused.head);
+    assert_eq!(shown(2, &tokens[0]).status, 200, "a token that was right before goes on");
+    assert_eq!(shown(3, &tokens[1]).status, 200, "and who comes from elsewhere gets in");
+    let bearer = format!("Authorization: Bearer {}\r\n", tokens[0]);
+    assert!(served.metric("refused_tokens_total", &bearer) >= 1);
 }
 
 #[test]
@@ -184,7 +281,8 @@ fn a_prefix_stands_before_everything() {
 fn a_unix_socket_serves_and_is_gone_afterwards() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("meikyo.sock");
-    std::fs::write(&path, "a leftover").unwrap();
+    // The socket of a server that was killed.
+    drop(UnixListener::bind(&path).unwrap());
     let served = serve_with(recording(), |options| {
         options.doors.push(Door::Unix(path.clone()));
     });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read as _};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::path::Path;
 
 use arrow::array::AsArray as _;
@@ -12,48 +12,73 @@ use meikyo_recording::{Batch, Kind, Recording, Selection, StreamOptions, StreamW
 use meikyo_snmp::tables::{Table, schemas};
 use meikyo_units::{Nanos, WallTime};
 use serde_json::{Value, json};
+use tungstenite::client::IntoClientRequest as _;
+use tungstenite::handshake::client::Request;
 use tungstenite::stream::MaybeTlsStream;
-use tungstenite::{Message, WebSocket};
+use tungstenite::{HandshakeError, Message, WebSocket};
 
-use crate::client::{PATIENCE, Served, serve};
+use crate::client::{Served, client, serve};
 use crate::ranges::id;
 use crate::recorded::{START, recording};
 
 /// A viewer.
-struct Viewer {
-    socket: WebSocket<MaybeTlsStream<TcpStream>>,
+pub(crate) struct Viewer {
+    pub(crate) socket: WebSocket<MaybeTlsStream<TcpStream>>,
     schema: Vec<u8>,
     epoch_us: i64,
     names: BTreeMap<u32, String>,
 }
 
 /// A row that a viewer saw: due instant in ms since 1970, device, value, state.
-type Row = (i64, String, f32, u8);
+pub(crate) type Row = (i64, String, f32, u8);
 
 impl Viewer {
-    fn connect(served: &Served) -> Self {
-        let path = format!("ws://{}/api/v1/recordings/{}/live", served.address, id(served));
-        let (mut socket, _) = tungstenite::connect(path).unwrap();
-        if let MaybeTlsStream::Plain(stream) = socket.get_mut() {
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    pub(crate) fn connect(served: &Served) -> Self {
+        Self::connect_from(served, client(1), &id(served)).unwrap()
+    }
+
+    /// One who comes from an address of loopback to a recording; the status when he is refused.
+    pub(crate) fn connect_from(served: &Served, from: IpAddr, id: &str) -> Result<Self, u16> {
+        let path = format!("ws://{}/api/v1/recordings/{id}/live", served.address);
+        Self::begin(served, from, path.into_client_request().unwrap())
+    }
+
+    /// One who shows a token.
+    pub(crate) fn with_token(served: &Served, id: &str, token: &str) -> Self {
+        let path = format!("ws://{}/api/v1/recordings/{id}/live", served.address);
+        let mut request = path.into_client_request().unwrap();
+        let bearer = format!("Bearer {token}").parse().unwrap();
+        request.headers_mut().insert("authorization", bearer);
+        Self::begin(served, client(1), request).unwrap()
+    }
+
+    fn begin(served: &Served, from: IpAddr, request: Request) -> Result<Self, u16> {
+        let stream = MaybeTlsStream::Plain(served.connect_from(from));
+        match tungstenite::client(request, stream) {
+            Ok((socket, _)) => {
+                Ok(Self { socket, schema: Vec::new(), epoch_us: 0, names: BTreeMap::new() })
+            }
+            Err(HandshakeError::Failure(tungstenite::Error::Http(answer))) => {
+                Err(answer.status().as_u16())
+            }
+            Err(error) => panic!("{error}"),
         }
-        Self { socket, schema: Vec::new(), epoch_us: 0, names: BTreeMap::new() }
     }
 
     /// One who looks at the octets that all interfaces receive.
-    fn of_octets(served: &Served) -> Self {
+    pub(crate) fn of_octets(served: &Served) -> Self {
         let mut viewer = Self::connect(served);
         viewer.subscribe(&json!({ "table": "interfaces", "columns": ["in_octets"] }));
         viewer
     }
 
-    fn subscribe(&mut self, subscription: &Value) {
+    pub(crate) fn subscribe(&mut self, subscription: &Value) {
         let text = json!({ "subscribe": subscription }).to_string();
         self.socket.send(Message::Text(text.into())).unwrap();
     }
 
     /// The next text, as JSON; rows on the way go to `rows`.
-    fn text(&mut self, rows: &mut Vec<Row>) -> Value {
+    pub(crate) fn text(&mut self, rows: &mut Vec<Row>) -> Value {
         loop {
             match self.socket.read().unwrap() {
                 Message::Text(text) => {
@@ -184,8 +209,8 @@ fn requests_that_are_wrong_are_told_so_and_the_socket_goes_on() {
 }
 
 /// Writes intervals of some devices as a collector does, at the wall clock's time.
-struct Collector {
-    writer: StreamWriter,
+pub(crate) struct Collector {
+    pub(crate) writer: StreamWriter,
     schemas: Vec<schema::TableSchema>,
     devices: Vec<String>,
     time: i64,
@@ -195,7 +220,7 @@ struct Collector {
 }
 
 impl Collector {
-    fn open(dir: &Path, devices: u64) -> Self {
+    pub(crate) fn open(dir: &Path, devices: u64) -> Self {
         let mut collector = Self::without_findings(dir, devices);
         collector.find_freshness();
         collector
@@ -234,7 +259,7 @@ impl Collector {
     }
 
     /// One interval of 0.1 s: every counter goes on by 1,000 times its device's number.
-    fn interval(&mut self) {
+    pub(crate) fn interval(&mut self) {
         self.interval_of_standing_counters();
         self.moved += 1;
     }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use meikyo_server::{Door, StartError, Tls, hash_token, make_token};
+use meikyo_server::{Door, Options, StartError, Tls, hash_token, make_token};
+use meikyo_units::Nanos;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -15,15 +16,15 @@ use crate::client::{Answer, PATIENCE, Served, options, read_answer, serve_with};
 use crate::recorded::recording;
 
 /// A server that asks for TLS and a token, and what a client needs.
-struct Protected {
-    served: Served,
-    token: String,
-    certificate: PathBuf,
+pub(crate) struct Protected {
+    pub(crate) served: Served,
+    pub(crate) token: String,
+    pub(crate) certificate: PathBuf,
     _dir: tempfile::TempDir,
 }
 
 /// Makes a key and a certificate for `localhost` that vouches for itself.
-fn certificate(dir: &Path) -> Tls {
+pub(crate) fn certificate(dir: &Path) -> Tls {
     let tls = Tls { certificate: dir.join("chain.pem"), key: dir.join("key.pem") };
     let made = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
@@ -39,7 +40,12 @@ fn certificate(dir: &Path) -> Tls {
     tls
 }
 
-fn protected() -> Protected {
+pub(crate) fn protected() -> Protected {
+    protected_with(|_| ())
+}
+
+/// The same, as `change` wants it.
+pub(crate) fn protected_with(change: impl FnOnce(&mut Options)) -> Protected {
     let dir = tempfile::tempdir().unwrap();
     let (tls, token) = (certificate(dir.path()), make_token());
     let token_file = dir.path().join("tokens");
@@ -50,13 +56,14 @@ fn protected() -> Protected {
         options.doors = vec![Door::Tcp("0.0.0.0:0".parse().unwrap())];
         options.tls = Some(tls);
         options.token_file = Some(token_file);
+        change(options);
     });
     assert!(served.running.urls()[0].starts_with("https://"));
     Protected { served, token, certificate, _dir: dir }
 }
 
 impl Protected {
-    fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let port = self.served.address.rsplit(':').next().unwrap();
         let stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -64,7 +71,10 @@ impl Protected {
     }
 
     /// A client that trusts the certificates given, and shakes hands when it first writes.
-    fn client(&self, trusted: RootCertStore) -> StreamOwned<ClientConnection, TcpStream> {
+    pub(crate) fn client(
+        &self,
+        trusted: RootCertStore,
+    ) -> StreamOwned<ClientConnection, TcpStream> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -75,13 +85,13 @@ impl Protected {
         StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), self.connect())
     }
 
-    fn trusted(&self) -> RootCertStore {
+    pub(crate) fn trusted(&self) -> RootCertStore {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(&self.certificate).unwrap()).unwrap();
         roots
     }
 
-    fn ask(&self, path: &str, headers: &str) -> Answer {
+    pub(crate) fn ask(&self, path: &str, headers: &str) -> Answer {
         let mut stream = self.client(self.trusted());
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n");
@@ -108,6 +118,17 @@ fn over_tls_the_right_token_is_served_and_no_other() {
     assert!(cookie.contains("; Secure"), "the cookie travels encrypted only: {cookie}");
     let session = cookie.split(';').next().unwrap();
     assert_eq!(protected.ask(recordings, &format!("Cookie: {session}\r\n")).status, 200);
+}
+
+#[test]
+fn a_client_that_does_not_shake_hands_is_closed_and_counted() {
+    let protected = protected_with(|options| options.limits.head = Nanos::from_millis(300));
+    let mut silent = protected.connect();
+    assert_eq!(silent.read(&mut [0]).unwrap(), 0);
+    let bearer = format!("Authorization: Bearer {}\r\n", protected.token);
+    let metrics = protected.ask("/metrics", &bearer).text();
+    let line = "meikyo_server_closed_connections_total{reason=\"handshake\"} 1\n";
+    assert!(metrics.contains(line), "{metrics}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use meikyo_cluster::{AuthProtocol, PrivProtocol};
 use sha1::Sha1;
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 use thiserror::Error;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use super::{AuthKey, PrivKey, SecurityLevel};
 
@@ -16,6 +17,12 @@ pub const PASSWORD_OCTETS_MIN: usize = 8;
 
 /// How many octets of the repeated password are hashed (RFC 3414, A.2).
 const EXPANDED_OCTETS: usize = 1 << 20;
+
+/// How many times a password is repeated in memory at once: it is hashed from there again and again.
+const REPETITIONS: usize = 64;
+
+/// Octets of the stack that hashing uses at most, with room to spare.
+const STACK_OCTETS: usize = 16 << 10;
 
 /// A key before it is localised to an engine.
 #[derive(Clone, PartialEq, Eq)]
@@ -48,7 +55,8 @@ pub enum KeyError {
     },
 }
 
-/// The key of a password: a hash over a mebibyte of repetitions, about 1 to 5 ms.
+/// The key of a password: a hash over a mebibyte of repetitions, about 1 to 5 ms. Of the password
+/// nothing is left in memory but what the caller has.
 ///
 /// # Errors
 ///
@@ -57,14 +65,25 @@ pub fn master_key(protocol: AuthProtocol, password: &[u8]) -> Result<MasterKey, 
     if password.len() < PASSWORD_OCTETS_MIN {
         return Err(KeyError::PasswordTooShort { octets: password.len() });
     }
-    let repetitions = EXPANDED_OCTETS.div_ceil(password.len());
-    let expanded = password.repeat(repetitions);
-    let key = digest(protocol, &[&expanded[..EXPANDED_OCTETS]]);
+    let repeated = Zeroizing::new(password.repeat(REPETITIONS));
+    let whole = EXPANDED_OCTETS / repeated.len();
+    let rest = &repeated[..EXPANDED_OCTETS % repeated.len()];
+    let key = digest(protocol, std::iter::repeat_n(repeated.as_slice(), whole).chain([rest]));
+    wipe_stack();
     Ok(MasterKey { protocol, key })
 }
 
-fn digest(protocol: AuthProtocol, parts: &[&[u8]]) -> Vec<u8> {
-    fn of<D: Digest>(parts: &[&[u8]]) -> Vec<u8> {
+/// Overwrites what the functions that have returned left on the stack: the state of a hash holds the
+/// last block that went into it.
+#[inline(never)]
+pub(crate) fn wipe_stack() {
+    let mut left = [0_u8; STACK_OCTETS];
+    left.zeroize();
+}
+
+#[inline(never)]
+fn digest<'a>(protocol: AuthProtocol, parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    fn of<'a, D: Digest>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
         let mut state = D::new();
         for part in parts {
             state.update(part);
@@ -82,13 +101,13 @@ fn digest(protocol: AuthProtocol, parts: &[&[u8]]) -> Vec<u8> {
 }
 
 fn localized_octets(master: &MasterKey, engine_id: &[u8]) -> Vec<u8> {
-    digest(master.protocol, &[&master.key, engine_id, &master.key])
+    digest(master.protocol, [master.key.as_slice(), engine_id, &master.key])
 }
 
 fn localized_privacy(protocol: PrivProtocol, master: &MasterKey, engine_id: &[u8]) -> PrivKey {
     let mut key = localized_octets(master, engine_id);
     while key.len() < 32 {
-        let extension = digest(master.protocol, &[&key]);
+        let extension = digest(master.protocol, [key.as_slice()]);
         key.extend_from_slice(&extension);
     }
     let mut octets = [0; 32];
@@ -163,6 +182,17 @@ mod tests {
             let key = master_key(protocol, b"maplesyrup").unwrap();
             assert_eq!(hex(&key.key), master);
             assert_eq!(hex(&localized_octets(&key, &engine_id)), localized);
+        }
+    }
+
+    /// The mebibyte as RFC 3414, A.2.1 makes it, octet by octet.
+    #[test]
+    fn passwords_of_all_lengths_are_repeated_as_the_rfc_says() {
+        for length in [8, 9, 63, 64, 65, 200, 4_095] {
+            let password: Vec<u8> = (0..length).map(|at: usize| at.to_le_bytes()[0] | 1).collect();
+            let expanded: Vec<u8> = password.iter().copied().cycle().take(1 << 20).collect();
+            let key = master_key(AuthProtocol::Sha512, &password).unwrap();
+            assert_eq!(key.key, Sha512::digest(&expanded).to_vec(), "{length}");
         }
     }
 
