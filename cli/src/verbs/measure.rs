@@ -245,13 +245,8 @@ impl Measurement<'_> {
         let mut resolving = 0_usize;
         loop {
             let now = WallTime::now();
-            if stop.load(Ordering::Relaxed) || end.is_some_and(|end| now >= end) {
+            if self.is_asked_to_end(stop) || end.is_some_and(|end| now >= end) {
                 return Ok(());
-            }
-            match self.hangup.take() {
-                Some(Reason::TerminalGone) => return Ok(()),
-                Some(Reason::Reload) => self.reload(),
-                None => {}
             }
             let turn = if resolving > 0 { BUSY_TURN } else { CALM_TURN };
             let left = end.map_or(turn, |end| end.since(now).to_std());
@@ -304,6 +299,16 @@ impl Measurement<'_> {
             self.troubles.tell(now, &self.devices, &mut say);
             self.follow_file(&jobs);
         }
+    }
+
+    /// Whether a signal says that it is over.
+    fn is_asked_to_end(&self, stop: &AtomicBool) -> bool {
+        match self.hangup.take() {
+            Some(Reason::TerminalGone) => return true,
+            Some(Reason::Reload) => self.reload(),
+            None => {}
+        }
+        stop.load(Ordering::Relaxed)
     }
 
     /// Answers a SIGHUP of somebody who wants files to be read anew.

@@ -42,8 +42,9 @@ pub struct HostError {
 pub(crate) struct Hosts {
     /// What the server itself speaks.
     own: Scheme,
+    /// Names by which browsers ask the server itself.
     names: Vec<String>,
-    /// Origins that are not what the server itself is called.
+    /// Origins of pages that ask through something in between.
     origins: Vec<(Scheme, String, u16)>,
 }
 
@@ -96,17 +97,21 @@ impl Hosts {
                 Some(of) => hosts.origins.push((of, authority.name.into(), authority.port_of(of))),
                 // Without a scheme a port would say nothing about who may ask.
                 None if authority.port.is_some() => return Err(wrong()),
-                None => {}
+                None => hosts.names.push(authority.name.into()),
             }
-            hosts.names.push(authority.name.into());
         }
         Ok(hosts)
     }
 
     /// Whether the server may be called by a name, as a `Host` header has it.
     pub(super) fn is_ours(&self, host: &str) -> bool {
-        let named = |name: &str| self.names.iter().any(|own| own.eq_ignore_ascii_case(name));
-        Authority::parse(host).is_some_and(|of| is_loopback(of.name) || named(of.name))
+        let origins = |name: &str| self.origins.iter().any(|of| of.1.eq_ignore_ascii_case(name));
+        Authority::parse(host).is_some_and(|of| self.is_own(of.name) || origins(of.name))
+    }
+
+    /// Whether browsers ask the server itself by a name, with nothing in between.
+    fn is_own(&self, name: &str) -> bool {
+        is_loopback(name) || self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
     /// Whether pages of an origin may ask a server that they call by `host`: those that came from
@@ -120,6 +125,7 @@ impl Hosts {
         let port = authority.port_of(scheme);
         let same = |host: Authority<'_>| {
             scheme == self.own
+                && self.is_own(host.name)
                 && host.name.eq_ignore_ascii_case(authority.name)
                 && host.port_of(self.own) == port
         };
@@ -184,6 +190,9 @@ mod tests {
         }
         assert!(plain.admits("http://cluster.example:8420", Some("cluster.example:8420")));
         assert!(!plain.admits("http://cluster.example", Some("cluster.example:8420")));
+        let passed_on = Some("proxy.example");
+        assert!(plain.admits("https://proxy.example", passed_on));
+        assert!(!plain.admits("http://proxy.example", passed_on), "not through the proxy");
         let tls = hosts(&["cluster.example"], true);
         assert!(tls.admits("https://cluster.example", Some("cluster.example:443")));
         assert!(!tls.admits("http://cluster.example", Some("cluster.example")));

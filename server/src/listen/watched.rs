@@ -115,7 +115,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
     use super::*;
 
@@ -125,10 +125,7 @@ mod tests {
     }
 
     /// The server's end of a connection that holds 1 KiB on its way, and the client's end.
-    fn pair(
-        patience: Duration,
-        counts: &Arc<Counts>,
-    ) -> (impl AsyncWrite, tokio::io::DuplexStream) {
+    fn pair(patience: Duration, counts: &Arc<Counts>) -> (Watched<DuplexStream>, DuplexStream) {
         let (server, client) = tokio::io::duplex(1_024);
         let counts = Arc::clone(counts);
         let (seat, stalled) = (Weak::new(), None);

@@ -68,6 +68,8 @@ impl Served {
         let to = self.address.parse().unwrap();
         let stream = runtime.block_on(async {
             let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            // Who reads nothing is told so by little.
+            socket.set_recv_buffer_size(16 << 10).unwrap();
             socket.bind(SocketAddr::new(from, 0)).unwrap();
             socket.connect(to).await.unwrap().into_std().unwrap()
         });

@@ -30,10 +30,12 @@ fn farewell(viewer: &mut Viewer) -> Option<CloseCode> {
 
 /// Viewers of an address who see something.
 fn seeing(served: &Served, id: &str, from: u8, count: usize) -> Vec<Viewer> {
-    let mut viewers: Vec<_> =
-        (0..count).map(|_| Viewer::connect_from(served, client(from), id).unwrap()).collect();
-    viewers.iter_mut().for_each(see_loads);
-    viewers
+    let viewer = |_| {
+        let mut viewer = Viewer::connect_from(served, client(from), id).unwrap();
+        see_loads(&mut viewer);
+        viewer
+    };
+    (0..count).map(viewer).collect()
 }
 
 #[test]
@@ -100,7 +102,7 @@ fn a_viewer_who_answers_no_ping_is_sent_away_and_one_who_does_stays() {
 #[test]
 fn a_viewer_who_reads_nothing_is_closed_and_his_steps_count_as_lost() {
     let dir = tempfile::tempdir().unwrap();
-    let mut collector = Collector::open(dir.path(), 8_000);
+    let mut collector = Collector::open(dir.path(), 2_000);
     collector.interval();
     let served = serve_with(dir.path(), |options| {
         options.limits.unread = Nanos::from_secs(1);
