@@ -11,6 +11,7 @@
 //! at most 250 µs instead of waking for every answer: the kernel has stamped them already, so nothing is
 //! lost but wake-ups.
 
+mod clock;
 mod incidents;
 
 use std::io;
@@ -20,6 +21,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError};
 use meikyo_cluster::AlertRule;
 use meikyo_recording::{Incident, StreamWriter, WriterCounters};
 use meikyo_units::{Bytes, Nanos, WallTime};
+
+use clock::{Clock, Reading};
 
 use crate::plan::DevicePlan;
 use crate::poll::{
@@ -42,8 +45,8 @@ const EARLY: Nanos = Nanos::from_micros(150);
 /// Rows are handed to the writer when the interval is complete, or this long after the first.
 const HAND_OVER: Nanos = Nanos::from_millis(1);
 
-/// Difference between real-time and monotonic clock that counts as a step and not as slewing.
-const CLOCK_STEP: Nanos = Nanos::from_millis(5);
+/// How often it is asked what happened to the recording.
+const INCIDENTS_EVERY: Nanos = Nanos::from_millis(250);
 
 /// How often the clocks are compared for the table `clocks`.
 const CLOCKS_EVERY: Nanos = Nanos::from_secs(10);
@@ -193,20 +196,21 @@ pub struct Collector {
     sockets: Vec<Socket>,
     ends: Ends,
     realtime: bool,
+    clock: Clock,
     clocks: Clocks,
     /// When the oldest row that is not handed over was written.
     rows_since: Option<WallTime>,
     status_at: WallTime,
+    incidents_at: WallTime,
     stopping: bool,
     /// Incidents that wait until rows are kept again.
     incidents: incidents::Waiting,
 }
 
-/// The relation of the clocks.
+/// What is written to the table `clocks`.
 #[derive(Debug)]
 struct Clocks {
-    /// Real time minus monotonic time, in ns.
-    difference: i64,
+    /// When it was, by the monotonic clock.
     written: Nanos,
     host: String,
 }
@@ -237,7 +241,8 @@ impl Collector {
         let least = sockets.iter().map(|socket| socket.receive_buffer().get()).min().unwrap_or(0);
         let fitting = usize::try_from(least / charged(ANSWER_USUAL).get()).unwrap_or(usize::MAX);
         let in_flight_max = fitting.max(1);
-        let now = WallTime::now();
+        let clock = Clock::new(read_clocks);
+        let now = clock.at(system::monotonic());
         let poll_options = PollOptions { pace: options.pace, in_flight_max, real_time: true };
         let mut poller = Poller::new(now, Rows::new(writer), poll_options);
         for device in devices {
@@ -251,19 +256,17 @@ impl Collector {
             let event = Event { text: &text, ..Event::default() };
             poller.rows().event(now, "in_flight_capped", event);
         }
-        let clocks = Clocks {
-            difference: now.as_nanos() - signed(system::monotonic()),
-            written: Nanos::ZERO,
-            host: host.into(),
-        };
+        let clocks = Clocks { written: Nanos::ZERO, host: host.into() };
         Ok(Self {
             poller,
             sockets,
             ends,
             realtime: options.realtime,
+            clock,
             clocks,
             rows_since: None,
             status_at: now,
+            incidents_at: now,
             stopping: false,
             incidents: incidents::Waiting::default(),
         })
@@ -285,7 +288,8 @@ impl Collector {
             let permitted = if realtime { system::become_realtime() } else { Ok(()) };
             let refused = permitted.is_err();
             if ready.send(permitted).is_err() || refused {
-                return self.poller.finish(WallTime::now());
+                let now = self.now();
+                return self.poller.finish(now);
             }
             system::sharpen_timers();
             let awake = realtime.then(system::keep_processors_awake);
@@ -304,15 +308,16 @@ impl Collector {
     fn run(mut self) -> StreamWriter {
         let (mut sends, mut receives) = (SendBatch::default(), ReceiveBatch::new());
         loop {
-            let now = self.now();
-            self.begin(now);
+            self.look_at_clocks();
+            self.begin(self.now());
             self.exchange_datagrams(&mut sends, &mut receives);
             self.take_commands();
             self.tell();
             if self.stopping && self.poller.in_flight() == 0 {
                 self.tell_incidents();
-                self.send_status(WallTime::now());
-                return self.poller.finish(WallTime::now());
+                let now = self.now();
+                self.send_status(now);
+                return self.poller.finish(now);
             }
             self.hand_over();
             self.wait();
@@ -325,7 +330,7 @@ impl Collector {
         match soon.filter(|_| self.realtime) {
             Some(due) => {
                 self.poller.handle_time(due);
-                while WallTime::now() < due {
+                while self.now() < due {
                     std::hint::spin_loop();
                 }
             }
@@ -333,19 +338,27 @@ impl Collector {
         }
     }
 
-    /// The real time; a step of the clock is written down, and the schedule follows it.
-    fn now(&mut self) -> WallTime {
-        let (now, monotonic) = (WallTime::now(), system::monotonic());
-        let difference = now.as_nanos() - signed(monotonic);
-        let step = difference - self.clocks.difference;
-        if step.unsigned_abs() > CLOCK_STEP.get() {
-            self.poller.handle_clock_step(now, step);
+    /// The real time, without the steps that were not looked at yet.
+    fn now(&self) -> WallTime {
+        self.clock.at(system::monotonic())
+    }
+
+    /// Writes a step of the clock down, which the schedule follows, and the clocks now and then.
+    fn look_at_clocks(&mut self) {
+        if let Some(step) = self.clock.look(read_clocks) {
+            self.poller.handle_clock_step(self.now(), step);
+            // Both are waited for by spans that have passed, whatever the clock says.
+            let moved = |at: WallTime| WallTime::from_nanos(at.as_nanos().saturating_add(step));
+            self.status_at = moved(self.status_at);
+            self.incidents_at = moved(self.incidents_at);
+            self.rows_since = self.rows_since.map(moved);
         }
-        self.clocks.difference = difference;
+        let monotonic = system::monotonic();
         if monotonic.saturating_sub(self.clocks.written) >= CLOCKS_EVERY
             || self.clocks.written == Nanos::ZERO
         {
             self.clocks.written = monotonic;
+            let now = self.clock.at(monotonic);
             let offset = system::clock_offset();
             let host = self.poller.rows().symbol(&self.clocks.host);
             let batch = self.poller.rows().batch(Table::Clocks);
@@ -357,13 +370,12 @@ impl Collector {
                 batch.put_u64(4, error.get());
             }
         }
-        now
     }
 
     /// Sends everything that is due and reads everything that is there.
     fn exchange_datagrams(&mut self, sends: &mut SendBatch, receives: &mut ReceiveBatch) {
         loop {
-            self.poller.poll_transmit(WallTime::now(), sends);
+            self.poller.poll_transmit(self.now(), sends);
             if sends.len() > 0 {
                 self.send(sends);
             }
@@ -414,15 +426,20 @@ impl Collector {
             loop {
                 // An error of the socket itself (a port unreachable elsewhere) is no datagram.
                 let count = self.sockets[position].receive(batch).unwrap_or(0);
+                if count > 0 {
+                    // The stamps are of the real-time clock, which may have been set a moment ago.
+                    self.look_at_clocks();
+                }
                 let mut drops = None;
                 self.poller.touch(batch.octets());
                 for datagram in batch.datagrams() {
                     drops = datagram.drops.or(drops);
-                    let received = datagram.received.unwrap_or_else(WallTime::now);
+                    let now = self.clock.at(system::monotonic());
+                    let received = datagram.received.map_or(now, |at| self.clock.received(at, now));
                     self.poller.handle_datagram(received, datagram);
                 }
                 if let Some(drops) = drops {
-                    self.poller.handle_drops(WallTime::now(), position, drops);
+                    self.poller.handle_drops(self.now(), position, drops);
                 }
                 total += count;
                 if count < crate::socket::BATCH {
@@ -430,12 +447,13 @@ impl Collector {
                 }
             }
         }
+        self.clock.settle();
         total
     }
 
     fn take_commands(&mut self) {
         while let Ok(command) = self.ends.commands.try_recv() {
-            let now = WallTime::now();
+            let now = self.now();
             match command {
                 Command::Mark { text, done } => {
                     let event = Event { text: &text, ..Event::default() };
@@ -505,12 +523,15 @@ impl Collector {
         for notice in restarted.chain(resolve).chain(outages) {
             self.notify(notice);
         }
-        let now = WallTime::now();
+        let now = self.now();
+        if now.since(self.incidents_at) >= INCIDENTS_EVERY {
+            self.incidents_at = now;
+            self.tell_incidents();
+        }
         if now.since(self.status_at) < Nanos::SECOND {
             return;
         }
         self.status_at = now;
-        self.tell_incidents();
         self.send_status(now);
     }
 
@@ -552,7 +573,7 @@ impl Collector {
 
     /// Hands rows to the writer when the interval is complete, or when they have waited long enough.
     fn hand_over(&mut self) {
-        let now = WallTime::now();
+        let now = self.now();
         if self.poller.rows().is_empty() {
             self.poller.write_intervals();
             if self.poller.rows().is_empty() {
@@ -567,13 +588,14 @@ impl Collector {
     }
 
     fn wait(&mut self) {
-        let now = WallTime::now();
+        let now = self.now();
         let status_due = self.status_at + Nanos::SECOND;
         let rows_due = self.rows_since.map(|since| since + HAND_OVER);
         let early = if self.realtime { EARLY } else { Nanos::ZERO };
         let due = self.poller.next_due().map(|due| due.before(early));
         let wakeup = self.poller.next_wakeup();
-        let others = rows_due.into_iter().chain([status_due]);
+        let incidents_due = self.incidents_at + INCIDENTS_EVERY;
+        let others = rows_due.into_iter().chain([status_due, incidents_due]);
         let next = wakeup.into_iter().chain(due).chain(others).min();
         let span = next.map_or(Nanos::SECOND, |next| next.since(now));
         if span == Nanos::ZERO {
@@ -590,7 +612,8 @@ impl Collector {
     }
 }
 
-/// A span as a signed number of ns.
-fn signed(span: Nanos) -> i64 {
-    i64::try_from(span.get()).unwrap_or(i64::MAX)
+/// Reads the real-time clock between two readings of the monotonic one.
+fn read_clocks() -> Reading {
+    let before = system::monotonic();
+    Reading { before, real: WallTime::now(), after: system::monotonic() }
 }

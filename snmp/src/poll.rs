@@ -132,6 +132,24 @@ pub struct Poller {
     to_compile: Vec<u32>,
     /// When silence is looked for again.
     look_at: WallTime,
+    /// 1 ns for each time that the real-time clock was set back.
+    steps_back: Nanos,
+}
+
+/// The latest instant at which an interval is due that is not after `now`.
+fn due(now: WallTime, interval: Nanos, steps_back: Nanos) -> WallTime {
+    now.before(steps_back).floor(interval) + steps_back
+}
+
+/// A step of the clock for people: `the real-time clock was set back by 7.2 ms`.
+fn clock_step_text(step_ns: i64) -> String {
+    let tenths = |unit: u64| (step_ns.unsigned_abs() + unit / 20) / (unit / 10);
+    let (tenths, unit) = match step_ns.unsigned_abs() {
+        0..1_000_000_000 => (tenths(1_000_000), "ms"),
+        _ => (tenths(1_000_000_000), "s"),
+    };
+    let direction = if step_ns < 0 { "back" } else { "forward" };
+    format!("the real-time clock was set {direction} by {}.{} {unit}", tenths / 10, tenths % 10)
 }
 
 impl Poller {
@@ -161,6 +179,7 @@ impl Poller {
             alerts: Arc::new([]),
             to_compile: Vec::new(),
             look_at: WallTime::default(),
+            steps_back: Nanos::ZERO,
         }
     }
 
@@ -194,7 +213,7 @@ impl Poller {
     fn ring(&mut self, now: WallTime, interval: Nanos) -> usize {
         let known = self.rings.iter().position(|ring| ring.interval == interval);
         known.unwrap_or_else(|| {
-            self.rings.push(Ring::new(interval, now));
+            self.rings.push(Ring::new(interval, due(now, interval, self.steps_back)));
             self.rings.len() - 1
         })
     }
@@ -330,15 +349,22 @@ impl Poller {
 
     /// The real-time clock was set: the schedule follows it at the next multiple, and open requests
     /// are waited for as long as before.
+    ///
+    /// Behind a step back, instants come again that were due before. They are due 1 ns later for each
+    /// such step, so that no two intervals have the same `time`.
     pub fn handle_clock_step(&mut self, now: WallTime, step_ns: i64) {
-        let text = format!("the real-time clock was set by {step_ns} ns");
+        let text = clock_step_text(step_ns);
         let count = Some(step_ns.unsigned_abs());
         self.rows.event(now, "clock_step", Event { text: &text, count, ..Event::default() });
         for ring in 0..self.rings.len() {
             self.pass_over_silent(ring, Reason::BackedOff);
         }
+        if step_ns < 0 {
+            self.steps_back = self.steps_back + Nanos::new(1);
+        }
+        let steps_back = self.steps_back;
         for ring in &mut self.rings {
-            ring.next = now.floor(ring.interval) + ring.interval;
+            ring.next = due(now, ring.interval, steps_back) + ring.interval;
             for (at, _) in &mut ring.queue {
                 *at = now;
             }

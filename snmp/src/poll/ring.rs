@@ -11,7 +11,8 @@ use crate::tables::State;
 pub(super) struct Ring {
     /// Span between two readings.
     pub(super) interval: Nanos,
-    /// The next due instant, a multiple of `interval` since the epoch.
+    /// The next due instant: a multiple of `interval` since the epoch, and 1 ns more for each time
+    /// that the clock was set back.
     pub(super) next: WallTime,
     /// Ordinals of the devices.
     pub(super) devices: Vec<u32>,
@@ -51,11 +52,11 @@ pub(super) struct Tally {
 }
 
 impl Ring {
-    /// A ring whose first interval is the next multiple after `now`.
-    pub(super) fn new(interval: Nanos, now: WallTime) -> Self {
+    /// A ring whose first interval is the next one after `due`.
+    pub(super) fn new(interval: Nanos, due: WallTime) -> Self {
         Self {
             interval,
-            next: now.floor(interval) + interval,
+            next: due + interval,
             devices: Vec::new(),
             silent: Vec::new(),
             first: 0,

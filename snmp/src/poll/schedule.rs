@@ -5,7 +5,7 @@ use meikyo_units::{Nanos, WallTime};
 use crate::poll::alerts::compile;
 use crate::poll::device::{Pending, Phase};
 use crate::poll::rows::{Event, PollRow, Reason};
-use crate::poll::{DEVICE_BITS, GENERATION_MAX, GENERATION_MIN, Pace, Poller};
+use crate::poll::{DEVICE_BITS, GENERATION_MAX, GENERATION_MIN, Pace, Poller, due};
 use crate::socket::{BATCH, SendBatch};
 use crate::tables::State;
 
@@ -25,11 +25,11 @@ impl Poller {
             let interval = self.rings[ring].interval;
             if self.rings[ring].next > now || self.rings[ring].devices.is_empty() {
                 if self.rings[ring].next <= now {
-                    self.rings[ring].next = now.floor(interval) + interval;
+                    self.rings[ring].next = due(now, interval, self.steps_back) + interval;
                 }
                 continue;
             }
-            let due = now.floor(interval);
+            let due = due(now, interval, self.steps_back);
             self.pass_over_silent(ring, Reason::Overrun);
             self.overslept(ring, due);
             self.begin(ring, due, now);
