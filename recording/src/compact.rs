@@ -7,30 +7,38 @@
 //!
 //! Summaries are made on the way, see `compact/summaries.rs`.
 //!
-//! Rows are not copied to be sorted: the payloads of one table are in memory as they are in the log,
-//! and the order is 8 octets a row, 20 while it is made. At the limit of 8 million rows a table that
-//! is some 300 MB, for the largest table; a smaller `segment_rows` makes it less.
+//! # Memory
+//! A segment is never in memory. A first pass over the frames of a table numbers its series
+//! (`compact/order.rs`: 2 octets a row), then parts of at most [`ROOM`] octets are gathered from the
+//! frames and written, each in a pass of its own (`compact/part.rs`). Beside that there are the
+//! encoded columns of one row group and those of the open groups of a summary. The test
+//! `a_compaction_takes_bounded_memory` counts what is allocated.
 
 mod files;
+mod frames;
 mod order;
+mod part;
 mod summaries;
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::layout::{self, ListError, ParquetName};
-use crate::log::FrameHeader;
-use crate::parquet_file::Gatherer;
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader};
 use crate::views;
 use files::{NewFiles, SummaryFiles, TEMPORARY, parquet};
-use order::RowOrder;
-pub(crate) use order::{PART_ROWS_MAX, Place, Rows};
-use summaries::SegmentSummaries;
+use frames::{Frame, TableFrames};
+use order::SeriesIndex;
+use part::{Gatherer, divide};
 pub use summaries::Summaries;
+use summaries::{Polls, SegmentSummaries};
+
+/// Octets that a part and the numbers of the series of its rows may take together, and those that a
+/// part may take in any case: with less, a segment of millions of rows would be read too often.
+const ROOM: usize = 24 << 20;
+const ROOM_MIN: usize = 12 << 20;
 
 /// What a compaction made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -87,10 +95,11 @@ pub enum CompactError {
 /// What the headers of a segment say, before any payload is read.
 struct Survey {
     reader: SegmentReader,
+    file: File,
     first: u64,
     last: u64,
-    /// By table, its frames that have rows and where their payloads begin.
-    frames: Vec<Vec<(FrameHeader, u64)>>,
+    /// By table, its frames that have rows.
+    frames: Vec<Vec<Frame>>,
     /// The hours that the first and the last row lie in.
     hours: (i64, i64),
 }
@@ -197,7 +206,7 @@ fn survey(path: &Path) -> Result<Option<Survey>, CompactError> {
     reader
         .next_rows_at(|header, payload| {
             if header.rows > 0 {
-                frames[header.table].push((*header, payload));
+                frames[header.table].push(Frame::new(header, payload));
             }
             hours.0 = hours.0.min(layout::hour_of(header.least_time));
             hours.1 = hours.1.max(layout::hour_of(header.greatest_time));
@@ -205,7 +214,8 @@ fn survey(path: &Path) -> Result<Option<Survey>, CompactError> {
         })
         .map_err(failed)?;
     let last = reader.ending().last_sequence;
-    Ok(Some(Survey { reader, first, last, frames, hours }))
+    let file = File::open(path).map_err(system("open", path))?;
+    Ok(Some(Survey { reader, file, first, last, frames, hours }))
 }
 
 /// Removes what an earlier compaction of the same segment left when it was killed.
@@ -238,40 +248,77 @@ fn write_tables(
     let used = |table: &usize| !survey.frames[*table].is_empty();
     let used: Vec<_> = summaries::order_of(tables).filter(used).collect();
     let mut summaries = SegmentSummaries::new(summaries, used.iter().map(|&table| &tables[table]));
+    let mut polls: Option<(usize, Vec<Frame>, SeriesIndex)> = None;
     for table in used {
-        let (payloads, damaged_bytes) = payloads_of(segment, survey, table)?;
+        let of_table =
+            |frames| TableFrames { segment, file: &survey.file, schema: &tables[table], frames };
+        let symbols = survey.reader.symbols();
+        let around;
+        let mut frames = survey.frames[table].as_slice();
+        let mut damaged_bytes = survey.reader.ending().damaged_bytes;
+        let index = match SeriesIndex::new(&of_table(frames), symbols)? {
+            Some(index) => index,
+            None => {
+                (around, damaged_bytes) = frames_around_damage(segment, table)?;
+                frames = &around;
+                SeriesIndex::new(&of_table(frames), symbols)?.ok_or_else(|| changed(segment))?
+            }
+        };
         total.damaged_bytes = total.damaged_bytes.max(damaged_bytes);
-        let rows = Rows::new(&payloads, &tables[table], segment)?;
-        write_table(segment, survey, &tables[table], &rows, &mut summaries, files, &mut total)?;
+        let polls_index = polls.as_ref().filter(|_| summaries.needs_polls(&tables[table]));
+        let of_polls = polls_index.map(|(polls, frames, index)| {
+            let frames = TableFrames { schema: &tables[*polls], frames, ..of_table(&[]) };
+            Polls::new(frames, index, symbols)
+        });
+        let of_polls = of_polls.transpose().map_err(parquet(segment))?;
+        let rows = TableRows { frames: of_table(frames), index: &index, symbols, polls: of_polls };
+        write_table(&rows, &mut summaries, files, &mut total)?;
+        if summaries.are_polls(&tables[table]) {
+            polls = Some((table, frames.to_vec(), index));
+        }
     }
     total.files = files.count();
     Ok(total)
 }
 
+/// The rows of one table, and what their summary is joined with.
+struct TableRows<'a> {
+    frames: TableFrames<'a>,
+    index: &'a SeriesIndex,
+    symbols: &'a [Option<String>],
+    polls: Option<Polls<'a>>,
+}
+
 /// Writes the rows of one table and their summary.
 fn write_table(
-    segment: &Path,
-    survey: &Survey,
-    schema: &TableSchema,
-    rows: &Rows<'_>,
+    rows: &TableRows<'_>,
     summaries: &mut SegmentSummaries<'_>,
     files: &mut NewFiles<'_>,
     total: &mut Compacted,
 ) -> Result<(), CompactError> {
-    let symbols = survey.reader.symbols();
-    let gatherer = Gatherer::new(rows, schema, symbols);
-    let mut summary = summaries.table(schema).map_err(parquet(segment))?;
+    let TableSchema { columns, .. } = rows.frames.schema;
+    let segment = rows.frames.segment;
+    let all = (0..columns.len()).collect();
+    let gatherer = Gatherer::new(rows.frames, rows.index, rows.symbols, all);
+    let gatherer = gatherer.map_err(parquet(segment))?;
+    let mut summary = summaries.table(rows.frames.schema);
     let mut summary_files = SummaryFiles::default();
-    for (hour, order) in RowOrder::by_hour(rows, schema, symbols) {
-        let mut file = files.create(schema, hour)?;
-        for part in order.parts(rows, schema) {
-            let batch = gatherer.batch(part).map_err(parquet(segment))?;
+    let polls = rows.polls.as_ref();
+    let numbers = rows.index.bytes() + polls.map_or(0, Polls::bytes);
+    let room = ROOM.saturating_sub(numbers).max(ROOM_MIN);
+    let beside = |before, id| polls.map_or(0, |polls| polls.octets_of(rows.index, before, id));
+    let parts = divide(rows.index, gatherer.row_octets(), room, beside);
+    for parts in parts.chunk_by(|a, b| a.hour == b.hour) {
+        let mut file = files.create(rows.frames.schema, parts[0].hour)?;
+        for part in parts {
+            let batch = gatherer.batch(part)?;
             file.write(&batch)?;
-            let condensed = summary.add(&batch).map_err(parquet(segment))?;
-            summary_files.write_all(files, summary.schema(), &condensed)?;
+            let polls = polls.map(|polls| polls.of(rows.index, part)).transpose()?;
+            summary.add(&batch, polls.as_ref()).map_err(parquet(segment))?;
+            drop((batch, polls));
+            summary_files.write(segment, files, &mut summary)?;
         }
-        let condensed = summary.take().map_err(parquet(segment))?;
-        summary_files.write_all(files, summary.schema(), &condensed)?;
+        summary_files.end_groups()?;
         let written = file.finish()?;
         total.rows += written.rows;
         total.bytes += written.bytes;
@@ -280,39 +327,33 @@ fn write_table(
     Ok(())
 }
 
-/// The frames of one table with their payloads.
-type Payloads = Vec<(FrameHeader, Vec<u8>)>;
-
-/// The frames of one table, and the damaged octets that were met on the way.
-fn payloads_of(
-    segment: &Path,
-    survey: &Survey,
-    table: usize,
-) -> Result<(Payloads, u64), CompactError> {
-    let file = File::open(segment).map_err(system("open", segment))?;
-    let mut payloads = Vec::with_capacity(survey.frames[table].len());
-    for &(header, begin) in &survey.frames[table] {
-        let mut payload = vec![0; header.payload_len];
-        file.read_exact_at(&mut payload, begin).map_err(system("read", segment))?;
-        if crc32fast::hash(&payload) != header.payload_crc {
-            return payloads_around_damage(segment, table);
+/// The whole frames of a table where one is damaged, and the octets that are: a reader looks for
+/// whole frames behind those that are not.
+fn frames_around_damage(segment: &Path, table: usize) -> Result<(Vec<Frame>, u64), CompactError> {
+    let failed = |source| CompactError::Segment { path: segment.into(), source };
+    let mut frames = Vec::new();
+    let Some(mut reader) = SegmentReader::open(segment).map_err(failed)? else {
+        return Ok((frames, 0));
+    };
+    let mut begin = 0;
+    while let Some(header) = reader
+        .next_rows_at(|header, payload| {
+            begin = payload;
+            header.table == table
+        })
+        .map_err(failed)?
+    {
+        if header.rows > 0 {
+            frames.push(Frame::new(&header, begin));
         }
-        payloads.push((header, payload));
     }
-    Ok((payloads, survey.reader.ending().damaged_bytes))
+    Ok((frames, reader.ending().damaged_bytes))
 }
 
-/// As [`payloads_of`] where a frame is damaged: a reader looks for whole ones behind it.
-fn payloads_around_damage(segment: &Path, table: usize) -> Result<(Payloads, u64), CompactError> {
-    let failed = |source| CompactError::Segment { path: segment.into(), source };
-    let mut payloads = Vec::new();
-    let Some(mut reader) = SegmentReader::open(segment).map_err(failed)? else {
-        return Ok((payloads, 0));
-    };
-    while let Some(header) = reader.next_rows(|header| header.table == table).map_err(failed)? {
-        payloads.push((header, reader.payload().to_vec()));
-    }
-    Ok((payloads, reader.ending().damaged_bytes))
+/// The error of a segment whose frames were whole a moment ago.
+fn changed(segment: &Path) -> CompactError {
+    let source = io::Error::other("its octets change while it is read");
+    CompactError::System { doing: "read", path: segment.into(), source }
 }
 
 /// Notes the sequence number that goes on from here, for a log without segments.
@@ -341,9 +382,8 @@ fn system(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> CompactErro
 }
 
 /// The error of a frame whose checksum is right and whose payload is not of the schema.
-fn misfit(segment: &Path, header: &FrameHeader) -> CompactError {
-    let source =
-        ReadSegmentError::Schema { path: segment.to_path_buf(), sequence: header.sequence };
+fn misfit(segment: &Path, sequence: u64) -> CompactError {
+    let source = ReadSegmentError::Schema { path: segment.to_path_buf(), sequence };
     CompactError::Segment { path: segment.into(), source }
 }
 

@@ -4,19 +4,18 @@
 //! `cargo run --release -p meikyo-recording --example cost`:
 //!
 //! - integers and times are `DELTA_BINARY_PACKED` with mini blocks of 32: counters of one series
-//!   follow each other, so that their deltas are the increments, see `parquet_file/integers.rs`;
+//!   follow each other, so that their deltas are the increments, see `parquet_file/numbers.rs`;
 //! - symbols are dictionary encoded from their runs, see `parquet_file/symbols.rs`;
-//! - doubles and texts are dictionary encoded; doubles fall back to `BYTE_STREAM_SPLIT`, and begin
-//!   with it in summaries, whose means hardly ever repeat;
+//! - doubles and texts are dictionary encoded; doubles fall back to `BYTE_STREAM_SPLIT`, and are
+//!   written so at once in summaries, see `parquet_file/numbers.rs`;
 //! - pages are compressed with zstd, level 1, except data pages of symbols, which are runs already;
 //! - pages of at most 20,000 rows carry their own least and greatest values (page index), so that
 //!   one series of a file can be read alone.
 
 mod chunk;
 mod delta;
-mod gather;
 mod hybrid;
-mod integers;
+mod numbers;
 #[cfg(test)]
 mod read_back;
 mod symbols;
@@ -39,8 +38,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use chunk::{PAGE_ROWS, Zstd};
-pub(crate) use gather::Gatherer;
-use integers::IntegerChunk;
+use numbers::{NumberChunk, Numbers};
 use symbols::SymbolChunk;
 
 use crate::format::{FORMAT_VERSION, Kind};
@@ -72,10 +70,11 @@ pub(crate) struct FileStatistics {
 pub(crate) struct TableFile {
     writer: SerializedFileWriter<File>,
     groups: ArrowRowGroupWriterFactory,
-    kinds: Vec<ColumnKind>,
+    columns: Vec<Encoder>,
     schema: SchemaRef,
     zstd: Zstd,
-    group: Option<Group>,
+    /// The row groups whose rows are still coming, by lane.
+    groups_open: Vec<Option<Group>>,
     rows: u64,
 }
 
@@ -86,9 +85,9 @@ struct Group {
 }
 
 enum Column {
-    Integers(Box<IntegerChunk>),
+    Numbers(Box<NumberChunk>),
     Symbols(SymbolChunk),
-    /// Doubles and texts.
+    /// Texts, and doubles that may repeat.
     Others(Box<ArrowColumnWriter>),
 }
 
@@ -98,46 +97,63 @@ impl TableFile {
             .with_properties(properties(facts.schema, Some(facts))?)
             .with_skip_arrow_metadata(true);
         let schema = crate::series::arrow_schema(facts.schema);
-        let kinds: Vec<_> = facts.schema.columns.iter().map(|column| column.kind).collect();
+        let columns: Vec<_> =
+            facts.schema.columns.iter().map(|column| Encoder::of(facts.schema, column)).collect();
         // A writer makes encoders for all of its columns; this one is for those that need one.
-        let others = (0..kinds.len()).filter(|&at| is_other(kinds[at]));
+        let others = (0..columns.len()).filter(|&at| columns[at] == Encoder::Others);
         let others = Arc::new(schema.project(&others.collect::<Vec<_>>())?);
         let others = ArrowWriter::try_new_with_options(io::sink(), others, options.clone())?;
         let (_, groups) = others.into_serialized_writer()?;
         let writer = ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options)?;
         let (writer, _) = writer.into_serialized_writer()?;
-        Ok(Self { writer, groups, kinds, schema, zstd: Zstd::new()?, group: None, rows: 0 })
+        let (zstd, groups_open) = (Zstd::new()?, Vec::new());
+        Ok(Self { writer, groups, columns, schema, zstd, groups_open, rows: 0 })
     }
 
     pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<(), ParquetError> {
+        self.write_lane(0, rows)
+    }
+
+    /// Writes rows to a row group of their own for each lane; several may be open, and end in the
+    /// order of the lanes.
+    pub(crate) fn write_lane(
+        &mut self,
+        lane: usize,
+        rows: &RecordBatch,
+    ) -> Result<(), ParquetError> {
         self.rows += rows.num_rows() as u64;
+        self.groups_open.resize_with(self.groups_open.len().max(lane + 1), || None);
         let mut first = 0;
         while first < rows.num_rows() {
-            let group = match &mut self.group {
+            let group = match &mut self.groups_open[lane] {
                 Some(group) => group,
-                none => none.insert(Group::new(&self.groups, &self.kinds, &self.writer)?),
+                none => none.insert(Group::new(&self.groups, &self.columns, &self.writer)?),
             };
             let count = (rows.num_rows() - first).min(ROW_GROUP_ROWS - group.rows);
             group.write(&self.schema, &rows.slice(first, count), &mut self.zstd)?;
             first += count;
             if group.rows == ROW_GROUP_ROWS {
-                self.end_group()?;
+                self.end_group(lane)?;
             }
         }
         Ok(())
     }
 
-    /// Ends the row group, so that what follows is sorted anew.
-    pub(crate) fn end_group(&mut self) -> Result<(), ParquetError> {
-        match self.group.take() {
+    fn end_group(&mut self, lane: usize) -> Result<(), ParquetError> {
+        match self.groups_open[lane].take() {
             Some(group) => group.finish(&mut self.writer, &mut self.zstd),
             None => Ok(()),
         }
     }
 
+    /// Ends the row groups, so that what follows is sorted anew.
+    pub(crate) fn end_groups(&mut self) -> Result<(), ParquetError> {
+        (0..self.groups_open.len()).try_for_each(|lane| self.end_group(lane))
+    }
+
     /// Ends the file and makes it last.
     pub(crate) fn finish(mut self) -> Result<FileStatistics, ParquetError> {
-        self.end_group()?;
+        self.end_groups()?;
         let file = self.writer.into_inner()?;
         file.sync_all()?;
         Ok(FileStatistics { rows: self.rows, bytes: file.metadata()?.len() })
@@ -147,15 +163,15 @@ impl TableFile {
 impl Group {
     fn new(
         groups: &ArrowRowGroupWriterFactory,
-        kinds: &[ColumnKind],
+        columns: &[Encoder],
         writer: &SerializedFileWriter<File>,
     ) -> Result<Self, ParquetError> {
         let mut others =
             groups.create_column_writers(writer.flushed_row_groups().len())?.into_iter();
-        let columns = kinds.iter().map(|&kind| match IntegerChunk::new(kind) {
-            Some(integers) => Some(Column::Integers(Box::new(integers))),
-            None if is_other(kind) => others.next().map(|other| Column::Others(Box::new(other))),
-            None => Some(Column::Symbols(SymbolChunk::default())),
+        let columns = columns.iter().map(|&encoder| match encoder {
+            Encoder::Numbers(kind) => Some(Column::Numbers(Box::new(NumberChunk::new(kind)))),
+            Encoder::Symbols => Some(Column::Symbols(SymbolChunk::default())),
+            Encoder::Others => others.next().map(|other| Column::Others(Box::new(other))),
         });
         let columns: Option<Vec<_>> = columns.collect();
         let columns = columns.expect("as many encoders as columns that need one");
@@ -172,7 +188,7 @@ impl Group {
             self.columns.iter_mut().zip(schema.fields()).zip(rows.columns())
         {
             match to {
-                Column::Integers(integers) => integers.write(column, zstd)?,
+                Column::Numbers(numbers) => numbers.write(column, zstd)?,
                 Column::Symbols(symbols) => symbols.write(column)?,
                 Column::Others(others) => {
                     for leaf in compute_leaves(field, column)? {
@@ -194,7 +210,7 @@ impl Group {
         let mut group = writer.next_row_group()?;
         for (column, description) in self.columns.into_iter().zip(&descriptions) {
             let (octets, close) = match column {
-                Column::Integers(integers) => integers.finish(description, zstd)?,
+                Column::Numbers(numbers) => numbers.finish(description, zstd)?,
                 Column::Symbols(symbols) => symbols.finish(description, zstd)?,
                 Column::Others(others) => {
                     others.close()?.append_to_row_group(&mut group)?;
@@ -208,9 +224,33 @@ impl Group {
     }
 }
 
-/// Whether the encoders of `parquet` are used.
-fn is_other(kind: ColumnKind) -> bool {
-    matches!(kind, ColumnKind::F64 | ColumnKind::Text)
+/// Who encodes a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoder {
+    Numbers(Numbers),
+    Symbols,
+    /// The encoders of `parquet`.
+    Others,
+}
+
+impl Encoder {
+    fn of(table: &TableSchema, column: &crate::schema::Column) -> Self {
+        match column.kind {
+            ColumnKind::Time => Self::Numbers(Numbers::Times),
+            ColumnKind::I64 => Self::Numbers(Numbers::Signed),
+            ColumnKind::U64 => Self::Numbers(Numbers::Unsigned),
+            // Each encoder of `parquet` has a context of zstd, and a summary has dozens of columns.
+            ColumnKind::F64 if !repeats(table) => Self::Numbers(Numbers::Doubles),
+            ColumnKind::Symbol => Self::Symbols,
+            ColumnKind::F64 | ColumnKind::Text => Self::Others,
+        }
+    }
+}
+
+/// Whether doubles of a table are worth a dictionary: the means of summaries hardly ever repeat, and
+/// a dictionary that is given up has cost its time.
+fn repeats(table: &TableSchema) -> bool {
+    !table.name.ends_with(crate::summary::SUFFIX)
 }
 
 /// The properties of files of that table; `facts` go into the metadata.
@@ -224,12 +264,10 @@ fn properties(
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
-    // Means hardly ever repeat, and a dictionary that is given up has cost its time.
-    let repeats = !schema.name.ends_with(crate::summary::SUFFIX);
     for column in schema.columns.iter().filter(|column| column.kind == ColumnKind::F64) {
         let path = ColumnPath::from(column.name.as_str());
         builder = builder
-            .set_column_dictionary_enabled(path.clone(), repeats)
+            .set_column_dictionary_enabled(path.clone(), repeats(schema))
             .set_column_encoding(path, Encoding::BYTE_STREAM_SPLIT);
     }
     let sorted_by = crate::series::labels(schema).chain([0]);

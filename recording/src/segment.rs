@@ -237,11 +237,6 @@ impl SegmentReader {
         Ok(())
     }
 
-    /// The payload of the frame that was returned last.
-    pub(crate) fn payload(&self) -> &[u8] {
-        &self.payload
-    }
-
     fn misfit(&self, sequence: u64) -> ReadSegmentError {
         ReadSegmentError::Schema { path: self.path.clone(), sequence }
     }

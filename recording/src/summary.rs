@@ -80,7 +80,7 @@ pub struct Summariser {
 
 /// What was condensed and not taken yet.
 #[derive(Debug, Default)]
-struct Gathered {
+pub(crate) struct Gathered {
     /// By level.
     outputs: Vec<Output>,
     /// The labels of the series, by column; parts as they came.
@@ -190,17 +190,27 @@ impl Summariser {
         Ok(())
     }
 
-    /// Rows that [`Summariser::finish`] would give.
-    pub fn gathered_rows(&self) -> usize {
-        self.gathered.outputs.iter().map(|output| output.times.len()).sum()
-    }
-
     /// What was added since the last time, sorted by level, labels and time.
     ///
     /// # Errors
     /// When a label is not of the type that [`series::arrow_schema`] gives it.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
-        let Gathered { outputs, labels, .. } = std::mem::take(&mut self.gathered);
+        let gathered = self.take_gathered();
+        let levels: Result<Vec<_>, _> = self.by_level(gathered)?.collect();
+        concat_batches(&self.arrow, &levels?)
+    }
+
+    /// What was added since the last time.
+    pub(crate) fn take_gathered(&mut self) -> Gathered {
+        std::mem::take(&mut self.gathered)
+    }
+
+    /// The rows of each level, sorted by labels and time; made when they are asked for.
+    pub(crate) fn by_level(
+        &self,
+        gathered: Gathered,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch, ArrowError>>, ArrowError> {
+        let Gathered { outputs, labels, .. } = gathered;
         let positions = series::labels(&self.table);
         let labels: Result<Vec<_>, ArrowError> = labels
             .iter()
@@ -212,13 +222,8 @@ impl Summariser {
             })
             .collect();
         let labels = labels?;
-        let parts: Result<Vec<_>, _> = outputs
-            .into_iter()
-            .zip(&self.levels)
-            .filter(|(output, _)| !output.times.is_empty())
-            .map(|(output, level)| self.level(output, *level, &labels))
-            .collect();
-        concat_batches(&self.arrow, &parts?)
+        let outputs = outputs.into_iter().zip(&self.levels);
+        Ok(outputs.map(move |(output, level)| self.level(output, *level, &labels)))
     }
 
     /// Forgets where the counters of all series stood: what comes next does not follow.

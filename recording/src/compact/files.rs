@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::{self, File};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use arrow::array::{AsArray as _, RecordBatch};
-use arrow::datatypes::UInt64Type;
+use arrow::array::{AsArray as _, BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::TimestampNanosecondType;
+use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 
+use super::summaries::TableSummary;
 use super::{CompactError, sync_directory, system};
 use crate::format::Kind;
-use crate::layout::{self, ParquetName};
+use crate::layout::{self, ParquetName, hour_of};
 use crate::parquet_file::{Facts, FileStatistics, TableFile};
 use crate::schema::TableSchema;
 
@@ -103,57 +105,73 @@ impl<'a> NewFiles<'a> {
     }
 }
 
+/// Rows of the row groups of a summary, all levels together. Their encoded columns are in memory
+/// until the groups are written.
+const GROUP_ROWS: usize = 1 << 17;
+
 /// The files of one summary, an hour each.
 #[derive(Default)]
-pub(super) struct SummaryFiles(BTreeMap<i64, OpenFile>);
-
-/// The rows of each level; they are sorted by it.
-fn levels(rows: &RecordBatch) -> Vec<Range<usize>> {
-    let level = rows.column_by_name("level_ms");
-    let Some(level) = level.and_then(|level| level.as_primitive_opt::<UInt64Type>()) else {
-        return std::iter::once(0..rows.num_rows()).collect();
-    };
-    let mut begin = 0;
-    let runs = level.values().chunk_by(|a, b| a == b).map(|run| {
-        begin += run.len();
-        begin - run.len()..begin
-    });
-    runs.collect()
+pub(super) struct SummaryFiles {
+    files: BTreeMap<i64, OpenFile>,
+    /// Rows in the open groups.
+    rows: usize,
 }
 
 impl SummaryFiles {
-    /// Writes the rows of each hour to its file, a row group for each level: who reads a level
-    /// reads nothing else (measured: a day of 256 series in a third of the time).
-    pub(super) fn write_all(
+    /// Writes what a summary has gathered, a row group for each level: who reads a level reads
+    /// nothing else (measured: a day of 256 series in a third of the time).
+    pub(super) fn write(
         &mut self,
+        segment: &Path,
         files: &mut NewFiles<'_>,
-        schema: Option<&TableSchema>,
-        rows: &[(i64, RecordBatch)],
+        summary: &mut TableSummary<'_>,
     ) -> Result<(), CompactError> {
-        let Some(schema) = schema else { return Ok(()) };
-        rows.iter().try_for_each(|(hour, rows)| self.write(files, schema, *hour, rows))
+        let Some((schema, levels)) = summary.take().map_err(parquet(segment))? else {
+            return Ok(());
+        };
+        for (lane, rows) in levels.enumerate() {
+            let rows = rows.map_err(parquet(segment))?;
+            for (hour, rows) in by_hour(&rows).map_err(parquet(segment))? {
+                let open = match self.files.entry(hour) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => new.insert(files.create(schema, hour)?),
+                };
+                self.rows += rows.num_rows();
+                open.file.write_lane(lane, &rows).map_err(parquet(&open.path))?;
+            }
+        }
+        if self.rows >= GROUP_ROWS { self.end_groups() } else { Ok(()) }
     }
 
-    fn write(
-        &mut self,
-        files: &mut NewFiles<'_>,
-        schema: &TableSchema,
-        hour: i64,
-        rows: &RecordBatch,
-    ) -> Result<(), CompactError> {
-        let open = match self.0.entry(hour) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(files.create(schema, hour)?),
-        };
-        for level in levels(rows) {
-            open.write(&rows.slice(level.start, level.len()))?;
-            open.file.end_group().map_err(parquet(&open.path))?;
-        }
-        Ok(())
+    /// Ends the row groups: the hour has ended, and the labels begin again.
+    pub(super) fn end_groups(&mut self) -> Result<(), CompactError> {
+        self.rows = 0;
+        let mut files = self.files.values_mut();
+        files.try_for_each(|open| open.file.end_groups().map_err(parquet(&open.path)))
     }
 
     /// Ends the files; their octets.
     pub(super) fn finish(self) -> Result<u64, CompactError> {
-        self.0.into_values().map(|open| Ok(open.finish()?.bytes)).sum()
+        self.files.into_values().map(|open| Ok(open.finish()?.bytes)).sum()
     }
+}
+
+/// Rows of a summary by the hours that they lie in.
+fn by_hour(rows: &RecordBatch) -> Result<Vec<(i64, RecordBatch)>, ArrowError> {
+    let times = rows.column(0).as_primitive::<TimestampNanosecondType>().values();
+    let hours: Vec<_> = times.iter().map(|&time| hour_of(time)).collect();
+    let (Some(&least), Some(&greatest)) = (hours.iter().min(), hours.iter().max()) else {
+        return Ok(Vec::new());
+    };
+    if least == greatest {
+        return Ok(vec![(least, rows.clone())]);
+    }
+    let mut found = hours.clone();
+    found.sort_unstable();
+    found.dedup();
+    let part = |hour: i64| {
+        let of_hour: BooleanArray = hours.iter().map(|&other| Some(other == hour)).collect();
+        Ok((hour, filter_record_batch(rows, &of_hour)?))
+    };
+    found.into_iter().map(part).collect()
 }

@@ -1,268 +1,387 @@
-//! The order in which rows go into a Parquet file: by labels, then by time.
+//! The order in which rows go into Parquet files: by hour, by labels, then by time.
 //!
-//! A comparison sort of 6 million rows by two symbols and a time takes seconds; rows come in order
-//! of time, so a stable counting sort by each label, the least significant first, does it in two
-//! passes a label, and in one where a label is the same in all rows. Where time did go backwards (late rows, a stepped clock), the series concerned is sorted
-//! again by itself.
+//! Rows are not sorted. A first pass over the frames of a table gives every row the number of its
+//! series (the rows that agree in their hour and in all labels) and counts the rows of each; sorting
+//! the series then tells where each row belongs. Rows come in order of time; where time did go
+//! backwards (late rows, a stepped clock), the series concerned is sorted by itself later.
+//!
+//! In memory are 2 octets a row (4 where a table has more than 65,536 series), and some 100 a series.
 
-use std::path::Path;
+use std::collections::BTreeMap;
 
+use super::frames::TableFrames;
 use super::{CompactError, misfit, sort_columns};
 use crate::layout::hour_of;
-use crate::log::{ColumnView, FrameHeader, columns_of};
-use crate::schema::TableSchema;
+use crate::log::ColumnView;
+use crate::schema::{ColumnKind, TableSchema};
 
-/// Rows that are encoded at once: enough that the cache lines of the log that one series touches
-/// serve the next ones too, few enough that their columns stay small.
-const PART_ROWS: usize = 1 << 15;
+/// Stands for a label that is null, or whose text damage took.
+const NO_SYMBOL: u32 = u32::MAX;
 
-/// Rows at which a part ends within a series.
-pub(crate) const PART_ROWS_MAX: usize = 1 << 17;
+/// The label that rows of different tables are joined by.
+const DEVICE: &str = "device";
 
-/// All rows of one table of a segment, where they lie in their frames.
+/// Hours for which the series of every symbol of the first label stand in a plain table.
+const DENSE_HOURS: usize = 4;
+
+/// The rows of one table of a segment by their series.
 #[derive(Debug)]
-pub(crate) struct Rows<'a> {
-    /// By column, the views of all frames: who follows a series through the frames stays within
-    /// one column.
-    columns: Vec<Vec<ColumnView<'a>>>,
-    /// By column, whether no row is null, and whether all are.
-    full: Vec<bool>,
-    all_null: Vec<bool>,
-    /// Rows of each frame.
-    frames: Vec<usize>,
+pub(super) struct SeriesIndex {
+    /// By row, in the order of the log.
+    ids: Ids,
+    series: Vec<Series>,
+    /// The series in the order of the files.
+    order: Vec<u32>,
+    /// The columns that rows are sorted by.
+    label_columns: Vec<usize>,
+    /// Their symbols, series after series.
+    labels: Vec<u32>,
+    /// Which of them is the device.
+    device: Option<usize>,
+    facts: Vec<ColumnFacts>,
+}
+
+/// One series.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Series {
+    /// In hours since the epoch.
+    pub(super) hour: i64,
+    pub(super) rows: u32,
+    /// Octets of its texts.
+    pub(super) text_octets: u64,
     /// Whether no row is earlier than the one before it in the log.
-    in_order: bool,
-    /// The hours of the earliest and the latest row.
-    hours: (i64, i64),
+    pub(super) in_order: bool,
+    last_time: i64,
 }
 
-/// Where one row is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) frame: u32,
-    pub(crate) row: u32,
+/// What is known of a column of all rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ColumnFacts {
+    /// No row is null.
+    pub(super) full: bool,
+    /// Every row is.
+    pub(super) all_null: bool,
 }
 
-/// The rows of one file in their order.
-#[derive(Debug)]
-pub(crate) struct RowOrder(Vec<Place>);
+/// The series of every row: the low half of its number, and the high one where a number needs it.
+#[derive(Debug, Default)]
+struct Ids {
+    low: Vec<u16>,
+    high: Vec<u16>,
+}
 
-impl<'a> Rows<'a> {
+impl Ids {
+    fn extend(&mut self, ids: &[u32]) {
+        let [low, high] = [0, 16].map(|shift| {
+            move |id: &u32| u16::try_from(id >> shift & 0xffff).expect("16 bits are left")
+        });
+        if !self.high.is_empty() || ids.iter().any(|id| id >> 16 != 0) {
+            self.high.resize(self.low.len(), 0);
+            self.high.extend(ids.iter().map(high));
+        }
+        self.low.extend(ids.iter().map(low));
+    }
+
+    /// The numbers of `count` rows from `first` on.
+    fn each(&self, first: usize, count: usize) -> impl Iterator<Item = u32> {
+        let low = &self.low[first..first + count];
+        let high = self.high.get(first..first + count).unwrap_or_default();
+        let high = high.iter().copied().chain(std::iter::repeat(0));
+        low.iter().zip(high).map(|(&low, high)| u32::from(high) << 16 | u32::from(low))
+    }
+
+    fn bytes(&self) -> usize {
+        2 * (self.low.capacity() + self.high.capacity())
+    }
+}
+
+impl SeriesIndex {
+    /// Reads all frames of a table; `None` when one of them is damaged.
     pub(super) fn new(
-        payloads: &'a [(FrameHeader, Vec<u8>)],
-        schema: &TableSchema,
-        segment: &Path,
-    ) -> Result<Self, CompactError> {
-        let mut columns: Vec<_> =
-            schema.columns.iter().map(|_| Vec::with_capacity(payloads.len())).collect();
-        let mut frames = Vec::with_capacity(payloads.len());
-        let mut hours = (i64::MAX, i64::MIN);
-        let mut in_order = payloads.is_sorted_by(|a, b| a.0.greatest_time <= b.0.least_time);
-        for (header, payload) in payloads {
-            let views = columns_of(payload, header.rows, schema);
-            for (column, view) in
-                columns.iter_mut().zip(views.ok_or_else(|| misfit(segment, header))?)
-            {
-                column.push(view);
-            }
-            frames.push(header.rows);
-            hours.0 = hours.0.min(hour_of(header.least_time));
-            hours.1 = hours.1.max(hour_of(header.greatest_time));
-            let times = columns.first().and_then(|times| times.last());
-            in_order &= header.least_time == header.greatest_time
-                || times
-                    .is_some_and(|times| (0..header.rows).is_sorted_by_key(|row| time(times, row)));
-        }
-        let full = columns.iter().map(|views| views.iter().all(ColumnView::is_full)).collect();
-        let all_null =
-            columns.iter().map(|views| views.iter().all(ColumnView::is_all_null)).collect();
-        Ok(Self { columns, full, all_null, frames, in_order, hours })
-    }
-
-    /// How many rows there are.
-    pub(crate) fn len(&self) -> usize {
-        self.frames.iter().sum()
-    }
-
-    /// The view of `column` that the row at `place` lies in, and the row's number in it.
-    #[inline]
-    pub(crate) fn at(&self, place: Place, column: usize) -> (&ColumnView<'a>, usize) {
-        (&self.columns[column][place.frame as usize], place.row as usize)
-    }
-
-    /// The view of `column` in a frame.
-    pub(crate) fn view(&self, column: usize, frame: usize) -> &ColumnView<'a> {
-        &self.columns[column][frame]
-    }
-
-    /// Whether no row has a value in `column`.
-    pub(crate) fn is_all_null(&self, column: usize) -> bool {
-        self.all_null[column]
-    }
-
-    /// Whether every row has a value in `column`.
-    pub(crate) fn is_full(&self, column: usize) -> bool {
-        self.full[column]
-    }
-
-    fn time(&self, place: Place) -> i64 {
-        let (view, row) = self.at(place, 0);
-        time(view, row)
-    }
-
-    /// Whether the rows at two places agree in the columns `labels`.
-    fn same_series(&self, labels: &[usize], a: Place, b: Place) -> bool {
-        labels.iter().all(|&column| {
-            let ((view, row), (other, other_row)) = (self.at(a, column), self.at(b, column));
-            match (view.is_null(row), other.is_null(other_row)) {
-                (false, false) => view.bits(row) == other.bits(other_row),
-                (null, other_null) => null == other_null,
-            }
-        })
-    }
-
-    /// The ranks of the symbols in `column`, row by row as they are in the log.
-    fn ranks(&self, column: usize, of_symbols: &[u32]) -> Vec<u32> {
-        let mut ranks = vec![0; self.len()];
-        let mut rest = ranks.as_mut_slice();
-        for (view, &rows) in self.columns[column].iter().zip(&self.frames) {
-            let (ranks, others) = rest.split_at_mut(rows);
-            rest = others;
-            view.each((0..rows).map(|row| (row, row)), |row, bits| {
-                let symbol = usize::try_from(bits).unwrap_or(usize::MAX);
-                ranks[row] = of_symbols.get(symbol).copied().unwrap_or(0);
-            });
-            if !view.is_full() {
-                (0..rows).filter(|&row| view.is_null(row)).for_each(|row| ranks[row] = 0);
-            }
-        }
-        ranks
-    }
-
-    fn places(&self) -> Vec<Place> {
-        let mut places = Vec::with_capacity(self.len());
-        for (frame, &rows) in self.frames.iter().enumerate() {
-            let frame = narrow(frame);
-            places.extend((0..narrow(rows)).map(|row| Place { frame, row }));
-        }
-        places
-    }
-}
-
-fn time(times: &ColumnView<'_>, row: usize) -> i64 {
-    times.bits(row).cast_signed()
-}
-
-fn narrow(count: usize) -> u32 {
-    u32::try_from(count).expect("a segment is bounded by its rows")
-}
-
-impl RowOrder {
-    /// The rows by the hours that they lie in, each sorted.
-    pub(super) fn by_hour(
-        rows: &Rows<'_>,
-        schema: &TableSchema,
+        table: &TableFrames<'_>,
         symbols: &[Option<String>],
-    ) -> Vec<(i64, Self)> {
-        let ranks = ranks_of(symbols);
-        let labels = sort_columns(schema);
-        let mut order = None;
-        for &column in labels.iter().rev() {
-            if !rows.is_all_null(column) {
-                order = sort_by_rank(&rows.ranks(column, &ranks), ranks.len(), order);
+    ) -> Result<Option<Self>, CompactError> {
+        let mut hours = Hours::default();
+        let label_columns = sort_columns(table.schema);
+        let mut levels: Vec<_> = label_columns.iter().map(|_| Level::default()).collect();
+        let rows = table.frames.iter().map(super::frames::Frame::rows).sum();
+        let mut ids = Ids { low: Vec::with_capacity(rows), high: Vec::new() };
+        let mut series = Vec::new();
+        let none = ColumnFacts { full: true, all_null: true };
+        let mut facts = vec![none; table.schema.columns.len()];
+        let (mut payload, mut nodes, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        if table.schema.columns.is_empty() {
+            return Err(misfit(
+                table.segment,
+                table.frames.first().map_or(0, |first| first.sequence),
+            ));
+        }
+        for frame in table.frames {
+            if !table.read(frame, &mut payload)? {
+                return Ok(None);
             }
+            let views = table.columns(frame, &payload)?;
+            for (facts, view) in facts.iter_mut().zip(&views) {
+                facts.full &= view.is_full();
+                facts.all_null &= view.is_all_null();
+            }
+            hours.of_rows(&views[0], frame, &mut nodes);
+            for (level, &column) in levels.iter_mut().zip(&label_columns) {
+                symbols_of(&views[column], symbols, frame.rows(), &mut numbers);
+                level.descend(&mut nodes, &numbers, symbols.len());
+            }
+            count(&views, table.schema, &nodes, &mut series);
+            ids.extend(&nodes);
         }
-        let mut places = rows.places();
-        if let Some(order) = order {
-            places = order.into_iter().map(|ordinal| places[ordinal as usize]).collect();
+        let (order, labels) = sorted(&hours, &levels, symbols);
+        for (id, series) in series.iter_mut().enumerate() {
+            series.hour = hours.found[hour_of_series(&levels, id)];
         }
-        sort_series_by_time(rows, &labels, &mut places);
-        split_by_hour(rows, places)
+        let is_device = |&column: &usize| table.schema.columns[column].name == DEVICE;
+        let device = label_columns.iter().position(is_device);
+        Ok(Some(Self { ids, series, order, label_columns, labels, device, facts }))
     }
 
-    /// The rows in their order, in parts that end with a series where they can.
-    pub(super) fn parts(
-        &self,
-        rows: &Rows<'_>,
-        schema: &TableSchema,
-    ) -> impl Iterator<Item = &[Place]> {
-        let labels = sort_columns(schema);
-        let mut rest = self.0.as_slice();
-        std::iter::from_fn(move || {
-            let last = *rest.get(..PART_ROWS).unwrap_or(rest).last()?;
-            let begin = rest.len().min(PART_ROWS);
-            let candidates = &rest[begin..rest.len().min(PART_ROWS_MAX)];
-            let more = candidates.partition_point(|&place| rows.same_series(&labels, last, place));
-            let (part, after) = rest.split_at(begin + more);
-            rest = after;
-            Some(part)
+    /// The series by their numbers.
+    pub(super) fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    /// The numbers of the series in the order of the files.
+    pub(super) fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// The numbers of the series of `count` rows from row `first` of the log on.
+    pub(super) fn of_rows(&self, first: usize, count: usize) -> impl Iterator<Item = u32> {
+        self.ids.each(first, count)
+    }
+
+    /// The columns that rows are sorted by.
+    pub(super) fn label_columns(&self) -> &[usize] {
+        &self.label_columns
+    }
+
+    /// The symbol that a series has in the label column number `label`; `None` where it has none.
+    pub(super) fn label(&self, series: u32, label: usize) -> Option<u32> {
+        let symbol = self.labels[series as usize * self.label_columns.len() + label];
+        (symbol != NO_SYMBOL).then_some(symbol)
+    }
+
+    /// The symbol of the device of a series.
+    pub(super) fn device(&self, series: u32) -> Option<u32> {
+        self.label(series, self.device?)
+    }
+
+    /// What is known of a column.
+    pub(super) fn facts(&self, column: usize) -> ColumnFacts {
+        self.facts[column]
+    }
+
+    /// Octets that grow with the rows.
+    pub(super) fn bytes(&self) -> usize {
+        self.ids.bytes()
+    }
+}
+
+/// Counts the rows of a frame to their series.
+fn count(views: &[ColumnView<'_>], schema: &TableSchema, nodes: &[u32], series: &mut Vec<Series>) {
+    let most = nodes.iter().max().map_or(0, |&node| node as usize + 1);
+    if series.len() < most {
+        let new = Series { hour: 0, rows: 0, text_octets: 0, in_order: true, last_time: i64::MIN };
+        series.resize(most, new);
+    }
+    views[0].each((0..nodes.len()).map(|row| (row, row)), |row, bits| {
+        let (series, time) = (&mut series[nodes[row] as usize], bits.cast_signed());
+        series.rows += 1;
+        series.in_order &= series.last_time <= time;
+        series.last_time = time;
+    });
+    let texts = views.iter().zip(&schema.columns);
+    for (view, _) in
+        texts.filter(|(view, column)| column.kind == ColumnKind::Text && !view.is_all_null())
+    {
+        for (row, &node) in nodes.iter().enumerate() {
+            let octets = view.text(row).map_or(0, str::len);
+            series[node as usize].text_octets += octets as u64;
+        }
+    }
+}
+
+/// The symbols of a label column, [`NO_SYMBOL`] where there is none.
+fn symbols_of(
+    view: &ColumnView<'_>,
+    symbols: &[Option<String>],
+    rows: usize,
+    numbers: &mut Vec<u32>,
+) {
+    numbers.clear();
+    numbers.resize(rows, NO_SYMBOL);
+    view.each((0..rows).map(|row| (row, row)), |row, bits| {
+        if let Some(symbol) = known(symbols, bits) {
+            numbers[row] = symbol;
+        }
+    });
+    if !view.is_full() {
+        (0..rows).filter(|&row| view.is_null(row)).for_each(|row| numbers[row] = NO_SYMBOL);
+    }
+}
+
+/// The symbol of that number; `None` when damage took its text.
+#[inline]
+pub(super) fn known(symbols: &[Option<String>], bits: u64) -> Option<u32> {
+    let at = usize::try_from(bits).ok()?;
+    symbols.get(at)?.as_ref()?;
+    u32::try_from(bits).ok()
+}
+
+/// The hours of rows, numbered as they are met.
+#[derive(Debug, Default)]
+struct Hours {
+    found: Vec<i64>,
+    numbers: BTreeMap<i64, u32>,
+}
+
+impl Hours {
+    /// The numbers of the hours of a frame's rows.
+    fn of_rows(
+        &mut self,
+        times: &ColumnView<'_>,
+        frame: &super::frames::Frame,
+        nodes: &mut Vec<u32>,
+    ) {
+        let (least, greatest) = (hour_of(frame.least_time), hour_of(frame.greatest_time));
+        nodes.clear();
+        let number = self.number(least);
+        nodes.resize(frame.rows(), number);
+        if least != greatest {
+            times.each((0..frame.rows()).map(|row| (row, row)), |row, bits| {
+                nodes[row] = self.number(hour_of(bits.cast_signed()));
+            });
+        }
+    }
+
+    fn number(&mut self, hour: i64) -> u32 {
+        *self.numbers.entry(hour).or_insert_with(|| {
+            self.found.push(hour);
+            narrow(self.found.len() - 1)
         })
     }
+}
+
+/// One label: numbers for what the labels before it and its own symbol say together.
+#[derive(Debug, Default)]
+struct Level {
+    /// What is before, and the symbol, by number.
+    pairs: Vec<(u32, u32)>,
+    numbers: BTreeMap<(u32, u32), u32>,
+    /// For the first [`DENSE_HOURS`] numbers of what is before and every symbol, the number and 1.
+    dense: Vec<Vec<u32>>,
+    /// What came last under each number of what is before, and what came next after each number:
+    /// the interfaces of a device come in the same order in every interval.
+    last: Vec<u32>,
+    following: Vec<u32>,
+}
+
+impl Level {
+    /// Replaces what the labels before say of each row by what this one says, too.
+    fn descend(&mut self, nodes: &mut [u32], symbols: &[u32], symbol_count: usize) {
+        for (node, &symbol) in nodes.iter_mut().zip(symbols) {
+            *node = self.number(*node, symbol, symbol_count);
+        }
+    }
+
+    #[inline]
+    fn number(&mut self, before: u32, symbol: u32, symbol_count: usize) -> u32 {
+        let at = before as usize;
+        if symbol != NO_SYMBOL
+            && let Some(&number) = self.dense.get(at).and_then(|all| all.get(symbol as usize))
+            && number > 0
+        {
+            return number - 1;
+        }
+        if let Some(&last) = self.last.get(at)
+            && let Some(&next) = self.following.get(last as usize)
+            && self.pairs[next as usize] == (before, symbol)
+        {
+            self.last[at] = next;
+            return next;
+        }
+        self.find(before, symbol, symbol_count)
+    }
+
+    #[cold]
+    fn find(&mut self, before: u32, symbol: u32, symbol_count: usize) -> u32 {
+        let new = narrow(self.pairs.len());
+        let number = *self.numbers.entry((before, symbol)).or_insert(new);
+        if number == new {
+            self.pairs.push((before, symbol));
+            self.following.push(new);
+        }
+        let at = before as usize;
+        if at < DENSE_HOURS && symbol != NO_SYMBOL {
+            self.dense.resize_with(self.dense.len().max(at + 1), Vec::new);
+            self.dense[at].resize(symbol_count, 0);
+            self.dense[at][symbol as usize] = number + 1;
+        }
+        if self.last.len() <= at {
+            self.last.resize(at + 1, number);
+        }
+        let last = std::mem::replace(&mut self.last[at], number);
+        self.following[last as usize] = number;
+        number
+    }
+}
+
+/// The number of the hour of a series.
+fn hour_of_series(levels: &[Level], id: usize) -> usize {
+    levels.iter().rev().fold(id, |node, level| level.pairs[node].0 as usize)
+}
+
+/// The series in the order of their hours and labels, and the symbols of their labels.
+fn sorted(hours: &Hours, levels: &[Level], symbols: &[Option<String>]) -> (Vec<u32>, Vec<u32>) {
+    let ranks = ranks_of(symbols);
+    let rank = |symbol: u32| ranks.get(symbol as usize).copied().unwrap_or(0);
+    let mut places = places_by(hours.found.len(), |hour| (hours.found[hour], 0_u32));
+    for level in levels {
+        places = places_by(level.pairs.len(), |node| {
+            let (before, symbol) = level.pairs[node];
+            (places[before as usize], rank(symbol))
+        });
+    }
+    let mut order = vec![0; places.len()];
+    for (id, &place) in places.iter().enumerate() {
+        order[place as usize] = narrow(id);
+    }
+    let mut labels = vec![NO_SYMBOL; order.len() * levels.len()];
+    for id in 0..order.len() {
+        let mut node = id;
+        for (at, level) in levels.iter().enumerate().rev() {
+            let (before, symbol) = level.pairs[node];
+            labels[id * levels.len() + at] = symbol;
+            node = before as usize;
+        }
+    }
+    (order, labels)
+}
+
+/// The place of each of `count` things when they are sorted by a key.
+fn places_by<K: Ord>(count: usize, key: impl Fn(usize) -> K) -> Vec<u32> {
+    let mut order: Vec<_> = (0..count).collect();
+    order.sort_by_key(|&at| key(at));
+    let mut places = vec![0; count];
+    for (place, at) in order.into_iter().enumerate() {
+        places[at] = narrow(place);
+    }
+    places
 }
 
 /// For each symbol its rank among the texts; 0 is for null.
 fn ranks_of(symbols: &[Option<String>]) -> Vec<u32> {
-    let mut order: Vec<usize> = (0..symbols.len()).collect();
-    order.sort_unstable_by(|&a, &b| symbols[a].cmp(&symbols[b]));
-    let mut ranks = vec![0; symbols.len()];
-    for (rank, symbol) in order.into_iter().enumerate() {
-        ranks[symbol] = narrow(rank + 1);
-    }
-    ranks
+    let places = places_by(symbols.len(), |symbol| &symbols[symbol]);
+    places.into_iter().map(|place| place + 1).collect()
 }
 
-/// Sorts rows, which are in that order if any and else in that of the log, by their ranks; stable.
-fn sort_by_rank(ranks: &[u32], symbols: usize, order: Option<Vec<u32>>) -> Option<Vec<u32>> {
-    let mut starts = vec![0; symbols + 2];
-    for &rank in ranks {
-        starts[rank as usize + 1] += 1;
-    }
-    if starts.contains(&narrow(ranks.len())) {
-        return order;
-    }
-    for rank in 1..starts.len() {
-        starts[rank] += starts[rank - 1];
-    }
-    let mut sorted = vec![0; ranks.len()];
-    let mut put = |ordinal: u32| {
-        let start = &mut starts[ranks[ordinal as usize] as usize];
-        sorted[*start as usize] = ordinal;
-        *start += 1;
-    };
-    match order {
-        Some(order) => order.into_iter().for_each(&mut put),
-        None => (0..narrow(ranks.len())).for_each(&mut put),
-    }
-    Some(sorted)
-}
-
-/// Sorts the runs of rows that agree in their labels by time, where they are not.
-fn sort_series_by_time(rows: &Rows<'_>, labels: &[usize], places: &mut [Place]) {
-    if rows.in_order {
-        return;
-    }
-    let same_series = |a: &Place, b: &Place| rows.same_series(labels, *a, *b);
-    for series in places.chunk_by_mut(same_series) {
-        if !series.is_sorted_by_key(|place| rows.time(*place)) {
-            series.sort_by_key(|place| rows.time(*place));
-        }
-    }
-}
-
-fn split_by_hour(rows: &Rows<'_>, places: Vec<Place>) -> Vec<(i64, RowOrder)> {
-    if rows.hours.0 == rows.hours.1 {
-        return vec![(rows.hours.0, RowOrder(places))];
-    }
-    let hours = places.iter().map(|&place| hour_of(rows.time(place)));
-    let mut found: Vec<i64> = hours.collect();
-    found.sort_unstable();
-    found.dedup();
-    let mut parts: Vec<_> = found.into_iter().map(|hour| (hour, RowOrder(Vec::new()))).collect();
-    for place in places {
-        let hour = hour_of(rows.time(place));
-        if let Ok(part) = parts.binary_search_by_key(&hour, |part| part.0) {
-            parts[part].1.0.push(place);
-        }
-    }
-    parts
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).expect("a segment is bounded by its rows")
 }

@@ -4,18 +4,21 @@
 //! second pass over the log. A rate can reach back behind the first row of a segment, and with it
 //! into the hour before; each row of a summary lies in the hour of its own time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use arrow::array::{AsArray as _, BooleanArray, RecordBatch};
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::TimestampNanosecondType;
+use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use crate::layout::{self, hour_of};
+use super::CompactError;
+use super::files::parquet;
+use super::frames::TableFrames;
+use super::order::SeriesIndex;
+use super::part::{Gatherer, Part};
+use crate::layout;
 use crate::rate::Freshness;
-use crate::schema::{ColumnKind, Meaning, TableSchema};
+use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
 use crate::series::PollTimes;
 use crate::summary::{Context, Summariser};
 
@@ -28,10 +31,6 @@ const FRESHNESS: &str = "freshness";
 
 /// Hours before its first row that a segment can have summaries for.
 pub(super) const HOURS_BEFORE: i64 = 1;
-
-/// Rows of a row group of a summary. They are in memory until the group is written: 50 MB for a
-/// table of a dozen values.
-const GROUP_ROWS: usize = 1 << 17;
 
 /// What summarising remembers from one segment of a stream to the next: where every counter stood,
 /// and how often values are updated.
@@ -87,10 +86,8 @@ pub(super) fn order_of(tables: &[TableSchema]) -> impl Iterator<Item = usize> {
 #[derive(Debug)]
 pub(super) struct SegmentSummaries<'a> {
     summaries: &'a mut Summaries,
-    /// Whether the receive times of polls are needed: some used table has counters.
-    needs_polls: bool,
-    gathered_polls: Vec<RecordBatch>,
-    polls: Option<PollTimes>,
+    /// Whether the receive times of polls are there, and some used table has counters.
+    joins_polls: bool,
 }
 
 impl<'a> SegmentSummaries<'a> {
@@ -98,23 +95,26 @@ impl<'a> SegmentSummaries<'a> {
         summaries: &'a mut Summaries,
         used: impl IntoIterator<Item = &'t TableSchema>,
     ) -> Self {
-        let (mut has_polls, mut has_counters) = (false, false);
+        let (mut has_polls, mut counts) = (false, false);
         for table in used {
             has_polls |= table.name == POLLS && has_receive_times(table);
-            has_counters |= table.name != POLLS
-                && table.columns.iter().any(|column| {
-                    matches!(column.meaning, Meaning::Counter32 | Meaning::Counter64)
-                });
+            counts |= has_counters(table);
         }
-        let needs_polls = has_polls && has_counters;
-        Self { summaries, needs_polls, gathered_polls: Vec::new(), polls: None }
+        Self { summaries, joins_polls: has_polls && counts }
+    }
+
+    /// Whether a table is that of the polls, and others need it.
+    pub(super) fn are_polls(&self, table: &TableSchema) -> bool {
+        self.joins_polls && table.name == POLLS
+    }
+
+    /// Whether the summary of a table is joined with the polls.
+    pub(super) fn needs_polls(&self, table: &TableSchema) -> bool {
+        self.joins_polls && has_counters(table)
     }
 
     /// Begins with a table.
-    pub(super) fn table(&mut self, table: &TableSchema) -> Result<TableSummary<'_>, ArrowError> {
-        if table.name != POLLS && !self.gathered_polls.is_empty() {
-            self.polls = Some(PollTimes::new(std::mem::take(&mut self.gathered_polls))?);
-        }
+    pub(super) fn table(&mut self, table: &TableSchema) -> TableSummary<'_> {
         let tables = &mut self.summaries.tables;
         if tables.get(&table.name).is_none_or(|known| known.table() != table) {
             tables.remove(&table.name);
@@ -122,20 +122,76 @@ impl<'a> SegmentSummaries<'a> {
                 tables.insert(table.name.clone(), new);
             }
         }
-        let is_polls = table.name == POLLS;
-        Ok(TableSummary {
+        TableSummary {
             summariser: tables.get_mut(&table.name),
             freshness: self.summaries.freshness.get_or_insert_default(),
             is_freshness: table.name == FRESHNESS,
-            polls: self.polls.as_ref().filter(|_| !is_polls),
-            gathered_polls: (is_polls && self.needs_polls).then_some(&mut self.gathered_polls),
-        })
+        }
     }
+}
+
+fn has_counters(table: &TableSchema) -> bool {
+    let counts =
+        |column: &Column| matches!(column.meaning, Meaning::Counter32 | Meaning::Counter64);
+    table.name != POLLS && table.columns.iter().any(counts)
 }
 
 fn has_receive_times(polls: &TableSchema) -> bool {
     let is = |name, kind| polls.column(name).is_some_and(|at| polls.columns[at].kind == kind);
     is("device", ColumnKind::Symbol) && is("received_us", ColumnKind::I64)
+}
+
+/// The polls of a segment, read for a few devices at a time.
+#[derive(Debug)]
+pub(super) struct Polls<'a> {
+    gatherer: Gatherer<'a>,
+    index: &'a SeriesIndex,
+    /// By symbol of the device, its series and their rows.
+    devices: BTreeMap<u32, (Vec<u32>, usize)>,
+}
+
+impl<'a> Polls<'a> {
+    pub(super) fn new(
+        frames: TableFrames<'a>,
+        index: &'a SeriesIndex,
+        symbols: &'a [Option<String>],
+    ) -> Result<Self, ArrowError> {
+        let columns = POLL_COLUMNS.iter().filter_map(|name| frames.schema.column(name));
+        let mut devices: BTreeMap<u32, (Vec<u32>, usize)> = BTreeMap::new();
+        for &id in index.order() {
+            if let Some(device) = index.device(id) {
+                let (series, rows) = devices.entry(device).or_default();
+                series.push(id);
+                *rows += index.series()[id as usize].rows as usize;
+            }
+        }
+        let gatherer = Gatherer::new(frames, index, symbols, columns.collect())?;
+        Ok(Self { gatherer, index, devices })
+    }
+
+    /// Octets that grow with the rows.
+    pub(super) fn bytes(&self) -> usize {
+        self.index.bytes()
+    }
+
+    /// Octets that the polls take that the series `id` of the table of `index` needs and the series
+    /// `before` does not.
+    pub(super) fn octets_of(&self, index: &SeriesIndex, before: Option<u32>, id: u32) -> usize {
+        let device = |id| index.device(id);
+        let (device, known) = (device(id), before.map(device));
+        let polls = device.filter(|_| known != Some(device));
+        let rows = polls.and_then(|device| self.devices.get(&device)).map_or(0, |of| of.1);
+        rows * self.gatherer.row_octets()
+    }
+
+    /// The polls of the devices of a part of the table of `index`.
+    pub(super) fn of(&self, index: &SeriesIndex, part: &Part) -> Result<PollTimes, CompactError> {
+        let devices: BTreeSet<_> = part.series.iter().filter_map(|&id| index.device(id)).collect();
+        let series = devices.iter().filter_map(|device| self.devices.get(device));
+        let part = Part::of(self.index, series.flat_map(|(series, _)| series.iter().copied()));
+        let batch = self.gatherer.batch(&part)?;
+        PollTimes::new([batch]).map_err(parquet(self.gatherer.segment()))
+    }
 }
 
 /// Summarises one table of a segment.
@@ -144,65 +200,34 @@ pub(super) struct TableSummary<'a> {
     summariser: Option<&'a mut Summariser>,
     freshness: &'a mut Freshness,
     is_freshness: bool,
-    polls: Option<&'a PollTimes>,
-    gathered_polls: Option<&'a mut Vec<RecordBatch>>,
 }
 
-/// Rows of a summary by the hours that they lie in, each sorted by level, labels and time.
-pub(super) type RowsByHour = Vec<(i64, RecordBatch)>;
-
 impl TableSummary<'_> {
-    /// The schema of the summary; `None` when nothing of the table is summarised.
-    pub(super) fn schema(&self) -> Option<&TableSchema> {
-        self.summariser.as_ref().map(|summariser| summariser.schema())
-    }
-
-    /// Takes the next rows, which are sorted by labels and time within their hour; returns rows of
-    /// the summary when there are enough for a row group.
-    pub(super) fn add(&mut self, rows: &RecordBatch) -> Result<RowsByHour, ArrowError> {
+    /// Takes the next rows, which are sorted by labels and time within their hour.
+    pub(super) fn add(
+        &mut self,
+        rows: &RecordBatch,
+        polls: Option<&PollTimes>,
+    ) -> Result<(), ArrowError> {
         if self.is_freshness {
             self.freshness.add(rows);
         }
-        if let Some(gathered) = &mut self.gathered_polls {
-            let schema = rows.schema();
-            let wanted: Vec<_> =
-                POLL_COLUMNS.iter().filter_map(|name| schema.index_of(name).ok()).collect();
-            gathered.push(rows.project(&wanted)?);
-        }
-        let Some(summariser) = &mut self.summariser else { return Ok(Vec::new()) };
-        let context = Context { freshness: self.freshness, polls: self.polls };
-        summariser.add(rows, context)?;
-        if summariser.gathered_rows() < GROUP_ROWS {
-            return Ok(Vec::new());
-        }
-        self.take()
+        let Some(summariser) = &mut self.summariser else { return Ok(()) };
+        summariser.add(rows, Context { freshness: self.freshness, polls })
     }
 
-    /// The rows of the summary that were not returned yet: the hour has ended, and the labels begin
-    /// again.
-    pub(super) fn take(&mut self) -> Result<RowsByHour, ArrowError> {
-        match &mut self.summariser {
-            Some(summariser) => by_hour(&summariser.finish()?),
-            None => Ok(Vec::new()),
-        }
+    /// The rows of the summary that were not taken yet, level by level, and their schema; `None`
+    /// when nothing of the table is summarised.
+    #[expect(clippy::type_complexity, reason = "said once")]
+    pub(super) fn take(
+        &mut self,
+    ) -> Result<
+        Option<(&TableSchema, impl Iterator<Item = Result<RecordBatch, ArrowError>>)>,
+        ArrowError,
+    > {
+        let Some(summariser) = &mut self.summariser else { return Ok(None) };
+        let gathered = summariser.take_gathered();
+        let summariser = &**summariser;
+        Ok(Some((summariser.schema(), summariser.by_level(gathered)?)))
     }
-}
-
-fn by_hour(rows: &RecordBatch) -> Result<Vec<(i64, RecordBatch)>, ArrowError> {
-    let times = rows.column(0).as_primitive::<TimestampNanosecondType>().values();
-    let hours: Vec<_> = times.iter().map(|&time| hour_of(time)).collect();
-    let (Some(&least), Some(&greatest)) = (hours.iter().min(), hours.iter().max()) else {
-        return Ok(Vec::new());
-    };
-    if least == greatest {
-        return Ok(vec![(least, rows.clone())]);
-    }
-    let mut found = hours.clone();
-    found.sort_unstable();
-    found.dedup();
-    let part = |hour: i64| {
-        let of_hour: BooleanArray = hours.iter().map(|&other| Some(other == hour)).collect();
-        Ok((hour, filter_record_batch(rows, &of_hour)?))
-    };
-    found.into_iter().map(part).collect()
 }

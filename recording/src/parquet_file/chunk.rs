@@ -48,7 +48,7 @@ impl Zstd {
 pub(super) struct DataPage {
     pub(super) rows: usize,
     pub(super) nulls: usize,
-    /// The least and the greatest value as the format has them; `None` when all rows are null.
+    /// The least and the greatest value as the format has them; `None` when all rows are null or NaN.
     pub(super) bounds: Option<(Vec<u8>, Vec<u8>)>,
     pub(super) levels: Vec<u8>,
     pub(super) values: Vec<u8>,
@@ -110,7 +110,11 @@ impl Chunk {
 
     /// Writes the next data page.
     pub(super) fn page(&mut self, page: DataPage) -> Result<(), ParquetError> {
-        let null_page = page.bounds.is_none();
+        let null_page = page.nulls == page.rows;
+        if page.bounds.is_none() && !null_page {
+            // All NaN: no index can speak of such a page.
+            self.index.to_invalid();
+        }
         let (least, greatest) = page.bounds.unwrap_or_default();
         self.index.append(null_page, least, greatest, signed(page.nulls), None);
         self.offsets.append_row_count(signed(page.rows));
@@ -160,7 +164,7 @@ impl Chunk {
             rows_written: self.rows as u64,
             metadata,
             bloom_filter: None,
-            column_index: Some(self.index.build()?),
+            column_index: self.index.valid().then(|| self.index.build()).transpose()?,
             offset_index: Some(self.offsets.build()),
         };
         Ok((octets.into(), close))

@@ -1,12 +1,12 @@
-//! Integer columns against the reader of `parquet`, and their statistics against the rows.
+//! Columns of numbers against the reader of `parquet`, and their statistics against the rows.
 
 use std::sync::Arc;
 
 use arrow::array::{
-    Array as _, ArrayRef, AsArray as _, Int64Array, RecordBatch, TimestampNanosecondArray,
-    UInt64Array,
+    Array as _, ArrayRef, AsArray as _, Float64Array, Int64Array, RecordBatch,
+    TimestampNanosecondArray, UInt64Array,
 };
-use arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
+use arrow::datatypes::{Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
 use bytes::Bytes;
 use proptest::prelude::*;
 
@@ -118,5 +118,67 @@ proptest! {
                 prop_assert_eq!(index.is_null_page(at), bounds.is_none());
             }
         }
+    }
+}
+
+/// Doubles of a summary, with the values that order and statistics can stumble over.
+fn double() -> impl Strategy<Value = Option<f64>> {
+    let special = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE];
+    prop_oneof![
+        3 => any::<f64>().prop_map(Some),
+        1 => prop::sample::select(special.to_vec()).prop_map(Some),
+        1 => Just(None),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn any_doubles_of_a_summary_are_read_back_with_their_bounds(
+        values in prop::collection::vec(double(), 1..200),
+        times in prop_oneof![8 => Just(1_usize), 1 => Just(300)],
+    ) {
+        let mut table = TableSchema::new(
+            "t",
+            "",
+            vec![Column::new("d", ColumnKind::F64, Meaning::Gauge, "")],
+        );
+        table.name.push_str(crate::summary::SUFFIX);
+        let values = values.repeat(times);
+        let instants = TimestampNanosecondArray::from_iter_values((0..).take(values.len()));
+        let doubles: Float64Array = values.iter().copied().collect();
+        let columns: Vec<ArrayRef> = vec![Arc::new(instants.with_timezone("UTC")), Arc::new(doubles)];
+        let batch = RecordBatch::try_new(series::arrow_schema(&table), columns).unwrap();
+        let file = file(&table, [batch]);
+        let read: Vec<_> = reader(&file).build().unwrap().flat_map(|rows| {
+            let rows = rows.unwrap();
+            let doubles = rows.column(1).as_primitive::<Float64Type>();
+            doubles.iter().collect::<Vec<_>>()
+        }).collect();
+        let bits = |values: &[Option<f64>]| -> Vec<_> {
+            values.iter().map(|value| value.map(f64::to_bits)).collect()
+        };
+        prop_assert_eq!(bits(&read), bits(&values));
+        let metadata = reader(&file).metadata().clone();
+        let column = metadata.row_group(0).column(1);
+        let encodings: Vec<_> = column.encodings().collect();
+        prop_assert!(encodings.contains(&parquet::basic::Encoding::BYTE_STREAM_SPLIT));
+        let statistics = column.statistics().unwrap();
+        let known: Vec<f64> =
+            values.iter().flatten().copied().filter(|value| !value.is_nan()).collect();
+        let bound = |octets: Option<&[u8]>| {
+            octets.map(|octets| f64::from_le_bytes(octets.try_into().unwrap()))
+        };
+        let (least, greatest) = (bound(statistics.min_bytes_opt()), bound(statistics.max_bytes_opt()));
+        prop_assert_eq!(least.is_some(), !known.is_empty());
+        if let (Some(least), Some(greatest)) = (least, greatest) {
+            prop_assert!(known.iter().all(|value| least <= *value && *value <= greatest));
+            prop_assert!(known.contains(&least) && known.contains(&greatest));
+        }
+        prop_assert_eq!(
+            statistics.null_count_opt(),
+            Some(values.iter().filter(|value| value.is_none()).count() as u64)
+        );
     }
 }
