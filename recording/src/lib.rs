@@ -64,5 +64,5 @@ pub use schema::{Column, ColumnKind, Meaning, TableSchema};
 pub use system_calls::{lower_priority, room_bytes};
 pub use writer::{
     CloseError, CloseReport, Incident, IncidentKind, Kept, OpenStreamError, StreamOptions,
-    StreamWriter, WhenFull, WriterCounters,
+    StreamWriter, WhenFull, WhenRemoved, WriterCounters,
 };

@@ -7,20 +7,49 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Makes the calling thread give way to every other: nice 19, batch scheduling.
+/// Makes the calling thread give way to every other: idle scheduling, of processors and of disks.
 ///
 /// A thread inherits its maker's policy; the compactor of a collector under `SCHED_FIFO` would
-/// otherwise hold a core for seconds. What the system refuses stays as it was: it costs comfort,
-/// not correctness.
-#[expect(unsafe_code, reason = "the standard library cannot set a thread's priority")]
+/// otherwise hold a core for seconds. An ordinary thread that wakes takes the core from one under
+/// `SCHED_IDLE` at once; from a thread that is merely nice it waits for a slice of some milliseconds.
+/// What the system refuses stays as it was: it costs comfort, not correctness.
 pub(crate) fn give_way() {
+    /// The class `IOPRIO_CLASS_IDLE` of linux/ioprio.h.
+    const CLASS_IDLE: libc::c_int = 3 << 13;
+    schedule(0, libc::SCHED_IDLE, CLASS_IDLE);
+}
+
+/// Takes back what [`give_way`] did to the thread of that number. Without the privilege to
+/// (`CAP_SYS_NICE`, or `RLIMIT_NICE`) it goes on as it is, however long that takes.
+pub(crate) fn stop_giving_way(thread: libc::pid_t) {
+    schedule(thread, libc::SCHED_OTHER, 0);
+}
+
+#[expect(unsafe_code, reason = "the standard library cannot set a thread's priority")]
+fn schedule(thread: libc::pid_t, policy: libc::c_int, disk_class: libc::c_int) {
+    /// `IOPRIO_WHO_PROCESS` of linux/ioprio.h.
+    const WHO_PROCESS: libc::c_int = 1;
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the pointer is to a live `sched_param`; thread 0 is the calling thread.
-    let scheduled =
-        unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
-    if scheduled == 0 {
-        // SAFETY: takes integers only; on Linux a process id of 0 is the calling thread.
-        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
+    // SAFETY: the pointer is to a live `sched_param`; thread 0 is the calling one.
+    unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) };
+    // SAFETY: takes integers only; process 0 is the calling thread.
+    unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, thread, disk_class) };
+}
+
+/// The number that the kernel has for the calling thread.
+#[expect(unsafe_code, reason = "the standard library does not tell it")]
+pub(crate) fn thread_number() -> libc::pid_t {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::gettid() }
+}
+
+/// Gives the system back what the allocator holds for later.
+#[expect(unsafe_code, reason = "the standard library cannot ask the allocator for it")]
+pub(crate) fn give_memory_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes an integer only, and touches no memory that is allocated.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 

@@ -16,6 +16,7 @@
 
 mod compactor;
 mod counters;
+mod home;
 mod queue;
 mod recovery;
 mod sync;
@@ -52,6 +53,8 @@ pub struct StreamOptions {
     pub keep: Option<Nanos>,
     /// What happens when the queue is full.
     pub when_full: WhenFull,
+    /// What happens when somebody removes the recording, or moves it away.
+    pub when_removed: WhenRemoved,
     /// Whether finished segments are compacted to Parquet.
     pub compact: bool,
 }
@@ -66,6 +69,7 @@ impl StreamOptions {
         queue_batches: 4_096,
         keep: None,
         when_full: WhenFull::Drop,
+        when_removed: WhenRemoved::Renew,
         compact: true,
     };
 }
@@ -77,6 +81,19 @@ pub enum WhenFull {
     Drop,
     /// The caller waits, also for compaction: virtual time can.
     Wait,
+}
+
+/// What a writer does whose recording is removed while it writes; it looks for that four times a second.
+///
+/// In both cases the rows of the segment that was being written count as dropped, unless the
+/// recording was only moved away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenRemoved {
+    /// It begins a new recording at the same path, but not in another file system than before:
+    /// that of a disk that was unmounted is not the one to be filled.
+    Renew,
+    /// It drops and counts all rows from then on.
+    Drop,
 }
 
 /// A mark that came back.
@@ -120,6 +137,11 @@ pub enum IncidentKind {
     CompactionFailed,
     /// Rows older than `keep` were deleted.
     Deleted,
+    /// Somebody removed the recording or a segment, or moved or replaced the recording; `rows` were
+    /// in what was removed.
+    Removed,
+    /// A new recording was begun where one was removed.
+    Renewed,
 }
 
 impl IncidentKind {
@@ -133,6 +155,8 @@ impl IncidentKind {
             Self::Resumed => "resumed",
             Self::CompactionFailed => "compaction_failed",
             Self::Deleted => "deleted",
+            Self::Removed => "removed",
+            Self::Renewed => "renewed",
         }
     }
 }
@@ -187,6 +211,12 @@ impl StreamWriter {
             shared.report(incident);
         }
         let lock = recovered.lock;
+        let refused = |source| OpenStreamError::System {
+            doing: "keep the lock of",
+            path: dir.into(),
+            source,
+        };
+        let home = home::Home::new(dir, stream, lock.try_clone().map_err(refused)?);
         let thread = thread::WriterThread::start(
             thread::Start {
                 dir: dir.into(),
@@ -197,6 +227,7 @@ impl StreamWriter {
                     tables: tables.clone(),
                 },
                 options,
+                home,
                 next_sequence: recovered.next_sequence,
                 leftovers: recovered.leftovers,
             },

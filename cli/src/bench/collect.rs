@@ -1,6 +1,7 @@
 //! `meikyo bench collect`: the whole collector against a farm, every kept value compared with the
 //! farm's truth.
 
+mod compaction;
 mod dead;
 mod figures;
 mod numbers;
@@ -99,7 +100,8 @@ impl CollectArgs {
     }
 }
 
-/// Runs the bench; the answer is whether every kept value is what the agent held.
+/// Runs the bench; the answer is whether every kept value is what the agent held, and compaction
+/// stayed within its bounds where a segment ended meanwhile.
 pub(crate) fn run(args: &CollectArgs) -> Result<Answer, Failure> {
     match (&args.figure, args.dead) {
         (Some(figure), _) if figure == "4" => figures::four(args),
@@ -132,8 +134,8 @@ fn repeated(args: &CollectArgs) -> Result<Answer, Failure> {
     Ok(answer(&runs))
 }
 
-/// No when any kept value differs from what its agent held.
+/// No when any kept value differs from what its agent held, or a compaction took more than it may.
 fn answer<'a>(runs: impl IntoIterator<Item = &'a Numbers>) -> Answer {
-    let wrong = runs.into_iter().any(|run| run.values_wrong > 0);
-    if wrong { Answer::No } else { Answer::Yes }
+    let is_bad = |run: &Numbers| run.values_wrong > 0 || !run.compactions.excess().is_empty();
+    if runs.into_iter().any(is_bad) { Answer::No } else { Answer::Yes }
 }

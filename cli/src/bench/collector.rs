@@ -60,6 +60,11 @@ impl Collector {
         Ok(Self { process, span: plan.span })
     }
 
+    /// The process.
+    pub(crate) fn pid(&mut self) -> u32 {
+        self.process.child().id()
+    }
+
     /// Waits for its end; what the whole process used.
     ///
     /// Its answer may be no (a device was silent): the bench counts states itself.

@@ -37,6 +37,54 @@ pub(crate) struct States {
     pub(crate) skipped: u64,
 }
 
+impl States {
+    /// Those that are not `ok` because of time: in error is another matter.
+    pub(crate) fn spoiled(&self) -> u64 {
+        self.late + self.missed + self.skipped
+    }
+}
+
+impl std::ops::Add for States {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            ok: self.ok + other.ok,
+            late: self.late + other.late,
+            missed: self.missed + other.missed,
+            errors: self.errors + other.errors,
+            skipped: self.skipped + other.skipped,
+        }
+    }
+}
+
+/// How many intervals of one length were due from `from` until before `to`, and how their devices
+/// ended.
+pub(crate) fn states_between(
+    directory: &Path,
+    every: Nanos,
+    from: WallTime,
+    to: WallTime,
+) -> Result<(u64, States), Failure> {
+    let recording = Recording::open(directory)?;
+    let names = ["interval_us", "ok", "late", "missed", "errors", "skipped"];
+    let (mut count, mut states) = (0, States::default());
+    for batch in recording.scan(&selection(Table::Intervals, &names, Some((from, to))))? {
+        let batch = batch?;
+        let columns: Result<Vec<_>, _> = names.iter().map(|name| integers(&batch, name)).collect();
+        let columns = columns?;
+        for row in 0..batch.num_rows() {
+            let value = |column: usize| columns[column][row].unwrap_or(0).cast_unsigned();
+            if value(0) == every.as_micros() {
+                let [ok, late, missed, errors, skipped] = [1, 2, 3, 4, 5].map(value);
+                count += 1;
+                states = states + States { ok, late, missed, errors, skipped };
+            }
+        }
+    }
+    Ok((count, states))
+}
+
 impl Intervals {
     /// Reads them all.
     pub(crate) fn read(directory: &Path, every: Nanos) -> Result<Self, Failure> {

@@ -20,11 +20,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use meikyo_recording::alerts::{self, Alert};
-use meikyo_recording::{Incident, Kind, OpenStreamError, Recording, StreamOptions, StreamWriter};
+use meikyo_recording::{
+    Incident, IncidentKind, Kind, OpenStreamError, Recording, StreamOptions, StreamWriter,
+    WhenRemoved,
+};
 use meikyo_server::Running;
 use meikyo_snmp::collector::{Collector, CollectorOptions, Command, Ends, Notice, Status};
 use meikyo_snmp::poll::Pace;
@@ -46,7 +49,7 @@ const BUSY_TURN: Duration = Duration::from_millis(20);
 const CALM_TURN: Duration = Duration::from_millis(200);
 
 /// Name of the stream that a collector writes.
-const STREAM: &str = "snmp";
+pub(crate) const STREAM: &str = "snmp";
 
 /// Measure every device of a cluster file and keep every reading
 #[derive(Debug, Args)]
@@ -79,6 +82,9 @@ pub(crate) struct MeasureArgs {
     /// How often readings are forced to the disk; bounds what a power cut can take
     #[arg(long, value_name = "SPAN", default_value = "1s")]
     sync: Nanos,
+    /// What to do when somebody removes or moves the recording while it is written
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfRemoved::Renew)]
+    if_removed: IfRemoved,
     /// Leave everything in the log instead of compacting it into Parquet files
     #[arg(long)]
     no_compact: bool,
@@ -94,6 +100,15 @@ pub(crate) struct MeasureArgs {
     json: bool,
 }
 
+/// What a measurement does without its recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum IfRemoved {
+    /// Begin a new recording at the same path, in the same file system
+    Renew,
+    /// End
+    End,
+}
+
 /// Measures until the span is over or the person ends it.
 pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let cluster = meikyo_cluster::load(&args.cluster).map_err(|error| {
@@ -105,6 +120,10 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         sync_every: args.sync,
         keep: cluster.keep,
         compact: !args.no_compact,
+        when_removed: match args.if_removed {
+            IfRemoved::Renew => WhenRemoved::Renew,
+            IfRemoved::End => WhenRemoved::Drop,
+        },
         ..StreamOptions::COLLECTOR
     };
     let described = cluster.clone();
@@ -147,8 +166,9 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         commands,
         waker,
         status: None,
-        started,
+        started: monotonic(),
         told: 0,
+        is_removed: false,
         freshening,
         freshened: BTreeSet::new(),
         troubles: Troubles::default(),
@@ -195,9 +215,12 @@ struct Measurement<'a> {
     commands: Sender<Command>,
     waker: Arc<Waker>,
     status: Option<Status>,
-    started: WallTime,
+    /// Spans are those that pass, whatever the real-time clock is set to meanwhile.
+    started: Instant,
     /// Problems told so far.
     told: usize,
+    /// The recording was removed.
+    is_removed: bool,
     freshening: Option<Freshening>,
     /// Devices whose cache was seen to since they were new or restarted.
     freshened: BTreeSet<u32>,
@@ -241,15 +264,16 @@ impl Measurement<'_> {
                 tracing::error!(%error, "names cannot be resolved");
             }
         })?;
-        let end = self.args.span.map(|span| self.started + span);
+        let end = self.args.span.and_then(|span| self.started.checked_add(span.to_std()));
         let mut resolving = 0_usize;
         loop {
-            let now = WallTime::now();
-            if self.is_asked_to_end(stop) || end.is_some_and(|end| now >= end) {
+            let now = monotonic();
+            let ends = self.is_removed && self.args.if_removed == IfRemoved::End;
+            if ends || self.is_asked_to_end(stop) || end.is_some_and(|end| now >= end) {
                 return Ok(());
             }
             let turn = if resolving > 0 { BUSY_TURN } else { CALM_TURN };
-            let left = end.map_or(turn, |end| end.since(now).to_std());
+            let left = end.map_or(turn, |end| end.saturating_duration_since(now));
             match notices.recv_timeout(turn.min(left)) {
                 Ok(Notice::Resolve(ordinal)) => {
                     if let Some(job) = self.devices.job(ordinal) {
@@ -264,7 +288,7 @@ impl Measurement<'_> {
                     tracing::info!(device = self.devices.name(ordinal), "the agent restarted");
                 }
                 Ok(Notice::Outage(ordinal, outage)) => self.troubles.device(ordinal, outage),
-                Ok(Notice::Incident(incident)) => self.troubles.incident(&incident),
+                Ok(Notice::Incident(incident)) => self.incident(&incident),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::new("the collector has ended by itself"));
@@ -296,7 +320,7 @@ impl Measurement<'_> {
                 }
                 self.status = Some(status);
             }
-            self.troubles.tell(now, &self.devices, &mut say);
+            self.troubles.tell(WallTime::now(), &self.devices, &mut say);
             self.follow_file(&jobs);
         }
     }
@@ -334,7 +358,8 @@ impl Measurement<'_> {
             self.status = Some(last);
         }
         let report = writer.close()?;
-        let span = WallTime::now().since(self.started);
+        let passed = monotonic().duration_since(self.started).as_nanos();
+        let span = Nanos::new(u64::try_from(passed).unwrap_or(u64::MAX));
         let Some(status) = &self.status else {
             return Err(Failure::new("the collector has ended without telling how it went"));
         };
@@ -347,6 +372,22 @@ impl Measurement<'_> {
             self.troubles.failing(&self.devices),
         );
         print_summary(self.args.json, &summary)
+    }
+
+    /// Takes note of what happened to the recording.
+    fn incident(&mut self, incident: &Incident) {
+        self.troubles.incident(incident);
+        match incident.kind {
+            IncidentKind::Removed => self.is_removed = true,
+            IncidentKind::Renewed => {
+                self.devices.note(&self.args.out);
+                let (commands, waker) = (self.commands.clone(), Arc::clone(&self.waker));
+                if let Err(error) = control::open(&self.args.out, commands, waker) {
+                    say(&format!("{error}: marks and answers to alerts cannot be taken"));
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Hears what the collector and the writer said last, and tells it.
@@ -472,6 +513,11 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>, std::io::Error> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     Ok(stop)
+}
+
+#[expect(clippy::disallowed_methods, reason = "spans follow the clock that nobody sets")]
+fn monotonic() -> Instant {
+    Instant::now()
 }
 
 /// The name of this host, for the table `clocks`.

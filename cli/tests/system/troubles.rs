@@ -123,3 +123,53 @@ fn of_many_silent_devices_ten_are_told_and_the_number_of_the_others() {
     devices.dedup();
     assert_eq!(devices.len(), 60, "each stands in the events");
 }
+
+/// Removes a directory that somebody writes to.
+fn remove(directory: &Path) {
+    let deadline = WallTime::now() + PATIENCE;
+    while fs::remove_dir_all(directory).is_err() {
+        assert!(WallTime::now() < deadline, "the directory cannot be removed");
+    }
+}
+
+/// A measurement that writes, and what it says.
+fn measuring(farm: &Farm, arguments: &[&str]) -> (Process, impl Iterator<Item = String>) {
+    let mut measure = farm.measure(arguments);
+    let mut measure = Process(measure.stderr(Stdio::piped()).spawn().unwrap());
+    let told = BufReader::new(measure.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    farm.wait_for("polls", 40, is_ok);
+    (measure, told)
+}
+
+#[test]
+fn a_recording_that_is_removed_is_told_and_measuring_goes_on_in_a_new_one() {
+    let farm = Farm::start(4);
+    let (mut measure, mut told) = measuring(&farm, &[]);
+    remove(&farm.recording());
+    let line = told.find(|line| line.contains("was removed while it was written")).unwrap();
+    for part in [&farm.recording().display().to_string(), "rows went with it", "--if-removed"] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    assert!(told.any(|line| line.contains("a new recording was begun at")));
+    assert!(told.any(|line| line.contains("rows are kept again")));
+    farm.wait_for("polls", 40, is_ok);
+    wait_for_events(&farm.recording(), "removed");
+    // Also what lies beside the rows is there again.
+    let mark = meikyo().args(["mark", "again", "--recording"]).arg(farm.recording()).output();
+    assert!(mark.unwrap().status.success());
+    assert!(farm.recording().join("devices.json").exists());
+    interrupt(&measure.0);
+    assert_eq!(measure.0.wait().unwrap().code(), Some(1), "not every reading is kept");
+    let rest: Vec<_> = told.collect();
+    assert!(rest.iter().all(|line| !line.contains("stay in the log")), "{rest:?}");
+}
+
+#[test]
+fn a_measurement_that_is_to_end_without_its_recording_ends() {
+    let farm = Farm::start(4);
+    let (mut measure, mut told) = measuring(&farm, &["--if-removed", "end"]);
+    remove(&farm.recording());
+    assert!(told.any(|line| line.contains("was removed while it was written")));
+    assert_eq!(measure.0.wait().unwrap().code(), Some(1), "not every reading is kept");
+    assert!(!farm.recording().exists());
+}

@@ -1,17 +1,24 @@
 //! The thread that compacts finished segments, in the background and giving way to everybody.
+//!
+//! When the stream is closed it ends with the segment that it has, at an ordinary priority where that
+//! is permitted, and what is left is compacted at the priority of whoever closes: nothing is measured
+//! any more, and a person waits.
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use meikyo_units::{Nanos, WallTime};
 
 use super::queue::Shared;
-use super::{Incident, IncidentKind};
+use super::{Incident, IncidentKind, StreamOptions, WhenFull};
 use crate::compact::{CompactError, Compacted, Summaries, compact};
 use crate::retention;
-use crate::system_calls::{give_way, thread_cpu_ns};
+use crate::system_calls::{
+    give_way, lower_priority, stop_giving_way, thread_cpu_ns, thread_number,
+};
 
 /// Segments that may wait before a writer that can wait does.
 const BACKLOG_MAX: usize = 4;
@@ -20,7 +27,7 @@ const BACKLOG_MAX: usize = 4;
 #[derive(Debug)]
 pub(super) struct Compactor {
     todo: Arc<Todo>,
-    thread: Option<JoinHandle<Result<(), CompactError>>>,
+    thread: Option<JoinHandle<Work>>,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +42,8 @@ struct State {
     /// The segment being worked on is not in `segments` any more.
     working: bool,
     end: Option<End>,
+    /// What the kernel calls the thread, while it gives way.
+    gives_way: Option<i32>,
 }
 
 /// How the thread is to end.
@@ -58,18 +67,28 @@ struct Work {
 impl Compactor {
     pub(super) fn start(
         dir: &Path,
-        keep: Option<Nanos>,
+        options: StreamOptions,
         leftovers: Vec<PathBuf>,
         shared: Arc<Shared>,
     ) -> Result<Self, io::Error> {
         let todo = Arc::new(Todo::default());
         locked(&todo.state).segments = leftovers;
         let summaries = Summaries::default();
-        let work = Work { dir: dir.into(), keep, shared, summaries, failed: Vec::new() };
+        let (dir, keep) = (dir.into(), options.keep);
+        let work = Work { dir, keep, shared, summaries, failed: Vec::new() };
         let own = Arc::clone(&todo);
-        let thread = std::thread::Builder::new()
-            .name("recording-compactor".into())
-            .spawn(move || run(&own, work))?;
+        let thread =
+            std::thread::Builder::new().name("recording-compactor".into()).spawn(move || {
+                match options.when_full {
+                    WhenFull::Drop => {
+                        locked(&own.state).gives_way = Some(thread_number());
+                        give_way();
+                    }
+                    // Who waits for it must not wait for everybody else, too.
+                    WhenFull::Wait => lower_priority(),
+                }
+                run(&own, work)
+            })?;
         Ok(Self { todo, thread: Some(thread) })
     }
 
@@ -88,13 +107,27 @@ impl Compactor {
 
     /// Ends the thread; the error is that of a segment that could not be compacted in the end.
     pub(super) fn end(mut self, end: End) -> Result<(), CompactError> {
-        locked(&self.todo.state).end = Some(end);
-        self.todo.changed.notify_all();
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            // A panic there is a bug that the thread's message has told; segments are untouched.
-            Some(Err(_)) | None => Ok(()),
+        let mut state = locked(&self.todo.state);
+        state.end = Some(end);
+        if let Some(thread) = state.gives_way.take() {
+            stop_giving_way(thread);
         }
+        drop(state);
+        self.todo.changed.notify_all();
+        let mut work = match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(work)) if end == End::Finish => work,
+            // A panic there is a bug that the thread's message has told; segments are untouched.
+            Some(_) | None => return Ok(()),
+        };
+        for segment in std::mem::take(&mut locked(&self.todo.state).segments) {
+            work.compact_and_retry(segment);
+        }
+        let mut result = Ok(());
+        for segment in std::mem::take(&mut work.failed) {
+            let compacted = work.compact(segment);
+            result = result.and(compacted);
+        }
+        result
     }
 }
 
@@ -105,26 +138,12 @@ impl Drop for Compactor {
     }
 }
 
-fn run(todo: &Todo, mut work: Work) -> Result<(), CompactError> {
-    give_way();
+fn run(todo: &Todo, mut work: Work) -> Work {
     while let Some(segment) = next(todo) {
-        if work.compact(segment).is_ok() {
-            for segment in std::mem::take(&mut work.failed) {
-                // It is told each time; the next success tries again.
-                drop(work.compact(segment));
-            }
-            work.delete_old();
-        }
+        work.compact_and_retry(segment);
+        work.shared.memory_is_free.store(true, Ordering::Relaxed);
     }
-    let wanted = locked(&todo.state).end == Some(End::Finish);
-    let mut result = Ok(());
-    if wanted {
-        for segment in std::mem::take(&mut work.failed) {
-            let compacted = work.compact(segment);
-            result = result.and(compacted);
-        }
-    }
-    result
+    work
 }
 
 /// The next segment; `None` when the thread is to end.
@@ -133,7 +152,7 @@ fn next(todo: &Todo) -> Option<PathBuf> {
     state.working = false;
     todo.changed.notify_all();
     loop {
-        if state.end == Some(End::Leave) {
+        if state.end.is_some() {
             return None;
         }
         if !state.segments.is_empty() {
@@ -142,14 +161,22 @@ fn next(todo: &Todo) -> Option<PathBuf> {
             todo.changed.notify_all();
             return Some(segment);
         }
-        if state.end == Some(End::Finish) {
-            return None;
-        }
         state = todo.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
     }
 }
 
 impl Work {
+    /// Compacts a segment, and after a success those that could not be compacted before.
+    fn compact_and_retry(&mut self, segment: PathBuf) {
+        if self.compact(segment).is_ok() {
+            for segment in std::mem::take(&mut self.failed) {
+                // It is told each time; the next success tries again.
+                drop(self.compact(segment));
+            }
+            self.delete_old();
+        }
+    }
+
     fn compact(&mut self, segment: PathBuf) -> Result<(), CompactError> {
         let before = thread_cpu_ns();
         let result = compact(&self.dir, &segment, &mut self.summaries);
@@ -169,6 +196,16 @@ impl Work {
                     );
                     self.report(IncidentKind::Damage, 0, text);
                 }
+                Ok(())
+            }
+            // Only this thread unlinks segments, and only when their rows are in files.
+            Err(_) if segment.try_exists().is_ok_and(|exists| !exists) => {
+                let text = format!(
+                    "segment `{}` was removed or moved away before it was compacted; its rows are \
+                     not in the recording",
+                    segment.display()
+                );
+                self.report(IncidentKind::Removed, 0, text);
                 Ok(())
             }
             Err(error) => {

@@ -7,7 +7,7 @@ use meikyo_units::WallTime;
 /// What a stream's writer did since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WriterCounters {
-    /// Rows handed to the kernel.
+    /// Rows handed to the kernel, and not in a file that was removed while it was written.
     pub rows_kept: u64,
     /// Octets handed to the kernel.
     pub bytes_kept: u64,
@@ -15,7 +15,8 @@ pub struct WriterCounters {
     pub frames: u64,
     /// Writes to the log.
     pub writes: u64,
-    /// Rows dropped, at the queue or because the system refused a write.
+    /// Rows dropped, at the queue, because the system refused a write, or because the file that
+    /// they were in was removed while it was written.
     pub rows_dropped: u64,
     /// Batches dropped at the full queue.
     pub batches_dropped: u64,
@@ -61,6 +62,11 @@ impl Counter {
 
     pub(super) fn set(&self, count: u64) {
         self.0.store(count, Ordering::Relaxed);
+    }
+
+    /// Takes back what turned out not to be.
+    pub(super) fn subtract(&self, count: u64) {
+        self.0.fetch_sub(count, Ordering::Relaxed);
     }
 
     fn get(&self) -> u64 {

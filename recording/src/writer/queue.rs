@@ -4,6 +4,7 @@
 //! core, where spinning for a lower thread never ends, and a mutex sleeps. It is held for a push or
 //! a swap of vectors.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub(super) struct Shared {
     room: Condvar,
     back: Mutex<Back>,
     pub(super) counters: Counters,
+    /// A compaction has ended, and what it used is to be given back to the system.
+    pub(super) memory_is_free: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +66,7 @@ impl Shared {
             room: Condvar::new(),
             back: Mutex::default(),
             counters: Counters::default(),
+            memory_is_free: AtomicBool::new(false),
         }
     }
 

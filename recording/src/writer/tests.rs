@@ -1,3 +1,5 @@
+mod removal;
+
 use std::time::Duration;
 
 use super::*;

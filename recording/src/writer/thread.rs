@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -11,15 +12,17 @@ use std::time::{Duration, Instant};
 use meikyo_units::{Nanos, WallTime};
 
 use super::compactor::{Compactor, End};
+use super::home::{self, Found, Home};
 use super::queue::{Message, Shared};
+use super::recovery;
 use super::sync::Syncer;
-use super::{Incident, IncidentKind, Kept, StreamOptions, WhenFull};
+use super::{Incident, IncidentKind, Kept, StreamOptions, WhenFull, WhenRemoved};
 use crate::batch::Batch;
 use crate::compact::CompactError;
 use crate::format::Kind;
 use crate::layout;
 use crate::log::{Head, encode_head, encode_rows, encode_symbols};
-use crate::system_calls::thread_cpu_ns;
+use crate::system_calls::{give_memory_back, thread_cpu_ns};
 
 /// Octets after which what is encoded is written, even if more is queued: bounds the buffer.
 const WRITE_AT: usize = 4 << 20;
@@ -29,7 +32,10 @@ const IDLE_GRACE: Nanos = Nanos::from_secs(10);
 
 /// How long the thread sleeps when nothing is queued, at least and at most: it then looks whether
 /// a sync or the end of a segment is due.
-const PATIENCE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+const PATIENCE: (Duration, Duration) = (Duration::from_millis(10), LOOK_EVERY);
+
+/// How often the thread looks whether the recording is where it was.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Why a stream was not closed in full.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +66,7 @@ pub(super) struct Start {
     pub(super) dir: PathBuf,
     pub(super) head: Head,
     pub(super) options: StreamOptions,
+    pub(super) home: Home,
     pub(super) next_sequence: u64,
     /// Old segments that are to be compacted.
     pub(super) leftovers: Vec<PathBuf>,
@@ -73,7 +80,7 @@ impl WriterThread {
         let syncer = Syncer::start(Arc::clone(&shared))?;
         let compactor = if start.options.compact {
             let (leftovers, shared) = (start.leftovers.clone(), Arc::clone(&shared));
-            Some(Compactor::start(&start.dir, start.options.keep, leftovers, shared)?)
+            Some(Compactor::start(&start.dir, start.options, leftovers, shared)?)
         } else {
             None
         };
@@ -129,6 +136,12 @@ struct Writer {
     next_sequence: u64,
     symbols: Vec<String>,
     segment: Option<OpenSegment>,
+    /// The span of the segment before.
+    slot_before: Option<i64>,
+    home: Home,
+    /// The recording is not where it was.
+    is_away: bool,
+    last_look: Instant,
     /// Encoded frames that are not written yet.
     buffer: Vec<u8>,
     buffered_frames: u64,
@@ -168,6 +181,10 @@ impl Writer {
             next_sequence: start.next_sequence,
             symbols: Vec::new(),
             segment: None,
+            slot_before: None,
+            home: start.home,
+            is_away: false,
+            last_look: monotonic(),
             buffer: Vec::new(),
             buffered_frames: 0,
             unwritten_rows: 0,
@@ -205,6 +222,11 @@ impl Writer {
             self.shared.counters.write_cpu_ns.set(thread_cpu_ns());
             self.sync(answers);
             self.end_idle_segment();
+            self.look_for_recording();
+            if self.shared.memory_is_free.swap(false, Ordering::Relaxed) {
+                // Not on the compactor's thread: who waits for an allocation would wait for its turn.
+                give_memory_back();
+            }
             if let Next::Close { compact } = next {
                 return self.close(compact);
             }
@@ -220,7 +242,9 @@ impl Writer {
             let full = segment.rows[batch.table()].saturating_add(rows) > limit
                 && segment.rows[batch.table()] > 0;
             // Rows of the span before are late answers; of any earlier one, a clock stepped back.
-            let other_span = slot > segment.slot || slot < segment.slot - 1;
+            // What was under way at a step is still of the span before it.
+            let other_span =
+                (slot > segment.slot || slot < segment.slot - 1) && self.slot_before != Some(slot);
             if full || other_span {
                 self.write();
                 self.end_segment();
@@ -293,7 +317,12 @@ impl Writer {
             return;
         }
         let Some(mut segment) = self.segment.take() else { return };
-        match write_to(&mut segment, &self.buffer) {
+        let written = if self.is_away {
+            Err(io::Error::new(io::ErrorKind::NotFound, "the recording is not there any more"))
+        } else {
+            write_to(&mut segment, &self.buffer)
+        };
+        match written {
             Ok(()) => {
                 self.segment = Some(segment);
                 self.count_written();
@@ -424,6 +453,7 @@ impl Writer {
     /// Ends the segment; everything in it is written.
     fn end_segment(&mut self) {
         let Some(segment) = self.segment.take() else { return };
+        self.slot_before = Some(segment.slot);
         if let Some(file) = segment.file {
             self.syncer.ask(file, self.bytes_kept, None);
         }
@@ -441,7 +471,76 @@ impl Writer {
         }
     }
 
+    /// Looks whether the recording is still there, now and then.
+    fn look_for_recording(&mut self) {
+        let now = monotonic();
+        if now.duration_since(self.last_look) >= LOOK_EVERY {
+            self.last_look = now;
+            self.look_now();
+        }
+    }
+
+    fn look_now(&mut self) {
+        let found = self.notice();
+        let renews = self.options.when_removed == WhenRemoved::Renew;
+        if found != Found::Stream && renews && self.home.has_file_system() {
+            self.renew();
+        }
+    }
+
+    /// Notices that the recording or its segment is gone, or that the recording is back.
+    fn notice(&mut self) -> Found {
+        let found = self.home.look();
+        if self.is_away {
+            self.is_away = found != Found::Stream;
+            return found;
+        }
+        let file = self.segment.as_ref().and_then(|segment| segment.file.as_deref());
+        let is_removed = file.is_some_and(home::is_removed);
+        if found != Found::Stream || is_removed {
+            self.leave(found, is_removed);
+        }
+        found
+    }
+
+    /// Lets go of a segment that was removed, or of a recording.
+    fn leave(&mut self, found: Found, is_removed: bool) {
+        let segment = self.segment.take().filter(|_| is_removed);
+        let rows = segment.as_ref().map_or(0, |segment| segment.rows.iter().sum::<usize>()) as u64;
+        self.shared.counters.rows_kept.subtract(rows);
+        self.shared.counters.rows_dropped.add(rows);
+        self.lost_rows += rows;
+        self.is_away = found != Found::Stream;
+        let path = match &segment {
+            Some(segment) if !self.is_away => segment.path.display(),
+            _ => self.dir.display(),
+        };
+        let happened = if self.is_away { found.words(is_removed) } else { "was removed" };
+        let lost =
+            if rows > 0 { format!("; its last {rows} rows went with it") } else { String::new() };
+        let text = format!("`{path}` {happened} while it was written{lost}");
+        self.report(IncidentKind::Removed, rows, text);
+        self.refused.get_or_insert(Refused { rows: 0 }).rows += rows;
+    }
+
+    /// Begins a new recording where there was one.
+    fn renew(&mut self) {
+        let Head { kind, stream, tables, .. } = &self.head;
+        let Ok(recovered) = recovery::recover(&self.dir, *kind, stream, tables) else {
+            // Rows are dropped and counted; the next look tries again.
+            return;
+        };
+        self.home = Home::new(&self.dir, stream, recovered.lock);
+        self.next_sequence = self.next_sequence.max(recovered.next_sequence);
+        self.is_away = false;
+        recovered.incidents.into_iter().for_each(|incident| self.shared.report(incident));
+        recovered.leftovers.into_iter().for_each(|segment| self.compact(segment));
+        let text = format!("a new recording was begun at `{}`", self.dir.display());
+        self.report(IncidentKind::Renewed, 0, text);
+    }
+
     fn close(&mut self, compact: bool) -> Result<(), CloseError> {
+        self.notice();
         let file = self.segment.as_ref().and_then(|segment| segment.file.clone());
         let synced = file.map_or(Ok(()), |file| file.sync_data());
         self.end_segment();

@@ -2,6 +2,7 @@
 
 use meikyo_units::Nanos;
 
+use crate::bench::collect::compaction::Compactions;
 use crate::bench::reading::States;
 use crate::bench::statistics::{Observations, real};
 
@@ -40,6 +41,7 @@ pub(crate) struct Numbers {
     pub(crate) bare_cpu_us_per_poll: Option<f64>,
     /// Load average before the run.
     pub(crate) load_average_1min: f64,
+    pub(crate) compactions: Compactions,
 }
 
 impl Numbers {
@@ -73,6 +75,7 @@ impl Numbers {
             entries.push(("bare_cpu_us_per_poll", bare));
             entries.push(("cpu_ratio_to_bare", self.cpu_us_per_poll / bare));
         }
+        entries.extend(self.compactions.entries());
         entries.push(("load_average_1min", self.load_average_1min));
         entries
     }

@@ -4,7 +4,7 @@ use crate::bench::collect::numbers::Numbers;
 use crate::output::TextTable;
 
 /// What a number is called, by its key, and in which unit it is printed.
-const WORDS: [(&str, &str); 21] = [
+const WORDS: [(&str, &str); 28] = [
     ("agents", "agents"),
     ("interval_ms", "interval, ms"),
     ("intervals", "intervals"),
@@ -25,6 +25,13 @@ const WORDS: [(&str, &str); 21] = [
     ("peak_rss_bytes", "peak memory, bytes"),
     ("bare_cpu_us_per_poll", "bare loop per poll, µs"),
     ("cpu_ratio_to_bare", "ratio to the bare loop"),
+    ("compactions", "segments compacted meanwhile"),
+    ("compaction_seconds", "compacting, s"),
+    ("memory_before_bytes", "memory before, bytes"),
+    ("memory_compacting_bytes", "memory while compacting, bytes"),
+    ("memory_after_bytes", "memory after, bytes"),
+    ("spoiled_compacting", "late, missed, skipped while compacting"),
+    ("spoiled_otherwise", "late, missed, skipped otherwise"),
     ("load_average_1min", "load average before"),
 ];
 
@@ -71,12 +78,18 @@ pub(crate) fn figure(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::collect::compaction::Compactions;
     use crate::bench::collect::numbers::medians;
 
     #[test]
     fn every_number_has_a_word_for_people() {
-        let run =
-            Numbers { bare_cpu_us_per_poll: Some(2.0), values_wrong: 1, ..Numbers::default() };
+        let compactions = Compactions { count: 1, ..Compactions::default() };
+        let run = Numbers {
+            bare_cpu_us_per_poll: Some(2.0),
+            values_wrong: 1,
+            compactions,
+            ..Numbers::default()
+        };
         for (key, _) in run.entries() {
             assert!(WORDS.iter().any(|(other, _)| *other == key), "`{key}` has no word");
         }

@@ -1,9 +1,11 @@
 //! One run: farm and collector as processes, a real recording, and the comparison with the truth.
 
+use meikyo_recording::layout;
 use meikyo_units::Nanos;
 
 use crate::bench::bare::{self, BareLoop};
 use crate::bench::cluster_text::{ClusterText, Speech};
+use crate::bench::collect::compaction::Watch;
 use crate::bench::collect::numbers::Numbers;
 use crate::bench::collector::{Collector, CollectorPlan};
 use crate::bench::farm_process::{FarmPlan, FarmProcess, device_name};
@@ -15,6 +17,7 @@ use crate::bench::statistics::real;
 use crate::bench::values::Values;
 use crate::bench::verification::{self, Agents};
 use crate::failure::Failure;
+use crate::verbs::measure::STREAM;
 
 /// Spans of the bare loop beside a run.
 const BARE_SPAN: Nanos = Nanos::from_secs(5);
@@ -54,7 +57,7 @@ pub(crate) fn once(plan: &Plan) -> Result<Numbers, Failure> {
     let (speech, every) = (plan.speech, plan.every);
     let measure = plan.values.measure();
     let file = ClusterText { devices: &devices, speech, every, measure }.write(scratch.path())?;
-    let collector = Collector::start(&CollectorPlan {
+    let mut collector = Collector::start(&CollectorPlan {
         cluster_file: &file,
         recording: &recording,
         span: plan.span,
@@ -62,8 +65,13 @@ pub(crate) fn once(plan: &Plan) -> Result<Numbers, Failure> {
         realtime: plan.realtime,
         freshen: false,
     })?;
+    let watch = Watch::start(collector.pid(), layout::stream_dir(&recording, STREAM))?;
     let usage = collector.finish()?;
     farm.finish()?;
+    let compactions = watch.finish(&recording, plan.every)?;
+    for line in compactions.excess() {
+        progress(&line);
+    }
 
     let intervals = Intervals::read(&recording, plan.every)?;
     let verdict = verification::compare(&recording, &truth, plan.values, &farm_agents(plan))?;
@@ -88,6 +96,7 @@ pub(crate) fn once(plan: &Plan) -> Result<Numbers, Failure> {
         peak_rss_bytes: usage.peak_rss.get(),
         bare_cpu_us_per_poll,
         load_average_1min,
+        compactions,
     })
 }
 

@@ -49,6 +49,9 @@ impl Troubles {
                 "; make room (`df`) or correct its permissions: it goes on by itself, and `keep` in \
                  the cluster file bounds what a recording takes"
             }
+            IncidentKind::Removed => {
+                "; `--if-removed` says whether a measurement then ends or begins a new recording"
+            }
             IncidentKind::QueueFull => "; the disk is too slow for this cluster and interval",
             _ => "",
         };
