@@ -119,9 +119,8 @@ impl Compactor {
             // A panic there is a bug that the thread's message has told; segments are untouched.
             Some(_) | None => return Ok(()),
         };
-        for segment in std::mem::take(&mut locked(&self.todo.state).segments) {
-            work.compact_and_retry(segment);
-        }
+        let left = std::mem::take(&mut locked(&self.todo.state).segments);
+        left.into_iter().for_each(|segment| work.compact_and_retry(segment));
         let mut result = Ok(());
         for segment in std::mem::take(&mut work.failed) {
             let compacted = work.compact(segment);

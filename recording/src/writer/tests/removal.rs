@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::super::*;
-use super::{open, options, put, rows_in_log, wait_for};
+use super::{options, put, rows_in_log, wait_for};
 use crate::layout;
 
 /// The incidents of a writer until one of `kind` is among them.
@@ -125,7 +125,7 @@ fn a_step_of_the_clock_begins_one_segment_whatever_is_under_way() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = simulated(dir.path(), options());
     let span = i64::try_from(options().segment_span.get()).unwrap();
-    let mut value = 0;
+    let mut value = 0_u64;
     let mut rows = |writer: &mut StreamWriter, slots: [i64; 2]| {
         // Answers to requests of before the step come among those of after it.
         for slot in slots.into_iter().cycle().take(40) {
