@@ -360,7 +360,7 @@ impl Poller {
             self.pass_over_silent(ring, Reason::BackedOff);
         }
         if step_ns < 0 {
-            self.steps_back = self.steps_back + Nanos::new(1);
+            self.steps_back += Nanos::new(1);
         }
         let steps_back = self.steps_back;
         for ring in &mut self.rings {
