@@ -29,6 +29,16 @@ pub enum ParseQuantityError {
         /// The units that can be meant.
         meant: [&'static str; 2],
     },
+    /// Of several numbers with units, one is not of a smaller unit than the one before it.
+    #[error(
+        "`{text}` has its units in another order than from great to small; write for example `{example}`"
+    )]
+    Order {
+        /// The text as given.
+        text: String,
+        /// A correct text of the same kind.
+        example: &'static str,
+    },
     /// The value is finer than the smallest unit, or larger than 64 bits hold.
     #[error("`{text}` cannot be kept exactly in 64 bits")]
     Range {
@@ -84,6 +94,54 @@ pub(crate) fn parse(text: &str, units: &Units) -> Result<u64, ParseQuantityError
         value += digit * scale;
     }
     u64::try_from(value).map_err(|_| range())
+}
+
+/// Parses `text` as one number with its unit, or as the sum of several, from the greatest unit to the
+/// smallest: `8min30s`. Only the last number may have a fraction.
+pub(crate) fn parse_sum(
+    text: &str,
+    units: &Units,
+    example: &'static str,
+) -> Result<u64, ParseQuantityError> {
+    let parts = parts(text);
+    if parts.len() == 1 {
+        return parse(text, units);
+    }
+    let (mut sum, mut unit_before) = (0_u64, u64::MAX);
+    for (position, part) in parts.iter().enumerate() {
+        let value = parse(part, units)?;
+        let unit = units.table.iter().filter(|(name, _)| unit_of(part) == *name);
+        let unit = unit.map(|(_, size)| *size).next().unwrap_or(u64::MAX);
+        let is_last = position + 1 == parts.len();
+        if unit >= unit_before || (part.contains('.') && !is_last) {
+            return Err(ParseQuantityError::Order { text: text.into(), example });
+        }
+        unit_before = unit;
+        let range = || ParseQuantityError::Range { text: text.into() };
+        sum = sum.checked_add(value).ok_or_else(range)?;
+    }
+    Ok(sum)
+}
+
+/// A text divided before every number that follows a unit.
+fn parts(text: &str) -> Vec<&str> {
+    let text = text.trim();
+    let mut starts = vec![0];
+    let mut in_unit = false;
+    for (at, c) in text.char_indices() {
+        if c.is_ascii_digit() && std::mem::take(&mut in_unit) {
+            starts.push(at);
+        } else if !c.is_ascii_digit() && !matches!(c, '.' | '_') && !c.is_whitespace() {
+            in_unit = true;
+        }
+    }
+    starts.push(text.len());
+    starts.windows(2).map(|ends| text[ends[0]..ends[1]].trim()).collect()
+}
+
+/// What stands behind the number of one part.
+fn unit_of(part: &str) -> &str {
+    part.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_')).trim()
 }
 
 /// Writes `value` with the largest unit that keeps it a whole number.

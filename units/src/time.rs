@@ -128,9 +128,9 @@ impl Mul<u64> for Nanos {
 
 impl FromStr for Nanos {
     type Err = ParseQuantityError;
-    /// Parses `100ms`, `1.5s`, `30d`: a decimal number and a unit.
+    /// Parses `100ms`, `1.5s`, `30d`, `8min30s`: decimal numbers with their units, the greatest first.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        quantity::parse(text, &UNITS).map(Self)
+        quantity::parse_sum(text, &UNITS, "1h30min").map(Self)
     }
 }
 
@@ -298,6 +298,11 @@ mod tests {
             ("30d", 2_592_000_000_000_000),
             ("2 min", 120_000_000_000),
             ("10_000us", 10_000_000),
+            ("8min30s", 510_000_000_000),
+            ("1h 30min", 5_400_000_000_000),
+            ("1d12h0.5s", 129_600_500_000_000),
+            (" 1s500ms ", 1_500_000_000),
+            ("1min90s", 150_000_000_000),
         ] {
             assert_eq!(text.parse(), Ok(Nanos::new(nanos)), "{text}");
         }
@@ -318,6 +323,23 @@ mod tests {
             let expected = format!("`{text}` has no known unit; did you mean `1min` or `1ms`?");
             assert_eq!(message(text), expected);
         }
+        assert_eq!(
+            message("8min30"),
+            "`30` has no known unit; allowed are `ns`, `us`, `ms`, `s`, `min`, `h`, `d`"
+        );
+        assert_eq!(message("1m30s"), "`1m` has no known unit; did you mean `1min` or `1ms`?");
+        for text in ["30s8min", "1s1s", "1.5h30min"] {
+            let expected = format!(
+                "`{text}` has its units in another order than from great to small; write for \
+                 example `1h30min`"
+            );
+            assert_eq!(message(text), expected);
+        }
+        assert_eq!(message("584554d1s"), "`584554d` cannot be kept exactly in 64 bits");
+        assert_eq!(
+            message("213503d23h35min"),
+            "`213503d23h35min` cannot be kept exactly in 64 bits"
+        );
         assert_eq!(message("0.5ns"), "`0.5ns` cannot be kept exactly in 64 bits");
         assert_eq!(message("600000d"), "`600000d` cannot be kept exactly in 64 bits");
     }
@@ -334,6 +356,22 @@ mod tests {
         fn printed_spans_parse_back(nanos: u64) {
             let span = Nanos::new(nanos);
             proptest::prop_assert_eq!(span.to_string().parse(), Ok(span));
+        }
+
+        #[test]
+        fn a_sum_of_units_is_the_sum(
+            days in 0_u64..1_000, hours in 0_u64..100, minutes in 0_u64..100, millis in 0_u64..1_000,
+        ) {
+            let text = format!("{days}d{hours}h {minutes}min{millis}ms");
+            let seconds = days * 86_400 + hours * 3_600 + minutes * 60;
+            let span = Nanos::from_secs(seconds) + Nanos::from_millis(millis);
+            proptest::prop_assert_eq!(text.parse(), Ok(span));
+        }
+
+        #[test]
+        fn no_text_makes_parsing_panic(text in "[0-9. _hmsdµin\\-é]{0,24}") {
+            let said = text.parse::<Nanos>();
+            proptest::prop_assert!(said.is_ok() || !said.unwrap_err().to_string().is_empty());
         }
     }
 }
