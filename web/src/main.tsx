@@ -8,8 +8,10 @@ import { events } from "./session/events.ts";
 import { health } from "./session/health.ts";
 import { followAddress, view } from "./session/view.ts";
 import { inks } from "./theme/theme.ts";
+import { fitAllText } from "./words/fit.ts";
 import "./style.css";
 
+fitAllText();
 exposeCounters();
 followAddress();
 listenToKeys();

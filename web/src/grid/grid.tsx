@@ -7,6 +7,7 @@ import type { Bins } from "../strip/bins.ts";
 import { cellPixel, NO_STATE } from "../strip/ramp.ts";
 import type { RowModel } from "../strip/rows.ts";
 import { inks, palette } from "../theme/theme.ts";
+import { fit } from "../words/fit.ts";
 import { layoutGrid, neighbour, rowAt, type GridLayout } from "./grid_layout.ts";
 
 export interface GridProps {
@@ -52,7 +53,7 @@ export function Grid(props: GridProps) {
     context.fillStyle = colours.ink3;
     context.textAlign = "left";
     context.textBaseline = "alphabetic";
-    for (const { name, y, rows } of current.titles) context.fillText(`${name}  ${rows}`, 0, y);
+    for (const { name, y, rows } of current.titles) context.fillText(fit(`${name}  ${rows}`), 0, y);
     for (let row = 0; round > 0 && row < model.rows.length; row += 1) {
       context.fillStyle = css(pixelOf(props, bins, bin, row));
       context.beginPath();

@@ -9,6 +9,7 @@ import { intervalUs } from "../session/recordings.ts";
 import { inks, palette, type Inks } from "../theme/theme.ts";
 import { axisClock, ticks } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
+import { fit } from "../words/fit.ts";
 import { span } from "../words/quantity.ts";
 import type { Bins } from "./bins.ts";
 import type { Row, RowModel } from "./rows.ts";
@@ -178,7 +179,7 @@ export function drawLabels(context: CanvasRenderingContext2D, rows: readonly Row
   const step = LABEL_STEPS.find((one) => one >= least) ?? least;
   for (let row = 0; row < rows.length; row += step) {
     const y = Math.min(height - 5, Math.max(5, (row + 0.5) * rowHeight));
-    context.fillText(rowLabel(rows[row]), left - 7, y);
+    context.fillText(fit(rowLabel(rows[row])), left - 7, y);
   }
 }
 
@@ -238,7 +239,7 @@ function drawMarks(
     context.font = `10px ${colours.font}`;
     context.textAlign = "left";
     context.textBaseline = "top";
-    context.fillText(marker.name, xOf(marker.us) + 4, area.top + 3);
+    context.fillText(fit(marker.name), xOf(marker.us) + 4, area.top + 3);
   }
   const at = cursor.value;
   const row = at === null ? -1 : props.model.rows.findIndex(({ device, part }) => device === at.device && (part === at.part || part === "" || at.part === ""));

@@ -54,6 +54,7 @@ const PART_NOUN: Readonly<Record<string, string>> = { interfaces: "interface", s
 
 const EVENTS: Readonly<Record<string, string>> = {
   reset: "counters started again",
+  flapping: "failed and answered again and again",
   renumbered: "interfaces were renumbered",
   missing_object: "does not have what was asked for",
   failing: "does not answer as it should",
@@ -79,7 +80,7 @@ export function eventWords(kind: string): string {
 }
 
 const BROKEN = new Set(["alert_raised", "disk_refused", "failing", "queue_full", "socket_drops"]);
-const DOUBTFUL = new Set(["reset", "restart", "renumbered", "missing_object", "overrun", "clock_step", "in_flight_capped"]);
+const DOUBTFUL = new Set(["reset", "flapping", "restart", "renumbered", "missing_object", "overrun", "clock_step", "in_flight_capped"]);
 
 /** How grave an event is: only what is missing or broken is red, only what is doubtful is gold. */
 export function eventGravity(kind: string): "broken" | "doubtful" | "calm" {
