@@ -59,6 +59,9 @@ pub struct Threshold {
     pub raise: Level,
     /// At it, or farther back, the alert is cleared.
     pub clear: Level,
+    /// Whether a whole number that does not count is cleared at [`Self::raise`] instead: only the
+    /// agent tells the type of an object, and a tenth back lies between two states.
+    pub whole_at_raise: bool,
     /// How long every reading has to agree before the alert is raised or cleared.
     pub lasting: Nanos,
 }
@@ -98,14 +101,25 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Threshold(threshold) => {
-                let Threshold { watched, side, raise, clear, lasting } = threshold;
+                let Threshold { watched, side, raise, clear, whole_at_raise, lasting } = threshold;
                 write!(f, "{} {} {raise}, cleared at {clear}", watched.text, side.word())?;
+                if *whole_at_raise {
+                    write!(f, ", or at {raise} if it does not count")?;
+                }
                 if *lasting > Nanos::ZERO { write!(f, ", for {lasting}") } else { Ok(()) }
             }
             Self::Silent { span } => write!(f, "no answer for more than {span}"),
             Self::Frozen { watched: None } => write!(f, "interfaces or CPU time frozen"),
             Self::Frozen { watched: Some(watched) } => write!(f, "{} frozen", watched.text),
         }
+    }
+}
+
+impl Threshold {
+    /// The level at which a value is cleared; `whole` says that it is a whole number that does not
+    /// count.
+    pub fn cleared_at(&self, whole: bool) -> &Level {
+        if whole && self.whole_at_raise { &self.raise } else { &self.clear }
     }
 }
 

@@ -249,7 +249,8 @@ const ALERTS: Keys = &[
     key(
         "clear",
         Kind::Level,
-        "The level at which the alert is cleared; a tenth back from the other unless written.",
+        "The level at which the alert is cleared; a tenth back from the other unless written, for \
+         states and other whole numbers the other itself.",
     ),
     key(
         "for",

@@ -14,7 +14,7 @@ const TIMEOUT_RANGE: (Nanos, Nanos) = (Nanos::from_millis(1), Nanos::from_secs(6
 /// Ten PDUs at an interval of 10 ms: enough for a switch, and a bound for one that was mistyped.
 const RATE_MAX: u32 = 1_000;
 /// RFC 3417, section 3.2.
-const PORT: u16 = 161;
+pub(crate) const PORT: u16 = 161;
 
 /// Version and credentials as far as one layer gives them.
 #[derive(Debug, Clone, Default)]

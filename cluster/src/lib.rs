@@ -24,6 +24,7 @@
 //! This crate opens no socket and reads no clock. Secrets stay references ([`Secret`]) until
 //! [`Secret::read`] is called.
 
+mod address;
 mod alert;
 mod diff;
 mod fabric;
@@ -48,7 +49,9 @@ pub use alert::{
 pub use diff::{Change, Difference, diff};
 pub use fabric::{BundleProtocol, Fabric, Link, LinkEnd, Model, Routing, Stated, Tagging};
 pub use fold::{UNFOLD_MAX, UnfoldError, fold, unfold};
-pub use load::{DEVICES_MAX, Resolved, load, load_resolved, parse, parse_resolved};
+pub use load::{
+    DEVICES_MAX, ObjectCheck, Resolved, load, load_checked, load_resolved, parse, parse_resolved,
+};
 pub use measure::ParseMeasureError;
 pub use model::{
     Access, Cluster, Device, DeviceKind, MacAddress, Measure, ParseMacError, Place, Secret,

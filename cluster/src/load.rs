@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use meikyo_units::Nanos;
 use toml::de::DeTable;
 
+use crate::address::{Unusable, parse_address};
 use crate::alert::read_rules;
 use crate::fabric::read_fabric;
 use crate::fold::{unfold, unfold_addresses};
 use crate::keys;
-use crate::layer::{Settled, SnmpLayer};
+use crate::layer::{PORT, Settled, SnmpLayer};
 use crate::nearest::hint;
 use crate::problem::LoadError;
 use crate::section::{Reading, Section, Sourced};
-use crate::{Cluster, Device, DeviceKind, MacAddress, Measure, Origin, Origins, Place};
+use crate::{
+    Access, Cluster, Device, DeviceKind, MacAddress, Measure, Origin, Origins, Place, Secret, What,
+};
 
 /// Most devices of one cluster: what one collector's address table is made for.
 pub const DEVICES_MAX: usize = 65_536;
@@ -51,6 +54,22 @@ pub fn load(path: &Path) -> Result<Cluster, LoadError> {
 /// # Errors
 /// If it cannot be read, or with everything that is wrong with it.
 pub fn load_resolved(path: &Path) -> Result<Resolved, LoadError> {
+    load_with(path, None)
+}
+
+/// Tells why an object of a measurement cannot be asked for, by its name and instance.
+pub type ObjectCheck = fn(&str) -> Result<(), String>;
+
+/// Like [`load_resolved`]; objects that `check` refuses are told together with everything else that
+/// is wrong.
+///
+/// # Errors
+/// If it cannot be read, or with everything that is wrong with it.
+pub fn load_checked(path: &Path, check: ObjectCheck) -> Result<Resolved, LoadError> {
+    load_with(path, Some(check))
+}
+
+fn load_with(path: &Path, check: Option<ObjectCheck>) -> Result<Resolved, LoadError> {
     let failed = |source| LoadError::Read { path: path.into(), source };
     let size_bytes = fs::metadata(path).map_err(failed)?.len();
     if size_bytes > FILE_BYTES_MAX {
@@ -60,7 +79,7 @@ pub fn load_resolved(path: &Path) -> Result<Resolved, LoadError> {
             limit_bytes: FILE_BYTES_MAX,
         });
     }
-    parse_resolved(&fs::read_to_string(path).map_err(failed)?, path)
+    parse_with(&fs::read_to_string(path).map_err(failed)?, path, check)
 }
 
 /// Reads the text of a cluster file; `path` is for messages and for secrets beside the file.
@@ -76,7 +95,11 @@ pub fn parse(text: &str, path: &Path) -> Result<Cluster, LoadError> {
 /// # Errors
 /// With everything that is wrong with it, each with its line and key.
 pub fn parse_resolved(text: &str, path: &Path) -> Result<Resolved, LoadError> {
-    let mut reading = Reading::new(text);
+    parse_with(text, path, None)
+}
+
+fn parse_with(text: &str, path: &Path, check: Option<ObjectCheck>) -> Result<Resolved, LoadError> {
+    let mut reading = Reading::new(text, check);
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let line = error.span().map_or(1, |span| reading.line(span.start));
@@ -131,8 +154,28 @@ struct Gathering<'a> {
     devices: Vec<Device>,
     origins: Vec<Origins>,
     names: BTreeMap<String, usize>,
-    addresses: BTreeMap<SocketAddr, usize>,
+    /// The line of each, by address and by who is asked there.
+    addresses: BTreeMap<(SocketAddr, Asked), usize>,
     macs: BTreeMap<MacAddress, usize>,
+}
+
+/// Who is asked at an address: proxies and switches with several routing tables answer for another
+/// device by another community or user.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Asked {
+    Community(Secret),
+    User(String),
+}
+
+impl Asked {
+    fn of(access: &Access) -> Self {
+        match access {
+            Access::V1 { community } | Access::V2c { community } => {
+                Self::Community(community.clone())
+            }
+            Access::V3 { user, .. } => Self::User(user.clone()),
+        }
+    }
 }
 
 fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
@@ -202,11 +245,14 @@ impl<'a> Gathering<'a> {
             let defaults = Defaults::read(reading, &section, &self.file);
             for member in read_names(reading, &section, "members", unfold) {
                 if let Some(other) = self.members.get(&member.value) {
-                    let text = format!(
-                        "`{}` is a member of `{}` already (line {})",
-                        member.value, other.value, other.line
-                    );
-                    reading.note(member.line, section.key("members"), text);
+                    let text = || {
+                        format!(
+                            "`{}` is a member of `{}` already (line {})",
+                            member.value, other.value, other.line
+                        )
+                    };
+                    let key = section.key("members");
+                    reading.note_alike(member.line, key, ("member twice", &member.value), text);
                     continue;
                 }
                 let group = Sourced { value: name.clone(), line: member.line };
@@ -253,10 +299,10 @@ impl<'a> Gathering<'a> {
             let settings = settings
                 .entry(group_name)
                 .or_insert_with_key(|group| self.settings(reading, entry, group.as_deref()));
-            let port = settings.as_ref().map_or(161, |settings| settings.settled.port);
+            let settled = settings.as_ref().map(|settings| &settings.settled);
             let address = addresses
                 .get(at)
-                .and_then(|address| self.read_address(reading, entry, address, name, port));
+                .and_then(|address| self.read_address(reading, entry, address, name, settled));
             let known = self.note_name(reading, entry, name);
             if let (Some(settings), Some((address, own_port)), false) = (settings, address, known) {
                 let origins = settings.origins(entry, reading, own_port, group.as_ref());
@@ -295,11 +341,14 @@ impl<'a> Gathering<'a> {
     ) -> Option<Sourced<String>> {
         match (self.members.get(&name.value), own) {
             (Some(member), Some(own)) if member.value != own.value => {
-                let text = format!(
-                    "`{}` is a member of `{}` already (line {})",
-                    name.value, member.value, member.line
-                );
-                reading.note(own.line, "group", text);
+                let text = || {
+                    format!(
+                        "`{}` is a member of `{}` already (line {})",
+                        name.value, member.value, member.line
+                    )
+                };
+                let kind = ("member twice", name.value.as_str());
+                reading.note_alike(own.line, "group".to_owned(), kind, text);
                 None
             }
             (Some(group), _) | (None, Some(group)) => Some(group.clone()),
@@ -323,7 +372,7 @@ impl<'a> Gathering<'a> {
             entry.note(reading, "measure", text);
         }
         let settings = Settings { settled: settled?, measure: own.measure? };
-        check_spans(reading, &settings);
+        check_spans(reading, &settings, entry.line);
         Some(settings)
     }
 
@@ -334,28 +383,41 @@ impl<'a> Gathering<'a> {
         entry: &Section<'_>,
         text: &Sourced<String>,
         name: &Sourced<String>,
-        port: u16,
+        settled: Option<&Settled>,
     ) -> Option<(SocketAddr, bool)> {
-        let (address, own_port) = match parse_address(&text.value) {
-            Some((ip, own)) => (SocketAddr::new(ip, own.unwrap_or(port)), own.is_some()),
-            None => {
-                let text = format!(
-                    "`{}` is not an IP address; allowed are `10.0.0.7`, `10.0.0.7:1610`, \
-                     `fd00::7`, `[fd00::7]:1610`, with ranges such as `10.0.0.[1-225]`",
-                    text.value
-                );
-                entry.note(reading, "address", text);
-                return None;
-            }
+        let line = text_line(entry, reading, "address");
+        let mut note = |kind: &'static str, subject: &str, text: String| {
+            reading.note_alike(line, entry.key("address"), (kind, subject), || text);
         };
-        if let Some(&other) = self.addresses.get(&address) {
-            let text =
-                format!("`{}` has the address {address} of a device in line {other}", name.value);
-            reading.note(text_line(entry, reading, "address"), entry.key("address"), text);
+        let Some((ip, own_port)) = parse_address(&text.value) else {
+            let problem = format!(
+                "`{}` is not an IP address; allowed are `10.0.0.7`, `10.0.0.7:1610`, `fd00::7`, \
+                 `[fd00::7]:1610`, with ranges such as `10.0.0.[1-225]`",
+                text.value
+            );
+            note("not an address", &text.value, problem);
+            return None;
+        };
+        if let Some(unusable) = Unusable::of(ip) {
+            note("not an agent's", &text.value, format!("`{ip}` is {}", unusable.text()));
             return None;
         }
-        self.addresses.insert(address, text.line);
-        Some((address, own_port))
+        let port = own_port.or_else(|| settled.map(|settled| settled.port)).unwrap_or(PORT);
+        let address = SocketAddr::new(ip, port);
+        // Without settings it is not known who is asked there.
+        let Some(settled) = settled else { return Some((address, own_port.is_some())) };
+        let asked = (address, Asked::of(&settled.snmp.access));
+        if let Some(&other) = self.addresses.get(&asked) {
+            let problem = format!(
+                "`{}` has the address {address} of a device in line {other}, and the same \
+                 credentials; devices behind one address differ in `community` or `user`",
+                name.value
+            );
+            note("address twice", &name.value, problem);
+            return None;
+        }
+        self.addresses.insert(asked, text.line);
+        Some((address, own_port.is_some()))
     }
 
     /// The Ethernet addresses of an entry's hosts: as many as names, or none.
@@ -378,13 +440,16 @@ impl<'a> Gathering<'a> {
             let mac = match text.value.parse::<MacAddress>() {
                 Ok(mac) => mac,
                 Err(error) => {
-                    reading.note(text.line, entry.key("mac"), error.to_string());
+                    let kind = ("not an address", text.value.as_str());
+                    reading.note_alike(text.line, entry.key("mac"), kind, || error.to_string());
                     continue;
                 }
             };
             if let Some(other) = self.macs.insert(mac, text.line) {
-                let problem = format!("`{mac}` is the address of a host in line {other} already");
-                reading.note(text.line, entry.key("mac"), problem);
+                let problem =
+                    || format!("`{mac}` is the address of a host in line {other} already");
+                let kind = ("address twice", text.value.as_str());
+                reading.note_alike(text.line, entry.key("mac"), kind, problem);
             }
             macs.push(mac);
         }
@@ -400,17 +465,21 @@ impl<'a> Gathering<'a> {
     ) -> bool {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.value.len() > NAME_BYTES_MAX || !name.value.chars().all(allowed) {
-            let text = format!(
-                "`{}` is not a name; allowed are at most {NAME_BYTES_MAX} letters, digits, `-`, \
-                 `_` and `.`",
-                name.value
-            );
-            reading.note(name.line, entry.key("name"), text);
+            let text = || {
+                format!(
+                    "`{}` is not a name; allowed are at most {NAME_BYTES_MAX} letters, digits, \
+                     `-`, `_` and `.`",
+                    name.value
+                )
+            };
+            let kind = ("not a name", name.value.as_str());
+            reading.note_alike(name.line, entry.key("name"), kind, text);
             return true;
         }
         if let Some(&other) = self.names.get(&name.value) {
-            let text = format!("`{}` is named already in line {other}", name.value);
-            reading.note(name.line, entry.key("name"), text);
+            let text = || format!("`{}` is named already in line {other}", name.value);
+            let kind = ("named twice", name.value.as_str());
+            reading.note_alike(name.line, entry.key("name"), kind, text);
             return true;
         }
         if self.names.len() == DEVICES_MAX {
@@ -434,7 +503,8 @@ impl<'a> Gathering<'a> {
                 .groups
                 .get(&group.value)
                 .map_or_else(String::new, |group| group.section.key("members"));
-            reading.note(group.line, key, format!("no host or switch is named `{member}`{meant}"));
+            let text = || format!("no host or switch is named `{member}`{meant}");
+            reading.note_alike(group.line, key, ("stranger", member), text);
         }
     }
 }
@@ -474,9 +544,25 @@ fn text_line(entry: &Section<'_>, reading: &Reading, name: &str) -> usize {
     entry.line_of(reading, name)
 }
 
-/// A measurement's own interval is a multiple of the device's, so that it falls on its instants.
-fn check_spans(reading: &mut Reading, settings: &Settings) {
+/// A measurement's own interval is a multiple of the device's, so that it falls on its instants; and
+/// what is measured every so often is not forbidden by `rate_max`.
+fn check_spans(reading: &mut Reading, settings: &Settings, entry_line: usize) {
     let interval = settings.settled.snmp.interval;
+    let wanted = settings.measure.value.iter().map(|measure| measure.every.unwrap_or(interval));
+    let shortest = wanted.min().unwrap_or(interval);
+    let (second, rate_max) = (Nanos::SECOND.get(), settings.settled.snmp.rate_max);
+    let needed = second.div_ceil(shortest.get().max(1));
+    if u64::from(rate_max) < needed {
+        let line = match settings.settled.rate_max_origin {
+            Origin::Line(line) => line,
+            Origin::Default => entry_line,
+        };
+        let text = format!(
+            "{rate_max} requests a second are fewer than one every {shortest}, as is wanted; \
+             allowed is at least {needed}, or a longer interval"
+        );
+        reading.note(line, "snmp.rate_max", text);
+    }
     for measure in &settings.measure.value {
         if let Some(every) = measure.every
             && (every < interval || !every.get().is_multiple_of(interval.get()))
@@ -501,6 +587,12 @@ fn read_measures(reading: &mut Reading, section: &Section<'_>) -> Option<Sourced
                         "`{}` and `{}` (line {}) measure the same",
                         measure.text, other.text, other.place.line
                     );
+                    reading.note(text.line, section.key("measure"), problem);
+                }
+                if let What::Object(name) = &measure.what
+                    && let Err(problem) = reading.check_object(name)
+                {
+                    let problem = format!("`{}`: {problem}", measure.text);
                     reading.note(text.line, section.key("measure"), problem);
                 }
                 measures.push(measure);
@@ -528,14 +620,6 @@ fn read_names(
         }
     }
     names
-}
-
-fn parse_address(text: &str) -> Option<(IpAddr, Option<u16>)> {
-    if let Ok(address) = text.parse::<SocketAddr>() {
-        return (address.port() != 0).then_some((address.ip(), Some(address.port())));
-    }
-    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    bare.parse().ok().map(|ip| (ip, None))
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {

@@ -1,5 +1,6 @@
 //! What is wrong with a cluster file, all at once and each with its place.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -90,7 +91,23 @@ impl fmt::Display for Problems {
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     problems: Vec<Problem>,
+    /// Problems that stand for more of their kind at the same place.
+    alike: BTreeMap<Kind, Alike>,
     dropped: usize,
+}
+
+/// Line, key and a word for what is wrong: what problems have in common that are told as one.
+type Kind = (usize, String, &'static str);
+
+/// How many problems one of the listed stands for.
+#[derive(Debug)]
+struct Alike {
+    /// Its position among the problems.
+    first: usize,
+    /// How many more there are.
+    more: usize,
+    /// What the last of them is about.
+    last: String,
 }
 
 impl Collected {
@@ -109,12 +126,37 @@ impl Collected {
         }
     }
 
+    /// Notes a problem with `subject`, one of the many that a range may unfold to. Those of the same
+    /// kind at the same key become one, with the text of the first.
+    pub(crate) fn note_alike(
+        &mut self,
+        line: usize,
+        key: String,
+        (kind, subject): (&'static str, &str),
+        text: impl FnOnce() -> String,
+    ) {
+        if let Some(alike) = self.alike.get_mut(&(line, key.clone(), kind)) {
+            alike.more += 1;
+            subject.clone_into(&mut alike.last);
+            return;
+        }
+        let first = self.problems.len();
+        self.note(line, key.clone(), text());
+        if self.problems.len() > first {
+            self.alike.insert((line, key, kind), Alike { first, more: 0, last: String::new() });
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.problems.is_empty()
     }
 
     /// All of them as an error.
     pub(crate) fn into_error(mut self, path: &Path) -> LoadError {
+        for Alike { first, more, last } in self.alike.values().filter(|alike| alike.more > 0) {
+            let text = format!("; and {more} more like it, the last `{last}`");
+            self.problems[*first].text.push_str(&text);
+        }
         self.problems.sort();
         let unlisted = self.problems.len().saturating_sub(PROBLEMS_MAX) + self.dropped;
         self.problems.truncate(PROBLEMS_MAX);

@@ -5,6 +5,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::ObjectCheck;
 use crate::keys::{Keys, Kind, RESERVED};
 use crate::nearest::{hint, nearest};
 use crate::problem::{Collected, LoadError};
@@ -24,13 +25,15 @@ pub(crate) struct Sourced<T> {
 pub(crate) struct Reading {
     line_starts: Vec<usize>,
     problems: Collected,
+    /// Who knows which objects there are; this crate knows no OID.
+    object_check: Option<ObjectCheck>,
 }
 
 impl Reading {
-    pub(crate) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str, object_check: Option<ObjectCheck>) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let line_starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
-        Self { line_starts, problems: Collected::default() }
+        Self { line_starts, problems: Collected::default(), object_check }
     }
 
     /// The line that holds the byte at `offset`; 1 for the first.
@@ -40,6 +43,22 @@ impl Reading {
 
     pub(crate) fn note(&mut self, line: usize, key: impl Into<String>, text: impl Into<String>) {
         self.problems.note(line, key, text);
+    }
+
+    /// See [`Collected::note_alike`].
+    pub(crate) fn note_alike(
+        &mut self,
+        line: usize,
+        key: String,
+        kind_and_subject: (&'static str, &str),
+        text: impl FnOnce() -> String,
+    ) {
+        self.problems.note_alike(line, key, kind_and_subject, text);
+    }
+
+    /// Why an object cannot be asked for, if that is known.
+    pub(crate) fn check_object(&self, name: &str) -> Result<(), String> {
+        self.object_check.map_or(Ok(()), |check| check(name))
     }
 
     pub(crate) fn has_problems(&self) -> bool {

@@ -228,6 +228,14 @@ fn object_names_that_nobody_knows_are_told_with_line_and_what_is_near() {
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["problems"][0]["line"], 4);
     assert_eq!(document["problems"][0]["key"], "measure");
+    // A mistake of form hides none of them.
+    let text = text.replace("\"load\",", "\"lod\",").replace("[[hosts]]", "[[hosts]]\ncolour = 1");
+    let directory = directory_with(&text);
+    let output = meikyo(directory.path(), &["config", "check"]);
+    let lines: Vec<_> = stdout(&output).lines().map(|line| line[..23].to_owned()).collect();
+    let expected = [3, 4, 5, 6].map(|line| format!("cluster.toml:{line}: measure"));
+    assert_eq!(lines[..4], expected, "{}", stdout(&output));
+    assert!(stdout(&output).contains("hosts.colour: unknown key"), "{}", stdout(&output));
 }
 
 /// A ring that can be planned, and the same one with one mistake: what is replaced by what, and the

@@ -18,6 +18,9 @@ const KINDS: [&str; 4] = ["above", "below", "silent", "frozen"];
 /// Keys that belong to levels only.
 const OF_LEVELS: [&str; 2] = ["clear", "for"];
 
+/// Columns of whole numbers that neither count nor are amounts: states and speeds.
+const WHOLE: [&str; 2] = ["oper_status", "speed_mbps"];
+
 /// Longest name of a rule, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
@@ -153,19 +156,25 @@ fn read_threshold(reading: &mut Reading, section: &Section<'_>, side: Side) -> O
         }
     };
     let raise = read(reading, side.word())?.value;
-    let clear = match section.has("clear") {
+    let given = section.has("clear");
+    let clear = match given {
         true => {
             let clear = read(reading, "clear")?;
             check_clear(reading, section, side, &raise, &clear)?;
             clear.value
         }
+        // A state never lies between two whole numbers.
+        false if watched.columns.iter().any(|column| WHOLE.contains(&column.as_str())) => {
+            raise.clone()
+        }
         false => raise.a_tenth(if side == Side::Above { -1 } else { 1 }),
     };
+    let whole_at_raise = !given && matches!(watched.what, What::Object(_));
     if section.has("for") && lasting.is_none() {
         return None;
     }
     let lasting = lasting.map_or(Nanos::ZERO, |lasting| lasting.value);
-    Some(Threshold { watched, side, raise, clear, lasting })
+    Some(Threshold { watched, side, raise, clear, whole_at_raise, lasting })
 }
 
 /// The level to clear at lies on the good side, in the same unit.

@@ -83,7 +83,7 @@ fn any_setting_is_a_difference() {
         ("env:C", "env:D"),
         ("community", "interval = \"1s\", community"),
         ("community", "timeout = \"2s\", community"),
-        ("community", "rate_max = 9, community"),
+        ("community", "rate_max = 99, community"),
         ("community", "write = { community = \"env:W\" }, community"),
         ("community", "port = 1610, community"),
         ("\"load\"", "\"load(load_1min)\""),

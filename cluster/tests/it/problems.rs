@@ -142,11 +142,95 @@ cluster.toml:10: groups.rack2.members: `node2` is a member of `rack1` already (l
 cluster.toml:17: hosts.name: `bad name` is not a name; allowed are at most 255 letters, digits, `-`, `_` and `.`
 cluster.toml:17: hosts.name: `node2` is named already in line 13
 cluster.toml:18: hosts.address: `node2.example` is not an IP address; allowed are `10.0.0.7`, `10.0.0.7:1610`, `fd00::7`, `[fd00::7]:1610`, with ranges such as `10.0.0.[1-225]`
-cluster.toml:18: hosts.address: `node2` has the address 10.0.0.1:161 of a device in line 14
+cluster.toml:18: hosts.address: `node2` has the address 10.0.0.1:161 of a device in line 14, and the same credentials; devices behind one address differ in `community` or `user`
 cluster.toml:23: switches.group: no section `[groups.rakc1]` (did you mean `rack1`?)
 cluster.toml:25: switches.name: missing; every entry has `name` and `address`
 cluster.toml:26: switches.address: expected a text in quotes such as "node[001-225]", or a list of them; found a whole number
 "#);
+}
+
+#[test]
+fn a_range_that_is_wrong_is_one_problem_with_a_count() {
+    let with = |entries: &str| {
+        problems(&format!(
+            "name = \"x\"\nmeasure = [\"load\"]\nsnmp = {{ version = \"2c\", community = \
+             \"env:C\" }}\n[[hosts]]\n{entries}"
+        ))
+    };
+    insta::assert_snapshot!(with("name = \"n[1-101]\"\naddress = \"10.0.0.[200-300]\"\n"), @"cluster.toml:6: hosts.address: `10.0.0.256` is not an IP address; allowed are `10.0.0.7`, `10.0.0.7:1610`, `fd00::7`, `[fd00::7]:1610`, with ranges such as `10.0.0.[1-225]`; and 44 more like it, the last `10.0.0.300`");
+    let twice = "name = \"n[1-9]\"\naddress = \"10.0.0.[1-9]\"\n";
+    insta::assert_snapshot!(with(&format!("{twice}[[hosts]]\n{twice}")), @"
+cluster.toml:8: hosts.name: `n1` is named already in line 5; and 8 more like it, the last `n9`
+cluster.toml:9: hosts.address: `n1` has the address 10.0.0.1:161 of a device in line 6, and the same credentials; devices behind one address differ in `community` or `user`; and 8 more like it, the last `n9`
+");
+    insta::assert_snapshot!(with("name = \"n ode[1-3]\"\naddress = \"10.0.0.[1-3]\"\n[groups.a]\nmembers = \"x[1-7]\"\n"), @"
+cluster.toml:5: hosts.name: `n ode1` is not a name; allowed are at most 255 letters, digits, `-`, `_` and `.`; and 2 more like it, the last `n ode3`
+cluster.toml:8: groups.a.members: no host or switch is named `x1`; and 6 more like it, the last `x7`
+");
+}
+
+#[test]
+fn addresses_that_no_agent_has_are_refused() {
+    let with = |address: &str| {
+        problems(&format!(
+            "name = \"x\"\nmeasure = [\"load\"]\nsnmp = {{ version = \"2c\", community = \
+             \"env:C\" }}\n[[hosts]]\nname = \"a\"\naddress = \"{address}\"\n"
+        ))
+    };
+    insta::assert_snapshot!(with("0.0.0.0"), @"cluster.toml:6: hosts.address: `0.0.0.0` is the unspecified address; write the one that the agent listens on");
+    insta::assert_snapshot!(with("224.0.0.1:1610"), @"cluster.toml:6: hosts.address: `224.0.0.1` is a multicast address; an agent is asked alone, so write its own address");
+    insta::assert_snapshot!(with("255.255.255.255"), @"cluster.toml:6: hosts.address: `255.255.255.255` is the broadcast address; an agent is asked alone, so write its own address");
+    for (address, word) in [
+        ("::", "unspecified"),
+        ("[ff02::1]:161", "multicast"),
+        ("239.255.255.255", "multicast"),
+        ("::ffff:0.0.0.0", "unspecified"),
+        ("::ffff:224.0.0.1", "multicast"),
+    ] {
+        assert!(with(address).contains(word), "{address}: {}", with(address));
+    }
+    for address in ["10.0.0.255", "127.0.0.1", "223.255.255.255", "240.0.0.1", "fe80::1", "::1"] {
+        assert_eq!(with(address), "no problem", "{address}");
+    }
+}
+
+#[test]
+fn a_rate_cap_below_what_is_measured_is_refused() {
+    let with = |measure: &str, snmp: &str| {
+        problems(&format!(
+            "name = \"x\"\nmeasure = [\"{measure}\"]\nsnmp = {{ version = \"2c\", community \
+             = \"env:C\", {snmp} }}\n[[hosts]]\nname = \"a\"\naddress = \"10.0.0.1\"\n"
+        ))
+    };
+    insta::assert_snapshot!(with("load", "rate_max = 5"), @"cluster.toml:3: snmp.rate_max: 5 requests a second are fewer than one every 100ms, as is wanted; allowed is at least 10, or a longer interval");
+    insta::assert_snapshot!(with("load every 10ms", "rate_max = 99, interval = \"10ms\""), @"cluster.toml:3: snmp.rate_max: 99 requests a second are fewer than one every 10ms, as is wanted; allowed is at least 100, or a longer interval");
+    for (measure, snmp) in [
+        ("load", "rate_max = 10"),
+        ("load every 1s", "rate_max = 1"),
+        ("load", "rate_max = 1, interval = \"1h\""),
+        ("load", "interval = \"1ms\""),
+    ] {
+        assert_eq!(with(measure, snmp), "no problem", "{measure} {snmp}");
+    }
+}
+
+#[test]
+fn devices_behind_one_address_differ_in_community_or_user() {
+    let text = |first: &str, second: &str| {
+        problems(&format!(
+            "name = \"x\"\nmeasure = [\"load\"]\n\
+             [[hosts]]\nname = \"a\"\naddress = \"10.0.0.1\"\nsnmp = {{ {first} }}\n\
+             [[hosts]]\nname = \"b\"\naddress = \"10.0.0.1\"\nsnmp = {{ {second} }}\n"
+        ))
+    };
+    let (one, two) =
+        ("version = \"2c\", community = \"env:A\"", "version = \"2c\", community = \"env:B\"");
+    assert_eq!(text(one, two), "no problem");
+    assert_eq!(text(one, "user = \"u\""), "no problem");
+    assert_eq!(text("user = \"v\"", "user = \"u\""), "no problem");
+    assert!(text(one, one).contains("of a device in line 5, and the same credentials"));
+    assert!(text(one, "version = \"1\", community = \"env:A\"").contains("in line 5"));
+    assert!(text("user = \"u\"", "user = \"u\"").contains("in line 5"));
 }
 
 #[test]

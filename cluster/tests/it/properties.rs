@@ -75,7 +75,9 @@ proptest! {
     ) {
         let names: Vec<String> = names.into_iter().collect();
         let addresses: Vec<String> = (0..u32::try_from(names.len()).unwrap_or(0))
-            .map(|at| Ipv4Addr::from(seed.wrapping_add(at * 7)).to_string())
+            // Addresses that an agent can have, from 1.0.0.0 on and below the multicast ones.
+            .map(|at| 0x0100_0000 + seed.wrapping_add(at * 7) % 0xdf00_0000)
+            .map(|address| Ipv4Addr::from(address).to_string())
             .collect();
         let text = format!(
             "name = \"x\"\nmeasure = [\"load\"]\n\

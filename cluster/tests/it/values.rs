@@ -191,6 +191,21 @@ fn rules_of_alerts_hold_levels_in_one_unit() {
         below = 10
 
         [[alerts]]
+        name = "down"
+        value = "interface:eth*(oper_status)"
+        above = 1
+
+        [[alerts]]
+        name = "slow"
+        value = "interfaces(speed_mbps)"
+        below = 1000
+
+        [[alerts]]
+        name = "errors"
+        value = "interfaces(in_errors)"
+        above = 10
+
+        [[alerts]]
         name = "silent"
         silent = "5s"
 
@@ -205,7 +220,10 @@ fn rules_of_alerts_hold_levels_in_one_unit() {
 busy: interface:eth*(in_octets, out_octets) above 900Mbit/s, cleared at 810 Mbit/s, for 1s
 full: disk:/*(available_bytes) below 5GiB, cleared at 6GiB
 loaded: load(load_1min) above 0.5, cleared at 0.45
-object: ifHCInOctets.* below 10, cleared at 11
+object: ifHCInOctets.* below 10, cleared at 11, or at 10 if it does not count
+down: interface:eth*(oper_status) above 1, cleared at 1
+slow: interfaces(speed_mbps) below 1000, cleared at 1000
+errors: interfaces(in_errors) above 10, cleared at 9
 silent: no answer for more than 5s
 frozen: interfaces or CPU time frozen
 ");

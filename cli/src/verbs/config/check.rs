@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use meikyo_cluster::{Access, Cluster, DeviceKind, LoadError, Problems, Secret, load_resolved};
+use meikyo_cluster::{Access, Cluster, DeviceKind, LoadError, Problems, Secret, load_checked};
 use serde::Serialize;
 
 use super::{FileArgs, problems};
@@ -32,7 +32,7 @@ struct ProblemRow<'a> {
 }
 
 pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
-    match load_resolved(&args.file) {
+    match load_checked(&args.file, problems::of_object) {
         Ok(resolved) => match problems::of_file(&resolved) {
             Some(problems) => refuse(args, &problems),
             None => accept(args, &resolved.cluster),

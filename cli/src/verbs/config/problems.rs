@@ -1,4 +1,7 @@
 //! What is wrong with a cluster file beyond its form: what only the engines know.
+//!
+//! Unknown objects are found while the file is read ([`of_object`]), so that no other mistake hides
+//! them; fabrics and passwords are looked at once the form is right.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +21,7 @@ const PLANNED_SWITCHES_MAX: usize = 100;
 /// Everything that is wrong, in the order of the lines.
 pub(super) fn of_file(resolved: &Resolved) -> Option<Problems> {
     let cluster = &resolved.cluster;
-    let mut problems = unknown_objects(cluster);
+    let mut problems = BTreeSet::new();
     for (device, origins) in cluster.devices.iter().zip(&resolved.origins) {
         problems.extend(short_passwords(cluster, device, origins));
     }
@@ -39,15 +42,20 @@ fn listed(cluster: &Cluster, problems: BTreeSet<Problem>) -> Option<Problems> {
     (!listed.is_empty()).then_some(Problems { path, listed, unlisted })
 }
 
+/// Why an object cannot be asked for.
+pub(super) fn of_object(name: &str) -> Result<(), String> {
+    objects::lookup(name).map(drop).map_err(|error| one_line(&error))
+}
+
 fn unknown_objects(cluster: &Cluster) -> BTreeSet<Problem> {
     let measures = cluster.devices.iter().flat_map(|device| &device.measure);
     let mut problems = BTreeSet::new();
     for measure in measures {
         if let What::Object(name) = &measure.what
-            && let Err(error) = objects::lookup(name)
+            && let Err(problem) = of_object(name)
         {
             let key = "measure".to_owned();
-            let text = format!("`{}`: {}", measure.text, one_line(&error));
+            let text = format!("`{}`: {problem}", measure.text);
             problems.insert(Problem { line: measure.place.line, key, text });
         }
     }
