@@ -68,8 +68,5 @@ fn progress(text: &str) {
     if !ranks::joined().is_first() {
         return;
     }
-    #[expect(clippy::print_stderr, reason = "long work says where it is")]
-    {
-        eprintln!("{text}");
-    }
+    crate::output::say(text);
 }

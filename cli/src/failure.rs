@@ -4,7 +4,11 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use meikyo_cluster::LoadError;
+use meikyo_models::scenario::{RunError, ScenarioError};
+
 use crate::output::PrintError;
+use crate::printable;
 
 /// What a command answers when it was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,16 +93,28 @@ pub(crate) fn one_line(error: &dyn Error) -> String {
     text
 }
 
-/// The failure as text: the error, its causes once each, the hint.
+/// The failure as lines for people: the error, its causes once each, the hint.
 pub(crate) fn render(failure: &Failure) -> String {
-    let mut text = format!("error: {}\n", failure.error);
+    let mut text = format!("error: {}\n", shown(&*failure.error));
     let mut cause = failure.error.source();
     while let Some(error) = cause {
-        writeln!(text, "  cause: {error}").expect("writing to a string cannot fail");
+        writeln!(text, "  cause: {}", shown(error)).expect("writing to a string cannot fail");
         cause = error.source();
     }
     if let Some(hint) = &failure.hint {
+        let hint = printable::line(hint);
         writeln!(text, "hint: {hint}").expect("writing to a string cannot fail");
     }
     text
+}
+
+/// An error's text without its causes. Lines after the first are indented, so that no name in it begins
+/// a line; but for lists of problems, whose parts hold no line break.
+fn shown(error: &(dyn Error + 'static)) -> String {
+    let text = error.to_string();
+    let text = printable::lines(&text);
+    let is_list = matches!(error.downcast_ref(), Some(LoadError::Invalid(_)))
+        || matches!(error.downcast_ref(), Some(ScenarioError::Invalid { .. }))
+        || matches!(error.downcast_ref(), Some(RunError::Scenario(ScenarioError::Invalid { .. })));
+    if is_list { text.into_owned() } else { text.replace('\n', "\n    ") }
 }

@@ -6,6 +6,7 @@ mod failure;
 mod hangup;
 mod known_devices;
 mod output;
+mod printable;
 mod ranks;
 mod rows;
 mod scheduling;
@@ -27,10 +28,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "mpi")]
         Err(failure) if failure.is_said_elsewhere() => ExitCode::from(2),
         Err(failure) => {
-            #[expect(clippy::print_stderr, reason = "the one place where errors are shown")]
-            {
-                eprint!("{}", failure::render(&failure));
-            }
+            output::tell(failure::render(&failure).trim_end());
             ExitCode::from(2)
         }
     }

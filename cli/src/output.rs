@@ -1,12 +1,15 @@
-//! Data on standard output: the one place where it is printed.
+//! What is printed, and the one place where it is: data on standard output, all else on standard
+//! error. No character that steers a terminal goes through (see [`crate::printable`]).
 
+use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use meikyo_units::{Nanos, WallTime};
+use ratatui::text::Span;
 use serde::Serialize;
 
-use crate::ranks;
+use crate::{printable, ranks};
 
 /// Why data could not be printed.
 #[derive(Debug, thiserror::Error)]
@@ -28,11 +31,25 @@ impl From<io::Error> for PrintError {
     }
 }
 
-/// Prints `text` as it is, on the first of the ranks that have the same to say.
+/// Prints lines for people, on the first of the ranks that have the same to say. What is not ours in a
+/// line went through [`printable::line`], so that it cannot begin another.
 ///
 /// # Errors
 /// [`PrintError::Closed`] when nobody reads any more, which `main` counts as success.
 pub(crate) fn print(text: &str) -> Result<(), PrintError> {
+    write(&printable::lines(text))
+}
+
+/// Prints a document for programs, such as CSV or a configuration: exactly, but on a terminal, where a
+/// person reads it, with the characters shown that would steer it.
+///
+/// # Errors
+/// As [`print()`].
+pub(crate) fn print_document(text: &str) -> Result<(), PrintError> {
+    if io::stdout().is_terminal() { write(&printable::document(text)) } else { write(text) }
+}
+
+fn write(text: &str) -> Result<(), PrintError> {
     if !ranks::joined().is_first() {
         return Ok(());
     }
@@ -48,7 +65,18 @@ pub(crate) fn print(text: &str) -> Result<(), PrintError> {
 pub(crate) fn print_json(document: &impl Serialize) -> Result<(), PrintError> {
     let mut text = serde_json::to_string(document).map_err(PrintError::Json)?;
     text.push('\n');
-    print(&text)
+    write(&printable::json(&text))
+}
+
+/// Tells a person one line on standard error; where nobody reads it, nothing is missed.
+pub(crate) fn say(line: &str) {
+    tell(&printable::line(line));
+}
+
+/// Tells a person lines on standard error, of which all that is not ours went through
+/// [`printable::line`]. When the terminal is gone nobody is told, and nothing else fails.
+pub(crate) fn tell(lines: &str) {
+    drop(writeln!(std::io::stderr(), "{}", printable::lines(lines)));
 }
 
 /// An instant as RFC 3339 with the digits that it needs: `2026-11-21T20:14:00.1Z`.
@@ -74,7 +102,8 @@ pub(crate) fn span_text(span: Nanos) -> String {
     in_units(span.get(), &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)], "ns")
 }
 
-/// A table for people: columns as wide as their widest cell, numbers to the right.
+/// A table for people: columns as wide as their widest cell, numbers to the right. Cells are one line
+/// each, whatever they hold.
 #[derive(Debug, Default)]
 pub(crate) struct TextTable {
     rows: Vec<Vec<String>>,
@@ -83,12 +112,17 @@ pub(crate) struct TextTable {
 impl TextTable {
     /// A table with these headings.
     pub(crate) fn new(headings: &[&str]) -> Self {
-        Self { rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()] }
+        let headings = headings.iter().map(|heading| printable::line(heading).into_owned());
+        Self { rows: vec![headings.collect()] }
     }
 
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        let fit = |cell: String| match printable::line(&cell) {
+            Cow::Borrowed(_) => cell,
+            Cow::Owned(escaped) => escaped,
+        };
+        self.rows.push(cells.into_iter().map(fit).collect());
     }
 }
 
@@ -96,7 +130,7 @@ impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cell = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
-        let width = |column| self.rows.iter().map(|row| cell(row, column).chars().count()).max();
+        let width = |column| self.rows.iter().map(|row| width_of(&cell(row, column))).max();
         let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
         let numeric: Vec<_> = (0..columns)
             .map(|column| self.rows.iter().skip(1).all(|row| is_number(&cell(row, column))))
@@ -106,17 +140,22 @@ impl fmt::Display for TextTable {
             for column in 0..columns {
                 let (text, width) = (cell(row, column), widths[column]);
                 let gap = if column == 0 { "" } else { "  " };
-                line.push_str(gap);
-                if numeric[column] {
-                    line.push_str(&format!("{text:>width$}"));
-                } else {
-                    line.push_str(&format!("{text:<width$}"));
+                let blanks = " ".repeat(width - width_of(&text));
+                let (before, behind) =
+                    if numeric[column] { (&*blanks, "") } else { ("", &*blanks) };
+                for part in [gap, before, &text, behind] {
+                    line.push_str(part);
                 }
             }
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
     }
+}
+
+/// How many columns of a terminal a text takes: two for a wide character.
+fn width_of(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { Span::raw(text).width() }
 }
 
 /// Whether a cell is to stand at the right: a number, or nothing.
@@ -153,5 +192,16 @@ mod tests {
         table.row(["node1".into(), "12".into()]);
         table.row(["switch-7".into(), "3".into()]);
         assert_eq!(table.to_string(), "device    polls\nnode1        12\nswitch-7      3\n");
+    }
+
+    #[test]
+    fn a_cell_is_one_line_and_as_wide_as_it_is_shown() {
+        let mut table = TextTable::new(&["port", "polls"]);
+        table.row(["端口".into(), "1".into()]);
+        table.row(["a\n\u{1b}[2J".into(), "2".into()]);
+        assert_eq!(
+            table.to_string(),
+            "port           polls\n端口               1\na\\n\\u{1b}[2J      2\n"
+        );
     }
 }

@@ -11,13 +11,15 @@ use meikyo_recording::series::Texts;
 use meikyo_units::WallTime;
 
 use crate::output::{self, PrintError, TextTable};
+use crate::printable;
 
 /// How rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A table for people.
     Table,
-    /// Comma-separated values (RFC 4180) with a heading; a missing value is empty.
+    /// Comma-separated values (RFC 4180) with a heading; a missing value is empty. Texts are exact, in
+    /// quotes where they hold control characters; only on a terminal are these shown instead.
     Csv,
     /// One JSON object a line; a missing value is `null`.
     Json,
@@ -83,7 +85,11 @@ impl RowPrinter {
             let length = ALIGNED_ROWS.min(rows.num_rows() - start);
             // Before any row the heading of a table would be aligned with nothing.
             if length > 0 || self.form == Form::Csv {
-                output::print(&self.render(&rows.slice(start, length)))?;
+                let text = self.render(&rows.slice(start, length));
+                match self.form {
+                    Form::Table => output::print(&text)?,
+                    Form::Csv | Form::Json => output::print_document(&text)?,
+                }
             }
         }
         Ok(())
@@ -151,7 +157,12 @@ fn real_for_people(value: f64) -> String {
 fn csv(names: &[&str], columns: &[Option<Values<'_>>], rows: usize, first: bool) -> String {
     let mut text = String::new();
     if first {
-        text.push_str(&names.join(","));
+        for (position, name) in names.iter().enumerate() {
+            if position > 0 {
+                text.push(',');
+            }
+            push_quoted(&mut text, name);
+        }
         text.push_str("\r\n");
     }
     for row in 0..rows {
@@ -179,7 +190,7 @@ fn push(text: &mut String, value: impl std::fmt::Display) {
 
 /// An empty text is quoted, so that it differs from a missing one.
 fn push_quoted(text: &mut String, word: &str) {
-    if word.is_empty() || word.contains([',', '"', '\n', '\r']) {
+    if word.is_empty() || word.contains(|c: char| matches!(c, ',' | '"') || c.is_control()) {
         text.push('"');
         text.push_str(&word.replace('"', "\"\""));
         text.push('"');
@@ -222,7 +233,7 @@ fn json(names: &[&str], columns: &[Option<Values<'_>>], rows: usize) -> String {
 }
 
 fn json_text(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    printable::json(&serde_json::Value::from(text).to_string()).into_owned()
 }
 
 #[cfg(test)]
@@ -251,6 +262,18 @@ mod tests {
         {"time":"2023-11-14T22:13:20.1Z","device":"a,\"b\"","octets":"18446744073709551615","load":0.25}
         {"time":"1970-01-01T00:00:00Z","device":null,"octets":null,"load":null}
         "#);
+    }
+
+    #[test]
+    fn control_characters_of_a_device_are_shown_quoted_or_escaped() {
+        let hostile = "a\u{1b}[2J\nroot: \u{202e}x\"";
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![hostile]));
+        let rows = RecordBatch::try_from_iter([("interface", texts)]).unwrap();
+        let render = |form| RowPrinter::new(form).render(&rows);
+        assert_eq!(render(Form::Table), "interface\na\\u{1b}[2J\\nroot: \\u{202e}x\"\n");
+        assert_eq!(render(Form::Json), "{\"interface\":\"a\\u001b[2J\\nroot: \\u202ex\\\"\"}\n");
+        let quoted = format!("interface\r\n\"{}\"\r\n", hostile.replace('"', "\"\""));
+        assert_eq!(render(Form::Csv), quoted);
     }
 
     #[test]

@@ -20,7 +20,9 @@ mod device;
 mod failing;
 mod observe;
 mod renewal;
+mod repeats;
 mod request;
+mod resets;
 mod ring;
 mod rows;
 mod schedule;
@@ -134,6 +136,9 @@ pub struct Poller {
     look_at: WallTime,
     /// 1 ns for each time that the real-time clock was set back.
     steps_back: Nanos,
+    /// Devices of which events are held back, and when it was last looked at them.
+    repeating: Vec<u32>,
+    repeats_at: WallTime,
 }
 
 /// The latest instant at which an interval is due that is not after `now`.
@@ -180,6 +185,8 @@ impl Poller {
             to_compile: Vec::new(),
             look_at: WallTime::default(),
             steps_back: Nanos::ZERO,
+            repeating: Vec::new(),
+            repeats_at: WallTime::default(),
         }
     }
 
@@ -232,6 +239,7 @@ impl Poller {
     /// Takes a device out; its open request, if any, is still waited for.
     pub fn remove_device(&mut self, now: WallTime, ordinal: u32) {
         self.withdraw_alerts(ordinal, now, "the device was removed");
+        self.tell_last_repeats(ordinal, now);
         let device = &mut self.devices[ordinal as usize];
         device.removed = true;
         let ring = device.ring;
@@ -398,6 +406,7 @@ impl Poller {
         for ordinal in (0..).take(self.devices.len()) {
             self.end_open(ordinal, State::Skipped, Some(Reason::Stopped));
             self.withdraw_alerts(ordinal, now, "the measurement has ended");
+            self.tell_last_repeats(ordinal, now);
         }
         self.close_now();
         self.rows.finish()

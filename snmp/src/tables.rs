@@ -211,7 +211,10 @@ fn declared(table: Table) -> TableSchema {
             "what happened",
             vec![
                 symbol("device", "name in the cluster file; null for the collector itself"),
-                symbol("event", "kind: restart, missing_object, mark, alert_raised, and others"),
+                symbol(
+                    "event",
+                    "kind: restart, reset, failing, missing_object, mark, alert_raised, and others",
+                ),
                 symbol("object", "interface, disk or object that it concerns"),
                 text("text", "for people"),
                 detail("count", "how many, where the kind counts something"),

@@ -12,6 +12,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use meikyo_units::WallTime;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -21,6 +23,7 @@ use ratatui::text::{Line, Span};
 use super::model::Health;
 use super::palette::Palette;
 use super::screen::{Overlay, Screen, Targets};
+use crate::printable;
 
 /// The least that something can be shown on.
 const LEAST: (u16, u16) = (40, 8);
@@ -131,10 +134,20 @@ fn put_heading<'a>(
     put_line(buffer, line(area, 0), &Line::from_iter(spans));
 }
 
+/// The line with what would steer the terminal shown: the buffer would leave it out without a word.
+fn fit<'a>(line: &'a Line<'_>) -> Cow<'a, Line<'a>> {
+    let is_fit = |span: &Span<'_>| matches!(printable::line(&span.content), Cow::Borrowed(_));
+    if line.spans.iter().all(is_fit) {
+        return Cow::Borrowed(line);
+    }
+    let shown = |span: &'a Span<'_>| Span::styled(printable::line(&span.content), span.style);
+    Cow::Owned(Line { spans: line.spans.iter().map(shown).collect(), ..*line })
+}
+
 /// Puts spans at the begin of an area's first line.
 fn put_line(buffer: &mut Buffer, area: Rect, line: &Line<'_>) {
     if area.height > 0 {
-        buffer.set_line(area.x, area.y, line, area.width);
+        buffer.set_line(area.x, area.y, &fit(line), area.width);
     }
 }
 

@@ -15,6 +15,7 @@ use meikyo_snmp::agent::{self, Access, AgentUser, Community, Engine, MESSAGE_BYT
 use meikyo_units::WallTime;
 
 use crate::failure::{Answer, Failure};
+use crate::output;
 
 /// Serve this host's real counters over SNMP, read anew for every request.
 ///
@@ -120,7 +121,6 @@ fn cannot_bind(address: SocketAddr, error: &io::Error) -> Failure {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "tells people and scripts how the agent is doing")]
 fn say(line: &str) {
-    eprintln!("{line}");
+    output::say(line);
 }

@@ -171,7 +171,8 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Answer, Failure> {
     let options = args.options()?;
     let events = args.events(&options)?;
     if args.print_cluster {
-        output::print(&cluster_file::text(args, &options, args.port, "env:MEIKYO_AGENTS_")?)?;
+        let text = cluster_file::text(args, &options, args.port, "env:MEIKYO_AGENTS_")?;
+        output::print_document(&text)?;
         return Ok(Answer::Yes);
     }
     if let (Some(span), Some(out)) = (args.virtual_span, &args.out) {
@@ -222,7 +223,6 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Answer, Failure> {
     Ok(Answer::Yes)
 }
 
-#[expect(clippy::print_stderr, reason = "tells people and scripts how the farm is doing")]
 fn say(line: &str) {
-    eprintln!("{line}");
+    output::say(line);
 }

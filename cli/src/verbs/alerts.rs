@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::failure::{Answer, Failure};
 use crate::output::{self, TextTable};
+use crate::printable;
 
 /// List the alerts of a recording; acknowledge or silence those of a running measurement
 #[derive(Debug, Args)]
@@ -118,7 +119,8 @@ fn say(which: &SayArgs, action: AlertWord, span: Option<Nanos>) -> Result<Answer
         None => "acknowledged".to_owned(),
     };
     let about = which.object.as_ref().map(|object| format!(", `{object}`")).unwrap_or_default();
-    output::print(&format!("{done}: `{}` of `{}`{about}\n", which.rule, which.device))?;
+    let said = format!("{done}: `{}` of `{}`{about}", which.rule, which.device);
+    output::print(&format!("{}\n", printable::line(&said)))?;
     Ok(Answer::Yes)
 }
 

@@ -20,6 +20,6 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: &CompletionsArgs) -> Result<Answer, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut crate::Args::command(), "meikyo", &mut script);
-    output::print(&String::from_utf8_lossy(&script))?;
+    output::print_document(&String::from_utf8_lossy(&script))?;
     Ok(Answer::Yes)
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(args: ConfigArgs) -> Result<Answer, Failure> {
         What::Show(args) => show::run(&args),
         What::Agents(args) => agents::run(&args),
         What::Schema => {
-            output::print(&meikyo_cluster::schema())?;
+            output::print_document(&meikyo_cluster::schema())?;
             Ok(Answer::Yes)
         }
     }

@@ -16,6 +16,7 @@ use meikyo_fabric::{Configuration, Described, Wiring, describe, plan};
 use meikyo_lab::{Directory, Record};
 
 use crate::failure::{Answer, Failure};
+use crate::output;
 use crate::verbs::fabric::misdescribed;
 
 /// Run the fabric of a cluster file on this machine: namespaces as hosts, Linux bridges as switches.
@@ -120,7 +121,6 @@ fn model(file: &std::path::Path) -> Result<Model, Failure> {
     Ok(Model { cluster, wiring, configuration })
 }
 
-#[expect(clippy::print_stderr, reason = "tells people how the lab is doing")]
 fn say(line: &str) {
-    eprintln!("{line}");
+    output::say(line);
 }

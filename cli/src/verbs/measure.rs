@@ -435,7 +435,7 @@ impl Measurement<'_> {
                 }
             }
             Err(problem) => {
-                say(&problem);
+                output::tell(&problem);
                 self.send(Command::Note { kind: "reload_refused", ordinal: None, text: problem });
             }
         }
@@ -501,7 +501,7 @@ fn tell_left_behind(recording: &Path) -> Result<(), Failure> {
 /// A line for the person at the terminal. When the terminal is gone nobody is told, and the
 /// measurement ends as it should.
 fn say(line: &str) {
-    drop(writeln!(std::io::stderr(), "{line}"));
+    output::say(line);
 }
 
 /// A flag that SIGINT and SIGTERM set.

@@ -8,7 +8,7 @@ use meikyo_units::{Nanos, WallTime};
 use crate::args::RecordingArgument;
 use crate::failure::{Answer, Failure};
 use crate::known_devices;
-use crate::output::{PrintError, instant_text};
+use crate::output::{self, PrintError, instant_text};
 use crate::rows::{Form, RowPrinter};
 
 /// Print rows of a recording, finished or still being written.
@@ -203,9 +203,8 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
     if outcome.problems.is_empty() { Answer::Yes } else { Answer::No }
 }
 
-#[expect(clippy::print_stderr, reason = "what is not data goes to standard error")]
 fn tell(message: &str) {
-    eprintln!("meikyo: {message}");
+    output::say(&format!("meikyo: {message}"));
 }
 
 fn list_tables(recording: &Recording, form: Form) -> Result<Answer, Failure> {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::args::RecordingArgument;
 use crate::failure::{Answer, Failure};
 use crate::output::{self, TextTable, instant_text};
+use crate::printable::line;
 
 /// Show what a recording holds, check that it is whole, compact its log.
 #[derive(Debug, Args)]
@@ -117,7 +118,7 @@ fn info_text(dir: &Path, inventory: &Inventory) -> String {
         dir.display(),
         identity.kind.word(),
         identity.format,
-        identity.created_by,
+        line(&identity.created_by),
     );
     let mut tables =
         TextTable::new(&["table", "rows", "in the log", "files", "bytes", "first", "last"]);
@@ -153,7 +154,7 @@ fn info_text(dir: &Path, inventory: &Inventory) -> String {
         let gaps = stream.gaps.len();
         text += &format!(
             "stream {}: {live}, {covered:.1} s covered, gaps of {GAP_LEAST} or more: {gaps}\n",
-            stream.name
+            line(&stream.name)
         );
         for (from, to) in &stream.gaps {
             let span = to.since(*from).as_secs_f64();
@@ -220,8 +221,8 @@ fn check_text(report: &CheckReport) -> String {
     }
     for damage in &report.damage {
         let at = damage.at.map(|at| format!(", byte {at}")).unwrap_or_default();
-        text += &format!("damaged: {}{at}: {}\n", damage.path.display(), damage.what);
-        text += &format!("  remedy: {}\n", remedy(&damage.path));
+        let what = format!("damaged: {}{at}: {}", damage.path.display(), damage.what);
+        text += &format!("{}\n  remedy: {}\n", line(&what), line(&remedy(&damage.path)));
     }
     text += if report.damage.is_empty() { "whole\n" } else { "not whole\n" };
     text
@@ -252,12 +253,14 @@ fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
     for (stream, outcome) in outcomes {
         match outcome {
             StreamOutcome::Live => {
+                let stream = line(&stream);
                 text += &format!("stream {stream} is being written, its writer compacts it\n");
                 streams.push(json!({ "stream": stream, "live": true }));
             }
             StreamOutcome::Compacted(made, segments) => {
                 text += &format!(
-                    "stream {stream}: {segments} segments, {} rows in {} files of {}\n",
+                    "stream {}: {segments} segments, {} rows in {} files of {}\n",
+                    line(&stream),
                     made.rows,
                     made.files,
                     amount(made.bytes)

@@ -142,7 +142,7 @@ pub(crate) fn beside(
                 "the fabric is not drawn; see: meikyo fabric plan {}",
                 cluster.path.display()
             ));
-            say(failure::render(&failure).trim_end());
+            output::tell(failure::render(&failure).trim_end());
             None
         }
     });
@@ -239,5 +239,5 @@ impl Signals {
 
 /// A line for people and scripts. When the terminal is gone nobody is told, and nothing else fails.
 fn say(line: &str) {
-    drop(writeln!(std::io::stderr(), "{line}"));
+    output::say(line);
 }

@@ -12,6 +12,7 @@ mod fabric_plan;
 mod freshen;
 mod hangup;
 mod host_agent;
+mod hostile;
 mod lab;
 mod lab_priming;
 mod limits;

@@ -125,6 +125,10 @@ fn what_is_older_than_keep_goes_while_the_collector_runs_and_is_told() {
     // 600 polls of three devices in two tables, and a finding each.
     let text = told[0]["text"].as_str().unwrap();
     assert!(text.starts_with("3603 rows older than 1h were deleted, "), "{text}");
+    let hour = "of the hour 2026-11-21T20:00:00Z";
+    for of_table in ["`freshness` 3", "`interfaces` 1800", "`polls` 1800"] {
+        assert!(text.contains(&format!("{of_table} {hour}")), "{text}");
+    }
     assert_eq!(farm.rows("polls").into_iter().filter(is_old).count(), 0);
     assert!(farm.rows("polls").iter().any(is_ok), "what is young stays");
     interrupt(&measure.0);

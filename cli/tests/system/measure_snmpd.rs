@@ -93,3 +93,81 @@ fn what_real_agents_say_by_v2c_and_v3_is_what_proc_says() {
         assert!(disk.iter().all(|bytes| *bytes == total), "{host}: {disk:?}, not {total}");
     }
 }
+
+#[test]
+fn devices_behind_one_address_are_told_apart_by_community_and_user() {
+    // Who asks as `two` sees the system group and nothing else; `three` is a user of SNMPv3.
+    let lines = format!(
+        "view systemonly included .1.3.6.1.2.1.1\nrocommunity one\n\
+         rocommunity two default -V systemonly\ncreateUser three SHA-256 \"{PASSWORD}\"\n\
+         rouser three auth\nsysName truth\n"
+    );
+    let Some(agent) = Snmpd::start_with(&lines, Ipv4Addr::LOCALHOST) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let community = |name: &str| {
+        format!("snmp = {{ version = \"2c\", community = \"env:MEIKYO_TEST_{name}\" }}\n")
+    };
+    let host =
+        |name: &str| format!("[[hosts]]\nname = \"{name}\"\naddress = \"{}\"\n", agent.address);
+    let file = [
+        "name = \"one\"\nmeasure = [\"sysName.0\", \"memory\"]\n".to_owned(),
+        host("one") + &community("ONE"),
+        host("two") + &community("TWO"),
+        host("wrong") + &community("WRONG"),
+        host("three")
+            + "[hosts.snmp]\nuser = \"three\"\nauth = { protocol = \"SHA-256\", password = \
+               \"env:MEIKYO_TEST_PASSWORD\" }\n",
+    ];
+    fs::write(directory.path().join("cluster.toml"), file.concat()).unwrap();
+    let measured = meikyo()
+        .current_dir(directory.path())
+        .args(["measure", "--quiet", "--for", "4s"])
+        .envs([("MEIKYO_TEST_ONE", "one"), ("MEIKYO_TEST_TWO", "two")])
+        .envs([("MEIKYO_TEST_WRONG", "wrong"), ("MEIKYO_TEST_PASSWORD", PASSWORD)])
+        .output()
+        .unwrap();
+    assert!(measured.status.success(), "{}", text(&measured));
+    let recording = directory.path().join("recording");
+    let devices = |table: &str, holds: &dyn Fn(&Value) -> bool| {
+        let rows = rows(&recording, table).into_iter().filter(|row| holds(row));
+        rows.map(|row| row["device"].as_str().unwrap().to_owned())
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    let all = |_: &Value| true;
+    assert_eq!(devices("memory", &all), ["one", "three"].map(str::to_owned).into());
+    assert_eq!(devices("objects", &all), ["one", "three", "two"].map(str::to_owned).into());
+    assert_eq!(devices("polls", &is_ok), ["one", "three", "two"].map(str::to_owned).into());
+}
+
+#[test]
+fn an_agent_that_wants_encryption_tells_so_with_what_to_write() {
+    let lines = format!(
+        "createUser monitor SHA-256 \"{PASSWORD}\" AES \"{PASSWORD}\"\nrouser monitor authpriv\n"
+    );
+    let Some(agent) = Snmpd::start_with(&lines, Ipv4Addr::LOCALHOST) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let auth = "auth = { protocol = \"SHA-256\", password = \"env:MEIKYO_TEST_PASSWORD\" }\n";
+    for (auth, level, keys) in [
+        ("", "(noAuthNoPriv)", "give `auth` and `privacy`"),
+        (auth, "(authNoPriv)", "give `privacy`"),
+    ] {
+        let file = format!(
+            "name = \"one\"\nmeasure = [\"memory\"]\n[snmp]\nuser = \"monitor\"\n{auth}\
+             [[hosts]]\nname = \"host\"\naddress = \"{}\"\n",
+            agent.address
+        );
+        fs::write(directory.path().join("cluster.toml"), file).unwrap();
+        for arguments in [
+            &["probe"][..],
+            &["probe", "host", "--for", "1s"],
+            &["measure", "--for", "2s", "--out", keys],
+        ] {
+            let mut command = meikyo();
+            command.current_dir(directory.path()).args(arguments);
+            let output = command.env("MEIKYO_TEST_PASSWORD", PASSWORD).output().unwrap();
+            let said = text(&output) + &String::from_utf8(output.stdout).unwrap();
+            assert!(said.contains(level) && said.contains(keys), "{arguments:?}: {said}");
+            assert!(!said.contains("another SNMP version"), "{arguments:?}: {said}");
+        }
+    }
+}

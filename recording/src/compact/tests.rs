@@ -233,7 +233,8 @@ fn hours_that_are_too_old_are_deleted_and_counted() {
     let limit = meikyo_units::WallTime::from_nanos(HOUR * 100 + 5);
     let deleted = crate::retention::delete_before(dir.path(), limit);
     // The table's and its summary's.
-    assert_eq!((deleted.rows, deleted.files, deleted.error), (old, 2, None));
+    assert_eq!((deleted.rows, deleted.files, &deleted.error), (old, 2, &None));
+    assert_eq!(deleted.in_words(), format!("`t` {old} of the hour 1970-01-05T03:00:00Z"));
     let after = list(dir.path()).unwrap().parquet;
     assert_eq!(after.len(), before.len() - 2);
     assert!(after.iter().all(|file| file.hour >= 100));

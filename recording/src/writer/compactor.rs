@@ -120,7 +120,9 @@ impl Compactor {
             Some(_) | None => return Ok(()),
         };
         let left = std::mem::take(&mut locked(&self.todo.state).segments);
-        left.into_iter().for_each(|segment| work.compact_and_retry(segment));
+        for segment in left {
+            work.compact_and_retry(segment);
+        }
         let mut result = Ok(());
         for segment in std::mem::take(&mut work.failed) {
             let compacted = work.compact(segment);
@@ -138,8 +140,12 @@ impl Drop for Compactor {
 }
 
 fn run(todo: &Todo, mut work: Work) -> Work {
+    work.delete_old();
     while let Some(segment) = next(todo) {
-        work.compact_and_retry(segment);
+        // Once the stream ends nothing can be told in it any more: the next writer deletes.
+        if work.compact_and_retry(segment) && locked(&todo.state).end.is_none() {
+            work.delete_old();
+        }
         work.shared.memory_is_free.store(true, Ordering::Relaxed);
     }
     work
@@ -166,14 +172,16 @@ fn next(todo: &Todo) -> Option<PathBuf> {
 
 impl Work {
     /// Compacts a segment, and after a success those that could not be compacted before.
-    fn compact_and_retry(&mut self, segment: PathBuf) {
-        if self.compact(segment).is_ok() {
+    /// Compacts a segment, and after a success those that failed before; whether it could.
+    fn compact_and_retry(&mut self, segment: PathBuf) -> bool {
+        let is_compacted = self.compact(segment).is_ok();
+        if is_compacted {
             for segment in std::mem::take(&mut self.failed) {
                 // It is told each time; the next success tries again.
                 drop(self.compact(segment));
             }
-            self.delete_old();
         }
+        is_compacted
     }
 
     fn compact(&mut self, segment: PathBuf) -> Result<(), CompactError> {
@@ -230,8 +238,11 @@ impl Work {
         counters.bytes_deleted.add(deleted.bytes);
         if deleted.files > 0 {
             let text = format!(
-                "{} rows older than {keep} were deleted, {} files of {} bytes",
-                deleted.rows, deleted.files, deleted.bytes
+                "{} rows older than {keep} were deleted, {} files of {} bytes: {}",
+                deleted.rows,
+                deleted.files,
+                deleted.bytes,
+                deleted.in_words()
             );
             self.report(IncidentKind::Deleted, deleted.rows, text);
         }

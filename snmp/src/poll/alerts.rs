@@ -26,7 +26,7 @@ use meikyo_recording::counter::{Bounds, Width};
 use meikyo_units::{Nanos, WallTime};
 
 pub use self::answer::{AlertAction, AlertAnswer, AlertAnswerError};
-pub(super) use self::compile::compile;
+pub(super) use self::compile::{compile, counter};
 
 use self::standing::{Standing, Turn, Zone};
 use self::update_rate::{Refresh, UpdateRate};
@@ -84,7 +84,7 @@ struct ValueWatch {
 
 /// What is needed to make a rate of a counter.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counter {
+pub(super) struct Counter {
     rate: UpdateRate,
     every: Nanos,
     width: CounterWidth,
@@ -212,7 +212,7 @@ impl DeviceAlerts {
                     continue;
                 };
                 let value = value.in_unit(threshold.raise.unit());
-                let zone = zone(threshold, value.thousandths);
+                let zone = zone(threshold, value);
                 if let Some(turn) = watch.standing.take(due, zone, threshold.lasting) {
                     let text = text::threshold(threshold, zone, value);
                     watch.told(turn, due, rule, &text, device, rows);
@@ -276,17 +276,20 @@ impl ValueWatch {
         slot: usize,
         series: &Series,
     ) -> Option<Value> {
-        let gauge = |thousandths| Some(Value { thousandths, counter: false });
+        let whole = |thousandths| Some(Value { thousandths, counter: false, whole: true });
         match (readings[slot], &mut self.counter) {
             (Reading::Unsigned(number) | Reading::Counter(number), Some(counter)) => {
                 let thousandths = counter.take(due, number, readings, series)?;
-                Some(Value { thousandths, counter: true })
+                Some(Value { thousandths, counter: true, whole: false })
             }
             (Reading::Unsigned(number) | Reading::Counter(number), None) => {
-                gauge(i64::try_from(number).unwrap_or(i64::MAX).saturating_mul(1_000))
+                whole(i64::try_from(number).unwrap_or(i64::MAX).saturating_mul(1_000))
             }
-            (Reading::Signed(integer), _) => gauge(integer.saturating_mul(1_000)),
-            (Reading::Real(real), _) => gauge(rounded(real * 1_000.0)),
+            (Reading::Signed(integer), _) => whole(integer.saturating_mul(1_000)),
+            (Reading::Real(real), _) => {
+                let thousandths = rounded(real * 1_000.0);
+                Some(Value { thousandths, counter: false, whole: false })
+            }
             (Reading::Missing | Reading::Text { .. }, _) => None,
         }
     }
@@ -324,25 +327,34 @@ impl Counter {
         readings: &[Reading],
         series: &Series,
     ) -> Option<i64> {
-        let of_row = |slot: Option<usize>| match readings[slot?] {
-            Reading::Unsigned(number) => Some(number),
-            _ => None,
-        };
-        if let Some(at) = of_row(self.discontinuity)
+        if let Some(at) = of_row(readings, self.discontinuity)
             && self.discontinued.replace(at).is_some_and(|before| before != at)
         {
             self.rate.interrupt();
         }
-        let speed = of_row(self.speed).filter(|&mbps| mbps > 0);
-        let bounds = match (self.width, speed) {
+        let bounds = self.bounds(readings);
+        self.rate.take(due, number, bounds, refresh(series, self.every), self.every)
+    }
+
+    /// What the values of its row say of how it wraps; `None` where that cannot be told from a reset.
+    pub(super) fn bounds(&self, readings: &[Reading]) -> Option<Bounds> {
+        let speed = of_row(readings, self.speed).filter(|&mbps| mbps > 0);
+        match (self.width, speed) {
             (CounterWidth::Wide, _) => Some(Bounds { width: Width::Bits64, fastest_per_s: None }),
             // Without a speed a reset may look like a wrap, which would be a false peak.
             (CounterWidth::Narrow, Some(mbps)) => {
                 Some(Bounds::of_interface(Width::Bits32, self.octets, Some(mbps)))
             }
             (CounterWidth::Narrow, None) | (CounterWidth::Unknown, _) => None,
-        };
-        self.rate.take(due, number, bounds, refresh(series, self.every), self.every)
+        }
+    }
+}
+
+/// A whole number of a row, where it is asked for and there.
+fn of_row(readings: &[Reading], slot: Option<usize>) -> Option<u64> {
+    match readings[slot?] {
+        Reading::Unsigned(number) => Some(number),
+        _ => None,
     }
 }
 
@@ -352,6 +364,8 @@ struct Value {
     thousandths: i64,
     /// Per second.
     counter: bool,
+    /// A whole number that does not count.
+    whole: bool,
 }
 
 impl Value {
@@ -364,8 +378,10 @@ impl Value {
 
 /// Where a value lies.
 #[inline]
-fn zone(threshold: &Threshold, thousandths: i64) -> Zone {
-    let (raise, clear) = (threshold.raise.thousandths(), threshold.clear.thousandths());
+fn zone(threshold: &Threshold, value: Value) -> Zone {
+    let thousandths = value.thousandths;
+    let clear = threshold.cleared_at(value.whole).thousandths();
+    let raise = threshold.raise.thousandths();
     let (beyond, back) = match threshold.side {
         Side::Above => (thousandths > raise, thousandths <= clear),
         Side::Below => (thousandths < raise, thousandths >= clear),

@@ -8,7 +8,7 @@ use crate::poll::device::{Device, Phase};
 use crate::poll::request::Answer;
 use crate::poll::rows::{Event, PollRow, Reason};
 use crate::poll::session::Report;
-use crate::poll::{DEVICE_BITS, Poller, observe, renewal, values};
+use crate::poll::{DEVICE_BITS, Poller, observe, renewal, resets, values};
 use crate::socket::{Datagram, SendBatch};
 use crate::tables::State;
 use crate::template;
@@ -173,7 +173,9 @@ impl Poller {
             self.rows.event(pending.due, "missing_object", event);
             return self.ask_again(ordinal, received);
         }
-        self.fail(ordinal, received, Reason::ErrorStatus);
+        let denied = status == ErrorStatus::AuthorizationError.code();
+        let reason = if denied { Reason::NotAuthorized } else { Reason::ErrorStatus };
+        self.fail(ordinal, received, reason);
     }
 
     /// Sends the same PDU of the same interval again, in a form that the agent can answer.
@@ -224,7 +226,8 @@ impl Poller {
         let layout = self.layouts.get(pending.layout);
         values::write(device, layout, &pending, answer, &mut self.rows);
         let seen = Seen { layout, pending: &pending, answer, received, restarted, uptime_moved };
-        observe::observe(device, &seen, &mut self.rows);
+        let signs = observe::observe(device, &seen, &mut self.rows);
+        let resets = (signs || restarted) && resets::gather(device, &seen);
         if let Some(mut alerts) = device.alerts.take() {
             alerts.answered(received, device.name, &mut self.rows);
             alerts.look_at(&seen, device, &mut self.rows);
@@ -243,6 +246,7 @@ impl Poller {
             }
         }
         pending.worst = pending.worst.max(state);
+        pending.resets |= resets;
         if let Some(tally) = ring.tally(pending.due) {
             tally.answered(received);
         }
@@ -260,10 +264,16 @@ impl Poller {
         }
         device.pending = None;
         let failures = std::mem::take(&mut device.failures);
+        // Also what the answers of an interval told that failed later.
+        let held_back =
+            (pending.resets || failures > 0) && resets::tell(device, pending.due, &mut self.rows);
         self.states[pending.worst as usize] += 1;
         ring.end(pending.due, pending.worst);
         self.close_intervals(pending.ring);
         self.answered(ordinal, pending.due, failures);
+        if held_back {
+            self.holds_back(ordinal);
+        }
     }
 
     /// The open request ends in an error, with whatever was answered before it kept.

@@ -12,7 +12,9 @@ use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan, Watched};
 use crate::poll::alerts::DeviceAlerts;
 use crate::poll::observe;
 use crate::poll::renewal::{self, Renewal};
+use crate::poll::repeats::Repeats;
 use crate::poll::request::{Asked, Layouts, Request, pack};
+use crate::poll::resets::Resets;
 use crate::poll::rows::Rows;
 use crate::poll::series::Series;
 use crate::poll::session::Session;
@@ -104,6 +106,8 @@ pub(super) struct Pending {
     pub(super) queued: bool,
     /// Whether an answer is likely: the device was not silent before.
     pub(super) awaited: bool,
+    /// Whether an answer told that counters began anew.
+    pub(super) resets: bool,
 }
 
 /// A device. What every poll touches comes first and in this order: in a large cluster the time of
@@ -154,6 +158,10 @@ pub(super) struct Device {
     pub(super) absent: Vec<Oid>,
     /// The name as a text.
     pub(super) label: Box<str>,
+    /// What it does again and again; most devices do not.
+    pub(super) repeats: Option<Box<Repeats>>,
+    /// Counters that began anew of late.
+    pub(super) resets: Resets,
 }
 
 /// The first request of an interval.
@@ -210,6 +218,8 @@ impl Device {
             absent: Vec::new(),
             alerts: None,
             label: spec.name.into(),
+            repeats: None,
+            resets: Resets::default(),
         };
         device.plan(Vec::new(), rows);
         device
@@ -265,6 +275,10 @@ impl Device {
         if let Some(alerts) = &mut self.alerts {
             alerts.clock_stepped(moved);
         }
+        if let Some(repeats) = &mut self.repeats {
+            repeats.clock_stepped(moved);
+        }
+        self.resets.clock_stepped(moved);
     }
 
     fn plan(&mut self, plan: Vec<RowPlan>, rows: &mut Rows) {

@@ -6,6 +6,8 @@
 use meikyo_units::WallTime;
 
 use crate::poll::Poller;
+use crate::poll::device::Device;
+use crate::poll::repeats::Repeated;
 use crate::poll::rows::{Event, Reason};
 
 /// Failures in a row after which a device is told of: one or two are losses of the network.
@@ -21,6 +23,13 @@ pub enum Outage {
     },
     /// It answers again.
     Ended,
+}
+
+impl Device {
+    /// Whether so many intervals in a row failed that it was told.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failures >= FAILURES_TOLD
+    }
 }
 
 impl Poller {
@@ -42,8 +51,8 @@ impl Poller {
         };
         let count = Some(u64::from(FAILURES_TOLD));
         let event = Event { device: Some(device.name), object: None, text: &text, count };
-        self.rows.event(due, "failing", event);
         self.outages.push((ordinal, Outage::Began { reason }));
+        self.tell_outage(ordinal, due, "failing", event);
     }
 
     /// An interval of a device was answered in full, after so many that failed.
@@ -52,8 +61,19 @@ impl Poller {
         if failures >= FAILURES_TOLD {
             let (device, count) = (Some(self.device_symbol(ordinal)), Some(u64::from(failures)));
             let text = "it answers again";
-            self.rows.event(due, "answering", Event { device, object: None, text, count });
             self.outages.push((ordinal, Outage::Ended));
+            let event = Event { device, object: None, text, count };
+            self.tell_outage(ordinal, due, "answering", event);
+        }
+    }
+
+    /// Writes an event about an outage down, or holds it back where there are many of one device.
+    fn tell_outage(&mut self, ordinal: u32, due: WallTime, kind: &str, event: Event<'_>) {
+        let repeats = &mut self.devices[ordinal as usize].repeats;
+        if repeats.get_or_insert_default().admit(Repeated::Outage, due) {
+            self.rows.event(due, kind, event);
+        } else {
+            self.holds_back(ordinal);
         }
     }
 }

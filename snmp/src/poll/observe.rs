@@ -9,8 +9,10 @@ use crate::poll::rows::{Event, Rows};
 use crate::poll::series::Change;
 use crate::tables::{Table, object_name, schema};
 
-/// Compares the values of an answer with the ones before, and writes down findings and events.
-pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) {
+/// Compares the values of an answer with the ones before, and writes down findings and events; whether
+/// some say that a counter began anew, see [`super::resets`].
+pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) -> bool {
+    let mut resets = false;
     let Seen { layout, pending, answer, received, .. } = *seen;
     for (position, target) in layout.rows.iter().enumerate() {
         if answer.renamed.contains(&position) {
@@ -23,11 +25,15 @@ pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) {
         for (slot, value) in target.values.clone().enumerate() {
             let position_of_series = target.series + slot;
             let series = &mut device.series[position_of_series];
+            let before = (series.last(), series.freshness.polled());
             let change = series.observe(answer.values[value], &answer.texts);
             let changed = match change {
                 Change::Same | Change::First => false,
                 Change::Changed => {
                     activity.moved(received);
+                    let place = (target.table, target.columns[slot]);
+                    let reading = answer.values[value];
+                    resets |= device.resets.changed((position, slot), place, before, reading);
                     true
                 }
                 Change::Missing => continue,
@@ -70,6 +76,7 @@ pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) {
             }
         }
     }
+    resets
 }
 
 /// Writes down what the agent declares of values that polling has not shown yet.

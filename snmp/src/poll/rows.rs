@@ -35,6 +35,8 @@ pub enum Reason {
     TooBig,
     /// The agent answered with an error status (RFC 3416, section 3).
     ErrorStatus,
+    /// The agent answered `authorizationError`: its access control gives us nothing (RFC 3415).
+    NotAuthorized,
     /// SNMPv3: the agent does not know the user.
     UnknownUser,
     /// SNMPv3: the authentication password is wrong.
@@ -50,7 +52,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    const ALL: [(Self, &'static str); 19] = [
+    const ALL: [(Self, &'static str); 20] = [
         (Self::InFlight, "in_flight"),
         (Self::BackedOff, "backed_off"),
         (Self::RateCap, "rate_cap"),
@@ -64,6 +66,7 @@ impl Reason {
         (Self::WrongObjects, "wrong_objects"),
         (Self::TooBig, "too_big"),
         (Self::ErrorStatus, "error_status"),
+        (Self::NotAuthorized, "not_authorized"),
         (Self::UnknownUser, "unknown_user"),
         (Self::WrongDigest, "wrong_digest"),
         (Self::DecryptionError, "decryption_error"),

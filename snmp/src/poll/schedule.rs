@@ -37,6 +37,7 @@ impl Poller {
         }
         self.compile_some(now);
         self.look_for_alerts(now);
+        self.tell_repeats(now);
     }
 
     /// Writes down the intervals before `due` that nobody woke up for.
@@ -134,6 +135,7 @@ impl Poller {
             again: 0,
             queued: true,
             awaited: device.misses == 0,
+            resets: false,
         });
         if let Some(alerts) = &mut device.alerts {
             alerts.asked(due);

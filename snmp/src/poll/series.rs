@@ -45,6 +45,12 @@ impl Series {
         self.last ^ self.freshness.polled().cast_unsigned()
     }
 
+    /// The last value that was taken in, as bits.
+    #[inline]
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
     /// Takes in a value.
     #[inline]
     pub(super) fn observe(&mut self, reading: Reading, texts: &str) -> Change {

@@ -5,8 +5,9 @@ use std::error::Error;
 use meikyo_cluster::{Access, Device};
 
 use super::ProbeError;
-use crate::client::{ReceiveError, RequestError};
+use crate::client::{ReceiveError, RequestError, WalkError};
 use crate::credentials::CredentialsError;
+use crate::pdu::ErrorStatus;
 use crate::poll::Reason;
 use crate::survey::SurveyError;
 use crate::usm::ReportKind;
@@ -34,6 +35,9 @@ impl Trouble {
             SurveyError::Silent { unreadable: 0, .. } => silent(device),
             SurveyError::Silent { .. } => damaged(device),
             SurveyError::Refused(ReceiveError::Refused(report)) => refused(device, *report),
+            SurveyError::Walk(WalkError::Status { status, .. }) if is_denial(*status) => {
+                denied(device)
+            }
             SurveyError::Refused(_) | SurveyError::Walk(_) => broken(),
         };
         let text = match error {
@@ -57,6 +61,10 @@ impl Trouble {
                 source: ReceiveError::Refused(report),
                 ..
             }) => refused(device, *report),
+            ProbeError::Request(
+                RequestError::Status { status, .. }
+                | RequestError::Walk { source: WalkError::Status { status, .. }, .. },
+            ) if is_denial(*status) => denied(device),
             ProbeError::Request(_) => broken(),
             ProbeError::Connect(_) => "the system gives no socket: see `ulimit -n`".to_owned(),
             ProbeError::Cpu(_) => {
@@ -103,6 +111,10 @@ impl Trouble {
             Reason::BadPacket => Self {
                 text: format!("the answers from {address} cannot be read"),
                 remedy: damaged(device),
+            },
+            Reason::NotAuthorized => Self {
+                text: format!("the agent at {address} refuses access (authorizationError)"),
+                remedy: denied(device),
             },
             _ => Self {
                 text: format!("the answers from {address} are errors ({})", reason.word()),
@@ -162,6 +174,8 @@ fn refused(device: &Device, report: ReportKind) -> String {
             "{} or the privacy protocol of `{user}` is another at the agent",
             with(privacy.as_ref().map(|(_, secret)| secret))
         ),
+        // usmStatsUnsupportedSecLevels (RFC 3414, section 3.2, step 5).
+        ReportKind::UnsupportedSecurityLevel if privacy.is_none() => more_security(device, user),
         ReportKind::UnsupportedSecurityLevel => format!(
             "the agent's user `{user}` has no such authentication or encryption: compare its \
              createUser with the cluster file"
@@ -170,6 +184,40 @@ fn refused(device: &Device, report: ReportKind) -> String {
             "the agent changes its engine id or its clock all the time: look at its log".to_owned()
         }
     }
+}
+
+/// Whether an error status says that access control gives nothing (RFC 3416, section 4.2; RFC 3415).
+fn is_denial(status: i32) -> bool {
+    status == ErrorStatus::AuthorizationError.code() || status == ErrorStatus::NoAccess.code()
+}
+
+fn denied(device: &Device) -> String {
+    match &device.snmp.access {
+        Access::V3 { user, privacy: None, .. } => more_security(device, user),
+        Access::V3 { user, .. } => format!(
+            "the agent shows `{user}` nothing: `meikyo config agents` prints the view and the \
+             rouser that it needs"
+        ),
+        Access::V1 { community } | Access::V2c { community } => format!(
+            "the agent shows the community in `{community}` nothing: `meikyo config agents` prints \
+             the view and the rocommunity that it needs"
+        ),
+    }
+}
+
+/// The agent serves the user at a higher level of security than the cluster file asks at.
+fn more_security(device: &Device, user: &str) -> String {
+    let Access::V3 { auth, .. } = &device.snmp.access else { return broken() };
+    let (level, keys) = if auth.is_some() {
+        ("without encryption (authNoPriv)", "`privacy`")
+    } else {
+        ("without authentication and encryption (noAuthNoPriv)", "`auth` and `privacy`")
+    };
+    format!(
+        "`{user}` is asked {level}, and the agent wants more, as a rule authPriv: give {keys} beside \
+         `user` in the cluster file, such as privacy = {{ protocol = \"AES-128\", password = \
+         \"file:PATH\" }}, with the protocols and passwords of its createUser"
+    )
 }
 
 fn damaged(device: &Device) -> String {
@@ -242,5 +290,41 @@ mod tests {
         assert!(trouble.remedy.contains("`file:auth`"), "{}", trouble.remedy);
         let error = SurveyError::Refused(ReceiveError::Refused(ReportKind::UnknownUserName));
         assert!(Trouble::of_survey(&device, &error).remedy.contains("no user `meikyo`"));
+    }
+
+    #[test]
+    fn a_level_that_is_too_low_names_the_keys_that_are_missing() {
+        let plain = device("version = \"3\", user = \"meikyo\"");
+        let signed = device(
+            "version = \"3\", user = \"meikyo\", auth = { protocol = \"SHA-256\", password = \
+             \"file:auth\" }",
+        );
+        let told = |device: &Device| {
+            let status = ErrorStatus::AuthorizationError.code();
+            let oid = crate::Oid::from_slice(&[1, 3]);
+            let address = device.address;
+            let report = ReceiveError::Refused(ReportKind::UnsupportedSecurityLevel);
+            let walk = WalkError::Status { status, oid: oid.clone() };
+            let probed = RequestError::Status { address, status, oid: Some(oid) };
+            [
+                Trouble::of_survey(device, &SurveyError::Refused(report)),
+                Trouble::of_survey(device, &SurveyError::Walk(walk)),
+                Trouble::of_probe(device, &ProbeError::Request(probed)),
+                Trouble::of_poll(device, Some(Reason::NotAuthorized)),
+                Trouble::of_poll(device, Some(Reason::UnsupportedSecurity)),
+            ]
+        };
+        for trouble in told(&plain) {
+            assert!(trouble.remedy.contains("noAuthNoPriv"), "{trouble:?}");
+            assert!(trouble.remedy.contains("wants more, as a rule authPriv"), "{trouble:?}");
+            assert!(trouble.remedy.contains("give `auth` and `privacy`"), "{trouble:?}");
+        }
+        for trouble in told(&signed) {
+            assert!(trouble.remedy.contains("(authNoPriv)"), "{trouble:?}");
+            assert!(trouble.remedy.contains("give `privacy` beside `user`"), "{trouble:?}");
+        }
+        let community = device("version = \"2c\", community = \"env:C\"");
+        let trouble = Trouble::of_poll(&community, Some(Reason::NotAuthorized));
+        assert!(trouble.remedy.contains("rocommunity"), "{trouble:?}");
     }
 }

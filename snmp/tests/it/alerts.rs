@@ -201,6 +201,21 @@ fn hysteresis_keeps_an_alert_from_flapping() {
 }
 
 #[test]
+fn a_state_is_cleared_at_the_level_itself_and_not_a_tenth_behind_it() {
+    // snmpEngineBoots (RFC 3411) is 1 at first and 2 after a restart.
+    let rules = "[[alerts]]\nname = \"young\"\nvalue = \"1.3.6.1.6.3.10.2.1.2.0\"\nbelow = 2\n";
+    let mut run = Run::new(FarmOptions::new(1, 0), "\"1.3.6.1.6.3.10.2.1.2.0\"", rules);
+    run.script(&["at 10s restart node001"]);
+    run.until(30);
+    let (alerts, _) = run.end();
+    let [alert] = &alerts[..] else { panic!("{alerts:?}") };
+    let cleared = alert.cleared.as_ref().expect("it is cleared after the restart");
+    assert!((100..150).contains(&tenths(cleared.at)), "{alert:?}");
+    let text = "young: objects.1.3.6.1.6.3.10.2.1.2.0 is 2 again, at least 2";
+    assert_eq!(cleared.text, text);
+}
+
+#[test]
 fn a_cache_of_three_seconds_raises_nothing_that_the_traffic_does_not() {
     // The mean over 3 s of this traffic is 13 Mbit/s and varies by a fifth.
     let rules = "[[alerts]]\nname = \"peak\"\nvalue = \"interface:*(in_octets,out_octets)\"\n\

@@ -6,6 +6,7 @@ mod clock;
 mod limits;
 mod names;
 mod recovery;
+mod repeats;
 
 use std::collections::BTreeMap;
 use std::path::Path;

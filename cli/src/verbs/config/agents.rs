@@ -44,6 +44,6 @@ pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
     if agents.is_empty() {
         text = format!("# `{}` has no hosts; switches have no snmpd.conf.\n", cluster.name);
     }
-    output::print(&text)?;
+    output::print_document(&text)?;
     Ok(Answer::Yes)
 }

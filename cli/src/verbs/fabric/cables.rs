@@ -69,7 +69,7 @@ pub(super) fn drawing(args: &DrawArgs) -> Result<Answer, Failure> {
     let layout = planned.options.topology.as_ref().map(|topology| topology.layout());
     let svg = draw(&planned.wiring, &planned.configuration, layout.as_ref());
     match &args.out {
-        None => output::print(&svg)?,
+        None => output::print_document(&svg)?,
         Some(path) => {
             if !args.force {
                 site::refuse_existing(std::iter::once(path.as_path()))?;

@@ -92,7 +92,7 @@ pub(super) fn run(args: &ConfigureArgs) -> Result<Answer, Failure> {
             });
             output::print_json(&json!({ "schema": SCHEMA, "texts": [text] }))?;
         } else {
-            output::print(&text.text)?;
+            output::print_document(&text.text)?;
         }
         return Ok(Answer::Yes);
     }

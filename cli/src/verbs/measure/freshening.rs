@@ -22,7 +22,7 @@ use self::originals::Originals;
 use super::devices::Devices;
 use super::setup::Ready;
 use crate::failure::{Answer, Failure, one_line};
-use crate::output;
+use crate::{output, printable};
 
 /// A device whose agent may be written.
 #[derive(Debug, Clone)]
@@ -102,7 +102,7 @@ pub(super) fn dry_run(devices: &Devices, recording: &Path) -> Result<Answer, Fai
                 }
             }
         };
-        output::print(&format!("{line}\n"))?;
+        output::print(&format!("{}\n", printable::line(&line)))?;
     }
     Ok(answer)
 }
@@ -139,7 +139,7 @@ pub(super) fn restore(devices: &Devices, recording: &Path) -> Result<Answer, Fai
                 }
             },
         };
-        output::print(&format!("{line}\n"))?;
+        output::print(&format!("{}\n", printable::line(&line)))?;
     }
     Ok(answer)
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::{ProbeArgs, file::lines_to_add};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, TextTable};
+use crate::printable::line;
 
 #[derive(Debug, Serialize)]
 struct Document {
@@ -186,14 +187,14 @@ fn text(
     for problem in &document.problems {
         text += &format!("\n{}:{}: ", args.cluster.display(), problem.line);
         if let Some(measure) = &problem.measure {
-            text += &format!("`{measure}`: ");
+            text += &format!("`{}`: ", line(measure));
         }
-        text += &format!("{}\n", problem.problem);
+        text += &format!("{}\n", line(&problem.problem));
         if !problem.has.is_empty() {
-            text += &format!("  there is: {}\n", problem.has.join(", "));
+            text += &format!("  there is: {}\n", line(&problem.has.join(", ")));
         }
         if let Some(remedy) = &problem.remedy {
-            text += &format!("  remedy: {remedy}\n");
+            text += &format!("  remedy: {}\n", line(remedy));
         }
         text += &lines_to_add(problem.add.iter());
     }
@@ -205,7 +206,7 @@ fn report_text(args: &ProbeArgs, report: &Report) -> String {
     let identity = &report.identity;
     let mut text = String::new();
     if let Some(name) = &identity.name {
-        text += &format!(", calls itself {name}");
+        text += &format!(", calls itself {}", line(name));
     }
     if let Some(uptime) = identity.uptime {
         text += &format!(
@@ -215,7 +216,7 @@ fn report_text(args: &ProbeArgs, report: &Report) -> String {
     }
     text.push('\n');
     if let Some(description) = &identity.description {
-        text += &format!("  {description}\n");
+        text += &format!("  {}\n", line(description));
     }
     text += &format!(
         "  round trip: median {}, 99 of 100 within {} ({} answers, {} lost)\n",

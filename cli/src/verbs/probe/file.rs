@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::ProbeArgs;
 use crate::failure::{Answer, Failure};
 use crate::output;
+use crate::printable::line;
 
 #[derive(Debug, Serialize)]
 struct Document {
@@ -115,14 +116,14 @@ fn text(document: &Document) -> String {
             text += &format!(" ({} devices)", row.devices_count);
         }
         if let Some(measure) = &row.measure {
-            text += &format!(", `{measure}`");
+            text += &format!(", `{}`", line(measure));
         }
-        text += &format!(": {}\n", row.problem);
+        text += &format!(": {}\n", line(&row.problem));
         if !row.has.is_empty() {
-            text += &format!("  there is: {}\n", row.has.join(", "));
+            text += &format!("  there is: {}\n", line(&row.has.join(", ")));
         }
         if let Some(remedy) = &row.remedy {
-            text += &format!("  remedy: {remedy}\n");
+            text += &format!("  remedy: {}\n", line(remedy));
         }
         text += &lines_to_add(row.add.iter());
     }
@@ -139,8 +140,8 @@ pub(super) fn lines_to_add<'a>(lines: impl Iterator<Item = &'a String>) -> Strin
         "  remedy: add to snmpd.conf (with the agent's own view in the place of systemonly) and \
          restart snmpd:\n",
     );
-    for line in lines {
-        text += &format!("    {line}\n");
+    for to_add in lines {
+        text += &format!("    {}\n", line(to_add));
     }
     text
 }

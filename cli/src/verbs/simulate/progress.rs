@@ -9,7 +9,7 @@ use meikyo_sim::{Line, LineContent, Observer, Progress};
 use super::record::Recorder;
 use crate::bench::statistics::real;
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, printable};
 
 /// Shows progress on a terminal, prints the model's lines, and keeps its series.
 pub(super) struct Teller<'a> {
@@ -46,10 +46,11 @@ impl<'a> Teller<'a> {
     }
 
     fn print(&mut self, line: &Line, text: &str) {
-        let text = format!("{}  {}: {text}\n", line.key.time, self.scenario.lp_name(line.lp));
+        let text = format!("{}  {}: {text}", line.key.time, self.scenario.lp_name(line.lp));
+        let text = printable::line(&text);
         if self.json {
-            show(&text);
-        } else if let Err(error) = output::print(&text) {
+            output::say(&text);
+        } else if let Err(error) = output::print(&format!("{text}\n")) {
             self.failed.get_or_insert_with(|| error.into());
         }
     }

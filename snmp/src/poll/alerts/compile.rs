@@ -110,7 +110,7 @@ fn is_watched(watched: &Watched, row: &RowPlan) -> bool {
 }
 
 /// What is needed for the rate of a column; `None` if it does not count.
-fn counter(row: &RowPlan, column: usize) -> Option<Counter> {
+pub(in crate::poll) fn counter(row: &RowPlan, column: usize) -> Option<Counter> {
     let own = &schema(row.table).columns[column];
     let slot = |name: &str| {
         let column = schema(row.table).column(name)?;

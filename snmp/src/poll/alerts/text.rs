@@ -10,9 +10,10 @@ use crate::tables::{Table, schema};
 /// What a value is, as against the rule; the rule's and the value's name stand before it.
 pub(super) fn threshold(rule: &Threshold, zone: Zone, value: Value) -> String {
     let shown = rule.raise.unit().shown(value.thousandths, value.counter);
+    let clear = rule.cleared_at(value.whole);
     match (zone, rule.side) {
-        (Zone::Back, Side::Above) => format!("is {shown} again, at most {}", rule.clear),
-        (Zone::Back, Side::Below) => format!("is {shown} again, at least {}", rule.clear),
+        (Zone::Back, Side::Above) => format!("is {shown} again, at most {clear}"),
+        (Zone::Back, Side::Below) => format!("is {shown} again, at least {clear}"),
         (_, side) => format!("is {shown}, {} {}", side.word(), rule.raise),
     }
 }
