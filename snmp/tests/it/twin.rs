@@ -42,6 +42,8 @@ struct Setup {
     others: BTreeMap<String, Credentials>,
     pace: Pace,
     in_flight_max: usize,
+    /// A cap of requests a second that the cluster file would refuse as too low for the interval.
+    rate_max: Option<u32>,
     /// What happens to the agents.
     script: Vec<String>,
 }
@@ -56,6 +58,7 @@ impl Setup {
             others: BTreeMap::new(),
             pace: Pace::AtOnce,
             in_flight_max: usize::MAX,
+            rate_max: None,
             script: Vec::new(),
         }
     }
@@ -90,7 +93,8 @@ impl Setup {
             PollOptions { pace: self.pace, in_flight_max: self.in_flight_max, real_time: false };
         let poller = Poller::new(START, Rows::new(writer), poll_options);
         let devices = cluster.devices.into_iter();
-        let devices = devices.map(|device| {
+        let devices = devices.map(|mut device| {
+            device.snmp.rate_max = self.rate_max.unwrap_or(device.snmp.rate_max);
             let credentials = self.others.get(&device.name).unwrap_or(&self.credentials).clone();
             (device, credentials)
         });

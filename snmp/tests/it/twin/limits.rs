@@ -33,7 +33,7 @@ fn requests_are_spread_over_the_interval() {
 fn a_device_is_never_asked_more_often_than_its_cap_allows() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut setup = Setup::new(FarmOptions::new(2, 0), "\"load\"");
-    setup.snmp = "rate_max = 4";
+    setup.rate_max = Some(4);
     let mut twin = setup.twin(dir.path());
     twin.run_until(START + Nanos::from_secs(20));
     let requests = finish(twin);
