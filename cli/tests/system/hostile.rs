@@ -23,7 +23,7 @@ const SHOWN: &str = r"lo\u{1b}[2J\nroot: \u{202e}x";
 const BEGIN: i64 = 1_795_291_200_000_000_000;
 
 /// Nothing of a text steers a terminal, and no line was begun by a name. This list is Unicode's, and
-/// not that of the program: category Cc, and Bidi_Control.
+/// not that of the program: category `Cc`, and `Bidi_Control`.
 fn is_fit(text: &str) -> bool {
     let steers = |c: char| {
         (c.is_control() && c != '\n')
