@@ -64,6 +64,9 @@ pub struct Findings {
     pub pairs_followed: usize,
     /// Those whose frames took another path than the checker says from the settings.
     pub pairs_elsewhere: Vec<String>,
+    /// Frames that ports sent beside those that were followed: kernels send some of their own now and
+    /// then, as ARP and IGMP. By direction, as `sw1 to sw2`.
+    pub kernel_frames: BTreeMap<String, u64>,
     /// What each switch has learned then.
     pub table_entries: Vec<usize>,
     /// What each has to, by the settings.
@@ -116,11 +119,17 @@ pub fn verify(
     let ways = Ways::new(wiring);
     let name = |pair: &(usize, usize)| name_pair(wiring, *pair);
     let mut elsewhere = ways.elsewhere(configuration, &pairs, &traces);
+    let mut beside = ways.beside(configuration, &elsewhere, &pairs, &traces);
     for _ in 1..TRIES_OF_PATHS {
         if !elsewhere.is_empty() {
             let again = send(elsewhere.iter().map(frame).collect(), true)?;
             elsewhere = ways.elsewhere(configuration, &elsewhere, &again);
         }
+    }
+    // Whose frames are elsewhere each time has no others beside them.
+    beside.retain(|(pair, _, _)| !elsewhere.contains(pair));
+    for (_, way, frames) in beside {
+        *found.kernel_frames.entry(way).or_default() += frames;
     }
     found.pairs_elsewhere = elsewhere.iter().map(name).collect();
     if let Done::Tables(tables) = ask(Task::Tables)? {
@@ -298,6 +307,41 @@ impl<'a> Ways<'a> {
         pairs.iter().zip(traces).filter(is_elsewhere).map(|(pair, _)| *pair).collect()
     }
 
+    /// What ports sent beyond the frames of these of the pairs: for which pair, in which direction, how
+    /// many.
+    fn beside(
+        &self,
+        configuration: &Configuration,
+        which: &[(usize, usize)],
+        pairs: &[(usize, usize)],
+        traces: &[Trace],
+    ) -> Vec<((usize, usize), String, u64)> {
+        let mut beside = Vec::new();
+        for (&pair, trace) in pairs.iter().zip(traces).filter(|(pair, _)| which.contains(pair)) {
+            let due = self.due(configuration, pair);
+            for (switch, to, frames) in self.taken(trace) {
+                let more = frames - u64::from(due.contains(&(switch, to, 1)));
+                if more > 0 {
+                    beside.push((pair, self.name(switch, to), more));
+                }
+            }
+        }
+        beside
+    }
+
+    /// A direction, as `sw1 to sw2`.
+    fn name(&self, switch: usize, to: Beyond) -> String {
+        let far = match to {
+            Beyond::Host(host) => &self.wiring.hosts[host.place()].name,
+            Beyond::Trunk(trunk) => {
+                let [one, other] = &self.wiring.trunks[trunk.place()].ends;
+                let far = if one.switch.place() == switch { other } else { one };
+                &self.wiring.switches[far.switch.place()].name
+            }
+        };
+        format!("{} to {far}", self.wiring.switches[switch].name)
+    }
+
     /// Which ports sent a frame, by what they lead to; with how many frames each.
     fn taken(&self, trace: &Trace) -> BTreeSet<(usize, Beyond, u64)> {
         let ports = trace.sent_by.iter();
@@ -321,5 +365,55 @@ impl<'a> Ways<'a> {
             .map(|hop| (hop.from.place(), Beyond::Trunk(hop.trunk), 1))
             .chain([(last, Beyond::Host(to), 1)])
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use meikyo_fabric::{Parts, PlanOptions, SwitchModel, Topology, cable, plan};
+
+    use super::*;
+
+    #[test]
+    fn frames_beside_those_of_a_pair_are_counted_by_direction() {
+        let topology: Topology = "ring 4".parse().unwrap();
+        let graph = topology.graph();
+        let model = SwitchModel::named("linux-bridge").unwrap();
+        let wiring = cable(&graph, Parts::uniform(&graph, &model, 1)).unwrap();
+        let planned = plan(&wiring, &PlanOptions::new(Some(topology))).unwrap();
+        let configuration = planned.configuration(&wiring);
+        let ways = Ways::new(&wiring);
+        let switch = wiring.hosts[1].switch;
+        let to_host = port_interface(wiring.hosts[1].ports[0]);
+        let trunk = &wiring.trunks[0];
+        let mut sent_by: Vec<_> = Vec::new();
+        for hop in path(&wiring, &configuration, HostId::new(0), HostId::new(1)).unwrap() {
+            let ends = &wiring.trunks[hop.trunk.place()].ends;
+            let end = ends.iter().find(|end| end.switch == hop.from).unwrap();
+            sent_by.push((hop.from.place(), port_interface(end.ports[0]), 1));
+        }
+        sent_by.push((switch.place(), to_host, 1));
+        let pairs = [(0, 1)];
+        let trace = |sent_by: &[_]| Trace { copies: [(1, 1)].into(), sent_by: sent_by.to_vec() };
+        let good = [trace(&sent_by)];
+        assert!(ways.elsewhere(&configuration, &pairs, &good).is_empty());
+        assert!(ways.beside(&configuration, &pairs, &pairs, &good).is_empty());
+        // Two more to the host, and one on the way back over a trunk.
+        sent_by.last_mut().unwrap().2 = 3;
+        let (near, far) = (&trunk.ends[0], &trunk.ends[1]);
+        sent_by.retain(|(place, port, _)| {
+            (*place, port) != (far.switch.place(), &port_interface(far.ports[0]))
+        });
+        sent_by.push((far.switch.place(), port_interface(far.ports[0]), 1));
+        let more = [trace(&sent_by)];
+        assert_eq!(ways.elsewhere(&configuration, &pairs, &more), pairs);
+        let mut beside = ways.beside(&configuration, &pairs, &pairs, &more);
+        beside.sort();
+        let name = |switch: SwitchId| wiring.switches[switch.place()].name.as_str();
+        let to_host = format!("{} to {}", name(switch), wiring.hosts[1].name);
+        let back = format!("{} to {}", name(far.switch), name(near.switch));
+        let mut due = vec![((0, 1), to_host, 2), ((0, 1), back, 1)];
+        due.sort();
+        assert_eq!(beside, due);
     }
 }

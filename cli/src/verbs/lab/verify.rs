@@ -60,6 +60,8 @@ fn text(found: &Findings) -> String {
             format!(": {}{}", first.join(", "), if list.len() > NAMED_MAX { " .." } else { "" })
         }
     };
+    let beside = found.kernel_frames.iter();
+    let beside: Vec<String> = beside.map(|(way, frames)| format!("{frames} {way}")).collect();
     let entries: u64 = found.table_entries_due.iter().sum();
     format!(
         "{} hosts on {} switches, {} pairs\n\
@@ -67,6 +69,7 @@ fn text(found: &Findings) -> String {
          a broadcast of every host: {} copies, {} due\n\
          frames to one host that others got, too: {} before priming, {} after\n\
          paths as the settings say: all but {} of {} pairs{}\n\
+         frames of the kernels' own on the way (ARP, IGMP): {}{}\n\
          table entries: {}, {entries} due\n",
         found.hosts,
         found.switches,
@@ -80,6 +83,8 @@ fn text(found: &Findings) -> String {
         found.pairs_elsewhere.len(),
         found.pairs_followed,
         named(&found.pairs_elsewhere),
+        found.kernel_frames.values().sum::<u64>(),
+        named(&beside),
         found.table_entries.iter().sum::<usize>(),
     )
 }
