@@ -2,7 +2,7 @@
 
 use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use meikyo_units::WallTime;
@@ -23,7 +23,7 @@ const KEEPER: &str = "keeper.json";
 pub(crate) const SOCKET: &str = "socket";
 pub(crate) const CONSOLE: &str = "console";
 pub(crate) const KEEPER_LOG: &str = "keeper.log";
-/// Where user-mode Linux has its memory and its own files: seen by no other process.
+/// Where the root of the inside is put together: seen by no other process.
 pub(crate) const SCRATCH: &str = "scratch";
 const FILES: &str = "files";
 
@@ -40,6 +40,8 @@ pub struct Record {
     pub memory_mib: u64,
     /// The directory that can be written inside.
     pub files: PathBuf,
+    /// What can be read inside beside the system's directories.
+    pub read: Vec<PathBuf>,
     /// How many switches it has.
     pub switches: usize,
     /// How many hosts it has.
@@ -93,6 +95,12 @@ pub enum DirectoryError {
     /// What can be written inside has a file already where the lab puts one of its own.
     #[error("{0} is there already, and the lab has one of that name")]
     Taken(PathBuf),
+    /// What is to be read inside has something that the lab has of its own.
+    #[error("{0} cannot be shown inside: the lab has its own files there; name a part of it")]
+    Shown(PathBuf),
+    /// What can be written inside has the lab's own directory in it.
+    #[error("{0} cannot be written inside: the lab's own directory is in it")]
+    Inside(PathBuf),
     /// A part cannot be read or written.
     #[error("cannot use {path}")]
     Io {
@@ -163,8 +171,13 @@ impl Directory {
         make(self.0.join(SCRATCH))
     }
 
+    /// Whose it is, as a user id; `None` if it is not there.
+    pub fn owner(&self) -> Option<u32> {
+        std::fs::metadata(&self.0).ok().map(|metadata| metadata.uid())
+    }
+
     /// Whether a lab was begun here.
-    pub(crate) fn is_of_a_lab(&self) -> bool {
+    pub fn is_of_a_lab(&self) -> bool {
         self.0.join(RECORD).exists()
     }
 

@@ -161,18 +161,19 @@ pub(crate) fn probe() -> Result<(), String> {
 ///
 /// # Errors
 /// [`EngineError`] if it cannot be read, or the place is not found.
-pub(crate) fn fitting_kernel(path: &Path) -> Result<Option<OwnedFd>, EngineError> {
-    let bytes = register_bytes();
-    if bytes <= REGISTER_BYTES_KNOWN {
-        return Ok(None);
-    }
+pub(crate) fn fitting_kernel(path: &Path) -> Result<OwnedFd, EngineError> {
     let wrong = |source| EngineError::Kernel { path: path.into(), source };
+    let bytes = register_bytes();
+    let itself = || File::open(path).map(Into::into).map_err(wrong);
+    if bytes <= REGISTER_BYTES_KNOWN {
+        return itself();
+    }
     let mut image = std::fs::read(path).map_err(wrong)?;
     let places = fixed_lengths(&image);
     let [place] = *places.as_slice() else {
         // A later kernel asks the processor itself.
         return if places.is_empty() && !sets_registers(&image) {
-            Ok(None)
+            itself()
         } else {
             Err(EngineError::Registers { path: path.into(), bytes })
         };
@@ -183,7 +184,7 @@ pub(crate) fn fitting_kernel(path: &Path) -> Result<Option<OwnedFd>, EngineError
     file.write_all(&image).map_err(wrong)?;
     // A file that is open for writing cannot be executed.
     let readable = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(Some(File::open(readable).map_err(wrong)?.into()))
+    Ok(File::open(readable).map_err(wrong)?.into())
 }
 
 /// `mov edi, PTRACE_SETREGSET`, in the only function that sets registers.

@@ -44,6 +44,8 @@ pub(crate) struct Orders {
     pub(crate) modules: Option<PathBuf>,
     /// The one directory of the host that may be written.
     pub(crate) files: PathBuf,
+    /// What can be read beside the system's directories.
+    pub(crate) read: Vec<PathBuf>,
     /// Programs that are started on every host and switch, as `snmpd`, when all is set up.
     pub(crate) services: Vec<Service>,
 }

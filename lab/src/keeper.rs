@@ -5,6 +5,7 @@
 #![expect(unsafe_code, reason = "namespaces are made between fork and exec")]
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -13,7 +14,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::directory::{self, CONSOLE, Directory, DirectoryError, Record, SCRATCH, SOCKET, Status};
+use crate::confinement::{Confinement, Kernel, SCRATCH_INSIDE};
+use crate::directory::{self, CONSOLE, Directory, DirectoryError, Record, SOCKET, Status};
 use crate::engine::{self, Engine};
 use crate::inside::CHANNEL;
 use crate::protocol::{
@@ -44,6 +46,24 @@ pub enum KeepError {
         #[source]
         source: io::Error,
     },
+    /// Whoever is root in the lab could not write there.
+    #[error(
+        "{files} belongs to root, and its file system cannot show it to a lab as another one's; give \
+         it to another user, as by `chown nobody {files}`", files = files.display()
+    )]
+    Owners {
+        /// The directory.
+        files: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// A lab that root starts could not read this program.
+    #[error(
+        "{path} cannot be read by everybody, and a lab that root starts runs as nobody; type \
+         `chmod o+rx {path}`", path = .0.display()
+    )]
+    Program(PathBuf),
     /// What came over the channel makes no sense.
     #[error("the channel to the inside is broken: {0}")]
     Channel(String),
@@ -55,7 +75,7 @@ pub enum KeepError {
     SetUp(String),
 }
 
-fn failed(doing: &'static str) -> impl FnOnce(io::Error) -> KeepError {
+pub(crate) fn failed(doing: &'static str) -> impl FnOnce(io::Error) -> KeepError {
     move |source| KeepError::Io { doing, source }
 }
 
@@ -375,48 +395,43 @@ fn listen(directory: &Directory) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Starts the inside: in namespaces of its own, with the host's files to be read only.
+/// Starts the inside, confined.
 fn spawn(directory: &Directory, record: &Record, channel: &OwnedFd) -> Result<Child, KeepError> {
-    let mut fitting = None;
     let program = std::env::current_exe().map_err(failed("find this program"))?;
     directory::plain(&program)?;
-    let mut command = match &record.engine {
-        Engine::Namespaces => {
-            let mut command = Command::new(&program);
-            command.args(&record.inside).arg(directory.path());
-            command
-        }
-        Engine::UserModeLinux { kernel, .. } => {
-            fitting = engine::fitting_kernel(kernel)?;
-            let path = fitting.as_ref().map_or_else(
-                || kernel.clone(),
-                |copy| format!("/proc/self/fd/{}", copy.as_raw_fd()).into(),
-            );
-            let mut command = Command::new(path);
-            command.args(kernel_line(record, directory, &program));
-            command.env("TMPDIR", directory.path().join(SCRATCH));
-            command
-        }
+    let kernel = match &record.engine {
+        Engine::Namespaces => None,
+        Engine::UserModeLinux { kernel, .. } => Some(Kernel {
+            file: engine::fitting_kernel(kernel)?,
+            arguments: kernel_line(record, directory, &program)?,
+        }),
     };
+    let mut command = Command::new(&program);
+    command.args(&record.inside).arg(directory.path()).env_clear();
     let console = directory.path().join(CONSOLE);
     let console = File::create(console).map_err(failed("make the console's file"))?;
     let errors = console.try_clone().map_err(failed("make the console's file"))?;
     command.stdin(Stdio::null()).stdout(console).stderr(errors).current_dir("/");
-    let isolation = Isolation::new(directory, record)?;
+    let confinement = Confinement::new(directory, record, &program)?;
     let channel = channel.as_fd().as_raw_fd();
-    let isolate = move || {
-        isolation.isolate()?;
-        system::hand_over(channel, CHANNEL)
+    let confine = move || {
+        confinement.enter()?;
+        system::hand_over(channel, CHANNEL)?;
+        system::close_on_exec_beyond(CHANNEL.cast_unsigned())?;
+        kernel.as_ref().map_or(Ok(()), Kernel::execute)
     };
-    // SAFETY: the closure calls only the system, and allocates nothing.
-    unsafe { command.pre_exec(isolate) };
-    let child = command.spawn().map_err(failed("start the inside"))?;
-    drop(fitting);
-    Ok(child)
+    // SAFETY: this process has one thread, so the child may do whatever it could.
+    unsafe { command.pre_exec(confine) };
+    command.spawn().map_err(failed("start the inside"))
 }
 
-fn kernel_line(record: &Record, directory: &Directory, program: &Path) -> Vec<String> {
+fn kernel_line(
+    record: &Record,
+    directory: &Directory,
+    program: &Path,
+) -> Result<Vec<CString>, KeepError> {
     let mut line: Vec<String> = [
+        "linux",
         "rootfstype=hostfs",
         "rootflags=/",
         "ro",
@@ -429,7 +444,7 @@ fn kernel_line(record: &Record, directory: &Directory, program: &Path) -> Vec<St
     .into();
     line.push(format!("mem={}M", record.memory_mib));
     line.push(format!("ssl0=fd:{CHANNEL}"));
-    line.push(format!("uml_dir={}", directory.path().join(SCRATCH).display()));
+    line.push(format!("uml_dir={SCRATCH_INSIDE}"));
     line.push("umid=lab".into());
     // A kernel that panics ends, and with it the lab.
     line.push("panic=-1".into());
@@ -437,58 +452,6 @@ fn kernel_line(record: &Record, directory: &Directory, program: &Path) -> Vec<St
     line.push("--".into());
     line.extend(record.inside.iter().cloned());
     line.push(directory.path().display().to_string());
-    line
-}
-
-/// What is done between fork and exec, with every text made before.
-struct Isolation {
-    parent: i32,
-    namespaces: i32,
-    files: std::ffi::CString,
-    scratch: std::ffi::CString,
-    own_root: bool,
-    user_map: Vec<u8>,
-    group_map: Vec<u8>,
-}
-
-impl Isolation {
-    fn new(directory: &Directory, record: &Record) -> Result<Self, KeepError> {
-        let (user, group) = system::user();
-        let own_root = user != 0;
-        let mut namespaces = libc::CLONE_NEWNS | libc::CLONE_NEWPID;
-        if record.engine == Engine::Namespaces {
-            // Only who has a network may mount what shows networks.
-            namespaces |= libc::CLONE_NEWNET;
-        }
-        if own_root {
-            namespaces |= libc::CLONE_NEWUSER;
-        }
-        let c_path = |path: &Path| system::c_path(path).map_err(failed("use a path"));
-        Ok(Self {
-            parent: std::process::id().cast_signed(),
-            namespaces,
-            files: c_path(&record.files)?,
-            scratch: c_path(&directory.path().join(SCRATCH))?,
-            own_root,
-            user_map: format!("0 {user} 1").into_bytes(),
-            group_map: format!("0 {group} 1").into_bytes(),
-        })
-    }
-
-    fn isolate(&self) -> io::Result<()> {
-        system::end_with_parent(self.parent)?;
-        system::unshare(self.namespaces)?;
-        if self.own_root {
-            system::write_file(c"/proc/self/setgroups", b"deny")?;
-            system::write_file(c"/proc/self/uid_map", &self.user_map)?;
-            system::write_file(c"/proc/self/gid_map", &self.group_map)?;
-        }
-        system::mount(c"", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
-        system::mount(&self.files, &self.files, c"", libc::MS_BIND, c"")?;
-        system::mount(c"tmpfs", &self.scratch, c"tmpfs", 0, c"mode=700")?;
-        system::set_writable(c"/", false, true)?;
-        system::set_writable(&self.files, true, false)?;
-        system::set_writable(&self.scratch, true, false)?;
-        system::continue_as_first_process()
-    }
+    let texts = line.into_iter().map(CString::new);
+    texts.collect::<Result<_, _>>().map_err(|error| failed("tell the kernel a path")(error.into()))
 }

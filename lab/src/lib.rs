@@ -13,8 +13,8 @@
 //! - the first process inside ([`be_inside`]): sets the network up over routing sockets, without
 //!   starting a program but `tc` on hosts that tag their frames, then starts commands.
 //!
-//! The host's files can be read inside and not be written: the inside sees them in a mount namespace
-//! that is read-only but for one directory.
+//! The inside is confined by the keeper before it runs: it can read the system's directories, write one
+//! directory, and has no privileges outside, whoever started the lab.
 //!
 //! ```
 //! use meikyo_fabric::{Configuration, Priming, Wiring};
@@ -33,6 +33,7 @@
 
 mod blueprint;
 mod client;
+mod confinement;
 mod directory;
 mod engine;
 mod failover;
@@ -60,7 +61,9 @@ pub use engine::{Engine, EngineChoice, EngineError, KERNEL_VARIABLE};
 pub use failover::{Recovery, RecoveryError, fail_over};
 pub use inside::Service;
 pub use keeper::KeepError;
-pub use lifecycle::{Roles, UpError, UpOptions, down, find_engine, is_writable_inside, up};
+pub use lifecycle::{
+    Roles, UpError, UpOptions, down, find_engine, is_writable_inside, running, up, user,
+};
 pub use protocol::{Ready, Step};
 pub use traffic::{Counters, Done, Entry, Frame, Outage, PortMove, Task, TaskError, Trace};
 pub use verify::{AsBridgesError, Findings, VerifyOptions, as_bridges, prime, verify};

@@ -1,11 +1,16 @@
 //! A lab from its beginning to its end, as whoever commands it sees it.
 
-use std::io::{self, BufRead as _, BufReader};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::blueprint::Blueprint;
 use crate::client;
+use crate::confinement;
 use crate::directory::{self, CLUSTER, Directory, DirectoryError, KEEPER_LOG, Record};
 use crate::engine::{self, Engine, EngineChoice, EngineError};
 use crate::inside::{BLUEPRINT, ORDERS, Orders, Service};
@@ -40,6 +45,8 @@ pub struct UpOptions {
     pub directory: Directory,
     /// The directory that can be written inside; `None` is one that goes with the lab.
     pub files: Option<PathBuf>,
+    /// Directories and files that can be read inside beside the system's directories.
+    pub read: Vec<PathBuf>,
     /// What to run on.
     pub engine: EngineChoice,
     /// Memory of a machine of its own, in MiB; `None` goes by the number of hosts and switches.
@@ -124,13 +131,27 @@ fn write_orders(
         None => directory.own_files(),
     };
     directory::plain(&files)?;
+    let read = options.read.iter().map(|path| {
+        let real = std::fs::canonicalize(path);
+        real.map_err(|source| DirectoryError::Io { path: path.clone(), source })
+    });
+    let read = read.collect::<Result<Vec<_>, _>>()?;
     if let Some((taken, _)) = options.contents.iter().find(|(name, _)| files.join(name).exists()) {
         return Err(DirectoryError::Taken(files.join(taken)).into());
+    }
+    if let Some(path) = confinement::clash(&read, directory.path()) {
+        return Err(DirectoryError::Shown(path).into());
+    }
+    if directory.path().starts_with(&files) {
+        return Err(DirectoryError::Inside(files).into());
     }
     let cluster = directory.path().join(CLUSTER);
     let contents = options.contents.iter().map(|(name, content)| (files.join(name), content));
     for (path, content) in contents.chain([(cluster.clone(), &options.cluster_text)]) {
-        std::fs::write(&path, content).map_err(|source| DirectoryError::Io { path, source })?;
+        // Never through a link, which somebody inside may have left there.
+        let written =
+            File::create_new(&path).and_then(|mut file| file.write_all(content.as_bytes()));
+        written.map_err(|source| DirectoryError::Io { path, source })?;
     }
     let modules = match &engine {
         Engine::UserModeLinux { modules, .. } => Some(modules.clone()),
@@ -140,6 +161,7 @@ fn write_orders(
         machine: engine != Engine::Namespaces,
         modules,
         files: files.clone(),
+        read: read.clone(),
         services: options.services.clone(),
     };
     let switches = blueprint.switches().count();
@@ -153,6 +175,7 @@ fn write_orders(
         engine,
         memory_mib: options.memory_mib.unwrap_or(usual),
         files,
+        read,
         switches,
         hosts: blueprint.hosts().count(),
         asked_ns: directory::now_ns(),
@@ -162,7 +185,7 @@ fn write_orders(
 }
 
 fn start_keeper(directory: &Directory, roles: &Roles) -> Result<Ready, UpError> {
-    let log = std::fs::File::create(directory.path().join(KEEPER_LOG)).map_err(UpError::Keeper)?;
+    let log = File::create(directory.path().join(KEEPER_LOG)).map_err(UpError::Keeper)?;
     let mut keeper = this_program(roles, &roles.keeper)
         .arg(directory.path())
         .stdin(Stdio::null())
@@ -237,6 +260,32 @@ fn end_keeper(directory: &Directory) -> Result<(), DirectoryError> {
         _ => {}
     }
     system::wait(&interest, -1).map_err(failed).map(drop)
+}
+
+/// The labs of this user that run, wherever their directories are, in no order that means anything.
+pub fn running(roles: &Roles) -> Vec<(Directory, Record)> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let lab = |process: std::fs::DirEntry| {
+        if process.metadata().ok()?.uid() != system::user().0 {
+            return None;
+        }
+        let line = std::fs::read(process.path().join("cmdline")).ok()?;
+        let line = line.strip_suffix(&[0])?;
+        let words: Vec<&[u8]> = line.split(|&byte| byte == 0).skip(1).collect();
+        let (path, role) = words.split_last()?;
+        let is_keeper = role.iter().copied().eq(roles.keeper.iter().map(String::as_bytes));
+        let directory = Directory::at(Path::new(OsStr::from_bytes(path))).ok()?;
+        let id: u32 = process.file_name().to_str()?.parse().ok()?;
+        // Somebody may call any process like that.
+        let keeps = is_keeper && directory.keeper().is_some_and(|keeper| keeper.process == id);
+        keeps.then(|| directory.record().ok().map(|record| (directory, record))).flatten()
+    };
+    processes.filter_map(lab).collect()
+}
+
+/// Who runs this process.
+pub fn user() -> u32 {
+    system::user().0
 }
 
 /// Whether a path lies in the writable directory of a lab.

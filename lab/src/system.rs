@@ -11,7 +11,11 @@ use std::path::Path;
 
 /// `move_mount` and `mount_setattr` on everything below, too.
 const AT_RECURSIVE: libc::c_uint = 0x8000;
+const AT_EMPTY_PATH: libc::c_uint = 0x1000;
 const MOUNT_ATTR_RDONLY: u64 = 1;
+const MOUNT_ATTR_NOSUID: u64 = 2;
+const MOUNT_ATTR_NODEV: u64 = 4;
+const MOUNT_ATTR_IDMAP: u64 = 0x0010_0000;
 /// Experimental protocols on one's own network (IEEE 802, clause 9.2.3).
 pub(crate) const ETHERTYPE_LOCAL: u16 = 0x88b5;
 
@@ -44,48 +48,99 @@ pub(crate) fn enter(namespace: &impl AsFd, kind: libc::c_int) -> io::Result<()> 
     check(unsafe { libc::setns(namespace.as_fd().as_raw_fd(), kind) }).map(drop)
 }
 
-/// Puts the calling process, which is the first of its PID namespace and has one thread, into a user
-/// namespace of its own with everybody in it that was there before, and into these namespaces.
-///
-/// What was mounted read-only before stays so from then on: the kernel lets a user namespace change no
-/// mount that it got from another one.
-pub(crate) fn shut_in(namespaces: libc::c_int) -> io::Result<()> {
-    let maps = [c"/proc/1/uid_map", c"/proc/1/gid_map"];
-    let same = [same_ids("/proc/self/uid_map")?, same_ids("/proc/self/gid_map")?];
-    let (mut told, tell) = UnixStream::pair()?;
-    // Only who stays outside may say who is inside.
-    // SAFETY: this process has one thread, so the child may do whatever it could.
+/// Says that one user and one group are root in the user namespace that the process of this directory of
+/// `/proc` has just made.
+pub(crate) fn map_own_ids(process: &File, user: u32, group: u32) -> io::Result<()> {
+    let write = |name: &str, text: String| {
+        let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CLOEXEC;
+        let file = rustix::fs::openat(process, name, flags, rustix::fs::Mode::empty())?;
+        File::from(file).write_all(text.as_bytes())
+    };
+    write("setgroups", "deny".into())?;
+    write("uid_map", format!("0 {user} 1"))?;
+    write("gid_map", format!("0 {group} 1"))
+}
+
+/// A user namespace in which this user and this group are root; only for root.
+pub(crate) fn user_namespace(user: u32, group: u32) -> io::Result<OwnedFd> {
+    let (mut made, mut make) = UnixStream::pair()?;
+    // SAFETY: the process that keeps a lab has one thread, so the child may do whatever it could.
     let child = check(unsafe { libc::fork() })?;
     if child == 0 {
-        drop(tell);
-        let all_ends = told.read(&mut [0]);
-        let written = all_ends.and_then(|_| write_file(maps[0], same[0].as_bytes()));
-        let written = written.and_then(|()| write_file(maps[1], same[1].as_bytes()));
+        drop(made);
+        let done = unshare(libc::CLONE_NEWUSER).and_then(|()| make.write_all(&[0]));
+        // Until nobody needs it any more.
+        let ended = done.and_then(|()| make.read(&mut [0]));
         // SAFETY: the call does not return, and nothing is to be run at the end of this process.
-        unsafe { libc::_exit(written.err().and_then(|error| error.raw_os_error()).unwrap_or(0)) }
+        unsafe { libc::_exit(i32::from(ended.is_err())) }
     }
-    drop(told);
-    let left = unshare(namespaces | libc::CLONE_NEWUSER | libc::CLONE_NEWNS);
-    drop(tell);
+    drop(make);
+    let place = |name: &str| format!("/proc/{child}/{name}");
+    let namespace = made.read_exact(&mut [0]).and_then(|()| {
+        std::fs::write(place("uid_map"), format!("0 {user} 1"))?;
+        std::fs::write(place("gid_map"), format!("0 {group} 1"))?;
+        File::open(place("ns/user"))
+    });
+    drop(made);
     let mut status = 0;
     // SAFETY: `status` is live for the call.
     check(unsafe { libc::waitpid(child, &raw mut status, 0) })?;
-    left?;
-    match libc::WEXITSTATUS(status) {
-        0 => Ok(()),
-        code => Err(io::Error::from_raw_os_error(code)),
+    namespace.map(Into::into)
+}
+
+/// Becomes root of the user namespace that the calling process has entered.
+pub(crate) fn become_root() -> io::Result<()> {
+    // SAFETY: the call takes no pointer.
+    check(unsafe { libc::setresgid(0, 0, 0) })?;
+    // SAFETY: the call takes no pointer.
+    check(unsafe { libc::setresuid(0, 0, 0) }).map(drop)
+}
+
+/// Leaves the keyring of the session, which whoever started the lab has as well.
+pub(crate) fn leave_keyrings() -> io::Result<()> {
+    const JOIN_SESSION_KEYRING: libc::c_long = 1;
+    let none = std::ptr::null::<libc::c_char>();
+    // SAFETY: a null pointer stands for a keyring without a name.
+    match check_long(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, none) }) {
+        // A kernel without keyrings has none to leave, and a lab in a lab has left them.
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => Ok(()),
+        result => result.map(drop),
     }
 }
 
-/// A map of ids (`user_namespaces(7)`) by which everybody who is in this one is who he was.
-fn same_ids(map: &str) -> io::Result<String> {
-    let text = std::fs::read_to_string(map)?;
-    let line = |line: &str| {
-        let mut columns = line.split_whitespace();
-        let (inside, count) = (columns.next()?, columns.nth(1)?);
-        Some(format!("{inside} {inside} {count}\n"))
+/// Restricts the calling process and all that come of it to what a filter allows (`seccomp(2)`).
+pub(crate) fn filter_calls(program: &[libc::sock_filter]) -> io::Result<()> {
+    let len = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
+    // The kernel only reads it.
+    let filter = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    let (mode, flags) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW);
+    // SAFETY: the filter is live for the call, and of the length that it says.
+    check_long(unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const filter) })
+        .map(drop)
+}
+
+/// Executes the program of a file in place of this one, with three standard streams and what has number
+/// 3; returns only if that fails.
+pub(crate) fn execute(
+    file: &OwnedFd,
+    arguments: &[CString],
+    environment: &[&CStr],
+) -> io::Result<()> {
+    let list = |texts: &mut dyn Iterator<Item = &CStr>| -> Vec<*const libc::c_char> {
+        texts.map(CStr::as_ptr).chain([std::ptr::null()]).collect()
     };
-    Ok(text.lines().filter_map(line).collect())
+    let arguments = list(&mut arguments.iter().map(CString::as_c_str));
+    let environment = list(&mut environment.iter().copied());
+    // SAFETY: both lists end with a null pointer, their texts with a zero, and all outlive the call.
+    check(unsafe { libc::fexecve(file.as_raw_fd(), arguments.as_ptr(), environment.as_ptr()) })
+        .map(drop)
+}
+
+/// Lets nothing be inherited beyond this number by the program that is executed next.
+pub(crate) fn close_on_exec_beyond(number: libc::c_uint) -> io::Result<()> {
+    let flags = libc::CLOSE_RANGE_CLOEXEC.cast_signed();
+    // SAFETY: the call takes no pointer, and closes nothing by itself.
+    check(unsafe { libc::close_range(number + 1, libc::c_uint::MAX, flags) }).map(drop)
 }
 
 /// Mounts; an empty text stands for "none".
@@ -101,31 +156,65 @@ pub(crate) fn mount(
     check(unsafe { libc::mount(source, target, kind, flags, options.as_ptr().cast()) }).map(drop)
 }
 
+/// What is changed about a mount (`mount_setattr(2)`).
 #[repr(C)]
-struct MountAttributes {
+#[derive(Debug)]
+pub(crate) struct MountAttributes {
     set: u64,
     clear: u64,
     propagation: u64,
     user_namespace: u64,
 }
 
-/// Makes a mount read-only or writable; with `below`, everything that is mounted below it, too.
-pub(crate) fn set_writable(path: &CStr, writable: bool, below: bool) -> io::Result<()> {
-    let (set, clear) = if writable { (0, MOUNT_ATTR_RDONLY) } else { (MOUNT_ATTR_RDONLY, 0) };
-    let attributes = MountAttributes { set, clear, propagation: 0, user_namespace: 0 };
-    let flags = if below { AT_RECURSIVE } else { 0 };
+impl MountAttributes {
+    /// Nobody writes, no device is one, no file gives its owner's rights to whoever runs it.
+    pub(crate) const READ_ONLY: Self = Self::restricting(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID);
+    /// The same, but for writing.
+    pub(crate) const WRITABLE: Self = Self::restricting(MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+
+    const fn restricting(set: u64) -> Self {
+        Self { set, clear: 0, propagation: 0, user_namespace: 0 }
+    }
+}
+
+fn change_mount(
+    at: impl AsFd,
+    path: &CStr,
+    flags: libc::c_uint,
+    attributes: &MountAttributes,
+) -> io::Result<()> {
     // SAFETY: the path ends with a zero, the attributes are live and of the size given.
     check_long(unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
-            libc::AT_FDCWD,
+            at.as_fd().as_raw_fd(),
             path.as_ptr(),
             flags,
-            &raw const attributes,
+            std::ptr::from_ref(attributes),
             size_of::<MountAttributes>(),
         )
     })
     .map(drop)
+}
+
+/// Changes a mount, and none that is mounted below it.
+pub(crate) fn set_mount(path: &Path, attributes: &MountAttributes) -> io::Result<()> {
+    change_mount(rustix::fs::CWD, &c_path(path)?, 0, attributes)
+}
+
+/// Changes a mount and everything that is mounted below it.
+pub(crate) fn set_mounts_below(path: &Path, attributes: &MountAttributes) -> io::Result<()> {
+    change_mount(rustix::fs::CWD, &c_path(path)?, AT_RECURSIVE, attributes)
+}
+
+/// Shows the files of a mount that is attached nowhere yet under the owners that a user namespace says.
+pub(crate) fn map_owners(mount: &OwnedFd, namespace: &OwnedFd) -> io::Result<()> {
+    let namespace = u64::try_from(namespace.as_raw_fd()).map_err(io::Error::other)?;
+    let attributes = MountAttributes {
+        user_namespace: namespace,
+        ..MountAttributes::restricting(MOUNT_ATTR_IDMAP)
+    };
+    change_mount(mount, c"", AT_EMPTY_PATH, &attributes)
 }
 
 /// Loads a module of the kernel; one that is loaded already is fine.
@@ -444,17 +533,6 @@ pub(crate) fn turn_offloads_off(socket: &OwnedFd, device: &str) -> io::Result<()
         }
     }
     Ok(())
-}
-
-/// Writes a file at once; allocates nothing.
-pub(crate) fn write_file(path: &CStr, bytes: &[u8]) -> io::Result<()> {
-    // SAFETY: the path ends with a zero and outlives the call.
-    let fd = check(unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) })?;
-    // SAFETY: the descriptor was just made and nobody else owns it.
-    let file = unsafe { OwnedFd::from_raw_fd(fd) };
-    // SAFETY: the bytes are live and of the length given.
-    check_size(unsafe { libc::write(file.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) })
-        .map(drop)
 }
 
 /// A file in memory that can be executed.

@@ -22,8 +22,8 @@ use crate::verbs::fabric::misdescribed;
 /// Run the fabric of a cluster file on this machine: namespaces as hosts, Linux bridges as switches.
 ///
 /// Where the kernel has no bridges with VLAN filtering, all of it runs inside user-mode Linux
-/// (Debian package user-mode-linux). The host's files can be read inside and, but for one directory,
-/// not be written.
+/// (Debian package user-mode-linux). Of this machine's files, the system's directories can be read
+/// inside, and one directory can be written.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
     #[command(subcommand)]

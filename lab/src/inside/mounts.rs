@@ -1,4 +1,5 @@
-//! What is mounted inside: the host's files to be read, one directory to be written, memory elsewhere.
+//! What is mounted inside: the lab's own view of the kernel, memory where programs
+//! write, one directory of the host's to be written.
 
 use std::io;
 use std::path::Path;
@@ -47,20 +48,24 @@ pub(crate) fn devices() -> Result<(), MountError> {
 }
 
 /// Everything that is mounted before the network is set up.
-pub(crate) fn set_up(orders: &Orders) -> Result<(), MountError> {
-    system::mount(c"proc", c"/proc", c"proc", 0, c"").map_err(failed("/proc"))?;
-    system::mount(c"sys", c"/sys", c"sysfs", 0, c"").map_err(failed("/sys"))?;
+pub(super) fn set_up(orders: &Orders) -> Result<(), MountError> {
     if orders.machine {
+        system::mount(c"proc", c"/proc", c"proc", 0, c"").map_err(failed("/proc"))?;
         for path in ["/dev/pts", "/dev/shm"] {
             std::fs::create_dir_all(path).map_err(failed(path))?;
         }
-        let options = c"ptmxmode=666,mode=620";
-        system::mount(c"devpts", c"/dev/pts", c"devpts", libc::MS_NOSUID, options)
-            .map_err(failed("/dev/pts"))?;
     }
-    // Whatever hides them below: both stay reachable by descriptors that are opened before.
+    // In namespaces, what is there shows the network from before.
+    system::mount(c"sys", c"/sys", c"sysfs", 0, c"").map_err(failed("/sys"))?;
+    let options = c"ptmxmode=666,mode=620";
+    system::mount(c"devpts", c"/dev/pts", c"devpts", libc::MS_NOSUID, options)
+        .map_err(failed("/dev/pts"))?;
+    // Whatever hides them below: all stay reachable by descriptors that are opened before.
     let program = std::fs::File::open("/proc/self/exe").map_err(failed("the program"))?;
     let files = std::fs::File::open(&orders.files).map_err(failed("the lab's files"))?;
+    let hidden = orders.read.iter().filter(|path| MEMORY.iter().any(|own| path.starts_with(own)));
+    let hidden = hidden.map(|path| std::fs::File::open(path).map(|file| (path, file)));
+    let hidden = hidden.collect::<Result<Vec<_>, _>>().map_err(failed("what is to be read"))?;
     for path in MEMORY.into_iter().filter(|path| Path::new(path).is_dir()) {
         let target = system::c_path(Path::new(path)).map_err(failed(path))?;
         let options = if path == "/run" { c"mode=755" } else { c"mode=1777" };
@@ -68,17 +73,11 @@ pub(crate) fn set_up(orders: &Orders) -> Result<(), MountError> {
             .map_err(failed(path))?;
     }
     bind(&program, &Path::new(PROGRAMS_INSIDE).join("meikyo"))?;
+    for (path, file) in &hidden {
+        bind(file, path)?;
+    }
     writable_files(orders, &files)?;
-    std::env::set_current_dir(&orders.files).map_err(failed(orders.files.to_string_lossy()))?;
-    if orders.machine { Ok(()) } else { shut_in() }
-}
-
-/// From here on, who is root in the lab is nobody to the host: what is mounted read-only stays so.
-fn shut_in() -> Result<(), MountError> {
-    let namespaces = libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
-    system::shut_in(namespaces).map_err(failed("in namespaces of its own"))?;
-    // What is there shows the network from before.
-    system::mount(c"sys", c"/sys", c"sysfs", 0, c"").map_err(failed("/sys"))
+    std::env::set_current_dir(&orders.files).map_err(failed(orders.files.to_string_lossy()))
 }
 
 fn bind(file: &std::fs::File, target: &Path) -> Result<(), MountError> {
@@ -87,7 +86,9 @@ fn bind(file: &std::fs::File, target: &Path) -> Result<(), MountError> {
     if let Some(parent) = target.parent() {
         std::fs::create_dir_all(parent).map_err(failed(what.clone()))?;
     }
-    if !target.exists() {
+    if file.metadata().is_ok_and(|what| what.is_dir()) {
+        std::fs::create_dir_all(target).map_err(failed(what.clone()))?;
+    } else if !target.exists() {
         std::fs::File::create(target).map_err(failed(what.clone()))?;
     }
     let source = format!("/proc/self/fd/{}", file.as_raw_fd());

@@ -2,6 +2,7 @@
 
 mod boundaries;
 mod bundles;
+mod escapes;
 mod fabrics;
 mod mpi;
 mod namespaces;

@@ -1,6 +1,6 @@
 //! A lab that goes with its test, and what a test asks of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use meikyo_cluster::MacAddress;
@@ -119,6 +119,17 @@ pub(crate) fn lab_on(
     configuration: &Configuration,
     rate: Option<BitsPerSecond>,
 ) -> Option<Lab> {
+    lab_reading(engine, wiring, configuration, rate, Vec::new())
+}
+
+/// A lab in which this can be read beside the system's directories.
+pub(crate) fn lab_reading(
+    engine: EngineChoice,
+    wiring: &Wiring,
+    configuration: &Configuration,
+    rate: Option<BitsPerSecond>,
+    read: Vec<PathBuf>,
+) -> Option<Lab> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let roles = roles();
     if let Err(error) = find_engine(engine, &roles) {
@@ -135,6 +146,7 @@ pub(crate) fn lab_on(
     let options = UpOptions {
         directory: directory.clone(),
         files: None,
+        read,
         engine,
         memory_mib: None,
         name: "test".into(),

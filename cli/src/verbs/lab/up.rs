@@ -44,6 +44,9 @@ pub(super) struct UpArgs {
     /// The directory that can be written inside; without, one that goes with the lab
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
+    /// Let this directory or file be read inside, beside the system's directories; may be repeated
+    #[arg(long, value_name = "PATH")]
+    read: Vec<PathBuf>,
     /// What to run on
     #[arg(long, value_enum, default_value_t = On::Any)]
     on: On,
@@ -86,6 +89,7 @@ pub(super) fn run(args: &UpArgs) -> Result<Answer, Failure> {
     let options = UpOptions {
         directory: args.which.directory()?,
         files: args.files.clone(),
+        read: args.read.clone(),
         engine,
         memory_mib: args.memory,
         name: cluster.name.clone(),
@@ -131,9 +135,9 @@ fn hinted(error: UpError) -> Failure {
             "apt-get install --no-install-recommends user-mode-linux"
         }
         UpError::Directory(meikyo_lab::DirectoryError::Running(_)) => "meikyo lab down",
-        UpError::Directory(meikyo_lab::DirectoryError::Taken(_)) => {
-            "name another directory with `--files`, or none"
-        }
+        UpError::Directory(
+            meikyo_lab::DirectoryError::Taken(_) | meikyo_lab::DirectoryError::Inside(_),
+        ) => "name another directory with `--files`, or none",
         _ => return Failure::new(error),
     };
     Failure::new(error).hint(hint)
