@@ -86,6 +86,35 @@ fn what_a_lab_cannot_do_is_refused_with_what_to_type_instead() {
 }
 
 #[test]
+fn down_says_what_it_ends_and_ends_no_other_users_lab() {
+    use std::os::unix::fs::MetadataExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let begin = |place: &Path| {
+        std::fs::create_dir_all(place).unwrap();
+        std::fs::write(place.join("lab.json"), "").unwrap();
+    };
+    let place = directory.path().join("lab");
+    begin(&place);
+    let down = Lab(directory.path()).call(&["down"]);
+    for word in ["ending what is left of a lab in", "ended; ", &place.display().to_string()] {
+        assert!(text(&down).contains(word), "{word}: {}", text(&down));
+    }
+    if directory.path().metadata().unwrap().uid() != 0 {
+        return;
+    }
+    // Root could, and is not asked for it: the place came from the environment of somebody else.
+    let usual = directory.path().join("meikyo-lab");
+    begin(&usual);
+    std::os::unix::fs::chown(&usual, Some(65_534), None).unwrap();
+    let mut command = meikyo();
+    command.args(["lab", "down"]).env_remove("MEIKYO_LAB");
+    let refused = command.env("XDG_RUNTIME_DIR", directory.path()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("belongs to user 65534"), "{}", text(&refused));
+    assert!(usual.join("lab.json").exists());
+}
+
+#[test]
 fn what_an_up_that_was_killed_has_left_is_taken_away() {
     let directory = tempfile::tempdir().unwrap();
     let left = directory.path().join("lab");
@@ -124,6 +153,20 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     assert_eq!((&said["switches"], &said["hosts"]), (&4.into(), &8.into()));
     let code = lab.call(&["exec", "h3", "--", "sh", "-c", "hostname; exit 5"]);
     assert_eq!((code.status.code(), code.stdout.as_slice()), (Some(5), b"h3\n".as_slice()));
+    let none = lab.call(&["exec", "h3", "--", "no-such-program"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(text(&none).contains("install `no-such-program` here"), "{}", text(&none));
+    let nowhere = lab.call(&["exec", "h99", "--", "true"]);
+    assert!(text(&nowhere).contains("hint: `meikyo lab status` lists"), "{}", text(&nowhere));
+    // Another lab of the same user is not ended in its place.
+    let mut command = meikyo();
+    command.args(["lab", "down"]).env_remove("MEIKYO_LAB");
+    let asked = command.env("XDG_RUNTIME_DIR", directory.path()).output().unwrap();
+    assert_eq!(asked.status.code(), Some(2), "{}", text(&asked));
+    let place = directory.path().join("lab").display().to_string();
+    for word in ["which lab?", "4 switches and 8 hosts", place.as_str()] {
+        assert!(text(&asked).contains(word), "{word}: {}", text(&asked));
+    }
     let mut endless = lab.command(&["exec", "h3", "--", "yes"]);
     let mut endless = endless.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(endless.stdout.take());

@@ -54,12 +54,23 @@ pub(super) fn run(args: &ExecArgs) -> Result<Answer, Failure> {
         Err(RunError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Err(PrintError::Closed.into())
         }
-        Err(error @ RunError::Refused(_)) => {
-            Err(Failure::new(error).hint("`meikyo lab status` lists hosts and switches"))
-        }
+        Err(error @ RunError::Refused(_)) => Err(Failure::new(error).hint(refused(args)?)),
         Err(error @ RunError::Directory(_)) => Err(Failure::new(error).hint(UP)),
         Err(error) => Err(Failure::new(error)),
     }
+}
+
+/// What to do about a command that was not started: the host is unknown, or else the program.
+fn refused(args: &ExecArgs) -> Result<String, Failure> {
+    let blueprint = args.which.directory()?.blueprint()?;
+    if args.host != "-" && blueprint.space(&args.host).is_none() {
+        return Ok("`meikyo lab status` lists hosts and switches".into());
+    }
+    let program = args.command.first().map_or("", String::as_str);
+    Ok(format!(
+        "a lab has the programs of this machine: install `{program}` here, or give its directory to \
+         `meikyo lab up` by `--read DIR`"
+    ))
 }
 
 /// A stream on which every signal that a command could want comes as a byte.

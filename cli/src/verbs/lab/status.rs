@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::Args;
-use meikyo_lab::{Blueprint, Counters, Done, Engine, Entry, Purpose, Status, Task};
+use meikyo_lab::{
+    Blueprint, Counters, Directory, Done, Engine, Entry, Purpose, Record, Status, Task,
+};
 use meikyo_units::WallTime;
 use serde_json::json;
 
@@ -161,9 +163,52 @@ fn engine_word(status: &Status) -> &'static str {
 
 pub(super) fn down(args: &DownArgs) -> Result<Answer, Failure> {
     let directory = args.which.directory()?;
-    if meikyo_lab::down(&directory)? {
-        return Ok(Answer::Yes);
+    let is_named = args.which.lab.is_some();
+    if let Some(owner) = directory.owner().filter(|&owner| !may_end(owner, is_named)) {
+        let text = format!("the lab in {} belongs to user {owner}", directory.path().display());
+        return Err(Failure::new(text).hint("`--lab DIR` names one of your own"));
     }
-    super::say(&format!("no lab was in {}", directory.path().display()));
+    if !is_named {
+        let running = meikyo_lab::running(&roles::roles()?);
+        let is_alone = running.iter().all(|(own, _)| *own == directory);
+        if !is_alone {
+            let each = running.iter().map(|(own, record)| told(own, record));
+            let each: Vec<String> = each.collect();
+            let text = format!("which lab? There is {}", each.join("; there is "));
+            let hint = format!("meikyo lab down --lab {}", running[0].0.path().display());
+            return Err(Failure::new(text).hint(hint));
+        }
+    }
+    let what = match directory.record() {
+        Ok(record) => told(&directory, &record),
+        Err(_) => format!("what is left of a lab in {}", directory.path().display()),
+    };
+    if directory.is_of_a_lab() {
+        super::say(&format!("ending {what}"));
+    }
+    let said = if meikyo_lab::down(&directory)? {
+        format!("ended; {} is gone", directory.path().display())
+    } else {
+        format!("no lab was in {}", directory.path().display())
+    };
+    super::say(&said);
     Ok(Answer::Yes)
+}
+
+/// Root ends the lab of somebody else if that is what was named.
+fn may_end(owner: u32, is_named: bool) -> bool {
+    let user = meikyo_lab::user();
+    owner == user || (is_named && user == 0)
+}
+
+/// Which lab that is, for whoever is about to end it.
+fn told(directory: &Directory, record: &Record) -> String {
+    let up = WallTime::now().since(WallTime::from_nanos(record.asked_ns)).as_secs_f64();
+    format!(
+        "`{}` in {}: {} switches and {} hosts, up for {up:.0} s",
+        record.name,
+        directory.path().display(),
+        record.switches,
+        record.hosts,
+    )
 }
