@@ -199,6 +199,32 @@ impl SnmpLayer {
         }
     }
 
+    /// Whether any layer has a section `snmp`.
+    pub(crate) const fn is_stated(&self) -> bool {
+        self.access.line > 0 || self.access.broken
+    }
+
+    /// The settings of a device that nobody asks.
+    pub(crate) const fn unstated() -> Settled {
+        Settled {
+            snmp: SnmpSettings {
+                access: Access::Unstated,
+                write_access: None,
+                interval: INTERVAL,
+                timeout: TIMEOUT,
+                rate_max: RATE_MAX,
+            },
+            port: PORT,
+            version_origin: Origin::Default,
+            credentials_origin: Origin::Default,
+            write_origin: Origin::Default,
+            port_origin: Origin::Default,
+            interval_origin: Origin::Default,
+            timeout_origin: Origin::Default,
+            rate_max_origin: Origin::Default,
+        }
+    }
+
     /// The settings of a device whose entry begins at `line`; what is missing is noted.
     pub(crate) fn settle(&self, reading: &mut Reading, line: usize) -> Option<Settled> {
         let mut missing = |layer: &AccessLayer, section: &str, key: &str| {

@@ -148,6 +148,8 @@ struct Group<'a> {
 /// Everything that entries are read against, and what they have given so far.
 struct Gathering<'a> {
     file: Defaults,
+    /// Whether the file describes a fabric.
+    has_fabric: bool,
     groups: BTreeMap<String, Group<'a>>,
     /// Group and line by member.
     members: BTreeMap<String, Sourced<String>>,
@@ -199,6 +201,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
         groups: BTreeMap::new(),
         members: BTreeMap::new(),
         file: defaults,
+        has_fabric: file.means("fabric") || file.means("links"),
         devices: Vec::new(),
         origins: Vec::new(),
         names: BTreeMap::new(),
@@ -365,8 +368,18 @@ impl<'a> Gathering<'a> {
         let group = group.and_then(|group| self.groups.get(group));
         let below = group.map_or(&self.file, |group| &group.defaults);
         let own = Defaults::read(reading, entry, below);
-        let settled = own.snmp.settle(reading, entry.line);
-        if own.measure.is_none() && !own.means_measure {
+        let says_nothing = own.measure.is_none() && !own.means_measure;
+        // A file that describes a fabric need not say what to measure, or how.
+        let settled = if self.has_fabric && says_nothing && !own.snmp.is_stated() {
+            Some(SnmpLayer::unstated())
+        } else {
+            own.snmp.settle(reading, entry.line)
+        };
+        if says_nothing && self.has_fabric {
+            let measure = Sourced { value: Vec::new(), line: entry.line };
+            return Some(Settings { settled: settled?, measure });
+        }
+        if says_nothing {
             let text = "missing; say what to measure here, in the group or at the top of the file, \
                         for example measure = [\"interfaces\", \"load\"]";
             entry.note(reading, "measure", text);

@@ -130,6 +130,8 @@ pub struct SnmpSettings {
 /// Version and credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
+    /// The file says nothing: it only describes a fabric, and nobody asks the device.
+    Unstated,
     /// SNMPv1 (RFC 1157).
     V1 {
         /// The community.
@@ -152,9 +154,10 @@ pub enum Access {
 }
 
 impl Access {
-    /// The version of SNMP as the cluster file writes it: `1`, `2c` or `3`.
+    /// The version of SNMP as the cluster file writes it: `1`, `2c` or `3`; `none` where it says nothing.
     pub fn version(&self) -> &'static str {
         match self {
+            Self::Unstated => "none",
             Self::V1 { .. } => "1",
             Self::V2c { .. } => "2c",
             Self::V3 { .. } => "3",

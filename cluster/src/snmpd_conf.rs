@@ -119,6 +119,9 @@ fn listen(address: SocketAddr) -> String {
 
 fn credentials(device: &Device) -> Vec<String> {
     let read = &device.snmp.access;
+    if *read == Access::Unstated {
+        return vec!["# The cluster file has no `[snmp]` for this device: nobody may read.".into()];
+    }
     let write = device.snmp.write_access.as_ref();
     let mut lines = vec!["# Who may read. Put each secret in the place of its <reference>.".into()];
     lines.extend(created_user(read));
@@ -157,6 +160,7 @@ fn grant(how: &str, access: &Access, address: SocketAddr, view: &str) -> String 
             let six = if address.is_ipv6() { "6" } else { "" };
             format!("{how}community{six} \"<{community}>\" default -V {view}")
         }
+        Access::Unstated => String::new(),
         Access::V3 { user, .. } => {
             format!("{how}user {} {} -V {view}", quoted_where_needed(user), level(access))
         }
@@ -165,6 +169,7 @@ fn grant(how: &str, access: &Access, address: SocketAddr, view: &str) -> String 
 
 fn two_views(access: &Access, address: SocketAddr) -> Vec<String> {
     let (model, member, mut lines) = match access {
+        Access::Unstated => return Vec::new(),
         Access::V1 { community } | Access::V2c { community } => {
             let six = if address.is_ipv6() { "6" } else { "" };
             let model = if matches!(access, Access::V1 { .. }) { "v1" } else { "v2c" };
@@ -184,7 +189,7 @@ fn level(access: &Access) -> &'static str {
     match access {
         Access::V3 { privacy: Some(_), .. } => "priv",
         Access::V3 { auth: Some(_), .. } => "auth",
-        Access::V1 { .. } | Access::V2c { .. } | Access::V3 { .. } => "noauth",
+        Access::Unstated | Access::V1 { .. } | Access::V2c { .. } | Access::V3 { .. } => "noauth",
     }
 }
 

@@ -35,7 +35,9 @@ use self::shared_learning::Shared;
 use self::standing::Primed;
 use self::tangle::Tangle;
 use self::waits::Waits;
-use crate::{Configuration, HostId, HostSettings, Learning, SwitchId, TrunkId, Wiring};
+use crate::{
+    Configuration, HostId, HostSettings, Learning, Loads, SwitchId, TrunkId, Wiring, warning,
+};
 
 /// What is checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +69,7 @@ pub fn check(wiring: &Wiring, configuration: &Configuration, options: &CheckOpti
         wiring = &without;
     }
     let Some(plugged) = fit::fit(wiring, configuration, &mut findings) else {
-        return report(configuration, findings, None);
+        return report((wiring, configuration), findings, None);
     };
     let channels = Channels::new(wiring, configuration, &plugged);
     findings.entries = vec![0; channels.switches];
@@ -76,7 +78,7 @@ pub fn check(wiring: &Wiring, configuration: &Configuration, options: &CheckOpti
     loops(&channels, &mut findings);
     if findings.faults_count() > before {
         // Where frames go round, nothing else can be said of them.
-        return report(configuration, findings, None);
+        return report((wiring, configuration), findings, None);
     }
     let parts = match options.failed {
         Some(_) => parts(wiring),
@@ -85,7 +87,7 @@ pub fn check(wiring: &Wiring, configuration: &Configuration, options: &CheckOpti
     let kinds = kinds(&channels);
     let followed = follow(wiring, configuration, (&channels, &parts), kinds, &mut findings);
     full_tables(wiring, &mut findings);
-    report(configuration, findings, Some((&channels, followed)))
+    report((wiring, configuration), findings, Some((&channels, followed)))
 }
 
 /// What is known once frames have been followed.
@@ -236,11 +238,14 @@ fn parts(wiring: &Wiring) -> Vec<usize> {
 }
 
 fn report(
-    configuration: &Configuration,
+    (wiring, configuration): (&Wiring, &Configuration),
     findings: Findings,
     followed: Option<(&Channels, Followed)>,
 ) -> Report {
     let ageing = configuration.switches.iter().filter_map(|switch| switch.ageing).min();
+    let warnings = followed.map_or_else(Vec::new, |(channels, _)| {
+        warning::of_settings(wiring, configuration, &by_trunk(wiring, channels, &findings.loads))
+    });
     let loads = followed.map_or_else(Vec::new, |(channels, _)| {
         let all = channels.all.iter().zip(&findings.loads);
         let load = all.map(|(channel, &pairs)| LinkLoad {
@@ -259,9 +264,21 @@ fn report(
         vlans: followed.map_or(0, |(_, followed)| followed.vlans),
         table_entries: findings.entries,
         loads,
+        warnings,
         deadlock_free: followed.is_some_and(|(_, followed)| followed.deadlock_free),
         prime_every: ageing.map(|ageing| Nanos::new(ageing.get() / 2)),
     }
+}
+
+/// The loads of channels as those of the trunks that they belong to.
+fn by_trunk(wiring: &Wiring, channels: &Channels, loads: &[u64]) -> Loads {
+    let mut pairs = vec![[0, 0]; wiring.trunks.len()];
+    for (channel, &load) in channels.all.iter().zip(loads) {
+        let trunk = channel.trunk.place();
+        let direction = usize::from(wiring.trunks[trunk].ends[0].switch.place() != channel.from);
+        pairs[trunk][direction] += load;
+    }
+    Loads { pairs }
 }
 
 #[cfg(test)]

@@ -147,8 +147,9 @@ fn options(
     wiring: &Wiring,
 ) -> Result<PlanOptions, DescribeError> {
     let vlans = fabric.vlans.as_ref().map(|stated| {
-        let set = stated.value.parse::<VlanSet>();
-        set.map_err(|error| wrong(stated.place, "fabric.vlans", error.to_string()))
+        let set = stated.value.parse::<VlanSet>().map_err(|error| error.to_string());
+        let usable = set.and_then(|set| all_usable(set, wiring));
+        usable.map_err(|text| wrong(stated.place, "fabric.vlans", text))
     });
     let management = fabric.management_vlan.as_ref().map(|stated| {
         u16::try_from(stated.value).ok().and_then(Vlan::new).ok_or_else(|| {
@@ -178,4 +179,20 @@ fn options(
         ageing: fabric.ageing.as_ref().map(|stated| stated.value),
         ..PlanOptions::new(topology)
     })
+}
+
+/// The VLANs that may be used, if every switch can use all of them.
+fn all_usable(vlans: VlanSet, wiring: &Wiring) -> Result<VlanSet, String> {
+    let refuses = |switch: &&Switch| !vlans.difference(&switch.model.vlan_ids).is_empty();
+    let Some(switch) = wiring.switches.iter().find(refuses) else { return Ok(vlans) };
+    let allowed = &switch.model.vlan_ids;
+    let (unusable, rest) = (vlans.difference(allowed), vlans.intersection(allowed));
+    let why = if unusable.contains(Vlan::DEFAULT) {
+        "; VLAN 1 is where every port is by default, and is kept off trunks"
+    } else {
+        ""
+    };
+    let remedy = if rest.is_empty() { String::new() } else { format!("; write \"{rest}\"") };
+    let (name, model) = (&switch.name, &switch.model.name);
+    Err(format!("`{name}` ({model}) allows {allowed}, not {unusable}{why}{remedy}"))
 }

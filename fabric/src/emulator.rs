@@ -13,8 +13,8 @@ use meikyo_units::{Nanos, SimTime};
 
 pub use self::harm::{Harm, harm};
 use crate::{
-    Bundling, Configuration, HostId, HostSettings, Learning, PortNumber, PortSettings, Priming,
-    SwitchId, Vlan, Wiring,
+    Bundling, Configuration, Host, HostId, HostSettings, Learning, PortNumber, PortSettings,
+    Priming, SwitchId, Vlan, Wiring,
 };
 
 /// Most copies of one frame that are followed: more is a storm.
@@ -214,8 +214,11 @@ impl<'a> Emulator<'a> {
     pub fn send(&mut self, from: HostId, to: Option<HostId>, tag: Option<Vlan>) -> Journey {
         let frame = Frame { from: Some(from), to };
         let host = &self.wiring.hosts[from.place()];
-        let port = host.ports[frame.spread() % host.ports.len()];
-        match self.enter(host.switch, port, tag) {
+        let cables = self.host_cables(from);
+        let Some(nth) = frame.spread().checked_rem(cables.len()) else {
+            return Journey::default();
+        };
+        match self.enter(host.switch, cables[nth], tag) {
             Some((slot, vlan)) => {
                 let switch = host.switch;
                 let first = Copied { before: None, crossing: None, switch, slot: Some(slot), vlan };
@@ -336,6 +339,22 @@ impl<'a> Emulator<'a> {
         };
         let chosen = plugged.clone().find_map(partner);
         plugged.filter(|&port| chosen.is_some() && partner(port) == chosen).collect()
+    }
+
+    /// The cables that a host sends over: with LACP those whose ports at the switch agree that they
+    /// are one bundle, else all.
+    fn host_cables(&self, host: HostId) -> Vec<PortNumber> {
+        let Host { switch, ports, .. } = &self.wiring.hosts[host.place()];
+        if ports.len() == 1 || self.configuration.host_bundling == Bundling::Static {
+            return ports.clone();
+        }
+        let partner = |port: &PortNumber| {
+            let slot = *self.slots[switch.place()].get(port)?;
+            let settings = self.settings(PortAt { switch: *switch, slot });
+            (settings.bundle == Some(Bundling::Lacp)).then_some(slot)
+        };
+        let chosen = ports.iter().find_map(partner);
+        ports.iter().copied().filter(|port| chosen.is_some() && partner(port) == chosen).collect()
     }
 
     fn learn(&mut self, switch: SwitchId, host: HostId, vlan: Vlan, slot: usize) {

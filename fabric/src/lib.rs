@@ -32,6 +32,7 @@ mod settings;
 mod topology;
 mod verify;
 mod vlan;
+mod warning;
 mod wiring;
 
 pub use cables::{Cable, CableEnd, CableList, cables};
@@ -53,6 +54,7 @@ pub use settings::{
 pub use topology::{Edge, Layout, ParseTopologyError, SWITCHES_MAX, SwitchGraph, Topology};
 pub use verify::{Finding, Neighbour, Observed, verify, verify_settings};
 pub use vlan::{ParseVlanError, Vlan, VlanSet};
+pub use warning::{HOT_SPOT_RATIO, Warning, WarningInWords, warnings};
 pub use wiring::{
     Host, HostId, Learning, PortNumber, Switch, SwitchId, SwitchModel, Trunk, TrunkEnd, TrunkId,
     Wiring,

@@ -16,6 +16,7 @@ struct Known {
     bundle_ports: u16,
     bundles: u16,
     multi_untagged: bool,
+    ageing_s_min: u64,
     ageing_s_max: Option<u64>,
 }
 
@@ -29,6 +30,8 @@ const GENERIC: Known = Known {
     bundle_ports: 16,
     bundles: 64,
     multi_untagged: true,
+    // The range of the ageing time in IEEE 802.1Q, table 8-6.
+    ageing_s_min: 10,
     ageing_s_max: Some(1_000_000),
 };
 
@@ -52,7 +55,9 @@ const KNOWN: [Known; 8] = [
         ports: 1_023,
         table_entries: 1_048_576,
         bundles: 1_023,
-        // The kernel keeps clock ticks in 32 bits; this is safe at up to 1,000 a second.
+        // The kernel takes any, and keeps clock ticks in 32 bits; the longest is safe at up to 1,000 a
+        // second.
+        ageing_s_min: 0,
         ageing_s_max: Some(1_000_000),
         ..GENERIC
     },
@@ -62,7 +67,8 @@ const KNOWN: [Known; 8] = [
         ports: 1_023,
         table_entries: 1_000_000,
         bundles: 1_023,
-        // `other_config:mac-aging-time`.
+        // `other_config:mac-aging-time`; what is less than 15 s is taken for 15 s.
+        ageing_s_min: 15,
         ageing_s_max: Some(3_600),
         ..GENERIC
     },
@@ -110,6 +116,7 @@ impl SwitchModel {
             bundles: known.bundles,
             multi_untagged: known.multi_untagged,
             learning: Learning::Independent,
+            ageing_min: Nanos::from_secs(known.ageing_s_min),
             ageing_max: known.ageing_s_max.map(Nanos::from_secs),
         })
     }

@@ -131,6 +131,7 @@ pub struct PlannedVlan {
 pub fn plan(wiring: &Wiring, options: &PlanOptions) -> Result<Plan, PlanError> {
     let net = Net::new(wiring, &options.without);
     error::check_reach(wiring, &net)?;
+    error::check_ageing(wiring, options)?;
     let frame = Frame::new(wiring, &net, options)?;
     if options.tagging == Tagging::Host {
         let (routing, pairs) = pairs::choose(wiring, &net, options)?;

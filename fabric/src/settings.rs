@@ -16,6 +16,8 @@ pub struct Configuration {
     pub switches: Vec<SwitchSettings>,
     /// One for each host of the wiring, in its order.
     pub hosts: Vec<HostSettings>,
+    /// How hosts with several cables bundle them: the other end of every bundle of a host.
+    pub host_bundling: Bundling,
     /// How switches are taught where hosts are.
     pub priming: Priming,
 }

@@ -96,6 +96,8 @@ pub struct SwitchModel {
     pub multi_untagged: bool,
     /// How addresses are learned.
     pub learning: Learning,
+    /// The shortest span after which an address that was not seen can be forgotten.
+    pub ageing_min: Nanos,
     /// The longest span after which an address that was not seen is forgotten; `None`: never.
     pub ageing_max: Option<Nanos>,
 }

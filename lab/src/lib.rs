@@ -17,14 +17,18 @@
 //! directory, and has no privileges outside, whoever started the lab.
 //!
 //! ```
-//! use meikyo_fabric::{Configuration, Priming, Wiring};
+//! use meikyo_fabric::{Bundling, Configuration, Priming, Wiring};
 //! use meikyo_lab::{Blueprint, BlueprintOptions};
 //! use meikyo_units::BitsPerSecond;
 //!
 //! let rate = BitsPerSecond::GIGABIT;
 //! let wiring = Wiring { switches: Vec::new(), hosts: Vec::new(), trunks: Vec::new(), rate };
-//! let settings =
-//!     Configuration { switches: Vec::new(), hosts: Vec::new(), priming: Priming::None };
+//! let settings = Configuration {
+//!     switches: Vec::new(),
+//!     hosts: Vec::new(),
+//!     host_bundling: Bundling::Lacp,
+//!     priming: Priming::None,
+//! };
 //! let options = BlueprintOptions { rate: None, management: true };
 //! let blueprint = Blueprint::new(&wiring, &settings, &options)?;
 //! assert_eq!(blueprint.spaces[0].name, "manager");

@@ -44,6 +44,9 @@ pub enum Credentials {
 /// Why credentials cannot be used.
 #[derive(Debug, Error)]
 pub enum CredentialsError {
+    /// The file only describes a fabric.
+    #[error("the cluster file has no `[snmp]` for it; see docs/cluster-file.md")]
+    Unstated,
     /// A secret cannot be read.
     #[error("cannot read the {what}")]
     Secret {
@@ -115,6 +118,7 @@ impl Credentials {
             secret.read(base).map_err(|source| CredentialsError::Secret { what, source })
         };
         match access {
+            Access::Unstated => Err(CredentialsError::Unstated),
             Access::V1 { community } => {
                 Ok(Self::V1 { community: read(community, "community")?.as_bytes().to_vec() })
             }

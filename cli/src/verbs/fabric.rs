@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use meikyo_cluster::{Cluster, load};
-use meikyo_fabric::{DescribeError, Described, PlanError, describe};
+use meikyo_fabric::{DescribeError, Described, PlanError, Warning, Wiring, describe};
+use serde_json::{Value, json};
 
 use crate::failure::{Answer, Failure};
 
@@ -102,6 +103,12 @@ pub(in crate::verbs) fn misdescribed(file: &Path, error: &DescribeError) -> Stri
         }
         DescribeError::Cabling { place, text } => format!("{file}:{}: {text}", place.line),
     }
+}
+
+/// Warnings for programs.
+fn shown_warnings(wiring: &Wiring, warnings: &[Warning]) -> Vec<Value> {
+    let shown = |warning: &Warning| json!({"kind": warning.kind(), "text": warning.in_words(wiring).to_string()});
+    warnings.iter().map(shown).collect()
 }
 
 fn unplannable(error: PlanError) -> Failure {

@@ -99,3 +99,48 @@ fn the_way_between_two_hosts_is_shown_in_both_directions() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output).contains("`h9`"), "{}", text(&output));
 }
+
+#[test]
+fn a_file_with_a_fabric_alone_can_be_planned_and_not_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.toml");
+    std::fs::write(
+        &file,
+        "name = \"plan\"\n[fabric]\ntopology = \"ring 3\"\n\
+         [[hosts]]\nname = \"h[1-3]\"\naddress = \"10.0.0.[1-3]\"\n\
+         [[switches]]\nname = \"sw[1-3]\"\naddress = \"10.0.1.[1-3]\"\n",
+    )
+    .unwrap();
+    let file = file.display().to_string();
+    let output = check(&[&file]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let out = dir.path().join("recording").display().to_string();
+    let measure = ["measure", "--cluster", &file, "--out", &out, "--for", "1s"];
+    let output = crate::running::meikyo().args(measure).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("has no `[snmp]`"), "{}", text(&output));
+}
+
+#[test]
+fn a_hot_spot_is_told_with_what_would_help() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.toml");
+    std::fs::write(
+        &file,
+        "name = \"random\"\n[fabric]\ntopology = \"random-regular 200 degree 8 seed 1\"\n\
+         [[hosts]]\nname = \"h[1-400]\"\naddress = \"10.0.[0-3].[1-100]\"\n\
+         [[switches]]\nname = \"sw[1-200]\"\naddress = \"10.1.0.[1-200]\"\n",
+    )
+    .unwrap();
+    let file = file.display().to_string();
+    let output = crate::running::meikyo().args(["fabric", "plan", &file, "--json"]).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let busiest = plan["loads"][0]["busiest"]["pairs_per_cable"].as_f64().unwrap();
+    let mean = plan["loads"][0]["pairs_per_cable_mean"].as_f64().unwrap();
+    assert!(busiest > 3.0 * mean, "{busiest} against {mean}");
+    assert_eq!(plan["warnings"][0]["kind"], "hot_spot");
+    assert_eq!(plan["reliefs"][0]["setting"], "flow_control = false");
+    assert!(plan["reliefs"][0]["pairs_per_cable"].as_f64().unwrap() < busiest / 2.0);
+}

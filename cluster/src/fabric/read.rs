@@ -44,12 +44,14 @@ pub(crate) fn read_fabric(
         model: section.text(reading, "model").map(stated),
         models: read_models(reading, &section),
     };
-    check_source(reading, &section, &fabric);
+    check_source(reading, &section, &fabric, file.means("links"));
     Some(fabric)
 }
 
 /// Either a topology by name or links between switches say what is plugged into what.
-fn check_source(reading: &mut Reading, section: &Section<'_>, fabric: &Fabric) {
+///
+/// Links that could not be read were noted, each with its mistake: `has_links` says that there are some.
+fn check_source(reading: &mut Reading, section: &Section<'_>, fabric: &Fabric, has_links: bool) {
     if let Some(topology) = &fabric.topology {
         if let Some(link) = fabric.links.first() {
             let text = format!(
@@ -58,7 +60,7 @@ fn check_source(reading: &mut Reading, section: &Section<'_>, fabric: &Fabric) {
             );
             reading.note(link.place.line, "links", text);
         }
-    } else if fabric.links.is_empty() {
+    } else if !has_links {
         let text = "missing; name one such as \"torus 4x2\", or write `[[links]]`";
         section.note(reading, "topology", text);
     } else {

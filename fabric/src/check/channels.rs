@@ -1,6 +1,6 @@
 //! Which ways frames have: from switch to switch in which VLAN, as the ports at both ends let them.
 
-use super::fit::{Leads, Plugged};
+use super::fit::{Cables, Leads, Plugged};
 use crate::{Configuration, HostId, PortSettings, SwitchId, TrunkId, Vlan, VlanSet, Wiring};
 
 /// No channel, or no VLAN.
@@ -159,7 +159,7 @@ impl Channels {
         let mut slots = vec![0; wiring.hosts.len()];
         for of_switch in plugged {
             for (slot, leads) in of_switch.iter().enumerate() {
-                if let Some(Leads::Host(host)) = leads {
+                if let Some(Cables { leads: Leads::Host(host), .. }) = leads {
                     slots[host.place()] = slot;
                 }
             }
@@ -213,7 +213,10 @@ fn links(configuration: &Configuration, plugged: &Plugged) -> Vec<Channel> {
     let mut all = Vec::new();
     for (from, of_switch) in plugged.iter().enumerate() {
         for (from_slot, leads) in of_switch.iter().enumerate() {
-            let Some(Leads::Switch(trunk, to, to_slot)) = *leads else { continue };
+            let Some(Cables { leads: Leads::Switch(trunk, to, to_slot), count: cables }) = *leads
+            else {
+                continue;
+            };
             let to = to.place();
             if (from, from_slot) > (to, to_slot) {
                 continue;
@@ -221,7 +224,6 @@ fn links(configuration: &Configuration, plugged: &Plugged) -> Vec<Channel> {
             let near = &configuration.switches[from].ports[from_slot];
             let far = &configuration.switches[to].ports[to_slot];
             let pauses = near.flow_control && far.flow_control;
-            let cables = near.ports.len();
             let there = Channel { from, to, from_slot, to_slot, trunk, cables, pauses };
             let back =
                 Channel { from: to, to: from, from_slot: to_slot, to_slot: from_slot, ..there };

@@ -4,7 +4,7 @@ use std::fmt;
 
 use meikyo_units::Nanos;
 
-use crate::{HostId, PortNumber, SwitchId, Vlan, Wiring};
+use crate::{Bundling, HostId, PortNumber, SwitchId, Vlan, Wiring};
 
 /// One thing that is wrong, with its counterexample.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,6 +176,13 @@ pub enum Difference {
     },
     /// The ports of a host are not exactly the ports that are set together.
     Host(HostId),
+    /// The switch bundles by another protocol than the host.
+    HostProtocol {
+        /// The host.
+        host: HostId,
+        /// How the host bundles its cables; `None` for a host with one cable.
+        bundling: Option<Bundling>,
+    },
 }
 
 /// What a model of a switch cannot do.
@@ -206,10 +213,12 @@ pub enum Limit {
         /// How many it can have.
         most: u16,
     },
-    /// Addresses are not kept so long, or not at all.
+    /// Addresses are not kept so long, not so shortly, or not at all.
     Ageing {
         /// What is set.
         set: Option<Nanos>,
+        /// How long it keeps them at least.
+        least: Nanos,
         /// How long it can keep them.
         most: Option<Nanos>,
     },
@@ -385,6 +394,22 @@ impl InWords<'_> {
             Difference::Host(host) => {
                 write!(f, "does not consist of the ports of host `{}`", self.host(*host))
             }
+            Difference::HostProtocol { host, bundling: Some(Bundling::Lacp) } => write!(
+                f,
+                "is static, but host `{}` bundles its cables by LACP (`bundling` in `[fabric]`)",
+                self.host(*host)
+            ),
+            Difference::HostProtocol { host, bundling: Some(Bundling::Static) } => write!(
+                f,
+                "is set to LACP, but host `{}` bundles its cables statically (`bundling` in \
+                 `[fabric]`)",
+                self.host(*host)
+            ),
+            Difference::HostProtocol { host, bundling: None } => write!(
+                f,
+                "is set to LACP, but host `{}` has one cable and does not speak it",
+                self.host(*host)
+            ),
         }
     }
 
@@ -401,12 +426,15 @@ impl InWords<'_> {
                 write!(f, "bundle {set} ports; at most {most}")
             }
             Limit::Bundles { set, most } => write!(f, "have {set} bundles; at most {most}"),
-            Limit::Ageing { set, most } => {
+            Limit::Ageing { set, least, most } => {
                 match set {
                     Some(span) => write!(f, "keep addresses for {span}")?,
                     None => f.write_str("keep addresses for ever")?,
                 }
-                most.map_or(Ok(()), |most| write!(f, "; at most {most}"))
+                match most {
+                    Some(most) => write!(f, "; it can for {least} to {most}"),
+                    None => write!(f, "; it can for {least} and more"),
+                }
             }
         }
     }

@@ -16,7 +16,7 @@ pub(super) enum Far {
     Trunk(TrunkId, SwitchId, PortNumber),
 }
 
-/// Ports of a switch that are set together and lead to one place.
+/// Where the ports lead that a switch has set together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leads {
     Host(HostId),
@@ -24,8 +24,16 @@ pub(super) enum Leads {
     Switch(TrunkId, SwitchId, usize),
 }
 
+/// Cables that go out of ports that are set together, all to one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cables {
+    pub(super) leads: Leads,
+    /// How many of them are in use: both ends are set to something.
+    pub(super) count: usize,
+}
+
 /// For each switch and each place in its settings: where its ports lead; none if nowhere.
-pub(super) type Plugged = Vec<Vec<Option<Leads>>>;
+pub(super) type Plugged = Vec<Vec<Option<Cables>>>;
 
 /// Notes what does not fit; none if so much does not that frames cannot be followed.
 pub(super) fn fit(
@@ -48,7 +56,7 @@ pub(super) fn fit(
     }
     let before = findings.faults_count();
     let plugged = bundles(configuration, &cables, &slots, findings);
-    host_bundles(wiring, &slots, findings);
+    host_bundles(wiring, configuration, &slots, findings);
     let sound = findings.faults_count() == before;
     principles(configuration, &cables, findings);
     sound.then_some(plugged)
@@ -154,14 +162,18 @@ fn bundles(
         let mut of_switch = Vec::with_capacity(settings.ports.len());
         for port in &settings.ports {
             let wired = port.ports.iter().filter(|port| cables[place].contains_key(port));
-            let mut leads = wired.map(|&port| far_of(place, port));
-            let first = leads.next().flatten();
-            if leads.any(|leads| !is_same_place(leads, first)) {
+            let leads: Vec<Option<Leads>> = wired.map(|&port| far_of(place, port)).collect();
+            let first = leads.iter().copied().flatten().next();
+            // LACP leaves out a cable whose far end is shut (IEEE 802.1AX): the bundle has fewer.
+            let is_lacp = port.bundle == Some(Bundling::Lacp);
+            let counts = |leads: &&Option<Leads>| leads.is_some() || !is_lacp;
+            if leads.iter().filter(counts).any(|&leads| !is_same_place(leads, first)) {
                 let (switch, port) = (SwitchId::new(place), first_port(port));
                 let difference = Difference::Cables;
                 findings.note(|| Fault::Bundle { switch, port, difference });
             }
-            of_switch.push(first);
+            let count = leads.iter().flatten().count();
+            of_switch.push(first.map(|leads| Cables { leads, count }));
         }
         plugged.push(of_switch);
     }
@@ -184,7 +196,9 @@ fn is_same_place(one: Option<Leads>, other: Option<Leads>) -> bool {
 fn far_ends(configuration: &Configuration, plugged: &Plugged, findings: &mut Findings) {
     for (place, of_switch) in plugged.iter().enumerate() {
         for (slot, leads) in of_switch.iter().enumerate() {
-            let Some(Leads::Switch(_, far, far_slot)) = *leads else { continue };
+            let Some(Cables { leads: Leads::Switch(_, far, far_slot), .. }) = *leads else {
+                continue;
+            };
             let near = &configuration.switches[place].ports[slot];
             let switch = SwitchId::new(place);
             let far_settings = &configuration.switches[far.place()].ports[far_slot];
@@ -202,17 +216,35 @@ fn far_ends(configuration: &Configuration, plugged: &Plugged, findings: &mut Fin
     }
 }
 
-/// Every host must find all its ports set together, and nothing else with them.
-fn host_bundles(wiring: &Wiring, slots: &ByPort<usize>, findings: &mut Findings) {
+/// Every host must find its ports set together, nothing else with them, and the protocol that it
+/// bundles them by itself. LACP does without a port that is shut.
+fn host_bundles(
+    wiring: &Wiring,
+    configuration: &Configuration,
+    slots: &ByPort<usize>,
+    findings: &mut Findings,
+) {
     for (place, host) in wiring.hosts.iter().enumerate() {
-        let switch = host.switch;
-        let mut its = host.ports.iter().map(|port| slots[switch.place()].get(port));
-        let first = its.next().flatten();
-        if first.is_none() || its.any(|slot| slot != first) {
-            let port = host.ports.first().copied().unwrap_or(PortNumber(0));
-            let difference = Difference::Host(HostId::new(place));
-            findings.note(|| Fault::Bundle { switch, port, difference });
-        }
+        let (switch, id) = (host.switch, HostId::new(place));
+        let bundling = (host.ports.len() > 1).then_some(configuration.host_bundling);
+        let is_lacp = bundling == Some(Bundling::Lacp);
+        let its: Vec<Option<usize>> =
+            host.ports.iter().map(|port| slots[switch.place()].get(port).copied()).collect();
+        let first = its.iter().copied().flatten().next();
+        let belongs = |slot: &Option<usize>| *slot == first || (slot.is_none() && is_lacp);
+        let difference = match first {
+            Some(_) if !its.iter().all(belongs) => Difference::Host(id),
+            None => Difference::Host(id),
+            Some(slot) => {
+                let set = configuration.switches[switch.place()].ports[slot].bundle;
+                if (set == Some(Bundling::Lacp)) == is_lacp {
+                    continue;
+                }
+                Difference::HostProtocol { host: id, bundling }
+            }
+        };
+        let port = host.ports.first().copied().unwrap_or(PortNumber(0));
+        findings.note(|| Fault::Bundle { switch, port, difference });
     }
 }
 
@@ -249,13 +281,14 @@ fn model(
         beyond(Limit::Bundles { set, most: model.bundles });
     }
     let keeps = match (settings.ageing, model.ageing_max) {
-        (Some(set), _) if set.get() == 0 => false,
+        (Some(set), _) if set.get() == 0 || set < model.ageing_min => false,
         (_, None) => true,
         (Some(set), Some(most)) => set <= most,
         (None, Some(_)) => false,
     };
     if !keeps {
-        beyond(Limit::Ageing { set: settings.ageing, most: model.ageing_max });
+        let (least, most) = (model.ageing_min, model.ageing_max);
+        beyond(Limit::Ageing { set: settings.ageing, least, most });
     }
     for settings in &settings.ports {
         if let Some(vlan) = settings.untagged.intersection(&settings.tagged).iter().next() {

@@ -3,7 +3,7 @@
 use meikyo_units::Nanos;
 
 use super::fault::Fault;
-use crate::{SwitchId, TrunkId};
+use crate::{SwitchId, TrunkId, Warning};
 
 /// What was found out about a configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Report {
     pub table_entries: Vec<u64>,
     /// The directions of trunks that frames can pass, and how many go through them.
     pub loads: Vec<LinkLoad>,
+    /// What works and costs; nothing where frames could not be followed.
+    pub warnings: Vec<Warning>,
     /// Whether no trunks can wait for each other in a circle.
     pub deadlock_free: bool,
     /// How often switches must be primed to remember: half the shortest ageing time; none if they

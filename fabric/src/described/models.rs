@@ -54,6 +54,7 @@ fn described(model: &Model) -> Result<SwitchModel, DescribeError> {
             Some(false) => Learning::Independent,
             None => like.learning,
         },
+        ageing_min: like.ageing_min,
         ageing_max: model.ageing_max.or(like.ageing_max),
         vlan_ids: like.vlan_ids,
     })

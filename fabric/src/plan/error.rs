@@ -1,8 +1,10 @@
 //! Why there is no plan.
 
 use meikyo_cluster::Routing;
+use meikyo_units::Nanos;
 use thiserror::Error;
 
+use super::PlanOptions;
 use crate::routing::Net;
 use crate::{Vlan, Wiring};
 
@@ -73,6 +75,20 @@ pub enum PlanError {
         model: String,
         /// What it allows.
         allowed: String,
+    },
+    /// A switch cannot forget addresses so soon.
+    #[error(
+        "`{switch}` ({model}) keeps addresses for {least} at least, and `ageing` asks for {asked}"
+    )]
+    Ageing {
+        /// The switch.
+        switch: String,
+        /// Its model.
+        model: String,
+        /// What it can do.
+        least: Nanos,
+        /// What is asked.
+        asked: Nanos,
     },
     /// A switch would have to hold more addresses than its table does.
     #[error(
@@ -165,6 +181,20 @@ pub(super) fn check_reach(wiring: &Wiring, net: &Net) -> Result<(), PlanError> {
             let name = |switch: usize| wiring.switches[switch].name.clone();
             Err(PlanError::Apart { from: name(from), to: name(to) })
         }
+        None => Ok(()),
+    }
+}
+
+/// Refuses an ageing time that is too short for a switch; one that is too long is cut to its longest.
+pub(super) fn check_ageing(wiring: &Wiring, options: &PlanOptions) -> Result<(), PlanError> {
+    let Some(asked) = options.ageing else { return Ok(()) };
+    match wiring.switches.iter().find(|switch| asked < switch.model.ageing_min) {
+        Some(switch) => Err(PlanError::Ageing {
+            switch: switch.name.clone(),
+            model: switch.model.name.clone(),
+            least: switch.model.ageing_min,
+            asked,
+        }),
         None => Ok(()),
     }
 }

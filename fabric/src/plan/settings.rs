@@ -58,6 +58,7 @@ impl Plan {
         Configuration {
             switches: switches.collect(),
             hosts: (0..wiring.hosts.len()).map(|host| self.host(host)).collect(),
+            host_bundling: self.bundling,
             priming: self.priming.clone(),
         }
     }

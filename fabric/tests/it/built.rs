@@ -23,6 +23,7 @@ pub(crate) fn wiring_of_bundles(
 ) -> Wiring {
     let model = SwitchModel {
         name: model.into(),
+        ageing_min: Nanos::from_secs(10),
         ageing_max: Some(Nanos::from_secs(1_000_000)),
         ..shapes::model()
     };
@@ -99,6 +100,7 @@ pub(crate) fn configuration(
     Configuration {
         switches,
         hosts: vec![HostSettings::Untagged; wiring.hosts.len()],
+        host_bundling: meikyo_fabric::Bundling::Lacp,
         priming: Priming::Broadcast(Box::new(all)),
     }
 }

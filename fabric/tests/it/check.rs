@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use meikyo_fabric::check::path;
 use meikyo_fabric::emulator::{Emulator, harm};
 use meikyo_fabric::{
-    CheckOptions, Fault, HostId, PlanOptions, SwitchId, Topology, TrunkId, Verdict, cable_uniform,
-    check, plan, plan_failovers,
+    Bundling, CheckOptions, Fault, HostId, PlanOptions, SwitchId, Topology, TrunkId, Verdict,
+    cable_uniform, check, plan, plan_failovers,
 };
 
 use crate::random::Random;
@@ -15,7 +15,14 @@ use crate::shapes::{Style, good, planned, shapes};
 pub(crate) fn styles() -> impl Iterator<Item = Style> {
     [1, 2].into_iter().flat_map(|cables| {
         [false, true].into_iter().flat_map(move |directed| {
-            [false, true].map(|host_tagged| Style { cables, directed, host_tagged })
+            [(false, Bundling::Static), (true, Bundling::Lacp)].map(
+                |(host_tagged, host_bundling)| Style {
+                    cables,
+                    directed,
+                    host_tagged,
+                    host_bundling,
+                },
+            )
         })
     })
 }

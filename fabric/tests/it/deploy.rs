@@ -75,7 +75,8 @@ fn danger(wiring: &Wiring, states: &[SwitchState], random: &mut Random) -> Resul
         part.iter_mut().filter(|own| **own == other).for_each(|own| *own = one);
     }
     let hosts = vec![HostSettings::Untagged; wiring.hosts.len()];
-    let configuration = Configuration { switches, hosts, priming: Priming::None };
+    let host_bundling = meikyo_fabric::Bundling::Lacp;
+    let configuration = Configuration { switches, hosts, host_bundling, priming: Priming::None };
     let mut emulator = Emulator::new(wiring, &configuration);
     let heard = |journey: &meikyo_fabric::emulator::Journey| {
         journey.received.iter().any(|(host, _)| host.place() == MANAGER)

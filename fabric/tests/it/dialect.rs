@@ -33,6 +33,7 @@ fn wiring(dialect: Dialect) -> Wiring {
         bundles: 48,
         multi_untagged: true,
         learning: Learning::Independent,
+        ageing_min: Nanos::from_secs(10),
         ageing_max: Some(Nanos::from_secs(1_000_000)),
     };
     Wiring {
@@ -51,6 +52,7 @@ fn configuration(settings: SwitchSettings) -> Configuration {
     Configuration {
         switches: vec![settings],
         hosts: vec![HostSettings::Untagged],
+        host_bundling: Bundling::Lacp,
         priming: Priming::None,
     }
 }
@@ -317,6 +319,9 @@ fn what_a_linux_bridge_is_told() {
     #!/bin/sh
     # sw1: a Linux bridge with VLAN filtering. Variables: docs/fabric-deployment.md.
     set -e
+    ethtool --pause swp1 rx on tx on
+    ethtool --pause swp11 rx on tx on
+    ethtool --pause swp12 rx on tx on
     ip -batch - <<'END'
     link add name br0 type bridge vlan_filtering 1 vlan_default_pvid 0 stp_state 0 ageing_time 100000 mcast_snooping 0
     link set dev br0 up
@@ -340,9 +345,6 @@ fn what_a_linux_bridge_is_told() {
     vlan add dev bond1 vid 101-102
     vlan add dev bond1 vid 104
     END
-    ethtool --pause swp1 rx on tx on
-    ethtool --pause swp11 rx on tx on
-    ethtool --pause swp12 rx on tx on
     "##);
 }
 
@@ -358,6 +360,8 @@ fn what_an_open_vswitch_is_told() {
     # sw1: Open vSwitch with flows of its own. Variables: docs/fabric-deployment.md.
     # Table 0: which VLAN a frame comes in by. 1: learn the sender. 2: what was learned. 3: where to.
     set -e
+    ethtool --pause swp1 rx on tx on
+    ethtool --pause swp11 rx on tx on
     ovs-vsctl add-br br0 -- set bridge br0 fail_mode=secure stp_enable=false
     # nothing is plugged in
     ovs-vsctl add-port br0 swp1 -- set interface swp1 ofport_request=1
@@ -389,8 +393,6 @@ fn what_an_open_vswitch_is_told() {
     table=3 priority=10 reg0=0,dl_vlan=104 actions=output:11,strip_vlan,output:1
     table=3 priority=10 reg0=0,dl_vlan=4000 actions=output:11,strip_vlan,output:65000
     END
-    ethtool --pause swp1 rx on tx on
-    ethtool --pause swp11 rx on tx on
     "##);
 }
 

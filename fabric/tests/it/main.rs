@@ -16,3 +16,4 @@ mod random;
 mod shapes;
 mod sound;
 mod spare;
+mod warnings;

@@ -126,12 +126,17 @@ fn breaks_a_rule(wiring: &Wiring, configuration: &Configuration) -> bool {
         ports.iter().find(|settings| settings.ports.contains(&port))
     };
     let lacp = |settings: &PortSettings| settings.bundle == Some(Bundling::Lacp);
+    // With LACP a bundle goes on without a cable of which one end is shut.
     let bad_host = wiring.hosts.iter().any(|host| {
-        let set = set_at(host.switch, host.ports[0]);
-        set.is_none_or(|set| {
-            let is_trunk = set.ports.iter().any(|&port| plugs.contains_key(&(host.switch, port)));
-            is_trunk || host.ports.iter().any(|port| !set.ports.contains(port))
-        })
+        let speaks_lacp = host.ports.len() > 1 && configuration.host_bundling == Bundling::Lacp;
+        let sets: Vec<_> = host.ports.iter().map(|&port| set_at(host.switch, port)).collect();
+        let Some(set) = sets.iter().flatten().next() else { return true };
+        let is_trunk = set.ports.iter().any(|&port| plugs.contains_key(&(host.switch, port)));
+        let is_shut = sets.iter().any(Option::is_none);
+        is_trunk
+            || (is_shut && !speaks_lacp)
+            || sets.iter().flatten().any(|other| other.ports != set.ports)
+            || lacp(set) != speaks_lacp
     });
     let switches = configuration.switches.iter().enumerate();
     bad_host
@@ -141,9 +146,10 @@ fn breaks_a_rule(wiring: &Wiring, configuration: &Configuration) -> bool {
                 let bundles = settings.ports.iter().filter(|port| port.bundle.is_some()).count();
                 let keeps_too_long =
                     settings.ageing.is_none_or(|span| Some(span) > model.ageing_max);
+                let forgets_too_soon = settings.ageing.is_some_and(|span| span < model.ageing_min);
                 settings.spanning_tree
                     || keeps_too_long
-                    || settings.ageing == Some(Nanos::ZERO)
+                    || forgets_too_soon
                     || settings.vlans.len() > usize::from(model.vlans)
                     || settings
                         .vlans
@@ -154,6 +160,10 @@ fn breaks_a_rule(wiring: &Wiring, configuration: &Configuration) -> bool {
                         let here = port.ports.iter().filter_map(|&at| plugs.get(&(id, at)));
                         let far: Vec<_> =
                             here.map(|&(switch, at)| (switch, set_at(switch, at))).collect();
+                        let is_up = |&(_, set): &(SwitchId, Option<&PortSettings>)| {
+                            set.is_some() || !lacp(port)
+                        };
+                        let far: Vec<_> = far.into_iter().filter(is_up).collect();
                         let fars =
                             far.iter().map(|(switch, set)| (*switch, set.map(|set| &set.ports)));
                         let fars: BTreeSet<_> = fars.collect();
@@ -162,8 +172,9 @@ fn breaks_a_rule(wiring: &Wiring, configuration: &Configuration) -> bool {
                                 lacp(set) != lacp(port)
                                     || set.ports.iter().any(|&at| {
                                         let back = plugs.get(&(*switch, at));
-                                        back.is_some_and(|(near, at)| {
-                                            *near != id || !port.ports.contains(at)
+                                        back.is_some_and(|&(near, at)| {
+                                            let is_shut = lacp(set) && set_at(near, at).is_none();
+                                            !is_shut && (near != id || !port.ports.contains(&at))
                                         })
                                     })
                             })
@@ -187,6 +198,7 @@ fn by_hand(random: &mut Random) -> (String, Wiring, Configuration) {
         cables: if random.once_in(3) { 2 } else { 1 },
         directed: random.once_in(2),
         host_tagged: random.once_in(6),
+        host_bundling: *random.one_of(&[Bundling::Lacp, Bundling::Static]),
     };
     let (wiring, configuration) = good(shape, style);
     (format!("{} {style:?}", shape.name), wiring, configuration)
@@ -284,6 +296,15 @@ fn at_a_port(planted: &mut Planted, random: &mut Random) -> String {
             format!("takes tags: {}", port.accept_tagged)
         }
         _ => {
+            if port.ports.len() > 1 && random.once_in(3) {
+                port.ports.remove(random.below(2));
+                return format!("s{place} port {number}: a port of the bundle is shut");
+            }
+            if port.bundle.is_some() && random.once_in(2) {
+                let other = *random.one_of(&[Bundling::Lacp, Bundling::Static]);
+                port.bundle = Some(other);
+                return format!("s{place} port {number}: a bundle by {other:?}");
+            }
             let removed = switch.ports.remove(slot);
             if random.once_in(2) || removed.ports.len() < 2 {
                 "no settings".into()

@@ -28,9 +28,11 @@ pub(crate) struct Style {
     pub(crate) cables: u16,
     pub(crate) directed: bool,
     pub(crate) host_tagged: bool,
+    pub(crate) host_bundling: Bundling,
 }
 
-pub(crate) const PLAIN: Style = Style { cables: 1, directed: false, host_tagged: false };
+pub(crate) const PLAIN: Style =
+    Style { cables: 1, directed: false, host_tagged: false, host_bundling: Bundling::Static };
 
 fn grid(width: usize, height: usize, is_torus: bool) -> Vec<(usize, usize)> {
     let mut links = Vec::new();
@@ -90,6 +92,7 @@ pub(crate) fn model() -> SwitchModel {
         bundles: 48,
         multi_untagged: true,
         learning: Learning::Independent,
+        ageing_min: Nanos::from_secs(10),
         ageing_max: Some(Nanos::from_secs(100_000)),
     }
 }
@@ -180,7 +183,7 @@ pub(crate) fn good(shape: &Shape, style: Style) -> (Wiring, Configuration) {
         let sends = if style.host_tagged { sources[0] } else { host.switch.place() };
         switches[host.switch.place()].ports.push(PortSettings {
             ports: host.ports.clone(),
-            bundle: bundle(&host.ports, Bundling::Static),
+            bundle: bundle(&host.ports, style.host_bundling),
             pvid: Some(vlan_of(sends)),
             untagged: all.clone(),
             tagged: VlanSet::EMPTY,
@@ -219,7 +222,8 @@ pub(crate) fn good(shape: &Shape, style: Style) -> (Wiring, Configuration) {
         true => Priming::Directed(sources.iter().map(known).collect()),
         false => Priming::Broadcast(Box::new(all)),
     };
-    (wiring, Configuration { switches, hosts, priming })
+    let host_bundling = style.host_bundling;
+    (wiring, Configuration { switches, hosts, host_bundling, priming })
 }
 
 /// What the planner makes of a topology and options drawn at random, and what they are.

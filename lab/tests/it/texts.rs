@@ -219,7 +219,9 @@ fn deployment(cables: u16) -> (Fabric, Vec<SwitchState>, Vec<SwitchState>) {
 fn lab_as_delivered(wiring: &Wiring, now: &[SwitchState]) -> Option<Lab> {
     let switches = now.iter().map(|state| state.settings.clone()).collect();
     let hosts = vec![HostSettings::Untagged; wiring.hosts.len()];
-    lab_of(wiring, &Configuration { switches, hosts, priming: Priming::None }, None)
+    let host_bundling = Bundling::Lacp;
+    let priming = Priming::None;
+    lab_of(wiring, &Configuration { switches, hosts, host_bundling, priming }, None)
 }
 
 /// No broadcast arrives anywhere twice.

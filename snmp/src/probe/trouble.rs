@@ -141,6 +141,7 @@ fn chain(error: &dyn Error) -> String {
 
 fn silent(device: &Device) -> String {
     let credential = match &device.snmp.access {
+        Access::Unstated => "the cluster file gives no SNMP settings for it".to_owned(),
         Access::V1 { community } | Access::V2c { community } => format!(
             "the community in `{community}` is another (agents leave a wrong one unanswered)"
         ),

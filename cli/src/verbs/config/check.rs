@@ -107,6 +107,7 @@ fn warnings(cluster: &Cluster) -> Vec<String> {
         let write = device.snmp.write_access.as_ref();
         for access in std::iter::once(&device.snmp.access).chain(write) {
             match access {
+                Access::Unstated => {}
                 Access::V1 { community } | Access::V2c { community } => {
                     secrets.insert(community);
                 }

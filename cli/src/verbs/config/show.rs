@@ -125,6 +125,7 @@ fn kind(kind: DeviceKind) -> &'static str {
 /// The credentials as words; secrets are references.
 fn credentials(access: &Access) -> String {
     match access {
+        Access::Unstated => "none".into(),
         Access::V1 { community } | Access::V2c { community } => format!("community {community}"),
         Access::V3 { user, auth, privacy } => {
             let mut text = format!("user {user}");

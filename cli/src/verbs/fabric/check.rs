@@ -7,7 +7,7 @@ use meikyo_fabric::check::{Hop, path};
 use meikyo_fabric::dialect::Dialect;
 use meikyo_fabric::{
     CheckOptions, Configuration, Described, Fault, HostId, Report, SwitchId, TrunkId, Verdict,
-    Wiring, check, plan, plan_failover,
+    Warning, Wiring, check, plan, plan_failover,
 };
 use serde_json::{Value, json};
 
@@ -84,6 +84,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<Answer, Failure> {
         output::print_json(&document)?;
     } else {
         let mut text = text(&wiring, &report);
+        for warning in &report.warnings {
+            text += &format!("warning: {}\n", warning.in_words(&wiring));
+            if matches!(warning, Warning::HotSpot { .. }) {
+                text += "  `meikyo fabric plan` says which other settings would carry less there\n";
+            }
+        }
         failed.iter().for_each(|failed| text += &failed.text(&wiring));
         text += &way.map_or_else(String::new, |way| way.text(&wiring));
         output::print(&text)?;
@@ -237,6 +243,7 @@ fn document(wiring: &Wiring, report: &Report) -> Value {
         "prime_every_s": report.prime_every.map(|span| span.as_secs_f64()),
         "faults": faults(wiring, report),
         "faults_unlisted": report.faults_unlisted,
+        "warnings": super::shown_warnings(wiring, &report.warnings),
         "tables": tables.collect::<Vec<_>>(),
         "links": links.collect::<Vec<_>>(),
     })

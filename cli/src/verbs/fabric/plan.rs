@@ -1,9 +1,10 @@
 //! `meikyo fabric plan`: VLANs, their trees, and what they cost.
 
 use clap::Args;
+use meikyo_cluster::Routing;
 use meikyo_fabric::{
-    Bisection, Certainty, Described, HostId, Loads, Pattern, Plan, PlannedVlan, Priming, Topology,
-    VlanSet, Wiring, bisection, diameter, loads, plan,
+    Bisection, Certainty, Described, HostId, Loads, Pattern, Plan, PlanOptions, PlannedVlan,
+    Priming, VlanSet, Warning, Wiring, bisection, diameter, loads, plan, warnings,
 };
 use meikyo_units::BitsPerSecond;
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ pub(super) struct PlanArgs {
 pub(super) fn run(args: &PlanArgs) -> Result<Answer, Failure> {
     let (_, Described { wiring, options }) = super::described(&args.input)?;
     let plan = plan(&wiring, &options).map_err(super::unplannable)?;
-    let traffic = Traffic::new(&wiring, &plan, options.topology.as_ref());
+    let traffic = Traffic::new(&wiring, &plan, &options);
     if args.input.json {
         output::print_json(&document(&wiring, &plan, &traffic))?;
     } else {
@@ -37,22 +38,40 @@ struct Traffic {
     diameter: usize,
     /// By pattern.
     loads: [(&'static str, Loads); 3],
+    warnings: Vec<Warning>,
+    /// What would take load off a hot spot, the best first; empty where there is none.
+    reliefs: Vec<Relief>,
+}
+
+/// Another plan of the same wiring, whose busiest cable carries less.
+struct Relief {
+    /// What to write in `[fabric]`.
+    setting: &'static str,
+    pairs_per_cable: f64,
 }
 
 impl Traffic {
-    fn new(wiring: &Wiring, plan: &Plan, topology: Option<&Topology>) -> Self {
+    fn new(wiring: &Wiring, plan: &Plan, options: &PlanOptions) -> Self {
         let hosts = wiring.hosts.len();
         let opposite: Vec<HostId> =
             (0..hosts).map(|host| HostId::new((host + hosts / 2) % hosts)).collect();
         let of = |pattern: Pattern<'_>| loads(wiring, plan, pattern);
+        let all_to_all = of(Pattern::AllToAll);
+        let warnings = warnings(wiring, &all_to_all);
+        let hot_spot = warnings.iter().find_map(|warning| match warning {
+            Warning::HotSpot { busiest, .. } => Some(busiest.pairs_per_cable),
+            _ => None,
+        });
         Self {
-            bisection: bisection(wiring, topology),
+            bisection: bisection(wiring, options.topology.as_ref()),
             diameter: diameter(wiring, plan),
             loads: [
-                ("all_to_all", of(Pattern::AllToAll)),
+                ("all_to_all", all_to_all),
                 ("opposite", of(Pattern::Permutation(&opposite))),
                 ("neighbours", of(Pattern::Neighbours)),
             ],
+            warnings,
+            reliefs: hot_spot.map_or_else(Vec::new, |now| reliefs(wiring, options, now)),
         }
     }
 
@@ -60,6 +79,48 @@ impl Traffic {
         let cables = u64::try_from(self.bisection.cables).unwrap_or(u64::MAX);
         wiring.rate.get().saturating_mul(cables)
     }
+}
+
+/// Plans whose busiest cable carries less than `now` pairs of hosts, the best first.
+fn reliefs(wiring: &Wiring, options: &PlanOptions, now: f64) -> Vec<Relief> {
+    let with = |routing| PlanOptions { routing, ..options.clone() };
+    let mut others = vec![
+        ("routing = \"acyclic\"", with(Routing::Acyclic)),
+        ("routing = \"up-down\"", with(Routing::UpDown)),
+        ("routing = \"minimal\"", with(Routing::Minimal)),
+        ("routing = \"dimension-order\"", with(Routing::DimensionOrder)),
+    ];
+    if options.flow_control {
+        let without = PlanOptions { flow_control: false, ..options.clone() };
+        others.push(("flow_control = false", without));
+    }
+    let relief = |(setting, options): (&'static str, PlanOptions)| {
+        let plan = plan(wiring, &options).ok()?;
+        let busiest = loads(wiring, &plan, Pattern::AllToAll).busiest(wiring)?;
+        let pairs_per_cable = busiest.pairs_per_cable;
+        (pairs_per_cable < now).then_some(Relief { setting, pairs_per_cable })
+    };
+    let mut reliefs: Vec<Relief> = others.into_iter().filter_map(relief).collect();
+    reliefs.sort_by(|one, other| one.pairs_per_cable.total_cmp(&other.pairs_per_cable));
+    reliefs
+}
+
+/// The warnings as lines, with what would help against a hot spot.
+fn warning_lines(wiring: &Wiring, traffic: &Traffic) -> String {
+    let mut text = String::new();
+    for warning in &traffic.warnings {
+        text += &format!("warning: {}\n", warning.in_words(wiring));
+        if matches!(warning, Warning::HotSpot { .. }) {
+            for Relief { setting, pairs_per_cable } in &traffic.reliefs {
+                text +=
+                    &format!("  with `{setting}` the busiest would carry {pairs_per_cable:.0}\n");
+            }
+            if traffic.reliefs.is_empty() {
+                text += "  no other routing carries less; more cables there (`cables`) would\n";
+            }
+        }
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 const fn certainty_word(certainty: Certainty) -> &'static str {
@@ -119,6 +180,11 @@ fn document(wiring: &Wiring, plan: &Plan, traffic: &Traffic) -> Value {
                 "busiest": busiest,
             })
         }).collect::<Vec<_>>(),
+        "warnings": super::shown_warnings(wiring, &traffic.warnings),
+        "reliefs": traffic.reliefs.iter().map(|relief| json!({
+            "setting": relief.setting,
+            "pairs_per_cable": relief.pairs_per_cable,
+        })).collect::<Vec<_>>(),
     })
 }
 
@@ -159,7 +225,7 @@ fn text(wiring: &Wiring, plan: &Plan, traffic: &Traffic) -> String {
     format!(
         "{} hosts, {} switches, {} trunks; routing {}, the {} chooses the VLAN\n\
          {} working {working} ({vlans}){fewest}; priming {}; at most {} table entries\n\
-         at most {} switches on a path; bisection {}{} cables, {}\n\n{table}\n{}",
+         at most {} switches on a path; bisection {}{} cables, {}\n\n{table}\n{}{}",
         wiring.hosts.len(),
         wiring.switches.len(),
         wiring.trunks.len(),
@@ -173,5 +239,6 @@ fn text(wiring: &Wiring, plan: &Plan, traffic: &Traffic) -> String {
         traffic.bisection.cables,
         BitsPerSecond::new(traffic.bisection_bit_per_s(wiring)),
         load_table(wiring, traffic),
+        warning_lines(wiring, traffic),
     )
 }

@@ -6,14 +6,34 @@ use meikyo_cluster::{Cluster, Device};
 use meikyo_snmp::poll::DeviceSpec;
 use meikyo_snmp::{Credentials, CredentialsError};
 
-/// A device whose credentials could not be read.
+/// A device that cannot be measured.
 #[derive(Debug, thiserror::Error)]
-#[error("the credentials of `{device}` (line {line} of {path}) cannot be used")]
-pub(super) struct SetupError {
-    device: String,
-    line: usize,
-    path: String,
-    source: CredentialsError,
+pub(super) enum SetupError {
+    /// Its credentials cannot be read.
+    #[error("the credentials of `{device}` (line {line} of {path}) cannot be used")]
+    Credentials {
+        /// Its name.
+        device: String,
+        /// The line of its entry.
+        line: usize,
+        /// The cluster file.
+        path: String,
+        /// Why.
+        source: CredentialsError,
+    },
+    /// The file describes a fabric and does not say what to measure there.
+    #[error(
+        "line {line} of {path} does not say what to measure on `{device}`: add, for example, \
+         measure = [\"interfaces\", \"load\"]"
+    )]
+    NothingToMeasure {
+        /// Its name.
+        device: String,
+        /// The line of its entry.
+        line: usize,
+        /// The cluster file.
+        path: String,
+    },
 }
 
 /// A device with its secrets in hand.
@@ -41,12 +61,12 @@ pub(super) fn ready(cluster: &Cluster) -> Result<Vec<Ready>, SetupError> {
 
 /// Reads the secrets of one device.
 pub(super) fn ready_device(device: &Device, base: &Path, path: &Path) -> Result<Ready, SetupError> {
-    let credentials =
-        Credentials::resolve(&device.snmp.access, base).map_err(|source| SetupError {
-            device: device.name.clone(),
-            line: device.place.line,
-            path: path.display().to_string(),
-            source,
-        })?;
+    let (name, line, file) = (device.name.clone(), device.place.line, path.display().to_string());
+    let credentials = Credentials::resolve(&device.snmp.access, base).map_err(|source| {
+        SetupError::Credentials { device: name.clone(), line, path: file.clone(), source }
+    })?;
+    if device.measure.is_empty() {
+        return Err(SetupError::NothingToMeasure { device: name, line, path: file });
+    }
     Ok(Ready { device: device.clone(), credentials })
 }
