@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_fabric::emulator::{Harm, harm};
 use meikyo_fabric::{
-    Bundling, CheckOptions, Configuration, Fault, Learning, PortNumber, PortSettings, Priming,
-    SwitchId, SwitchSettings, Verdict, Vlan, Wiring, check,
+    Bundling, CheckOptions, Configuration, Fault, Host, Learning, PortNumber, PortSettings,
+    Priming, SwitchId, SwitchSettings, Verdict, Vlan, Wiring, check,
 };
 use meikyo_units::Nanos;
 
@@ -111,9 +111,39 @@ fn kinds(harm: &[Harm], rule: bool) -> BTreeSet<&'static str> {
     kinds
 }
 
+/// What is plugged into the ports of switches.
+type Plugs = BTreeMap<(SwitchId, PortNumber), (SwitchId, PortNumber)>;
+
+fn settings_at(
+    configuration: &Configuration,
+    switch: SwitchId,
+    port: PortNumber,
+) -> Option<&PortSettings> {
+    let ports = &configuration.switches[switch.place()].ports;
+    ports.iter().find(|settings| settings.ports.contains(&port))
+}
+
+fn is_lacp(settings: &PortSettings) -> bool {
+    settings.bundle == Some(Bundling::Lacp)
+}
+
+/// Whether the ports of a host are set otherwise than it needs. With LACP it does without a port that
+/// is shut.
+fn is_plugged_badly(host: &Host, plugs: &Plugs, configuration: &Configuration) -> bool {
+    let speaks_lacp = host.ports.len() > 1 && configuration.host_bundling == Bundling::Lacp;
+    let set_at = |&port: &PortNumber| settings_at(configuration, host.switch, port);
+    let sets: Vec<_> = host.ports.iter().map(set_at).collect();
+    let Some(set) = sets.iter().flatten().next() else { return true };
+    let is_trunk = set.ports.iter().any(|&port| plugs.contains_key(&(host.switch, port)));
+    is_trunk
+        || (sets.iter().any(Option::is_none) && !speaks_lacp)
+        || sets.iter().flatten().any(|other| other.ports != set.ports)
+        || is_lacp(set) != speaks_lacp
+}
+
 /// What is refused whatever frames do.
 fn breaks_a_rule(wiring: &Wiring, configuration: &Configuration) -> bool {
-    let mut plugs: BTreeMap<(SwitchId, PortNumber), (SwitchId, PortNumber)> = BTreeMap::new();
+    let mut plugs = Plugs::new();
     for trunk in &wiring.trunks {
         let [one, other] = &trunk.ends;
         for (&near, &far) in one.ports.iter().zip(&other.ports) {
@@ -121,25 +151,9 @@ fn breaks_a_rule(wiring: &Wiring, configuration: &Configuration) -> bool {
             plugs.insert((other.switch, far), (one.switch, near));
         }
     }
-    let set_at = |switch: SwitchId, port: PortNumber| {
-        let ports = &configuration.switches[switch.place()].ports;
-        ports.iter().find(|settings| settings.ports.contains(&port))
-    };
-    let lacp = |settings: &PortSettings| settings.bundle == Some(Bundling::Lacp);
-    // With LACP a bundle goes on without a cable of which one end is shut.
-    let bad_host = wiring.hosts.iter().any(|host| {
-        let speaks_lacp = host.ports.len() > 1 && configuration.host_bundling == Bundling::Lacp;
-        let sets: Vec<_> = host.ports.iter().map(|&port| set_at(host.switch, port)).collect();
-        let Some(set) = sets.iter().flatten().next() else { return true };
-        let is_trunk = set.ports.iter().any(|&port| plugs.contains_key(&(host.switch, port)));
-        let is_shut = sets.iter().any(Option::is_none);
-        is_trunk
-            || (is_shut && !speaks_lacp)
-            || sets.iter().flatten().any(|other| other.ports != set.ports)
-            || lacp(set) != speaks_lacp
-    });
+    let set_at = |switch, port| settings_at(configuration, switch, port);
     let switches = configuration.switches.iter().enumerate();
-    bad_host
+    wiring.hosts.iter().any(|host| is_plugged_badly(host, &plugs, configuration))
         || switches.map(|(place, settings)| (SwitchId::new(place), settings)).any(
             |(id, settings)| {
                 let model = &wiring.switches[id.place()].model;
@@ -161,7 +175,7 @@ fn breaks_a_rule(wiring: &Wiring, configuration: &Configuration) -> bool {
                         let far: Vec<_> =
                             here.map(|&(switch, at)| (switch, set_at(switch, at))).collect();
                         let is_up = |&(_, set): &(SwitchId, Option<&PortSettings>)| {
-                            set.is_some() || !lacp(port)
+                            set.is_some() || !is_lacp(port)
                         };
                         let far: Vec<_> = far.into_iter().filter(is_up).collect();
                         let fars =
@@ -169,11 +183,12 @@ fn breaks_a_rule(wiring: &Wiring, configuration: &Configuration) -> bool {
                         let fars: BTreeSet<_> = fars.collect();
                         let differs = far.first().is_some_and(|(switch, set)| {
                             set.is_some_and(|set| {
-                                lacp(set) != lacp(port)
+                                is_lacp(set) != is_lacp(port)
                                     || set.ports.iter().any(|&at| {
                                         let back = plugs.get(&(*switch, at));
                                         back.is_some_and(|&(near, at)| {
-                                            let is_shut = lacp(set) && set_at(near, at).is_none();
+                                            let is_shut =
+                                                is_lacp(set) && set_at(near, at).is_none();
                                             !is_shut && (near != id || !port.ports.contains(&at))
                                         })
                                     })

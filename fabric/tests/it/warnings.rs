@@ -1,4 +1,5 @@
 //! What works and is warned of: hot spots, idle and parallel links, bundles that lack cables.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use meikyo_fabric::dialect::{self, Dialect};
 use meikyo_fabric::{
@@ -82,7 +83,7 @@ fn links_beside_each_other_that_are_no_bundle_are_told() {
     ");
 }
 
-/// Two PowerConnects joined by two cables, a host with two cables on each.
+/// Two PowerConnect switches joined by two cables, a host with two cables on each.
 fn bundles(bundling: &str) -> Described {
     let links = "[[links]]\nbetween = [\"sw1\", \"sw2\"]\ncables = 2\n\
                  [[links]]\nbetween = [\"node[1-2]\", \"sw[1-2]\"]\ncables = 2\n\
