@@ -32,7 +32,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::failure::{Answer, Failure};
 use crate::known_devices;
-use crate::verbs::query::unfolded;
+use crate::verbs::query::{tell_that_rows_may_be_missing, unfolded};
 use metric::Metric;
 use palette::{Palette, Theme};
 use session::{Session, Subject};
@@ -89,10 +89,14 @@ pub(crate) fn run(args: &TopArgs) -> Result<Answer, Failure> {
     }
     let clock = WallTime::now();
     let session = Session::open(subject, args.metric, args.every).map_err(explained)?;
-    if args.once {
-        return once::print(session, clock, args.json);
-    }
-    terminal::show(session, Palette::of_environment(args.theme))
+    let watch = session.watch();
+    let answer = if args.once {
+        once::print(session, clock, args.json)?
+    } else {
+        terminal::show(session, Palette::of_environment(args.theme))?
+    };
+    let whole = tell_that_rows_may_be_missing(watch.problems().map_err(explained)?);
+    Ok(if whole == Answer::Yes { answer } else { whole })
 }
 
 fn explained(error: WatchError) -> Failure {

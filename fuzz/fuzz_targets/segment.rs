@@ -35,11 +35,13 @@ fuzz_target!(|bytes: &[u8]| {
 /// payload; before them a head of one table that has a column of each kind.
 fn framed(mut rest: &[u8]) -> Vec<u8> {
     let mut octets = Vec::new();
-    frame(&mut octets, 0, 0, HEAD.as_bytes());
+    let mut sequence = 1;
+    frame(&mut octets, (0, 0, sequence), HEAD.as_bytes());
     while let Some((&[codec, rows, low, high], behind)) = rest.split_first_chunk() {
         let length = usize::from(u16::from_le_bytes([low, high])).min(behind.len());
         let (payload, behind) = behind.split_at(length);
-        frame(&mut octets, codec, rows, payload);
+        sequence += 1;
+        frame(&mut octets, (codec, rows, sequence), payload);
         rest = behind;
     }
     octets
@@ -51,14 +53,14 @@ const HEAD: &str = r#"{"format":1,"kind":"measured","stream":"s","tables":[{"nam
 {"name":"d","kind":"i64","meaning":"gauge","doc":""},{"name":"e","kind":"f64","meaning":"gauge","doc":""}]}]}"#;
 
 /// Appends a frame as docs/recording-format.md describes it.
-fn frame(octets: &mut Vec<u8>, codec: u8, rows: u8, payload: &[u8]) {
+fn frame(octets: &mut Vec<u8>, (codec, rows, sequence): (u8, u8, u64), payload: &[u8]) {
     let mut header = [0; 56];
     header[..4].copy_from_slice(b"MKYF");
     let length = u32::try_from(payload.len()).expect("a head, or 16 bits");
     header[4..8].copy_from_slice(&length.to_le_bytes());
     header[8] = codec;
     header[12] = rows;
-    header[16] = 1;
+    header[16..24].copy_from_slice(&sequence.to_le_bytes());
     header[40..44].copy_from_slice(&crc32fast::hash(payload).to_le_bytes());
     let crc = crc32fast::hash(&header[..52]);
     header[52..].copy_from_slice(&crc.to_le_bytes());

@@ -1,10 +1,11 @@
 //! Looking at every octet of a recording for damage.
 //!
-//! Log frames have checksums: any change is found. Parquet files are read to the end and compared
-//! with what their footers and names say: rows, order, times within the hour. Their pages carry no
-//! checksum, so that a flipped bit inside of a value can stay unseen.
+//! Log frames have checksums: any change is found. Parquet files are compared octet by octet with
+//! theirs, decoded to the end, and compared with what their footers and names say: rows, times
+//! within the hour. What should be there stands in the manifest and in the chain of sequence numbers
+//! (see `read/listing.rs`). Files that an earlier version wrote have no checksums: they are only
+//! decoded, and counted as unverified.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array as _, AsArray as _};
@@ -12,10 +13,15 @@ use arrow::datatypes::TimestampNanosecondType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::batch::Batch;
+use crate::declared;
+use crate::devices;
 use crate::format::{self, IdentityError};
-use crate::inventory::Footer;
 use crate::layout::{self, ListError, ParquetFile, SegmentFile, hour_of};
-use crate::segment::{ReadSegmentError, SegmentReader};
+use crate::problem::{Problem, chain};
+use crate::read::{
+    Meter, OpenError, ReadError, Recording, Verification, VerifiedFile, Wanted, time_span_of,
+};
+use crate::segment::{Ending, ReadSegmentError, SegmentReader};
 
 /// What was looked at and found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,7 +37,9 @@ pub struct CheckReport {
     pub torn_bytes: u64,
     /// Files that a segment hides, left by a compaction that was killed; the next one removes them.
     pub hidden_files: u64,
-    /// What is damaged, with the place.
+    /// Parquet files that have no checksums: an earlier version wrote them.
+    pub unverified_files: u64,
+    /// What is damaged, missing or does not belong, with the place.
     pub damage: Vec<Damage>,
 }
 
@@ -49,6 +57,14 @@ pub struct Damage {
 /// Why a recording could not be checked at all.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
+    /// Its files cannot be compared with what should be there.
+    #[error("cannot check recording `{path}`")]
+    Read {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: Box<ReadError>,
+    },
     /// The directory is no recording that this program reads.
     #[error("cannot check recording `{path}`")]
     Identity {
@@ -73,22 +89,22 @@ pub enum CheckError {
 /// When it is no recording or cannot be listed; whatever is wrong with a file is in the report.
 pub fn check(dir: &Path) -> Result<CheckReport, CheckError> {
     format::read(dir).map_err(|source| CheckError::Identity { path: dir.into(), source })?;
-    let listing =
-        layout::list(dir).map_err(|source| CheckError::List { path: dir.into(), source })?;
-    let mut report =
-        CheckReport { hidden_files: listing.hidden.len() as u64, ..CheckReport::default() };
-    let streams = layout::entries(&dir.join(layout::LOG))
-        .map_err(|source| CheckError::List { path: dir.into(), source })?;
-    for (_, stream) in streams {
-        let files = layout::entries(&stream)
-            .map_err(|source| CheckError::List { path: dir.into(), source })?;
-        let aside = files.into_iter().filter(|(name, _)| name.ends_with(".damaged"));
-        report.damage.extend(aside.map(|(_, path)| Damage {
-            path,
-            at: None,
-            what: "a damaged segment was put aside".into(),
-        }));
+    let refused = |source| CheckError::Read { path: dir.into(), source: Box::new(source) };
+    let recording = Recording::open(dir).map_err(refused)?;
+    let listing = recording.listing(&Wanted::ALL).map_err(refused)?;
+    let mut problems = listing.problems;
+    let unlisted = |source| CheckError::List { path: dir.into(), source };
+    declared::read(dir, &mut problems).map_err(unlisted)?;
+    if let Err(error) = devices::read(dir) {
+        problems.push(Problem::new(&dir.join(devices::FILE_NAME), chain(&error)));
     }
+    tell_strangers(dir, &mut problems).map_err(unlisted)?;
+    let damage = |Problem { path, what }: Problem| Damage { path, at: None, what };
+    let mut report = CheckReport {
+        hidden_files: listing.hidden.len() as u64,
+        damage: problems.into_iter().map(damage).collect(),
+        ..CheckReport::default()
+    };
     for segment in listing.segments {
         let path = segment.path.clone();
         if let Err(error) = check_segment(segment, &mut report) {
@@ -97,6 +113,7 @@ pub fn check(dir: &Path) -> Result<CheckReport, CheckError> {
     }
     for file in &listing.parquet {
         report.files += 1;
+        report.unverified_files += u64::from(file.claim.is_none());
         if let Err(what) = check_parquet(file, &mut report) {
             report.damage.push(Damage { path: file.path.clone(), at: None, what });
         }
@@ -104,31 +121,73 @@ pub fn check(dir: &Path) -> Result<CheckReport, CheckError> {
     Ok(report)
 }
 
-fn check_segment(segment: SegmentFile, report: &mut CheckReport) -> Result<(), ReadSegmentError> {
-    report.segments += 1;
-    let len = segment.file.metadata().map_or(0, |metadata| metadata.len());
-    let Some(mut reader) = SegmentReader::from_file(segment.file, &segment.path)? else {
-        report.torn_bytes += len;
-        return Ok(());
-    };
-    let mut batches: Vec<_> =
-        reader.head().tables.iter().enumerate().map(|(at, table)| Batch::new(at, table)).collect();
-    while let Some(header) = reader.next_rows(|_| true)? {
-        reader.decode(&header, &mut batches[header.table])?;
-        report.rows += header.rows as u64;
-    }
-    let ending = reader.ending();
-    report.torn_bytes += ending.torn_bytes;
-    if let Some(at) = ending.first_damage {
-        let what = format!("{} bytes of frames are damaged", ending.damaged_bytes);
-        report.damage.push(Damage { path: segment.path, at: Some(at), what });
+/// Tells of files that end in `.parquet` and have no name of ours: other programs that read the
+/// directory take them for rows.
+fn tell_strangers(dir: &Path, problems: &mut Vec<Problem>) -> Result<(), ListError> {
+    for (table, path) in layout::entries(dir)? {
+        if table == layout::LOG || !layout::is_name(&table) || !path.is_dir() {
+            continue;
+        }
+        let mut within = vec![path];
+        for depth in 0..3 {
+            let mut deeper = Vec::new();
+            for (name, path) in within.iter().flat_map(|path| layout::entries(path)).flatten() {
+                let is_ours = depth == 2 && layout::ParquetName::parse(&name).is_some();
+                if name.ends_with(".parquet") && !name.starts_with('.') && !is_ours {
+                    let what = "it is not one of the recording's files; no row of it is read";
+                    problems.push(Problem::new(&path, what));
+                }
+                // Not through links, which may lead in circles.
+                if path.is_dir() && !path.is_symlink() {
+                    deeper.push(path);
+                }
+            }
+            within = deeper;
+        }
     }
     Ok(())
 }
 
+fn check_segment(segment: SegmentFile, report: &mut CheckReport) -> Result<(), ReadSegmentError> {
+    report.segments += 1;
+    let SegmentFile { stream, path, file, ends_with, .. } = segment;
+    let len = file.metadata().map_or(0, |metadata| metadata.len());
+    let tell = |at, what: Option<String>, damage: &mut Vec<Damage>| {
+        damage.extend(what.map(|what| Damage { path: path.clone(), at, what }));
+    };
+    let Some(mut reader) = SegmentReader::from_file(file, &path)? else {
+        report.torn_bytes += len;
+        tell(None, Ending::default().problem(ends_with), &mut report.damage);
+        return Ok(());
+    };
+    if reader.head().stream != stream {
+        let what = format!("it belongs elsewhere: its stream is `{}`", reader.head().stream);
+        tell(None, Some(what), &mut report.damage);
+        return Ok(());
+    }
+    let mut batches: Vec<_> =
+        reader.head().tables.iter().enumerate().map(|(at, table)| Batch::new(at, table)).collect();
+    while let Some(header) = reader.next_rows(|_| true)? {
+        if reader.decode(&header, &mut batches[header.table]).is_ok() {
+            report.rows += header.rows as u64;
+        }
+    }
+    report.torn_bytes += reader.ending().torn_bytes;
+    tell(reader.ending().first_damage, reader.problem(ends_with), &mut report.damage);
+    Ok(())
+}
+
 fn check_parquet(file: &ParquetFile, report: &mut CheckReport) -> Result<(), String> {
-    let footer = Footer::read(&file.path).ok_or("it is not a whole Parquet file")?;
-    let opened = File::open(&file.path).map_err(|error| error.to_string())?;
+    let opened = VerifiedFile::open(file, &Meter::default(), Verification::Always);
+    let (opened, metadata) = match opened {
+        Ok(opened) => opened,
+        // Deleted or compacted anew meanwhile.
+        Err(OpenError::Vanished) => return Ok(()),
+        Err(OpenError::Unfit(what)) => return Err(what),
+    };
+    opened.verify_all()?;
+    let times_of_footer = time_span_of(&metadata);
+    let rows_of_footer = u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0);
     let reader = ParquetRecordBatchReaderBuilder::try_new(opened)
         .and_then(ParquetRecordBatchReaderBuilder::build)
         .map_err(|error| said(&error.to_string()))?;
@@ -147,7 +206,7 @@ fn check_parquet(file: &ParquetFile, report: &mut CheckReport) -> Result<(), Str
         if let Some(time) = times.values().iter().find(|time| !in_hour(time)) {
             return Err(format!("a row of time {time} ns is not in the hour of its directory"));
         }
-        let (least, greatest) = footer.times.unwrap_or((i64::MIN, i64::MAX));
+        let (least, greatest) = times_of_footer.unwrap_or((i64::MIN, i64::MAX));
         if times.values().iter().any(|time| *time < least || *time > greatest) {
             return Err("a row lies outside of the times in the footer".into());
         }
@@ -156,10 +215,10 @@ fn check_parquet(file: &ParquetFile, report: &mut CheckReport) -> Result<(), Str
     if !file.table.ends_with(crate::summary::SUFFIX) {
         report.rows += rows;
     }
-    if rows == footer.rows {
+    if rows == rows_of_footer {
         Ok(())
     } else {
-        Err(format!("{rows} rows can be read of the {} in the footer", footer.rows))
+        Err(format!("{rows} rows can be read of the {rows_of_footer} in the footer"))
     }
 }
 
@@ -172,14 +231,4 @@ fn said(text: &str) -> String {
         rest = inner;
     }
     format!("its Parquet data cannot be decoded: {rest}")
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        text = format!("{text}: {source}");
-        cause = source.source();
-    }
-    text
 }

@@ -25,6 +25,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::layout::{self, ListError, ParquetName};
+use crate::log::columns_of;
+use crate::manifest::{self, Unit};
+use crate::problem::{open_regular, read_regular};
+use crate::progress::{self, Progress};
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader};
 use crate::views;
@@ -53,6 +57,9 @@ pub struct Compacted {
     pub files: u64,
     /// Octets of the segment that are damaged; it is then renamed to end in `.damaged` and kept.
     pub damaged_bytes: u64,
+    /// Whole frames that do not fit the segment's schema, or are of a kind that this version does
+    /// not know; the segment is then kept, too.
+    pub unread_frames: u64,
 }
 
 /// Why a segment could not be compacted; it is still there.
@@ -100,8 +107,15 @@ struct Survey {
     last: u64,
     /// By table, its frames that have rows.
     frames: Vec<Vec<Frame>>,
+    /// The least and the greatest `time`; the least is greater where there is no row.
+    times: (i64, i64),
+}
+
+impl Survey {
     /// The hours that the first and the last row lie in.
-    hours: (i64, i64),
+    fn hours(&self) -> (i64, i64) {
+        (layout::hour_of(self.times.0), layout::hour_of(self.times.1))
+    }
 }
 
 /// Compacts the finished segment at `path` of the recording in `dir`, and unlinks it.
@@ -117,9 +131,19 @@ pub fn compact(
     path: &Path,
     summaries: &mut Summaries,
 ) -> Result<Compacted, CompactError> {
-    let Some(survey) = survey(path)? else {
-        unlink(path)?;
-        return Ok(Compacted::default());
+    let survey = match survey(path) {
+        Ok(Some(survey)) => survey,
+        Ok(None) if !frames_were_written(path) => {
+            unlink(path)?;
+            return Ok(Compacted::default());
+        }
+        // Nobody knows what its rows are; who wants to rescue them finds them in the renamed file.
+        Ok(None) | Err(CompactError::Segment { source: ReadSegmentError::Head { .. }, .. }) => {
+            let damaged_bytes = fs::metadata(path).map_err(system("read", path))?.len();
+            put_aside(path)?;
+            return Ok(Compacted { damaged_bytes, ..Compacted::default() });
+        }
+        Err(error) => return Err(error),
     };
     remove_leftovers(dir, &survey)?;
     summaries.begin(dir, survey.first);
@@ -130,11 +154,11 @@ pub fn compact(
     match compacted.and_then(|compacted| files.publish().map(|()| compacted)) {
         Ok(compacted) => {
             summaries.end(survey.last);
+            note_in_manifest(dir, &survey, files.entries())?;
             note_next(dir, &survey)?;
             views::refresh(dir).map_err(system("write", &dir.join(views::FILE_NAME)))?;
-            if compacted.damaged_bytes > 0 {
-                let aside = path.with_extension("log.damaged");
-                fs::rename(path, &aside).map_err(system("rename", path))?;
+            if compacted.damaged_bytes > 0 || compacted.unread_frames > 0 {
+                put_aside(path)?;
             } else {
                 unlink(path)?;
             }
@@ -167,7 +191,7 @@ pub fn compact_recording(dir: &Path) -> Result<Vec<(String, StreamOutcome)>, Com
     let mut outcomes = Vec::new();
     for (stream, path) in layout::entries(&dir.join(layout::LOG)).map_err(listed)? {
         let lock = path.join("lock");
-        let file = match File::open(&lock) {
+        let file = match open_regular(&lock) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(source) => return Err(system("open", &lock)(source)),
@@ -190,6 +214,7 @@ pub fn compact_recording(dir: &Path) -> Result<Vec<(String, StreamOutcome)>, Com
             total.summary_bytes += made.summary_bytes;
             total.files += made.files;
             total.damaged_bytes += made.damaged_bytes;
+            total.unread_frames += made.unread_frames;
             segments += 1;
         }
         outcomes.push((stream, StreamOutcome::Compacted(total, segments)));
@@ -202,20 +227,19 @@ fn survey(path: &Path) -> Result<Option<Survey>, CompactError> {
     let Some(mut reader) = SegmentReader::open(path).map_err(failed)? else { return Ok(None) };
     let mut frames = vec![Vec::new(); reader.head().tables.len()];
     let first = reader.ending().last_sequence;
-    let mut hours = (i64::MAX, i64::MIN);
+    let mut times = (i64::MAX, i64::MIN);
     reader
         .next_rows_at(|header, payload| {
             if header.rows > 0 {
                 frames[header.table].push(Frame::new(header, payload));
             }
-            hours.0 = hours.0.min(layout::hour_of(header.least_time));
-            hours.1 = hours.1.max(layout::hour_of(header.greatest_time));
+            times = (times.0.min(header.least_time), times.1.max(header.greatest_time));
             false
         })
         .map_err(failed)?;
     let last = reader.ending().last_sequence;
-    let file = File::open(path).map_err(system("open", path))?;
-    Ok(Some(Survey { reader, file, first, last, frames, hours }))
+    let file = open_regular(path).map_err(system("open", path))?;
+    Ok(Some(Survey { reader, file, first, last, frames, times }))
 }
 
 /// Removes what an earlier compaction of the same segment left when it was killed.
@@ -223,14 +247,16 @@ fn remove_leftovers(dir: &Path, survey: &Survey) -> Result<(), CompactError> {
     let stream = &survey.reader.head().stream;
     let range = survey.first..=survey.last;
     let stale = |name: &ParquetName| name.stream == *stream && range.contains(&name.first);
-    let hours = survey.hours.0 - summaries::HOURS_BEFORE..=survey.hours.1;
+    let hours = survey.hours();
+    let hours = hours.0.saturating_sub(summaries::HOURS_BEFORE)..=hours.1;
     let wanted = |_: &str, hour| hours.contains(&hour);
-    let files = layout::parquet_files_with(dir, wanted, |file_name| {
+    let parse = |file_name: &str| {
         let name = file_name.strip_prefix('.').and_then(|name| name.strip_suffix(TEMPORARY));
         let name = name.unwrap_or(file_name);
         ParquetName::parse(name).filter(|name| stale(name))
-    })
-    .map_err(|source| CompactError::List { source })?;
+    };
+    let files = layout::parquet_files_with(dir, wanted, parse, &mut Vec::new())
+        .map_err(|source| CompactError::List { source })?;
     for file in files {
         unlink(&file.path)?;
     }
@@ -247,24 +273,30 @@ fn write_tables(
     let tables = &survey.reader.head().tables;
     let used = |table: &usize| !survey.frames[*table].is_empty();
     let used: Vec<_> = summaries::order_of(tables).filter(used).collect();
+    let ending = survey.reader.ending();
+    total.unread_frames = ending.unfit_frames + ending.unknown_frames;
+    total.damaged_bytes = ending.damaged_bytes;
     let mut summaries = SegmentSummaries::new(summaries, used.iter().map(|&table| &tables[table]));
     let mut polls: Option<(usize, Vec<Frame>, SeriesIndex)> = None;
     for table in used {
         let of_table =
             |frames| TableFrames { segment, file: &survey.file, schema: &tables[table], frames };
         let symbols = survey.reader.symbols();
-        let around;
+        let readable;
         let mut frames = survey.frames[table].as_slice();
-        let mut damaged_bytes = survey.reader.ending().damaged_bytes;
         let index = match SeriesIndex::new(&of_table(frames), symbols)? {
             Some(index) => index,
             None => {
-                (around, damaged_bytes) = frames_around_damage(segment, table)?;
-                frames = &around;
+                readable = readable_frames(segment, table, &tables[table])?;
+                total.damaged_bytes = total.damaged_bytes.max(readable.damaged_bytes);
+                total.unread_frames += readable.unread;
+                frames = &readable.frames;
+                if frames.is_empty() {
+                    continue;
+                }
                 SeriesIndex::new(&of_table(frames), symbols)?.ok_or_else(|| changed(segment))?
             }
         };
-        total.damaged_bytes = total.damaged_bytes.max(damaged_bytes);
         let polls_index = polls.as_ref().filter(|_| summaries.needs_polls(&tables[table]));
         let of_polls = polls_index.map(|(polls, frames, index)| {
             let frames = TableFrames { schema: &tables[*polls], frames, ..of_table(&[]) };
@@ -327,13 +359,24 @@ fn write_table(
     Ok(())
 }
 
-/// The whole frames of a table where one is damaged, and the octets that are: a reader looks for
-/// whole frames behind those that are not.
-fn frames_around_damage(segment: &Path, table: usize) -> Result<(Vec<Frame>, u64), CompactError> {
+/// The frames of a table that can be read where some cannot.
+struct ReadableFrames {
+    frames: Vec<Frame>,
+    damaged_bytes: u64,
+    /// Frames whose checksum is right and whose payload is not of the schema.
+    unread: u64,
+}
+
+/// Looks for whole frames of a table also behind those that are not.
+fn readable_frames(
+    segment: &Path,
+    table: usize,
+    schema: &TableSchema,
+) -> Result<ReadableFrames, CompactError> {
     let failed = |source| CompactError::Segment { path: segment.into(), source };
-    let mut frames = Vec::new();
+    let mut readable = ReadableFrames { frames: Vec::new(), damaged_bytes: 0, unread: 0 };
     let Some(mut reader) = SegmentReader::open(segment).map_err(failed)? else {
-        return Ok((frames, 0));
+        return Ok(readable);
     };
     let mut begin = 0;
     while let Some(header) = reader
@@ -343,11 +386,14 @@ fn frames_around_damage(segment: &Path, table: usize) -> Result<(Vec<Frame>, u64
         })
         .map_err(failed)?
     {
-        if header.rows > 0 {
-            frames.push(Frame::new(&header, begin));
+        if columns_of(reader.payload(), header.rows, schema).is_none() {
+            readable.unread += 1;
+        } else if header.rows > 0 {
+            readable.frames.push(Frame::new(&header, begin));
         }
     }
-    Ok((frames, reader.ending().damaged_bytes))
+    readable.damaged_bytes = reader.ending().damaged_bytes;
+    Ok(readable)
 }
 
 /// The error of a segment whose frames were whole a moment ago.
@@ -356,14 +402,50 @@ fn changed(segment: &Path) -> CompactError {
     CompactError::System { doing: "read", path: segment.into(), source }
 }
 
+/// Notes in the manifest which files were made; from then on they must be there.
+fn note_in_manifest(
+    dir: &Path,
+    survey: &Survey,
+    files: Vec<manifest::FileEntry>,
+) -> Result<(), CompactError> {
+    let stream_dir = layout::stream_dir(dir, &survey.reader.head().stream);
+    let (_, before) = survey.reader.begin();
+    let times = (survey.times.0 <= survey.times.1).then_some(survey.times);
+    let span = Unit::without_files(survey.first, survey.last, before);
+    let path = stream_dir.join(manifest::FILE_NAME);
+    manifest::add(&stream_dir, Unit { times, files, ..span }).map_err(system("write", &path))?;
+    let path = stream_dir.join(progress::FILE_NAME);
+    // What an earlier version wrote has none.
+    if matches!(progress::read(&stream_dir), Ok(None)) {
+        let progress = Progress { first: survey.first, last: survey.last };
+        progress::replace(&stream_dir, progress).map_err(system("write", &path))?;
+    }
+    Ok(())
+}
+
 /// Notes the sequence number that goes on from here, for a log without segments.
 fn note_next(dir: &Path, survey: &Survey) -> Result<(), CompactError> {
     let path = layout::next_path(dir, &survey.reader.head().stream);
-    let known = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let known = read_regular(&path).ok().and_then(|text| text.trim().parse::<u64>().ok());
     let next = known.unwrap_or(0).max(survey.last + 1);
     let temporary = path.with_extension("tmp");
     fs::write(&temporary, format!("{next}\n")).map_err(system("write", &temporary))?;
     fs::rename(&temporary, &path).map_err(system("rename", &temporary))
+}
+
+/// Whether the stream's progress says that frames of the segment were handed to the kernel.
+pub(crate) fn frames_were_written(segment: &Path) -> bool {
+    let first = segment.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
+    let progress = segment.parent().map(progress::read);
+    match (first, progress) {
+        (Some(first), Some(Ok(Some(progress)))) => progress.last >= first,
+        _ => false,
+    }
+}
+
+/// Renames a damaged segment to what readers only tell of.
+fn put_aside(path: &Path) -> Result<(), CompactError> {
+    fs::rename(path, path.with_extension("log.damaged")).map_err(system("rename", path))
 }
 
 fn unlink(path: &Path) -> Result<(), CompactError> {

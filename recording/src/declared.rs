@@ -11,6 +11,7 @@ use std::{fs, process};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::{self, ListError};
+use crate::problem::{Problem, read_regular};
 use crate::schema::TableSchema;
 
 /// The file in a stream's directory.
@@ -19,23 +20,60 @@ pub const FILE_NAME: &str = "tables.json";
 #[derive(Debug, Serialize, Deserialize)]
 struct File {
     tables: Vec<TableSchema>,
+    /// CRC-32 of the JSON of `tables` without white space; earlier versions wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    crc32: Option<u32>,
+}
+
+impl File {
+    fn new(tables: Vec<TableSchema>) -> Self {
+        let crc32 = Some(sum(&tables));
+        Self { tables, crc32 }
+    }
+}
+
+fn sum(tables: &[TableSchema]) -> u32 {
+    crc32fast::hash(&serde_json::to_vec(tables).unwrap_or_default())
 }
 
 /// The tables that the writers of all streams of the recording in `dir` have declared, by name.
 ///
-/// What cannot be read declares nothing: the tables that have rows are known without it.
+/// What cannot be read declares nothing, and is told in `problems`: the tables that have rows are
+/// known without it.
 ///
 /// # Errors
 /// When the log's directory cannot be read.
-pub fn read(dir: &Path) -> Result<BTreeMap<String, TableSchema>, ListError> {
-    let streams = layout::entries(&dir.join(layout::LOG))?.into_iter();
-    let tables = streams.flat_map(|(_, stream_dir)| of_stream(&stream_dir));
-    Ok(tables.map(|table| (table.name.clone(), table)).collect())
+pub fn read(
+    dir: &Path,
+    problems: &mut Vec<Problem>,
+) -> Result<BTreeMap<String, TableSchema>, ListError> {
+    let mut tables = BTreeMap::new();
+    for (_, stream_dir) in layout::entries(&dir.join(layout::LOG))? {
+        match of_stream(&stream_dir) {
+            Ok(found) => {
+                tables.extend(found.into_iter().map(|table| (table.name.clone(), table)));
+            }
+            Err(what) => problems.push(Problem::new(&stream_dir.join(FILE_NAME), what)),
+        }
+    }
+    Ok(tables)
 }
 
-fn of_stream(stream_dir: &Path) -> Vec<TableSchema> {
-    let text = fs::read_to_string(stream_dir.join(FILE_NAME)).unwrap_or_default();
-    serde_json::from_str(&text).map_or_else(|_| Vec::new(), |file: File| file.tables)
+fn of_stream(stream_dir: &Path) -> Result<Vec<TableSchema>, String> {
+    let path = stream_dir.join(FILE_NAME);
+    let text = match read_regular(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let file: File =
+        serde_json::from_str(&text).map_err(|error| format!("it cannot be understood: {error}"))?;
+    if file.crc32.is_some_and(|named| named != sum(&file.tables)) {
+        return Err("it does not have the checksum that it names".into());
+    }
+    Ok(file.tables)
 }
 
 /// Adds the tables of a writer to those that the stream's writers have declared before.
@@ -43,10 +81,10 @@ fn of_stream(stream_dir: &Path) -> Vec<TableSchema> {
 /// # Errors
 /// When the file cannot be written, with its path.
 pub(crate) fn add(stream_dir: &Path, tables: &[TableSchema]) -> Result<(), (PathBuf, io::Error)> {
-    let before = of_stream(stream_dir);
+    let before = of_stream(stream_dir).unwrap_or_default();
     let is_gone = |table: &&TableSchema| tables.iter().all(|new| new.name != table.name);
     let gone = before.iter().filter(is_gone).cloned();
-    let all = File { tables: tables.iter().cloned().chain(gone).collect() };
+    let all = File::new(tables.iter().cloned().chain(gone).collect());
     if all.tables == before {
         return Ok(());
     }
@@ -66,16 +104,20 @@ mod tests {
     #[test]
     fn what_an_earlier_writer_declared_stays_and_the_newest_schema_counts() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(read(dir.path()).unwrap(), BTreeMap::new());
+        assert_eq!(read(dir.path(), &mut Vec::new()).unwrap(), BTreeMap::new());
         let stream = layout::stream_dir(dir.path(), "snmp");
         fs::create_dir_all(&stream).unwrap();
         let table = |name: &str, doc: &str| TableSchema::new(name, doc, Vec::new());
         add(&stream, &[table("load", "first"), table("storage", "first")]).unwrap();
         add(&stream, &[table("load", "second"), table("cpu", "second")]).unwrap();
-        let found = read(dir.path()).unwrap();
+        let mut problems = Vec::new();
+        let found = read(dir.path(), &mut problems).unwrap();
+        assert_eq!(problems, []);
         let found: Vec<_> = found.values().map(|table| (&*table.name, &*table.doc)).collect();
         assert_eq!(found, [("cpu", "second"), ("load", "second"), ("storage", "first")]);
         fs::write(stream.join(FILE_NAME), "{").unwrap();
-        assert_eq!(read(dir.path()).unwrap(), BTreeMap::new());
+        assert_eq!(read(dir.path(), &mut problems).unwrap(), BTreeMap::new());
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].path, stream.join(FILE_NAME));
     }
 }

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::problem::read_regular;
+
 /// The file in a recording's directory.
 pub const FILE_NAME: &str = "devices.json";
 
@@ -81,7 +83,7 @@ pub enum DevicesError {
 /// When the file cannot be read or understood.
 pub fn read(dir: &Path) -> Result<Vec<Device>, DevicesError> {
     let path = dir.join(FILE_NAME);
-    let text = match fs::read_to_string(&path) {
+    let text = match read_regular(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(DevicesError::System { doing: "read", path, source }),

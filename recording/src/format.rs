@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::problem::read_regular;
+
 /// The version of the format that this program writes, and the greatest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
 
@@ -106,7 +108,7 @@ pub enum IdentityError {
 /// When there is none, it is of a newer format, or it cannot be read.
 pub fn read(dir: &Path) -> Result<Identity, IdentityError> {
     let path = dir.join(FILE_NAME);
-    let text = match fs::read_to_string(&path) {
+    let text = match read_regular(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(IdentityError::Missing { path: dir.into() });

@@ -1,16 +1,19 @@
 //! What a recording holds: rows, octets, times and gaps, by the headers of its files alone.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use meikyo_units::{Nanos, WallTime};
-use parquet::file::reader::{FileReader as _, SerializedFileReader};
-use parquet::file::statistics::Statistics;
 
+use crate::declared;
 use crate::format::{self, Identity, IdentityError};
 use crate::layout::{self, ListError, ParquetFile, SegmentFile};
-use crate::segment::{ReadSegmentError, SegmentReader};
+use crate::problem::{Problem, chain, open_regular};
+use crate::read::{
+    Meter, OpenError, ReadError, Recording, Verification, VerifiedFile, Wanted, time_span_of,
+};
+use crate::segment::{Ending, ReadSegmentError, SegmentReader};
 use crate::summary::SUFFIX;
 
 /// The least span without a row of a stream that is called a gap. Within a segment the collector
@@ -34,6 +37,11 @@ pub struct Inventory {
     pub streams: Vec<StreamInventory>,
     /// Octets that can still be written to the recording's file system; `None` where it does not say.
     pub room_bytes: Option<u64>,
+    /// Parquet files that have no checksums: an earlier version wrote them.
+    pub unverified_files: u64,
+    /// What is missing, damaged or does not belong, as far as headers, footers and the manifest show
+    /// it; [`crate::check::check`] reads the rest, too.
+    pub problems: Vec<Problem>,
 }
 
 /// What one table holds.
@@ -98,17 +106,11 @@ pub enum InventoryError {
     },
     /// The files cannot be listed.
     #[error("cannot read recording `{path}`")]
-    List {
+    Read {
         /// The directory.
         path: PathBuf,
         /// Why.
-        source: ListError,
-    },
-    /// A segment cannot be read.
-    #[error("cannot read the log")]
-    Segment {
-        /// Why.
-        source: ReadSegmentError,
+        source: Box<ReadError>,
     },
 }
 
@@ -121,25 +123,34 @@ struct Gathered {
     /// Each stream's spans in segments and in files.
     spans: BTreeMap<String, (Spans, Spans)>,
     log_bytes: u64,
+    unverified_files: u64,
+    problems: Vec<Problem>,
 }
 
 /// Looks at every file's header or footer.
 ///
 /// # Errors
-/// When the recording cannot be read; Parquet files that cannot are left out, see
-/// [`crate::check::check`].
+/// When the recording cannot be read; files that cannot are told in [`Inventory::problems`].
 pub fn inventory(dir: &Path) -> Result<Inventory, InventoryError> {
     let identity = format::read(dir)
         .map_err(|source| InventoryError::Identity { path: dir.into(), source })?;
-    let listing =
-        layout::list(dir).map_err(|source| InventoryError::List { path: dir.into(), source })?;
-    let mut gathered = Gathered::default();
+    let refused = |source| InventoryError::Read { path: dir.into(), source: Box::new(source) };
+    let recording = Recording::open(dir).map_err(refused)?;
+    let listing = recording.listing(&Wanted::ALL).map_err(refused)?;
+    let mut gathered = Gathered { problems: listing.problems, ..Gathered::default() };
+    if let Err(source) = declared::read(dir, &mut gathered.problems) {
+        return Err(refused(source.into()));
+    }
     for segment in listing.segments {
-        gathered.add_segment(segment).map_err(|source| InventoryError::Segment { source })?;
+        let path = segment.path.clone();
+        if let Err(error) = gathered.add_segment(segment) {
+            gathered.problems.push(Problem::new(&path, chain(&error)));
+        }
     }
     for file in &listing.parquet {
         gathered.add_parquet(file);
     }
+    gathered.problems.sort();
     let streams = gathered.spans.into_iter();
     let streams = streams.map(|(name, spans)| stream_of(dir, name, spans)).collect();
     let tables: Vec<_> = gathered.tables.into_values().collect();
@@ -153,6 +164,8 @@ pub fn inventory(dir: &Path) -> Result<Inventory, InventoryError> {
         parquet_bytes: bytes(false),
         summary_bytes: bytes(true),
         streams,
+        unverified_files: gathered.unverified_files,
+        problems: gathered.problems,
         room_bytes: crate::system_calls::room_bytes(dir).ok(),
         tables,
     })
@@ -171,33 +184,53 @@ impl Gathered {
     }
 
     fn add_segment(&mut self, segment: SegmentFile) -> Result<(), ReadSegmentError> {
-        self.log_bytes += segment.file.metadata().map_or(0, |metadata| metadata.len());
-        let Some(mut reader) = SegmentReader::from_file(segment.file, &segment.path)? else {
+        let SegmentFile { stream, path, file, ends_with, .. } = segment;
+        self.log_bytes += file.metadata().map_or(0, |metadata| metadata.len());
+        let mut tell = |what: Option<String>| {
+            self.problems.extend(what.map(|what| Problem::new(&path, what)));
+        };
+        let Some(mut reader) = SegmentReader::from_file(file, &path)? else {
+            tell(Ending::default().problem(ends_with));
             return Ok(());
         };
+        if reader.head().stream != stream {
+            tell(Some(format!("it belongs elsewhere: its stream is `{}`", reader.head().stream)));
+            return Ok(());
+        }
         let mut frames = Vec::new();
         reader.next_rows(|header| {
             frames.push(*header);
             false
         })?;
+        tell(reader.problem(ends_with));
         for header in frames {
             let times = (header.least_time, header.greatest_time);
             let table = self.table(&reader.head().tables[header.table].name);
             table.rows += header.rows as u64;
             table.log_rows += header.rows as u64;
             widen(table, times);
-            self.spans.entry(segment.stream.clone()).or_default().0.push(times);
+            self.spans.entry(stream.clone()).or_default().0.push(times);
         }
         Ok(())
     }
 
     fn add_parquet(&mut self, file: &ParquetFile) {
-        let Some(footer) = Footer::read(&file.path) else { return };
+        let opened = VerifiedFile::open(file, &Meter::default(), Verification::Always);
+        let metadata = match opened {
+            Ok((_, metadata)) => metadata,
+            // Deleted or compacted anew meanwhile.
+            Err(OpenError::Vanished) => return,
+            Err(OpenError::Unfit(what)) => {
+                self.problems.push(Problem::new(&file.path, what));
+                return;
+            }
+        };
+        self.unverified_files += u64::from(file.claim.is_none());
         let table = self.table(&file.table);
-        table.rows += footer.rows;
+        table.rows += u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0);
         table.files += 1;
         table.parquet_bytes += fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
-        let Some(times) = footer.times else { return };
+        let Some(times) = time_span_of(&metadata) else { return };
         widen(table, times);
         if !file.table.ends_with(SUFFIX) {
             self.spans.entry(file.name.stream.clone()).or_default().1.push(times);
@@ -211,31 +244,6 @@ fn widen(table: &mut TableInventory, (least, greatest): (i64, i64)) {
         None => (least, greatest),
         Some((from, to)) => (from.min(least), to.max(greatest)),
     });
-}
-
-/// What the footer of a Parquet file says.
-pub(crate) struct Footer {
-    pub(crate) rows: u64,
-    /// The least and the greatest value of the first column, `time`.
-    pub(crate) times: Option<(i64, i64)>,
-}
-
-impl Footer {
-    /// `None` when the file is not a whole Parquet file.
-    pub(crate) fn read(path: &Path) -> Option<Self> {
-        let reader = SerializedFileReader::new(File::open(path).ok()?).ok()?;
-        let metadata = reader.metadata();
-        let rows = u64::try_from(metadata.file_metadata().num_rows()).ok()?;
-        let mut times: Option<(i64, i64)> = None;
-        for group in metadata.row_groups() {
-            let Some(Statistics::Int64(time)) = group.column(0).statistics() else { continue };
-            if let (Some(&least), Some(&greatest)) = (time.min_opt(), time.max_opt()) {
-                let (from, to) = times.unwrap_or((least, greatest));
-                times = Some((from.min(least), to.max(greatest)));
-            }
-        }
-        Some(Self { rows, times })
-    }
 }
 
 fn stream_of(dir: &Path, name: String, (log, files): (Spans, Spans)) -> StreamInventory {
@@ -269,11 +277,6 @@ fn cover(mut spans: Spans) -> (Vec<(WallTime, WallTime)>, Nanos) {
     (gaps, covered)
 }
 
-/// Whether the footer of a Parquet file can be read; its pages are not looked at.
-pub fn has_footer(path: &Path) -> bool {
-    Footer::read(path).is_some()
-}
-
 /// The streams that a writer has now, by name.
 ///
 /// # Errors
@@ -285,7 +288,7 @@ pub fn live_streams(dir: &Path) -> Result<Vec<String>, ListError> {
 
 /// Whether somebody holds the lock of a stream.
 fn is_locked(path: &Path) -> bool {
-    File::open(path)
+    open_regular(path)
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }
 

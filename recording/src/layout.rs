@@ -4,6 +4,8 @@
 //! DIR/recording.toml
 //! DIR/log/STREAM/lock                                 held by the stream's writer
 //! DIR/log/STREAM/next                                 the next sequence number
+//! DIR/log/STREAM/progress                             how far the log was written
+//! DIR/log/STREAM/manifest                             the Parquet files that belong here
 //! DIR/log/STREAM/FIRST.log                            segments, named by their first frame
 //! DIR/TABLE/date=YYYY-MM-DD/hour=HH/STREAM-FIRST-LAST.parquet
 //! DIR/TABLE.summary/date=YYYY-MM-DD/hour=HH/STREAM-FIRST-LAST.parquet
@@ -19,6 +21,8 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::problem::{Problem, open_regular, read_regular};
 
 /// The directory of the log in a recording.
 pub const LOG: &str = "log";
@@ -38,6 +42,11 @@ impl ParquetName {
     /// The file's name.
     pub fn file_name(&self) -> String {
         format!("{}-{}-{}.parquet", self.stream, self.first, self.last)
+    }
+
+    /// Whether a sequence number lies in its range.
+    pub(crate) fn holds(&self, sequence: u64) -> bool {
+        (self.first..=self.last).contains(&sequence)
     }
 
     /// Reads a file's name; `None` when it is not one of ours.
@@ -94,6 +103,9 @@ pub struct SegmentFile {
     pub path: PathBuf,
     /// The file, open for reading.
     pub file: File,
+    /// The least sequence number that its last frame must have, where it is known: what was written
+    /// behind the segment names it, or the stream's `progress`.
+    pub ends_with: Option<u64>,
 }
 
 /// A Parquet file that counts.
@@ -107,6 +119,21 @@ pub struct ParquetFile {
     pub name: ParquetName,
     /// Where it lies.
     pub path: PathBuf,
+    /// What the stream's manifest says of it; `None` when an earlier version wrote it.
+    pub claim: Option<Claim>,
+}
+
+/// What a manifest says of a Parquet file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Claim {
+    /// Octets of the file.
+    pub bytes: u64,
+    /// Its rows.
+    pub rows: u64,
+    /// Where page indexes and footer begin.
+    pub(crate) tail: u64,
+    /// CRC-32 of the octets from there to the end.
+    pub(crate) tail_crc: u32,
 }
 
 /// The files of a recording that count at one instant.
@@ -118,6 +145,9 @@ pub struct Listing {
     pub parquet: Vec<ParquetFile>,
     /// The Parquet files that a segment hides.
     pub hidden: Vec<ParquetFile>,
+    /// What is missing, does not belong here or cannot be opened. [`list`] tells only of what it
+    /// cannot open; [`crate::Recording::listing`] compares with the manifest.
+    pub problems: Vec<Problem>,
 }
 
 /// Why the files of a recording could not be listed.
@@ -143,28 +173,32 @@ pub fn list(dir: &Path) -> Result<Listing, ListError> {
 /// # Errors
 /// As [`list`].
 pub fn list_hours(dir: &Path, wanted: impl Fn(&str, i64) -> bool) -> Result<Listing, ListError> {
-    let mut segments = Vec::new();
+    let (mut segments, mut problems) = (Vec::new(), Vec::new());
     for (stream, path) in entries(&dir.join(LOG))? {
+        if !path.is_dir() {
+            continue;
+        }
         for (first, path) in segments_of(&path)? {
-            match File::open(&path) {
+            let stream = stream.clone();
+            match open_regular(&path) {
                 Ok(file) => {
-                    segments.push(SegmentFile { stream: stream.clone(), first, path, file });
+                    segments.push(SegmentFile { stream, first, path, file, ends_with: None });
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(source) => return Err(ListError { path, source }),
+                // Compacted meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {}
+                Err(error) => problems.push(Problem::new(&path, error.to_string())),
             }
         }
     }
     segments.sort_by(|a, b| (&a.stream, a.first).cmp(&(&b.stream, b.first)));
-    let mut parquet = parquet_files(dir, wanted)?;
+    let mut parquet = parquet_files_with(dir, wanted, ParquetName::parse, &mut problems)?;
     parquet.sort();
     let (hidden, parquet) = parquet.into_iter().partition(|file| {
-        segments.iter().any(|segment| {
-            segment.stream == file.name.stream
-                && (file.name.first..=file.name.last).contains(&segment.first)
-        })
+        segments
+            .iter()
+            .any(|segment| segment.stream == file.name.stream && file.name.holds(segment.first))
     });
-    Ok(Listing { segments, parquet, hidden })
+    Ok(Listing { segments, parquet, hidden, problems })
 }
 
 /// The segments in a stream's directory with the sequence numbers of their first frames, in order.
@@ -189,44 +223,45 @@ pub(crate) fn next_path(dir: &Path, stream: &str) -> PathBuf {
 ///
 /// The file `next` knows; without it every Parquet file's name is looked at.
 pub(crate) fn last_sequence(dir: &Path, stream: &str) -> Result<u64, ListError> {
-    let noted = fs::read_to_string(next_path(dir, stream)).ok();
+    let noted = read_regular(&next_path(dir, stream)).ok();
     if let Some(next) = noted.and_then(|text| text.trim().parse::<u64>().ok()) {
         return Ok(next.saturating_sub(1));
     }
-    let files = parquet_files(dir, |_, _| true)?;
+    let files = parquet_files_with(dir, |_, _| true, ParquetName::parse, &mut Vec::new())?;
     let of_stream = files.iter().filter(|file| file.name.stream == stream);
     Ok(of_stream.map(|file| file.name.last).max().unwrap_or(0))
 }
 
-fn parquet_files(
-    dir: &Path,
-    wanted: impl Fn(&str, i64) -> bool,
-) -> Result<Vec<ParquetFile>, ListError> {
-    parquet_files_with(dir, wanted, ParquetName::parse)
-}
-
-/// The files in all hours that are wanted whose name `parse` accepts.
+/// The files in all hours that are wanted whose name `parse` accepts; `problems` takes the
+/// directories that cannot be looked into.
 pub(crate) fn parquet_files_with(
     dir: &Path,
     wanted: impl Fn(&str, i64) -> bool,
     parse: impl Fn(&str) -> Option<ParquetName>,
+    problems: &mut Vec<Problem>,
 ) -> Result<Vec<ParquetFile>, ListError> {
     let mut files = Vec::new();
+    let mut inside = |path: &Path| {
+        entries(path).unwrap_or_else(|error| {
+            problems.push(Problem::new(path, error.source.to_string()));
+            Vec::new()
+        })
+    };
     for (table, path) in entries(dir)? {
         if table == LOG || !is_name(&table) || !path.is_dir() {
             continue;
         }
-        for (date, path) in entries(&path)? {
+        for (date, path) in inside(&path) {
             let Some(day) = date.strip_prefix("date=").and_then(day_of) else { continue };
-            for (hour, path) in entries(&path)? {
+            for (hour, path) in inside(&path) {
                 let hour = hour.strip_prefix("hour=").and_then(|hour| hour.parse::<u8>().ok());
                 let Some(hour) = hour.map(|hour| day * 24 + i64::from(hour)) else { continue };
                 if !wanted(&table, hour) {
                     continue;
                 }
-                files.extend(entries(&path)?.into_iter().filter_map(|(name, path)| {
+                files.extend(inside(&path).into_iter().filter_map(|(name, path)| {
                     let name = parse(&name)?;
-                    Some(ParquetFile { table: table.clone(), hour, name, path })
+                    Some(ParquetFile { table: table.clone(), hour, name, path, claim: None })
                 }));
             }
         }

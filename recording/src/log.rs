@@ -15,7 +15,7 @@ mod decode;
 mod encode;
 
 pub(crate) use decode::{ColumnView, columns_of, decode_rows, head_of, symbols_of};
-pub(crate) use encode::{encode_head, encode_rows, encode_symbols};
+pub(crate) use encode::{Ordinal, encode_head, encode_rows, encode_symbols};
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,10 @@ pub(crate) const HEADER_LEN: usize = 56;
 ///
 /// A batch of 241 devices is some kilobytes; the limit keeps a damaged length from being believed.
 pub(crate) const PAYLOAD_MAX: usize = 1 << 28;
+
+/// The most rows that a frame has: columns of one value take no room in a payload, and a number of
+/// rows that nobody wrote must not be believed either.
+pub(crate) const ROWS_MAX: usize = 1 << 24;
 
 /// What a frame's payload is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +94,9 @@ pub struct FrameHeader {
     pub rows: usize,
     /// Ordinal of the frame in its stream, from 1; the order of everything in the stream.
     pub sequence: u64,
+    /// Sequence number of the frame that was written to the stream before this one, 0 before the
+    /// first; `None` in frames of an earlier version, which did not note it.
+    pub before: Option<u64>,
     /// The least `time` among the rows, in ns since the epoch; 0 where there are none.
     pub least_time: i64,
     /// The greatest `time` among the rows, in ns since the epoch; 0 where there are none.
@@ -114,6 +121,8 @@ impl FrameHeader {
         octets[24..32].copy_from_slice(&self.least_time.to_le_bytes());
         octets[32..40].copy_from_slice(&self.greatest_time.to_le_bytes());
         octets[40..44].copy_from_slice(&self.payload_crc.to_le_bytes());
+        let before = self.before.map_or(0, |before| before.saturating_add(1));
+        octets[44..52].copy_from_slice(&before.to_le_bytes());
         let crc = crc32fast::hash(&octets[..HEADER_LEN - 4]);
         octets[HEADER_LEN - 4..].copy_from_slice(&crc.to_le_bytes());
         octets
@@ -134,6 +143,7 @@ impl FrameHeader {
             table: usize::from(u16::from_le_bytes([octets[10], octets[11]])),
             rows: usize::try_from(le_u32(octets, 12)).ok()?,
             sequence: le_u64(octets, 16),
+            before: le_u64(octets, 44).checked_sub(1),
             least_time: le_u64(octets, 24).cast_signed(),
             greatest_time: le_u64(octets, 32).cast_signed(),
             payload_len,

@@ -12,6 +12,7 @@
 //! - pages of at most 20,000 rows carry their own least and greatest values (page index), so that
 //!   one series of a file can be read alone.
 
+mod checksums;
 mod chunk;
 mod delta;
 mod hybrid;
@@ -37,6 +38,8 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
+use checksums::Summed;
+pub(crate) use checksums::{BLOCK, Checksums, Tail};
 use chunk::{PAGE_ROWS, Zstd};
 use numbers::{NumberChunk, Numbers};
 use symbols::SymbolChunk;
@@ -64,11 +67,12 @@ pub(crate) struct Facts<'a> {
 pub(crate) struct FileStatistics {
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
+    pub(crate) tail: Tail,
 }
 
 /// A file that is being written, batch after batch.
 pub(crate) struct TableFile {
-    writer: SerializedFileWriter<File>,
+    writer: SerializedFileWriter<Summed<File>>,
     groups: ArrowRowGroupWriterFactory,
     columns: Vec<Encoder>,
     schema: SchemaRef,
@@ -104,7 +108,8 @@ impl TableFile {
         let others = Arc::new(schema.project(&others.collect::<Vec<_>>())?);
         let others = ArrowWriter::try_new_with_options(io::sink(), others, options.clone())?;
         let (_, groups) = others.into_serialized_writer()?;
-        let writer = ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options)?;
+        let summed = Summed::new(file);
+        let writer = ArrowWriter::try_new_with_options(summed, Arc::clone(&schema), options)?;
         let (writer, _) = writer.into_serialized_writer()?;
         let (zstd, groups_open) = (Zstd::new()?, Vec::new());
         Ok(Self { writer, groups, columns, schema, zstd, groups_open, rows: 0 })
@@ -154,9 +159,12 @@ impl TableFile {
     /// Ends the file and makes it last.
     pub(crate) fn finish(mut self) -> Result<FileStatistics, ParquetError> {
         self.end_groups()?;
-        let file = self.writer.into_inner()?;
+        self.writer.flush()?;
+        let (key, sums) = self.writer.inner_mut().begin_tail();
+        self.writer.append_key_value_metadata(KeyValue::new(key, sums));
+        let (file, tail) = self.writer.into_inner()?.finish();
         file.sync_all()?;
-        Ok(FileStatistics { rows: self.rows, bytes: file.metadata()?.len() })
+        Ok(FileStatistics { rows: self.rows, bytes: file.metadata()?.len(), tail })
     }
 }
 
@@ -164,7 +172,7 @@ impl Group {
     fn new(
         groups: &ArrowRowGroupWriterFactory,
         columns: &[Encoder],
-        writer: &SerializedFileWriter<File>,
+        writer: &SerializedFileWriter<Summed<File>>,
     ) -> Result<Self, ParquetError> {
         let mut others =
             groups.create_column_writers(writer.flushed_row_groups().len())?.into_iter();
@@ -203,7 +211,7 @@ impl Group {
 
     fn finish(
         self,
-        writer: &mut SerializedFileWriter<File>,
+        writer: &mut SerializedFileWriter<Summed<File>>,
         zstd: &mut Zstd,
     ) -> Result<(), ParquetError> {
         let descriptions = writer.schema_descr().columns().to_vec();

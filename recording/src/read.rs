@@ -13,15 +13,18 @@
 //! Every batch is sorted by its labels and then by time; batches of one stream follow each other in
 //! time for every series.
 
+mod listing;
 mod log_rows;
 mod parquet_rows;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod verified;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow::error::ArrowError;
 use meikyo_units::WallTime;
@@ -29,17 +32,24 @@ use meikyo_units::WallTime;
 use crate::declared;
 use crate::format::{self, Identity, IdentityError};
 use crate::layout::{self, ListError, ParquetFile, SegmentFile};
+use crate::manifest::Manifests;
+pub use crate::problem::Problem;
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader};
 
-pub(crate) use parquet_rows::table_schema;
+pub use listing::Wanted;
+pub(crate) use parquet_rows::time_span_of;
 pub use scan::Scan;
+pub use verified::Verification;
+pub(crate) use verified::{Meter, OpenError, VerifiedFile, table_schema, table_schema_of};
 
 /// A recording that is read.
 #[derive(Debug, Clone)]
 pub struct Recording {
     dir: PathBuf,
     identity: Identity,
+    manifests: Arc<Manifests>,
+    verification: Verification,
 }
 
 /// Which rows and columns of which table are wanted.
@@ -81,15 +91,6 @@ pub struct ReadCost {
     pub bytes_read: u64,
     /// Rows handed out.
     pub rows: u64,
-}
-
-/// A file that could not be read wholly.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The file.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub what: String,
 }
 
 /// Why a recording could not be read.
@@ -147,7 +148,15 @@ impl Recording {
     /// # Errors
     /// When there is none, or it is of a newer format.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
-        Ok(Self { dir: dir.into(), identity: format::read(dir)? })
+        let (manifests, verification) = (Arc::default(), Verification::Always);
+        Ok(Self { dir: dir.into(), identity: format::read(dir)?, manifests, verification })
+    }
+
+    /// The same recording read without or with checksums: for benches, which compare.
+    #[must_use]
+    pub fn with_verification(mut self, verification: Verification) -> Self {
+        self.verification = verification;
+        self
     }
 
     /// Its directory.
@@ -166,15 +175,33 @@ impl Recording {
     /// # Errors
     /// When the directory cannot be read, or the log is of a newer format.
     pub fn tables(&self) -> Result<BTreeMap<String, TableSchema>, ReadError> {
-        let listing = layout::list(&self.dir)?;
-        let mut tables = declared::read(&self.dir)?;
-        let mut newest: BTreeMap<&str, &Path> = BTreeMap::new();
-        for file in &listing.parquet {
-            newest.insert(&file.table, &file.path);
-        }
-        for (table, path) in newest {
-            if let Ok(schema) = table_schema(path) {
-                tables.insert(table.to_owned(), schema);
+        Ok(self.catalogue()?.0)
+    }
+
+    /// The tables as [`Recording::tables`] names them, and what is wrong with the recording as far
+    /// as that is seen without reading rows: files that are missing, do not belong, or whose footer
+    /// is needed here and cannot be read.
+    ///
+    /// # Errors
+    /// As [`Recording::tables`].
+    pub fn catalogue(&self) -> Result<(BTreeMap<String, TableSchema>, Vec<Problem>), ReadError> {
+        let listing = self.listing(&Wanted::ALL)?;
+        let mut problems = listing.problems;
+        let mut tables = declared::read(&self.dir, &mut problems)?;
+        let mut known = BTreeSet::new();
+        for file in listing.parquet.iter().rev() {
+            if known.contains(&file.table) {
+                continue;
+            }
+            match VerifiedFile::open(file, &Meter::default(), self.verification) {
+                Ok((_, metadata)) => {
+                    if let Ok(schema) = table_schema_of(&metadata) {
+                        known.insert(file.table.clone());
+                        tables.insert(file.table.clone(), schema);
+                    }
+                }
+                Err(OpenError::Vanished) => {}
+                Err(OpenError::Unfit(what)) => problems.push(Problem::new(&file.path, what)),
             }
         }
         for segment in listing.segments {
@@ -184,10 +211,11 @@ impl Recording {
                     tables.extend(of_log.map(|table| (table.name.clone(), table.clone())));
                 }
                 Err(error @ ReadSegmentError::Newer { .. }) => return Err(error.into()),
-                Ok(None) | Err(_) => {}
+                Ok(None) => {}
+                Err(error) => problems.push(Problem::new(&segment.path, error.to_string())),
             }
         }
-        Ok(tables)
+        Ok((tables, problems))
     }
 
     /// The schema of one table.
@@ -195,9 +223,12 @@ impl Recording {
     /// # Errors
     /// As [`Recording::tables`], and when there is no such table, with those that there are.
     pub fn table(&self, name: &str) -> Result<TableSchema, ReadError> {
-        let listing = layout::list_hours(&self.dir, |table, _| table == name)?;
-        let newest = listing.parquet.last();
-        if let Some(Ok(schema)) = newest.map(|file| table_schema(&file.path)) {
+        let listing = self.listing(&Wanted::table(name))?;
+        if let Some(file) = listing.parquet.last()
+            && let Ok((_, metadata)) =
+                VerifiedFile::open(file, &Meter::default(), self.verification)
+            && let Ok(schema) = table_schema_of(&metadata)
+        {
             return Ok(schema);
         }
         let mut tables = self.tables()?;
@@ -215,12 +246,11 @@ impl Recording {
     /// # Errors
     /// When the directory cannot be read.
     pub fn span(&self, table: &str) -> Result<Option<(WallTime, WallTime)>, ReadError> {
-        let listing = layout::list_hours(&self.dir, |name, _| name == table)?;
+        let listing = self.listing(&Wanted::table(table))?;
         let hours = listing.parquet.iter().map(|file| file.hour);
         let ends = hours.clone().min().into_iter().chain(hours.max()).collect::<Vec<_>>();
         let at_ends = listing.parquet.iter().filter(|file| ends.contains(&file.hour));
-        let mut spans: Vec<_> =
-            at_ends.filter_map(|file| parquet_rows::time_span(&file.path)).collect();
+        let mut spans: Vec<_> = at_ends.filter_map(parquet_rows::time_span).collect();
         for segment in listing.segments {
             spans.extend(segment_spans(segment, table));
         }
@@ -234,7 +264,7 @@ impl Recording {
     /// # Errors
     /// When the directory cannot be read.
     pub fn hours(&self, table: &str) -> Result<BTreeSet<i64>, ReadError> {
-        let listing = layout::list_hours(&self.dir, |name, _| name == table)?;
+        let listing = self.listing(&Wanted::table(table))?;
         let mut hours: BTreeSet<_> = listing.parquet.iter().map(|file| file.hour).collect();
         for segment in listing.segments {
             for (least, greatest) in segment_spans(segment, table) {
@@ -264,7 +294,7 @@ impl Recording {
         table: TableSchema,
         selection: &Selection,
     ) -> Result<Scan, ReadError> {
-        Scan::of_file(file, table, selection)
+        Scan::of_file(self, file, table, selection)
     }
 
     /// The earliest `time` among the rows of a table that are still in the log; `None` when none

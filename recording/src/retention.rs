@@ -2,15 +2,20 @@
 //!
 //! Whole hours go, never parts of a file: an hour is deleted when all of it is too old. Only Parquet
 //! files are looked at, since the log is minutes old. Everything deleted is counted by its rows.
+//!
+//! The manifest of a stream says first that the files are deleted: whoever is killed in between
+//! leaves files that do not count any more, and the next deletion removes them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use meikyo_units::WallTime;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
 use crate::layout::{self, ParquetFile};
+use crate::manifest;
+use crate::problem::open_regular;
 
 /// What was deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,8 +65,9 @@ fn hour_text(hour: i64) -> String {
     begin.map_or_else(|_| format!("{hour} h since 1970"), |begin| begin.to_string())
 }
 
-/// Deletes the Parquet files of all hours that end before `limit`, of every stream.
-pub fn delete_before(dir: &Path, limit: WallTime) -> Deleted {
+/// Deletes the Parquet files of all hours that end before `limit`: those of the stream `own`, whose
+/// lock the caller holds, and those of streams that nobody writes.
+pub fn delete_before(dir: &Path, own: &str, limit: WallTime) -> Deleted {
     let mut deleted = Deleted::default();
     let limit = layout::hour_of(limit.as_nanos());
     let listing = layout::list_hours(dir, |_, hour| hour < limit);
@@ -72,17 +78,55 @@ pub fn delete_before(dir: &Path, limit: WallTime) -> Deleted {
             return deleted;
         }
     };
+    let mut streams: BTreeMap<String, Vec<ParquetFile>> = BTreeMap::new();
     for file in files {
-        if let Err(error) = delete(&file, &mut deleted) {
-            let text = format!("cannot delete `{}`: {error}", file.path.display());
-            deleted.error.get_or_insert(text);
-        }
+        streams.entry(file.name.stream.clone()).or_default().push(file);
+    }
+    for (stream, files) in streams {
+        delete_of_stream(dir, &stream, stream == own, (limit, files), &mut deleted);
     }
     deleted
 }
 
+fn delete_of_stream(
+    dir: &Path,
+    stream: &str,
+    is_own: bool,
+    (limit, files): (i64, Vec<ParquetFile>),
+    deleted: &mut Deleted,
+) {
+    let stream_dir = layout::stream_dir(dir, stream);
+    let lock = open_regular(&stream_dir.join("lock"));
+    // A stream that was written by nobody who locks it has no writer.
+    let is_free = lock.as_ref().map_or(true, |lock| lock.try_lock().is_ok());
+    if !is_own && !is_free {
+        return;
+    }
+    if let Err(error) = manifest::delete_before(&stream_dir, limit) {
+        let path = stream_dir.join(manifest::FILE_NAME);
+        let text = format!(
+            "nothing of stream `{stream}` is deleted: cannot write `{}`: {error}",
+            path.display()
+        );
+        deleted.error.get_or_insert(text);
+        return;
+    }
+    let mut all = true;
+    for file in files {
+        if let Err(error) = delete(&file, deleted) {
+            let text = format!("cannot delete `{}`: {error}", file.path.display());
+            deleted.error.get_or_insert(text);
+            all = false;
+        }
+    }
+    if all && let Err(error) = manifest::prune(&stream_dir) {
+        let path = stream_dir.join(manifest::FILE_NAME);
+        deleted.error.get_or_insert(format!("cannot write `{}`: {error}", path.display()));
+    }
+}
+
 fn delete(file: &ParquetFile, deleted: &mut Deleted) -> Result<(), std::io::Error> {
-    let bytes = fs::metadata(&file.path)?.len();
+    let bytes = fs::symlink_metadata(&file.path)?.len();
     // A file that cannot be read is deleted too; its rows could not be read any more either.
     let rows = rows_of(&file.path).unwrap_or(0);
     fs::remove_file(&file.path)?;
@@ -106,6 +150,6 @@ fn delete(file: &ParquetFile, deleted: &mut Deleted) -> Result<(), std::io::Erro
 
 /// The rows of a Parquet file by its footer; `None` when it cannot be read.
 pub(crate) fn rows_of(path: &Path) -> Option<u64> {
-    let reader = SerializedFileReader::new(File::open(path).ok()?).ok()?;
+    let reader = SerializedFileReader::new(open_regular(path).ok()?).ok()?;
     u64::try_from(reader.metadata().file_metadata().num_rows()).ok()
 }

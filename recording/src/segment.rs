@@ -22,10 +22,15 @@ use std::path::{Path, PathBuf};
 
 use crate::batch::Batch;
 use crate::format::FORMAT_VERSION;
-use crate::log::{self, Codec, FrameHeader, HEADER_LEN, Head, MAGIC, decode_rows};
+use crate::log::{self, Codec, FrameHeader, HEADER_LEN, Head, MAGIC, ROWS_MAX, decode_rows};
+use crate::problem::open_regular;
 
 /// Octets that are read from the file at once.
 const READ_BUFFER: usize = 1 << 18;
+
+/// Symbols that lost frames before one of symbols may have defined; a number beyond that is not
+/// believed, so that no octets ask for more memory than they justify.
+const SYMBOLS_LOST_MAX: usize = 1 << 20;
 
 /// Why a segment could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -78,8 +83,47 @@ pub struct Ending {
     pub first_damage: Option<u64>,
     /// Frames of a codec that this version does not know.
     pub unknown_frames: u64,
+    /// Frames whose checksum is right and whose contents are not of the segment's schema.
+    pub unfit_frames: u64,
+    /// Frames that were there already; they are not read again.
+    pub repeated_frames: u64,
+    /// Places where a frame names another one before it than the one that is there.
+    pub holes: u64,
     /// The sequence number of the last whole frame; 0 before the first.
     pub last_sequence: u64,
+}
+
+impl Ending {
+    /// As [`SegmentReader::problem`].
+    pub(crate) fn problem(&self, ends_with: Option<u64>) -> Option<String> {
+        let mut parts = Vec::new();
+        if let Some(at) = self.first_damage {
+            let bytes = self.damaged_bytes;
+            parts.push(format!("{bytes} octets from octet {at} on are damaged and left out"));
+        }
+        if self.holes > 0 {
+            parts.push(format!("frames are missing in {} places", self.holes));
+        }
+        if self.repeated_frames > 0 {
+            parts.push(format!("{} repeated frames are left out", self.repeated_frames));
+        }
+        if self.unfit_frames > 0 {
+            let count = self.unfit_frames;
+            parts.push(format!("{count} frames do not fit the schema in its head"));
+        }
+        if self.unknown_frames > 0 {
+            let count = self.unknown_frames;
+            parts.push(format!("{count} frames are of a kind that this version does not know"));
+        }
+        let last = self.last_sequence;
+        if let Some(end) = ends_with.filter(|end| last < *end) {
+            parts.push(format!(
+                "it ends with frame {last}, and frames up to {end} were written: it is truncated, or \
+                 its end is damaged"
+            ));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
 }
 
 /// A cursor over the frames of one segment.
@@ -92,6 +136,7 @@ pub struct SegmentReader {
     /// Where the next frame begins.
     at: u64,
     head: Head,
+    begin: (u64, Option<u64>),
     symbols: Vec<Option<String>>,
     payload: Vec<u8>,
     ending: Ending,
@@ -103,7 +148,7 @@ impl SegmentReader {
     /// # Errors
     /// When the file cannot be read, or is of a newer format.
     pub fn open(path: &Path) -> Result<Option<Self>, ReadSegmentError> {
-        let file = File::open(path)
+        let file = open_regular(path)
             .map_err(|source| ReadSegmentError::System { path: path.into(), source })?;
         Self::from_file(file, path)
     }
@@ -128,6 +173,7 @@ impl SegmentReader {
             len,
             at: 0,
             head,
+            begin: (0, None),
             symbols: Vec::new(),
             payload: Vec::new(),
             ending: Ending::default(),
@@ -143,12 +189,18 @@ impl SegmentReader {
             return Err(ReadSegmentError::Newer { path: path.into(), found: head.format });
         }
         reader.head = head;
+        reader.begin = (first.sequence, first.before);
         Ok(Some(reader))
     }
 
     /// What the segment says about itself: stream, kind, tables.
     pub fn head(&self) -> &Head {
         &self.head
+    }
+
+    /// The sequence number of the head, and the one that was written before it.
+    pub(crate) fn begin(&self) -> (u64, Option<u64>) {
+        self.begin
     }
 
     /// The segment's file.
@@ -197,7 +249,12 @@ impl SegmentReader {
             let Some(header) = header else { return Ok(None) };
             match header.codec {
                 Codec::Rows => return Ok(Some(header)),
-                Codec::Symbols => self.take_symbols(&header)?,
+                Codec::Symbols => {
+                    // Rows that use these symbols are read without them, and told.
+                    if self.take_symbols(&header).is_none() {
+                        self.ending.unfit_frames += 1;
+                    }
+                }
                 Codec::Head | Codec::Unknown(_) => {}
             }
         }
@@ -229,28 +286,50 @@ impl SegmentReader {
     ///
     /// # Errors
     /// When the payload does not fit the schema.
-    pub fn decode(&self, header: &FrameHeader, batch: &mut Batch) -> Result<(), ReadSegmentError> {
+    pub fn decode(
+        &mut self,
+        header: &FrameHeader,
+        batch: &mut Batch,
+    ) -> Result<(), ReadSegmentError> {
         let schema = &self.head.tables[header.table];
-        decode_rows(&self.payload, header.rows, schema, batch)
-            .ok_or_else(|| self.misfit(header.sequence))?;
+        if decode_rows(&self.payload, header.rows, schema, batch).is_none() {
+            self.ending.unfit_frames += 1;
+            return Err(self.misfit(header.sequence));
+        }
         batch.table = header.table;
         Ok(())
+    }
+
+    /// What is wrong with the segment, if anything is; complete once
+    /// [`SegmentReader::next_rows`] returned `None`. `ends_with` is the least sequence number that
+    /// its last frame must have, where that is known (see [`crate::layout::SegmentFile`]).
+    ///
+    /// A torn tail behind that is no problem: a writer is in the middle of it, or a crash left it.
+    pub fn problem(&self, ends_with: Option<u64>) -> Option<String> {
+        self.ending.problem(ends_with)
+    }
+
+    /// The payload of the frame that was returned last.
+    pub(crate) fn payload(&self) -> &[u8] {
+        &self.payload
     }
 
     fn misfit(&self, sequence: u64) -> ReadSegmentError {
         ReadSegmentError::Schema { path: self.path.clone(), sequence }
     }
 
-    fn take_symbols(&mut self, header: &FrameHeader) -> Result<(), ReadSegmentError> {
-        let (first, texts) = log::symbols_of(&self.payload, header.rows)
-            .ok_or_else(|| self.misfit(header.sequence))?;
+    fn take_symbols(&mut self, header: &FrameHeader) -> Option<()> {
+        let (first, texts) = log::symbols_of(&self.payload, header.rows)?;
+        if first > self.symbols.len() + SYMBOLS_LOST_MAX {
+            return None;
+        }
         if self.symbols.len() < first + texts.len() {
             self.symbols.resize(first + texts.len(), None);
         }
         for (slot, text) in self.symbols[first..].iter_mut().zip(texts) {
             *slot = Some(text);
         }
-        Ok(())
+        Some(())
     }
 
     /// The next whole frame that is wanted, its payload read; frames that are not are passed over.
@@ -265,6 +344,20 @@ impl SegmentReader {
                 }
                 return Ok(None);
             };
+            let is_repeated = self.is_repeated(&header);
+            if is_repeated || !self.fits(&header) {
+                let skip = HEADER_LEN + header.payload_len;
+                if is_repeated {
+                    self.ending.repeated_frames += 1;
+                    self.at += frame_len(&header);
+                    self.ending.whole_bytes = self.at;
+                } else {
+                    self.ending.unfit_frames += 1;
+                    self.pass(&header);
+                }
+                self.skip(skip)?;
+                continue;
+            }
             if let Codec::Unknown(_) = header.codec {
                 self.ending.unknown_frames += 1;
             }
@@ -300,7 +393,23 @@ impl SegmentReader {
         Ok(header.filter(|header| self.len - self.at >= frame_len(header)))
     }
 
+    /// Sequence numbers rise: a frame with one that was passed is a copy.
+    fn is_repeated(&self, header: &FrameHeader) -> bool {
+        self.ending.whole_bytes > 0 && header.sequence <= self.ending.last_sequence
+    }
+
+    /// Whether the header of a frame of rows can be one that a writer made.
+    fn fits(&self, header: &FrameHeader) -> bool {
+        header.codec != Codec::Rows
+            || self.ending.whole_bytes == 0
+            || (header.table < self.head.tables.len() && header.rows <= ROWS_MAX)
+    }
+
     fn pass(&mut self, header: &FrameHeader) {
+        let is_head = self.ending.whole_bytes == 0;
+        if !is_head && header.before.is_some_and(|before| before > self.ending.last_sequence) {
+            self.ending.holes += 1;
+        }
         self.at += frame_len(header);
         self.ending.whole_bytes = self.at;
         self.ending.last_sequence = header.sequence;

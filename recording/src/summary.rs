@@ -156,7 +156,8 @@ impl Summariser {
     /// added between two of those shares one result, and must be sorted by labels in all.
     ///
     /// # Errors
-    /// As [`Summariser::summarise`].
+    /// As [`Summariser::summarise`], and when rows of a series are not in order of time, as those of
+    /// a damaged file.
     pub fn add(&mut self, rows: &RecordBatch, context: Context<'_>) -> Result<(), ArrowError> {
         let input = Input::new(&self.table, rows)?;
         let Gathered { outputs, labels, series: ordinal } = &mut self.gathered;
@@ -168,6 +169,11 @@ impl Summariser {
         let margin = (2 * coarsest).max(self.levels[0] * SPANS_BEFORE_MAX);
         let counts = self.values.iter().any(|&value| counters::counts(&self.table.columns[value]));
         let runs = series::runs(&input.labels, rows.num_rows())?;
+        if runs.iter().any(|run| !input.times[run.clone()].is_sorted()) {
+            return Err(ArrowError::ComputeError(
+                "rows of a series are not in order of time".into(),
+            ));
+        }
         let first_rows: UInt32Array =
             runs.iter().map(|run| u32::try_from(run.start).ok()).collect();
         for run in runs {
@@ -180,7 +186,7 @@ impl Summariser {
                 &mut none
             };
             let mut series = Series::begin(&input, run, *ordinal, self.levels[0]);
-            series.fill(&input, &self.values, edges, &mut cells, context, margin);
+            series.fill(&input, &self.values, edges, &mut cells, context, margin)?;
             series.emit(&self.levels, &mut cells, outputs);
             *ordinal += 1;
         }
@@ -342,6 +348,10 @@ pub(crate) fn spans_of_series(
     Ok(())
 }
 
+/// Spans of the finest level from the first to the last of a series: half a year of seconds. Damaged
+/// times must not ask for memory without bound.
+const SPANS_MAX: usize = 1 << 24;
+
 /// The columns of the rows that are being condensed.
 struct Input<'a> {
     table: &'a TableSchema,
@@ -433,7 +443,7 @@ impl Series {
         cells: &mut [Cells],
         context: Context<'_>,
         margin: i64,
-    ) {
+    ) -> Result<(), ArrowError> {
         let mut spans = counters::spans(input, &self.rows, values, edges, context);
         let floor = input.times[self.rows.start].saturating_sub(margin);
         let (mut from, mut to) = (self.first, self.last);
@@ -448,7 +458,11 @@ impl Series {
             }
         }
         self.base = from;
-        let count = usize::try_from(to - from + 1).unwrap_or(0);
+        let count = usize::try_from(to.saturating_sub(from).saturating_add(1)).unwrap_or(0);
+        if count > SPANS_MAX {
+            let what = format!("rows of a series are {count} spans apart, which no writer makes");
+            return Err(ArrowError::ComputeError(what));
+        }
         self.counts = vec![0; count];
         let slots = self.slots(input.times);
         for slot in &slots {
@@ -470,6 +484,7 @@ impl Series {
                 Cells::States(states) => states.add_column(column, &slots),
             }
         }
+        Ok(())
     }
 
     /// The slots that have rows, in order; rows are in order of time.

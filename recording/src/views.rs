@@ -105,7 +105,7 @@ pub fn refresh(dir: &Path) -> io::Result<()> {
     }
     // A damaged file has no schema; its table then waits for the next one.
     let tables: Vec<_> = newest.values().filter_map(|path| read::table_schema(path).ok()).collect();
-    let mut empty = declared::read(dir).map_err(io::Error::other)?;
+    let mut empty = declared::read(dir, &mut Vec::new()).map_err(io::Error::other)?;
     empty.retain(|name, _| !newest.contains_key(name));
     let empty: Vec<_> = empty.into_values().collect();
     let (path, text) = (dir.join(FILE_NAME), sql(&tables, &empty));

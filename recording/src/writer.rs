@@ -229,6 +229,7 @@ impl StreamWriter {
                 options,
                 home,
                 next_sequence: recovered.next_sequence,
+                last_sequence: recovered.last_sequence,
                 leftovers: recovered.leftovers,
             },
             Arc::clone(&shared),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
 use meikyo_recording::layout::{self, ParquetFile};
+use meikyo_recording::read::Wanted;
 use meikyo_recording::{ReadError, Selection, TableSchema};
 use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
@@ -199,11 +200,10 @@ fn fill(
         Err(error) => return Err(error.into()),
     };
     let hours = layout::hour_of(bins.from)..=layout::hour_of(bins.to - 1);
-    let listing = layout::list_hours(opened.recording.dir(), |name, hour| {
-        name == "intervals" && hours.contains(&hour)
-    });
+    let listing = opened.recording.listing(&Wanted { table: Some("intervals"), hours })?;
+    problems.extend(listing.problems.iter().map(|problem| opened.problem(problem)));
     let log = opened.recording.log_begin("intervals")?;
-    for file in listing.map_err(ReadError::from)?.parquet {
+    for file in listing.parquet {
         let seconds = cache.get(file, |file| seconds_of(opened, file, &table))?;
         problems.extend(seconds.problems.iter().cloned());
         for (&time, second) in &seconds.counts {
@@ -221,9 +221,13 @@ fn fill(
     };
     // Files that are not hidden end before the log begins, but for a clock that was set back.
     let mut seconds = Seconds::default();
-    for batch in opened.recording.scan(&selection)? {
+    let mut scan = opened.recording.scan(&selection)?;
+    for batch in &mut scan {
         gather(&batch?, &mut seconds.counts);
     }
+    problems.extend(scan.problems().iter().map(|problem| opened.problem(problem)));
+    problems.sort();
+    problems.dedup();
     for (time, second) in seconds.counts {
         if let Some(bin) = bins.of(time) {
             counts[bin].add(&second);

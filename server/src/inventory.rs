@@ -95,6 +95,7 @@ pub(crate) fn read(opened: &Opened) -> Result<InventoryBody, ApiError> {
     let dir = opened.recording.dir();
     let found = inventory::inventory(dir).map_err(|error| ApiError::internal(&error))?;
     let bytes_a_day = found.bytes_a_day();
+    let problems = problems(opened, &found.problems);
     let tables = found.tables.into_iter().map(|table| TableInventoryBody {
         name: table.name,
         rows: table.rows,
@@ -120,61 +121,17 @@ pub(crate) fn read(opened: &Opened) -> Result<InventoryBody, ApiError> {
         bytes_a_day,
         room_bytes: found.room_bytes,
         gaps: gaps.collect(),
-        problems: problems(opened)?,
+        problems,
         collector: conduct(opened)?,
     })
 }
 
-/// Files that even their headers show to be damaged: footers of Parquet files, frames of the log.
-fn problems(opened: &Opened) -> Result<Vec<ProblemBody>, ApiError> {
-    let listing = meikyo_recording::layout::list(opened.recording.dir())
-        .map_err(meikyo_recording::ReadError::from)?;
-    let mut problems = Vec::new();
-    let mut note = |path: &std::path::Path, what: String| {
-        let problem = meikyo_recording::read::Problem { path: path.to_path_buf(), what };
-        problems.push(opened.named(&problem));
-    };
-    for file in listing.parquet {
-        if !inventory::has_footer(&file.path) {
-            note(&file.path, "its footer is damaged: no row of it can be read".to_owned());
-        }
-    }
-    for segment in listing.segments {
-        let path = segment.path.clone();
-        match meikyo_recording::segment::SegmentReader::from_file(segment.file, &path) {
-            Ok(Some(mut reader)) => {
-                reader.next_rows(|_| false).map_err(meikyo_recording::ReadError::from)?;
-                if let Some(at) = reader.ending().first_damage {
-                    let bytes = reader.ending().damaged_bytes;
-                    note(&path, format!("{bytes} octets from octet {at} on are damaged"));
-                }
-            }
-            Ok(None) => {}
-            Err(error) => note(&path, error.to_string()),
-        }
-    }
-    // Damage inside a file shows when it is read; what reads met so far is told, too.
-    problems.extend(damaged_segments(opened));
+/// What the inventory found, and what reads of whole files met so far.
+fn problems(opened: &Opened, found: &[meikyo_recording::read::Problem]) -> Vec<ProblemBody> {
+    let mut problems: Vec<_> = found.iter().map(|problem| opened.named(problem)).collect();
     problems.extend(opened.problems_met());
     problems.sort();
     problems.dedup_by(|a, b| a.file == b.file);
-    Ok(problems)
-}
-
-/// Segments that compaction set aside because parts of them are damaged.
-fn damaged_segments(opened: &Opened) -> Vec<ProblemBody> {
-    let log = opened.recording.dir().join(meikyo_recording::layout::LOG);
-    let streams = std::fs::read_dir(log).into_iter().flatten().flatten();
-    let files = streams.flat_map(|stream| std::fs::read_dir(stream.path()).into_iter().flatten());
-    let mut problems = Vec::new();
-    for file in files.flatten() {
-        let path = file.path();
-        if path.extension().is_some_and(|ending| ending == "damaged") {
-            let what = "parts of this segment were damaged when it was compacted".to_owned();
-            problems.push(opened.named(&meikyo_recording::read::Problem { path, what }));
-        }
-    }
-    problems.sort();
     problems
 }
 

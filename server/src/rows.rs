@@ -183,8 +183,12 @@ pub(crate) fn all_events(
 ) -> Result<Vec<crate::follow::frames::Event>, ApiError> {
     let selection = Selection { columns: None, ..selection.clone() };
     let mut events = Vec::new();
-    for batch in opened.recording.scan(&selection)? {
+    let mut scan = opened.recording.scan(&selection)?;
+    for batch in &mut scan {
         events.extend(events_of(&batch?));
+    }
+    for problem in scan.problems() {
+        opened.problem(problem);
     }
     events.sort_by_key(|event| event.time);
     Ok(events)
@@ -199,7 +203,8 @@ pub(crate) fn freshness(opened: &Opened, query: Option<&str>) -> Result<RowsBody
     let (selection, limit) = selection(opened, "freshness", Parameters::parse(query)?)?;
     let mut found = Vec::new();
     let mut columns = Vec::new();
-    for batch in opened.recording.scan(&selection)? {
+    let mut scan = opened.recording.scan(&selection)?;
+    for batch in &mut scan {
         let batch = batch?;
         columns = batch.schema().fields().iter().map(|field| named(field.name())).collect();
         take_rows(&batch, None, &mut found);
@@ -207,5 +212,6 @@ pub(crate) fn freshness(opened: &Opened, query: Option<&str>) -> Result<RowsBody
     let truncated = found.len() > limit;
     keep_newest(&mut found, limit);
     let rows = found.into_iter().map(|(_, row)| row).collect();
-    Ok(RowsBody { columns, rows, truncated, problems: Vec::new() })
+    let problems = scan.problems().iter().map(|problem| opened.problem(problem)).collect();
+    Ok(RowsBody { columns, rows, truncated, problems })
 }

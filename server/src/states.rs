@@ -2,6 +2,7 @@
 
 use meikyo_recording::layout;
 use meikyo_recording::query::{self, View};
+use meikyo_recording::read::Wanted;
 use meikyo_recording::summary::STATES_FROM_BEST;
 use meikyo_recording::{ReadError, Selection};
 use meikyo_units::{Nanos, WallTime};
@@ -175,9 +176,8 @@ fn summaries(
 ) -> Result<(), ApiError> {
     let schema = opened.recording.table("polls.summary")?;
     let hours = layout::hour_of(bins.from)..=layout::hour_of(bins.to - 1);
-    let listing = layout::list_hours(opened.recording.dir(), |table, hour| {
-        table == schema.name && hours.contains(&hour)
-    });
+    let listing = opened.recording.listing(&Wanted { table: Some(&schema.name), hours })?;
+    problems.extend(listing.problems.iter().map(|problem| opened.problem(problem)));
     // A file in which all was well has nothing else in its statistics, and no row of it is read.
     let worse = STATES_FROM_BEST[1..].iter().map(|state| (*state).to_owned()).collect();
     let selection = Selection {
@@ -190,7 +190,7 @@ fn summaries(
         to: Some(WallTime::from_nanos(bins.to)),
         ..Selection::all(&schema.name)
     };
-    for file in listing.map_err(ReadError::from)?.parquet {
+    for file in listing.parquet {
         let mut scan = opened.recording.scan_file(file, schema.clone(), &selection)?;
         for batch in &mut scan {
             take(opened, &batch?, i64::MIN..border, worst)?;

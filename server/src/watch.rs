@@ -92,6 +92,20 @@ impl Watch {
         &self.opened.recording
     }
 
+    /// What is wrong with the recording, as far as its manifest and footers show it or a read met
+    /// it: rows may be missing.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn problems(&self) -> Result<Vec<String>, WatchError> {
+        let (_, found) = self.opened.recording.catalogue()?;
+        let mut problems: Vec<_> = found.iter().map(|problem| self.opened.named(problem)).collect();
+        problems.extend(self.opened.problems_met());
+        problems.sort();
+        problems.dedup();
+        Ok(problems.into_iter().map(|body| format!("`{}`: {}", body.file, body.what)).collect())
+    }
+
     /// Whether a collector writes it now.
     pub fn is_running(&self) -> bool {
         self.opened.is_running()

@@ -7,6 +7,7 @@ mod bench;
 mod demo;
 mod program;
 mod python;
+mod soak;
 mod test_run;
 mod tidy;
 mod web;
@@ -22,6 +23,8 @@ usage: ./x WORD [ARGUMENTS]
   demo           this machine and a simulated cluster, measured every 0.1 s, live in the browser
   test [FILTER]  formatting, lints, tidy, every test; closes with `N passed, N failed, N skipped`
   bench [NAME]   the benches, all of them or `./x bench collect --agents 1000`
+  soak [FILTER] [--for TIME] [--seed N]
+                 tests that go on for as long as one likes, 10min each: `./x soak damage --for 60min`
   tidy           what the lints cannot see: layers, names, links, licences
   fmt            formats the sources
 ";
@@ -49,6 +52,7 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         "test" => test_run::run(&root, rest),
         "demo" => demo::run(&root),
         "bench" => bench::run(&root, rest),
+        "soak" => soak::run(&root, rest),
         "tidy" => tidy::run(&root),
         "fmt" => program::cargo(&root, &["fmt", "--all"]).run(),
         "" | "help" | "--help" | "-h" => {

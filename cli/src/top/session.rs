@@ -77,6 +77,11 @@ impl Session {
         Ok(session)
     }
 
+    /// What is watched, for looking at it when the view has ended.
+    pub(super) fn watch(&self) -> Arc<Watch> {
+        Arc::clone(&self.watch)
+    }
+
     /// Begins to follow what is new, if the recording runs.
     pub(super) fn follow(&mut self) {
         if self.screen.running && self.live.is_none() {

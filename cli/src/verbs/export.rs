@@ -17,7 +17,7 @@ use parquet::file::properties::WriterProperties;
 use crate::args::RecordingArgument;
 use crate::failure::{Answer, Failure};
 use crate::rows::{Form, RowPrinter};
-use crate::verbs::query::{RowArgs, answer};
+use crate::verbs::query::{RowArgs, answer, tell_problems};
 
 /// Write tables of a recording as one file each, with exact receive times joined in.
 #[derive(Debug, Args)]
@@ -93,13 +93,14 @@ enum ExportError {
 /// Carries out `meikyo export`.
 pub(crate) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
     let recording = Recording::open(&args.recording.dir)?;
-    let known = recording.tables()?;
+    let (known, problems) = recording.catalogue()?;
     args.rows.check_devices(&recording)?;
     let tables =
         if args.tables.is_empty() { known.keys().cloned().collect() } else { args.tables.clone() };
     let refused = |source| ExportError::Write { path: args.out.clone(), source };
     fs::create_dir_all(&args.out).map_err(refused)?;
-    let mut all = Answer::Yes;
+    // Of a table that nobody can read, only this tells.
+    let mut all = if args.tables.is_empty() { tell_problems(&problems) } else { Answer::Yes };
     for table in &tables {
         let schema = recording.table(table)?;
         let selection = args.rows.selection(&recording, table, args.until.as_deref())?;

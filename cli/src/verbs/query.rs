@@ -2,6 +2,7 @@
 
 use clap::Args;
 use meikyo_recording::query::{self, Outcome, View};
+use meikyo_recording::read::Problem;
 use meikyo_recording::{ReadError, Recording, Selection};
 use meikyo_units::{Nanos, WallTime};
 
@@ -197,10 +198,24 @@ impl From<ReadError> for QueryError {
 
 /// Tells what could not be read; the answer is no when anything could not.
 pub(crate) fn answer(outcome: &Outcome) -> Answer {
-    for problem in &outcome.problems {
-        tell(&format!("`{}` is left out: {}", problem.path.display(), problem.what));
+    tell_problems(&outcome.problems)
+}
+
+/// Tells what is wrong with a recording; the answer is no when anything is: rows may be missing.
+pub(crate) fn tell_problems(problems: &[Problem]) -> Answer {
+    let texts = problems.iter();
+    let texts = texts.map(|problem| format!("`{}`: {}", problem.path.display(), problem.what));
+    tell_that_rows_may_be_missing(texts)
+}
+
+/// As [`tell_problems`], of problems in words.
+pub(crate) fn tell_that_rows_may_be_missing(problems: impl IntoIterator<Item = String>) -> Answer {
+    let mut answer = Answer::Yes;
+    for problem in problems {
+        tell(&format!("{problem}; rows may be missing"));
+        answer = Answer::No;
     }
-    if outcome.problems.is_empty() { Answer::Yes } else { Answer::No }
+    answer
 }
 
 fn tell(message: &str) {
@@ -214,7 +229,8 @@ fn list_tables(recording: &Recording, form: Form) -> Result<Answer, Failure> {
 
     let (mut names, mut docs, mut columns) = (Vec::new(), Vec::new(), Vec::new());
     let (mut from, mut to) = (Vec::new(), Vec::new());
-    for (name, table) in recording.tables()? {
+    let (tables, problems) = recording.catalogue()?;
+    for (name, table) in tables {
         let span = recording.span(&name)?;
         from.push(span.map(|span| span.0.as_nanos()));
         to.push(span.map(|span| span.1.as_nanos()));
@@ -235,7 +251,7 @@ fn list_tables(recording: &Recording, form: Form) -> Result<Answer, Failure> {
         ("columns", text(columns), false),
     ])?;
     RowPrinter::new(form).print(&rows)?;
-    Ok(Answer::Yes)
+    Ok(tell_problems(&problems))
 }
 
 #[cfg(test)]

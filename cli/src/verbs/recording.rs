@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use meikyo_recording::check::{self, CheckReport};
 use meikyo_recording::compact::{self, StreamOutcome};
 use meikyo_recording::inventory::{self, GAP_LEAST, Inventory};
+use meikyo_recording::read::Problem;
 use meikyo_units::WallTime;
 use serde_json::{Value, json};
 
@@ -13,6 +14,7 @@ use crate::args::RecordingArgument;
 use crate::failure::{Answer, Failure};
 use crate::output::{self, TextTable, instant_text};
 use crate::printable::line;
+use crate::verbs::query::tell_problems;
 
 /// Show what a recording holds, check that it is whole, compact its log.
 #[derive(Debug, Args)]
@@ -23,9 +25,10 @@ pub(crate) struct RecordingArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Show rows, bytes, bytes a day, days left on the disk, and gaps
+    /// Show rows, bytes, bytes a day, days left on the disk, and gaps; exit 1 if files are missing,
+    /// damaged or do not belong
     Info(DirectoryArgs),
-    /// Read every byte and tell what is damaged, with its place; exit 1 if anything is
+    /// Read every byte and tell what is damaged or missing, with its place; exit 1 if anything is
     Check(DirectoryArgs),
     /// Turn the log of streams that nobody writes into Parquet files
     Compact(DirectoryArgs),
@@ -60,7 +63,7 @@ fn info(args: &DirectoryArgs) -> Result<Answer, Failure> {
     } else {
         output::print(&info_text(&args.recording.dir, &inventory))?;
     }
-    Ok(Answer::Yes)
+    Ok(tell_problems(&inventory.problems))
 }
 
 fn info_json(inventory: &Inventory) -> Value {
@@ -108,6 +111,8 @@ fn info_json(inventory: &Inventory) -> Value {
         "bytes_a_day": inventory.bytes_a_day(),
         "room_bytes": inventory.room_bytes,
         "days_left": inventory.days_left(),
+        "unverified_files": inventory.unverified_files,
+        "problems": problems_json(&inventory.problems),
     })
 }
 
@@ -148,6 +153,9 @@ fn info_text(dir: &Path, inventory: &Inventory) -> String {
         let days = inventory.days_left().map(|days| format!(": {days} days at this rate"));
         text += &format!("{} are free on the disk{}\n", amount(room), days.unwrap_or_default());
     }
+    if inventory.unverified_files > 0 {
+        text += &unverified(inventory.unverified_files);
+    }
     for stream in &inventory.streams {
         let live = if stream.live { "being written" } else { "not being written" };
         let covered = stream.covered.as_secs_f64();
@@ -166,6 +174,19 @@ fn info_text(dir: &Path, inventory: &Inventory) -> String {
         }
     }
     text
+}
+
+fn problems_json(problems: &[Problem]) -> Vec<Value> {
+    let problems = problems.iter();
+    problems.map(|problem| json!({ "path": problem.path, "what": problem.what })).collect()
+}
+
+/// What is said of files without checksums.
+fn unverified(files: u64) -> String {
+    format!(
+        "{files} files have no checksums, an earlier version wrote them: unverified, a changed value \
+         in them can stay unseen\n"
+    )
 }
 
 /// An amount of data in the unit that keeps four digits, rounded to a tenth.
@@ -198,6 +219,7 @@ fn check_json(report: &CheckReport) -> Value {
         "rows": report.rows,
         "torn_bytes": report.torn_bytes,
         "hidden_files": report.hidden_files,
+        "unverified_files": report.unverified_files,
         "damage": damage,
     })
 }
@@ -219,6 +241,9 @@ fn check_text(report: &CheckReport) -> String {
             report.hidden_files
         );
     }
+    if report.unverified_files > 0 {
+        text += &unverified(report.unverified_files);
+    }
     for damage in &report.damage {
         let at = damage.at.map(|at| format!(", byte {at}")).unwrap_or_default();
         let what = format!("damaged: {}{at}: {}", damage.path.display(), damage.what);
@@ -231,17 +256,24 @@ fn check_text(report: &CheckReport) -> String {
 /// What to do about a damaged file, by what it is.
 fn remedy(path: &Path) -> String {
     let shown = path.display();
+    if std::fs::symlink_metadata(path).is_err() {
+        return "put it back from a copy of the recording; everything else is still read"
+            .to_owned();
+    }
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("parquet") => format!(
-            "its other rows are still read; put it back from a copy, or move it out of the recording \
-             (`mv {shown} .`) to go on without its rows"
+            "put back the file that was written there from a copy of the recording; if it was never \
+             part of it, move it away (`mv {shown} .`); everything else is still read"
         ),
         Some("damaged") => format!(
             "all whole frames of it were kept; when nothing is to be rescued from it: `rm {shown}`"
         ),
-        _ => "whole frames around it are read; `meikyo recording compact` keeps their rows as Parquet \
-              files and puts the segment aside"
-            .to_owned(),
+        Some("log") => {
+            "whole frames around it are read; `meikyo recording compact` keeps their rows \
+                        as Parquet files and puts the segment aside"
+                .to_owned()
+        }
+        _ => "put it back from a copy of the recording; everything else is still read".to_owned(),
     }
 }
 
@@ -265,6 +297,13 @@ fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
                     made.files,
                     amount(made.bytes)
                 );
+                if made.damaged_bytes > 0 || made.unread_frames > 0 {
+                    text += &format!(
+                        "  {} bytes and {} frames could not be read; what they are in was renamed to \
+                         end in `.damaged`\n",
+                        made.damaged_bytes, made.unread_frames
+                    );
+                }
                 streams.push(json!({
                     "stream": stream,
                     "live": false,
@@ -274,6 +313,7 @@ fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
                     "parquet_bytes": made.bytes,
                     "summary_bytes": made.summary_bytes,
                     "damaged_bytes": made.damaged_bytes,
+                    "unread_frames": made.unread_frames,
                 }));
             }
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{AsArray as _, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
@@ -15,6 +16,7 @@ use super::summaries::TableSummary;
 use super::{CompactError, sync_directory, system};
 use crate::format::Kind;
 use crate::layout::{self, ParquetName, hour_of};
+use crate::manifest::FileEntry;
 use crate::parquet_file::{Facts, FileStatistics, TableFile};
 use crate::schema::TableSchema;
 
@@ -34,12 +36,17 @@ pub(super) struct NewFiles<'a> {
 struct Made {
     temporary: PathBuf,
     path: PathBuf,
+    table: String,
+    hour: i64,
+    /// What the file became, once it is whole.
+    became: Arc<OnceLock<FileStatistics>>,
 }
 
 /// A file that is being written.
 pub(super) struct OpenFile {
     path: PathBuf,
     file: TableFile,
+    became: Arc<OnceLock<FileStatistics>>,
 }
 
 impl OpenFile {
@@ -48,7 +55,8 @@ impl OpenFile {
     }
 
     pub(super) fn finish(self) -> Result<FileStatistics, CompactError> {
-        self.file.finish().map_err(parquet(&self.path))
+        let statistics = self.file.finish().map_err(parquet(&self.path))?;
+        Ok(*self.became.get_or_init(|| statistics))
     }
 }
 
@@ -71,17 +79,24 @@ impl<'a> NewFiles<'a> {
         fs::create_dir_all(&directory).map_err(system("create", &directory))?;
         let file_name = self.name.file_name();
         let path = directory.join(format!(".{file_name}{TEMPORARY}"));
-        self.made.push(Made { temporary: path.clone(), path: directory.join(file_name) });
+        let became = Arc::<OnceLock<_>>::default();
+        self.made.push(Made {
+            temporary: path.clone(),
+            path: directory.join(file_name),
+            table: schema.name.clone(),
+            hour,
+            became: Arc::clone(&became),
+        });
         let file = File::create(&path).map_err(system("create", &path))?;
         let facts = Facts { name: &self.name, kind: self.kind, schema };
         let file = TableFile::new(file, &facts).map_err(parquet(&path))?;
-        Ok(OpenFile { path, file })
+        Ok(OpenFile { path, file, became })
     }
 
     /// Renames all files into place and makes that last.
     pub(super) fn publish(&self) -> Result<(), CompactError> {
         let mut directories: Vec<&Path> = Vec::new();
-        for Made { temporary, path } in &self.made {
+        for Made { temporary, path, .. } in &self.made {
             fs::rename(temporary, path).map_err(system("rename", temporary))?;
             // The directories above may be new too: table, date and hour.
             directories.extend(path.ancestors().skip(1).take(4));
@@ -89,6 +104,23 @@ impl<'a> NewFiles<'a> {
         directories.sort_unstable();
         directories.dedup();
         directories.into_iter().try_for_each(sync_directory)
+    }
+
+    /// What the manifest says of the files.
+    pub(super) fn entries(&self) -> Vec<FileEntry> {
+        let entry = |made: &Made| {
+            let FileStatistics { rows, bytes, tail } = *made.became.get()?;
+            Some(FileEntry {
+                table: made.table.clone(),
+                hour: made.hour,
+                bytes,
+                rows,
+                tail: tail.begin,
+                tail_crc: tail.crc,
+                deleted: false,
+            })
+        };
+        self.made.iter().filter_map(entry).collect()
     }
 
     /// Removes what is there under temporary names.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use super::{CompactError, misfit, system};
+use super::{CompactError, system};
 use crate::log::{ColumnView, FrameHeader, columns_of};
 use crate::schema::TableSchema;
 
@@ -58,13 +58,12 @@ impl TableFrames<'_> {
         Ok(crc32fast::hash(payload) == frame.payload_crc)
     }
 
-    /// The columns of a frame whose payload was read.
+    /// The columns of a frame whose payload was read; `None` when it is not of the schema.
     pub(super) fn columns<'p>(
         &self,
         frame: &Frame,
         payload: &'p [u8],
-    ) -> Result<Vec<ColumnView<'p>>, CompactError> {
-        let columns = columns_of(payload, frame.rows(), self.schema);
-        columns.ok_or_else(|| misfit(self.segment, frame.sequence))
+    ) -> Option<Vec<ColumnView<'p>>> {
+        columns_of(payload, frame.rows(), self.schema)
     }
 }

@@ -120,7 +120,7 @@ impl SeriesIndex {
             if !table.read(frame, &mut payload)? {
                 return Ok(None);
             }
-            let views = table.columns(frame, &payload)?;
+            let Some(views) = table.columns(frame, &payload) else { return Ok(None) };
             for (facts, view) in facts.iter_mut().zip(&views) {
                 facts.full &= view.is_full();
                 facts.all_null &= view.is_all_null();

@@ -162,9 +162,10 @@ impl<'a> Gatherer<'a> {
             if taken.is_empty() {
                 continue;
             }
-            // The checksum was looked at in the first pass; nobody writes the segment any more.
-            self.table.read(frame, &mut payload)?;
-            let views = self.table.columns(frame, &payload)?;
+            // Both were looked at in the first pass; nobody writes the segment any more.
+            let is_whole = self.table.read(frame, &mut payload)?;
+            let views = self.table.columns(frame, &payload).filter(|_| is_whole);
+            let views = views.ok_or_else(|| changed(self.table.segment))?;
             for (values, &column) in columns.iter_mut().zip(&self.columns) {
                 values.put(&views[column], &taken, self.symbols);
             }

@@ -16,7 +16,8 @@ use super::files::parquet;
 use super::frames::TableFrames;
 use super::order::SeriesIndex;
 use super::part::{Gatherer, Part};
-use crate::layout;
+use crate::layout::{self, hour_of};
+use crate::problem::open_regular;
 use crate::rate::Freshness;
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
 use crate::series::PollTimes;
@@ -66,7 +67,7 @@ fn recorded_freshness(dir: &Path) -> Freshness {
     let mut freshness = Freshness::default();
     let listing = layout::list_hours(dir, |table, _| table == FRESHNESS);
     for file in listing.map(|listing| listing.parquet).unwrap_or_default() {
-        let reader = std::fs::File::open(&file.path)
+        let reader = open_regular(&file.path)
             .ok()
             .and_then(|file| ParquetRecordBatchReaderBuilder::try_new(file).ok()?.build().ok());
         reader.into_iter().flatten().flatten().for_each(|rows| freshness.add(&rows));

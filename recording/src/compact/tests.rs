@@ -231,7 +231,7 @@ fn hours_that_are_too_old_are_deleted_and_counted() {
     let old = before.iter().filter(|file| file.hour == 99 && file.table == "t");
     let old: u64 = old.map(|file| rows_of(file).len() as u64).sum();
     let limit = meikyo_units::WallTime::from_nanos(HOUR * 100 + 5);
-    let deleted = crate::retention::delete_before(dir.path(), limit);
+    let deleted = crate::retention::delete_before(dir.path(), "s", limit);
     // The table's and its summary's.
     assert_eq!((deleted.rows, deleted.files, &deleted.error), (old, 2, &None));
     assert_eq!(deleted.in_words(), format!("`t` {old} of the hour 1970-01-05T03:00:00Z"));

@@ -1,6 +1,6 @@
 //! Frames are made here: head, symbols, rows.
 
-use super::{Codec, FrameHeader, HEADER_LEN, Head, PAYLOAD_MAX, narrow_u32};
+use super::{Codec, FrameHeader, HEADER_LEN, Head, PAYLOAD_MAX, ROWS_MAX, narrow_u32};
 use crate::batch::{Batch, ColumnBuffer};
 use crate::schema::ColumnKind;
 
@@ -11,19 +11,32 @@ pub(super) const FORM_FULL: u8 = 1;
 /// A bitmap says which rows are null.
 pub(super) const FORM_NULLABLE: u8 = 2;
 
+/// Where a frame stands in its stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ordinal {
+    pub(crate) sequence: u64,
+    /// The sequence number that was written before it; `None` where that is not known.
+    pub(crate) before: Option<u64>,
+}
+
 /// Appends the frame of a segment's head to `out`.
-pub(crate) fn encode_head(head: &Head, sequence: u64, out: &mut Vec<u8>) {
+pub(crate) fn encode_head(head: &Head, ordinal: Ordinal, out: &mut Vec<u8>) {
     let start = begin(out);
     serde_json::to_writer(&mut *out, head).expect("a head has only string keys");
     finish(
         out,
         start,
-        FrameFacts { codec: Codec::Head, table: 0, rows: 0, sequence, times: (0, 0) },
+        FrameFacts { codec: Codec::Head, table: 0, rows: 0, ordinal, times: (0, 0) },
     );
 }
 
 /// Appends the frame of `symbols` to `out`; the first of them has the number `first`.
-pub(crate) fn encode_symbols(symbols: &[String], first: usize, sequence: u64, out: &mut Vec<u8>) {
+pub(crate) fn encode_symbols(
+    symbols: &[String],
+    first: usize,
+    ordinal: Ordinal,
+    out: &mut Vec<u8>,
+) {
     let start = begin(out);
     out.extend_from_slice(&narrow_u32(first).to_le_bytes());
     for symbol in symbols {
@@ -34,7 +47,7 @@ pub(crate) fn encode_symbols(symbols: &[String], first: usize, sequence: u64, ou
     finish(
         out,
         start,
-        FrameFacts { codec: Codec::Symbols, table: 0, rows, sequence, times: (0, 0) },
+        FrameFacts { codec: Codec::Symbols, table: 0, rows, ordinal, times: (0, 0) },
     );
 }
 
@@ -43,7 +56,7 @@ pub(crate) fn encode_symbols(symbols: &[String], first: usize, sequence: u64, ou
 /// Returns `None`, and appends nothing, when the rows do not fit into a frame.
 pub(crate) fn encode_rows(
     batch: &mut Batch,
-    sequence: u64,
+    ordinal: Ordinal,
     out: &mut Vec<u8>,
 ) -> Option<(i64, i64)> {
     let rows = batch.rows;
@@ -55,11 +68,11 @@ pub(crate) fn encode_rows(
             times = range;
         }
     }
-    if out.len() - start - HEADER_LEN > PAYLOAD_MAX {
+    if out.len() - start - HEADER_LEN > PAYLOAD_MAX || rows > ROWS_MAX {
         out.truncate(start);
         return None;
     }
-    let facts = FrameFacts { codec: Codec::Rows, table: batch.table, rows, sequence, times };
+    let facts = FrameFacts { codec: Codec::Rows, table: batch.table, rows, ordinal, times };
     finish(out, start, facts);
     Some(times)
 }
@@ -161,7 +174,7 @@ struct FrameFacts {
     codec: Codec,
     table: usize,
     rows: usize,
-    sequence: u64,
+    ordinal: Ordinal,
     times: (i64, i64),
 }
 
@@ -173,12 +186,13 @@ fn begin(out: &mut Vec<u8>) -> usize {
 
 fn finish(out: &mut [u8], start: usize, facts: FrameFacts) {
     let (header, payload) = out[start..].split_at_mut(HEADER_LEN);
-    let FrameFacts { codec, table, rows, sequence, times } = facts;
+    let FrameFacts { codec, table, rows, ordinal, times } = facts;
     let frame = FrameHeader {
         codec,
         table,
         rows,
-        sequence,
+        sequence: ordinal.sequence,
+        before: ordinal.before,
         least_time: times.0,
         greatest_time: times.1,
         payload_len: payload.len(),

@@ -4,6 +4,10 @@ use super::*;
 use crate::batch::Batch;
 use crate::schema::{Column, ColumnKind, Meaning};
 
+fn at(sequence: u64) -> Ordinal {
+    Ordinal { sequence, before: sequence.checked_sub(1) }
+}
+
 const KINDS: [ColumnKind; 5] =
     [ColumnKind::U64, ColumnKind::I64, ColumnKind::F64, ColumnKind::Symbol, ColumnKind::Text];
 
@@ -68,7 +72,7 @@ proptest! {
         prop_assume!(rows.iter().all(|row| row.3.is_none_or(|real| !real.is_nan())));
         let schema = schema();
         let mut frame = Vec::new();
-        let times = encode_rows(&mut filled(&schema, &rows), 7, &mut frame).unwrap();
+        let times = encode_rows(&mut filled(&schema, &rows), at(7), &mut frame).unwrap();
         prop_assert_eq!(times.0, rows.iter().map(|row| row.0).min().unwrap());
         prop_assert_eq!(times.1, rows.iter().map(|row| row.0).max().unwrap());
         prop_assert_eq!(read_back(&schema, &frame), rows.clone());
@@ -76,7 +80,7 @@ proptest! {
         let mut batch = Batch::new(0, &schema);
         decode_rows(&frame[HEADER_LEN..], rows.len(), &schema, &mut batch).unwrap();
         let mut again = Vec::new();
-        encode_rows(&mut batch, 7, &mut again).unwrap();
+        encode_rows(&mut batch, at(7), &mut again).unwrap();
         prop_assert_eq!(again, frame);
     }
 
@@ -93,7 +97,7 @@ proptest! {
     #[test]
     fn a_flipped_bit_in_a_header_is_seen(sequence: u64, bit in 0_usize..HEADER_LEN * 8) {
         let mut frame = Vec::new();
-        encode_symbols(&["eth0".into()], 0, sequence, &mut frame);
+        encode_symbols(&["eth0".into()], 0, at(sequence), &mut frame);
         prop_assert!(FrameHeader::decode(&frame).is_some());
         frame[bit / 8] ^= 1 << (bit % 8);
         prop_assert!(FrameHeader::decode(&frame).is_none());
@@ -111,7 +115,7 @@ fn values_are_kept_in_the_width_that_their_range_needs() {
             batch.put_i64(1, if row == 9 { greatest - 100 } else { -100 });
         }
         let mut frame = Vec::new();
-        encode_rows(&mut batch, 1, &mut frame).unwrap();
+        encode_rows(&mut batch, at(1), &mut frame).unwrap();
         assert_eq!(frame.len(), HEADER_LEN + 10 + 10 + 10 * width, "range {greatest}");
     }
 }

@@ -14,7 +14,7 @@ use super::scan::{Plan, is_text};
 use crate::batch::Batch;
 use crate::layout::SegmentFile;
 use crate::schema::ColumnKind;
-use crate::segment::{ReadSegmentError, SegmentReader};
+use crate::segment::{Ending, ReadSegmentError, SegmentReader};
 use crate::series;
 
 /// Rows that are sorted together; a segment of more gives several batches.
@@ -47,23 +47,26 @@ pub(super) fn read(
     cost: &mut ReadCost,
 ) -> Result<(Vec<RecordBatch>, Option<String>), LogError> {
     cost.segments_opened += 1;
-    let Some(mut reader) = SegmentReader::from_file(segment.file, &segment.path)? else {
-        return Ok((Vec::new(), None));
+    let SegmentFile { stream, path, file, ends_with, .. } = segment;
+    let Some(mut reader) = SegmentReader::from_file(file, &path)? else {
+        return Ok((Vec::new(), Ending::default().problem(ends_with)));
     };
+    if reader.head().stream != stream {
+        let what = format!("it belongs elsewhere: its stream is `{}`", reader.head().stream);
+        return Ok((Vec::new(), Some(what)));
+    }
     let mut batches = Vec::new();
     let found = reader.head().tables.iter().position(|table| table.name == plan.table.name);
     let Some(table) = found else { return Ok((batches, None)) };
     let schema = reader.head().tables[table].clone();
     let mut rows = LogRows::new(plan, &schema);
     let mut batch = Batch::new(table, &schema);
-    let mut unfit = None;
     let mut octets = 0;
     while let Some(frame) = reader.next_rows(|header| {
         header.table == table && plan.wants_span(header.least_time, header.greatest_time)
     })? {
         octets += u64::try_from(frame.payload_len).unwrap_or(0);
-        if let Err(error) = reader.decode(&frame, &mut batch) {
-            unfit = Some(error.to_string());
+        if reader.decode(&frame, &mut batch).is_err() {
             continue;
         }
         rows.take(&batch, reader.symbols(), plan);
@@ -75,11 +78,7 @@ pub(super) fn read(
     if !rows.times.is_empty() {
         batches.push(rows.sorted(reader.symbols(), plan)?);
     }
-    let ending = reader.ending();
-    let damage = ending.first_damage.map(|at| {
-        format!("{} octets from octet {at} on are damaged and left out", ending.damaged_bytes)
-    });
-    Ok((batches, unfit.or(damage)))
+    Ok((batches, reader.problem(ends_with)))
 }
 
 /// Wanted rows as they come, column by column.

@@ -1,131 +1,43 @@
 //! Rows of one Parquet file, with everything left out that its statistics rule out.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Field, Schema, TimestampNanosecondType, UInt64Type};
 use arrow::error::ArrowError;
-use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder, RowFilter, RowSelection,
 };
-use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{
     ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
 };
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
-use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 
 use super::ReadCost;
 use super::scan::Plan;
+use super::verified::{Meter, OpenError, Verification, VerifiedFile};
 use super::wanted::Wanted;
-use crate::parquet_file::SCHEMA_KEY;
-use crate::schema::TableSchema;
+use crate::layout::{ParquetFile, hour_of};
 use crate::series;
 
 /// Rows that a batch has at most.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Octets read from files.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Meter(Arc<AtomicU64>);
-
-impl Meter {
-    pub(super) fn bytes(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn add(&self, bytes: usize) {
-        self.0.fetch_add(u64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
-    }
-}
-
-/// A file that counts what is read of it.
-#[derive(Debug)]
-struct MeteredFile {
-    file: File,
-    len: u64,
-    meter: Meter,
-}
-
-impl Length for MeteredFile {
-    fn len(&self) -> u64 {
-        self.len
-    }
-}
-
-impl ChunkReader for MeteredFile {
-    type T = MeteredRead;
-
-    fn get_read(&self, start: u64) -> ParquetResult<MeteredRead> {
-        let mut file = self.file.try_clone()?;
-        file.seek(SeekFrom::Start(start))?;
-        Ok(MeteredRead { file: BufReader::new(file), meter: self.meter.clone() })
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        if start.saturating_add(u64::try_from(length).unwrap_or(u64::MAX)) > self.len {
-            return Err(ParquetError::EOF(format!("{length} octets at {start} of {}", self.len)));
-        }
-        let mut octets = vec![0; length];
-        let mut file = &self.file;
-        file.seek(SeekFrom::Start(start))?;
-        file.read_exact(&mut octets)?;
-        self.meter.add(length);
-        Ok(octets.into())
-    }
-}
-
-/// Reads on from one place of a file.
-struct MeteredRead {
-    file: BufReader<File>,
-    meter: Meter,
-}
-
-impl Read for MeteredRead {
-    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(octets)?;
-        self.meter.add(read);
-        Ok(read)
-    }
-}
-
-fn metered(path: &Path, meter: &Meter) -> io::Result<MeteredFile> {
-    let file = File::open(path)?;
-    let len = file.metadata()?.len();
-    Ok(MeteredFile { file, len, meter: meter.clone() })
-}
-
-fn metadata(file: &MeteredFile) -> ParquetResult<ParquetMetaData> {
-    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
-    reader.parse_and_finish(file)
-}
-
-/// The schema of the table that a file belongs to.
-pub(crate) fn table_schema(path: &Path) -> Result<TableSchema, String> {
-    let file = metered(path, &Meter::default()).map_err(|error| error.to_string())?;
-    let metadata = metadata(&file).map_err(|error| error.to_string())?;
-    let pairs = metadata.file_metadata().key_value_metadata();
-    let schema = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == SCHEMA_KEY));
-    let json = schema.and_then(|pair| pair.value.as_deref());
-    let json = json.ok_or_else(|| format!("it has no `{SCHEMA_KEY}` in its metadata"))?;
-    serde_json::from_str(json).map_err(|error| format!("its `{SCHEMA_KEY}` is damaged: {error}"))
-}
-
 /// The least and the greatest `time` of a file; `None` when it has no rows or cannot be read.
-pub(super) fn time_span(path: &Path) -> Option<(i64, i64)> {
-    let file = metered(path, &Meter::default()).ok()?;
-    let metadata = metadata(&file).ok()?;
-    let time = column_of(&metadata, "time")?;
+pub(super) fn time_span(file: &ParquetFile) -> Option<(i64, i64)> {
+    let (_, metadata) = VerifiedFile::open(file, &Meter::default(), Verification::Always).ok()?;
+    time_span_of(&metadata)
+}
+
+/// The least and the greatest `time` that a footer names.
+pub(crate) fn time_span_of(metadata: &ParquetMetaData) -> Option<(i64, i64)> {
+    let time = column_of(metadata, "time")?;
     let spans = metadata.row_groups().iter().filter_map(|group| times_of(group.column(time)));
     spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
@@ -185,29 +97,31 @@ fn judge(group: &RowGroupMetaData, plan: &Plan, columns: &[Option<usize>]) -> Ve
     if all { Verdict::All } else { Verdict::Some }
 }
 
-/// Opens a file for the rows that the plan wants; `None` when it has none of them, or has gone by
-/// retention since it was listed.
+/// Opens a file for the rows that the plan wants; `None` when it has none of them.
 pub(super) fn open(
-    path: &Path,
+    file: &ParquetFile,
     plan: &Plan,
     meter: &Meter,
     cost: &mut ReadCost,
-) -> Result<Option<ParquetRecordBatchReader>, String> {
-    let file = match metered(path, meter) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    };
+    verification: Verification,
+) -> Result<Option<ParquetRecordBatchReader>, OpenError> {
+    let (opened, metadata) = VerifiedFile::open(file, meter, verification)?;
     cost.files_opened += 1;
-    open_file(file, plan, cost).map_err(|error| error.to_string())
+    let span = time_span_of(&metadata);
+    if span.is_some_and(|(least, greatest)| {
+        hour_of(least) != file.hour || hour_of(greatest) != file.hour
+    }) {
+        return Err(OpenError::Unfit("its rows are not of the hour of its directory".into()));
+    }
+    open_file(opened, metadata, plan, cost).map_err(|error| OpenError::Unfit(error.to_string()))
 }
 
 fn open_file(
-    file: MeteredFile,
+    file: VerifiedFile,
+    mut metadata: ParquetMetaData,
     plan: &Plan,
     cost: &mut ReadCost,
 ) -> ParquetResult<Option<ParquetRecordBatchReader>> {
-    let mut metadata = metadata(&file)?;
     let name = |position: usize| plan.table.columns[position].name.as_str();
     let choosing: Vec<_> =
         plan.choosing().map(|position| column_of(&metadata, name(position))).collect();
@@ -396,10 +310,24 @@ fn matching(texts: series::Texts<'_>, rows: usize, wanted: &Wanted) -> BooleanBu
                 .map(|value| values.is_valid(value) && wanted.matches(values.value(value)))
                 .collect();
             BooleanBuffer::collect_bool(rows, |row| {
-                keys.is_valid(row) && usize::try_from(keys.value(row)).is_ok_and(|key| among[key])
+                keys.is_valid(row)
+                    && usize::try_from(keys.value(row))
+                        .is_ok_and(|key| among.get(key) == Some(&true))
             })
         }
     }
+}
+
+/// Whether the rows of a batch lie in the hour of their directory; columns of a file that has
+/// checksums are not looked at again.
+pub(super) fn compare_times(batch: &RecordBatch, file: &ParquetFile) -> Result<(), String> {
+    let times = batch.column_by_name("time");
+    let times = times.and_then(|times| times.as_primitive_opt::<TimestampNanosecondType>());
+    let Some(times) = times.filter(|_| file.claim.is_none()) else { return Ok(()) };
+    if times.values().iter().all(|time| hour_of(*time) == file.hour) {
+        return Ok(());
+    }
+    Err("rows of it are not of the hour of its directory".into())
 }
 
 /// The columns of a file's batch in the order in which they are wanted, null where it has none.

@@ -6,8 +6,11 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
+use super::listing::Wanted as WantedFiles;
 use super::wanted::Wanted;
-use super::{Problem, ReadCost, ReadError, Recording, Selection, log_rows, parquet_rows};
+use super::{
+    Meter, OpenError, Problem, ReadCost, ReadError, Recording, Selection, log_rows, parquet_rows,
+};
 use crate::layout::{self, ParquetFile, SegmentFile};
 use crate::schema::{ColumnKind, TableSchema};
 use crate::segment::ReadSegmentError;
@@ -61,11 +64,13 @@ impl Plan {
         })
     }
 
-    /// Whether an hour, counted from the epoch, has wanted instants.
-    fn wants_hour(&self, hour: i64) -> bool {
-        self.from < self.to
-            && (layout::hour_of(self.from)..=layout::hour_of(self.to.saturating_sub(1)))
-                .contains(&hour)
+    /// The files that have wanted instants.
+    fn files(&self) -> WantedFiles<'_> {
+        let end = self.to.saturating_sub(1);
+        let (first, last) = (layout::hour_of(self.from), layout::hour_of(end));
+        // No hour where the selection ends before it begins.
+        let hours = if self.from < self.to { first..=last } else { 1..=0 };
+        WantedFiles { table: Some(&self.table.name), hours }
     }
 
     /// Whether one of the instants is wanted.
@@ -87,6 +92,7 @@ impl Plan {
 /// One pass over the rows that a selection wants: an iterator of batches.
 #[derive(Debug)]
 pub struct Scan {
+    recording: Recording,
     plan: Plan,
     files: IntoIter<ParquetFile>,
     segments: IntoIter<SegmentFile>,
@@ -94,7 +100,7 @@ pub struct Scan {
     /// Batches of the segment that is being read.
     of_log: IntoIter<RecordBatch>,
     /// What the open file has read of its octets.
-    meter: parquet_rows::Meter,
+    meter: Meter,
     cost: ReadCost,
     problems: Vec<Problem>,
 }
@@ -103,30 +109,37 @@ impl Scan {
     pub(super) fn begin(recording: &Recording, selection: &Selection) -> Result<Self, ReadError> {
         let table = recording.table(&selection.table)?;
         let plan = Plan::new(table, selection)?;
-        let listing = layout::list_hours(recording.dir(), |table, hour| {
-            table == plan.table.name && plan.wants_hour(hour)
-        })?;
+        let listing = recording.listing(&plan.files())?;
         let mut files = listing.parquet;
         files.sort_by_key(|file| (file.hour, file.name.first));
-        Ok(Self::over(plan, files, listing.segments))
+        let mut scan = Self::over(recording, plan, files, listing.segments);
+        scan.problems = listing.problems;
+        Ok(scan)
     }
 
     pub(super) fn of_file(
+        recording: &Recording,
         file: ParquetFile,
         table: TableSchema,
         selection: &Selection,
     ) -> Result<Self, ReadError> {
-        Ok(Self::over(Plan::new(table, selection)?, vec![file], Vec::new()))
+        Ok(Self::over(recording, Plan::new(table, selection)?, vec![file], Vec::new()))
     }
 
-    fn over(plan: Plan, files: Vec<ParquetFile>, segments: Vec<SegmentFile>) -> Self {
+    fn over(
+        recording: &Recording,
+        plan: Plan,
+        files: Vec<ParquetFile>,
+        segments: Vec<SegmentFile>,
+    ) -> Self {
         Self {
+            recording: recording.clone(),
             plan,
             files: files.into_iter(),
             segments: segments.into_iter(),
             file: None,
             of_log: Vec::new().into_iter(),
-            meter: parquet_rows::Meter::default(),
+            meter: Meter::default(),
             cost: ReadCost::default(),
             problems: Vec::new(),
         }
@@ -151,7 +164,7 @@ impl Scan {
         ReadCost { bytes_read: self.cost.bytes_read + self.meter.bytes(), ..self.cost }
     }
 
-    /// The files that could not be read wholly so far.
+    /// The files that could not be read wholly so far, are missing or do not belong.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
@@ -162,6 +175,11 @@ impl Scan {
             if let Some((file, reader)) = &mut self.file {
                 match reader.next() {
                     Some(Ok(batch)) if batch.num_rows() > 0 => {
+                        if let Err(what) = parquet_rows::compare_times(&batch, file) {
+                            self.problems.push(Problem::new(&file.path, what));
+                            self.file = None;
+                            continue;
+                        }
                         let columns = parquet_rows::arranged(&batch, &self.plan);
                         return Some(columns.map_err(|source| self.assembling(source)));
                     }
@@ -175,10 +193,20 @@ impl Scan {
                 }
             }
             let file = self.files.next()?;
-            match parquet_rows::open(&file.path, &self.plan, &self.meter, &mut self.cost) {
+            let verification = self.recording.verification;
+            let opened =
+                parquet_rows::open(&file, &self.plan, &self.meter, &mut self.cost, verification);
+            match opened {
                 Ok(Some(reader)) => self.file = Some((file, reader)),
                 Ok(None) => {}
-                Err(what) => self.problems.push(Problem { path: file.path, what }),
+                Err(OpenError::Vanished) => {
+                    if self.recording.misses(&file) {
+                        self.problems.push(Problem::new(&file.path, "it is missing"));
+                    }
+                }
+                Err(OpenError::Unfit(what)) => {
+                    self.problems.push(Problem::new(&file.path, what));
+                }
             }
         }
     }

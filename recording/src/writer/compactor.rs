@@ -57,6 +57,7 @@ pub(super) enum End {
 
 struct Work {
     dir: PathBuf,
+    stream: String,
     keep: Option<Nanos>,
     shared: Arc<Shared>,
     summaries: Summaries,
@@ -67,6 +68,7 @@ struct Work {
 impl Compactor {
     pub(super) fn start(
         dir: &Path,
+        stream: &str,
         options: StreamOptions,
         leftovers: Vec<PathBuf>,
         shared: Arc<Shared>,
@@ -74,8 +76,8 @@ impl Compactor {
         let todo = Arc::new(Todo::default());
         locked(&todo.state).segments = leftovers;
         let summaries = Summaries::default();
-        let (dir, keep) = (dir.into(), options.keep);
-        let work = Work { dir, keep, shared, summaries, failed: Vec::new() };
+        let (dir, stream, keep, failed) = (dir.into(), stream.into(), options.keep, Vec::new());
+        let work = Work { dir, stream, keep, shared, summaries, failed };
         let own = Arc::clone(&todo);
         let thread =
             std::thread::Builder::new().name("recording-compactor".into()).spawn(move || {
@@ -190,15 +192,15 @@ impl Work {
         let counters = &self.shared.counters;
         counters.compaction_cpu_ns.add(thread_cpu_ns().saturating_sub(before));
         match result {
-            Ok(Compacted { rows, bytes, summary_bytes, damaged_bytes, .. }) => {
+            Ok(Compacted { rows, bytes, summary_bytes, damaged_bytes, unread_frames, .. }) => {
                 counters.compactions.add(1);
                 counters.rows_compacted.add(rows);
                 counters.parquet_bytes.add(bytes);
                 counters.summary_bytes.add(summary_bytes);
-                if damaged_bytes > 0 {
+                if damaged_bytes > 0 || unread_frames > 0 {
                     let text = format!(
-                        "{damaged_bytes} bytes of `{}` are damaged; it was renamed to end in \
-                         `.damaged`, its other rows are in Parquet files",
+                        "{damaged_bytes} bytes and {unread_frames} frames of `{}` could not be read; \
+                         it was renamed to end in `.damaged`, its other rows are in Parquet files",
                         segment.display()
                     );
                     self.report(IncidentKind::Damage, 0, text);
@@ -232,7 +234,8 @@ impl Work {
 
     fn delete_old(&self) {
         let Some(keep) = self.keep else { return };
-        let deleted = retention::delete_before(&self.dir, WallTime::now().before(keep));
+        let limit = WallTime::now().before(keep);
+        let deleted = retention::delete_before(&self.dir, &self.stream, limit);
         let counters = &self.shared.counters;
         counters.rows_deleted.add(deleted.rows);
         counters.bytes_deleted.add(deleted.bytes);

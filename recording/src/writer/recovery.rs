@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use meikyo_units::WallTime;
 
 use super::{Incident, IncidentKind};
+use crate::compact::frames_were_written;
 use crate::declared;
 use crate::format::{self, IdentityError, Kind};
 use crate::layout::{self, ListError};
+use crate::manifest::{self, Unit};
+use crate::progress::{self, Progress};
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader};
 
@@ -84,6 +87,8 @@ const LOCK_TRIES: usize = 100;
 pub(super) struct Recovered {
     pub(super) lock: File,
     pub(super) next_sequence: u64,
+    /// The last sequence number that was handed to the kernel; 0 when none was.
+    pub(super) last_sequence: u64,
     /// Old segments that hold rows, in order.
     pub(super) leftovers: Vec<PathBuf>,
     pub(super) torn_bytes: u64,
@@ -106,6 +111,7 @@ pub(super) fn recover(
     let mut recovered = Recovered {
         lock,
         next_sequence: 1,
+        last_sequence: 0,
         leftovers: Vec::new(),
         torn_bytes: 0,
         incidents: Vec::new(),
@@ -115,13 +121,48 @@ pub(super) fn recover(
         let text = format!("cannot write `{}`: {error}; rows are kept without it", path.display());
         recovered.incidents.push(Incident { at: WallTime::now(), kind, rows: 0, text });
     }
+    let last_compacted = layout::last_sequence(dir, stream).map_err(listed)?;
+    recovered.last_sequence = last_compacted;
+    let system = |doing, path: &Path| {
+        let path = path.to_path_buf();
+        move |source| OpenStreamError::System { doing, path, source }
+    };
+    let manifest_path = stream_dir.join(manifest::FILE_NAME);
+    manifest::adopt(&stream_dir, last_compacted).map_err(system("write", &manifest_path))?;
+    // What cannot be read is told by every reader; measuring goes on.
+    let listed_last = manifest::read(&stream_dir).ok().flatten().map_or(0, |known| known.last());
+    let progress = progress::read(&stream_dir).ok().flatten();
+    recovered.last_sequence = recovered.last_sequence.max(listed_last);
     for (first, path) in layout::segments_of(&stream_dir).map_err(listed)? {
         let last = put_right(&path, stream, &mut recovered)?;
-        recovered.next_sequence = recovered.next_sequence.max(first.max(last) + 1);
+        tell_what_is_missing(&path, first, last, progress, &mut recovered);
+        recovered.next_sequence = recovered.next_sequence.max(first + 1);
+        recovered.last_sequence = recovered.last_sequence.max(last);
     }
-    let last_compacted = layout::last_sequence(dir, stream).map_err(listed)?;
-    recovered.next_sequence = recovered.next_sequence.max(last_compacted + 1);
+    recovered.last_sequence = recovered.last_sequence.max(progress.map_or(0, |known| known.last));
+    recovered.next_sequence = recovered.next_sequence.max(recovered.last_sequence + 1);
     Ok(recovered)
+}
+
+/// Reports a newest segment that ends before what its writer had handed to the kernel.
+fn tell_what_is_missing(
+    path: &Path,
+    first: u64,
+    last: u64,
+    progress: Option<Progress>,
+    recovered: &mut Recovered,
+) {
+    let Some(progress) = progress.filter(|known| known.first == first && known.last > last) else {
+        return;
+    };
+    let text = format!(
+        "`{}` ends with frame {last}, and frames up to {} were written: a power cut took the rows \
+         in between, or somebody truncated the file",
+        path.display(),
+        progress.last
+    );
+    let kind = IncidentKind::Damage;
+    recovered.incidents.push(Incident { at: WallTime::now(), kind, rows: 0, text });
 }
 
 fn check_names(stream: &str, tables: &[TableSchema]) -> Result<(), OpenStreamError> {
@@ -163,7 +204,15 @@ fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64
     let system = |doing| move |source| OpenStreamError::System { doing, path: path.into(), source };
     let at = WallTime::now();
     let opened = match SegmentReader::open(path) {
-        Ok(opened) => opened,
+        Ok(None) if frames_were_written(path) => {
+            fs::rename(path, path.with_extension("log.damaged")).map_err(system("rename"))?;
+            let text = format!(
+                "`{}` holds no whole frame, and some were written; it was renamed to end in `.damaged`",
+                path.display()
+            );
+            recovered.incidents.push(Incident { at, kind: IncidentKind::Damage, rows: 0, text });
+            return Ok(0);
+        }
         Err(error @ ReadSegmentError::Head { .. }) => {
             // Measuring goes on; whoever wants to rescue the rows finds them in the renamed file.
             fs::rename(path, path.with_extension("log.damaged")).map_err(system("rename"))?;
@@ -171,6 +220,7 @@ fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64
             recovered.incidents.push(Incident { at, kind: IncidentKind::Damage, rows: 0, text });
             return Ok(0);
         }
+        Ok(opened) => opened,
         Err(error) => return Err(failed(error)),
     };
     let Some(mut reader) = opened else {
@@ -206,7 +256,11 @@ fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64
         );
         recovered.incidents.push(Incident { at, kind: IncidentKind::Damage, rows: 0, text });
     }
-    if rows == 0 {
+    if rows == 0 && ending.problem(None).is_none() {
+        let (first, before) = reader.begin();
+        let stream_dir = path.parent().unwrap_or(path);
+        let unit = Unit::without_files(first, ending.last_sequence, before);
+        manifest::add(stream_dir, unit).map_err(system("note the end of"))?;
         fs::remove_file(path).map_err(system("remove"))?;
     } else {
         recovered.leftovers.push(path.into());

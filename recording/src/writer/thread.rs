@@ -21,7 +21,8 @@ use crate::batch::Batch;
 use crate::compact::CompactError;
 use crate::format::Kind;
 use crate::layout;
-use crate::log::{Head, encode_head, encode_rows, encode_symbols};
+use crate::log::{Head, Ordinal, encode_head, encode_rows, encode_symbols};
+use crate::progress::{Progress, ProgressWriter};
 use crate::system_calls::{give_memory_back, thread_cpu_ns};
 
 /// Octets after which what is encoded is written, even if more is queued: bounds the buffer.
@@ -68,6 +69,8 @@ pub(super) struct Start {
     pub(super) options: StreamOptions,
     pub(super) home: Home,
     pub(super) next_sequence: u64,
+    /// The last sequence number that was handed to the kernel before.
+    pub(super) last_sequence: u64,
     /// Old segments that are to be compacted.
     pub(super) leftovers: Vec<PathBuf>,
 }
@@ -80,7 +83,8 @@ impl WriterThread {
         let syncer = Syncer::start(Arc::clone(&shared))?;
         let compactor = if start.options.compact {
             let (leftovers, shared) = (start.leftovers.clone(), Arc::clone(&shared));
-            Some(Compactor::start(&start.dir, start.options, leftovers, shared)?)
+            let stream = &start.head.stream;
+            Some(Compactor::start(&start.dir, stream, start.options, leftovers, shared)?)
         } else {
             None
         };
@@ -99,6 +103,8 @@ impl WriterThread {
 /// The segment that is being written.
 struct OpenSegment {
     path: PathBuf,
+    /// Sequence number of its head.
+    first: u64,
     /// `None` until the first write.
     file: Option<Arc<File>>,
     /// Its length: whole frames only.
@@ -134,6 +140,10 @@ struct Writer {
     syncer: Syncer,
     compactor: Option<Compactor>,
     next_sequence: u64,
+    /// The last sequence number in the log, with the frames in the buffer and without.
+    previous: u64,
+    previous_kept: u64,
+    progress: ProgressWriter,
     symbols: Vec<String>,
     segment: Option<OpenSegment>,
     /// The span of the segment before.
@@ -171,6 +181,7 @@ impl Writer {
         syncer: Syncer,
         compactor: Option<Compactor>,
     ) -> Self {
+        let stream_dir = layout::stream_dir(&start.dir, &start.head.stream);
         Self {
             dir: start.dir,
             head: start.head,
@@ -179,6 +190,9 @@ impl Writer {
             syncer,
             compactor,
             next_sequence: start.next_sequence,
+            previous: start.last_sequence,
+            previous_kept: start.last_sequence,
+            progress: ProgressWriter::new(stream_dir),
             symbols: Vec::new(),
             segment: None,
             slot_before: None,
@@ -251,14 +265,15 @@ impl Writer {
             }
         }
         self.begin_frames(slot);
-        let sequence = self.take_sequence();
-        if encode_rows(&mut batch, sequence, &mut self.buffer).is_some() {
+        let ordinal = self.take_ordinal();
+        if encode_rows(&mut batch, ordinal, &mut self.buffer).is_some() {
             self.buffered_frames += 1;
             self.unwritten_rows += rows as u64;
             if let Some(segment) = &mut self.segment {
                 segment.rows[batch.table()] += rows;
             }
         } else {
+            self.previous = ordinal.before.unwrap_or(0);
             self.lost_rows += rows as u64;
             self.shared.counters.rows_dropped.add(rows as u64);
             let text = format!("a batch of {rows} rows is larger than a frame can be");
@@ -280,9 +295,10 @@ impl Writer {
     /// Puts what must stand before rows into the buffer: a segment's head, symbols not yet in it.
     fn begin_frames(&mut self, slot: i64) {
         if self.segment.is_none() {
-            let sequence = self.take_sequence();
+            let ordinal = self.take_ordinal();
             self.segment = Some(OpenSegment {
-                path: layout::segment_path(&self.dir, &self.head.stream, sequence),
+                path: layout::segment_path(&self.dir, &self.head.stream, ordinal.sequence),
+                first: ordinal.sequence,
                 file: None,
                 bytes: 0,
                 slot,
@@ -290,13 +306,13 @@ impl Writer {
                 symbols: 0,
                 symbols_kept: 0,
             });
-            encode_head(&self.head, sequence, &mut self.buffer);
+            encode_head(&self.head, ordinal, &mut self.buffer);
             self.buffered_frames += 1;
         }
         let defined = self.segment.as_ref().map_or(0, |segment| segment.symbols);
         if defined < self.symbols.len() {
-            let sequence = self.take_sequence();
-            encode_symbols(&self.symbols[defined..], defined, sequence, &mut self.buffer);
+            let ordinal = self.take_ordinal();
+            encode_symbols(&self.symbols[defined..], defined, ordinal, &mut self.buffer);
             self.buffered_frames += 1;
             if let Some(segment) = &mut self.segment {
                 segment.symbols = self.symbols.len();
@@ -305,10 +321,11 @@ impl Writer {
     }
 
     /// Numbers are never used twice, also not for frames that could not be written.
-    fn take_sequence(&mut self) -> u64 {
+    fn take_ordinal(&mut self) -> Ordinal {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        sequence
+        let before = Some(std::mem::replace(&mut self.previous, sequence));
+        Ordinal { sequence, before }
     }
 
     /// Hands the buffer to the kernel in one write, or drops and counts its rows.
@@ -324,10 +341,16 @@ impl Writer {
         };
         match written {
             Ok(()) => {
+                self.previous_kept = self.previous;
+                let progress = Progress { first: segment.first, last: self.previous };
+                if self.progress.note(progress).is_err() {
+                    self.shared.counters.disk_errors.add(1);
+                }
                 self.segment = Some(segment);
                 self.count_written();
             }
             Err(error) => {
+                self.previous = self.previous_kept;
                 self.count_refused(&error);
                 self.segment = self.cut_back(segment);
             }

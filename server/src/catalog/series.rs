@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::error::ArrowError;
 use meikyo_recording::glob::matches;
-use meikyo_recording::layout::{self, ParquetFile};
+use meikyo_recording::layout::ParquetFile;
+use meikyo_recording::read::Wanted;
 use meikyo_recording::series::{self, Texts};
 use meikyo_recording::summary::{SUFFIX, ZOOM_LEVELS};
 use meikyo_recording::{ReadError, Recording, Selection, TableSchema};
@@ -166,7 +167,7 @@ impl SeriesOfTable {
 
 /// The Parquet files of a table.
 fn files(recording: &Recording, table: &str) -> Result<Vec<ParquetFile>, ReadError> {
-    Ok(layout::list_hours(recording.dir(), |name, _| name == table)?.parquet)
+    Ok(recording.listing(&Wanted::table(table))?.parquet)
 }
 
 fn label_columns(batch: &RecordBatch, names: &[String]) -> Result<Vec<ArrayRef>, ArrowError> {

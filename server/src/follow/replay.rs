@@ -137,13 +137,16 @@ pub(super) fn each(
     selection: &Selection,
     mut take: impl FnMut(&RecordBatch) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
-    let scan = match opened.recording.scan(selection) {
+    let mut scan = match opened.recording.scan(selection) {
         Ok(scan) => scan,
         Err(ReadError::UnknownTable { .. } | ReadError::UnknownColumn { .. }) => return Ok(()),
         Err(error) => return Err(error),
     };
-    for batch in scan {
+    for batch in &mut scan {
         take(&batch?)?;
+    }
+    for problem in scan.problems() {
+        opened.problem(problem);
     }
     Ok(())
 }

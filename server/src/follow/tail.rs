@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use meikyo_recording::layout::{self, SegmentFile};
 use meikyo_recording::log::FrameHeader;
 use meikyo_recording::rate::{Finding, Updates};
+use meikyo_recording::read::Problem;
 use meikyo_recording::segment::{ReadSegmentError, SegmentReader};
 use meikyo_recording::{Batch, ColumnKind, ReadError, TableSchema};
 
@@ -161,7 +162,7 @@ fn drain(
     {
         let table = header.table;
         if stream.reader.decode(&header, &mut stream.batches[table]).is_err() {
-            // A scan names the damage; here the rows are passed over.
+            // The reader counts it, and it is told below.
             continue;
         }
         read = true;
@@ -178,6 +179,9 @@ fn drain(
                 take_readings(stream, table, opened, wish, &mut chunk.readings[position]);
             }
         }
+    }
+    if let Some(what) = stream.reader.problem(None) {
+        opened.problem(&Problem { path: stream.reader.path().to_path_buf(), what });
     }
     Ok(read)
 }

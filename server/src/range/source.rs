@@ -5,6 +5,7 @@ use std::sync::Arc;
 use meikyo_recording::layout::{self, ParquetFile};
 use meikyo_recording::query::{self, View};
 use meikyo_recording::rate::Freshness;
+use meikyo_recording::read::Wanted;
 use meikyo_recording::summary::SUFFIX;
 use meikyo_recording::{ReadError, Selection, TableSchema};
 use meikyo_units::{Nanos, WallTime};
@@ -82,11 +83,10 @@ impl Source<'_> {
         let column = &self.request.column;
         let parts = Parts::of(&column.name, is_counter(column));
         let hours = layout::hour_of(self.bins.from)..=layout::hour_of(self.bins.to - 1);
-        let listing = layout::list_hours(self.opened.recording.dir(), |table, hour| {
-            table == summary.name && hours.contains(&hour)
-        });
-        let files = listing.map_err(ReadError::from)?.parquet;
-        for block in self.blocks(&files, summary, &parts)? {
+        let wanted = Wanted { table: Some(&summary.name), hours };
+        let listing = self.opened.recording.listing(&wanted)?;
+        problems.extend(listing.problems.iter().map(|problem| self.opened.problem(problem)));
+        for block in self.blocks(&listing.parquet, summary, &parts)? {
             problems.extend(block.problems.iter().cloned());
             for (series, times, values) in block.series() {
                 let Some(pixels) = cells.of_series(series) else { continue };

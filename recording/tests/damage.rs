@@ -1,0 +1,157 @@
+//! Damaged recordings: every answer of every reader is that of the whole recording, or what is wrong
+//! is told. No reader panics, and none hangs.
+//!
+//! The short form runs with the other tests. `./x soak damage --for 60min` goes on for longer; the
+//! seed of each damage is printed when an answer is wrong, and `MEIKYO_SOAK_SEED` repeats it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod damage {
+    pub(crate) mod answers;
+    pub(crate) mod harm;
+    pub(crate) mod made;
+}
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use damage::answers::{Answers, answers};
+use damage::harm::{Random, harm};
+use damage::made::{append, copy, make};
+use meikyo_recording::{Recording, Selection, check, inventory};
+
+/// How long all readers together may take for one damaged recording.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long the short form goes on.
+const SHORT: Duration = Duration::from_secs(12);
+
+#[test]
+fn every_damage_is_told_or_harmless() {
+    let seconds = std::env::var("MEIKYO_SOAK_SECONDS").ok().map(|text| text.parse().unwrap());
+    let lasting = seconds.map_or(SHORT, Duration::from_secs);
+    let only: Option<u64> =
+        std::env::var("MEIKYO_SOAK_SEED").ok().map(|seed| seed.parse().unwrap());
+    let base = tempfile::tempdir().unwrap();
+    let whole = base.path().join("whole");
+    make(&whole);
+    let expected = answers(&whole);
+    assert!(expected.is_whole(), "the whole recording: {expected:#?}");
+    assert!(expected.rows() > 1_000);
+    let begin = now();
+    let (mut seed, mut told, mut harmless) = (only.unwrap_or(1), 0_u64, 0_u64);
+    loop {
+        let damaged = base.path().join("damaged");
+        copy(&whole, &damaged);
+        let what = harm(&damaged, &mut Random::new(seed));
+        let found = answers_in_time(&damaged, seed, &what);
+        match judge(&expected, &found) {
+            Ok(true) => harmless += 1,
+            Ok(false) => told += 1,
+            Err(error) => panic!("MEIKYO_SOAK_SEED={seed}: {what:?}: {error}"),
+        }
+        std::fs::remove_dir_all(&damaged).unwrap();
+        if only.is_some() || now().duration_since(begin) > lasting {
+            break;
+        }
+        seed += 1;
+    }
+    println!("{seed} damages: {told} told, {harmless} changed no answer");
+}
+
+/// Whether no answer has changed; wrong answers that nobody tells of are errors.
+fn judge(expected: &Answers, found: &Answers) -> Result<bool, String> {
+    for (name, expected) in &expected.answers {
+        let answer = &found.answers[name];
+        if answer.text != expected.text && !answer.told {
+            return Err(format!("`{name}` is wrong, and nobody is told"));
+        }
+        // What a reader of rows tells, `check` must tell, too.
+        if answer.told && !found.answers["check"].told {
+            return Err(format!("`{name}` tells of damage, and `check` does not"));
+        }
+        if answer.text != expected.text && !found.answers["check"].told {
+            return Err(format!("`{name}` is wrong, and `check` says whole"));
+        }
+    }
+    Ok(!found.answers.values().any(|answer| answer.told))
+}
+
+fn answers_in_time(dir: &Path, seed: u64, what: &[String]) -> Answers {
+    let (sender, receiver) = channel();
+    let dir = dir.to_path_buf();
+    std::thread::spawn(move || {
+        let result = catch_unwind(AssertUnwindSafe(|| answers(&dir)));
+        drop(sender.send(result));
+    });
+    match receiver.recv_timeout(PATIENCE) {
+        Ok(Ok(found)) => found,
+        Ok(Err(_)) => panic!("MEIKYO_SOAK_SEED={seed}: {what:?}: a reader panicked"),
+        Err(_) => panic!("MEIKYO_SOAK_SEED={seed}: {what:?}: a reader hangs"),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the run ends after a time of the clock on the wall")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// The rows that version 0.1.0 itself reads of what it wrote.
+const ROWS_OF_0_1_0: [(&str, usize); 4] =
+    [("load", 1796), ("polls", 1798), ("intervals", 899), ("load.summary", 208)];
+
+fn written_by_0_1_0(to: &Path) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/damage/written_by_0.1.0");
+    copy(&from, to);
+    // Repositories do not keep empty files with care.
+    std::fs::write(to.join("log/snmp/lock"), "").unwrap();
+}
+
+#[test]
+fn what_an_earlier_version_wrote_is_read_and_counted_as_unverified() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("old");
+    written_by_0_1_0(&dir);
+    let report = check::check(&dir).unwrap();
+    assert_eq!(report.damage, []);
+    assert!(report.unverified_files > 0 && report.unverified_files == report.files);
+    let found = inventory::inventory(&dir).unwrap();
+    assert_eq!((found.problems, found.unverified_files), (Vec::new(), report.files));
+    let recording = Recording::open(&dir).unwrap();
+    for (table, rows) in ROWS_OF_0_1_0 {
+        let mut scan = recording.scan(&Selection::all(table)).unwrap();
+        let found: usize = scan.by_ref().map(|batch| batch.unwrap().num_rows()).sum();
+        assert_eq!((found, scan.problems()), (rows, &[][..]), "{table}");
+    }
+}
+
+#[test]
+fn a_writer_goes_on_with_what_an_earlier_version_wrote() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("old");
+    written_by_0_1_0(&dir);
+    let before = check::check(&dir).unwrap();
+    append(&dir, "snmp", false);
+    let report = check::check(&dir).unwrap();
+    assert_eq!(report.damage, [], "rows in the log");
+    assert!(report.rows > before.rows);
+    append(&dir, "snmp", true);
+    let report = check::check(&dir).unwrap();
+    assert_eq!(report.damage, [], "compacted");
+    assert_eq!(report.unverified_files, before.unverified_files);
+    assert!(report.files > before.files);
+}
+
+#[test]
+fn no_damage_of_an_earlier_recording_makes_a_reader_panic_or_hang() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("old");
+    for seed in 1..=40 {
+        written_by_0_1_0(&dir);
+        let what = harm(&dir, &mut Random::new(seed));
+        answers_in_time(&dir, seed, &what);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,104 @@
+//! The recording that is damaged, and copies of it.
+
+use std::fs;
+use std::path::Path;
+
+use meikyo_recording::{
+    Column, ColumnKind, Kind, Meaning, StreamOptions, StreamWriter, TableSchema, WhenFull,
+};
+use meikyo_units::Nanos;
+
+/// 2026-11-21T20:50:00Z, ten minutes before the end of an hour.
+const BEGIN: i64 = 1_795_294_200_000_000_000;
+const SECOND: i64 = 1_000_000_000;
+
+fn tables() -> Vec<TableSchema> {
+    let device = || Column::new("device", ColumnKind::Symbol, Meaning::Label, "");
+    let column = |name, kind, meaning| Column::new(name, kind, meaning, "");
+    vec![
+        TableSchema::new(
+            "polls",
+            "",
+            vec![
+                device(),
+                column("pdu", ColumnKind::U64, Meaning::Label),
+                column("received_us", ColumnKind::I64, Meaning::Gauge),
+                column("uptime_cs", ColumnKind::U64, Meaning::Gauge),
+                column("state", ColumnKind::Symbol, Meaning::State),
+            ],
+        ),
+        TableSchema::new(
+            "interfaces",
+            "",
+            vec![
+                device(),
+                column("pdu", ColumnKind::U64, Meaning::Gauge),
+                column("in_octets", ColumnKind::U64, Meaning::Counter64),
+                column("load", ColumnKind::F64, Meaning::Gauge),
+                column("note", ColumnKind::Text, Meaning::Detail),
+            ],
+        ),
+    ]
+}
+
+fn write(dir: &Path, stream: &str, seconds: std::ops::Range<i64>, compact: bool) {
+    let options = StreamOptions {
+        compact,
+        segment_span: Nanos::from_secs(300),
+        when_full: WhenFull::Wait,
+        ..StreamOptions::COLLECTOR
+    };
+    let mut writer = StreamWriter::open(dir, Kind::Measured, stream, tables(), options).unwrap();
+    let ok = writer.symbol("ok");
+    for second in seconds.step_by(5) {
+        let time = BEGIN + second * SECOND;
+        let (mut polls, mut values) = (writer.batch(0), writer.batch(1));
+        for number in 1..=4_u64 {
+            let device = writer.symbol(&format!("{stream}{number}"));
+            polls.begin_row(time);
+            polls.put_symbol(1, device);
+            polls.put_u64(2, 0);
+            polls.put_i64(3, 500);
+            polls.put_u64(4, second.unsigned_abs() * 100);
+            polls.put_symbol(5, ok);
+            values.begin_row(time);
+            values.put_symbol(1, device);
+            values.put_u64(2, 0);
+            values.put_u64(3, second.unsigned_abs() * number * 1_000);
+            if second % 3 == 0 {
+                values.put_f64(4, 0.25);
+                values.put_text(5, &format!("at {second}"));
+            }
+        }
+        writer.submit(polls);
+        writer.submit(values);
+        writer.sync_now().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+/// A recording of two streams: files of several segments and two hours, and segments in the log.
+pub(crate) fn make(dir: &Path) {
+    write(dir, "a", 0..1_200, true);
+    write(dir, "a", 1_200..1_900, false);
+    write(dir, "b", 0..700, true);
+}
+
+/// Writes more rows to a stream.
+pub(crate) fn append(dir: &Path, stream: &str, compact: bool) {
+    write(dir, stream, 2_000..2_400, compact);
+}
+
+/// Copies a directory tree.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
