@@ -164,8 +164,7 @@ fn line_of(record: &Record) -> Vec<u8> {
 
 fn record_of(line: &[u8]) -> Option<Record> {
     let (crc, json) = std::str::from_utf8(line).ok()?.split_once(' ')?;
-    let named = u32::from_str_radix(crc, 16).ok()?;
-    (crc.len() == 8 && named == crc32fast::hash(json.as_bytes()))
+    (crc == format!("{:08x}", crc32fast::hash(json.as_bytes())))
         .then(|| serde_json::from_str(json).ok())?
 }
 

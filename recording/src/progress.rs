@@ -34,7 +34,7 @@ impl Progress {
 
     fn parse(line: &str) -> Option<Self> {
         let (facts, crc) = line.strip_suffix('\n')?.rsplit_once(' ')?;
-        if u32::from_str_radix(crc, 16).ok()? != crc32fast::hash(facts.as_bytes()) {
+        if crc != format!("{:08x}", crc32fast::hash(facts.as_bytes())) {
             return None;
         }
         let (first, last) = facts.split_once(' ')?;

@@ -1,10 +1,10 @@
 //! The worst state of each device and pixel, for the red and gold of strips and grids.
 
+use meikyo_recording::Selection;
 use meikyo_recording::layout;
 use meikyo_recording::query::{self, View};
 use meikyo_recording::read::Wanted;
 use meikyo_recording::summary::STATES_FROM_BEST;
-use meikyo_recording::{ReadError, Selection};
 use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use meikyo_recording::query::{self, View};
 use meikyo_recording::{ReadError, Recording, Selection, alerts, check, inventory};
@@ -92,11 +94,14 @@ fn queried(dir: &Path, selection: &Selection, view: View) -> Answer {
 
 fn lines_of(rows: &RecordBatch) -> Vec<String> {
     let options = FormatOptions::default().with_null("-");
-    let columns: Vec<_> = rows
-        .columns()
-        .iter()
-        .map(|column| ArrayFormatter::try_new(column, &options).unwrap())
-        .collect();
+    let plain = |column: &ArrayRef| match column.data_type() {
+        // Names of time zones are not compiled in.
+        DataType::Timestamp(..) => cast(column, &DataType::Int64).unwrap(),
+        _ => column.clone(),
+    };
+    let plain: Vec<_> = rows.columns().iter().map(plain).collect();
+    let columns: Vec<_> =
+        plain.iter().map(|column| ArrayFormatter::try_new(column, &options).unwrap()).collect();
     let line = |row| {
         columns.iter().fold(String::new(), |mut line, column| {
             write!(line, "{} ", column.value(row)).unwrap();
