@@ -17,7 +17,7 @@ use crate::declared;
 use crate::devices;
 use crate::format::{self, IdentityError};
 use crate::layout::{self, ListError, ParquetFile, SegmentFile, hour_of};
-use crate::problem::{Problem, chain};
+use crate::problem::{Problem, chain, decoded};
 use crate::read::{
     Meter, OpenError, ReadError, Recording, Verification, VerifiedFile, Wanted, time_span_of,
 };
@@ -114,7 +114,8 @@ pub fn check(dir: &Path) -> Result<CheckReport, CheckError> {
     for file in &listing.parquet {
         report.files += 1;
         report.unverified_files += u64::from(file.claim.is_none());
-        if let Err(what) = check_parquet(file, &mut report) {
+        let checked = decoded(|| check_parquet(file, &mut report)).and_then(|checked| checked);
+        if let Err(what) = checked {
             report.damage.push(Damage { path: file.path.clone(), at: None, what });
         }
     }

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// A file of a recording that cannot be read wholly, is missing, or does not belong there.
@@ -43,6 +44,16 @@ pub(crate) fn read_regular(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     open_regular(path)?.read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// Decodes octets of a Parquet file. The library's decoders panic at some damaged octets where a
+/// file has no checksums; a reader tells that as it tells any other damage.
+///
+/// # Errors
+/// When the decoder panicked; what it was decoding is not to be used any more.
+pub(crate) fn decoded<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(decode))
+        .map_err(|_| "its Parquet data cannot be decoded: the decoder gave up".to_owned())
 }
 
 /// An error with its causes in one line.

@@ -4,6 +4,7 @@ use std::vec::IntoIter;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::listing::Wanted as WantedFiles;
@@ -12,6 +13,7 @@ use super::{
     Meter, OpenError, Problem, ReadCost, ReadError, Recording, Selection, log_rows, parquet_rows,
 };
 use crate::layout::{self, ParquetFile, SegmentFile};
+use crate::problem::decoded;
 use crate::schema::{ColumnKind, TableSchema};
 use crate::segment::ReadSegmentError;
 use crate::series;
@@ -173,7 +175,9 @@ impl Scan {
     fn next_of_files(&mut self) -> Option<Result<RecordBatch, ReadError>> {
         loop {
             if let Some((file, reader)) = &mut self.file {
-                match reader.next() {
+                let next = decoded(|| reader.next());
+                let next = next.unwrap_or_else(|what| Some(Err(ArrowError::ParquetError(what))));
+                match next {
                     Some(Ok(batch)) if batch.num_rows() > 0 => {
                         if let Err(what) = parquet_rows::compare_times(&batch, file) {
                             self.problems.push(Problem::new(&file.path, what));
@@ -194,8 +198,9 @@ impl Scan {
             }
             let file = self.files.next()?;
             let verification = self.recording.verification;
-            let opened =
-                parquet_rows::open(&file, &self.plan, &self.meter, &mut self.cost, verification);
+            let (plan, meter, cost) = (&self.plan, &self.meter, &mut self.cost);
+            let opened = decoded(|| parquet_rows::open(&file, plan, meter, cost, verification))
+                .unwrap_or_else(|what| Err(OpenError::Unfit(what)));
             match opened {
                 Ok(Some(reader)) => self.file = Some((file, reader)),
                 Ok(None) => {}

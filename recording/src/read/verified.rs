@@ -17,7 +17,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use crate::layout::{Claim, ParquetFile};
 use crate::parquet_file::{BLOCK, Checksums, SCHEMA_KEY};
-use crate::problem::open_regular;
+use crate::problem::{decoded, open_regular};
 use crate::schema::TableSchema;
 
 /// Octets read from files.
@@ -94,7 +94,8 @@ impl VerifiedFile {
         }
         let mut this = Self(Arc::new(inner));
         let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
-        let metadata = reader.parse_and_finish(&this).map_err(|error| unfit(&error))?;
+        let metadata = decoded(|| reader.parse_and_finish(&this)).map_err(OpenError::Unfit)?;
+        let metadata = metadata.map_err(|error| unfit(&error))?;
         compare_with_path(file, &metadata).map_err(OpenError::Unfit)?;
         if verification == Verification::Always {
             let sums = Checksums::of(metadata.file_metadata()).map_err(OpenError::Unfit)?;
