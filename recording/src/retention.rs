@@ -121,7 +121,8 @@ fn delete_of_stream(
     }
     if all && let Err(error) = manifest::prune(&stream_dir) {
         let path = stream_dir.join(manifest::FILE_NAME);
-        deleted.error.get_or_insert(format!("cannot write `{}`: {error}", path.display()));
+        let text = format!("cannot write `{}`: {error}", path.display());
+        deleted.error.get_or_insert(text);
     }
 }
 

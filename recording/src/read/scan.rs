@@ -1,5 +1,6 @@
 //! One pass over the rows that a selection wants.
 
+use std::ops::RangeInclusive;
 use std::vec::IntoIter;
 
 use arrow::array::RecordBatch;
@@ -71,7 +72,7 @@ impl Plan {
         let end = self.to.saturating_sub(1);
         let (first, last) = (layout::hour_of(self.from), layout::hour_of(end));
         // No hour where the selection ends before it begins.
-        let hours = if self.from < self.to { first..=last } else { 1..=0 };
+        let hours = if self.from < self.to { first..=last } else { RangeInclusive::new(1, 0) };
         WantedFiles { table: Some(&self.table.name), hours }
     }
 
@@ -241,7 +242,7 @@ impl Scan {
         }
     }
 
-    fn assembling(&self, source: arrow::error::ArrowError) -> ReadError {
+    fn assembling(&self, source: ArrowError) -> ReadError {
         ReadError::Arrow { table: self.plan.table.name.clone(), source }
     }
 }
