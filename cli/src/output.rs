@@ -76,7 +76,7 @@ pub(crate) fn say(line: &str) {
 /// Tells a person lines on standard error, of which all that is not ours went through
 /// [`printable::line`]. When the terminal is gone nobody is told, and nothing else fails.
 pub(crate) fn tell(lines: &str) {
-    drop(writeln!(std::io::stderr(), "{}", printable::lines(lines)));
+    drop(writeln!(io::stderr(), "{}", printable::lines(lines)));
 }
 
 /// An instant as RFC 3339 with the digits that it needs: `2026-11-21T20:14:00.1Z`.

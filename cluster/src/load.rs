@@ -165,6 +165,7 @@ struct Gathering<'a> {
 /// device by another community or user.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Asked {
+    Nobody,
     Community(Secret),
     User(String),
 }
@@ -172,6 +173,7 @@ enum Asked {
 impl Asked {
     fn of(access: &Access) -> Self {
         match access {
+            Access::Unstated => Self::Nobody,
             Access::V1 { community } | Access::V2c { community } => {
                 Self::Community(community.clone())
             }

@@ -13,7 +13,6 @@ mod setup;
 mod troubles;
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! `meikyo serve`: recordings in the browser.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::os::unix::net::UnixStream;

@@ -116,7 +116,7 @@ fn a_file_with_a_fabric_alone_can_be_planned_and_not_measured() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let out = dir.path().join("recording").display().to_string();
     let measure = ["measure", "--cluster", &file, "--out", &out, "--for", "1s"];
-    let output = crate::running::meikyo().args(measure).output().unwrap();
+    let output = meikyo().args(measure).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("has no `[snmp]`"), "{}", text(&output));
 }
@@ -133,7 +133,7 @@ fn a_hot_spot_is_told_with_what_would_help() {
     )
     .unwrap();
     let file = file.display().to_string();
-    let output = crate::running::meikyo().args(["fabric", "plan", &file, "--json"]).output();
+    let output = meikyo().args(["fabric", "plan", &file, "--json"]).output();
     let output = output.unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();

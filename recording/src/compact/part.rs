@@ -15,10 +15,10 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Int32Type, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::CompactError;
 use super::files::parquet;
 use super::frames::TableFrames;
 use super::order::{SeriesIndex, known};
+use super::{CompactError, changed};
 use crate::log::ColumnView;
 use crate::schema::ColumnKind;
 

@@ -16,7 +16,7 @@ use super::files::parquet;
 use super::frames::TableFrames;
 use super::order::SeriesIndex;
 use super::part::{Gatherer, Part};
-use crate::layout::{self, hour_of};
+use crate::layout;
 use crate::problem::open_regular;
 use crate::rate::Freshness;
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};

@@ -555,6 +555,7 @@ impl Writer {
         };
         self.home = Home::new(&self.dir, stream, recovered.lock);
         self.next_sequence = self.next_sequence.max(recovered.next_sequence);
+        (self.previous, self.previous_kept) = (recovered.last_sequence, recovered.last_sequence);
         self.is_away = false;
         recovered.incidents.into_iter().for_each(|incident| self.shared.report(incident));
         recovered.leftovers.into_iter().for_each(|segment| self.compact(segment));

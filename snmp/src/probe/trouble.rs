@@ -194,6 +194,7 @@ fn is_denial(status: i32) -> bool {
 
 fn denied(device: &Device) -> String {
     match &device.snmp.access {
+        Access::Unstated => broken(),
         Access::V3 { user, privacy: None, .. } => more_security(device, user),
         Access::V3 { user, .. } => format!(
             "the agent shows `{user}` nothing: `meikyo config agents` prints the view and the \
