@@ -309,7 +309,12 @@ impl Collector {
         let (mut sends, mut receives) = (SendBatch::default(), ReceiveBatch::new());
         loop {
             self.look_at_clocks();
-            self.begin(self.now());
+            let now = self.now();
+            if self.poller.is_looking_back(now + EARLY) {
+                // Nobody is given up whose answer waits at the socket.
+                self.receive(&mut receives);
+            }
+            self.begin(now);
             self.exchange_datagrams(&mut sends, &mut receives);
             self.take_commands();
             self.tell();

@@ -4,9 +4,10 @@
 //! datagrams, and polled for datagrams to send. The same core runs on real sockets
 //! ([`crate::collector`]) and under virtual time against the simulated agents.
 //!
-//! Every (device, interval) ends in exactly one [`State`]. A device has at most one request open;
-//! the PDUs of one interval follow each other. A row is written once, when the answer is there or
-//! the wait for it is over.
+//! Every (device, interval) ends in exactly one [`State`]. The PDUs of one interval follow each
+//! other; a device has at most two requests open, of two intervals, and the second only when the
+//! answer to the first is overdue ([`waiting`]). A row is written once, when the answer is there or
+//! the wait for it is over; the rows of a device follow each other in time.
 //!
 //! # Cost
 //! Per poll of five values: 60 ns to write the request, about 150 ns to read the answer, 100 ns to
@@ -29,6 +30,7 @@ mod schedule;
 mod series;
 mod session;
 mod values;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -46,6 +48,7 @@ use self::closing::Closed;
 use self::device::{Device, Phase};
 use self::request::{Answer, Layouts};
 use self::ring::Ring;
+use self::waiting::Open;
 use crate::plan::DevicePlan;
 use crate::tables::State;
 use crate::template;
@@ -90,6 +93,8 @@ pub struct Counts {
     pub requests: u64,
     /// Datagrams that belong to no open request: duplicates, answers after the timeout, forgeries.
     pub strays: u64,
+    /// Datagrams that could not be used: cut, not SNMP, of another community, version or user.
+    pub unreadable: u64,
     /// Intervals that our own late wake-up spoiled.
     pub stalls: u64,
     /// Whole intervals that we slept through.
@@ -110,6 +115,8 @@ pub struct Poller {
     in_flight: usize,
     /// Those of them whose devices have not been silent.
     awaited: usize,
+    /// Overdue requests that are to be sent once more: the device, and the id of the first try.
+    overdue: Vec<(u32, i32)>,
     answer: Answer,
     rows: Rows,
     closed: VecDeque<Closed>,
@@ -132,6 +139,9 @@ pub struct Poller {
     alerts: Arc<[AlertRule]>,
     /// Devices whose watches are of earlier rules.
     to_compile: Vec<u32>,
+    /// How often the sender of an unreadable datagram is still looked for before the next look at
+    /// the clock.
+    searches_left: u32,
     /// When silence is looked for again.
     look_at: WallTime,
     /// 1 ns for each time that the real-time clock was set back.
@@ -168,6 +178,7 @@ impl Poller {
             sweep_at: None,
             in_flight: 0,
             awaited: 0,
+            overdue: Vec::new(),
             answer: Answer::default(),
             rows,
             closed: VecDeque::new(),
@@ -183,6 +194,7 @@ impl Poller {
             salt: now.as_nanos().cast_unsigned(),
             alerts: Arc::new([]),
             to_compile: Vec::new(),
+            searches_left: 0,
             look_at: WallTime::default(),
             steps_back: Nanos::ZERO,
             repeating: Vec::new(),
@@ -196,7 +208,7 @@ impl Poller {
     /// Beyond [`DEVICES_MAX`] devices.
     pub fn add_device(&mut self, now: WallTime, spec: DeviceSpec) -> u32 {
         let ring = self.ring(now, spec.interval);
-        let device = Device::new(spec, ring, &mut self.rows);
+        let device = Device::new(spec, index(ring), &mut self.rows);
         // The place of a removed device is used again; its generations go on, so that a late
         // answer to the old one is no answer to the new one.
         let free = self.devices.iter().position(|old| old.removed && old.pending.is_none());
@@ -229,11 +241,11 @@ impl Poller {
     pub fn respecify(&mut self, now: WallTime, ordinal: u32, spec: &DeviceSpec) {
         let ring = self.ring(now, spec.interval);
         let device = &mut self.devices[ordinal as usize];
-        if device.ring != ring {
-            self.rings[device.ring].devices.retain(|&other| other != ordinal);
+        if device.ring as usize != ring {
+            self.rings[device.ring as usize].devices.retain(|&other| other != ordinal);
             self.rings[ring].devices.push(ordinal);
         }
-        device.respecify(spec, ring);
+        device.respecify(spec, index(ring));
     }
 
     /// Takes a device out; its open request, if any, is still waited for.
@@ -242,7 +254,7 @@ impl Poller {
         self.tell_last_repeats(ordinal, now);
         let device = &mut self.devices[ordinal as usize];
         device.removed = true;
-        let ring = device.ring;
+        let ring = device.ring as usize;
         self.rings[ring].devices.retain(|&other| other != ordinal);
         for ring in 0..self.rings.len() {
             if let Some(position) = self.rings[ring].silent.iter().position(|&o| o == ordinal) {
@@ -304,7 +316,7 @@ impl Poller {
         for ring in 0..self.rings.len() {
             self.pass_over_silent(ring, Reason::Stopped);
             for (_, ordinal) in std::mem::take(&mut self.rings[ring].queue) {
-                self.end_open(ordinal, State::Skipped, Some(Reason::Stopped));
+                self.end(ordinal, Open::Newest, State::Skipped, Some(Reason::Stopped));
             }
         }
     }
@@ -327,6 +339,14 @@ impl Poller {
     /// The number of open requests to devices that have not been silent: what an interval waits for.
     pub fn awaited(&self) -> usize {
         self.awaited
+    }
+
+    /// Whether the next call of [`Poller::handle_time`] may end the wait for open requests: what has
+    /// arrived is to be handed over before.
+    pub fn is_looking_back(&self, now: WallTime) -> bool {
+        let ends = self.sweep_at.is_some_and(|at| at <= now);
+        let begins = self.next_due().is_some_and(|due| due <= now);
+        self.in_flight > 0 && (ends || begins)
     }
 
     /// Whether requests wait to be sent at once.
@@ -404,11 +424,18 @@ impl Poller {
     /// Hands over what is left and gives the writer back.
     pub fn finish(mut self, now: WallTime) -> StreamWriter {
         for ordinal in (0..).take(self.devices.len()) {
-            self.end_open(ordinal, State::Skipped, Some(Reason::Stopped));
+            for open in [Open::Earlier, Open::Newest] {
+                self.end(ordinal, open, State::Skipped, Some(Reason::Stopped));
+            }
             self.withdraw_alerts(ordinal, now, "the measurement has ended");
             self.tell_last_repeats(ordinal, now);
         }
         self.close_now();
         self.rows.finish()
     }
+}
+
+/// A position among the rings.
+fn index(ring: usize) -> u32 {
+    u32::try_from(ring).expect("rings are the distinct intervals of at most 2^18 devices")
 }

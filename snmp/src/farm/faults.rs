@@ -67,6 +67,8 @@ pub struct Faults {
     pub jitter: Nanos,
     /// Requests or answers that get lost, one as often as the other.
     pub loss: Share,
+    /// Requests that get lost, and as many of the answers to the others: loss on each way.
+    pub loss_each_way: Share,
     /// Answers that come twice, the second up to 5 ms later.
     pub duplicate: Share,
     /// Answers that are held back for up to 20 ms, so that later ones overtake them.
@@ -93,6 +95,7 @@ impl Default for Faults {
             delay: Nanos::ZERO,
             jitter: Nanos::ZERO,
             loss: Share::NONE,
+            loss_each_way: Share::NONE,
             duplicate: Share::NONE,
             reorder: Share::NONE,
             late: Share::NONE,
@@ -112,7 +115,7 @@ pub enum ParseFaultError {
     /// Not `KEY=VALUE` with a known key.
     #[error(
         "`{0}` is no fault; allowed are `delay=`, `jitter=`, `late_by=` with a span, `loss=`, \
-         `duplicate=`, `reorder=`, `late=`, `truncate=`, `wrong_id=`, `error=` with a share, \
+         `loss_each_way=`, `duplicate=`, `reorder=`, `late=`, `truncate=`, `wrong_id=`, `error=` with a share, \
          `status=` with a number from 1 to 18"
     )]
     Key(String),
@@ -135,6 +138,7 @@ impl Faults {
         let (key, value) = setting.split_once('=').ok_or_else(unknown)?;
         let share = match key {
             "loss" => &mut self.loss,
+            "loss_each_way" => &mut self.loss_each_way,
             "duplicate" => &mut self.duplicate,
             "reorder" => &mut self.reorder,
             "late" => &mut self.late,
@@ -208,7 +212,9 @@ impl Faults {
         let up_to =
             |purpose, span: Nanos| Nanos::new(super::draw::below(bits(purpose), span.get() + 1));
         let lost = self.loss.holds(bits(0));
-        let request_lost = self.dead || (lost && bits(0) & 1 == 0);
+        let lost_there = self.loss_each_way.holds(bits(11));
+        let lost_back = self.loss_each_way.holds(bits(12));
+        let request_lost = self.dead || lost_there || (lost && bits(0) & 1 == 0);
         let late = self.late.holds(bits(1));
         let mut delay = self.delay + up_to(2, self.jitter);
         if late {
@@ -220,7 +226,7 @@ impl Faults {
         let duplicate = self.duplicate.holds(bits(5)).then(|| up_to(6, Nanos::from_millis(5)));
         Fate {
             request_lost,
-            answer_lost: lost && !request_lost,
+            answer_lost: (lost || lost_back) && !request_lost,
             delay,
             late,
             duplicate,
@@ -248,6 +254,17 @@ mod tests {
         assert!((4_600..5_400).contains(&count(|fate| fate.duplicate.is_some())));
         assert!((400..600).contains(&count(|fate| fate.late)));
         assert!(fates.iter().all(|fate| !fate.late || fate.delay == Nanos::from_millis(200)));
+    }
+
+    #[test]
+    fn each_way_loses_its_share() {
+        let mut faults = Faults::default();
+        faults.set("loss_each_way=5%").unwrap();
+        let fates: Vec<Fate> = (0..100_000).map(|count| faults.fate(4, count)).collect();
+        let count = |holds: fn(&Fate) -> bool| fates.iter().filter(|fate| holds(fate)).count();
+        // 5 % of 100,000, and 5 % of the 95,000 that arrive, with six standard deviations.
+        assert!((4_600..5_400).contains(&count(|fate| fate.request_lost)));
+        assert!((4_350..5_150).contains(&count(|fate| fate.answer_lost)));
     }
 
     #[test]

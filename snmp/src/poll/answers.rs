@@ -4,10 +4,11 @@ use meikyo_units::WallTime;
 
 use crate::pdu::{ErrorStatus, PduType};
 use crate::poll::alerts::Seen;
-use crate::poll::device::{Device, Phase};
+use crate::poll::device::{Device, Pending, Phase};
 use crate::poll::request::Answer;
 use crate::poll::rows::{Event, PollRow, Reason};
 use crate::poll::session::Report;
+use crate::poll::waiting::Open;
 use crate::poll::{DEVICE_BITS, Poller, observe, renewal, resets, values};
 use crate::socket::{Datagram, SendBatch};
 use crate::tables::State;
@@ -16,12 +17,22 @@ use crate::usm::ReportKind;
 
 /// How often one PDU is sent again within its interval because the agent asked for it (v3
 /// discovery and time, `tooBig`, `noSuchName`): enough to split 64 rows and to leave out a few.
-const AGAIN_MAX: u32 = 16;
+const AGAIN_MAX: u8 = 16;
 
 /// The device that a request was made for.
 #[inline]
 fn ordinal_of(request_id: i32) -> u32 {
     request_id.cast_unsigned() & ((1 << DEVICE_BITS) - 1)
+}
+
+/// A datagram that belongs to an open request.
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    ordinal: u32,
+    which: Open,
+    /// The id that it carries: that of the request's first or second try.
+    id: i32,
+    received: WallTime,
 }
 
 impl Poller {
@@ -37,8 +48,9 @@ impl Poller {
         let id = template::peek_request_id(octets)?;
         let ordinal = ordinal_of(id);
         let device = self.devices.get(ordinal as usize)?;
-        let open = device.pending.as_ref().is_some_and(|open| open.id == id && !open.queued);
-        open.then_some(ordinal)
+        // The first try of a request that was sent twice may still be answered.
+        let sent = |open: &Pending| open.id == id && open.id_before == 0 && !open.queued;
+        device.pending.as_ref().is_some_and(sent).then_some(ordinal)
     }
 
     /// Looks once at what the answers of a batch will need. In a large cluster every one of them
@@ -55,9 +67,13 @@ impl Poller {
     }
 
     /// Takes in a datagram.
+    ///
+    /// One that cannot be used (cut, not SNMP, of another community, version or user, with other
+    /// objects) ends nothing, since anybody can send it in the agent's name: the wait for a good
+    /// answer goes on. Only if none comes, the interval ends in an error with that reason.
     pub(crate) fn handle_datagram(&mut self, received: WallTime, datagram: Datagram<'_>) {
         let Some(id) = template::peek_request_id(datagram.octets) else {
-            self.unreadable(received, datagram.from);
+            self.unreadable(datagram.from);
             return;
         };
         let ordinal = ordinal_of(id);
@@ -65,56 +81,72 @@ impl Poller {
             self.counts.strays += 1;
             return;
         };
-        let open = device.pending.as_ref().is_some_and(|open| open.id == id && !open.queued);
-        if !device.address.is(&datagram.from) || !open {
+        let is_from_device = device.address.is(&datagram.from);
+        let Some(which) = device.open_with_id(id).filter(|_| is_from_device) else {
             // After a silence any answer is a sign of life, even one that came too late.
-            if device.address.is(&datagram.from)
-                && device.is_backed_off()
-                && device.pending.is_none()
-            {
+            if is_from_device && device.is_backed_off() && device.pending.is_none() {
                 device.not_before = received;
                 device.misses = 0;
             }
             self.counts.strays += 1;
             return;
-        }
+        };
         if datagram.cut {
-            self.fail(ordinal, received, Reason::BadPacket);
-            return;
+            return self.unusable(ordinal, which, Reason::BadPacket);
         }
         let mut answer = std::mem::take(&mut self.answer);
-        self.read(ordinal, received, datagram.octets, &mut answer);
+        let arrival = Arrival { ordinal, which, id, received };
+        self.read(arrival, datagram.octets, &mut answer);
         self.answer = answer;
     }
 
-    /// A packet that is not SNMP: it ends the open request of the device that sent it.
-    fn unreadable(&mut self, received: WallTime, from: std::net::SocketAddr) {
+    /// A packet that is not SNMP; it says by its sender alone what it may have been an answer to.
+    fn unreadable(&mut self, from: std::net::SocketAddr) {
         let asked = |device: &Device| {
             device.address.is(&from) && device.pending.as_ref().is_some_and(|open| !open.queued)
         };
-        // Rare, so a search is right: no map has to be kept for it.
-        match self.devices.iter().position(asked) {
+        // Rare, so a search is right: no map has to be kept for it. Who sends many of them must
+        // not keep us busy.
+        let may_search = self.searches_left > 0;
+        self.searches_left = self.searches_left.saturating_sub(1);
+        let found = may_search.then(|| self.devices.iter().position(asked)).flatten();
+        match found {
             Some(position) => {
                 let ordinal = u32::try_from(position).expect("ordinals are 18 bits");
-                self.fail(ordinal, received, Reason::BadPacket);
+                self.unusable(ordinal, Open::Newest, Reason::BadPacket);
             }
-            None => self.counts.strays += 1,
+            None => self.counts.unreadable += 1,
         }
     }
 
-    fn read(&mut self, ordinal: u32, received: WallTime, octets: &mut [u8], answer: &mut Answer) {
+    /// A datagram for an open request that cannot be used: it is counted and the wait goes on.
+    #[cold]
+    fn unusable(&mut self, ordinal: u32, which: Open, reason: Reason) {
+        self.counts.unreadable += 1;
+        if let Some(open) = self.devices[ordinal as usize].open(which) {
+            open.unusable = Some(reason);
+        }
+    }
+
+    fn read(&mut self, arrival: Arrival, octets: &mut [u8], answer: &mut Answer) {
+        let Arrival { ordinal, which, received, .. } = arrival;
         let device = &mut self.devices[ordinal as usize];
-        let Some(pending) = device.pending else { return };
-        let layout = self.layouts.get(pending.layout);
+        let Some(open) = device.open(which).copied() else { return };
+        let layout = self.layouts.get(open.layout as usize);
         let shared = layout.security();
         let is_shared = shared.is_some();
         let security = shared.unwrap_or_else(|| device.session.security());
         let Ok(response) = template::read_response(octets, &security) else {
-            return self.fail(ordinal, received, Reason::BadPacket);
+            return self.unusable(ordinal, which, Reason::BadPacket);
         };
         if response.kind == PduType::Report {
             let report = device.session.report(received, &response);
-            return self.report(ordinal, received, report);
+            self.measure(&arrival);
+            return match which {
+                Open::Newest => self.report(ordinal, received, report),
+                // The later request is answered likewise, and is the one that is sent again.
+                Open::Earlier => self.fail_earlier(ordinal, received, reason_of(report)),
+            };
         }
         if !is_shared && !device.session.is_timely(received, &response) {
             self.counts.strays += 1;
@@ -122,40 +154,50 @@ impl Poller {
         }
         if response.error_status != 0 {
             let (status, index) = (response.error_status, response.error_index);
-            return self.error_status(ordinal, received, status, index);
+            self.measure(&arrival);
+            return match which {
+                Open::Newest => self.error_status(ordinal, received, status, index),
+                Open::Earlier => self.fail_earlier(ordinal, received, Reason::ErrorStatus),
+            };
         }
         match layout.read(response, answer) {
-            Ok(()) => self.accept(ordinal, received, answer),
-            Err(reason) => self.fail(ordinal, received, reason),
+            Ok(()) => self.accept(&arrival, answer),
+            Err(reason) => self.unusable(ordinal, which, reason),
+        }
+    }
+
+    /// Learns from an answer how long the agent takes. What stood aside for the request that is
+    /// answered is waited for no longer: rows of a device follow each other in time.
+    #[inline]
+    fn measure(&mut self, arrival: &Arrival) {
+        let &Arrival { ordinal, which, id, received } = arrival;
+        let device = &mut self.devices[ordinal as usize];
+        let Some(open) = device.open(which) else { return };
+        let (_, sent) = open.try_of(id);
+        device.round_trip.measured(received.since(sent));
+        if which == Open::Newest && device.earlier.is_some() {
+            self.give_up(ordinal, Open::Earlier);
         }
     }
 
     /// A v3 agent reports why it did not answer.
     fn report(&mut self, ordinal: u32, received: WallTime, report: Report) {
+        if report != Report::AskAgain {
+            return self.fail(ordinal, received, reason_of(report));
+        }
         let device = &mut self.devices[ordinal as usize];
-        let reason = match report {
-            Report::AskAgain => {
-                let Some(mut pending) = device.pending else { return };
-                let interval = self.rings[pending.ring].interval;
-                pending.set = device.renew_sets(pending.due, interval, &mut self.layouts);
-                device.pending = Some(pending);
-                return self.ask_again(ordinal, received);
-            }
-            Report::Refused(ReportKind::UnknownUserName) => Reason::UnknownUser,
-            Report::Refused(ReportKind::WrongDigest) => Reason::WrongDigest,
-            Report::Refused(ReportKind::DecryptionError) => Reason::DecryptionError,
-            Report::Refused(ReportKind::UnsupportedSecurityLevel) => Reason::UnsupportedSecurity,
-            Report::Refused(ReportKind::NotInTimeWindow) => Reason::NotInTimeWindow,
-            Report::Refused(ReportKind::UnknownEngineId) | Report::Unknown => Reason::BadPacket,
-        };
-        self.fail(ordinal, received, reason);
+        let Some(mut pending) = device.pending else { return };
+        let interval = self.rings[pending.ring as usize].interval;
+        pending.set = device.renew_sets(pending.due, interval, &mut self.layouts);
+        device.pending = Some(pending);
+        self.ask_again(ordinal, received);
     }
 
     /// An answer with an error status: some can be cured within the interval.
     fn error_status(&mut self, ordinal: u32, received: WallTime, status: i32, index: i32) {
         let device = &mut self.devices[ordinal as usize];
         let Some(pending) = device.pending else { return };
-        let (set, pdu) = (pending.set, pending.pdu);
+        let (set, pdu) = (pending.set as usize, pending.pdu as usize);
         let position = usize::try_from(index).unwrap_or(0);
         if status == ErrorStatus::TooBig.code() {
             if device.split(set, pdu, &mut self.layouts) {
@@ -183,7 +225,7 @@ impl Poller {
         let device = &mut self.devices[ordinal as usize];
         device.refresh_pending();
         let Some(pending) = device.pending.as_mut() else { return };
-        let ring = pending.ring;
+        let ring = pending.ring as usize;
         if pending.again >= AGAIN_MAX {
             return self.fail(ordinal, received, Reason::ErrorStatus);
         }
@@ -195,37 +237,78 @@ impl Poller {
     }
 
     /// A good answer: its rows are written, and the next PDU of the interval is queued.
-    fn accept(&mut self, ordinal: u32, received: WallTime, answer: &Answer) {
+    fn accept(&mut self, arrival: &Arrival, answer: &Answer) {
+        let &Arrival { ordinal, which, received, .. } = arrival;
+        self.measure(arrival);
         let device = &mut self.devices[ordinal as usize];
-        let Some(mut pending) = device.pending else { return };
-        let ring = &mut self.rings[pending.ring];
+        let Some(mut open) = device.open(which).copied() else { return };
+        self.keep(arrival, &mut open, answer);
+        self.in_flight -= 1;
+        self.awaited -= usize::from(open.awaited);
+        let device = &mut self.devices[ordinal as usize];
+        let more = open.pdu + 1 < open.requests && device.phase != Phase::Resolving;
+        if which == Open::Earlier {
+            device.earlier = None;
+            if more {
+                self.leave_rest(ordinal, &mut open);
+            }
+        } else if more {
+            open.pdu += 1;
+            open.again = 0;
+            open.queued = true;
+            open.unusable = None;
+            device.pending = Some(open);
+            device.refresh_pending();
+            self.rings[open.ring as usize].queue.push_front((received, ordinal));
+            return;
+        } else {
+            device.pending = None;
+        }
+        let device = &mut self.devices[ordinal as usize];
+        let failures = std::mem::take(&mut device.failures);
+        // Also what the answers of an interval told that failed later.
+        let held_back =
+            (open.resets || failures > 0) && resets::tell(device, open.due, &mut self.rows);
+        self.end_interval(&open, open.worst);
+        self.answered(ordinal, open.due, failures);
+        if held_back {
+            self.holds_back(ordinal);
+        }
+    }
+
+    /// Writes down what an answer says, and notes in the request what came of it.
+    #[inline]
+    fn keep(&mut self, arrival: &Arrival, open: &mut Pending, answer: &Answer) {
+        let &Arrival { ordinal, id, received, .. } = arrival;
+        let device = &mut self.devices[ordinal as usize];
+        let ring = &mut self.rings[open.ring as usize];
         let was_silent = std::mem::take(&mut device.misses) > 0;
-        let in_time = received <= pending.due + ring.interval;
+        let in_time = received <= open.due + ring.interval;
         let state = if in_time { State::Ok } else { State::Late };
-        let stalled = ring.tally(pending.due).is_some_and(|tally| tally.stalled);
+        let stalled = ring.tally(open.due).is_some_and(|tally| tally.stalled);
         self.rows.poll(PollRow {
-            due: pending.due,
+            due: open.due,
             device: device.name,
-            pdu: pending.pdu,
+            pdu: open.pdu,
             state,
             reason: (stalled && !in_time).then_some(Reason::Stall),
-            batch: Some(pending.batch),
+            batch: Some(open.try_of(id).0),
             received: Some(received),
             uptime_cs: answer.uptime_cs,
         });
         let uptime_moved = answer.uptime_cs != device.uptime.map(|(ticks, _)| ticks);
-        let asked = was_silent.then_some(pending.due);
+        let asked = was_silent.then_some(open.due);
         let restarted =
             answer.uptime_cs.is_some_and(|uptime| device.restarted(uptime, received, asked));
         if restarted {
             self.restarted.push(ordinal);
             let text = "sysUpTime began anew: the agent restarted";
             let event = Event { device: Some(device.name), text, ..Event::default() };
-            self.rows.event(pending.due, "restart", event);
+            self.rows.event(open.due, "restart", event);
         }
-        let layout = self.layouts.get(pending.layout);
-        values::write(device, layout, &pending, answer, &mut self.rows);
-        let seen = Seen { layout, pending: &pending, answer, received, restarted, uptime_moved };
+        let layout = self.layouts.get(open.layout as usize);
+        values::write(device, layout, open, answer, &mut self.rows);
+        let seen = Seen { layout, pending: open, answer, received, restarted, uptime_moved };
         let signs = observe::observe(device, &seen, &mut self.rows);
         let resets = (signs || restarted) && resets::gather(device, &seen);
         if let Some(mut alerts) = device.alerts.take() {
@@ -240,60 +323,81 @@ impl Poller {
             device.renewal.restarted(measured);
             self.to_resolve.push(ordinal);
         } else if measured && renewal::is_due(device, answer, received) {
-            let times = (pending.due, received);
+            let times = (open.due, received);
             if renewal::look(device, layout, answer, times, &mut self.rows) {
                 self.to_resolve.push(ordinal);
             }
         }
-        pending.worst = pending.worst.max(state);
-        pending.resets |= resets;
-        if let Some(tally) = ring.tally(pending.due) {
+        if let Some(tally) = ring.tally(open.due) {
             tally.answered(received);
         }
-        self.in_flight -= 1;
-        self.awaited -= usize::from(pending.awaited);
-        let more = pending.pdu + 1 < pending.requests;
-        if more && device.phase != Phase::Resolving {
-            pending.pdu += 1;
-            pending.again = 0;
-            pending.queued = true;
-            device.pending = Some(pending);
-            device.refresh_pending();
-            ring.queue.push_front((received, ordinal));
-            return;
-        }
-        device.pending = None;
-        let failures = std::mem::take(&mut device.failures);
-        // Also what the answers of an interval told that failed later.
-        let held_back =
-            (pending.resets || failures > 0) && resets::tell(device, pending.due, &mut self.rows);
-        self.states[pending.worst as usize] += 1;
-        ring.end(pending.due, pending.worst);
-        self.close_intervals(pending.ring);
-        self.answered(ordinal, pending.due, failures);
-        if held_back {
-            self.holds_back(ordinal);
-        }
+        open.worst = open.worst.max(state);
+        open.resets |= resets;
+    }
+
+    /// The PDUs that a late interval still lacks are not asked: the next interval has begun.
+    #[cold]
+    fn leave_rest(&mut self, ordinal: u32, open: &mut Pending) {
+        open.pdu += 1;
+        open.worst = open.worst.max(State::Skipped);
+        self.rows.poll(PollRow {
+            due: open.due,
+            device: self.devices[ordinal as usize].name,
+            pdu: open.pdu,
+            state: State::Skipped,
+            reason: Some(Reason::InFlight),
+            batch: None,
+            received: None,
+            uptime_cs: None,
+        });
     }
 
     /// The open request ends in an error, with whatever was answered before it kept.
     fn fail(&mut self, ordinal: u32, received: WallTime, reason: Reason) {
-        let device = &mut self.devices[ordinal as usize];
-        device.misses = 0;
-        if let Some(alerts) = &mut device.alerts {
-            alerts.answered(received, device.name, &mut self.rows);
-        }
-        let Some(pending) = device.pending else { return };
-        if let Some(tally) = self.rings[pending.ring].tally(pending.due) {
-            tally.answered(received);
-        }
+        self.count_failed(ordinal, Open::Newest, received);
         self.fail_open(ordinal, reason);
     }
 
     /// The open request ends in an error, which counts against the device.
     fn fail_open(&mut self, ordinal: u32, reason: Reason) {
         let Some(due) = self.devices[ordinal as usize].pending.map(|open| open.due) else { return };
-        self.end_open(ordinal, State::Error, Some(reason));
+        self.end(ordinal, Open::Newest, State::Error, Some(reason));
         self.failed(ordinal, due, Some(reason));
+    }
+
+    /// The request that stood aside ends in an error.
+    #[cold]
+    fn fail_earlier(&mut self, ordinal: u32, received: WallTime, reason: Reason) {
+        let device = &mut self.devices[ordinal as usize];
+        let Some(due) = device.earlier.as_ref().map(|open| open.due) else { return };
+        self.count_failed(ordinal, Open::Earlier, received);
+        self.end(ordinal, Open::Earlier, State::Error, Some(reason));
+        self.failed(ordinal, due, Some(reason));
+    }
+
+    /// An answer without values is a sign of life, too.
+    fn count_failed(&mut self, ordinal: u32, which: Open, received: WallTime) {
+        let device = &mut self.devices[ordinal as usize];
+        device.misses = 0;
+        if let Some(alerts) = &mut device.alerts {
+            alerts.answered(received, device.name, &mut self.rows);
+        }
+        let Some(open) = device.open(which) else { return };
+        let (ring, due) = (open.ring as usize, open.due);
+        if let Some(tally) = self.rings[ring].tally(due) {
+            tally.answered(received);
+        }
+    }
+}
+
+/// Why a report ends an interval.
+fn reason_of(report: Report) -> Reason {
+    match report {
+        Report::AskAgain | Report::Refused(ReportKind::NotInTimeWindow) => Reason::NotInTimeWindow,
+        Report::Refused(ReportKind::UnknownUserName) => Reason::UnknownUser,
+        Report::Refused(ReportKind::WrongDigest) => Reason::WrongDigest,
+        Report::Refused(ReportKind::DecryptionError) => Reason::DecryptionError,
+        Report::Refused(ReportKind::UnsupportedSecurityLevel) => Reason::UnsupportedSecurity,
+        Report::Refused(ReportKind::UnknownEngineId) | Report::Unknown => Reason::BadPacket,
     }
 }

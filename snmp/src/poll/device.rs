@@ -10,14 +10,15 @@ use crate::credentials::Credentials;
 use crate::freshness::Activity;
 use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan, Watched};
 use crate::poll::alerts::DeviceAlerts;
-use crate::poll::observe;
 use crate::poll::renewal::{self, Renewal};
 use crate::poll::repeats::Repeats;
 use crate::poll::request::{Asked, Layouts, Request, pack};
 use crate::poll::resets::Resets;
-use crate::poll::rows::Rows;
+use crate::poll::rows::{Reason, Rows};
 use crate::poll::series::Series;
 use crate::poll::session::Session;
+use crate::poll::waiting::RoundTrip;
+use crate::poll::{DEVICE_BITS, GENERATION_MAX, GENERATION_MIN, observe};
 use crate::socket::Address;
 use crate::tables::{State, Table};
 
@@ -79,35 +80,81 @@ pub(super) enum Phase {
     Resolved,
 }
 
-/// The request that a device has to answer.
+/// The request that a device has to answer. Small, since every poll fetches it from memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pending {
-    /// The ring of the interval, which need not be the device's any more.
-    pub(super) ring: usize,
     pub(super) due: WallTime,
-    pub(super) id: i32,
-    /// Position in [`Device::sets`].
-    pub(super) set: usize,
-    /// Position in the set.
-    pub(super) pdu: usize,
-    /// Layout of that request.
-    pub(super) layout: usize,
-    /// Whether devices of that layout share the template.
-    pub(super) shared: bool,
-    /// How many requests the interval takes.
-    pub(super) requests: usize,
+    /// When it was sent last.
+    pub(super) sent: WallTime,
+    /// When the wait for it ends.
     pub(super) deadline: WallTime,
+    pub(super) id: i32,
     pub(super) batch: u32,
+    /// The try before, if it was sent twice, see [`crate::poll::waiting`]: its id (0 if there is
+    /// none), its batch, and how long before this one it was sent, in µs.
+    pub(super) id_before: i32,
+    pub(super) batch_before: u32,
+    pub(super) apart_us: u32,
+    /// How long after `sent` it is sent again, in µs; 0 for never.
+    pub(super) again_after_us: u32,
+    /// The ring of the interval, which need not be the device's any more.
+    pub(super) ring: u32,
+    /// Position in [`Device::sets`].
+    pub(super) set: u32,
+    /// Position in the set.
+    pub(super) pdu: u32,
+    /// Layout of that request.
+    pub(super) layout: u32,
+    /// How many requests the interval takes.
+    pub(super) requests: u32,
+    /// How often this PDU was sent again for the sake of v3 discovery or of an error status.
+    pub(super) again: u8,
     /// Worst state of the PDUs answered so far in this interval.
     pub(super) worst: State,
-    /// How often this PDU was sent again for the sake of v3 discovery, `tooBig` or `noSuchName`.
-    pub(super) again: u32,
+    /// Why a datagram that came for it could not be used.
+    pub(super) unusable: Option<Reason>,
+    /// Whether devices of that layout share the template.
+    pub(super) shared: bool,
     /// Whether it still waits in the queue.
     pub(super) queued: bool,
     /// Whether an answer is likely: the device was not silent before.
     pub(super) awaited: bool,
     /// Whether an answer told that counters began anew.
     pub(super) resets: bool,
+}
+
+const _: () = assert!(size_of::<Option<Pending>>() <= 80, "a poll fetches it from memory");
+
+impl Pending {
+    /// Whether a datagram with this id answers it.
+    #[inline]
+    pub(super) fn has_id(&self, id: i32) -> bool {
+        !self.queued && (self.id == id || self.id_before == id)
+    }
+
+    /// The batch that carried the try with this id, and when that was sent.
+    #[inline]
+    pub(super) fn try_of(&self, id: i32) -> (u32, WallTime) {
+        if self.id == id { (self.batch, self.sent) } else { (self.batch_before, self.first_sent()) }
+    }
+
+    /// When it was sent first.
+    #[inline]
+    pub(super) fn first_sent(&self) -> WallTime {
+        self.sent.before(Nanos::from_micros(self.apart_us.into()))
+    }
+
+    /// When it is sent again unless an answer comes before.
+    pub(super) fn again_at(&self) -> Option<WallTime> {
+        let after = Nanos::from_micros(self.again_after_us.into());
+        (self.again_after_us != 0).then(|| self.sent + after)
+    }
+
+    /// When somebody has to look at it next.
+    #[inline]
+    pub(super) fn look_at(&self) -> WallTime {
+        self.again_at().map_or(self.deadline, |again| again.min(self.deadline))
+    }
 }
 
 /// A device. What every poll touches comes first and in this order: in a large cluster the time of
@@ -132,11 +179,16 @@ pub(super) struct Device {
     pub(super) misses: u32,
     /// Intervals in a row that failed by the device's fault, see [`crate::poll::failing`].
     pub(super) failures: u32,
-    pub(super) ring: usize,
+    pub(super) ring: u32,
     pub(super) phase: Phase,
     pub(super) removed: bool,
     /// Whether rows of the plan are not shown by the agent.
     pub(super) lacks_rows: bool,
+    /// How long the agent takes to answer.
+    pub(super) round_trip: RoundTrip,
+    /// An unanswered request of an earlier interval, which is waited for beside `pending`: never
+    /// without that.
+    pub(super) earlier: Option<Box<Pending>>,
     pub(super) address: Address,
     /// `sysUpTime.0` of the last answer, and when that was received.
     pub(super) uptime: Option<(u32, WallTime)>,
@@ -168,13 +220,13 @@ pub(super) struct Device {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct First {
     /// Position in [`Device::sets`].
-    pub(super) set: usize,
+    pub(super) set: u32,
     /// Its layout.
-    pub(super) layout: usize,
+    pub(super) layout: u32,
     /// Whether devices of that layout share the template.
     pub(super) shared: bool,
     /// How many requests the interval takes.
-    pub(super) requests: usize,
+    pub(super) requests: u32,
 }
 
 /// The requests for one combination of due rows.
@@ -186,7 +238,7 @@ pub(super) struct RequestSet {
 }
 
 impl Device {
-    pub(super) fn new(spec: DeviceSpec, ring: usize, rows: &mut Rows) -> Self {
+    pub(super) fn new(spec: DeviceSpec, ring: u32, rows: &mut Rows) -> Self {
         let mut device = Self {
             address: Address::from(spec.address),
             pending: None,
@@ -197,6 +249,8 @@ impl Device {
             generation: 0,
             misses: 0,
             failures: 0,
+            round_trip: RoundTrip::default(),
+            earlier: None,
             not_before: WallTime::default(),
             look_at: WallTime::default(),
             renewal: Renewal::new(spec.interval.max(spacing(spec.rate_max))),
@@ -225,6 +279,17 @@ impl Device {
         device
     }
 
+    /// The id of the next request: its low bits name the device, the others count.
+    #[inline]
+    pub(super) fn next_id(&mut self, ordinal: u32) -> i32 {
+        self.generation = if self.generation >= GENERATION_MAX {
+            GENERATION_MIN
+        } else {
+            (self.generation + 1).max(GENERATION_MIN)
+        };
+        (self.generation << DEVICE_BITS | ordinal).cast_signed()
+    }
+
     /// Reads from every line of memory that an answer will need, and makes nothing of it.
     #[inline]
     pub(super) fn touch(&self) -> u64 {
@@ -248,7 +313,7 @@ impl Device {
     }
 
     /// Takes over timeout and rate cap; the ring is the caller's.
-    pub(super) fn respecify(&mut self, spec: &DeviceSpec, ring: usize) {
+    pub(super) fn respecify(&mut self, spec: &DeviceSpec, ring: u32) {
         self.always = None;
         self.ring = ring;
         self.timeout = spec.timeout;
@@ -263,8 +328,9 @@ impl Device {
             *at = moved(*at);
         }
         self.renewal.clock_stepped(moved);
-        if let Some(pending) = &mut self.pending {
-            pending.deadline = moved(pending.deadline);
+        for open in self.pending.iter_mut().chain(self.earlier.as_deref_mut()) {
+            open.sent = moved(open.sent);
+            open.deadline = moved(open.deadline);
         }
         if let Some((_, at)) = &mut self.uptime {
             *at = moved(*at);
@@ -338,19 +404,21 @@ impl Device {
     /// The first request of a set.
     fn first_of(&self, set: usize) -> First {
         let requests = &self.sets[set].requests;
-        let first = &requests[0];
-        First { set, layout: first.layout, shared: first.is_shared(), requests: requests.len() }
+        let (first, shared) = (&requests[0], requests[0].is_shared());
+        let (set, layout, requests) = (short(set), short(first.layout), short(requests.len()));
+        First { set, layout, shared, requests }
     }
 
     /// The requests of the open interval have changed: brings what it knows of them up to date.
     pub(super) fn refresh_pending(&mut self) {
         self.always = None;
         let Some(pending) = &mut self.pending else { return };
-        let requests = &self.sets[pending.set].requests;
-        pending.requests = requests.len();
-        pending.pdu = pending.pdu.min(requests.len() - 1);
-        pending.layout = requests[pending.pdu].layout;
-        pending.shared = requests[pending.pdu].is_shared();
+        let requests = &self.sets[pending.set as usize].requests;
+        pending.requests = short(requests.len());
+        pending.pdu = pending.pdu.min(pending.requests - 1);
+        let request = &requests[pending.pdu as usize];
+        pending.layout = short(request.layout);
+        pending.shared = request.is_shared();
     }
 
     fn set_of_due_rows(&mut self, due: WallTime, interval: Nanos, layouts: &mut Layouts) -> usize {
@@ -399,10 +467,10 @@ impl Device {
         due: WallTime,
         interval: Nanos,
         layouts: &mut Layouts,
-    ) -> usize {
+    ) -> u32 {
         self.always = None;
         self.sets.clear();
-        self.set_of_due_rows(due, interval, layouts)
+        short(self.set_of_due_rows(due, interval, layouts))
     }
 
     /// Divides a request whose answer was too big; `false` if it holds a single row.
@@ -455,8 +523,8 @@ impl Device {
     }
 
     /// Whether the rate cap allows an interval of `requests` requests now; if so, they are counted.
-    pub(super) fn take_allowance(&mut self, now: WallTime, requests: usize) -> bool {
-        let span = self.spacing * requests as u64;
+    pub(super) fn take_allowance(&mut self, now: WallTime, requests: u32) -> bool {
+        let span = self.spacing * u64::from(requests);
         let start = self.allowed_at.max(now);
         // Bursts of one interval's requests pass; the average may not exceed the cap.
         if start.since(now) > span {
@@ -471,9 +539,10 @@ impl Device {
         self.misses >= MISSES_BEFORE_BACK_OFF
     }
 
-    /// Whether nobody waits for it: it did not answer last time.
-    pub(super) fn is_silent(&self) -> bool {
-        self.pending.map_or(self.misses > 0, |pending| !pending.awaited)
+    /// Whether nobody waits for it at the interval that is due at `due`: it did not answer last time.
+    pub(super) fn is_silent(&self, due: WallTime, interval: Nanos) -> bool {
+        let Some(open) = self.pending else { return self.misses > 0 };
+        !open.awaited || self.may_stand_aside(due, interval)
     }
 
     /// How long the next request is waited for.
@@ -518,6 +587,11 @@ fn fell_short(before: u32, after: u32, silent_cs: u64) -> bool {
     const COARSE_CS: u64 = 110;
     let advanced = u64::from(after.wrapping_sub(before));
     advanced + COARSE_CS + silent_cs / 1_000 < silent_cs
+}
+
+/// The length of a list, or a position in one, that a device has: rows are at most thousands.
+fn short(length: usize) -> u32 {
+    u32::try_from(length).expect("a device has fewer than 2^32 requests")
 }
 
 /// Span between two requests at a cap of `rate_max` requests per second.

@@ -7,7 +7,7 @@ use crate::tables::{State, Table};
 
 /// Why a (device, interval) was skipped, or ended in error, or whose fault a late one was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
+#[repr(u8)]
 pub enum Reason {
     /// Skipped: the request of an earlier interval is still unanswered.
     InFlight,
@@ -97,7 +97,7 @@ mod polls {
 pub(super) struct PollRow {
     pub(super) due: WallTime,
     pub(super) device: Symbol,
-    pub(super) pdu: usize,
+    pub(super) pdu: u32,
     pub(super) state: State,
     pub(super) reason: Option<Reason>,
     /// The batch that carried the request; `None` when nothing was sent.
@@ -156,7 +156,7 @@ impl Rows {
         let batch = &mut self.batches[Table::Polls.index()];
         batch.begin_row(row.due.as_nanos());
         batch.put_symbol(polls::DEVICE, row.device);
-        batch.put_u64(polls::PDU, row.pdu as u64);
+        batch.put_u64(polls::PDU, row.pdu.into());
         batch.put_symbol(polls::STATE, state);
         if let Some(reason) = row.reason {
             batch.put_symbol(polls::REASON, reasons[reason as usize]);

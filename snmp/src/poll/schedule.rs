@@ -5,7 +5,8 @@ use meikyo_units::{Nanos, WallTime};
 use crate::poll::alerts::compile;
 use crate::poll::device::{Pending, Phase};
 use crate::poll::rows::{Event, PollRow, Reason};
-use crate::poll::{DEVICE_BITS, GENERATION_MAX, GENERATION_MIN, Pace, Poller, due};
+use crate::poll::waiting::Open;
+use crate::poll::{Pace, Poller, due, index};
 use crate::socket::{BATCH, SendBatch};
 use crate::tables::State;
 
@@ -13,9 +14,13 @@ use crate::tables::State;
 /// one event.
 const OVERRUN_ROWS_MAX: u64 = 100;
 
+/// Unreadable datagrams whose sender is looked for among the devices between two looks at the clock.
+const SEARCHES_MAX: u32 = 64;
+
 impl Poller {
     /// Ends requests whose wait is over and begins intervals that are due.
     pub fn handle_time(&mut self, now: WallTime) {
+        self.searches_left = SEARCHES_MAX;
         self.expire(now);
         if self.stopping {
             return;
@@ -76,7 +81,7 @@ impl Poller {
         let first = self.rings[ring].first.min(self.rings[ring].devices.len());
         for position in (first..self.rings[ring].devices.len()).chain(0..first) {
             let ordinal = self.rings[ring].devices[position];
-            if self.devices[ordinal as usize].is_silent() {
+            if self.devices[ordinal as usize].is_silent(due, interval) {
                 self.rings[ring].silent.push(ordinal);
                 continue;
             }
@@ -99,12 +104,15 @@ impl Poller {
         now: WallTime,
         at: WallTime,
     ) -> bool {
+        let interval = self.rings[ring].interval;
+        let is_open = self.devices[ordinal as usize].pending.is_some();
+        let stays_open = is_open && !self.stand_aside(ordinal, at.max(now), interval);
         let device = &mut self.devices[ordinal as usize];
         let reason = match &device.pending {
-            Some(_) => Some(Reason::InFlight),
-            None if device.phase == Phase::Resolving => Some(Reason::Resolving),
-            None if due < device.not_before => Some(Reason::BackedOff),
-            None => None,
+            Some(_) if stays_open => Some(Reason::InFlight),
+            _ if device.phase == Phase::Resolving => Some(Reason::Resolving),
+            _ if due < device.not_before => Some(Reason::BackedOff),
+            _ => None,
         };
         if let Some(reason) = reason {
             self.skip(ring, ordinal, due, reason);
@@ -114,27 +122,32 @@ impl Poller {
             device.set_plan(due, *plan, &mut self.rows);
             compile(device, &self.alerts, due, &mut self.rows);
         }
-        let interval = self.rings[ring].interval;
         let first = device.first_for(due, interval, &mut self.layouts);
         if !device.take_allowance(now, first.requests) {
             self.skip(ring, ordinal, due, Reason::RateCap);
             return false;
         }
         device.pending = Some(Pending {
-            ring,
+            ring: index(ring),
             due,
+            sent: due,
+            deadline: due,
             id: 0,
+            batch: 0,
+            id_before: 0,
+            batch_before: 0,
+            apart_us: 0,
+            again_after_us: 0,
             set: first.set,
             pdu: 0,
             layout: first.layout,
             shared: first.shared,
             requests: first.requests,
-            deadline: due,
-            batch: 0,
-            worst: State::Ok,
             again: 0,
+            worst: State::Ok,
+            unusable: None,
             queued: true,
-            awaited: device.misses == 0,
+            awaited: device.misses == 0 && device.earlier.is_none(),
             resets: false,
         });
         if let Some(alerts) = &mut device.alerts {
@@ -187,7 +200,7 @@ impl Poller {
                 self.rings[ring].queue.push_back((at, ordinal));
             } else {
                 first_unsent.get_or_insert(ordinal);
-                self.end_open(ordinal, State::Skipped, Some(Reason::InFlightCap));
+                self.end(ordinal, Open::Newest, State::Skipped, Some(Reason::InFlightCap));
             }
         }
         let ring = &mut self.rings[ring];
@@ -223,6 +236,10 @@ impl Poller {
     /// when there are none. The caller hands them to the kernel at once.
     pub(crate) fn poll_transmit(&mut self, now: WallTime, batch: &mut SendBatch) {
         batch.clear();
+        self.transmit_overdue(now, batch);
+        if batch.len() > 0 {
+            return;
+        }
         for ring in 0..self.rings.len() {
             self.transmit_ring(ring, now, batch);
             if batch.len() > 0 {
@@ -249,7 +266,41 @@ impl Poller {
                 self.rings[ring].tally(pending.due).map_or(0, |tally| tally.batches);
             self.send(ordinal, now, batch_ordinal, batch);
         }
-        let Some(due) = interval_due else { return };
+        if let Some(due) = interval_due {
+            self.note_batch(ring, due, now, batch.len());
+        }
+    }
+
+    /// Sends overdue requests of one interval once more.
+    fn transmit_overdue(&mut self, now: WallTime, batch: &mut SendBatch) {
+        let mut interval = None;
+        while batch.len() < BATCH
+            && let Some(&(ordinal, id)) = self.overdue.last()
+        {
+            let device = &mut self.devices[ordinal as usize];
+            let which = device.open_with_id(id);
+            let open = which.and_then(|which| Some((which, *device.open(which)?)));
+            // It may have been answered since.
+            let Some((which, open)) = open else {
+                self.overdue.pop();
+                continue;
+            };
+            if interval.is_some_and(|interval| interval != (open.ring, open.due)) {
+                break;
+            }
+            interval = Some((open.ring, open.due));
+            self.overdue.pop();
+            let tally = self.rings[open.ring as usize].tally(open.due);
+            let batch_ordinal = tally.map_or(0, |tally| tally.batches);
+            self.send_again(ordinal, which, now, batch_ordinal, batch);
+        }
+        if let Some((ring, due)) = interval {
+            self.note_batch(ring as usize, due, now, batch.len());
+        }
+    }
+
+    /// Writes down a batch of an interval that is handed over now.
+    fn note_batch(&mut self, ring: usize, due: WallTime, now: WallTime, requests: usize) {
         let quarter = self.rings[ring].interval.get() / 4;
         if let Some(tally) = self.rings[ring].tally(due) {
             let expected = tally.last_sent.unwrap_or(due);
@@ -258,7 +309,7 @@ impl Poller {
             tally.batches += 1;
             tally.first_sent.get_or_insert(now);
             tally.last_sent = Some(now);
-            self.rows.sent(due, ordinal, now, batch.len());
+            self.rows.sent(due, ordinal, now, requests);
             if late && first_of_interval {
                 self.stall(ring, due);
             }
@@ -267,96 +318,67 @@ impl Poller {
 
     fn send(&mut self, ordinal: u32, now: WallTime, batch_ordinal: u32, batch: &mut SendBatch) {
         let device = &mut self.devices[ordinal as usize];
-        device.generation = if device.generation >= GENERATION_MAX {
-            GENERATION_MIN
-        } else {
-            (device.generation + 1).max(GENERATION_MIN)
-        };
-        let id = (device.generation << DEVICE_BITS | ordinal).cast_signed();
+        let id = device.next_id(ordinal);
         let patience = device.patience();
-        let pending = device.pending.as_mut().expect("only pending requests are queued");
-        pending.id = id;
-        pending.queued = false;
-        pending.deadline = now + patience;
-        pending.batch = batch_ordinal;
-        let pending = *pending;
-        if pending.shared {
-            self.layouts.template(pending.layout).write(id, None, 0, &mut batch.octets);
+        let mut open = device.pending.expect("only pending requests are queued");
+        let interval = self.rings[open.ring as usize].interval;
+        open.id = id;
+        open.id_before = 0;
+        open.apart_us = 0;
+        open.queued = false;
+        open.sent = now;
+        open.deadline = now + patience;
+        open.again_after_us = device.again_after_us(interval, patience);
+        open.batch = batch_ordinal;
+        device.pending = Some(open);
+        self.write_request(ordinal, &open, now, batch);
+        self.sweep_by(open.look_at());
+        self.in_flight += 1;
+        self.awaited += usize::from(open.awaited);
+    }
+
+    /// Sends an open request once more, with another id; it is waited for as long as before.
+    fn send_again(
+        &mut self,
+        ordinal: u32,
+        which: Open,
+        now: WallTime,
+        batch_ordinal: u32,
+        batch: &mut SendBatch,
+    ) {
+        let device = &mut self.devices[ordinal as usize];
+        let id = device.next_id(ordinal);
+        let Some(open) = device.open(which) else { return };
+        let apart = now.since(open.sent).as_micros();
+        (open.id_before, open.batch_before) = (open.id, open.batch);
+        open.apart_us = u32::try_from(apart).unwrap_or(u32::MAX);
+        (open.id, open.batch, open.sent) = (id, batch_ordinal, now);
+        let open = *open;
+        self.write_request(ordinal, &open, now, batch);
+    }
+
+    /// Appends the datagram of an open request.
+    #[inline]
+    fn write_request(
+        &mut self,
+        ordinal: u32,
+        open: &Pending,
+        now: WallTime,
+        batch: &mut SendBatch,
+    ) {
+        let device = &mut self.devices[ordinal as usize];
+        if open.shared {
+            let template = self.layouts.template(open.layout as usize);
+            template.write(open.id, None, 0, &mut batch.octets);
         } else {
             let engine = device.session.engine(now);
             self.salt = self.salt.wrapping_add(1);
-            let own = device.sets[pending.set].requests[pending.pdu].own_template();
+            let requests = &mut device.sets[open.set as usize].requests;
+            let own = requests[open.pdu as usize].own_template();
             let template = own.expect("a request that shares no template has its own");
-            template.write(id, engine.as_ref(), self.salt, &mut batch.octets);
+            template.write(open.id, engine.as_ref(), self.salt, &mut batch.octets);
         }
         batch.end_datagram(&device.address);
-        self.sweep_at = Some(self.sweep_at.map_or(pending.deadline, |at| at.min(pending.deadline)));
-        self.in_flight += 1;
-        self.awaited += usize::from(pending.awaited);
         self.counts.requests += 1;
-    }
-
-    /// Ends the open request of a device, if there is one.
-    pub(super) fn end_open(&mut self, ordinal: u32, state: State, reason: Option<Reason>) {
-        let device = &mut self.devices[ordinal as usize];
-        let Some(pending) = device.pending.take() else { return };
-        let ring = pending.ring;
-        if pending.queued {
-            self.rings[ring].queue.retain(|&(_, other)| other != ordinal);
-        } else {
-            self.in_flight -= 1;
-            self.awaited -= usize::from(pending.awaited);
-        }
-        self.rows.poll(PollRow {
-            due: pending.due,
-            device: device.name,
-            pdu: pending.pdu,
-            state,
-            reason,
-            batch: (!pending.queued).then_some(pending.batch),
-            received: None,
-            uptime_cs: None,
-        });
-        self.states[pending.worst.max(state) as usize] += 1;
-        self.rings[ring].end(pending.due, pending.worst.max(state));
-        self.close_intervals(ring);
-    }
-
-    /// Ends the requests whose wait is over.
-    ///
-    /// No queue of deadlines is kept: where all devices answer, nothing is open when the earliest
-    /// deadline comes, and nobody has to be looked at.
-    fn expire(&mut self, now: WallTime) {
-        if self.sweep_at.is_none_or(|at| at > now) {
-            return;
-        }
-        self.sweep_at = None;
-        if self.in_flight == 0 {
-            return;
-        }
-        for ordinal in (0..).take(self.devices.len()) {
-            let device = &mut self.devices[ordinal as usize];
-            let Some(pending) = device.pending.filter(|pending| !pending.queued) else { continue };
-            if pending.deadline > now {
-                let earliest =
-                    self.sweep_at.map_or(pending.deadline, |at| at.min(pending.deadline));
-                self.sweep_at = Some(earliest);
-                continue;
-            }
-            // Whose answer a full buffer dropped cannot be known: nobody is blamed who was waited for.
-            let sent = pending.deadline.before(device.patience());
-            let dropped = self.dropped_at.is_some_and(|at| at >= sent);
-            if !dropped {
-                device.misses = device.misses.saturating_add(1);
-            }
-            let ring = pending.ring;
-            let stalled = self.rings[ring].tally(pending.due).is_some_and(|tally| tally.stalled);
-            let reason = if stalled { Some(Reason::Stall) } else { None };
-            let reason = if dropped { Some(Reason::SocketDrops) } else { reason };
-            self.end_open(ordinal, State::Missed, reason);
-            if reason.is_none() {
-                self.failed(ordinal, pending.due, None);
-            }
-        }
     }
 }

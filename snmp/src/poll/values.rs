@@ -43,7 +43,7 @@ pub(super) fn write(
             batch.put_u64(column, constant);
         }
         if let Some(column) = target.pdu_column {
-            batch.put_u64(column, pending.pdu as u64);
+            batch.put_u64(column, pending.pdu.into());
         }
     }
 }
