@@ -6,6 +6,11 @@
 //! implies can have happened in the time between. What is lost by calling a wrap a reset is one
 //! increase; what is lost by the opposite mistake is trust.
 //!
+//! A counter that is more than it was has counted, unless it grew by more than the port can carry:
+//! then it was set anew. Since agents also state speeds that are not true, only what no late answer
+//! and no misjudged refresh can explain counts as such, and a speed that is exceeded twice in a row
+//! is not believed ([`Steps`]).
+//!
 //! This module computes no rates and looks at two readings only; see [`crate::rate`].
 
 use meikyo_units::Nanos;
@@ -45,6 +50,14 @@ pub struct Bounds {
     pub fastest_per_s: Option<u64>,
 }
 
+/// What net-snmp says of every interface whose speed the kernel does not tell, of loopback and of
+/// many virtual ones, which are faster (`if-mib/data_access/interface_linux.c`): it limits no
+/// increase.
+const ASSUMED_MBPS: u64 = 10;
+
+/// What readings may be apart more than their receive times say: an answer is up to a timeout late.
+const LATE_MAX: Nanos = Nanos::SECOND;
+
 /// Bits that the shortest frame takes on the wire: 64 octets, preamble and gap (IEEE 802.3).
 const SHORTEST_FRAME_BITS: u64 = 672;
 
@@ -60,6 +73,21 @@ impl Bounds {
         };
         Self { width, fastest_per_s: speed_mbps.filter(|mbps| *mbps > 0).map(per_s) }
     }
+
+    /// The most that the counter can have grown in `elapsed`, generously: refreshes are placed to
+    /// within a quarter of their period, and an answer is up to a second late. `None` where the
+    /// speed is not known.
+    #[inline]
+    pub fn most_in(self, elapsed: Nanos) -> Option<u64> {
+        let fastest = self.fastest_per_s?;
+        let assumed = |octets| Self::of_interface(self.width, octets, Some(ASSUMED_MBPS));
+        if [true, false].map(assumed).contains(&self) {
+            return None;
+        }
+        let span = u128::from(elapsed.get()) * 5 / 4 + u128::from(LATE_MAX.get());
+        let most = u128::from(fastest) * span / u128::from(Nanos::SECOND.get());
+        Some(u64::try_from(most).unwrap_or(u64::MAX))
+    }
 }
 
 /// What happened to a counter between two readings.
@@ -71,6 +99,8 @@ pub enum Delta {
     Wrapped(u64),
     /// It began anew, or may have: nothing can be said about the time between.
     Reset,
+    /// It grew this much, which is more than the port can carry: it was set anew.
+    Beyond(u64),
 }
 
 impl Delta {
@@ -78,7 +108,7 @@ impl Delta {
     pub fn increase(self) -> Option<u64> {
         match self {
             Self::Increase(increase) | Self::Wrapped(increase) => Some(increase),
-            Self::Reset => None,
+            Self::Reset | Self::Beyond(_) => None,
         }
     }
 }
@@ -112,8 +142,9 @@ pub fn difference(earlier: &Reading, later: &Reading, bounds: Bounds) -> Delta {
 /// `elapsed` is the time in which the increase happened: for a value that the agent caches, the
 /// time between its updates and not that between two polls.
 pub fn step(earlier: u64, later: u64, elapsed: Nanos, bounds: Bounds) -> Delta {
-    if later >= earlier {
-        return Delta::Increase(later - earlier);
+    if let Some(increase) = later.checked_sub(earlier) {
+        let beyond = bounds.most_in(elapsed).is_some_and(|most| increase > most);
+        return if beyond { Delta::Beyond(increase) } else { Delta::Increase(increase) };
     }
     let range = match bounds.width {
         Width::Bits32 => 1 << 32,
@@ -129,6 +160,30 @@ pub fn step(earlier: u64, later: u64, elapsed: Nanos, bounds: Bounds) -> Delta {
     match u64::try_from(increase) {
         Ok(increase) if u128::from(increase) <= most => Delta::Wrapped(increase),
         _ => Delta::Reset,
+    }
+}
+
+/// The differences of one series, one after the other: what exceeds the stated speed once is a
+/// counter that was set anew, what does so twice in a row is a speed that is not true.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Steps {
+    /// The last growth was beyond what the port can carry.
+    exceeded: bool,
+}
+
+impl Steps {
+    /// As [`step`], with [`Delta::Increase`] for what is beyond the speed a second time.
+    #[inline]
+    pub fn step(&mut self, earlier: u64, later: u64, elapsed: Nanos, bounds: Bounds) -> Delta {
+        let delta = step(earlier, later, elapsed, bounds);
+        match delta {
+            Delta::Beyond(increase) if self.exceeded => return Delta::Increase(increase),
+            Delta::Beyond(_) => self.exceeded = true,
+            // Rest says nothing about the speed.
+            Delta::Increase(0) => {}
+            Delta::Increase(_) | Delta::Wrapped(_) | Delta::Reset => self.exceeded = false,
+        }
+        delta
     }
 }
 
@@ -191,6 +246,41 @@ mod tests {
         let earlier = reading(0, 3_000_000_000, 1_000);
         let later = reading(SECOND, 90, 1_100);
         assert_eq!(difference(&earlier, &later, GIGABIT), Delta::Reset);
+    }
+
+    #[test]
+    fn a_growth_that_no_port_can_carry_is_no_increase() {
+        let bounds = Bounds::of_interface(Width::Bits64, true, Some(1_000));
+        let tenth = Nanos::from_millis(100);
+        assert_eq!(step(7, 7 + 1_000_000_000_000, tenth, bounds), Delta::Beyond(1_000_000_000_000));
+        // A second at line rate behind an answer that is a second late.
+        assert_eq!(step(0, 125_000_000, tenth, bounds), Delta::Increase(125_000_000));
+        assert_eq!(step(0, 1_250_000_000, tenth, bounds), Delta::Beyond(1_250_000_000));
+        // Nobody knows the speed, or net-snmp made it up.
+        for mbps in [None, Some(0), Some(10)] {
+            for octets in [true, false] {
+                let bounds = Bounds::of_interface(Width::Bits64, octets, mbps);
+                assert_eq!(step(0, 1 << 40, tenth, bounds), Delta::Increase(1 << 40), "{mbps:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_speed_that_is_exceeded_all_the_time_is_not_believed() {
+        let bounds = Bounds::of_interface(Width::Bits64, true, Some(100));
+        let mut steps = Steps::default();
+        let mut at = 0_u64;
+        let mut grow = |by: u64| {
+            at += by;
+            steps.step(at - by, at, Nanos::from_millis(100), bounds)
+        };
+        assert_eq!(grow(1_000_000), Delta::Increase(1_000_000));
+        assert_eq!(grow(1 << 40), Delta::Beyond(1 << 40));
+        assert_eq!(grow(1_000_000), Delta::Increase(1_000_000));
+        // A port of 10 Gbit/s that says 100 Mbit/s.
+        let deltas: Vec<_> = (0..4).map(|_| grow(120_000_000)).collect();
+        assert_eq!(deltas[0], Delta::Beyond(120_000_000));
+        assert_eq!(deltas[1..], [Delta::Increase(120_000_000); 3]);
     }
 
     #[test]

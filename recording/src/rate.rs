@@ -15,7 +15,7 @@ use meikyo_units::Nanos;
 
 pub use freshness::{Finding, Freshness, Timeline};
 
-use crate::counter::{self, Bounds, Reading};
+use crate::counter::{self, Bounds, Reading, Steps};
 
 /// How often an agent updates a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +92,7 @@ pub struct Edges {
     /// No span begins before this instant: the end of the last one.
     handed_out: i64,
     clock: Clock,
+    steps: Steps,
 }
 
 /// What the observed edges of a periodic value say about its period.
@@ -116,7 +117,8 @@ struct Clock {
 impl Default for Edges {
     fn default() -> Self {
         let clock = Clock::default();
-        Self { last: None, settled: 0, on_edge: false, handed_out: i64::MIN, clock }
+        let steps = Steps::default();
+        Self { last: None, settled: 0, on_edge: false, handed_out: i64::MIN, clock, steps }
     }
 }
 
@@ -166,7 +168,7 @@ impl Edges {
             }
         };
         let elapsed = Nanos::new(u64::try_from(edge - self.settled).unwrap_or(0));
-        let delta = counter::step(last.value, reading.value, elapsed, bounds);
+        let delta = self.steps.step(last.value, reading.value, elapsed, bounds);
         let Some(increase) = delta.increase() else { return self.begin(&reading, updates) };
         emit(Span { from: self.settled, to: edge, increase });
         self.settled = edge;
@@ -324,6 +326,25 @@ mod tests {
         assert_eq!(spans.len(), 20, "one a refresh");
         for span in &spans {
             assert!((span.per_second() / 1e6 - 1.0).abs() < 0.001, "{span:?}");
+        }
+    }
+
+    #[test]
+    fn a_counter_that_jumps_beyond_line_rate_leaves_a_gap_and_no_spike() {
+        let bounds = Bounds::of_interface(Width::Bits64, true, Some(1_000));
+        for updates in [Updates::EveryPoll, Updates::UNKNOWN] {
+            let mut edges = Edges::default();
+            let mut spans = Vec::new();
+            for at in polls(100 * MS, 5_000 * MS) {
+                let jumped = if at > 2_450 * MS { 1_000_000_000_000 } else { 0 };
+                let value = counted(at, 50_000_000) + jumped;
+                let reading = Reading { at, value, ..Reading::default() };
+                edges.push(reading, updates, bounds, |span| spans.push(span));
+            }
+            assert!(spans.iter().all(|span| (span.per_second() / 5e7 - 1.0).abs() < 0.001));
+            let covered: i64 = spans.iter().map(|span| span.to - span.from).sum();
+            assert!(covered >= 4_600 * MS, "{updates:?}: {covered}");
+            assert!(spans.iter().all(|span| span.to <= 2_400 * MS || span.from >= 2_500 * MS));
         }
     }
 

@@ -28,6 +28,9 @@ const QUIET_UNKNOWN: i64 = 30_000_000_000;
 /// The least silence after which any value counts as not moving.
 const QUIET_LEAST: i64 = 10_000_000_000;
 
+/// The least span between two judgements of a value that does not move while its table does.
+const JUDGED_AGAIN_LEAST: i64 = 100_000_000;
+
 /// How often the silence that counts is doubled at most, for values that move now and then.
 const QUIET_DOUBLED_MAX: u8 = 7;
 
@@ -191,6 +194,8 @@ pub struct Detector {
     updated: i64,
     /// When silence is to be judged.
     quiet_at: i64,
+    /// When the agent table had moved last as silence was judged.
+    table_moved: i64,
     /// What is only said of moving values; nothing is spent on values that never move.
     series: Option<Box<Series>>,
     /// Declared period; `u32::MAX` ms if there is none.
@@ -217,6 +222,7 @@ impl Detector {
             polled: i64::MIN,
             updated: i64::MIN,
             quiet_at: i64::MIN,
+            table_moved: i64::MIN,
             series: None,
             declared_ms: u32::MAX,
             standing: Standing::Unknown,
@@ -281,6 +287,7 @@ impl Detector {
         self.polled = i64::MIN;
         self.updated = i64::MIN;
         self.quiet_at = i64::MIN;
+        self.table_moved = i64::MIN;
         self.run = 0;
         if let Some(series) = &mut self.series {
             series.interrupt();
@@ -324,14 +331,19 @@ impl Detector {
             return None;
         }
         let patience = self.patience();
-        let silent_since =
-            if self.updated == i64::MIN { self.quiet_at - patience } else { self.updated };
+        let has_moved = self.updated != i64::MIN;
+        let quiet_since = if has_moved { self.updated } else { self.quiet_at - patience };
+        let silent_since = quiet_since.max(self.table_moved);
         let standing = if activity.moved <= silent_since && activity.uptime_moved > silent_since {
             // The rest of the table is judged at the next poll too: one cache moves as a whole.
             self.quiet_at = at;
             Standing::Frozen
         } else {
-            self.quiet_at = i64::MAX;
+            // The table may fall silent later. A value that never moved is no evidence of that.
+            let silent_by = activity.moved.saturating_add(patience);
+            let again_at = silent_by.max(at.saturating_add(JUDGED_AGAIN_LEAST));
+            self.quiet_at = if has_moved { again_at } else { i64::MAX };
+            self.table_moved = activity.moved;
             Standing::Unchanged
         };
         if standing == self.standing {

@@ -252,16 +252,45 @@ pub struct VarbindIter<'a> {
 }
 
 impl<'a> VarbindIter<'a> {
+    /// The next varbind, with `None` for a value that is delimited as it should be and cannot be
+    /// read (a counter of no or of twelve octets): the ones behind it can.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] where a varbind is not delimited as it should be, which ends the list.
+    #[inline]
+    #[expect(clippy::type_complexity, reason = "the two halves of a varbind, as in the iterator")]
+    pub fn next_lenient(
+        &mut self,
+    ) -> Option<Result<(&'a [u8], Option<ValueRef<'a>>), DecodeError>> {
+        if self.list.is_empty() {
+            return None;
+        }
+        let framed = self.framed();
+        if framed.is_err() {
+            self.list = Reader::new(&[]);
+        }
+        Some(framed.map(|(oid, tag, content)| (oid, ValueRef::decode(tag, content).ok())))
+    }
+
     #[expect(
         clippy::inline_always,
         reason = "its result would go through memory, which every value waits for"
     )]
     #[inline(always)]
     fn read(&mut self) -> Result<(&'a [u8], ValueRef<'a>), DecodeError> {
+        let (oid, tag, content) = self.framed()?;
+        Ok((oid, ValueRef::decode(tag, content)?))
+    }
+
+    /// Name, type and content octets of the next one.
+    #[expect(clippy::inline_always, reason = "as for `read`")]
+    #[inline(always)]
+    fn framed(&mut self) -> Result<(&'a [u8], u8, &'a [u8]), DecodeError> {
         let mut varbind = self.list.inside(tag::SEQUENCE)?;
         let oid = varbind.content(tag::OBJECT_ID)?;
         let (tag, content) = varbind.element()?;
-        Ok((oid, ValueRef::decode(tag, content)?))
+        Ok((oid, tag, content))
     }
 }
 

@@ -20,6 +20,7 @@ mod closing;
 mod device;
 mod failing;
 mod observe;
+mod refused;
 mod renewal;
 mod repeats;
 mod request;

@@ -109,6 +109,18 @@ impl Twin {
         self.poller.handle_clock_step(self.now, step_ns);
     }
 
+    /// Hands over a datagram that somebody sends in an agent's name.
+    pub fn inject(&mut self, from: SocketAddr, octets: &[u8]) {
+        let datagram = Datagram {
+            from,
+            received: Some(self.now),
+            octets: &mut octets.to_vec(),
+            cut: false,
+            drops: None,
+        };
+        self.poller.handle_datagram(self.now, datagram);
+    }
+
     /// Lets virtual time pass until `end`.
     pub fn run_until(&mut self, end: WallTime) {
         let mut sends = SendBatch::default();

@@ -355,6 +355,34 @@ fn silence_is_frozen_only_if_the_whole_agent_table_is_silent() {
 }
 
 #[test]
+fn a_table_that_falls_silent_after_its_counters_is_frozen_too() {
+    let mut agent = Agent::new(7, Refresh::Always);
+    agent.run(8);
+    assert_eq!(agent.class(), Some(Class::EveryPoll));
+    agent.refresh = Refresh::Never;
+    agent.due = i64::MAX;
+    agent.run(1);
+    // One status changes a second after the counters have stopped, and nothing from then on.
+    agent.activity.moved(WallTime::from_nanos(agent.at));
+    let took = agent.seconds_until(25, |class| class == Class::Frozen);
+    assert!((9..=12).contains(&took), "frozen after {took} s");
+}
+
+#[test]
+fn a_value_that_rests_in_a_table_that_moves_is_unchanged_for_as_long() {
+    let mut agent = Agent::new(7, Refresh::Always);
+    agent.run(8);
+    agent.refresh = Refresh::Never;
+    agent.due = i64::MAX;
+    for _ in 0..120 {
+        agent.run(1);
+        agent.activity.moved(WallTime::from_nanos(agent.at));
+        assert_ne!(agent.class(), Some(Class::Frozen));
+    }
+    assert_eq!(agent.class(), Some(Class::Unchanged));
+}
+
+#[test]
 fn an_agent_that_stands_still_is_not_frozen_but_unchanged() {
     let (mut detector, activity) = (Detector::new(), Activity::default());
     let found = (0..400)

@@ -336,11 +336,13 @@ impl Counter {
         self.rate.take(due, number, bounds, refresh(series, self.every), self.every)
     }
 
-    /// What the values of its row say of how it wraps; `None` where that cannot be told from a reset.
+    /// What the values of its row say of how it grows; `None` where a wrap cannot be told from a reset.
     pub(super) fn bounds(&self, readings: &[Reading]) -> Option<Bounds> {
         let speed = of_row(readings, self.speed).filter(|&mbps| mbps > 0);
         match (self.width, speed) {
-            (CounterWidth::Wide, _) => Some(Bounds { width: Width::Bits64, fastest_per_s: None }),
+            (CounterWidth::Wide, mbps) => {
+                Some(Bounds::of_interface(Width::Bits64, self.octets, mbps))
+            }
             // Without a speed a reset may look like a wrap, which would be a false peak.
             (CounterWidth::Narrow, Some(mbps)) => {
                 Some(Bounds::of_interface(Width::Bits32, self.octets, Some(mbps)))

@@ -2,7 +2,7 @@
 
 use meikyo_units::WallTime;
 
-use crate::pdu::{ErrorStatus, PduType};
+use crate::pdu::PduType;
 use crate::poll::alerts::Seen;
 use crate::poll::device::{Device, Pending, Phase};
 use crate::poll::request::Answer;
@@ -193,35 +193,8 @@ impl Poller {
         self.ask_again(ordinal, received);
     }
 
-    /// An answer with an error status: some can be cured within the interval.
-    fn error_status(&mut self, ordinal: u32, received: WallTime, status: i32, index: i32) {
-        let device = &mut self.devices[ordinal as usize];
-        let Some(pending) = device.pending else { return };
-        let (set, pdu) = (pending.set as usize, pending.pdu as usize);
-        let position = usize::try_from(index).unwrap_or(0);
-        if status == ErrorStatus::TooBig.code() {
-            if device.split(set, pdu, &mut self.layouts) {
-                return self.ask_again(ordinal, received);
-            }
-            return self.fail(ordinal, received, Reason::TooBig);
-        }
-        if status == ErrorStatus::NoSuchName.code()
-            && position > 1
-            && let Some(object) = device.leave_out(set, pdu, position, &mut self.layouts)
-        {
-            let (object, text) = (object.to_string(), "the agent has no such object");
-            let device = Some(device.name);
-            let event = Event { device, object: Some(&object), text, count: None };
-            self.rows.event(pending.due, "missing_object", event);
-            return self.ask_again(ordinal, received);
-        }
-        let denied = status == ErrorStatus::AuthorizationError.code();
-        let reason = if denied { Reason::NotAuthorized } else { Reason::ErrorStatus };
-        self.fail(ordinal, received, reason);
-    }
-
     /// Sends the same PDU of the same interval again, in a form that the agent can answer.
-    fn ask_again(&mut self, ordinal: u32, received: WallTime) {
+    pub(super) fn ask_again(&mut self, ordinal: u32, received: WallTime) {
         let device = &mut self.devices[ordinal as usize];
         device.refresh_pending();
         let Some(pending) = device.pending.as_mut() else { return };
@@ -307,6 +280,9 @@ impl Poller {
             self.rows.event(open.due, "restart", event);
         }
         let layout = self.layouts.get(open.layout as usize);
+        if device.on_trial {
+            device.on_trial = device.left_out.answered(|object| layout.holds(object));
+        }
         values::write(device, layout, open, answer, &mut self.rows);
         let seen = Seen { layout, pending: open, answer, received, restarted, uptime_moved };
         let signs = observe::observe(device, &seen, &mut self.rows);
@@ -353,7 +329,7 @@ impl Poller {
     }
 
     /// The open request ends in an error, with whatever was answered before it kept.
-    fn fail(&mut self, ordinal: u32, received: WallTime, reason: Reason) {
+    pub(super) fn fail(&mut self, ordinal: u32, received: WallTime, reason: Reason) {
         self.count_failed(ordinal, Open::Newest, received);
         self.fail_open(ordinal, reason);
     }

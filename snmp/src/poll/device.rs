@@ -10,6 +10,7 @@ use crate::credentials::Credentials;
 use crate::freshness::Activity;
 use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan, Watched};
 use crate::poll::alerts::DeviceAlerts;
+use crate::poll::refused::{LeftOut, NEVER};
 use crate::poll::renewal::{self, Renewal};
 use crate::poll::repeats::Repeats;
 use crate::poll::request::{Asked, Layouts, Request, pack};
@@ -166,6 +167,8 @@ pub(super) struct Device {
     pub(super) not_before: WallTime,
     /// When the watched objects are asked next, see [`crate::poll::renewal`].
     pub(super) look_at: WallTime,
+    /// When an object that the agent refused is asked for again.
+    pub(super) try_again_at: WallTime,
     allowed_at: WallTime,
     /// Span between two requests at the rate cap.
     spacing: Nanos,
@@ -184,6 +187,8 @@ pub(super) struct Device {
     pub(super) removed: bool,
     /// Whether rows of the plan are not shown by the agent.
     pub(super) lacks_rows: bool,
+    /// An object that was refused is asked for again, see [`LeftOut`].
+    pub(super) on_trial: bool,
     /// How long the agent takes to answer.
     pub(super) round_trip: RoundTrip,
     /// An unanswered request of an earlier interval, which is waited for beside `pending`: never
@@ -206,8 +211,8 @@ pub(super) struct Device {
     pub(super) sets: Vec<RequestSet>,
     /// Where each row's series begin, and the row's second label.
     pub(super) targets: Vec<(Option<Symbol>, usize)>,
-    /// Objects that a v1 agent refuses.
-    pub(super) absent: Vec<Oid>,
+    /// Objects that the agent refuses.
+    pub(super) left_out: LeftOut,
     /// The name as a text.
     pub(super) label: Box<str>,
     /// What it does again and again; most devices do not.
@@ -245,6 +250,7 @@ impl Device {
             phase: Phase::Unresolved,
             removed: false,
             lacks_rows: false,
+            on_trial: false,
             ring,
             generation: 0,
             misses: 0,
@@ -269,7 +275,8 @@ impl Device {
             series: Vec::new(),
             activity: [Activity::default(); Table::ALL.len()],
             targets: Vec::new(),
-            absent: Vec::new(),
+            left_out: LeftOut::default(),
+            try_again_at: NEVER,
             alerts: None,
             label: spec.name.into(),
             repeats: None,
@@ -307,7 +314,8 @@ impl Device {
         if was == Phase::Resolved && !is_other {
             return;
         }
-        self.absent.clear();
+        self.left_out = LeftOut::default();
+        self.try_again_at = NEVER;
         self.plan(plan.rows, rows);
         observe::declare(self, now, rows);
     }
@@ -323,6 +331,8 @@ impl Device {
 
     /// The real-time clock was set: instants of the past follow it.
     pub(super) fn clock_stepped(&mut self, moved: &dyn Fn(WallTime) -> WallTime) {
+        self.left_out.clock_stepped(moved);
+        self.try_again_at = self.left_out.next();
         let own = [&mut self.not_before, &mut self.resolve_after, &mut self.allowed_at];
         for at in own.into_iter().chain([&mut self.look_at]) {
             *at = moved(*at);
@@ -456,7 +466,8 @@ impl Device {
 
     fn request(&self, rows: Vec<usize>, watched: &[Watched], layouts: &mut Layouts) -> Request {
         let targets = |row: usize| self.targets[row];
-        let asked = Asked { plan: &self.rows, planned: rows, watched, absent: &self.absent };
+        let is_left_out = &|object: &Oid| self.left_out.holds(object);
+        let asked = Asked { plan: &self.rows, planned: rows, watched, is_left_out };
         Request::new(&self.session, asked, &targets, layouts)
     }
 
@@ -494,32 +505,33 @@ impl Device {
         true
     }
 
-    /// Leaves out an object that the agent refuses together with others; `None` if there is none
-    /// at that position of the request.
-    pub(super) fn leave_out(
-        &mut self,
-        set: usize,
-        pdu: usize,
-        error_index: usize,
-        layouts: &mut Layouts,
-    ) -> Option<Oid> {
-        let layout = layouts.get(self.sets[set].requests[pdu].layout);
-        let object = layout.object(error_index)?;
-        if self.absent.contains(&object) {
-            return None;
-        }
-        let planned = layout.planned.clone();
-        self.absent.push(object.clone());
+    /// Makes the requests anew, since other objects are left out. The one at `pdu` of `set` keeps its
+    /// place, which the pending request names.
+    pub(super) fn left_out_changed(&mut self, set: usize, pdu: usize, layouts: &mut Layouts) {
+        self.try_again_at = self.left_out.next();
+        let planned = layouts.get(self.sets[set].requests[pdu].layout).planned.clone();
         let watched = self.watched_in(self.sets[set].due, pdu);
         self.sets[set].requests[pdu] = self.request(planned, watched, layouts);
         self.renewal.want();
-        // Other combinations hold the object too and are made anew when they are due. The set in
-        // use keeps its position, which the pending request names.
+        // Other combinations hold the object too and are made anew when they are due.
         self.sets.truncate(set + 1);
         for other in &mut self.sets[..set] {
             other.due = u64::MAX;
         }
-        Some(object)
+    }
+
+    /// Lets the request of the interval that is due hold an object again that was refused before.
+    #[cold]
+    pub(super) fn try_again(&mut self, due: WallTime) {
+        // Open requests name their sets by position.
+        if self.earlier.is_some() || self.pending.is_some() {
+            return;
+        }
+        self.left_out.try_one(due);
+        self.on_trial = true;
+        self.try_again_at = self.left_out.next();
+        self.always = None;
+        self.sets.clear();
     }
 
     /// Whether the rate cap allows an interval of `requests` requests now; if so, they are counted.

@@ -39,14 +39,16 @@ pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) -> 
                 Change::Missing => continue,
                 Change::Vanished | Change::Returned => {
                     let plan = &device.rows[layout.planned[position]];
-                    // What a v1 agent refuses was told when it was left out.
-                    if asked(plan).nth(slot).is_some_and(|value| device.absent.contains(&value.oid))
-                    {
+                    // What an agent refuses was told when it was left out.
+                    let object = asked(plan).nth(slot).map(|value| &value.oid);
+                    if object.is_some_and(|object| device.left_out.holds(object)) {
                         continue;
                     }
                     let instance = plan.instance.as_deref();
                     let object = object_name(target.table, instance, target.columns[slot]);
-                    let (kind, text) = if change == Change::Vanished {
+                    let (kind, text) = if answer.unreadable.contains(&value) {
+                        ("unreadable_object", "the agent sends a value that cannot be read")
+                    } else if change == Change::Vanished {
                         ("missing_object", "the agent has no such object")
                     } else {
                         ("object_returned", "the agent has the object again")

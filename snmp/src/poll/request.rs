@@ -145,6 +145,8 @@ pub(super) struct Answer {
     pub(super) watched: Vec<Option<u64>>,
     /// Rows whose guard did not hold.
     pub(super) renamed: Vec<usize>,
+    /// Values that could not be read, though the others could.
+    pub(super) unreadable: Vec<usize>,
     high: Vec<u32>,
 }
 
@@ -154,15 +156,29 @@ pub(super) struct Asked<'a> {
     /// Positions in it.
     pub(super) planned: Vec<usize>,
     pub(super) watched: &'a [Watched],
-    /// Objects that the agent refuses to answer together with others (SNMPv1 `noSuchName`).
-    pub(super) absent: &'a [Oid],
+    /// Whether the agent refuses to answer an object together with others.
+    pub(super) is_left_out: &'a dyn Fn(&Oid) -> bool,
+}
+
+impl Answer {
+    /// A value cannot be read: it is missing; an unreadable guard holds for nothing.
+    #[cold]
+    fn unreadable(&mut self, role: &Role) {
+        match role {
+            Role::Uptime | Role::Watched { .. } => {}
+            Role::Guard { row, .. } => self.renamed.push(*row),
+            Role::High { value } | Role::Value { value, .. } => self.unreadable.push(*value),
+        }
+    }
 }
 
 impl Request {
-    /// A request for the given rows of a plan and what is watched.
+    /// A request for the given rows of a plan and what is watched, without what the agent refuses. A
+    /// row whose guard is left out is left out as a whole: without it nobody could tell whose row it
+    /// is.
     pub(super) fn new(
         session: &Session,
-        Asked { plan, planned, watched, absent }: Asked<'_>,
+        Asked { plan, mut planned, watched, is_left_out }: Asked<'_>,
         targets: &dyn Fn(usize) -> (Option<Symbol>, usize),
         layouts: &mut Layouts,
     ) -> Self {
@@ -175,9 +191,10 @@ impl Request {
             planned: Vec::new(),
             community: session.community(),
         };
+        planned.retain(|&row| !plan[row].guard.as_ref().is_some_and(|it| is_left_out(&it.oid)));
         let mut oids = Vec::new();
         let mut expect = |layout: &mut Layout, oid: &Oid, role| {
-            if !absent.contains(oid) {
+            if !is_left_out(oid) {
                 oid.encode_into(&mut layout.oids);
                 layout.expected.push(Expected { oid_end: layout.oids.len(), role });
                 oids.push(oid.clone());
@@ -254,6 +271,18 @@ impl Layout {
         Oid::decode(&self.oids[start..end]).ok()
     }
 
+    /// The last value of the answer, if there is another before it.
+    pub(super) fn last_of_several(&self) -> Option<Oid> {
+        let is_value = |expected: &&Expected| matches!(expected.role, Role::Value { .. });
+        let several = self.expected.iter().filter(is_value).count() > 1;
+        self.object(self.expected.len()).filter(|_| several)
+    }
+
+    /// Whether an object is asked for.
+    pub(super) fn holds(&self, object: &Oid) -> bool {
+        (1..=self.expected.len()).any(|position| self.object(position).as_ref() == Some(object))
+    }
+
     /// Reads the objects of an answer.
     ///
     /// # Errors
@@ -262,6 +291,7 @@ impl Layout {
     pub(super) fn read(&self, response: Response<'_>, answer: &mut Answer) -> Result<(), Reason> {
         answer.uptime_cs = None;
         answer.renamed.clear();
+        answer.unreadable.clear();
         answer.texts.clear();
         answer.watched.clear();
         answer.watched.resize(self.watched, None);
@@ -271,13 +301,18 @@ impl Layout {
         answer.high.resize(self.values, 0);
         let mut expected = self.expected.iter();
         let mut oid_start = 0;
-        for varbind in response.varbinds {
+        let mut varbinds = response.varbinds;
+        while let Some(varbind) = varbinds.next_lenient() {
             let (oid, value) = varbind.map_err(|_| Reason::BadPacket)?;
             let Some(expected) = expected.next() else { return Err(Reason::WrongObjects) };
             if !is_same(&self.oids[oid_start..expected.oid_end], oid) {
                 return Err(Reason::WrongObjects);
             }
             oid_start = expected.oid_end;
+            let Some(value) = value else {
+                answer.unreadable(&expected.role);
+                continue;
+            };
             match &expected.role {
                 Role::Uptime => {
                     if let ValueRef::TimeTicks(ticks) = value {

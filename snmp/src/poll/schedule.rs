@@ -122,6 +122,9 @@ impl Poller {
             device.set_plan(due, *plan, &mut self.rows);
             compile(device, &self.alerts, due, &mut self.rows);
         }
+        if due >= device.try_again_at {
+            device.try_again(due);
+        }
         let first = device.first_for(due, interval, &mut self.layouts);
         if !device.take_allowance(now, first.requests) {
             self.skip(ring, ordinal, due, Reason::RateCap);

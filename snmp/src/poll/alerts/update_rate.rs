@@ -4,7 +4,7 @@
 //! so rates are taken from one update that polling showed to the next. Whatever would make a false
 //! peak makes no rate at all: a reset, the first update, an update after answers that did not come.
 
-use meikyo_recording::counter::{self, Bounds};
+use meikyo_recording::counter::{Bounds, Steps};
 use meikyo_units::{Nanos, WallTime};
 
 /// How long a counter of unknown refresh stands still before its rate is zero: longer than the
@@ -33,6 +33,7 @@ pub(super) struct UpdateRate {
     /// When the value moved last, or was first seen.
     moved: WallTime,
     thousandths: Option<i64>,
+    steps: Steps,
 }
 
 impl UpdateRate {
@@ -66,7 +67,7 @@ impl UpdateRate {
             _ => due.since(moved),
         };
         let increase = match bounds {
-            Some(bounds) => counter::step(before, value, span, bounds).increase(),
+            Some(bounds) => self.steps.step(before, value, span, bounds).increase(),
             None => value.checked_sub(before),
         };
         let Some(increase) = increase else {
@@ -84,7 +85,7 @@ impl UpdateRate {
 
     /// The counter begins anew, or its time does.
     pub(super) fn interrupt(&mut self) {
-        *self = Self::default();
+        *self = Self { steps: self.steps, ..Self::default() };
     }
 
     fn stand_still(&mut self, due: WallTime, refresh: Refresh) {

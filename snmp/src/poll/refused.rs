@@ -1,0 +1,164 @@
+//! Objects that an agent refuses to answer together with others.
+//!
+//! An agent that fails at one object (`genErr`, v1 `noSuchName`, `authorizationError`) answers the
+//! whole request with an error status and names the object by its position (`error-index`, RFC
+//! 3416, section 4.2.1). The object is left out, told by name, and asked for again after
+//! [`AGAIN_AFTER`], one object at a time and ever more seldom; the rest is measured meanwhile. Where
+//! a single row is too big for an agent, its last values are left out until the rest fits. An error
+//! status that names no object is not cured here.
+
+use meikyo_units::{Nanos, WallTime};
+
+use crate::Oid;
+use crate::pdu::{ErrorStatus, error_status_name};
+use crate::plan::Convert;
+use crate::poll::Poller;
+use crate::poll::device::{Device, asked};
+use crate::poll::rows::{Event, Reason};
+use crate::tables::{object_name, schema};
+
+/// How long a refused object is left out at first; the span doubles with every refusal.
+const AGAIN_AFTER: Nanos = Nanos::from_secs(10);
+
+/// How long it is left out at most.
+const AGAIN_AFTER_MAX: Nanos = Nanos::from_secs(640);
+
+/// An instant that does not come.
+pub(super) const NEVER: WallTime = WallTime::from_nanos(i64::MAX);
+
+/// The objects of one device that are left out.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    objects: Vec<Refused>,
+}
+
+#[derive(Debug)]
+struct Refused {
+    object: Oid,
+    /// How long it is left out this time.
+    for_span: Nanos,
+    again_at: WallTime,
+    /// It is asked for again, and nobody knows yet what the agent says.
+    on_trial: bool,
+}
+
+impl LeftOut {
+    /// Whether an object is not asked for.
+    pub(super) fn holds(&self, object: &Oid) -> bool {
+        self.objects.iter().any(|refused| !refused.on_trial && refused.object == *object)
+    }
+
+    /// When an object is asked for again.
+    pub(super) fn next(&self) -> WallTime {
+        let waiting = self.objects.iter().filter(|refused| !refused.on_trial);
+        waiting.map(|refused| refused.again_at).min().unwrap_or(NEVER)
+    }
+
+    /// Leaves out an object; `true` if it was not refused before.
+    fn add(&mut self, now: WallTime, object: &Oid) -> bool {
+        let known = self.objects.iter_mut().find(|refused| refused.object == *object);
+        if let Some(known) = known {
+            known.for_span = (known.for_span * 2).min(AGAIN_AFTER_MAX);
+            known.again_at = now + known.for_span;
+            known.on_trial = false;
+            return false;
+        }
+        let (object, again_at) = (object.clone(), now + AGAIN_AFTER);
+        self.objects.push(Refused { object, for_span: AGAIN_AFTER, again_at, on_trial: false });
+        true
+    }
+
+    /// Puts the object that has waited for longest on trial.
+    pub(super) fn try_one(&mut self, due: WallTime) {
+        let waiting = self.objects.iter_mut().filter(|refused| !refused.on_trial);
+        if let Some(first) = waiting.min_by_key(|refused| refused.again_at)
+            && first.again_at <= due
+        {
+            first.on_trial = true;
+        }
+        // The others have their turn a second later each.
+        for other in self.objects.iter_mut().filter(|refused| !refused.on_trial) {
+            other.again_at = other.again_at.max(due + Nanos::SECOND);
+        }
+    }
+
+    /// Forgets what was on trial and is answered; `true` if something still is on trial.
+    pub(super) fn answered(&mut self, is_asked: impl Fn(&Oid) -> bool) -> bool {
+        self.objects.retain(|refused| !refused.on_trial || !is_asked(&refused.object));
+        self.objects.iter().any(|refused| refused.on_trial)
+    }
+
+    /// The real-time clock was set.
+    pub(super) fn clock_stepped(&mut self, moved: &dyn Fn(WallTime) -> WallTime) {
+        for refused in &mut self.objects {
+            refused.again_at = moved(refused.again_at);
+        }
+    }
+}
+
+impl Device {
+    /// The name under which events speak of an object that is asked for.
+    fn name_of(&self, object: &Oid) -> Option<String> {
+        self.rows.iter().find_map(|row| {
+            let instance = row.instance.as_deref();
+            if row.guard.as_ref().is_some_and(|guard| guard.oid == *object) {
+                let table = &schema(row.table).name;
+                return Some(instance.map_or(table.clone(), |it| format!("{table}.{it}")));
+            }
+            let is_high = |convert: &Convert| {
+                matches!(convert, Convert::LowHigh { high, .. } if high == object)
+            };
+            let value =
+                asked(row).find(|value| value.oid == *object || is_high(&value.convert))?;
+            Some(object_name(row.table, instance, value.column))
+        })
+    }
+}
+
+impl Poller {
+    /// An answer with an error status: some can be cured within the interval.
+    pub(super) fn error_status(
+        &mut self,
+        ordinal: u32,
+        received: WallTime,
+        status: i32,
+        index: i32,
+    ) {
+        let device = &mut self.devices[ordinal as usize];
+        let Some(pending) = device.pending else { return };
+        let (set, pdu) = (pending.set as usize, pending.pdu as usize);
+        let too_big = status == ErrorStatus::TooBig.code();
+        let object = if too_big {
+            if device.split(set, pdu, &mut self.layouts) {
+                return self.ask_again(ordinal, received);
+            }
+            self.layouts.get(pending.layout as usize).last_of_several()
+        } else {
+            // The first object is sysUpTime, without which no restart would be seen.
+            let layout = self.layouts.get(pending.layout as usize);
+            usize::try_from(index).ok().filter(|&at| at > 1).and_then(|at| layout.object(at))
+        };
+        let Some(object) = object.filter(|object| !device.left_out.holds(object)) else {
+            let reason = if too_big { Reason::TooBig } else { Reason::ErrorStatus };
+            return self.fail(ordinal, received, reason);
+        };
+        if device.left_out.add(pending.due, &object) {
+            let name = device.name_of(&object).unwrap_or_else(|| object.to_string());
+            let (kind, text) = if status == ErrorStatus::NoSuchName.code() {
+                ("missing_object", format!("the agent has no such object: {object}"))
+            } else {
+                let status = error_status_name(status);
+                let text = format!(
+                    "the agent answers {status} for {object}: it is left out and asked for again \
+                     in {AGAIN_AFTER}"
+                );
+                ("refused_object", text)
+            };
+            let device = Some(device.name);
+            let event = Event { device, object: Some(&name), text: &text, count: None };
+            self.rows.event(pending.due, kind, event);
+        }
+        self.devices[ordinal as usize].left_out_changed(set, pdu, &mut self.layouts);
+        self.ask_again(ordinal, received);
+    }
+}
