@@ -425,8 +425,12 @@ impl Poller {
     /// Hands over what is left and gives the writer back.
     pub fn finish(mut self, now: WallTime) -> StreamWriter {
         for ordinal in (0..).take(self.devices.len()) {
-            for open in [Open::Earlier, Open::Newest] {
-                self.end(ordinal, open, State::Skipped, Some(Reason::Stopped));
+            for which in [Open::Earlier, Open::Newest] {
+                let device = &mut self.devices[ordinal as usize];
+                let unusable = device.open(which).and_then(|open| open.unusable);
+                let stopped = (State::Skipped, Reason::Stopped);
+                let (state, reason) = unusable.map_or(stopped, |reason| (State::Error, reason));
+                self.end(ordinal, which, state, Some(reason));
             }
             self.withdraw_alerts(ordinal, now, "the measurement has ended");
             self.tell_last_repeats(ordinal, now);

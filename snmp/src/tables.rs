@@ -72,7 +72,7 @@ pub enum State {
     Skipped = 2,
     /// Answered with an error, or with a packet that could not be used.
     Error = 3,
-    /// Not answered within the timeout.
+    /// Not answered within the timeout, or before a request of a later interval was.
     Missed = 4,
 }
 
