@@ -75,6 +75,6 @@ fn a_clock_that_is_set_loses_doubles_and_mixes_up_nothing() {
         let told = events.iter().filter(|row| row["event"] == "clock_step");
         let told: Vec<_> = told.map(|row| row["count"].clone()).collect();
         let steps = steps_ms.map(|step: i64| (step * 1_000_000).unsigned_abs().to_string());
-        assert_eq!(told.iter().collect::<std::collections::BTreeSet<_>>(), steps.iter().collect());
+        assert_eq!(told.iter().collect::<BTreeSet<_>>(), steps.iter().collect());
     }
 }
