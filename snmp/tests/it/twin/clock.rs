@@ -64,7 +64,7 @@ fn a_clock_that_is_set_loses_doubles_and_mixes_up_nothing() {
         assert!(expected.len() > 3 * 290, "{} readings", expected.len());
         assert_eq!(kept, expected, "{steps_ms:?}");
         let polls = rows(dir.path(), "polls");
-        let keys: std::collections::BTreeSet<_> =
+        let keys: BTreeSet<_> =
             polls.iter().map(|row| (time(row), &row["device"], &row["pdu"])).collect();
         assert_eq!(keys.len(), polls.len(), "{steps_ms:?}: a (time, device, pdu) is there twice");
         let states = polls;

@@ -28,14 +28,14 @@ fn counters_that_begin_anew_are_told_with_device_and_interface() {
         let mut twin = setup.twin(dir.path());
         twin.run_until(START + Nanos::from_secs(60));
         finish(twin);
-        let interfaces: std::collections::BTreeSet<String> = rows(dir.path(), "interfaces")
+        let interfaces: BTreeSet<String> = rows(dir.path(), "interfaces")
             .into_iter()
             .filter(|row| row["device"] == "node001")
             .map(|row| format!("interfaces.{}", row["interface"]))
             .collect();
         let told = events_of(dir.path(), &["reset"]);
         let of_host: Vec<_> = told.iter().filter(|row| row["device"] == "node001").collect();
-        let objects: std::collections::BTreeSet<String> =
+        let objects: BTreeSet<String> =
             of_host.iter().map(|row| row["object"].clone()).collect();
         assert_eq!(objects, interfaces, "cache {cache}: {told:?}");
         assert_eq!(of_host.len(), interfaces.len(), "each once: {told:?}");
@@ -50,7 +50,7 @@ fn counters_that_begin_anew_are_told_with_device_and_interface() {
             .into_iter()
             .filter(|row| row["device"] == "switch01")
             .map(|row| row["interface"].clone())
-            .collect::<std::collections::BTreeSet<_>>();
+            .collect::<BTreeSet<_>>();
         let counted: usize = of_switch
             .iter()
             .map(|row| match row.get("object") {
