@@ -50,9 +50,9 @@ pub struct Bounds {
     pub fastest_per_s: Option<u64>,
 }
 
-/// What net-snmp says of every interface whose speed the kernel does not tell, of loopback and of
-/// many virtual ones, which are faster (`if-mib/data_access/interface_linux.c`): it limits no
-/// increase.
+/// What net-snmp 5.9 says of loopback, and of every running Ethernet interface whose speed the kernel
+/// does not tell (`netsnmp_access_interface_entry_guess_speed`, `NOMINAL_LINK_SPEED`). They may be
+/// faster, so it limits no increase.
 const ASSUMED_MBPS: u64 = 10;
 
 /// What readings may be apart more than their receive times say: an answer is up to a timeout late.

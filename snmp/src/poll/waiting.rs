@@ -7,8 +7,8 @@
 //!   of the interval.
 //! - An overdue request is sent once more within its interval, with an id of its own: whichever try
 //!   is answered first counts, with its own receive time. Tries are paid for by answers (one try for
-//!   [`TRY_COST`] of them) and by the rate cap, so that an agent that has become slow is asked at
-//!   most a fifth more often.
+//!   [`TRY_COST`] of them) and by the rate cap, and there is none while an earlier interval is
+//!   unanswered, so that an agent that has become slow is not asked ever more.
 //! - When the next interval is due, an overdue request stands aside for it and is still waited for:
 //!   an answer that comes late, and before one to the later request, is kept as `late`. Two requests
 //!   of a device are open at most; a third interval ends the oldest as `missed`, and so does an
@@ -189,8 +189,9 @@ impl Poller {
         if open.again_at().is_some_and(|at| at <= now) {
             open.again_after_us = 0;
             let id = open.id;
-            let may = !self.stopping && device.round_trip.pay_for_try();
-            if may && device.take_allowance(now, 1) {
+            // Two intervals in a row without an answer are rather a slow agent than two losses.
+            let may = !self.stopping && device.earlier.is_none();
+            if may && device.round_trip.pay_for_try() && device.take_allowance(now, 1) {
                 self.overdue.push((ordinal, id));
             }
         }
