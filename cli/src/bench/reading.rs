@@ -74,7 +74,8 @@ pub(crate) fn states_between(
         let columns: Result<Vec<_>, _> = names.iter().map(|name| integers(&batch, name)).collect();
         let columns = columns?;
         for row in 0..batch.num_rows() {
-            let value = |column: usize| columns[column][row].unwrap_or(0).cast_unsigned();
+            let cell = |values: &Vec<Option<i64>>| values[row].unwrap_or(0).cast_unsigned();
+            let value = |column: usize| cell(&columns[column]);
             if value(0) == every.as_micros() {
                 let [ok, late, missed, errors, skipped] = [1, 2, 3, 4, 5].map(value);
                 count += 1;

@@ -108,6 +108,21 @@ enum IfRemoved {
     End,
 }
 
+impl MeasureArgs {
+    fn stream_options(&self, keep: Option<Nanos>) -> StreamOptions {
+        StreamOptions {
+            sync_every: self.sync,
+            keep,
+            compact: !self.no_compact,
+            when_removed: match self.if_removed {
+                IfRemoved::Renew => WhenRemoved::Renew,
+                IfRemoved::End => WhenRemoved::Drop,
+            },
+            ..StreamOptions::COLLECTOR
+        }
+    }
+}
+
 /// Measures until the span is over or the person ends it.
 pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let cluster = meikyo_cluster::load(&args.cluster).map_err(|error| {
@@ -115,16 +130,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     })?;
     let stop = stop_on_signals()?;
     let hangup = Hangup::hear()?;
-    let options = StreamOptions {
-        sync_every: args.sync,
-        keep: cluster.keep,
-        compact: !args.no_compact,
-        when_removed: match args.if_removed {
-            IfRemoved::Renew => WhenRemoved::Renew,
-            IfRemoved::End => WhenRemoved::Drop,
-        },
-        ..StreamOptions::COLLECTOR
-    };
+    let options = args.stream_options(cluster.keep);
     let described = cluster.clone();
     let devices = Devices::new(cluster)?;
     if args.dry_run {

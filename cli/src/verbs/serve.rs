@@ -59,7 +59,7 @@ struct Protection {
     #[arg(long, value_name = "PATH", default_value = "")]
     prefix: String,
     /// A name that the server may be called by besides localhost, or behind a proxy the origin of
-    /// its pages, for example https://mon.example; can be repeated
+    /// its pages, for example `https://mon.example`; can be repeated
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
     /// Requests a second that a client (an address, or a user at the Unix socket) may make

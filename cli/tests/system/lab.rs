@@ -128,6 +128,18 @@ fn what_an_up_that_was_killed_has_left_is_taken_away() {
     assert!(!left.exists());
 }
 
+/// Another lab of the same user is not ended in the place of the one in the default directory.
+fn a_lab_that_is_not_named_is_not_ended(directory: &Path) {
+    let mut command = meikyo();
+    command.args(["lab", "down"]).env_remove("MEIKYO_LAB");
+    let asked = command.env("XDG_RUNTIME_DIR", directory).output().expect("the binary runs");
+    assert_eq!(asked.status.code(), Some(2), "{}", text(&asked));
+    let place = directory.join("lab").display().to_string();
+    for word in ["which lab?", "4 switches and 8 hosts", place.as_str()] {
+        assert!(text(&asked).contains(word), "{word}: {}", text(&asked));
+    }
+}
+
 #[test]
 fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     let directory = tempfile::tempdir().unwrap();
@@ -158,15 +170,7 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     assert!(text(&none).contains("install `no-such-program` here"), "{}", text(&none));
     let nowhere = lab.call(&["exec", "h99", "--", "true"]);
     assert!(text(&nowhere).contains("hint: `meikyo lab status` lists"), "{}", text(&nowhere));
-    // Another lab of the same user is not ended in its place.
-    let mut command = meikyo();
-    command.args(["lab", "down"]).env_remove("MEIKYO_LAB");
-    let asked = command.env("XDG_RUNTIME_DIR", directory.path()).output().unwrap();
-    assert_eq!(asked.status.code(), Some(2), "{}", text(&asked));
-    let place = directory.path().join("lab").display().to_string();
-    for word in ["which lab?", "4 switches and 8 hosts", place.as_str()] {
-        assert!(text(&asked).contains(word), "{word}: {}", text(&asked));
-    }
+    a_lab_that_is_not_named_is_not_ended(directory.path());
     let mut endless = lab.command(&["exec", "h3", "--", "yes"]);
     let mut endless = endless.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(endless.stdout.take());

@@ -1,4 +1,5 @@
 //! What a running measurement keeps of passwords in its memory.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;

@@ -1,5 +1,6 @@
 //! What goes wrong while it is measured is told at once and written down: a disk that is full,
 //! agents that are damaged or gone.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

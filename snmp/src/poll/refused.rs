@@ -103,7 +103,7 @@ impl Device {
             let instance = row.instance.as_deref();
             if row.guard.as_ref().is_some_and(|guard| guard.oid == *object) {
                 let table = &schema(row.table).name;
-                return Some(instance.map_or(table.clone(), |it| format!("{table}.{it}")));
+                return Some(instance.map_or_else(|| table.clone(), |it| format!("{table}.{it}")));
             }
             let is_high = |convert: &Convert| {
                 matches!(convert, Convert::LowHigh { high, .. } if high == object)

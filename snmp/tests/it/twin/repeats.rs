@@ -35,8 +35,7 @@ fn counters_that_begin_anew_are_told_with_device_and_interface() {
             .collect();
         let told = events_of(dir.path(), &["reset"]);
         let of_host: Vec<_> = told.iter().filter(|row| row["device"] == "node001").collect();
-        let objects: BTreeSet<String> =
-            of_host.iter().map(|row| row["object"].clone()).collect();
+        let objects: BTreeSet<String> = of_host.iter().map(|row| row["object"].clone()).collect();
         assert_eq!(objects, interfaces, "cache {cache}: {told:?}");
         assert_eq!(of_host.len(), interfaces.len(), "each once: {told:?}");
         assert!(of_host.iter().all(|row| (20..=21).contains(&second(row))), "{told:?}");
