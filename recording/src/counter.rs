@@ -143,7 +143,9 @@ pub fn difference(earlier: &Reading, later: &Reading, bounds: Bounds) -> Delta {
 /// time between its updates and not that between two polls.
 pub fn step(earlier: u64, later: u64, elapsed: Nanos, bounds: Bounds) -> Delta {
     if let Some(increase) = later.checked_sub(earlier) {
-        let beyond = bounds.most_in(elapsed).is_some_and(|most| increase > most);
+        // What the port can carry in a second is within `LATE_MAX`, and cheaper to say.
+        let beyond = bounds.fastest_per_s.is_some_and(|fastest| increase > fastest)
+            && bounds.most_in(elapsed).is_some_and(|most| increase > most);
         return if beyond { Delta::Beyond(increase) } else { Delta::Increase(increase) };
     }
     let range = match bounds.width {

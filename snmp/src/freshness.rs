@@ -236,6 +236,11 @@ impl Detector {
         self.polled
     }
 
+    /// When the newest update was seen, ns since the epoch; `None` before the first one.
+    pub(crate) fn updated(&self) -> Option<i64> {
+        (self.updated != i64::MIN).then_some(self.updated)
+    }
+
     /// A detector whose agent declares that it refreshes the value every `period`, zero for at
     /// every request. [`Detector::finding`] says so until polling shows something.
     pub fn declared(period: Nanos) -> Self {

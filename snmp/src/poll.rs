@@ -19,6 +19,7 @@ mod answers;
 mod closing;
 mod device;
 mod failing;
+mod jumps;
 mod observe;
 mod refused;
 mod renewal;

@@ -269,6 +269,7 @@ fn intervals() -> TableSchema {
             gauge("stalled", "1 if our own late wake-up spoiled the interval, else 0"),
             counter64("socket_drops", "datagrams that our own socket dropped (SO_RXQ_OVFL)"),
             counter64("strays", "datagrams that belong to no open request"),
+            counter64("unreadable", "datagrams that were cut, not SNMP, or of another community"),
         ],
     )
 }

@@ -41,6 +41,19 @@ pub struct Twin {
     under_way: BinaryHeap<Reverse<Answer>>,
     answers: u64,
     walk_requests: u64,
+    between: Option<Between>,
+}
+
+/// What happens to an answer on its way: when it left, whose it is, the request, the answer.
+type Tamper = dyn FnMut(WallTime, SocketAddr, &[u8], &mut Vec<u8>);
+
+/// Somebody between agents and collector.
+struct Between(Box<Tamper>);
+
+impl std::fmt::Debug for Between {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Between")
+    }
 }
 
 /// An answer on its way; the earliest first, and of equals the one that was sent first.
@@ -72,6 +85,7 @@ impl Twin {
             under_way: BinaryHeap::new(),
             answers: 0,
             walk_requests: 0,
+            between: None,
         }
     }
 
@@ -107,6 +121,14 @@ impl Twin {
             })
             .collect();
         self.poller.handle_clock_step(self.now, step_ns);
+    }
+
+    /// Lets `tamper` change every answer to a poll, for agents that misbehave as no farm does.
+    pub fn tamper_with(
+        &mut self,
+        tamper: impl FnMut(WallTime, SocketAddr, &[u8], &mut Vec<u8>) + 'static,
+    ) {
+        self.between = Some(Between(Box::new(tamper)));
     }
 
     /// Hands over a datagram that somebody sends in an agent's name.
@@ -179,11 +201,16 @@ impl Twin {
                 self.farm.handle(arrival, *to.ip(), sends.datagram(index), replies);
                 for reply in replies.iter() {
                     self.answers += 1;
+                    let from = SocketAddr::new(IpAddr::V4(reply.from), to.port());
+                    let mut octets = reply.bytes.to_vec();
+                    if let Some(Between(tamper)) = &mut self.between {
+                        tamper(reply.send_at, from, sends.datagram(index), &mut octets);
+                    }
                     self.under_way.push(Reverse(Answer {
                         received: moved(reply.send_at, self.clock_step_ns) + TRANSIT,
                         ordinal: self.answers,
-                        from: SocketAddr::new(IpAddr::V4(reply.from), to.port()),
-                        octets: reply.bytes.to_vec(),
+                        from,
+                        octets,
                     }));
                 }
             }

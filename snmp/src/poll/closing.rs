@@ -104,6 +104,7 @@ fn write_interval(closed: &Closed, counts: Counts, rows: &mut Rows) {
     batch.put_u64(intervals::STALLED, u64::from(tally.stalled));
     batch.put_u64(intervals::SOCKET_DROPS, counts.socket_drops);
     batch.put_u64(intervals::STRAYS, counts.strays);
+    batch.put_u64(intervals::UNREADABLE, counts.unreadable);
 }
 
 /// Positions of the columns of `intervals`.
@@ -122,4 +123,5 @@ mod intervals {
     pub(super) const STALLED: usize = 12;
     pub(super) const SOCKET_DROPS: usize = 13;
     pub(super) const STRAYS: usize = 14;
+    pub(super) const UNREADABLE: usize = 15;
 }

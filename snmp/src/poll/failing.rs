@@ -11,7 +11,7 @@ use crate::poll::repeats::Repeated;
 use crate::poll::rows::{Event, Reason};
 
 /// Failures in a row after which a device is told of: one or two are losses of the network.
-const FAILURES_TOLD: u32 = 3;
+pub(super) const FAILURES_TOLD: u32 = 3;
 
 /// A device has begun to fail, or has ended to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

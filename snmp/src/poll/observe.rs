@@ -5,6 +5,7 @@ use meikyo_units::WallTime;
 use crate::freshness::{Class, Finding, Source};
 use crate::poll::alerts::Seen;
 use crate::poll::device::{Device, asked};
+use crate::poll::jumps;
 use crate::poll::rows::{Event, Rows};
 use crate::poll::series::Change;
 use crate::tables::{Table, object_name, schema};
@@ -25,15 +26,21 @@ pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) -> 
         for (slot, value) in target.values.clone().enumerate() {
             let position_of_series = target.series + slot;
             let series = &mut device.series[position_of_series];
-            let before = (series.last(), series.freshness.polled());
+            let (last, polled) = (series.last(), series.freshness.polled());
             let change = series.observe(answer.values[value], &answer.texts);
             let changed = match change {
                 Change::Same | Change::First => false,
                 Change::Changed => {
                     activity.moved(received);
                     let place = (target.table, target.columns[slot]);
-                    let reading = answer.values[value];
+                    let (reading, before) = (answer.values[value], (last, polled));
                     resets |= device.resets.changed((position, slot), place, before, reading);
+                    if target.table == Table::Interfaces
+                        && let Some(jump) = jumps::find(series, last, seen, target, slot)
+                    {
+                        let instance = device.rows[layout.planned[position]].instance.as_deref();
+                        jump.tell(device.name, instance, pending.due, rows);
+                    }
                     true
                 }
                 Change::Missing => continue,

@@ -5,7 +5,8 @@
 //! 3416, section 4.2.1). The object is left out, told by name, and asked for again after
 //! [`AGAIN_AFTER`], one object at a time and ever more seldom; the rest is measured meanwhile. Where
 //! a single row is too big for an agent, its last values are left out until the rest fits. An error
-//! status that names no object is not cured here.
+//! status that names no object may concern the whole agent: nothing is left out for it, and what was
+//! asked is told.
 
 use meikyo_units::{Nanos, WallTime};
 
@@ -14,6 +15,7 @@ use crate::pdu::{ErrorStatus, error_status_name};
 use crate::plan::Convert;
 use crate::poll::Poller;
 use crate::poll::device::{Device, asked};
+use crate::poll::failing::FAILURES_TOLD;
 use crate::poll::rows::{Event, Reason};
 use crate::tables::{object_name, schema};
 
@@ -116,6 +118,33 @@ impl Device {
 }
 
 impl Poller {
+    /// Tells what was asked in a request that an agent refuses for the third time in a row without
+    /// naming an object.
+    fn tell_refused_request(&mut self, ordinal: u32, status: i32) {
+        let device = &self.devices[ordinal as usize];
+        let Some(open) = device.pending.filter(|_| device.failures + 1 == FAILURES_TOLD) else {
+            return;
+        };
+        let layout = self.layouts.get(open.layout as usize);
+        let name = |position: usize| {
+            let object = layout.object(position)?;
+            Some(device.name_of(&object).unwrap_or_else(|| object.to_string()))
+        };
+        // The first object is sysUpTime.
+        let asked = match (name(2), name(layout.objects())) {
+            (Some(first), Some(last)) if first != last => format!("{first} to {last}"),
+            (Some(only), _) => only,
+            (None, _) => "sysUpTime.0".to_owned(),
+        };
+        let text = format!(
+            "the agent answers {} without saying to which object; it was asked for {asked}",
+            error_status_name(status)
+        );
+        let (device, count) = (Some(device.name), Some(u64::from(FAILURES_TOLD)));
+        let event = Event { device, object: None, text: &text, count };
+        self.rows.event(open.due, "refused_request", event);
+    }
+
     /// An answer with an error status: some can be cured within the interval.
     pub(super) fn error_status(
         &mut self,
@@ -140,6 +169,7 @@ impl Poller {
         };
         let Some(object) = object.filter(|object| !device.left_out.holds(object)) else {
             let reason = if too_big { Reason::TooBig } else { Reason::ErrorStatus };
+            self.tell_refused_request(ordinal, status);
             return self.fail(ordinal, received, reason);
         };
         if device.left_out.add(pending.due, &object) {

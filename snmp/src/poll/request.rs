@@ -271,6 +271,11 @@ impl Layout {
         Oid::decode(&self.oids[start..end]).ok()
     }
 
+    /// How many objects are asked for.
+    pub(super) fn objects(&self) -> usize {
+        self.expected.len()
+    }
+
     /// The last value of the answer, if there is another before it.
     pub(super) fn last_of_several(&self) -> Option<Oid> {
         let is_value = |expected: &&Expected| matches!(expected.role, Role::Value { .. });

@@ -1,5 +1,6 @@
 //! What the poll core remembers of one value between two answers.
 
+use meikyo_recording::counter::Steps;
 use meikyo_units::Nanos;
 
 use crate::freshness::Detector;
@@ -14,6 +15,8 @@ pub(super) struct Series {
     known: bool,
     /// Whether the agent said last time that it has none.
     missing: bool,
+    /// Of a counter: what it grew by that its port cannot carry.
+    pub(super) steps: Steps,
     pub(super) freshness: Detector,
 }
 

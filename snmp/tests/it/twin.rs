@@ -7,6 +7,7 @@ mod limits;
 mod loss;
 mod names;
 mod recovery;
+mod refused;
 mod repeats;
 
 use std::collections::{BTreeMap, BTreeSet};
