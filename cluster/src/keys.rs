@@ -97,7 +97,8 @@ const SNMP: Keys = &[
     key(
         "timeout",
         Kind::Span,
-        "How long an answer is waited for, 1ms to 60s; 1s unless written. Later ones are strays.",
+        "How long an answer is waited for at most, 1ms to 60s; 1s unless written. It may be longer \
+         than the interval: a lost packet is asked for again within its interval.",
     ),
     key(
         "rate_max",

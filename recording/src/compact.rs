@@ -41,7 +41,7 @@ use summaries::{Polls, SegmentSummaries};
 
 /// Octets that a part and the numbers of the series of its rows may take together, and those that a
 /// part may take in any case: with less, a segment of millions of rows would be read too often.
-const ROOM: usize = 24 << 20;
+const ROOM: usize = 20 << 20;
 const ROOM_MIN: usize = 12 << 20;
 
 /// What a compaction made.

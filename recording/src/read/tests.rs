@@ -310,3 +310,34 @@ fn a_scan_that_began_keeps_its_rows_when_the_log_is_compacted_meanwhile() {
     assert_eq!(rows(&mut before).num_rows(), 600 * 8);
     assert_eq!(rows(&mut after).num_rows(), 600 * 8);
 }
+
+#[test]
+fn a_column_that_a_later_version_adds_is_null_in_the_rows_before() {
+    for compacted in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        write_log(dir.path(), "snmp", 1..3);
+        if compacted {
+            compact_log(dir.path(), "snmp", 0, 0);
+        }
+        let mut wider = schema();
+        let added = Column::new("unreadable", ColumnKind::U64, Meaning::Counter64, "");
+        wider.columns.push(added);
+        let options =
+            StreamOptions { compact: false, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
+        let mut writer =
+            StreamWriter::open(dir.path(), Kind::Measured, "snmp", vec![wider], options).unwrap();
+        let mut batch = writer.batch(0);
+        batch.begin_row(5 * SECOND);
+        batch.put_symbol(1, writer.symbol("node1"));
+        batch.put_u64(7, 11);
+        writer.submit(batch);
+        writer.close().unwrap();
+        let recording = Recording::open(dir.path()).unwrap();
+        let all = rows(&mut recording.scan(&only("node1")).unwrap());
+        let lines = lines(&all);
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        let unreadable = all.column_by_name("unreadable").unwrap().as_primitive::<UInt64Type>();
+        let read: Vec<_> = unreadable.iter().collect();
+        assert_eq!(read, [None, None, Some(11)], "{lines:?}");
+    }
+}

@@ -115,8 +115,8 @@ pub enum ParseFaultError {
     /// Not `KEY=VALUE` with a known key.
     #[error(
         "`{0}` is no fault; allowed are `delay=`, `jitter=`, `late_by=` with a span, `loss=`, \
-         `loss_each_way=`, `duplicate=`, `reorder=`, `late=`, `truncate=`, `wrong_id=`, `error=` with a share, \
-         `status=` with a number from 1 to 18"
+         `loss_each_way=`, `duplicate=`, `reorder=`, `late=`, `truncate=`, `wrong_id=`, `error=` \
+         with a share, `status=` with a number from 1 to 18"
     )]
     Key(String),
     /// A bad share.

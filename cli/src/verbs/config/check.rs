@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use meikyo_cluster::{Access, Cluster, DeviceKind, LoadError, Problems, Secret, load_checked};
+use meikyo_cluster::{
+    Access, Cluster, Device, DeviceKind, LoadError, Problems, Secret, load_checked,
+};
 use serde::Serialize;
 
 use super::{FileArgs, problems};
@@ -22,6 +24,7 @@ struct Checked<'a> {
     problems: Vec<ProblemRow<'a>>,
     problems_unlisted: usize,
     warnings: Vec<String>,
+    notes: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -54,6 +57,7 @@ fn accept(args: &FileArgs, cluster: &Cluster) -> Result<Answer, Failure> {
         problems: Vec::new(),
         problems_unlisted: 0,
         warnings: warnings(cluster),
+        notes: timeout_note(cluster).into_iter().collect(),
     };
     if args.json {
         output::print_json(&checked)?;
@@ -62,6 +66,7 @@ fn accept(args: &FileArgs, cluster: &Cluster) -> Result<Answer, Failure> {
     let file = args.file.display();
     let mut text: String =
         checked.warnings.iter().map(|warning| format!("{file}: warning: {warning}\n")).collect();
+    text.extend(checked.notes.iter().map(|note| format!("{file}: note: {note}\n")));
     text += &format!(
         "{file}: cluster `{}` is right: {} hosts, {} switches, {} things to measure\n",
         cluster.name, checked.hosts, checked.switches, checked.measures
@@ -90,6 +95,7 @@ fn refuse(args: &FileArgs, problems: &Problems) -> Result<Answer, Failure> {
                 .collect(),
             problems_unlisted: problems.unlisted,
             warnings: Vec::new(),
+            notes: Vec::new(),
         })?;
     } else {
         output::print(&format!("{problems}\n"))?;
@@ -119,6 +125,27 @@ fn warnings(cluster: &Cluster) -> Vec<String> {
         }
     }
     secrets.into_iter().filter_map(|secret| warning(secret, cluster.base())).collect()
+}
+
+/// What a timeout means that is longer than the interval, for the devices that are waited for over
+/// most intervals.
+fn timeout_note(cluster: &Cluster) -> Option<String> {
+    let spans = |device: &Device| (device.snmp.timeout, device.snmp.interval);
+    let intervals = |device: &&Device| {
+        let (timeout, interval) = spans(device);
+        timeout.get() / interval.get().max(1)
+    };
+    let longer = cluster.devices.iter().filter(|device| device.snmp.timeout > device.snmp.interval);
+    let longest = longer.max_by_key(intervals)?;
+    let (timeout, interval) = spans(longest);
+    let alike =
+        cluster.devices.iter().filter(|device| spans(device) == (timeout, interval)).count();
+    Some(format!(
+        "timeout {timeout} is longer than interval {interval} (devices: {alike}): a lost packet is \
+         asked for again within its interval; an agent that is slower than its interval is waited \
+         for, and up to {} intervals are skipped meanwhile",
+        intervals(&longest)
+    ))
 }
 
 fn warning(secret: &Secret, base: &Path) -> Option<String> {
