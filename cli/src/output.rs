@@ -201,7 +201,7 @@ mod tests {
         table.row(["a\n\u{1b}[2J".into(), "2".into()]);
         assert_eq!(
             table.to_string(),
-            "port           polls\n端口               1\na\\n\\u{1b}[2J      2\n"
+            "port          polls\n端口              1\na\\n\\u{1b}[2J      2\n"
         );
     }
 }

@@ -40,9 +40,8 @@ pub(super) fn find(
     target: &RowTarget,
     slot: usize,
 ) -> Option<Jump> {
-    let now = match seen.answer.values[target.values.start + slot] {
-        Reading::Unsigned(now) => now,
-        _ => return None,
+    let Reading::Unsigned(now) = seen.answer.values[target.values.start + slot] else {
+        return None;
     };
     let column = target.columns[slot];
     let octets = OCTETS.contains(&column);

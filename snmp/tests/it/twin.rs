@@ -335,28 +335,7 @@ fn every_state_and_every_value_is_right_under_faults() {
     for (agent, requests) in &requests {
         let name = &names[*agent as usize];
         let endings = endings_due(requests, Nanos::from_secs(1));
-        // Where a cut takes a wrong id away, the packet is only damaged.
-        let unclear = |request: &&TruthRequest| {
-            request.flags & flag::WRONG_ID != 0 && request.flags & flag::TRUNCATED != 0
-        };
-        let unclear: BTreeSet<WallTime> =
-            requests.iter().filter(unclear).map(|it| it.received.floor(INTERVAL)).collect();
-        for (due, ending) in &endings {
-            if *due + Nanos::from_secs(2) > end || unclear.contains(due) {
-                continue;
-            }
-            let key = (name.clone(), due.as_nanos());
-            let (state, received) = &polls[&key];
-            let expected = ending.state.word();
-            let doubtful = ["error", "missed"];
-            let may_be_damaged = doubtful.contains(&state.as_str()) && doubtful.contains(&expected);
-            if !(may_be_damaged && is_near_damage(requests, *due)) {
-                assert_eq!(state, expected, "{key:?} {ending:?}");
-            }
-            let offset = ending.received.map(|at| at.since(*due).as_micros());
-            assert_eq!(received.map(i64::cast_unsigned), offset, "{key:?} {ending:?}");
-            checked += 1;
-        }
+        checked += check_states(name, requests, &endings, &polls, end);
         for request in requests {
             let due = request.received.floor(INTERVAL);
             let arrival = request.sent + TRANSIT;
@@ -374,6 +353,41 @@ fn every_state_and_every_value_is_right_under_faults() {
     assert!(checked > 1_500_000, "{checked} states compared");
     let verified = verify_octets(dir.path(), &kept);
     assert!(verified > 3_000_000, "{verified} values compared");
+}
+
+/// Compares the states and receive times of one agent's intervals with what they must have been;
+/// how many there were.
+fn check_states(
+    name: &str,
+    requests: &[TruthRequest],
+    endings: &BTreeMap<WallTime, Ending>,
+    polls: &Polls,
+    end: WallTime,
+) -> u64 {
+    // Where a cut takes a wrong id away, the packet is only damaged.
+    let unclear = |request: &&TruthRequest| {
+        request.flags & flag::WRONG_ID != 0 && request.flags & flag::TRUNCATED != 0
+    };
+    let unclear: BTreeSet<WallTime> =
+        requests.iter().filter(unclear).map(|it| it.received.floor(INTERVAL)).collect();
+    let mut checked = 0;
+    for (due, ending) in endings {
+        if *due + Nanos::from_secs(2) > end || unclear.contains(due) {
+            continue;
+        }
+        let key = (name.to_owned(), due.as_nanos());
+        let (state, received) = &polls[&key];
+        let expected = ending.state.word();
+        let doubtful = ["error", "missed"];
+        let may_be_damaged = doubtful.contains(&state.as_str()) && doubtful.contains(&expected);
+        if !(may_be_damaged && is_near_damage(requests, *due)) {
+            assert_eq!(state, expected, "{key:?} {ending:?}");
+        }
+        let offset = ending.received.map(|at| at.since(*due).as_micros());
+        assert_eq!(received.map(i64::cast_unsigned), offset, "{key:?} {ending:?}");
+        checked += 1;
+    }
+    checked
 }
 
 /// Whether a damaged packet reached the collector within the second after `due`: whose answer it
