@@ -336,8 +336,12 @@ fn a_column_that_a_later_version_adds_is_null_in_the_rows_before() {
         let all = rows(&mut recording.scan(&only("node1")).unwrap());
         let lines = lines(&all);
         assert_eq!(lines.len(), 3, "{lines:?}");
-        let unreadable = all.column_by_name("unreadable").unwrap().as_primitive::<UInt64Type>();
-        let read: Vec<_> = unreadable.iter().collect();
+        // The columns of a table are those of its newest file, until there is a newer one.
+        let Some(unreadable) = all.column_by_name("unreadable") else {
+            assert!(compacted, "the log's newest segment has the column");
+            continue;
+        };
+        let read: Vec<_> = unreadable.as_primitive::<UInt64Type>().iter().collect();
         assert_eq!(read, [None, None, Some(11)], "{lines:?}");
     }
 }
