@@ -36,6 +36,7 @@ use crate::follow::readings::Wish;
 use crate::follow::replay::{self, Replay, SPEED_MAX};
 use crate::parameters::micros;
 use crate::range::{drawable, label_names};
+use crate::room::Seat;
 use crate::state::{Server, Shared};
 
 /// Least span between two messages with rows: what a screen can show.
@@ -93,7 +94,7 @@ async fn subscribe(
     server: &Shared,
     opened: &Arc<Opened>,
     text: &str,
-    view: &mut Option<View>,
+    (seat, view): (&Seat, &mut Option<View>),
     socket: &mut WebSocket,
 ) -> Result<(), Gone> {
     let begun = match serde_json::from_str::<SubscribeRequest>(text) {
@@ -110,6 +111,7 @@ async fn subscribe(
         Ok((begun, reply)) => {
             let schema = begun.encoder.schema_message();
             *view = Some(begun);
+            seat.prove();
             send(socket, &reply).await?;
             send_message(socket, Message::Binary(schema.into())).await
         }

@@ -74,24 +74,9 @@ fn harm_once(dir: &Path, random: &mut Random) -> String {
             fs::write(file, &octets[..at]).unwrap();
             format!("truncate to {at} octets")
         }
-        3 => {
+        kind @ 3..=6 => {
             fs::remove_file(file).unwrap();
-            "delete".into()
-        }
-        4 => {
-            fs::remove_file(file).unwrap();
-            symlink("nowhere", file).unwrap();
-            "dangle".into()
-        }
-        5 => {
-            fs::remove_file(file).unwrap();
-            fifo(file);
-            "make a FIFO of".into()
-        }
-        6 => {
-            fs::remove_file(file).unwrap();
-            fs::create_dir(file).unwrap();
-            "make a directory of".into()
+            put_in_its_place(file, kind).into()
         }
         7 => {
             let page = at / 4_096 * 4_096;
@@ -127,6 +112,25 @@ fn harm_once(dir: &Path, random: &mut Random) -> String {
         _ => frames(file, octets, random),
     };
     named(&what)
+}
+
+/// Puts something where a file was that is none, or nothing; says what.
+fn put_in_its_place(file: &Path, kind: usize) -> &'static str {
+    match kind {
+        3 => "delete",
+        4 => {
+            symlink("nowhere", file).unwrap();
+            "dangle"
+        }
+        5 => {
+            fifo(file);
+            "make a FIFO of"
+        }
+        _ => {
+            fs::create_dir(file).unwrap();
+            "make a directory of"
+        }
+    }
 }
 
 /// Leaves out or repeats a whole frame of a segment.

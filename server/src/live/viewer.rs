@@ -108,11 +108,7 @@ async fn serve(
                 heard = Instant::now();
                 match message {
                     Some(Ok(Message::Text(text))) => {
-                        let told = subscribe(server, opened, &text, view, socket).await;
-                        if view.is_some() {
-                            seat.prove();
-                        }
-                        told
+                        subscribe(server, opened, &text, (seat, view), socket).await
                     }
                     Some(Ok(Message::Binary(_))) => {
                         let refused = ApiError::bad("requests are JSON texts", "message");

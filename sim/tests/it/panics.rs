@@ -186,7 +186,8 @@ fn a_group_of_another_model_is_an_error_of_the_run() {
     let mut other: Model<Oddity> = Model::new(1);
     other.group("first", 3);
     let stranger = other.group("second", 9);
-    let uses: [&dyn Fn(&mut Model<Oddity>); 4] = [
+    type Use<'a> = &'a dyn Fn(&mut Model<Oddity>);
+    let uses: [Use<'_>; 4] = [
         &|model| model.fill(stranger, |_| Oddity { odd: Odd::PanicsAtStart }),
         &|model| model.link(stranger, stranger, Nanos::ZERO),
         &|model| {

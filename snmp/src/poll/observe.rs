@@ -51,21 +51,12 @@ pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) -> 
                     if object.is_some_and(|object| device.left_out.holds(object)) {
                         continue;
                     }
-                    let instance = plan.instance.as_deref();
-                    let object = object_name(target.table, instance, target.columns[slot]);
-                    let (kind, text) = if answer.unreadable.contains(&value) {
-                        ("unreadable_object", "the agent sends a value that cannot be read")
-                    } else if change == Change::Vanished {
-                        ("missing_object", "the agent has no such object")
-                    } else {
-                        ("object_returned", "the agent has the object again")
-                    };
-                    let event = Event {
-                        device: Some(device.name),
-                        object: Some(&object),
-                        text,
-                        count: None,
-                    };
+                    let object =
+                        object_name(target.table, plan.instance.as_deref(), target.columns[slot]);
+                    let is_unreadable = answer.unreadable.contains(&value);
+                    let (kind, text) = presence(change, is_unreadable);
+                    let device = Some(device.name);
+                    let event = Event { device, object: Some(&object), text, count: None };
                     rows.event(pending.due, kind, event);
                     continue;
                 }
@@ -86,6 +77,17 @@ pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) -> 
         }
     }
     resets
+}
+
+/// Kind and text of the event that tells whether an object is there.
+fn presence(change: Change, is_unreadable: bool) -> (&'static str, &'static str) {
+    if is_unreadable {
+        ("unreadable_object", "the agent sends a value that cannot be read")
+    } else if change == Change::Vanished {
+        ("missing_object", "the agent has no such object")
+    } else {
+        ("object_returned", "the agent has the object again")
+    }
 }
 
 /// Writes down what the agent declares of values that polling has not shown yet.

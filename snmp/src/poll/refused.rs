@@ -168,7 +168,11 @@ impl Poller {
             usize::try_from(index).ok().filter(|&at| at > 1).and_then(|at| layout.object(at))
         };
         let Some(object) = object.filter(|object| !device.left_out.holds(object)) else {
-            let reason = if too_big { Reason::TooBig } else { Reason::ErrorStatus };
+            let reason = match status {
+                _ if too_big => Reason::TooBig,
+                status if status == ErrorStatus::AuthorizationError.code() => Reason::NotAuthorized,
+                _ => Reason::ErrorStatus,
+            };
             self.tell_refused_request(ordinal, status);
             return self.fail(ordinal, received, reason);
         };

@@ -6,7 +6,7 @@ use crate::poll::rows::Rows;
 
 /// Columns of `objects` that are chosen by the agent's type.
 const OBJECT_COUNTER: usize = 3;
-const OBJECT_TEXT: usize = 5;
+const OBJECT_TEXT: usize = 6;
 
 /// Writes the rows of an answer, apart from those that are not the ones that were planned.
 pub(super) fn write(
@@ -45,5 +45,18 @@ pub(super) fn write(
         if let Some(column) = target.pdu_column {
             batch.put_u64(column, pending.pdu.into());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::{Table, schema};
+
+    #[test]
+    fn objects_are_written_into_the_columns_of_their_types() {
+        let columns = &schema(Table::Objects).columns;
+        let named = [OBJECT_COUNTER, OBJECT_TEXT].map(|column| columns[column].name.as_str());
+        assert_eq!(named, ["counter", "text"]);
     }
 }
