@@ -9,7 +9,7 @@
 //!
 //! # Memory
 //! A segment is never in memory. A first pass over the frames of a table numbers its series
-//! (`compact/order.rs`: 2 octets a row), then parts of at most [`ROOM`] octets are gathered from the
+//! (`compact/order.rs`: 2 octets a row), then parts of at most `ROOM` octets are gathered from the
 //! frames and written, each in a pass of its own (`compact/part.rs`). Beside that there are the
 //! encoded columns of one row group and those of the open groups of a summary. The test
 //! `a_compaction_takes_bounded_memory` counts what is allocated.

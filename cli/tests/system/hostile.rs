@@ -182,7 +182,7 @@ fn no_verb_that_asks_a_device_prints_what_steers_a_terminal() {
         (absent, &probe),
         (absent, &["probe"]),
         (absent, &["measure", "--for", "3s"]),
-        (absent, &["alerts"]),
+        (absent, &["alerts", "--all"]),
         (absent, &["query", "recording", "objects"]),
     ] {
         let printed = run(measure, arguments);

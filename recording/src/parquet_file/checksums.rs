@@ -3,7 +3,7 @@
 //! The octets before page indexes and footer are summed in blocks of [`BLOCK`]; the sums stand in
 //! the footer's metadata under [`CHECKSUMS_KEY`]. Indexes and footer, the file's tail, are summed
 //! together, and the sum stands in the stream's manifest. A reader can so verify what it reads, and
-//! nothing else, at some 10 GB/s of CRC-32 beside the 0.2 GB/s of decoding.
+//! nothing else; `examples/verification.rs` measures what that adds to a scan.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

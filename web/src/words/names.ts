@@ -57,6 +57,17 @@ const EVENTS: Readonly<Record<string, string>> = {
   flapping: "failed and answered again and again",
   renumbered: "interfaces were renumbered",
   missing_object: "does not have what was asked for",
+  refused_object: "refuses an object, which is left out",
+  refused_request: "refuses a whole request",
+  unreadable_object: "sends a value that cannot be read",
+  object_returned: "has an object again",
+  gone: "an interface or disk is gone",
+  back: "an interface or disk is back",
+  appeared: "a new interface or disk",
+  shared_name: "several ports share a name",
+  removed: "the recording was removed",
+  renewed: "a new recording was begun",
+  deleted: "old hours were deleted",
   failing: "does not answer as it should",
   answering: "answers again",
   disk_refused: "the disk takes no rows",
@@ -79,8 +90,8 @@ export function eventWords(kind: string): string {
   return EVENTS[kind] ?? kind.replaceAll("_", " ");
 }
 
-const BROKEN = new Set(["alert_raised", "disk_refused", "failing", "queue_full", "socket_drops"]);
-const DOUBTFUL = new Set(["reset", "flapping", "restart", "renumbered", "missing_object", "overrun", "clock_step", "in_flight_capped"]);
+const BROKEN = new Set(["alert_raised", "disk_refused", "failing", "queue_full", "removed", "socket_drops"]);
+const DOUBTFUL = new Set(["reset", "flapping", "restart", "renumbered", "missing_object", "refused_object", "refused_request", "unreadable_object", "gone", "overrun", "clock_step", "in_flight_capped"]);
 
 /** How grave an event is: only what is missing or broken is red, only what is doubtful is gold. */
 export function eventGravity(kind: string): "broken" | "doubtful" | "calm" {
