@@ -317,7 +317,7 @@ fn a_column_that_a_later_version_adds_is_null_in_the_rows_before() {
         let dir = tempfile::tempdir().unwrap();
         write_log(dir.path(), "snmp", 1..3);
         if compacted {
-            compact_log(dir.path(), "snmp", 0, 0);
+            compact_log(dir.path(), "snmp", 1, 9);
         }
         let mut wider = schema();
         let added = Column::new("unreadable", ColumnKind::U64, Meaning::Counter64, "");
