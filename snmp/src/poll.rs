@@ -6,7 +6,7 @@
 //!
 //! Every (device, interval) ends in exactly one [`State`]. The PDUs of one interval follow each
 //! other; a device has at most two requests open, of two intervals, and the second only when the
-//! answer to the first is overdue ([`waiting`]). A row is written once, when the answer is there or
+//! answer to the first is overdue (`poll/waiting.rs`). A row is written once, when the answer is there or
 //! the wait for it is over; the rows of a device follow each other in time.
 //!
 //! # Cost
