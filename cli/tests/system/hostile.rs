@@ -183,11 +183,13 @@ fn no_verb_that_asks_a_device_prints_what_steers_a_terminal() {
         (absent, &["probe"]),
         (absent, &["measure", "--for", "3s"]),
         (absent, &["alerts", "--all"]),
-        (absent, &["query", "recording", "objects"]),
+        (absent, &["query", "recording", "interfaces"]),
     ] {
         let printed = run(measure, arguments);
         assert!(printed.contains(r"lo\u{1b}[2J"), "{arguments:?}: {printed}");
     }
+    // An object that is no text is shown in hexadecimal.
+    assert!(run(absent, &["query", "recording", "objects"]).contains(&name));
     let recorded = rows(&dir.path().join("recording"), "interfaces");
     assert!(recorded.iter().any(|row| row["interface"] == HOSTILE), "it is recorded as it is");
 }
