@@ -176,21 +176,19 @@ fn answers_that_our_own_socket_drops_are_not_blamed_on_the_agent() {
     leave.send(()).unwrap();
     // Behind the answer, which went the same way to the same socket.
     stranger.send_to(&[0; 100], collector).unwrap();
-    let deadline = WallTime::now() + Nanos::from_millis(20);
+    // Beyond the interval, in which the collector would just have asked once more.
+    let deadline = WallTime::now() + Nanos::from_millis(150);
     while WallTime::now() < deadline {
         std::thread::yield_now();
     }
     signal(&measure, "-CONT");
-    farm.wait_for("polls", 1, |row| row["device"] == "a" && row["state"] == "missed");
     farm.wait_for("events", 1, |row| row["event"] == "socket_drops");
+    // It is asked once more, or its interval is missed for a reason of our own; it goes on either way.
+    farm.wait_for("polls", 10, |row| row["device"] == "a" && row["state"] == "ok");
     interrupt(&measure.0);
     assert!(measure.0.wait().unwrap().code().is_some());
     let polls = farm.rows("polls");
-    let missed = polls.iter().filter(|row| row["state"] == "missed");
-    let missed: Vec<(&Value, &Value)> =
-        missed.map(|row| (&row["device"], &row["reason"])).collect();
-    // On a busy machine an agent may also be overtaken by its next interval.
-    assert!(missed.iter().any(|(_, reason)| *reason == "socket_drops"), "{missed:?}");
+    assert!(!farm.rows("events").iter().any(|row| row["event"] == "failing"), "nobody failed");
     let drops = farm.rows("events").into_iter().filter(|row| row["event"] == "socket_drops");
     let dropped: u64 = drops.map(|row| row["count"].as_u64().unwrap()).sum();
     assert!(dropped > 1_000, "{dropped} datagrams");
