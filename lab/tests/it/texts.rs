@@ -163,6 +163,17 @@ fn at_last(mut problem: impl FnMut() -> Option<String>) {
     }
 }
 
+/// Waits until both sides of every bundle use all of its cables (bit 5 of the actor's state, IEEE
+/// 802.1AX, 6.4.2.3): until then frames are lost now and then.
+fn bundles_agree(lab: &Lab, switch: &str) {
+    let script = "for file in $(ls /sys/class/net/*/bonding_slave/ad_actor_oper_port_state); do \
+                  [ $(($(cat $file) & 32)) != 0 ] || exit 1; done 2>/dev/null";
+    at_last(|| {
+        let (code, errors) = sh(lab, switch, script);
+        (code != 0).then(|| format!("not every cable of {switch} is used: {errors}"))
+    });
+}
+
 fn all_answer(lab: &Lab) {
     at_last(|| match lab.ask(&Task::PingAll { patience_ms: 500 }) {
         Done::Pinged { lost, .. } => (!lost.is_empty()).then(|| format!("lost: {lost:?}")),
@@ -189,6 +200,9 @@ fn the_text_for_a_new_bridge_makes_the_kernel_have_what_is_planned() {
             assert_eq!(code, 0, "{errors}");
             carried_out(&lab, &switch.name, &text);
             assert_eq!(seen(&lab, &switch.name), due(&state), "{topology}: {text}");
+        }
+        for switch in &wiring.switches {
+            bundles_agree(&lab, &switch.name);
         }
         all_answer(&lab);
         let found = verify(&lab.directory, &lab.roles, wiring, configuration, &OPTIONS).unwrap();
