@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
-use meikyo_units::{Nanos, ParseQuantityError};
+use meikyo_console::benches::BenchArgs;
 
-use crate::bench::BenchArgs;
 use crate::top::TopArgs;
 use crate::verbs::agent::AgentArgs;
 use crate::verbs::agents::AgentsArgs;
@@ -61,14 +60,4 @@ pub(crate) struct RecordingArgument {
     /// The recording's directory
     #[arg(value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
     pub(crate) dir: PathBuf,
-}
-
-/// A span between two readings or two changes, within what the cluster file allows.
-pub(crate) fn interval(text: &str) -> Result<Nanos, String> {
-    let span: Nanos = text.parse().map_err(|error: ParseQuantityError| error.to_string())?;
-    if (Nanos::from_millis(1)..=Nanos::from_secs(3_600)).contains(&span) {
-        Ok(span)
-    } else {
-        Err(format!("{span} is out of range; allowed are 1ms to 1h"))
-    }
 }

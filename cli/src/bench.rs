@@ -1,72 +1,28 @@
-//! `meikyo bench`: the product's own numbers, each checked against the truth before it is printed.
-//!
-//! The collector and the farm run as processes of their own, from this very binary, each pinned to
-//! its core; what is reported of the collector is what the kernel says of the whole process.
+//! `meikyo bench`: starts `meikyo-bench`, which lies beside this program.
 
-mod agent_cost;
-mod bare;
-mod cluster_text;
-mod collect;
-mod collector;
-mod fabric;
-mod farm_process;
-mod live;
-mod machine;
-mod metadata;
-mod paper;
-mod phold;
-mod placement;
-mod reading;
-mod real_agent;
-mod requests;
-mod shell;
-pub(crate) mod statistics;
-mod values;
-mod verification;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
 
-use clap::{Args, Subcommand};
+use meikyo_console::failure::{Answer, Failure};
 
-use crate::failure::{Answer, Failure};
-use crate::ranks;
-
-/// Measure Meikyo itself on this machine, with the paper's numbers beside.
-#[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
-    #[command(subcommand)]
-    bench: Bench,
+/// Why the benches cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start the program of the benches, `{path}`")]
+struct StartError {
+    path: PathBuf,
+    source: std::io::Error,
 }
 
-#[derive(Debug, Subcommand)]
-enum Bench {
-    Collect(collect::CollectArgs),
-    Requests(requests::RequestsArgs),
-    Agent(agent_cost::AgentCostArgs),
-    Live(live::LiveArgs),
-    Phold(phold::PholdArgs),
-    Metadata(metadata::MetadataArgs),
-    Fabric(fabric::FabricArgs),
-}
-
-/// Runs a bench; the answer is no when what it kept was wrong, or what it promises was not reached.
+/// Becomes the program of the benches, with the arguments that stand behind `bench`: they were found
+/// right, and are parsed there once more.
 ///
 /// # Errors
-/// If it could not be carried out.
-pub(crate) fn run(args: &BenchArgs) -> Result<Answer, Failure> {
-    match &args.bench {
-        Bench::Collect(args) => collect::run(args),
-        Bench::Requests(args) => requests::run(args),
-        Bench::Agent(args) => agent_cost::run(args),
-        Bench::Live(args) => live::run(args),
-        Bench::Phold(args) => ranks::over(|| phold::run(args)),
-        Bench::Metadata(args) => ranks::over(|| metadata::run(args)),
-        Bench::Fabric(args) => fabric::run(args),
-    }
-}
-
-/// Says on standard error how far a bench is.
-fn progress(text: &str) {
-    if !ranks::joined().is_first() {
-        return;
-    }
-    crate::output::say(text);
+/// If it cannot be started.
+pub(crate) fn run() -> Result<Answer, Failure> {
+    let path = std::env::current_exe()?.with_file_name("meikyo-bench");
+    let arguments = std::env::args_os().skip(2);
+    let source = Command::new(&path).args(arguments).exec();
+    Err(Failure::new(StartError { path, source })
+        .hint("cargo build --release -p meikyo-bench; it has to lie beside `meikyo`"))
 }

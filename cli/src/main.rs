@@ -2,39 +2,30 @@
 
 mod args;
 mod bench;
-mod failure;
 mod hangup;
 mod known_devices;
-mod output;
-mod printable;
-mod ranks;
+mod log;
 mod rows;
-mod scheduling;
 mod top;
 mod verbs;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use meikyo_console::failure::{self, Answer, Failure};
+use meikyo_console::ranks;
 
 use crate::args::{Args, Verb};
-use crate::failure::{Answer, Failure};
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    match run(args.verb) {
-        Ok(answer) => answer.into(),
-        Err(failure) if failure.is_closed_output() => ExitCode::SUCCESS,
-        #[cfg(feature = "mpi")]
-        Err(failure) if failure.is_said_elsewhere() => ExitCode::from(2),
-        Err(failure) => {
-            output::tell(failure::render(&failure).trim_end());
-            ExitCode::from(2)
-        }
-    }
+    failure::exit_code(run(Args::parse().verb))
 }
 
 fn run(verb: Verb) -> Result<Answer, Failure> {
+    // What is drawn over the whole terminal would be torn by lines.
+    if !matches!(verb, Verb::Top(_)) {
+        log::begin()?;
+    }
     match verb {
         Verb::Measure(args) => verbs::measure::run(&args),
         Verb::Serve(args) => verbs::serve::run(&args),
@@ -45,7 +36,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Mark(args) => verbs::mark::run(&args),
         Verb::Alerts(args) => verbs::alerts::run(&args),
         Verb::Recording(args) => verbs::recording::run(&args),
-        Verb::Bench(args) => bench::run(&args),
+        Verb::Bench(_) => bench::run(),
         Verb::Config(args) => verbs::config::run(args),
         Verb::Probe(args) => verbs::probe::run(&args),
         Verb::Completions(args) => verbs::completions::run(&args),

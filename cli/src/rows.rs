@@ -7,11 +7,10 @@ use arrow::array::{
     TimestampNanosecondArray, UInt64Array,
 };
 use arrow::datatypes::{Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
+use meikyo_console::output::{self, PrintError, TextTable};
+use meikyo_console::printable;
 use meikyo_recording::series::Texts;
 use meikyo_units::WallTime;
-
-use crate::output::{self, PrintError, TextTable};
-use crate::printable;
 
 /// How rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

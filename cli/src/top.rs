@@ -26,11 +26,11 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
 use meikyo_recording::Recording;
 use meikyo_server::watch::WatchError;
 use meikyo_units::{Nanos, WallTime};
 
-use crate::failure::{Answer, Failure};
 use crate::known_devices;
 use crate::verbs::query::{tell_that_rows_may_be_missing, unfolded};
 use metric::Metric;

@@ -36,3 +36,6 @@ pub use oid::{Oid, ParseOidError};
 pub use pdu::{ErrorStatus, Pdu, PduType, VarbindIter};
 pub use template::{RequestTemplate, Response, Security, peek_request_id, read_response};
 pub use value::{Value, ValueRef};
+
+/// The name of the stream that a collector writes into a recording.
+pub const STREAM: &str = "snmp";

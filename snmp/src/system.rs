@@ -208,11 +208,10 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::print_stdout, reason = "the runner counts what is skipped")]
     fn processors_stay_awake_while_the_file_is_open() {
         let device = File::options().read(true).write(true).open("/dev/cpu_dma_latency");
         if let Err(error) = device {
-            println!("SKIPPED: no /dev/cpu_dma_latency to write to ({error})");
+            meikyo_testing::skipped(&format!("no /dev/cpu_dma_latency to write to ({error})"));
             return;
         }
         let _awake = keep_processors_awake().unwrap();

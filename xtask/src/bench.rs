@@ -6,7 +6,7 @@ use crate::program::{cargo, program};
 use crate::web::{self, Page};
 
 /// What `./x bench` without arguments runs: what is promised, and what is aimed at and not reached.
-const ALL: [&str; 20] = [
+const ALL: [&str; 21] = [
     "collect --agents 241 --every 100ms --for 60s --realtime --runs 5",
     "collect --agents 1000 --every 100ms --for 30s --realtime --bare --runs 5",
     "collect --agents 1000 --every 100ms --for 30s --realtime --version 3 --runs 5",
@@ -17,6 +17,7 @@ const ALL: [&str; 20] = [
     "collect --agents 512 --every 100ms --for 20s --realtime --dead 50%",
     "requests",
     "agent",
+    "scan",
     "live",
     "phold --lps 1024 --events-per-lp 1 --end 4000 --scheduler sequential --threads 1",
     "phold --lps 1024 --events-per-lp 8 --end 500 --scheduler sequential --threads 1",
@@ -34,8 +35,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
     if let Page::Lacking(what) = web::build(root)? {
         println!("the page is left out, `bench live` cannot run: {what}");
     }
-    let built =
-        cargo(root, &["build", "--release", "--locked", "--package", "meikyo-cli"]).run()?;
+    let built = cargo(root, &["build", "--release", "--locked"]).run()?;
     anyhow::ensure!(built, "the release build failed");
     let path = root.join("target/release/meikyo");
     let bench = |words: &[&str]| {

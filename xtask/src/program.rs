@@ -76,8 +76,13 @@ impl Program {
     }
 
     /// Runs it and hands every line of its standard output to `line`; its errors go to ours.
-    pub(crate) fn lines(mut self, mut line: impl FnMut(&str)) -> anyhow::Result<bool> {
+    pub(crate) fn lines(self, line: impl FnMut(&str)) -> anyhow::Result<bool> {
         eprintln!("$ {}", self.shown);
+        self.quiet_lines(line)
+    }
+
+    /// The same without saying that it runs.
+    pub(crate) fn quiet_lines(mut self, mut line: impl FnMut(&str)) -> anyhow::Result<bool> {
         let mut child = self
             .command
             .stdout(Stdio::piped())

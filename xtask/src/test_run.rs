@@ -1,14 +1,23 @@
 //! The whole test run: checks, then every test, one tally, one closing line.
 //!
-//! Skipping is never silent: a test that lacks something prints a line `SKIPPED: reason` and is
-//! counted apart from those that passed.
+//! Skipping is never silent: a test that cannot run prints a line `SKIPPED: reason` or `LACKING:
+//! reason` and is counted apart from those that passed. Where `CI` is set, want of a program is a
+//! failure.
+//!
+//! What costs time is built once: every test program by one call of cargo, and at the end the few crates
+//! that differ with MPI, in the same target folder. Test programs run in two lanes.
 
+mod binaries;
 #[path = "../../models/tests/ranks/lacking.rs"]
 mod lacking;
+mod lanes;
 mod libtest;
 mod tally;
 
 use std::path::Path;
+use std::time::Instant;
+
+use meikyo_testing::TALLIED;
 
 use crate::program::{Program, cargo, program};
 use crate::test_run::lacking::lacking;
@@ -20,7 +29,9 @@ use crate::{python, tidy, web};
 /// Runs everything; `arguments` may hold one filter, which then goes to the test binaries only.
 ///
 /// The answer is whether nothing failed.
+#[expect(clippy::disallowed_methods, reason = "how long the run took is told at its end")]
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
+    let began = Instant::now();
     let mut tally = Tally::default();
     let filter = match arguments {
         [] => None,
@@ -30,7 +41,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
     let page = web::build(root)?;
     if filter.is_none() {
         match &page {
-            Page::Lacking(what) => tally.skipped("web", what),
+            Page::Lacking(what) => tally.lacking("web", what),
             built => tally.check("web: types and build", *built == Page::Built),
         }
         checks(root, &mut tally)?;
@@ -44,7 +55,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
         }
         over_ranks(root, &mut tally)?;
     }
-    println!("\n{tally}");
+    if std::env::var_os("CI").is_some_and(|value| !value.is_empty()) {
+        tally.demand_programs();
+    }
+    println!("\nThe slowest tests, and the counts after {} s:\n{tally}", began.elapsed().as_secs());
     Ok(tally.failed() == 0)
 }
 
@@ -91,39 +105,42 @@ fn tests(
     interpreter: &Result<String, String>,
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
-    let slow = slow_features(root)?;
-    let mut arguments = vec!["test", "--workspace", "--no-fail-fast", "--locked"];
-    if !slow.is_empty() {
-        arguments.extend(["--features", &slow]);
-    }
-    arguments.push("--");
-    arguments.push("--show-output");
-    arguments.extend(filter);
-    let mut run = cargo(root, &arguments);
+    let features = slow_features(root)?;
+    let Some(binaries) = binaries::build(root, &features)? else {
+        tally.check("the tests can be built", false);
+        return Ok(());
+    };
+    let mut variables = vec![(TALLIED.to_owned(), "1".to_owned())];
     if let Ok(interpreter) = interpreter {
-        run = run.env("MEIKYO_PYTHON", interpreter);
+        variables.push(("MEIKYO_PYTHON".to_owned(), interpreter.clone()));
     }
-    counted(run, tally)
+    lanes::run(binaries, filter, &variables, tally)?;
+    let mut arguments = vec!["test", "--workspace", "--doc", "--no-fail-fast", "--locked"];
+    arguments.extend(["--features", &features, "--", "--show-output"]);
+    arguments.extend(filter);
+    counted("documentation", cargo(root, &arguments), tally)
 }
 
-/// The system tests of the command line over MPI ranks, with MPICH, in the target folder where the test
-/// `ranks` builds with it.
+/// The system tests of the command line over MPI ranks, with MPICH. Built like all tests but for the
+/// feature, so that only the crates which know MPI are compiled again.
 fn over_ranks(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
     if let Some(lacking) = lacking("mpich", "mpich libmpich-dev") {
-        tally.skipped("the command line over MPI ranks", &lacking);
+        tally.lacking("the command line over MPI ranks", &lacking);
         return Ok(());
     }
-    let build = ["test", "--package", "meikyo-cli", "--no-fail-fast", "--locked"];
-    let rest = ["--features", "mpi", "--target-dir", "target/mpich", "--test", "mpirun"];
-    let arguments = [&build[..], &rest, &["--", "--show-output"]].concat();
-    counted(cargo(root, &arguments).env("MPICC", "mpicc.mpich"), tally)
+    let features = [&slow_features(root)?, "meikyo-cli/mpi,meikyo-bench/mpi"].join(",");
+    let arguments = [
+        &["test", "--workspace", "--no-fail-fast", "--locked", "--features", &features][..],
+        &["--test", "mpirun", "--", "--show-output"],
+    ];
+    counted("mpirun", cargo(root, &arguments.concat()).env("MPICC", "mpicc.mpich"), tally)
 }
 
-/// Runs test binaries and counts each of their tests.
-fn counted(run: Program, tally: &mut Tally) -> anyhow::Result<()> {
-    let mut output = LibtestOutput::default();
-    let ended_well = run.lines(|line| {
-        if output.take(line, tally) {
+/// Has cargo run tests and counts each of them.
+fn counted(name: &str, run: Program, tally: &mut Tally) -> anyhow::Result<()> {
+    let mut output = LibtestOutput::of(name);
+    let ended_well = run.env(TALLIED, "1").lines(|line| {
+        if output.read(line, tally) {
             println!("{line}");
         }
     })?;

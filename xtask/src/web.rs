@@ -39,7 +39,7 @@ pub(crate) fn unit_tests(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
 /// Counts the tests that drive the page of a real server in a real browser.
 pub(crate) fn page_tests(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
     if !Path::new(CHROMIUM).exists() {
-        tally.skipped("web: the page in a browser", "Debian's package `chromium` is not installed");
+        tally.lacking("web: the page in a browser", "Debian's package `chromium` is not installed");
         return Ok(());
     }
     vitest(root, "vitest.page.config.ts", "web-page.json", tally)

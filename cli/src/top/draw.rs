@@ -14,6 +14,7 @@ mod tests;
 
 use std::borrow::Cow;
 
+use meikyo_console::printable;
 use meikyo_units::WallTime;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -23,7 +24,6 @@ use ratatui::text::{Line, Span};
 use super::model::Health;
 use super::palette::Palette;
 use super::screen::{Overlay, Screen, Targets};
-use crate::printable;
 
 /// The least that something can be shown on.
 const LEAST: (u16, u16) = (40, 8);

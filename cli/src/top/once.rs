@@ -1,5 +1,7 @@
 //! The view a single time: as plain text, or as the values that it shows.
 
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_units::WallTime;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,8 +12,6 @@ use super::model::{Device, Interface};
 use super::palette::Palette;
 use super::screen::Screen;
 use super::session::Session;
-use crate::failure::{Answer, Failure};
-use crate::output;
 
 /// The size of the screen where the environment names none.
 const SIZE: (u16, u16) = (120, 40);

@@ -4,10 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use meikyo_console::failure::one_line;
 use meikyo_server::watch::{Past, Step, Watch, WatchError};
 use meikyo_units::WallTime;
-
-use crate::failure::one_line;
 
 /// What is to be read.
 #[derive(Debug, Clone, Copy)]

@@ -96,7 +96,7 @@ impl Session {
         if clock.since(self.looked) >= LOOK {
             self.looked = clock;
             if let Err(error) = self.look() {
-                self.screen.trouble = Some(crate::failure::one_line(&error));
+                self.screen.trouble = Some(meikyo_console::failure::one_line(&error));
             }
         }
         if let Some(live) = &self.live {
@@ -121,7 +121,7 @@ impl Session {
                 self.forget_past();
                 self.screen.model = self.screen.model.emptied();
                 if let Err(error) = self.read_end() {
-                    self.screen.trouble = Some(crate::failure::one_line(&error));
+                    self.screen.trouble = Some(meikyo_console::failure::one_line(&error));
                 }
                 self.follow();
             }
@@ -163,7 +163,7 @@ impl Session {
         if self.reader.is_none() {
             match Reader::start(&self.watch) {
                 Ok(reader) => self.reader = Some(reader),
-                Err(error) => self.screen.trouble = Some(crate::failure::one_line(&error)),
+                Err(error) => self.screen.trouble = Some(meikyo_console::failure::one_line(&error)),
             }
         }
         if let Some(reader) = &self.reader {

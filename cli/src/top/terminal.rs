@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use meikyo_console::failure::{Answer, Failure};
 use meikyo_units::{Nanos, WallTime};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -22,7 +23,6 @@ use super::draw::draw;
 use super::palette::Palette;
 use super::screen::Wish;
 use super::session::Session;
-use crate::failure::{Answer, Failure};
 
 /// How long the end may take after a signal has asked for it.
 const LONGEST_END: Duration = Duration::from_secs(1);

@@ -9,13 +9,12 @@ use clap::Args;
 use meikyo_cluster::{
     Access as AskedAccess, AuthProtocol, ParseProtocolError, PrivProtocol, Secret,
 };
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_snmp::Credentials;
 use meikyo_snmp::agent::host::{Host, Roots};
 use meikyo_snmp::agent::{self, Access, AgentUser, Community, Engine, MESSAGE_BYTES_MAX, Stop};
 use meikyo_units::WallTime;
-
-use crate::failure::{Answer, Failure};
-use crate::output;
 
 /// Serve this host's real counters over SNMP, read anew for every request.
 ///

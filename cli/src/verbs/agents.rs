@@ -7,12 +7,12 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use clap::Args;
+use meikyo_console::arguments::interval;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_snmp::farm::truth::TruthWriter;
 use meikyo_snmp::farm::{self, Cache, CounterStart, Event, Farm, FarmOptions, Stop};
 use meikyo_units::{Nanos, WallTime};
-
-use crate::failure::{Answer, Failure};
-use crate::output;
 
 /// Run simulated hosts and switches that answer SNMP, each on a loopback address of its own.
 ///
@@ -43,7 +43,7 @@ pub(crate) struct AgentsArgs {
     #[arg(long, default_value_t = 48, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     ports: u32,
     /// Span between two changes of the counters.
-    #[arg(long, default_value = "100ms", value_name = "SPAN", value_parser = crate::args::interval)]
+    #[arg(long, default_value = "100ms", value_name = "SPAN", value_parser = interval)]
     step: Nanos,
     /// How often agents really read their values: none (at every request), 3s, 0.6s..1.2s.
     #[arg(long, default_value = "none", value_name = "SPAN")]
@@ -104,7 +104,7 @@ pub(crate) struct AgentsArgs {
     #[arg(long, default_value = "2c", value_name = "VERSION", value_parser = ["1", "2c", "3"])]
     snmp_version: String,
     /// The interval of the cluster file.
-    #[arg(long, default_value = "100ms", value_name = "SPAN", value_parser = crate::args::interval)]
+    #[arg(long, default_value = "100ms", value_name = "SPAN", value_parser = interval)]
     interval: Nanos,
 }
 

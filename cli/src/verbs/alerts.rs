@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
+use meikyo_console::printable;
 use meikyo_recording::Recording;
 use meikyo_recording::alerts::{self, Alert, Said};
 use meikyo_recording::control::{self, AlertRequest, AlertWord, Request};
 use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
-
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable};
-use crate::printable;
 
 /// List the alerts of a recording; acknowledge or silence those of a running measurement
 #[derive(Debug, Args)]

@@ -2,9 +2,8 @@
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
-
-use crate::failure::{Answer, Failure};
-use crate::output;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 
 /// Print the completions for a shell.
 #[derive(Debug, Args)]

@@ -9,9 +9,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use meikyo_cluster::{Cluster, LoadError, Problems, Resolved, load_resolved};
-
-use crate::failure::{Answer, Failure};
-use crate::output;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 
 /// Check and show the cluster file, and print what agents and editors need.
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use clap::{Args, ValueEnum};
+use meikyo_console::failure::{Answer, Failure};
 use meikyo_recording::query::{self, Outcome, View};
 use meikyo_recording::{ReadError, Recording};
 use meikyo_units::Nanos;
@@ -15,7 +16,6 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use crate::args::RecordingArgument;
-use crate::failure::{Answer, Failure};
 use crate::rows::{Form, RowPrinter};
 use crate::verbs::query::{RowArgs, answer, tell_problems};
 

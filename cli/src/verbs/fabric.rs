@@ -15,10 +15,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use meikyo_cluster::{Cluster, load};
+use meikyo_console::failure::{Answer, Failure};
 use meikyo_fabric::{DescribeError, Described, PlanError, Warning, Wiring, describe};
 use serde_json::{Value, json};
-
-use crate::failure::{Answer, Failure};
 
 /// Plan VLAN-routed Ethernet, prove it, and write what switches and hosts are told.
 #[derive(Debug, Args)]

@@ -12,11 +12,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use meikyo_cluster::{Cluster, MacAddress, load};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_fabric::{Configuration, Described, Wiring, describe, plan};
 use meikyo_lab::{Directory, Record};
 
-use crate::failure::{Answer, Failure};
-use crate::output;
 use crate::verbs::fabric::misdescribed;
 
 /// Run the fabric of a cluster file on this machine: namespaces as hosts, Linux bridges as switches.

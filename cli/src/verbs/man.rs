@@ -5,9 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command, CommandFactory as _};
-
-use crate::failure::{Answer, Failure};
-use crate::output;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 
 /// Write the manual pages.
 #[derive(Debug, Args)]

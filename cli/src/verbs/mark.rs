@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_recording::control::{self, Request};
-
-use crate::failure::{Answer, Failure};
-use crate::output;
 
 /// Note in a running recording that something was done, for example a parameter changed
 #[derive(Debug, Args)]

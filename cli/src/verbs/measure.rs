@@ -22,6 +22,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_recording::alerts::{self, Alert};
 use meikyo_recording::{
     Incident, IncidentKind, Kind, OpenStreamError, Recording, StreamOptions, StreamWriter,
@@ -34,9 +36,7 @@ use meikyo_snmp::system::Waker;
 use meikyo_snmp::{resolver, tables};
 use meikyo_units::{Nanos, WallTime};
 
-use crate::failure::{Answer, Failure};
 use crate::hangup::{Hangup, Reason};
-use crate::output;
 use crate::verbs::serve;
 use devices::Devices;
 use freshening::Freshening;
@@ -46,9 +46,6 @@ use troubles::Troubles;
 /// being resolved, and when only a signal, a new cluster file or the end can come.
 const BUSY_TURN: Duration = Duration::from_millis(20);
 const CALM_TURN: Duration = Duration::from_millis(200);
-
-/// Name of the stream that a collector writes.
-pub(crate) const STREAM: &str = "snmp";
 
 /// Measure every device of a cluster file and keep every reading
 #[derive(Debug, Args)]
@@ -191,7 +188,8 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
 }
 
 fn writer(out: &Path, options: StreamOptions) -> Result<StreamWriter, Failure> {
-    let opened = StreamWriter::open(out, Kind::Measured, STREAM, tables::schemas(), options);
+    let opened =
+        StreamWriter::open(out, Kind::Measured, meikyo_snmp::STREAM, tables::schemas(), options);
     opened.map_err(|error| {
         let hint = match &error {
             OpenStreamError::Locked { .. } => {

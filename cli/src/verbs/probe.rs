@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use meikyo_cluster::load;
+use meikyo_console::failure::{Answer, Failure};
 use meikyo_units::Nanos;
 
-use crate::failure::{Answer, Failure};
 use crate::known_devices;
 
 /// Show what a device answers, how fast, how fresh, and what polling costs it; without DEVICE,

@@ -1,15 +1,15 @@
 //! `meikyo query`: rows of a recording.
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, PrintError, instant_text};
 use meikyo_recording::query::{self, Outcome, View};
 use meikyo_recording::read::Problem;
 use meikyo_recording::{ReadError, Recording, Selection};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::args::RecordingArgument;
-use crate::failure::{Answer, Failure};
 use crate::known_devices;
-use crate::output::{self, PrintError, instant_text};
 use crate::rows::{Form, RowPrinter};
 
 /// Print rows of a recording, finished or still being written.

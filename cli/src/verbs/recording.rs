@@ -3,6 +3,9 @@
 use std::path::Path;
 
 use clap::{Args, Subcommand};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable, instant_text};
+use meikyo_console::printable::line;
 use meikyo_recording::check::{self, CheckReport};
 use meikyo_recording::compact::{self, StreamOutcome};
 use meikyo_recording::inventory::{self, GAP_LEAST, Inventory};
@@ -11,9 +14,6 @@ use meikyo_units::WallTime;
 use serde_json::{Value, json};
 
 use crate::args::RecordingArgument;
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable, instant_text};
-use crate::printable::line;
 use crate::verbs::query::tell_problems;
 
 /// Show what a recording holds, check that it is whole, compact its log.

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use meikyo_cluster::Cluster;
+use meikyo_console::failure::{self, Answer, Failure};
+use meikyo_console::output;
 use meikyo_server::{
     Door, FabricBody, Limits, Options, REQUESTS_PER_S, Reloaded, Running, StartError, Tls,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::failure::{self, Answer, Failure};
 use crate::hangup::{Hangup, Reason};
-use crate::output;
 use crate::verbs::fabric::shown::shown;
 
 /// Serve recordings, finished or still being written, as a page and an API

@@ -7,6 +7,10 @@ mod sweep;
 use std::path::PathBuf;
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
+use meikyo_console::ranks;
+use meikyo_console::scheduling::Scheduling;
 use meikyo_models::Report;
 use meikyo_models::scenario::Scenario;
 use meikyo_sim::{LpId, Scheduler, StatisticResult, Tally};
@@ -14,10 +18,6 @@ use meikyo_units::{Nanos, SimTime};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable};
-use crate::ranks;
-use crate::scheduling::Scheduling;
 use crate::verbs::simulate::sweep::Sweep;
 
 /// Waiting LPs that are named in text.

@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use crate::running::{meikyo, text};
-use crate::snmpd::skipped;
 
 /// Frames of 1,280 octets, and an answer of a hundred objects.
 const SCRIPT: &str = r#"
@@ -20,13 +19,15 @@ kill $!
 fn an_answer_that_is_longer_than_the_frames_of_its_way_comes_in_parts() {
     let installed = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
     if !installed("snmpbulkget") || !installed("ip") {
-        return skipped("snmpbulkget or ip is not installed (Debian packages snmp, iproute2)");
+        return meikyo_testing::lacking(
+            "snmpbulkget or ip is not installed (Debian packages snmp, iproute2)",
+        );
     }
     let mut apart = Command::new("unshare");
     apart.args(["--user", "--map-root-user", "--net", "sh", "-c", SCRIPT]);
     let output = apart.arg(meikyo().get_program()).output().unwrap();
     if matches!(output.status.code(), Some(1 | 77)) && output.stdout.is_empty() {
-        return skipped("no network namespace of its own can be had");
+        return meikyo_testing::skipped("no network namespace of its own can be had");
     }
     let answered = String::from_utf8(output.stdout.clone()).unwrap();
     assert_eq!(answered.lines().count(), 100, "{}", text(&output));

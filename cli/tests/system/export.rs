@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::query::{python, record};
 use crate::running::{meikyo, text};
-use crate::snmpd::skipped;
 
 /// Prints what the two readers see in a Parquet file, one JSON line each.
 const SCRIPT: &str = "
@@ -27,7 +26,9 @@ print(json.dumps({'reader': 'duckdb', 'rows': rows, 'sum': int(total),
 #[test]
 fn exported_parquet_is_what_was_recorded_for_pyarrow_and_duckdb() {
     let Some(python) = python() else {
-        return skipped("no Python with duckdb, pandas and pyarrow (MEIKYO_PYTHON, target/venv)");
+        return meikyo_testing::lacking(
+            "no Python with duckdb, pandas and pyarrow (MEIKYO_PYTHON, target/venv)",
+        );
     };
     let dir = tempfile::tempdir().unwrap();
     let (recording, out) = (dir.path().join("recording"), dir.path().join("out"));

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use crate::running::{Process, interrupt, meikyo};
-use crate::snmpd::{installed, net_snmp, skipped};
+use crate::snmpd::{installed, net_snmp};
 
 const IF_NAME: &str = "1.3.6.1.2.1.31.1.1.1.1";
 const IN_OCTETS: &str = "1.3.6.1.2.1.31.1.1.1.6";
@@ -43,7 +43,9 @@ fn octets_of_lo() -> u64 {
 fn net_snmps_tools_read_this_hosts_counters_by_v2c_and_v3() {
     for tool in ["snmpget", "snmpwalk", "snmpset"] {
         if !installed(tool) {
-            return skipped(&format!("{tool} is not installed (Debian package snmp)"));
+            return meikyo_testing::lacking(&format!(
+                "{tool} is not installed (Debian package snmp)"
+            ));
         }
     }
     let directory = tempfile::tempdir().unwrap();

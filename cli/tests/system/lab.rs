@@ -28,10 +28,7 @@ impl Lab<'_> {
         let file = file.display().to_string();
         let up = self.call(&[&["up", file.as_str()], options].concat());
         if text(&up).contains("there is no user-mode Linux") || text(&up).contains("no snmpd") {
-            #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
-            {
-                println!("SKIPPED: {}", text(&up).lines().next().unwrap_or_default());
-            }
+            meikyo_testing::lacking(text(&up).lines().next().unwrap_or_default());
             return None;
         }
         assert!(up.status.success(), "{}", text(&up));

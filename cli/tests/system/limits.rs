@@ -16,7 +16,6 @@ use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
 
 use crate::running::{Farm, Process, instant, interrupt, is_ok, meikyo, text};
-use crate::snmpd::skipped;
 
 const INTERVAL: Nanos = Nanos::from_millis(100);
 
@@ -77,7 +76,7 @@ fn without_the_right_to_a_large_receive_buffer_requests_in_flight_are_capped() {
     let fitting = usize::try_from(limit * 2 / 2_304).unwrap();
     let hosts = 300;
     if fitting >= hosts {
-        return skipped("net.core.rmem_max holds the answers of 300 agents");
+        return meikyo_testing::skipped("net.core.rmem_max holds the answers of 300 agents");
     }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("truth");

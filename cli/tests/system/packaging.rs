@@ -18,10 +18,7 @@ fn unit() -> String {
 /// `systemd-analyze`.
 fn unit_for_systemd_analyze() -> Option<(tempfile::TempDir, PathBuf)> {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
-        #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
-        {
-            println!("SKIPPED: systemd-analyze is not installed (Debian package systemd)");
-        }
+        meikyo_testing::lacking("systemd-analyze is not installed (Debian package systemd)");
         return None;
     }
     let directory = tempfile::tempdir().unwrap();

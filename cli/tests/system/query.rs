@@ -294,12 +294,9 @@ pub(crate) fn python() -> Option<PathBuf> {
 #[test]
 fn duckdb_and_pandas_see_what_our_reader_sees() {
     let Some(python) = python() else {
-        #[expect(clippy::print_stdout, reason = "the test run counts it")]
-        {
-            println!(
-                "SKIPPED: no Python with duckdb, pandas and pyarrow (MEIKYO_PYTHON, target/venv)"
-            );
-        }
+        meikyo_testing::lacking(
+            "no Python with duckdb, pandas and pyarrow (MEIKYO_PYTHON, target/venv)",
+        );
         return;
     };
     let dir = tempfile::tempdir().unwrap();

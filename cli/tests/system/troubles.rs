@@ -11,7 +11,6 @@ use meikyo_units::WallTime;
 use serde_json::Value;
 
 use crate::running::{Farm, PATIENCE, Process, instant, interrupt, is_ok, meikyo, rows, text};
-use crate::snmpd::skipped;
 
 /// A small file system over a directory, in a mount namespace of the command's own.
 fn on_a_small_disk(directory: &Path, command: &Command) -> Command {
@@ -41,7 +40,7 @@ fn a_full_disk_is_told_at_once_and_stands_in_the_events_when_there_is_room_again
     fs::create_dir(farm.recording()).unwrap();
     let probe = on_a_small_disk(&farm.recording(), &Command::new("true")).output();
     if !probe.is_ok_and(|output| output.status.success()) {
-        return skipped("no mount namespace of its own can be had");
+        return meikyo_testing::skipped("no mount namespace of its own can be had");
     }
     let measure = farm.measure(&["--no-compact"]);
     let mut confined = on_a_small_disk(&farm.recording(), &measure);

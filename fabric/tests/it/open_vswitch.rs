@@ -19,11 +19,6 @@ use crate::shapes::vlan;
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 const DETACHED: [&str; 4] = ["--detach", "--no-chdir", "--pidfile", "--log-file"];
 
-#[expect(clippy::print_stdout, reason = "`x test` reads it: a skip is never silent")]
-fn skipped(reason: &str) {
-    println!("SKIPPED: {reason}");
-}
-
 /// Both daemons; they end with it.
 struct Switch {
     directory: tempfile::TempDir,
@@ -33,7 +28,9 @@ impl Switch {
     /// Started; `None` where Open vSwitch is not installed.
     fn start() -> Option<Self> {
         if !Path::new(SCHEMA).exists() {
-            skipped("Open vSwitch is not installed (Debian package openvswitch-switch)");
+            meikyo_testing::lacking(
+                "Open vSwitch is not installed (Debian package openvswitch-switch)",
+            );
             return None;
         }
         let switch = Self { directory: tempfile::tempdir().expect("a directory") };

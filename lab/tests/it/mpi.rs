@@ -54,12 +54,7 @@ fn lacking() -> Option<String> {
 pub(crate) fn puts_the_planned_bytes_on_every_trunk(topology: &str, fabric: &Fabric, lab: &Lab) {
     match lacking() {
         None => compare(topology, fabric, lab),
-        Some(lacking) => {
-            #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
-            {
-                println!("SKIPPED: {lacking}");
-            }
-        }
+        Some(lacking) => meikyo_testing::lacking(&lacking),
     }
 }
 

@@ -133,10 +133,7 @@ pub(crate) fn lab_reading(
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let roles = roles();
     if let Err(error) = find_engine(engine, &roles) {
-        #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
-        {
-            println!("SKIPPED: {error}");
-        }
+        meikyo_testing::lacking(&error.to_string());
         return None;
     }
     let place = tempfile::tempdir().expect("a directory for the test");

@@ -1,7 +1,6 @@
 //! Disks that are full, directories that cannot be written.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -26,8 +25,7 @@ fn on_a_small_disk(role: &str, before: &str) -> bool {
         Err(error) => Some(format!("`unshare` cannot be started: {error}")),
     };
     if let Some(reason) = reason {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "SKIPPED: a small disk needs a mount namespace: {reason}").unwrap();
+        meikyo_testing::skipped(&format!("a small disk needs a mount namespace: {reason}"));
         return false;
     }
     let exe = std::env::current_exe().unwrap();

@@ -124,7 +124,7 @@ fn this_hosts_values_are_those_of_net_snmps_agent() {
 #[test]
 fn values_are_those_of_proc_at_the_moment_of_asking() {
     if !std::path::Path::new("/usr/bin/snmpget").is_file() {
-        crate::snmpd::skipped("snmpget is not installed");
+        meikyo_testing::lacking("snmpget is not installed");
         return;
     }
     let ours = HostAgent::start();
@@ -150,7 +150,7 @@ fn values_are_those_of_proc_at_the_moment_of_asking() {
 #[test]
 fn net_snmp_walks_the_whole_tree_in_every_version() {
     if !std::path::Path::new("/usr/bin/snmpbulkwalk").is_file() {
-        crate::snmpd::skipped("snmpbulkwalk is not installed");
+        meikyo_testing::lacking("snmpbulkwalk is not installed");
         return;
     }
     let ours = HostAgent::start();
@@ -174,7 +174,7 @@ fn net_snmp_walks_the_whole_tree_in_every_version() {
 #[test]
 fn nobody_writes_and_strangers_get_no_answer() {
     if !std::path::Path::new("/usr/bin/snmpset").is_file() {
-        crate::snmpd::skipped("snmpset is not installed");
+        meikyo_testing::lacking("snmpset is not installed");
         return;
     }
     let ours = HostAgent::start();

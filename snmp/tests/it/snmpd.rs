@@ -7,17 +7,13 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use meikyo_testing::lacking;
 use tempfile::TempDir;
 
 pub(crate) struct Snmpd {
     child: Child,
     pub(crate) address: SocketAddr,
     directory: TempDir,
-}
-
-#[expect(clippy::print_stdout, reason = "a skipped test says so where the runner counts it")]
-pub(crate) fn skipped(reason: &str) {
-    println!("SKIPPED: {reason}");
 }
 
 /// Whether a program of net-snmp is there.
@@ -34,7 +30,7 @@ impl Snmpd {
     pub(crate) fn start_with(lines: &str, ip: Ipv4Addr) -> Option<Self> {
         for program in ["snmpd", "snmpget"] {
             if !installed(program) {
-                skipped(&format!("{program} is not installed (Debian packages snmpd, snmp)"));
+                lacking(&format!("{program} is not installed (Debian packages snmpd, snmp)"));
                 return None;
             }
         }

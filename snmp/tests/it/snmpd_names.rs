@@ -18,9 +18,10 @@ use meikyo_snmp::resolver::{self, Job, Outcome};
 use meikyo_snmp::system::Waker;
 use meikyo_snmp::tables::schemas;
 use meikyo_snmp::{Client, ClientOptions, Credentials, resolve};
+use meikyo_testing::{lacking, skipped};
 use meikyo_units::{Nanos, WallTime};
 
-use crate::snmpd::{Snmpd, installed, skipped};
+use crate::snmpd::{Snmpd, installed};
 
 /// Set in the process that runs in the namespace.
 const INSIDE: &str = "MEIKYO_TEST_IN_NAMESPACE";
@@ -37,7 +38,7 @@ fn in_namespace(test: &str) -> bool {
         return true;
     }
     if !installed("unshare") || !installed("ip") {
-        skipped("unshare or ip is not installed (Debian packages util-linux, iproute2)");
+        lacking("unshare or ip is not installed (Debian packages util-linux, iproute2)");
         return false;
     }
     let probe = ["-rn", "ip", "link", "add", "one", "type", "veth", "peer", "name", "two"];
@@ -52,11 +53,15 @@ fn in_namespace(test: &str) -> bool {
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
         .env(INSIDE, "1")
+        .env(meikyo_testing::TALLIED, "1")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&inside.stdout).into_owned();
-    if text.contains("SKIPPED") {
-        skipped(&text);
+    let reason = |word| text.lines().find_map(|line| line.trim().strip_prefix(word));
+    if let Some(reason) = reason("LACKING: ") {
+        lacking(reason);
+    } else if let Some(reason) = reason("SKIPPED: ") {
+        skipped(reason);
     }
     let errors = String::from_utf8_lossy(&inside.stderr);
     assert!(inside.status.success(), "in the namespace: {text}\n{errors}");

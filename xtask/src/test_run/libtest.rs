@@ -2,9 +2,11 @@
 //!
 //! A binary prints `running N tests`, a line a test, then the captured output of every test under
 //! `---- NAME stdout ----`, first those that passed, then those that failed, then its own result.
-//! Output of tests that passed is read for `SKIPPED: reason` and not shown.
+//! Output of tests that passed is read for `SKIPPED: reason` (a right or an ability of the kernel is
+//! missing) and `LACKING: reason` (a program that can be installed is), and not shown.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::test_run::tally::Tally;
 
@@ -28,16 +30,30 @@ pub(crate) struct LibtestOutput {
     part: Part,
     expected: usize,
     seen: usize,
+    /// What stands before the names of its tests at the end.
+    program: String,
     passed: Vec<String>,
     failed: usize,
-    reasons: BTreeMap<String, String>,
+    reasons: BTreeMap<String, Reason>,
     current: Option<String>,
     unfinished: usize,
 }
 
+/// Why a test that passed tested nothing.
+#[derive(Debug)]
+enum Reason {
+    Skipped(String),
+    Lacking(String),
+}
+
 impl LibtestOutput {
-    /// Takes one line; the answer is whether a person should see it.
-    pub(crate) fn take(&mut self, line: &str, tally: &mut Tally) -> bool {
+    /// The reader of what the tests of `program` print.
+    pub(crate) fn of(program: &str) -> Self {
+        Self { program: program.to_owned(), ..Self::default() }
+    }
+
+    /// Reads one line; the answer is whether a person should see it.
+    pub(crate) fn read(&mut self, line: &str, tally: &mut Tally) -> bool {
         // What a test printed itself may look like another run's output: only headings count there.
         let in_list = matches!(self.part, Part::Between | Part::List);
         if in_list && let Some(expected) = test_count(line) {
@@ -49,10 +65,10 @@ impl LibtestOutput {
             Part::List if line == "successes:" => self.part = Part::Successes,
             Part::List | Part::Successes if line == "failures:" => self.part = Part::Failures,
             Part::List => {
-                self.take_test(line, tally);
+                self.read_test(line, tally);
                 return !line.is_empty();
             }
-            Part::Successes => self.take_captured(line),
+            Part::Successes => self.read_captured(line),
             Part::Failures => {}
         }
         if line.starts_with("test result:") {
@@ -77,7 +93,7 @@ impl LibtestOutput {
         self.expected = expected;
     }
 
-    fn take_test(&mut self, line: &str, tally: &mut Tally) {
+    fn read_test(&mut self, line: &str, tally: &mut Tally) {
         if line.starts_with("test result:") {
             return;
         }
@@ -88,6 +104,9 @@ impl LibtestOutput {
         };
         let name = name.trim_end_matches(" - should panic");
         self.seen += 1;
+        if let Some(time) = seconds(result) {
+            tally.took(&format!("{} {name}", self.program), time);
+        }
         match result.split(' ').next().unwrap_or(result).trim_end_matches(',') {
             "ok" => self.passed.push(name.into()),
             "ignored" => tally.skipped(name, result),
@@ -98,22 +117,28 @@ impl LibtestOutput {
         }
     }
 
-    fn take_captured(&mut self, line: &str) {
+    fn read_captured(&mut self, line: &str) {
         if let Some(name) =
             line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"))
         {
             self.current = Some(name.into());
-        } else if let Some(reason) = line.trim().strip_prefix("SKIPPED: ")
-            && let Some(name) = &self.current
-        {
-            self.reasons.entry(name.clone()).or_insert_with(|| reason.into());
+            return;
+        }
+        let line = line.trim();
+        let skipped = line.strip_prefix("SKIPPED: ").map(|reason| Reason::Skipped(reason.into()));
+        let reason = skipped.or_else(|| {
+            line.strip_prefix("LACKING: ").map(|reason| Reason::Lacking(reason.into()))
+        });
+        if let (Some(reason), Some(name)) = (reason, &self.current) {
+            self.reasons.entry(name.clone()).or_insert(reason);
         }
     }
 
     fn end(&mut self, tally: &mut Tally) {
         for name in std::mem::take(&mut self.passed) {
             match self.reasons.get(&name) {
-                Some(reason) => tally.skipped(&name, reason),
+                Some(Reason::Skipped(reason)) => tally.skipped(&name, reason),
+                Some(Reason::Lacking(reason)) => tally.lacking(&name, reason),
                 None => tally.check(&name, true),
             }
         }
@@ -135,6 +160,12 @@ impl LibtestOutput {
     }
 }
 
+/// The time in a result such as `ok <1.250s>`, which libtest prints when it is asked for it.
+fn seconds(result: &str) -> Option<Duration> {
+    let (_, time) = result.rsplit_once('<')?;
+    Duration::try_from_secs_f64(time.strip_suffix("s>")?.parse().ok()?).ok()
+}
+
 /// `N` of `running N tests`.
 fn test_count(line: &str) -> Option<usize> {
     let rest = line.strip_prefix("running ")?;
@@ -147,8 +178,8 @@ mod tests {
 
     fn tally_of(text: &str, ended_well: bool) -> (String, String) {
         let mut tally = Tally::default();
-        let mut output = LibtestOutput::default();
-        let shown: Vec<_> = text.lines().filter(|line| output.take(line, &mut tally)).collect();
+        let mut output = LibtestOutput::of("it");
+        let shown: Vec<_> = text.lines().filter(|line| output.read(line, &mut tally)).collect();
         output.finish(ended_well, &mut tally);
         (tally.to_string(), shown.join("\n"))
     }
@@ -189,6 +220,19 @@ test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; fini
         );
         assert!(!shown.contains("9 skipped"), "output of passed tests is not shown: {shown}");
         assert!(shown.contains("test one ... ok"));
+    }
+
+    #[test]
+    fn times_and_missing_programs_are_told() {
+        let text = "running 2 tests\ntest one ... ok <0.250s>\ntest two ... ok <12.000s>\n\nsuccesses:\n\n\
+                    ---- one stdout ----\nLACKING: no snmpd here\n\nsuccesses:\n    one\n    two\n\n\
+                    test result: ok. 2 passed\n";
+        let (tally, _) = tally_of(text, true);
+        assert_eq!(
+            tally,
+            "   12.0 s  it two\n    0.2 s  it one\nskipped: one: no snmpd here\n\
+             1 passed, 0 failed, 1 skipped"
+        );
     }
 
     #[test]

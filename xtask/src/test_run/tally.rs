@@ -1,13 +1,29 @@
-//! What passed, failed and was skipped, and the closing line.
+//! What passed, failed and was skipped, what took longest, and the closing line.
 
 use std::fmt;
+use std::time::Duration;
+
+/// How many of the slowest tests are named at the end.
+const SLOWEST: usize = 10;
 
 /// The count of everything that was run.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     passed: usize,
     failed: Vec<String>,
-    skipped: Vec<(String, String)>,
+    skipped: Vec<Skip>,
+    /// How long tests took whose program tells it.
+    took: Vec<(Duration, String)>,
+}
+
+/// A test or check that did not run.
+#[derive(Debug)]
+struct Skip {
+    name: String,
+    reason: String,
+    /// Whether a program or library that can be installed is missing, and not a right or an ability of
+    /// the kernel.
+    lacking: bool,
 }
 
 impl Tally {
@@ -20,27 +36,101 @@ impl Tally {
         }
     }
 
-    /// Counts one check or test as skipped, with what was lacking.
+    /// Counts one check or test as skipped, since this machine cannot run it.
     pub(crate) fn skipped(&mut self, name: &str, reason: &str) {
-        self.skipped.push((name.into(), reason.into()));
+        self.skipped.push(Skip { name: name.into(), reason: reason.into(), lacking: false });
+    }
+
+    /// Counts one check or test as skipped for want of a program that can be installed.
+    pub(crate) fn lacking(&mut self, name: &str, reason: &str) {
+        self.skipped.push(Skip { name: name.into(), reason: reason.into(), lacking: true });
+    }
+
+    /// Notes how long a test took.
+    pub(crate) fn took(&mut self, name: &str, time: Duration) {
+        self.took.push((time, name.into()));
+    }
+
+    /// Takes over what another one counted.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed.extend(other.failed);
+        self.skipped.extend(other.skipped);
+        self.took.extend(other.took);
+    }
+
+    /// Makes failures of what was skipped for want of a program: where everything can be installed, a
+    /// missing program is a mistake of the set-up.
+    pub(crate) fn demand_programs(&mut self) {
+        let (lacking, skipped) = self.skipped.drain(..).partition(|skip| skip.lacking);
+        self.skipped = skipped;
+        let failed = |skip: Skip| format!("{}: {}", skip.name, skip.reason);
+        self.failed.extend(<Vec<Skip>>::into_iter(lacking).map(failed));
     }
 
     /// The number that failed.
     pub(crate) fn failed(&self) -> usize {
         self.failed.len()
     }
+
+    /// `N passed, N failed, N skipped`.
+    pub(crate) fn counts(&self) -> String {
+        let (passed, failed, skipped) = (self.passed, self.failed.len(), self.skipped.len());
+        format!("{passed} passed, {failed} failed, {skipped} skipped")
+    }
+
+    /// The slowest tests, the slowest first.
+    fn slowest(&self) -> Vec<&(Duration, String)> {
+        let mut took: Vec<_> = self.took.iter().collect();
+        took.sort_by(|left, right| right.cmp(left));
+        took.truncate(SLOWEST);
+        took
+    }
 }
 
 impl fmt::Display for Tally {
-    /// Every failure and every skip by name, then `N passed, N failed, N skipped` on a line alone.
+    /// The slowest tests, every failure and every skip by name, then the counts on a line alone.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (time, name) in self.slowest() {
+            writeln!(f, "{:>7.1} s  {name}", time.as_secs_f64())?;
+        }
         for name in &self.failed {
             writeln!(f, "failed: {name}")?;
         }
-        for (name, reason) in &self.skipped {
+        for Skip { name, reason, .. } in &self.skipped {
             writeln!(f, "skipped: {name}: {reason}")?;
         }
-        let (passed, failed, skipped) = (self.passed, self.failed.len(), self.skipped.len());
-        write!(f, "{passed} passed, {failed} failed, {skipped} skipped")
+        f.write_str(&self.counts())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_stand_first_and_no_more_than_ten() {
+        let mut tally = Tally::default();
+        for second in [3, 12, 1, 11, 2, 10, 4, 9, 5, 8, 6, 7] {
+            tally.took(&format!("test {second}"), Duration::from_secs(second));
+        }
+        let text = tally.to_string();
+        let names: Vec<_> = text.lines().filter_map(|line| line.split(" s  ").nth(1)).collect();
+        let due: Vec<_> = (3..=12).rev().map(|second| format!("test {second}")).collect();
+        assert_eq!(names, due);
+    }
+
+    #[test]
+    fn a_missing_program_fails_where_programs_are_demanded_and_a_missing_right_does_not() {
+        let mut tally = Tally::default();
+        tally.skipped("one", "no mount namespace");
+        tally.lacking("two", "no snmpd here");
+        assert_eq!((tally.failed(), tally.counts().as_str()), (0, "0 passed, 0 failed, 2 skipped"));
+        tally.demand_programs();
+        assert_eq!(
+            tally.to_string(),
+            "failed: two: no snmpd here\nskipped: one: no mount namespace\n\
+             0 passed, 1 failed, 1 skipped"
+        );
     }
 }

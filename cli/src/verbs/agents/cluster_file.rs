@@ -7,10 +7,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use meikyo_cluster::Problem;
+use meikyo_console::failure::Failure;
 use meikyo_snmp::farm::{AUTH_PASSWORD, FarmOptions, PRIVACY_PASSWORD};
 
 use super::AgentsArgs;
-use crate::failure::Failure;
 use crate::verbs::config::unknown_objects;
 
 /// The secrets of every farm, by the end of their reference; none of them guards anything.

@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use meikyo_cluster::{AuthProtocol, PrivProtocol};
+use meikyo_console::failure::{Answer, Failure};
 use meikyo_recording::{Kind, StreamOptions, StreamWriter, WhenFull};
 use meikyo_snmp::farm::truth::TruthWriter;
 use meikyo_snmp::farm::{self, Farm};
@@ -17,7 +18,6 @@ use meikyo_snmp::{Credentials, CredentialsError};
 use meikyo_units::{Nanos, WallTime};
 
 use super::{AgentsArgs, cluster_file, say};
-use crate::failure::{Answer, Failure};
 
 /// How often the truth is taken away and progress is told, in virtual time.
 const STEP: Nanos = Nanos::from_secs(60);

@@ -1,12 +1,12 @@
 //! `meikyo config agents`: what has to stand in `snmpd.conf` of the hosts.
 
 use meikyo_cluster::{AgentLines, agent_lines};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_snmp::objects;
 use serde::Serialize;
 
 use super::FileArgs;
-use crate::failure::{Answer, Failure};
-use crate::output;
 
 /// The answer as JSON.
 #[derive(Debug, Serialize)]

@@ -6,11 +6,11 @@ use std::path::Path;
 use meikyo_cluster::{
     Access, Cluster, Device, DeviceKind, LoadError, Problems, Secret, load_checked,
 };
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use serde::Serialize;
 
 use super::{FileArgs, problems};
-use crate::failure::{Answer, Failure};
-use crate::output;
 
 /// The answer as JSON.
 #[derive(Debug, Serialize)]

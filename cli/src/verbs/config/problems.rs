@@ -9,11 +9,10 @@ use meikyo_cluster::{
     Access, Cluster, Device, Fabric, Origin, Origins, PROBLEMS_MAX, Problem, Problems, Resolved,
     What,
 };
+use meikyo_console::failure::one_line;
 use meikyo_fabric::{DescribeError, PlanError, describe, plan};
 use meikyo_snmp::objects;
 use meikyo_snmp::usm::{KeyError, PASSWORD_OCTETS_MIN};
-
-use crate::failure::one_line;
 
 /// Fabrics of at most so many switches are planned to see whether they can be: milliseconds.
 const PLANNED_SWITCHES_MAX: usize = 100;

@@ -7,12 +7,12 @@ use meikyo_cluster::{
     Access, AlertRule, Condition, Device, DeviceKind, Measure, Origin, Origins, Resolved,
     SnmpSettings, fold,
 };
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::FileArgs;
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable};
 
 /// The answer as JSON.
 #[derive(Debug, Serialize)]

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_fabric::{Cable, CableEnd, CableList, Described, cables, draw};
 use serde_json::{Value, json};
 
 use super::{FileArgs, site};
-use crate::failure::{Answer, Failure};
-use crate::output;
 
 /// Arguments of `meikyo fabric cables`.
 #[derive(Debug, Args)]

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure, one_line};
+use meikyo_console::output;
 use meikyo_fabric::check::{Hop, path};
 use meikyo_fabric::dialect::Dialect;
 use meikyo_fabric::{
@@ -12,8 +14,6 @@ use meikyo_fabric::{
 use serde_json::{Value, json};
 
 use super::{FileArgs, site};
-use crate::failure::{Answer, Failure, one_line};
-use crate::output;
 
 /// Faults that are named in text.
 const FAULTS_NAMED: usize = 20;

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
 use meikyo_fabric::dialect::{Templates, differences, host_text};
 use meikyo_fabric::{HostId, HostSettings};
 use serde_json::json;
 
 use super::FileArgs;
 use super::site::{self, Planned, TextArgs};
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable};
 
 const SCHEMA: &str = "meikyo.fabric.configure/1";
 

@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_fabric::deploy::{
     DeployError, Step, StepTexts, guarded_script, lost_session, plan_deployment, step_texts,
 };
@@ -15,8 +17,6 @@ use serde_json::{Value, json};
 
 use super::site::{self, Planned, TextArgs};
 use super::{FileArgs, configure};
-use crate::failure::{Answer, Failure};
-use crate::output;
 
 /// Arguments of `meikyo fabric deploy`.
 #[derive(Debug, Args)]

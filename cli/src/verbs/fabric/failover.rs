@@ -1,6 +1,8 @@
 //! `meikyo fabric failover`: what to do when a trunk fails.
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
 use meikyo_fabric::dialect::SwitchState;
 use meikyo_fabric::{
     CheckOptions, Failover, FailoverError, HostId, ManagedFrom, TrunkId, Verdict, check,
@@ -10,8 +12,6 @@ use serde_json::{Value, json};
 
 use super::FileArgs;
 use super::site::{self, Planned, TextArgs};
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable};
 
 /// Arguments of `meikyo fabric failover`.
 #[derive(Debug, Args)]

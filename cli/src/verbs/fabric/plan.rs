@@ -2,6 +2,8 @@
 
 use clap::Args;
 use meikyo_cluster::Routing;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
 use meikyo_fabric::{
     Bisection, Certainty, Described, HostId, Loads, Pattern, Plan, PlanOptions, PlannedVlan,
     Priming, VlanSet, Warning, Wiring, bisection, diameter, loads, plan, warnings,
@@ -10,8 +12,6 @@ use meikyo_units::BitsPerSecond;
 use serde_json::{Value, json};
 
 use super::FileArgs;
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable};
 
 /// Arguments of `meikyo fabric plan`.
 #[derive(Debug, Args)]

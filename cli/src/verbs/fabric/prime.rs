@@ -6,6 +6,9 @@ use std::path::Path;
 
 use clap::Args;
 use meikyo_cluster::{Cluster, MacAddress};
+use meikyo_console::arguments::interval;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
 use meikyo_fabric::{
     Described, HostId, Priming, PrimingFrame, PrimingSocket, PrimingSocketError, Vlan, plan,
     primed_entries, priming_frame_bytes, priming_period,
@@ -14,9 +17,6 @@ use meikyo_units::{Nanos, WallTime};
 use serde_json::json;
 
 use super::FileArgs;
-use crate::args::interval;
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable};
 
 /// How often representatives announce themselves to those that come up late, and the link is looked at.
 const TURN: Nanos = Nanos::from_secs(1);

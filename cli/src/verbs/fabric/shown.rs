@@ -1,12 +1,11 @@
 //! The fabric of a cluster file as the page draws it.
 
 use meikyo_cluster::Cluster;
+use meikyo_console::failure::Failure;
 use meikyo_fabric::{
     Described, Plan, SwitchId, TrunkEnd, TrunkId, Wiring, describe, dialect, plan, positions,
 };
 use meikyo_server::{FabricBody, FabricEndBody, FabricSwitchBody, FabricTrunkBody, FabricVlanBody};
-
-use crate::failure::Failure;
 
 /// What the page draws of the cluster's fabric.
 ///

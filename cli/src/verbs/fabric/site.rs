@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use meikyo_cluster::Cluster;
+use meikyo_console::failure::Failure;
 use meikyo_fabric::dialect::{self, Dialect, SwitchState, Templates};
 use meikyo_fabric::{
     CheckOptions, Configuration, Described, HostId, PlanOptions, Switch, SwitchId, TrunkId,
@@ -12,7 +13,6 @@ use meikyo_fabric::{
 };
 
 use super::FileArgs;
-use crate::failure::Failure;
 
 /// How texts are made.
 #[derive(Debug, Args)]

@@ -4,14 +4,14 @@ mod bridge;
 
 use clap::Args;
 use meikyo_cluster::Device;
+use meikyo_console::failure::{Answer, Failure, one_line};
+use meikyo_console::output::{self, TextTable};
 use meikyo_fabric::{CheckOptions, Observed, SwitchId, check, verify};
 use meikyo_snmp::{Client, ClientOptions, Credentials};
 use serde_json::json;
 
 use super::FileArgs;
 use super::site::{self, Planned};
-use crate::failure::{Answer, Failure, one_line};
-use crate::output::{self, TextTable};
 
 /// How often a request is sent again to a switch that is silent.
 const RETRIES: u32 = 2;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_fabric::priming_period;
 use meikyo_lab::{Done, Purpose, Task};
 
 use super::{Model, Which, model, roles};
-use crate::failure::{Answer, Failure};
-use crate::output;
 
 /// Arguments of `meikyo lab prime`.
 #[derive(Debug, Args)]

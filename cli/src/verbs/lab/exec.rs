@@ -5,12 +5,12 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::PrintError;
 use meikyo_lab::{Invocation, RunError, Streams};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 use super::{UP, Which};
-use crate::failure::{Answer, Failure};
-use crate::output::PrintError;
 
 /// Arguments of `meikyo lab exec`.
 #[derive(Debug, Args)]

@@ -1,13 +1,13 @@
 //! `meikyo lab failover`: links fail, the failure plan is applied, and how long that takes.
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
 use meikyo_fabric::TrunkId;
 use meikyo_lab::{Recovery, fail_over};
 use serde::Serialize;
 
 use super::{Model, Which, model, roles};
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable};
 use crate::verbs::fabric::site;
 
 /// Arguments of `meikyo lab failover`.

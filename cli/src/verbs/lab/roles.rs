@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use meikyo_console::failure::{Answer, Failure};
 use meikyo_lab::Roles;
-
-use crate::failure::{Answer, Failure};
 
 /// Arguments of the hidden `meikyo lab role`.
 #[derive(Debug, Args)]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
 use meikyo_lab::{
     Blueprint, Counters, Directory, Done, Engine, Entry, Purpose, Record, Status, Task,
 };
@@ -11,8 +13,6 @@ use meikyo_units::WallTime;
 use serde_json::json;
 
 use super::{Which, roles};
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable};
 
 /// Arguments of `meikyo lab status`.
 #[derive(Debug, Args)]

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_fabric::{CheckOptions, Verdict, check};
 use meikyo_lab::{
     Blueprint, BlueprintOptions, EngineChoice, EngineError, MANAGEMENT_INTERFACE, MANAGER, Ready,
@@ -13,8 +15,6 @@ use meikyo_units::{BitsPerSecond, WallTime};
 use serde_json::json;
 
 use super::{Model, Which, model, roles};
-use crate::failure::{Answer, Failure};
-use crate::output;
 
 /// Rates that a link can be shaped to: a full frame takes 121 ms at the least, and 0.1 us at the most.
 const RATES: [BitsPerSecond; 2] =

@@ -1,12 +1,12 @@
 //! `meikyo lab verify`: what was planned, held against what real bridges do.
 
 use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_lab::{Findings, VerifyOptions};
 use serde::Serialize;
 
 use super::{Model, Which, model, roles};
-use crate::failure::{Answer, Failure};
-use crate::output;
 
 /// More pairs than this are not all followed, unless it is asked for.
 const PAIRS_MAX: usize = 4_000;

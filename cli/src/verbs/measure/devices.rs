@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use meikyo_cluster::{AlertRule, Cluster, DeviceKind};
+use meikyo_console::failure::one_line;
 use meikyo_recording::devices::{Agent, Role};
 use meikyo_snmp::collector::Command;
 use meikyo_snmp::poll::DeviceSpec;
@@ -13,7 +14,6 @@ use meikyo_snmp::resolver::{Job, Outcome};
 use meikyo_units::{Nanos, WallTime};
 
 use super::setup::{self, Ready, SetupError};
-use crate::failure::one_line;
 
 /// How often the cluster file is looked at.
 const LOOK_EVERY: Nanos = Nanos::from_millis(250);

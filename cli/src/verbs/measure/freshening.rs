@@ -14,6 +14,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use meikyo_cluster::Cluster;
+use meikyo_console::failure::{Answer, Failure, one_line};
+use meikyo_console::{output, printable};
 use meikyo_recording::control;
 use meikyo_snmp::freshen::{self, Decision};
 use meikyo_snmp::{Client, ClientOptions, Credentials};
@@ -21,8 +23,6 @@ use meikyo_snmp::{Client, ClientOptions, Credentials};
 use self::originals::Originals;
 use super::devices::Devices;
 use super::setup::Ready;
-use crate::failure::{Answer, Failure, one_line};
-use crate::{output, printable};
 
 /// A device whose agent may be written.
 #[derive(Debug, Clone)]

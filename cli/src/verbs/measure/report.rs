@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use meikyo_console::output;
 use meikyo_recording::WriterCounters;
 use meikyo_snmp::collector::Status;
 use meikyo_snmp::tables::State;
 use meikyo_units::{Bytes, Nanos};
 use serde::Serialize;
-
-use crate::output;
 
 /// Names of failing devices that the summary holds.
 const NAMES_MAX: usize = 10;

@@ -1,6 +1,9 @@
 //! One device, looked at closely.
 
 use meikyo_cluster::{Cluster, Device};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
+use meikyo_console::printable::line;
 use meikyo_snmp::Credentials;
 use meikyo_snmp::freshness::{Class, Finding};
 use meikyo_snmp::probe::{Cost, ProbeError, ProbeOptions, Report, Trouble, Watched, probe};
@@ -8,9 +11,6 @@ use meikyo_units::Nanos;
 use serde::Serialize;
 
 use super::{ProbeArgs, file::lines_to_add};
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable};
-use crate::printable::line;
 
 #[derive(Debug, Serialize)]
 struct Document {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use meikyo_cluster::{Cluster, fold};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
+use meikyo_console::printable::line;
 use meikyo_snmp::probe::{Inspected, inspect};
 use serde::Serialize;
 
 use super::ProbeArgs;
-use crate::failure::{Answer, Failure};
-use crate::output;
-use crate::printable::line;
 
 #[derive(Debug, Serialize)]
 struct Document {

@@ -3,13 +3,13 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
+use meikyo_console::failure::Failure;
+use meikyo_console::output::{self, real};
+use meikyo_console::printable;
 use meikyo_models::scenario::Scenario;
 use meikyo_sim::{Line, LineContent, Observer, Progress};
 
 use super::record::Recorder;
-use crate::bench::statistics::real;
-use crate::failure::Failure;
-use crate::{output, printable};
 
 /// Shows progress on a terminal, prints the model's lines, and keeps its series.
 pub(super) struct Teller<'a> {

@@ -6,13 +6,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use meikyo_console::failure::Failure;
 use meikyo_models::scenario::Scenario;
 use meikyo_recording::format::FILE_NAME;
 use meikyo_recording::{Batch, Kind, StreamOptions, StreamWriter, Symbol, WhenFull};
 use meikyo_sim::{Line, LpId, Series};
 use meikyo_snmp::tables::{self, Table};
-
-use crate::failure::Failure;
 
 /// Rows that are handed over at once.
 const ROWS: usize = 4096;

@@ -5,14 +5,14 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
 use meikyo_models::Report;
 use meikyo_models::scenario::{RunError, Scenario};
 use meikyo_sim::{Scheduler, Unobserved};
 use serde_json::{Value, json};
 
 use super::{SimulateArgs, figures, number};
-use crate::failure::{Answer, Failure};
-use crate::output::{self, TextTable};
 
 /// Runs of a sweep at most.
 const RUNS_MAX: usize = 100_000;

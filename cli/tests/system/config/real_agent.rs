@@ -42,12 +42,9 @@ impl Agent {
     /// Starts one with the lines that are printed for `snmp`; `None` where there is no `snmpd`.
     fn start(snmp: &str, credentials: &[&str]) -> Option<Self> {
         if !["snmpd", "snmpget"].into_iter().all(is_installed) {
-            #[expect(clippy::print_stdout, reason = "`./x test` counts it")]
-            {
-                println!(
-                    "SKIPPED: snmpd and snmpget are not installed (Debian packages snmpd, snmp)"
-                );
-            }
+            meikyo_testing::lacking(
+                "snmpd and snmpget are not installed (Debian packages snmpd, snmp)",
+            );
             return None;
         }
         let directory = tempfile::tempdir().unwrap();

@@ -6,6 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use meikyo_console::failure::Failure;
+use meikyo_console::output;
 use meikyo_fabric::deploy::{confirmation, guarded_delivery};
 use meikyo_fabric::dialect::{Dialect, SwitchState};
 use meikyo_fabric::{SwitchId, verify_settings};
@@ -14,8 +16,6 @@ use meikyo_units::{Nanos, WallTime};
 use super::super::site::Planned;
 use super::super::verify;
 use super::{DeployArgs, Ready, seconds, told};
-use crate::failure::Failure;
-use crate::output;
 
 /// Where switches with a shell keep the files of a step: a directory of root's, gone when they restart.
 const STEPS: &str = "/run/meikyo";

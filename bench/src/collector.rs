@@ -1,0 +1,89 @@
+//! The real collector as a child process: `meikyo measure`, its CPU time and memory its own.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use meikyo_units::Nanos;
+
+use crate::placement::{Placed, Placement, Usage, spawn};
+
+/// How long names may be resolved before, and the recording compacted after a run.
+const PATIENCE: Nanos = Nanos::from_secs(300);
+
+/// What it is told.
+#[derive(Debug)]
+pub(crate) struct CollectorPlan<'a> {
+    pub(crate) cluster_file: &'a Path,
+    pub(crate) recording: &'a Path,
+    pub(crate) span: Nanos,
+    pub(crate) placement: Placement,
+    pub(crate) realtime: bool,
+    pub(crate) freshen: bool,
+}
+
+/// A running collector.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    process: Placed,
+    span: Nanos,
+}
+
+/// Why a collector did not do what it was told.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CollectorError {
+    /// The system refused.
+    #[error("cannot run `meikyo measure`")]
+    Run(#[source] io::Error),
+    /// It ended with an error of its own, which it has printed.
+    #[error("`meikyo measure` ended with {status}")]
+    Ended {
+        /// How.
+        status: std::process::ExitStatus,
+    },
+}
+
+impl Collector {
+    /// Starts it.
+    pub(crate) fn start(plan: &CollectorPlan<'_>) -> Result<Self, CollectorError> {
+        let mut command = product().map_err(CollectorError::Run)?;
+        command.args(["measure", "--quiet", "--cluster"]).arg(plan.cluster_file);
+        command.arg("--out").arg(plan.recording).args(["--for", &plan.span.to_string()]);
+        if plan.realtime {
+            command.arg("--realtime");
+        }
+        if plan.freshen {
+            command.arg("--freshen");
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let process = spawn(command, plan.placement).map_err(CollectorError::Run)?;
+        Ok(Self { process, span: plan.span })
+    }
+
+    /// The process.
+    pub(crate) fn pid(&mut self) -> u32 {
+        self.process.child().id()
+    }
+
+    /// Waits for its end; what the whole process used.
+    ///
+    /// Its answer may be no (a device was silent): the bench counts states itself.
+    pub(crate) fn finish(self) -> Result<Usage, CollectorError> {
+        let waited = self.process.wait(self.span + PATIENCE);
+        let (status, usage) = waited.map_err(CollectorError::Run)?;
+        match status.code() {
+            Some(0 | 1) => Ok(usage),
+            _ => Err(CollectorError::Ended { status }),
+        }
+    }
+}
+
+/// The `meikyo` that lies beside this program, so that farm, collector and bench are of one build.
+pub(crate) fn product() -> io::Result<Command> {
+    let program = std::env::current_exe()?.with_file_name("meikyo");
+    if !program.is_file() {
+        let text = format!("`{}` is missing; build it with `cargo build`", program.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, text));
+    }
+    Ok(Command::new(program))
+}

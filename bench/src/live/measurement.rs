@@ -1,0 +1,73 @@
+//! A farm of live devices and a collector that measures it, for the benches that look on.
+
+use std::path::PathBuf;
+
+use meikyo_console::benches::collect::Speech;
+use meikyo_console::failure::Failure;
+use meikyo_units::{Nanos, WallTime};
+use tempfile::TempDir;
+
+use crate::cluster_text::ClusterText;
+use crate::collector::{Collector, CollectorPlan};
+use crate::farm_process::{FarmPlan, FarmProcess};
+use crate::placement::{Placement, wait_until};
+use crate::values::Values;
+
+const DEVICES: u32 = 256;
+/// How often each is read.
+pub(super) const EVERY: Nanos = Nanos::from_millis(100);
+/// How long the collector may take to begin its recording.
+const PATIENCE: Nanos = Nanos::from_secs(8);
+
+/// A running measurement; everything of it ends and goes when this is dropped.
+#[derive(Debug)]
+pub(super) struct Measurement {
+    pub(super) recording: PathBuf,
+    collector: Collector,
+    _farm: FarmProcess,
+    pub(super) scratch: TempDir,
+}
+
+impl Measurement {
+    /// Starts one of `span`, and waits until there is a recording to look at. With real-time
+    /// priority for the collector the agents have it as well and a core of their own, as in
+    /// `bench collect`: they stand for other machines.
+    pub(super) fn start(span: Nanos, realtime: bool) -> Result<Self, Failure> {
+        let scratch = tempfile::tempdir()?;
+        let recording = scratch.path().join("recording");
+        let speech = Speech::V2c;
+        let farm = FarmProcess::start(&FarmPlan {
+            agents: DEVICES,
+            cache: "0s",
+            step: EVERY,
+            truth: &scratch.path().join("truth"),
+            speech,
+            placement: if realtime { Placement::elsewhere(true) } else { Placement::default() },
+        })?;
+        let devices = farm.devices(0..DEVICES);
+        let measure = Values::Five.measure();
+        let text = ClusterText { devices: &devices, speech, every: EVERY, measure };
+        let collector = Collector::start(&CollectorPlan {
+            cluster_file: &text.write(scratch.path())?,
+            recording: &recording,
+            span,
+            placement: Placement::default(),
+            realtime,
+            freshen: false,
+        })?;
+        let deadline = WallTime::now() + PATIENCE;
+        while !recording.join("recording.toml").exists() {
+            if WallTime::now() > deadline {
+                return Err(Failure::new(format!("no recording was begun within {PATIENCE}")));
+            }
+            wait_until(WallTime::now() + Nanos::from_millis(50))?;
+        }
+        Ok(Self { recording, collector, _farm: farm, scratch })
+    }
+
+    /// Waits for its end; the recording stays as long as the directory is held.
+    pub(super) fn finish(self) -> Result<(PathBuf, TempDir), Failure> {
+        self.collector.finish()?;
+        Ok((self.recording, self.scratch))
+    }
+}

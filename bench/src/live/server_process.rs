@@ -1,0 +1,77 @@
+//! `meikyo serve` as a child process.
+
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{ChildStderr, Stdio};
+
+use meikyo_console::failure::Failure;
+use meikyo_units::{Bytes, Nanos};
+
+use crate::collector::product;
+use crate::placement::{Placed, Placement, spawn};
+
+/// A running server; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ServerProcess {
+    process: Placed,
+    /// Where it serves, with a `/` at the end.
+    pub(crate) url: String,
+    /// Kept open, so that the server can go on logging.
+    _log: BufReader<ChildStderr>,
+}
+
+impl ServerProcess {
+    /// Starts it for one recording on a free port of loopback.
+    pub(crate) fn start(recording: &Path) -> Result<Self, Failure> {
+        Self::start_at(recording, Placement::default())
+    }
+
+    /// One at its place.
+    pub(crate) fn start_at(recording: &Path, placement: Placement) -> Result<Self, Failure> {
+        let mut command = product()?;
+        command.arg("serve").arg(recording).args(["--listen", "127.0.0.1:0"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = spawn(command, placement)?;
+        let stderr = process.child().stderr.take().expect("standard error is piped");
+        let mut log = BufReader::new(stderr);
+        let mut said = String::new();
+        loop {
+            let start = said.len();
+            if log.read_line(&mut said)? == 0 {
+                return Err(Failure::new(format!("`meikyo serve` ended: {}", said.trim())));
+            }
+            if let Some(url) = said[start..].trim().strip_prefix("serving at ") {
+                return Ok(Self { process, url: url.to_owned(), _log: log });
+            }
+        }
+    }
+
+    /// What it holds in memory now (`VmRSS`).
+    pub(crate) fn rss(&mut self) -> io::Result<Bytes> {
+        let path = format!("/proc/{}/status", self.process.child().id());
+        let text = std::fs::read_to_string(path)?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.map(|kib| Bytes::new(kib * 1024))
+            .ok_or_else(|| io::Error::other("the kernel does not say how much memory it holds"))
+    }
+
+    /// CPU time of its threads so far; none of them ends while viewers look on.
+    pub(crate) fn cpu(&mut self) -> io::Result<Nanos> {
+        let mut sum = Nanos::ZERO;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.process.child().id()))? {
+            let text = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+            let ran = text.split_whitespace().next().and_then(|word| word.parse().ok());
+            sum += Nanos::new(ran.ok_or_else(|| {
+                io::Error::other("the kernel does not say how long a thread has run")
+            })?);
+        }
+        Ok(sum)
+    }
+
+    /// The host and port that it serves at.
+    pub(crate) fn authority(&self) -> &str {
+        let rest = self.url.strip_prefix("http://").unwrap_or(&self.url);
+        rest.split('/').next().unwrap_or(rest)
+    }
+}

@@ -1,0 +1,13 @@
+//! The last program of `cargo test`: repeats which tests could not run, and why.
+#![expect(clippy::print_stdout, reason = "a person reads it")]
+
+fn main() -> std::io::Result<()> {
+    let skipped = meikyo_testing::noted()?;
+    if !skipped.is_empty() {
+        println!("\n{} tests could not run here:", skipped.len());
+    }
+    for line in skipped {
+        println!("  {line}");
+    }
+    Ok(())
+}

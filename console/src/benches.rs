@@ -1,0 +1,45 @@
+//! What a person types after `meikyo bench`. The benches themselves are a program of their own,
+//! `meikyo-bench`, which carries what only they need; `meikyo` knows their arguments, so that help,
+//! manual pages and completions are whole, and starts it.
+
+pub mod agent;
+pub mod collect;
+pub mod fabric;
+pub mod live;
+pub mod metadata;
+pub mod phold;
+pub mod requests;
+pub mod scan;
+
+use clap::{Args, Subcommand};
+
+use crate::benches::agent::AgentCostArgs;
+use crate::benches::collect::CollectArgs;
+use crate::benches::fabric::FabricArgs;
+use crate::benches::live::LiveArgs;
+use crate::benches::metadata::MetadataArgs;
+use crate::benches::phold::PholdArgs;
+use crate::benches::requests::RequestsArgs;
+use crate::benches::scan::ScanArgs;
+
+/// Measure Meikyo itself on this machine, with the paper's numbers beside.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Which one.
+    #[command(subcommand)]
+    pub bench: Bench,
+}
+
+/// A bench.
+#[derive(Debug, Subcommand)]
+#[expect(missing_docs, reason = "the help of each is that of its arguments")]
+pub enum Bench {
+    Collect(CollectArgs),
+    Requests(RequestsArgs),
+    Agent(AgentCostArgs),
+    Scan(ScanArgs),
+    Live(LiveArgs),
+    Phold(PholdArgs),
+    Metadata(MetadataArgs),
+    Fabric(FabricArgs),
+}

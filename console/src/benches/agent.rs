@@ -1,0 +1,18 @@
+//! The arguments of `meikyo bench agent`.
+
+use clap::Args;
+use meikyo_units::Nanos;
+
+/// CPU time of a real snmpd while it is polled, with its caches and freshened.
+#[derive(Debug, Args)]
+pub struct AgentCostArgs {
+    /// Span between two readings
+    #[arg(long, default_value = "100ms")]
+    pub every: Nanos,
+    /// How long each of the four windows lasts: idle, asked for sysUpTime.0 alone, polled, freshened
+    #[arg(long = "for", default_value = "20s", value_name = "DURATION")]
+    pub span: Nanos,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}

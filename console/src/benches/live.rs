@@ -1,0 +1,36 @@
+//! The arguments of `meikyo bench live`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use meikyo_units::Nanos;
+
+/// The page in a real browser: how soon, how smooth, how much of the past.
+#[derive(Debug, Args)]
+pub struct LiveArgs {
+    /// How long the live and the replayed page are watched
+    #[arg(long = "for", default_value = "60s", value_name = "SPAN")]
+    pub span: Nanos,
+    /// Only these parts
+    #[arg(long, value_delimiter = ',', value_name = "PART")]
+    pub only: Vec<Part>,
+    /// Where the recordings made under virtual time are kept for the next run
+    #[arg(long, default_value = "target/bench-live", value_name = "DIR")]
+    pub recordings: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A part of the bench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// From the reading's arrival to the screen, 256 devices
+    Paint,
+    /// 10,000 devices with 4 values each
+    Replay,
+    /// A day of 256 devices
+    History,
+    /// What ten viewers cost the collector
+    Viewers,
+}

@@ -1,0 +1,213 @@
+//! What is printed, and the one place where it is: data on standard output, all else on standard
+//! error. No character that steers a terminal goes through (see [`crate::printable`]).
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use meikyo_units::{Nanos, WallTime};
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::{printable, ranks};
+
+/// Why data could not be printed.
+#[derive(Debug, thiserror::Error)]
+pub enum PrintError {
+    /// The reader has gone (`| head`): the command has done all that was wanted.
+    #[error("nobody reads standard output any more")]
+    Closed,
+    /// For example because the disk that it goes to is full.
+    #[error("cannot write to standard output")]
+    Write(#[source] io::Error),
+    /// The data has no JSON form.
+    #[error("cannot write the result as JSON")]
+    Json(#[source] serde_json::Error),
+}
+
+impl From<io::Error> for PrintError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe { Self::Closed } else { Self::Write(error) }
+    }
+}
+
+/// Prints lines for people, on the first of the ranks that have the same to say. What is not ours in a
+/// line went through [`printable::line`], so that it cannot begin another.
+///
+/// # Errors
+/// [`PrintError::Closed`] when nobody reads any more, which `main` counts as success.
+pub fn print(text: &str) -> Result<(), PrintError> {
+    write(&printable::lines(text))
+}
+
+/// Prints a document for programs, such as CSV or a configuration: exactly, but on a terminal, where a
+/// person reads it, with the characters shown that would steer it.
+///
+/// # Errors
+/// As [`print()`].
+pub fn print_document(text: &str) -> Result<(), PrintError> {
+    if io::stdout().is_terminal() { write(&printable::document(text)) } else { write(text) }
+}
+
+fn write(text: &str) -> Result<(), PrintError> {
+    if !ranks::joined().is_first() {
+        return Ok(());
+    }
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// Prints one JSON document on a line of its own.
+///
+/// # Errors
+/// As [`print()`], and when `document` has no JSON form.
+pub fn print_json(document: &impl Serialize) -> Result<(), PrintError> {
+    let mut text = serde_json::to_string(document).map_err(PrintError::Json)?;
+    text.push('\n');
+    write(&printable::json(&text))
+}
+
+/// Tells a person one line on standard error; where nobody reads it, nothing is missed.
+pub fn say(line: &str) {
+    tell(&printable::line(line));
+}
+
+/// Tells a person lines on standard error, of which all that is not ours went through
+/// [`printable::line`]. When the terminal is gone nobody is told, and nothing else fails.
+pub fn tell(lines: &str) {
+    drop(writeln!(io::stderr(), "{}", printable::lines(lines)));
+}
+
+/// An instant as RFC 3339 with the digits that it needs: `2026-11-21T20:14:00.1Z`.
+pub fn instant_text(time: WallTime) -> String {
+    jiff::Timestamp::from_nanosecond(time.as_nanos().into())
+        .map_or_else(|_| format!("{} ns", time.as_nanos()), |instant| instant.to_string())
+}
+
+/// A number in the greatest of the units that it reaches, least unit last, rounded to a tenth; below all
+/// of them whole, in `least`.
+pub fn in_units(value: u64, units: &[(&str, u64)], least: &str) -> String {
+    match units.iter().find(|(_, size)| value >= *size) {
+        Some((unit, size)) => {
+            let tenths = (u128::from(value) * 10 + u128::from(size / 2)) / u128::from(*size);
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+        None => format!("{value} {least}"),
+    }
+}
+
+/// A span as people read it: `79.1 ms`.
+pub fn span_text(span: Nanos) -> String {
+    in_units(span.get(), &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)], "ns")
+}
+
+/// A count or a size as a real number; those of a run are far below 2^53.
+#[expect(clippy::cast_precision_loss, reason = "below 2^53, where it is exact")]
+pub fn real(count: u64) -> f64 {
+    count as f64
+}
+
+/// A table for people: columns as wide as their widest cell, numbers to the right. Cells are one line
+/// each, whatever they hold.
+#[derive(Debug, Default)]
+pub struct TextTable {
+    rows: Vec<Vec<String>>,
+}
+
+impl TextTable {
+    /// A table with these headings.
+    pub fn new(headings: &[&str]) -> Self {
+        let headings = headings.iter().map(|heading| printable::line(heading).into_owned());
+        Self { rows: vec![headings.collect()] }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let fit = |cell: String| match printable::line(&cell) {
+            Cow::Borrowed(_) => cell,
+            Cow::Owned(escaped) => escaped,
+        };
+        self.rows.push(cells.into_iter().map(fit).collect());
+    }
+}
+
+impl fmt::Display for TextTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let cell = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
+        let width = |column| self.rows.iter().map(|row| width_of(&cell(row, column))).max();
+        let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        let numeric: Vec<_> = (0..columns)
+            .map(|column| self.rows.iter().skip(1).all(|row| is_number(&cell(row, column))))
+            .collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for column in 0..columns {
+                let (text, width) = (cell(row, column), widths[column]);
+                let gap = if column == 0 { "" } else { "  " };
+                let blanks = " ".repeat(width - width_of(&text));
+                let (before, behind) =
+                    if numeric[column] { (&*blanks, "") } else { ("", &*blanks) };
+                for part in [gap, before, &text, behind] {
+                    line.push_str(part);
+                }
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// How many columns of a terminal a text takes: two for a wide character.
+fn width_of(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.width() }
+}
+
+/// Whether a cell is to stand at the right: a number, or nothing.
+fn is_number(cell: &str) -> bool {
+    cell.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | ',' | 'e' | '%'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_have_the_digits_that_they_need() {
+        let due = WallTime::from_nanos(1_700_000_000_100_000_000);
+        assert_eq!(instant_text(due), "2023-11-14T22:13:20.1Z");
+    }
+
+    #[test]
+    fn spans_are_rounded_to_a_tenth_of_their_unit() {
+        for (nanos, text) in [
+            (79_114_280, "79.1 ms"),
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_050, "1.1 us"),
+            (10_000_000_000, "10.0 s"),
+        ] {
+            assert_eq!(span_text(Nanos::new(nanos)), text);
+        }
+    }
+
+    #[test]
+    fn numbers_stand_right_and_words_left() {
+        let mut table = TextTable::new(&["device", "polls"]);
+        table.row(["node1".into(), "12".into()]);
+        table.row(["switch-7".into(), "3".into()]);
+        assert_eq!(table.to_string(), "device    polls\nnode1        12\nswitch-7      3\n");
+    }
+
+    #[test]
+    fn a_cell_is_one_line_and_as_wide_as_it_is_shown() {
+        let mut table = TextTable::new(&["port", "polls"]);
+        table.row(["端口".into(), "1".into()]);
+        table.row(["a\n\u{1b}[2J".into(), "2".into()]);
+        assert_eq!(
+            table.to_string(),
+            "port          polls\n端口              1\na\\n\\u{1b}[2J      2\n"
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! How a simulation is run, as a person says it: shared by the verb and the benches.
+
+use clap::{Args, ValueEnum};
+use meikyo_sim::{Options, Scheduler};
+use meikyo_units::Bytes;
+
+use crate::ranks;
+
+/// Which scheduler, on how many threads.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Scheduling {
+    /// How events are brought into order; the result is the same under all of them
+    #[arg(long, value_enum, default_value_t = SchedulerName::Auto)]
+    scheduler: SchedulerName,
+    /// Threads at most [default: one for each core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+    /// How much memory speculation may take before it is held back, for example 512MiB
+    #[arg(long, allow_hyphen_values = true)]
+    memory_limit: Option<Bytes>,
+}
+
+/// The schedulers by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchedulerName {
+    /// Threads while they pay, else one
+    Auto,
+    /// One queue on one thread
+    Sequential,
+    /// Threads handle what nothing can influence any more
+    Conservative,
+    /// Threads run ahead and take back what came too early (Time Warp)
+    Optimistic,
+}
+
+impl Scheduling {
+    /// The options for the kernel.
+    pub fn options(&self) -> Options {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let scheduler = match self.scheduler {
+            SchedulerName::Auto => Scheduler::Auto,
+            SchedulerName::Sequential => Scheduler::Sequential,
+            SchedulerName::Conservative => Scheduler::Conservative,
+            SchedulerName::Optimistic => Scheduler::Optimistic,
+        };
+        let mut options = Options::new(scheduler, self.threads.map_or_else(cores, usize::from));
+        options.memory_limit = self.memory_limit;
+        options.ranks = ranks::joined();
+        options
+    }
+}
