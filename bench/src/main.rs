@@ -2,6 +2,7 @@
 //!
 //! The collector and the farm run as processes of their own, from the `meikyo` that lies beside this
 //! program, each pinned to its core; what is reported of the collector is what the kernel says of the whole process.
+#![expect(clippy::disallowed_methods, reason = "benches start the programs that they measure")]
 
 mod agent_cost;
 mod bare;

@@ -1,4 +1,5 @@
 //! The program of the benches beside the one that it measures.
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 use std::process::Command;
 

@@ -1,4 +1,5 @@
 //! `meikyo bench`: starts `meikyo-bench`, which lies beside this program.
+#![expect(clippy::disallowed_methods, reason = "becomes the program of the benches")]
 
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;

@@ -2,6 +2,7 @@
 //!
 //! Which library that is was decided when it was built, see `docs/simulation-mpi.md`. `./x test` takes
 //! MPICH; the test `ranks` of `models` has both.
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 use std::path::Path;
 use std::process::{Command, Output};

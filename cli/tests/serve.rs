@@ -1,4 +1,5 @@
 //! `meikyo serve` and `meikyo measure --serve` as processes.
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -1,4 +1,5 @@
 //! What a lab runs on: this kernel's namespaces, or a kernel of its own (user-mode Linux).
+#![expect(clippy::disallowed_methods, reason = "asks a kernel for its version")]
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -2,6 +2,7 @@
 //!
 //! When it ends, whatever ends it, the kernel ends everything inside: the inside is the first process
 //! of a PID namespace and dies with its parent.
+#![expect(clippy::disallowed_methods, reason = "starts the inside of a lab")]
 #![expect(unsafe_code, reason = "namespaces are made between fork and exec")]
 
 use std::collections::BTreeMap;

@@ -4,6 +4,7 @@
 //! prints what was reported kept. What is read afterwards is compared with that: everything
 //! reported kept is there, nothing is there twice, and nothing that was never written.
 
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod crash {

@@ -1,4 +1,5 @@
 //! Other programs: run in the workspace's root, shown before they start, judged by their exit code.
+#![expect(clippy::disallowed_methods, reason = "the one place where automation starts programs")]
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

@@ -211,6 +211,7 @@ mod tests {
     const IN_TERMINAL: &str = "MEIKYO_TEST_IN_TERMINAL";
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test runs in a terminal of its own")]
     fn a_panic_is_told_in_the_terminal_as_it_was_before() {
         if std::env::var_os(IN_TERMINAL).is_some() {
             in_terminal(|_| panic!("nothing can be shown")).unwrap();

@@ -1,4 +1,5 @@
 //! The real binary `meikyo`, as a process.
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 mod agents;
 mod alerts;

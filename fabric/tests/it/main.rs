@@ -1,4 +1,5 @@
 //! Tests of the crate from outside.
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 mod built;
 mod check;

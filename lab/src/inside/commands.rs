@@ -1,4 +1,5 @@
 //! How a command is started inside: in the network namespace of its host, under that host's name.
+#![expect(clippy::disallowed_methods, reason = "starts commands in the lab")]
 #![expect(unsafe_code, reason = "namespaces are entered between fork and exec")]
 
 use std::fs::File;

@@ -2,6 +2,7 @@
 //!
 //! The program that the ranks run is the example `ranks`, built once with each library into a target
 //! folder of its own, since `mpicc` decides at build time which one is linked.
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! The server as programs see it: real recordings, real HTTP over loopback, values compared with
 //! what a scan of the recording gives.
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod access;

@@ -1,4 +1,5 @@
 //! The kernel from outside.
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 mod cascade;
 mod drawn;

@@ -1,4 +1,5 @@
 //! The SNMP engine against real agents.
+#![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod agent;

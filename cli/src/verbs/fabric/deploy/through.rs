@@ -1,4 +1,5 @@
 //! Carrying a deployment out: a program of the site's takes each step to its switch.
+#![expect(clippy::disallowed_methods, reason = "starts what the person names to reach a switch")]
 
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::process::{Child, Command, Stdio};
