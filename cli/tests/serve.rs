@@ -2,11 +2,11 @@
 #![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use meikyo_testing::http;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
 
@@ -50,14 +50,8 @@ impl Drop for Process {
 
 /// What is at a path of a server, as JSON.
 fn get(url: &str, path: &str) -> Value {
-    let address = url.split('/').nth(2).unwrap();
-    let mut stream = TcpStream::connect(address).unwrap();
-    let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let body = answer.split_once("\r\n\r\n").unwrap().1;
-    serde_json::from_str(body).unwrap_or_else(|_| panic!("{path}: {answer}"))
+    let answer = http::ask(url.split('/').nth(2).unwrap(), "GET", path, "").unwrap();
+    serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{path}: {answer:?}"))
 }
 
 fn url(process: &Process) -> String {

@@ -2,10 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
+use meikyo_testing::http;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
 
@@ -119,18 +119,8 @@ impl Server {
 
     /// Status and body of an answer.
     fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let request = format!(
-            "{method} /api/v1/{path} HTTP/1.0\r\nHost: localhost\r\nContent-Length: {}\r\n\
-             Content-Type: application/json\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap_or_default())
+        let answer = http::ask(&self.address, method, &format!("/api/v1/{path}"), body).unwrap();
+        (answer.status, serde_json::from_slice(&answer.body).unwrap_or_default())
     }
 
     /// The alert of a device once something is true of it.

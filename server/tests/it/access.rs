@@ -7,9 +7,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 
 use argon2::PasswordHasher as _;
 use meikyo_server::{Door, StartError, hash_token, make_token};
+use meikyo_testing::http::{PATIENCE, read_answer};
 use meikyo_units::{Nanos, WallTime};
 
-use crate::client::{PATIENCE, client, options, read_answer, serve, serve_with};
+use crate::client::{client, options, serve, serve_with};
 use crate::recorded::recording;
 
 #[test]

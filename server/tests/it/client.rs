@@ -1,29 +1,18 @@
-//! HTTP as it is on the wire, so that a test can also send what no library would.
+//! A server over a recording, and what a test asks of it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
-use std::time::Duration;
 
 use meikyo_server::{Door, Limits, Options, REQUESTS_PER_S, Running};
+use meikyo_testing::http::{Answer, PATIENCE, read_answer};
 use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
-
-/// How long a test waits for an answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server over some recordings.
 pub(crate) struct Served {
     pub(crate) running: Running,
     pub(crate) address: String,
-}
-
-/// What was answered.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: Vec<u8>,
 }
 
 /// Serves a recording on loopback, as `change` wants it.
@@ -146,59 +135,6 @@ impl Served {
         let answer = self.get(&format!("/api/v1/{path}"));
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         serde_json::from_slice(&answer.body).unwrap()
-    }
-}
-
-impl Answer {
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
-    /// The value of a header; empty when there is none.
-    pub(crate) fn header(&self, name: &str) -> &str {
-        let found = self.head.lines().filter_map(|line| line.split_once(':'));
-        let mut found = found.filter(|(of, _)| of.eq_ignore_ascii_case(name));
-        found.next().map_or("", |(_, value)| value.trim())
-    }
-}
-
-/// Reads an answer whose connection ends with it.
-pub(crate) fn read_answer(stream: impl std::io::Read) -> Answer {
-    let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    loop {
-        let mut line = String::new();
-        let read = reader.read_line(&mut line).unwrap();
-        if read == 0 || line == "\r\n" {
-            break;
-        }
-        head += &line;
-    }
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-    let mut body = Vec::new();
-    // A refusal can close the connection before all of a request was sent; what came counts.
-    let ended = reader.read_to_end(&mut body);
-    let answer = Answer { status, head, body };
-    if answer.header("transfer-encoding") == "chunked" {
-        ended.unwrap();
-        let body = unchunked(&answer.body);
-        return Answer { body, ..answer };
-    }
-    answer
-}
-
-/// The octets of a chunked body (RFC 9112, section 7.1).
-fn unchunked(mut octets: &[u8]) -> Vec<u8> {
-    let mut body = Vec::new();
-    loop {
-        let end = octets.windows(2).position(|pair| pair == b"\r\n").unwrap();
-        let length = std::str::from_utf8(&octets[..end]).unwrap();
-        let length = usize::from_str_radix(length, 16).unwrap();
-        if length == 0 {
-            return body;
-        }
-        body.extend_from_slice(&octets[end + 2..end + 2 + length]);
-        octets = &octets[end + 4 + length..];
     }
 }
 

@@ -1,15 +1,15 @@
 //! The real Prometheus from Debian scrapes `/metrics`.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use meikyo_recording::{Kind, StreamOptions, StreamWriter};
 use meikyo_snmp::tables::{Table, schemas};
+use meikyo_testing::http::ask;
 use meikyo_units::{Nanos, WallTime};
 
-use crate::client::{PATIENCE, serve};
+use crate::client::serve;
 
 struct Prometheus(Child);
 
@@ -64,19 +64,6 @@ fn metrics_hold_the_newest_value_of_every_series_of_a_running_recording() {
     assert!(text.contains("meikyo_recording_running") && !text.contains("in_octets"), "{text}");
 }
 
-fn query(port: u16, path: &str) -> String {
-    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return String::new() };
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
-    let mut answer = String::new();
-    let asked =
-        stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_string(&mut answer));
-    if asked.is_err() {
-        return String::new();
-    }
-    answer
-}
-
 #[test]
 fn the_real_prometheus_takes_the_values() {
     if Command::new("prometheus").arg("--version").output().is_err() {
@@ -105,7 +92,9 @@ fn the_real_prometheus_takes_the_values() {
     let _prometheus = Prometheus(child);
     let deadline = WallTime::now() + Nanos::from_secs(60);
     loop {
-        let answer = query(port, "/api/v1/query?query=meikyo_interfaces_in_octets_total");
+        let path = "/api/v1/query?query=meikyo_interfaces_in_octets_total";
+        let answer = ask(&format!("127.0.0.1:{port}"), "GET", path, "");
+        let answer = answer.map(|answer| answer.text()).unwrap_or_default();
         if answer.contains("123456789") && answer.contains("eth0") {
             break;
         }

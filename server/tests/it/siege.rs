@@ -7,9 +7,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use meikyo_server::{Options, hash_token, make_token};
+use meikyo_testing::http::read_answer;
 use meikyo_units::{Nanos, WallTime};
 
-use crate::client::{KeptAlive, Served, client, read_answer, serve_with};
+use crate::client::{KeptAlive, Served, client, serve_with};
 use crate::recorded::recording;
 
 /// Longer than any test: what holds with it does not hold since somebody waited long enough.

@@ -7,12 +7,13 @@ use std::process::Command;
 use std::sync::Arc;
 
 use meikyo_server::{Door, Options, StartError, Tls, hash_token, make_token};
+use meikyo_testing::http::{Answer, PATIENCE, read_answer};
 use meikyo_units::Nanos;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use crate::client::{Answer, PATIENCE, Served, options, read_answer, serve_with};
+use crate::client::{Served, options, serve_with};
 use crate::recorded::recording;
 
 /// A server that asks for TLS and a token, and what a client needs.
