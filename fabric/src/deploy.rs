@@ -40,13 +40,13 @@ pub use safety::{Danger, check_state};
 /// A change of one switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The switch.
+    /// The switch that the step changes.
     pub switch: SwitchId,
-    /// Why.
+    /// What the step is for.
     pub why: Why,
-    /// Its state before.
+    /// The state that the switch is in before the step.
     pub before: SwitchState,
-    /// Its state after.
+    /// The state that the step leads to.
     pub after: SwitchState,
 }
 
@@ -63,7 +63,7 @@ pub enum Why {
     Manage,
     /// Take away the VLAN that the manager used before.
     Leave,
-    /// Open the other trunks.
+    /// Open the trunks that were shut, with the planned VLANs only.
     Open,
     /// Take away what trunks shall not carry any more.
     Narrow,
@@ -96,7 +96,7 @@ pub enum DeployError {
         step: usize,
         /// The switch that the step changes.
         switch: String,
-        /// What is wrong then.
+        /// The danger that the network is in then.
         source: Danger,
     },
     /// The management VLAN is the one that is used now.
@@ -105,7 +105,7 @@ pub enum DeployError {
          trunks; choose another one, so that both are there for a while"
     )]
     SameManagement {
-        /// The VLAN.
+        /// The VLAN that the switches are managed in now, and shall be.
         vlan: Vlan,
     },
 }
@@ -201,13 +201,6 @@ pub fn step_texts(
     let Step { switch, before, after, .. } = step;
     let apply = templates.render_change(dialect, wiring, *switch, before, after)?;
     let back = templates.render_back(dialect, wiring, *switch, after, before)?;
-    // Commands of a script whose effect never came are passed over.
-    let roll_back = if dialect.has_shell() {
-        back.replace("set -e\n", "")
-            .replace("\nip -batch -", "\nip -force -batch -")
-            .replace("\nbridge -batch -", "\nbridge -force -batch -")
-    } else {
-        back
-    };
-    Ok(StepTexts { apply, roll_back })
+    // The step may have been carried out in part.
+    Ok(StepTexts { apply, roll_back: dialect.tolerant(back) })
 }

@@ -3,90 +3,114 @@
 //! Every text is read back as it is made, and refused unless it says exactly what was meant: a
 //! template of the site's own is proven with the rest. What a parser does not understand is an
 //! error with its line; what does not matter to a fabric (names, passwords, logging ..) is a list
-//! for each dialect, in `docs/fabric.md`.
+//! for each dialect, in `docs/fabric-deployment.md`.
 //!
-//! This module opens no file: who asks passes templates and texts.
+//! What is particular to a vendor lies in its directory below `vendors/`; the rest of this module is
+//! what they share. This module opens no file: who asks passes templates and texts.
 
 mod difference;
 mod fastpath;
 mod fit;
-mod flows;
 mod host;
-mod iproute;
-mod names;
-mod open_vswitch;
+mod linux;
 mod page;
 mod reading;
 mod state;
 mod templates;
+mod vendors;
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::{Configuration, SwitchId, SwitchModel, SwitchSettings, Wiring};
+use self::vendors::{Delivery, Entry, Refusal, VENDORS, Vendor};
+use crate::model::{GENERICS, ModelFacts};
+use crate::{Configuration, PortNumber, SwitchId, SwitchModel, SwitchSettings, Wiring};
 
 pub use difference::{Difference, differences};
 pub use host::{HostTextError, host_text};
-pub use names::{bundle_interface, interface_name, port_interface};
+pub use linux::{bundle_interface, port_interface};
 pub use reading::ParseError;
 pub use state::SwitchState;
 pub use templates::{RenderError, Templates};
 
-/// A language in which switches are told their settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Dialect {
-    /// Dell PowerConnect 6200 series (Broadcom FASTPATH).
-    PowerConnect,
-    /// A Linux bridge with VLAN filtering: a shell script of iproute2 batches.
-    LinuxBridge,
-    /// Open vSwitch: a shell script of `ovs-vsctl` and flows.
-    OpenVswitch,
-    /// Cisco IOS: refused, with the reason.
-    CiscoIos,
-    /// Arista EOS: refused, with the reason.
-    AristaEos,
-}
+/// A language in which switches are told their settings: a line of the table of vendors.
+///
+/// It is got by its name (`"linux-bridge".parse()`), or by the model that speaks it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dialect(usize);
 
 impl Dialect {
-    /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::PowerConnect, Self::LinuxBridge, Self::OpenVswitch, Self::CiscoIos, Self::AristaEos];
+    /// Every dialect that has a name, also those that are refused, in the order of the table.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..VENDORS.len()).map(Self)
+    }
+
+    /// Shell scripts of iproute2: what the lab's bridges are told.
+    ///
+    /// # Panics
+    /// Never: the table has it.
+    pub fn linux_bridge() -> Self {
+        Self::all()
+            .find(|dialect| dialect.name() == vendors::LINUX_BRIDGE)
+            .expect("the table of vendors has Linux bridges")
+    }
 
     /// Its name, as in the cluster file and in names of templates.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PowerConnect => "powerconnect-6248",
-            Self::LinuxBridge => "linux-bridge",
-            Self::OpenVswitch => "open-vswitch",
-            Self::CiscoIos => "cisco-ios",
-            Self::AristaEos => "arista-eos",
-        }
+    pub fn name(self) -> &'static str {
+        self.entry().name()
     }
 
     /// The dialect of a model, by the model's name; `None` if there is none for it.
     pub fn of_model(model: &SwitchModel) -> Option<Self> {
-        Self::ALL.into_iter().find(|dialect| model.name == dialect.name())
+        let speaks = |dialect: &Self| {
+            model.name == dialect.name()
+                || dialect.entry().models().iter().any(|facts| facts.name == model.name)
+        };
+        Self::all().find(speaks)
     }
 
     /// How a file with a text of the dialect ends.
-    pub const fn file_ending(self) -> &'static str {
+    pub fn file_ending(self) -> &'static str {
         if self.has_shell() { "sh" } else { "cfg" }
     }
 
     /// Whether its texts are scripts, which a switch carries out by itself and can take back by itself.
-    pub const fn has_shell(self) -> bool {
-        matches!(self, Self::LinuxBridge | Self::OpenVswitch)
+    pub fn has_shell(self) -> bool {
+        self.delivery() == Delivery::Script
     }
 
     /// Whether a line that a switch answers says that it refused what was typed. A shell says so by its
     /// exit code instead.
     pub fn refuses(self, answer: &str) -> bool {
-        const OF_FASTPATH: [&str; 5] =
-            ["invalid input", "incomplete command", "command not found", "error", "failed"];
+        let Delivery::Typed { refusals } = self.delivery() else { return false };
         let answer = answer.trim().trim_start_matches(['%', ' ']).to_ascii_lowercase();
-        !self.has_shell() && OF_FASTPATH.iter().any(|refusal| answer.starts_with(refusal))
+        refusals.iter().any(|refusal| answer.starts_with(refusal))
+    }
+
+    /// The text that takes a step back, made to go on past commands whose effect never came.
+    pub(crate) fn tolerant(self, text: String) -> String {
+        match self.vendor() {
+            Ok(vendor) => vendor.tolerant(text),
+            Err(_) => text,
+        }
+    }
+
+    fn entry(self) -> &'static Entry {
+        &VENDORS[self.0]
+    }
+
+    /// Who writes and reads its texts; an error says why nobody does.
+    fn vendor(self) -> Result<&'static dyn Vendor, &'static Refusal> {
+        match self.entry() {
+            Entry::Spoken(vendor) => Ok(*vendor),
+            Entry::Refused(refusal) => Err(refusal),
+        }
+    }
+
+    fn delivery(self) -> Delivery {
+        self.vendor().map_or(Delivery::Typed { refusals: &[] }, |vendor| vendor.delivery())
     }
 }
 
@@ -96,22 +120,49 @@ impl fmt::Display for Dialect {
     }
 }
 
+impl fmt::Debug for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Dialect").field(&self.name()).finish()
+    }
+}
+
 /// A text is the name of no dialect.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "`{text}` is no dialect; allowed are `powerconnect-6248`, `linux-bridge`, `open-vswitch`, \
-     `cisco-ios`, `arista-eos`"
-)]
+#[error("`{text}` is no dialect; allowed are {}", allowed())]
 pub struct ParseDialectError {
     text: String,
+}
+
+fn allowed() -> String {
+    let names: Vec<String> = Dialect::all().map(|dialect| format!("`{dialect}`")).collect();
+    names.join(", ")
 }
 
 impl FromStr for Dialect {
     type Err = ParseDialectError;
 
     fn from_str(text: &str) -> Result<Self, ParseDialectError> {
-        let found = Self::ALL.into_iter().find(|dialect| dialect.name() == text);
+        let found = Self::all().find(|dialect| dialect.name() == text);
         found.ok_or_else(|| ParseDialectError { text: text.into() })
+    }
+}
+
+/// The models that are built in: of vendors whose commands are known, generic ones, refused ones.
+pub(crate) fn built_in_models() -> impl Iterator<Item = &'static ModelFacts> {
+    let of = |spoken: bool| {
+        VENDORS
+            .iter()
+            .filter(move |entry| matches!(entry, Entry::Spoken(_)) == spoken)
+            .flat_map(Entry::models)
+    };
+    of(true).chain(&GENERICS).chain(of(false))
+}
+
+/// What the agent of a switch calls a port (`ifName`): as its dialect does, `swp7` where none is known.
+pub fn interface_name(model: &SwitchModel, port: PortNumber) -> String {
+    match Dialect::of_model(model).map(Dialect::vendor) {
+        Some(Ok(vendor)) => vendor.port_name(model, port),
+        Some(Err(_)) | None => port_interface(port),
     }
 }
 
@@ -125,7 +176,7 @@ pub fn render(
     configuration: &Configuration,
     switch: SwitchId,
 ) -> Result<String, RenderError> {
-    let state = SwitchState::of(configuration.switches[switch.place()].clone());
+    let state = SwitchState::unmanaged(configuration.switches[switch.place()].clone());
     Templates::built_in().render(dialect, wiring, switch, &state)
 }
 
@@ -153,12 +204,10 @@ pub fn read(
     before: &SwitchState,
     text: &str,
 ) -> Result<SwitchState, ParseError> {
-    match dialect {
-        Dialect::PowerConnect => fastpath::read(model, before, text),
-        Dialect::LinuxBridge => iproute::read(model, before, text),
-        Dialect::OpenVswitch => open_vswitch::read(model, before, text),
-        Dialect::CiscoIos | Dialect::AristaEos => Err(ParseError::whole(format!(
-            "texts of {dialect} are not read: its ports cannot be what a fabric needs"
-        ))),
+    match dialect.vendor() {
+        Ok(vendor) => vendor.read(model, before, text),
+        Err(refusal) => {
+            Err(ParseError::whole(format!("texts of {dialect} are not read: {}", refusal.not_read)))
+        }
     }
 }

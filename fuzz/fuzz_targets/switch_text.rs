@@ -6,16 +6,11 @@ use libfuzzer_sys::fuzz_target;
 use meikyo_fabric::dialect::{Dialect, SwitchState, Templates, read};
 use meikyo_fabric::{Parts, SwitchId, SwitchModel, Topology, cable};
 
-const READ: [(Dialect, &str); 3] = [
-    (Dialect::PowerConnect, "powerconnect-6248"),
-    (Dialect::LinuxBridge, "linux-bridge"),
-    (Dialect::OpenVswitch, "open-vswitch"),
-];
-
 fuzz_target!(|input: (u8, &str)| {
     let (choice, text) = input;
-    let (dialect, model) = READ[usize::from(choice) % READ.len()];
-    let model = SwitchModel::named(model).expect("a known model");
+    let models: Vec<SwitchModel> = SwitchModel::names().filter_map(SwitchModel::named).collect();
+    let model = models[usize::from(choice) % models.len()].clone();
+    let Some(dialect) = Dialect::of_model(&model) else { return };
     let blank = SwitchState::blank(dialect, &model);
     let Ok(state) = read(dialect, &model, &blank, text) else { return };
     let graph = "ring 4".parse::<Topology>().expect("a topology").graph();

@@ -220,8 +220,8 @@ pub fn as_bridges(
     let mut read = meant.clone();
     for place in 0..wiring.switches.len() {
         let switch = SwitchId::new(place);
-        let text = render(Dialect::LinuxBridge, wiring, &meant, switch)?;
-        read.switches[place] = parse(Dialect::LinuxBridge, wiring, switch, &text)?;
+        let text = render(Dialect::linux_bridge(), wiring, &meant, switch)?;
+        read.switches[place] = parse(Dialect::linux_bridge(), wiring, switch, &text)?;
     }
     Ok(read)
 }

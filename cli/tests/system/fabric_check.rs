@@ -29,9 +29,10 @@ fn texts(dir: &Path, file: &str) -> PathBuf {
         plan(&wiring, &described.options).expect("the ring can be planned").configuration(&wiring);
     let config = dir.join("config");
     std::fs::create_dir(&config).expect("a temporary directory can be written to");
+    let dialect: Dialect = "powerconnect-6248".parse().expect("the table has it");
     for (place, switch) in wiring.switches.iter().enumerate() {
         let switch_id = SwitchId::new(place);
-        let text = render(Dialect::PowerConnect, &wiring, &configuration, switch_id)
+        let text = render(dialect, &wiring, &configuration, switch_id)
             .expect("a PowerConnect can do what is planned for it");
         std::fs::write(config.join(format!("{}.cfg", switch.name)), text)
             .expect("a temporary directory can be written to");

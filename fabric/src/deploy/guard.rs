@@ -4,7 +4,7 @@ use super::StepTexts;
 use crate::dialect::Dialect;
 
 /// How a switch of the dialect is brought back when the session is lost during a step.
-pub const fn lost_session(dialect: Dialect) -> &'static str {
+pub fn lost_session(dialect: Dialect) -> &'static str {
     if dialect.has_shell() {
         "the step takes itself back unless it is confirmed in time"
     } else {

@@ -6,16 +6,16 @@ use std::fmt;
 use super::state::SwitchState;
 use crate::{Bundling, PortNumber, PortSettings, Vlan, VlanSet};
 
-/// One thing that differs.
+/// One setting that differs between two states of a switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The port, or the first of the bundle; `None` if it is about the whole switch.
     pub port: Option<PortNumber>,
-    /// What: `pvid`, `tagged` ..
+    /// The setting: `pvid`, `untagged`, `tagged`, `ageing` ..
     pub what: &'static str,
     /// As it was, or is meant to be.
     pub before: String,
-    /// As it is.
+    /// As it is, or was found.
     pub after: String,
 }
 

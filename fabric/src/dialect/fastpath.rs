@@ -1,66 +1,39 @@
-//! Reads what is typed into a Dell PowerConnect 6200 (FASTPATH), or its running configuration.
+//! What Broadcom's FASTPATH does, whatever the commands of the maker are: ports in access and general
+//! mode, port channels, VLANs that have to be defined.
 //!
-//! The parser is the switch as far as VLANs go: it starts from a state, carries out line by line,
-//! and refuses what the switch would refuse (a VLAN that is not defined, a general setting in access
-//! mode). Entering another mode resets what was set for the mode before, as the switch does.
+//! Makers build their own command languages upon it; those of a vendor are in its directory. This
+//! module is the switch behind them: it holds the state, and refuses what the switch would refuse (a
+//! VLAN that is not defined, a general setting in access mode).
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use meikyo_units::Nanos;
 
-use super::names::fastpath_port;
-use super::reading::{Line, ParseError, statements};
-use super::state::{AGEING, SwitchState};
+use super::reading::{Line, ParseError};
+use super::state::SwitchState;
 use crate::{Bundling, PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan, VlanSet};
 
 /// Spans after which addresses may be forgotten, in seconds.
-pub(super) const AGEING_S: std::ops::RangeInclusive<u64> = 10..=1_000_000;
+pub(super) const AGEING_S: RangeInclusive<u64> = 10..=1_000_000;
 
-/// Beginnings of lines that make no difference to frames of the fabric, outside of any mode.
-const IGNORED: [&str; 19] = [
-    "hostname",
-    "username",
-    "snmp-server",
-    "logging",
-    "sntp",
-    "clock",
-    "ip address",
-    "no ip address",
-    "ip default-gateway",
-    "ip domain",
-    "ip name-server",
-    "ip ssh",
-    "ip telnet",
-    "ip http",
-    "crypto",
-    "switch",
-    "lldp",
-    "spanning-tree mode",
-    "spanning-tree priority",
-];
-/// Beginnings of lines that make no difference to frames of the fabric, of an interface.
-const IGNORED_OF_INTERFACE: [&str; 9] = [
-    "description",
-    "spanning-tree portfast",
-    "lldp",
-    "mtu",
-    "speed",
-    "negotiation",
-    "hashing-mode",
-    "storm-control",
-    "spanning-tree cost",
-];
+/// Beginnings of answers, in lower case, by which a prompt refuses what was typed.
+pub(super) const REFUSALS: [&str; 5] =
+    ["invalid input", "incomplete command", "command not found", "error", "failed"];
 
-/// A port or a bundle.
+/// A port or a port channel.
 #[derive(Debug, Clone)]
-struct Port {
+pub(super) struct Port {
     open: bool,
-    general: bool,
+    /// In general mode; otherwise in access mode. A switch that keeps what was set for a mode changes
+    /// this alone.
+    pub(super) general: bool,
     access: Vlan,
     pvid: Vlan,
     tagged_only: bool,
     untagged: VlanSet,
     tagged: VlanSet,
+    /// The port channel that a port is in.
     group: Option<(u16, Bundling)>,
 }
 
@@ -78,7 +51,7 @@ impl Port {
         }
     }
 
-    fn of(settings: &PortSettings) -> Self {
+    fn with(settings: &PortSettings) -> Self {
         let mut port = Self::factory(true);
         port.general = settings.accept_tagged;
         if port.general {
@@ -115,7 +88,9 @@ impl Port {
         }
     }
 
-    fn enter_mode(&mut self, general: bool) {
+    /// Enters a mode in which everything is as delivered, as a switch does that forgets what was set for
+    /// the mode before.
+    pub(super) fn enter_mode_anew(&mut self, general: bool) {
         if self.general != general {
             let (open, group) = (self.open, self.group);
             *self = Self { general, group, ..Self::factory(open) };
@@ -123,50 +98,39 @@ impl Port {
     }
 }
 
-/// What lines are about.
+/// The interfaces that commands are about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Mode {
-    /// Before `configure`, and after the `exit` that ends it.
-    Exec,
-    Global,
-    VlanDatabase,
-    /// `stack`: which members there are.
-    Stack,
-    /// `interface vlan 101`: names and addresses.
-    VlanInterface,
+pub(super) enum Interfaces {
+    /// Ports, by their numbers.
     Ports(Vec<PortNumber>),
+    /// Port channels, by their numbers.
     Bundles(Vec<u16>),
 }
 
-struct Machine<'a> {
-    model: &'a SwitchModel,
-    mode: Mode,
+/// A switch that carries out commands.
+pub(super) struct Fastpath<'a> {
+    pub(super) model: &'a SwitchModel,
+    /// Where a VLAN is defined, for people: the end of "`vlan 101`".
+    pub(super) defined_where: &'static str,
+    pub(super) spanning_tree: bool,
+    pub(super) pause: bool,
+    pub(super) ageing: Option<Nanos>,
+    pub(super) management: Option<Vlan>,
+    pub(super) interfaces: Option<Interfaces>,
     vlans: VlanSet,
-    spanning_tree: bool,
-    pause: bool,
-    ageing: Nanos,
-    management: Option<Vlan>,
     ports: BTreeMap<PortNumber, Port>,
     bundles: BTreeMap<u16, Port>,
-    /// Where a bundle was first named.
+    /// Where a port channel was first named.
     named: BTreeMap<u16, (usize, String)>,
 }
 
-/// The state after the text.
-pub(super) fn read(
-    model: &SwitchModel,
-    before: &SwitchState,
-    text: &str,
-) -> Result<SwitchState, ParseError> {
-    let mut machine = Machine::new(model, before);
-    for line in statements(text, '!') {
-        machine.carry_out(line)?;
-    }
-    machine.state()
-}
-
-impl<'a> Machine<'a> {
-    fn new(model: &'a SwitchModel, before: &SwitchState) -> Self {
+impl<'a> Fastpath<'a> {
+    /// A switch of the model in a state.
+    pub(super) fn new(
+        model: &'a SwitchModel,
+        before: &SwitchState,
+        defined_where: &'static str,
+    ) -> Self {
         let settings = &before.settings;
         let mut ports: BTreeMap<_, _> =
             (1..=model.ports).map(|port| (PortNumber(port), Port::factory(false))).collect();
@@ -178,177 +142,58 @@ impl<'a> Machine<'a> {
                         let group = Some((number, bundling));
                         ports.insert(*port, Port { group, ..Port::factory(true) });
                     }
-                    bundles.insert(number, Port::of(own));
+                    bundles.insert(number, Port::with(own));
                 }
                 _ => {
                     for port in &own.ports {
-                        ports.insert(*port, Port::of(own));
+                        ports.insert(*port, Port::with(own));
                     }
                 }
             }
         }
         Self {
             model,
-            mode: Mode::Exec,
-            vlans: settings.vlans.clone(),
+            defined_where,
             spanning_tree: settings.spanning_tree,
             pause: settings.ports.first().is_none_or(|port| port.flow_control),
-            ageing: settings.ageing.unwrap_or(AGEING),
+            ageing: settings.ageing,
             management: before.management,
+            interfaces: None,
+            vlans: settings.vlans.clone(),
             ports,
             bundles,
             named: BTreeMap::new(),
         }
     }
 
-    fn carry_out(&mut self, line: Line<'_>) -> Result<(), ParseError> {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        match (words.as_slice(), &self.mode) {
-            (["enable"], Mode::Exec) => Ok(()),
-            (["configure"] | ["configure", "terminal"], Mode::Exec) => {
-                self.mode = Mode::Global;
-                Ok(())
-            }
-            (_, Mode::Exec) => Err(line.wrong("is refused before `configure`")),
-            (["end"], _) | (["exit"], Mode::Global) => {
-                self.mode = Mode::Exec;
-                Ok(())
-            }
-            (["exit"], _) => {
-                self.mode = Mode::Global;
-                Ok(())
-            }
-            (["interface", rest @ ..], _) => {
-                self.mode = self.interface(line, rest)?;
-                Ok(())
-            }
-            (words, Mode::VlanDatabase) => self.vlan_database(line, words),
-            (["member", ..], Mode::Stack) => Ok(()),
-            (_, Mode::Stack) => {
-                Err(line.wrong("is not understood for `stack`; allowed is `member`"))
-            }
-            (["name" | "ip" | "routing", ..], Mode::VlanInterface) => Ok(()),
-            (_, Mode::VlanInterface) => {
-                Err(line.wrong("is not understood for `interface vlan`; allowed are `name`, `ip`"))
-            }
-            (words, Mode::Ports(_) | Mode::Bundles(_)) => self.of_interface(line, words),
-            (words, Mode::Global) => self.global(line, words),
-        }
+    /// The port if the switch has it.
+    pub(super) fn port(
+        &self,
+        line: Line<'_>,
+        name: &str,
+        number: Option<PortNumber>,
+    ) -> Result<PortNumber, ParseError> {
+        number.filter(|port| self.ports.contains_key(port)).ok_or_else(|| {
+            let (model, most) = (&self.model.name, self.model.ports);
+            line.wrong(format!("{model} has no port `{name}`; it has {most} ports"))
+        })
     }
 
-    fn global(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
-        match words {
-            ["vlan", "database"] => self.mode = Mode::VlanDatabase,
-            ["stack"] => self.mode = Mode::Stack,
-            ["spanning-tree"] => self.spanning_tree = true,
-            ["no", "spanning-tree"] => self.spanning_tree = false,
-            ["flowcontrol"] => self.pause = true,
-            ["no", "flowcontrol"] => self.pause = false,
-            ["bridge", "aging-time", span] => {
-                let span: u64 = line.number(span)?;
-                if !AGEING_S.contains(&span) {
-                    let (least, most) = (AGEING_S.start(), AGEING_S.end());
-                    return Err(line.wrong(format!("allowed are {least} to {most} seconds")));
-                }
-                self.ageing = Nanos::from_secs(span);
-            }
-            ["no", "bridge", "aging-time"] => self.ageing = AGEING,
-            ["ip", "address", "vlan", vlan] => {
-                let vlan = line.vlan(vlan)?;
-                self.defined(line, vlan)?;
-                self.management = Some(vlan);
-            }
-            ["no", "ip", "address", "vlan", ..] => {
-                let way = "name the VLAN that is to be managed in: `ip address vlan 4000`";
-                return Err(line.wrong(format!("moves the manager to VLAN 1; {way}")));
-            }
-            _ if IGNORED.iter().any(|begin| begins(line.text, begin)) => {}
-            _ => {
-                return Err(
-                    line.wrong("is not understood (docs/fabric-deployment.md lists what is)")
-                );
-            }
+    /// Goes on with these port channels: `1-3,7`.
+    pub(super) fn enter_bundles(&mut self, line: Line<'_>, list: &str) -> Result<(), ParseError> {
+        let mut numbers: Vec<u16> = Vec::new();
+        for part in list.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            numbers.extend(line.number::<u16>(first)?..=line.number(last)?);
         }
+        for number in &numbers {
+            self.name_bundle(line, *number)?;
+        }
+        self.interfaces = Some(Interfaces::Bundles(numbers));
         Ok(())
     }
 
-    fn vlan_database(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
-        match words {
-            ["vlan", list] => {
-                let vlans = line.vlans(list)?;
-                let unusable = vlans
-                    .iter()
-                    .find(|vlan| *vlan != Vlan::DEFAULT && !self.model.vlan_ids.contains(*vlan));
-                if let Some(vlan) = unusable {
-                    let (model, usable) = (&self.model.name, &self.model.vlan_ids);
-                    return Err(
-                        line.wrong(format!("{model} has no VLAN {vlan}; allowed are {usable}"))
-                    );
-                }
-                self.vlans = self.vlans.union(&vlans);
-            }
-            ["no", "vlan", list] => {
-                let vlans = line.vlans(list)?;
-                self.vlans = self.vlans.difference(&vlans);
-                for port in self.ports.values_mut().chain(self.bundles.values_mut()) {
-                    port.untagged = port.untagged.difference(&vlans);
-                    port.tagged = port.tagged.difference(&vlans);
-                    if vlans.contains(port.pvid) {
-                        port.pvid = Vlan::DEFAULT;
-                    }
-                    if vlans.contains(port.access) {
-                        port.access = Vlan::DEFAULT;
-                    }
-                }
-            }
-            ["vlan", "name", ..] => {}
-            _ => return Err(line.wrong("is not understood in the VLAN database")),
-        }
-        Ok(())
-    }
-
-    fn interface(&mut self, line: Line<'_>, words: &[&str]) -> Result<Mode, ParseError> {
-        match words {
-            ["vlan", vlan] => {
-                let vlan = line.vlan(vlan)?;
-                self.defined(line, vlan)?;
-                Ok(Mode::VlanInterface)
-            }
-            ["ethernet", list] | ["range", "ethernet", list] => {
-                let mut ports = Vec::new();
-                for part in list.split(',') {
-                    let (first, last) = part.split_once('-').unwrap_or((part, part));
-                    let port = |name| {
-                        let port = fastpath_port(name).filter(|port| self.ports.contains_key(port));
-                        port.ok_or_else(|| {
-                            let (model, most) = (&self.model.name, self.model.ports);
-                            line.wrong(format!("{model} has no port `{name}`; it has {most} ports"))
-                        })
-                    };
-                    let (first, last) = (port(first)?, port(last)?);
-                    ports.extend((first.0..=last.0).map(PortNumber));
-                }
-                Ok(Mode::Ports(ports))
-            }
-            ["port-channel", list] | ["range", "port-channel", list] => {
-                let mut numbers: Vec<u16> = Vec::new();
-                for part in list.split(',') {
-                    let (first, last) = part.split_once('-').unwrap_or((part, part));
-                    numbers.extend(line.number::<u16>(first)?..=line.number(last)?);
-                }
-                for number in &numbers {
-                    self.bundle(line, *number)?;
-                }
-                Ok(Mode::Bundles(numbers))
-            }
-            _ => Err(line.wrong(
-                "is no interface; allowed are `ethernet 1/g1`, `port-channel 1`, `range ethernet \
-                 1/g1-1/g4` and `vlan 101`",
-            )),
-        }
-    }
-
-    fn bundle(&mut self, line: Line<'_>, number: u16) -> Result<(), ParseError> {
+    fn name_bundle(&mut self, line: Line<'_>, number: u16) -> Result<(), ParseError> {
         if number == 0 || number > self.model.bundles {
             let (model, most) = (&self.model.name, self.model.bundles);
             return Err(line.wrong(format!("{model} has bundles 1 to {most}")));
@@ -358,32 +203,49 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn of_interface(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
-        match (words, &self.mode) {
-            (["channel-group", number, "mode", mode], Mode::Ports(ports)) => {
-                let number = line.number(number)?;
-                let bundling = match *mode {
-                    "auto" => Bundling::Lacp,
-                    "on" => Bundling::Static,
-                    _ => return Err(line.wrong("allowed modes are `auto` (LACP) and `on`")),
-                };
-                let ports = ports.clone();
-                self.bundle(line, number)?;
-                for port in ports {
-                    if let Some(port) = self.ports.get_mut(&port) {
-                        port.group = Some((number, bundling));
-                    }
-                }
+    /// Puts the ports that commands are about into a port channel.
+    pub(super) fn join_bundle(
+        &mut self,
+        line: Line<'_>,
+        number: u16,
+        bundling: Bundling,
+    ) -> Result<(), ParseError> {
+        self.name_bundle(line, number)?;
+        self.each(|port| port.group = Some((number, bundling)));
+        Ok(())
+    }
+
+    /// Changes every interface that commands are about.
+    pub(super) fn each(&mut self, change: impl Fn(&mut Port)) {
+        self.targets().into_iter().for_each(change);
+    }
+
+    fn targets(&mut self) -> Vec<&mut Port> {
+        match &self.interfaces {
+            Some(Interfaces::Ports(numbers)) => {
+                let ports = self.ports.iter_mut();
+                ports.filter(|(port, _)| numbers.contains(port)).map(|(_, port)| port).collect()
             }
-            (["no", "channel-group"], Mode::Ports(_)) => {
+            Some(Interfaces::Bundles(numbers)) => {
+                let bundles = self.bundles.iter_mut();
+                bundles.filter(|(own, _)| numbers.contains(own)).map(|(_, port)| port).collect()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Carries out a command of an interface that all makers write alike; false if it is none of them.
+    pub(super) fn of_interface(
+        &mut self,
+        line: Line<'_>,
+        words: &[&str],
+    ) -> Result<bool, ParseError> {
+        match (words, &self.interfaces) {
+            (["no", "channel-group"], Some(Interfaces::Ports(_))) => {
                 self.each(|port| port.group = None);
             }
             (["shutdown"], _) => self.each(|port| port.open = false),
             (["no", "shutdown"], _) => self.each(|port| port.open = true),
-            (["switchport", "mode", "access"] | ["no", "switchport", "mode"], _) => {
-                self.each(|port| port.enter_mode(false));
-            }
-            (["switchport", "mode", "general"], _) => self.each(|port| port.enter_mode(true)),
             (["switchport", "access", "vlan", vlan], _) => {
                 let vlan = line.vlan(vlan)?;
                 self.defined(line, vlan)?;
@@ -402,13 +264,9 @@ impl<'a> Machine<'a> {
                 self.in_mode(line, true)?;
                 self.each(|port| port.pvid = Vlan::DEFAULT);
             }
-            _ if IGNORED_OF_INTERFACE.iter().any(|begin| begins(line.text, begin)) => {}
-            _ => {
-                return Err(line
-                    .wrong("is not understood for an interface (see docs/fabric-deployment.md)"));
-            }
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     fn general(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
@@ -449,26 +307,6 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn targets(&mut self) -> Vec<&mut Port> {
-        match &self.mode {
-            Mode::Ports(numbers) => {
-                let ports = self.ports.iter_mut();
-                ports.filter(|(port, _)| numbers.contains(port)).map(|(_, port)| port).collect()
-            }
-            Mode::Bundles(numbers) => {
-                let bundles = self.bundles.iter_mut();
-                bundles.filter(|(own, _)| numbers.contains(own)).map(|(_, port)| port).collect()
-            }
-            Mode::Exec | Mode::Global | Mode::VlanDatabase | Mode::Stack | Mode::VlanInterface => {
-                Vec::new()
-            }
-        }
-    }
-
-    fn each(&mut self, change: impl Fn(&mut Port)) {
-        self.targets().into_iter().for_each(change);
-    }
-
     fn in_mode(&mut self, line: Line<'_>, general: bool) -> Result<(), ParseError> {
         let word = if general { "general" } else { "access" };
         if self.targets().iter().all(|port| port.general == general) {
@@ -479,7 +317,39 @@ impl<'a> Machine<'a> {
         )))
     }
 
-    fn defined(&self, line: Line<'_>, vlan: Vlan) -> Result<(), ParseError> {
+    /// Defines VLANs: `101-104,110`.
+    pub(super) fn define(&mut self, line: Line<'_>, list: &str) -> Result<(), ParseError> {
+        let vlans = line.vlans(list)?;
+        let unusable = vlans
+            .iter()
+            .find(|vlan| *vlan != Vlan::DEFAULT && !self.model.vlan_ids.contains(*vlan));
+        if let Some(vlan) = unusable {
+            let (model, usable) = (&self.model.name, &self.model.vlan_ids);
+            return Err(line.wrong(format!("{model} has no VLAN {vlan}; allowed are {usable}")));
+        }
+        self.vlans = self.vlans.union(&vlans);
+        Ok(())
+    }
+
+    /// Takes VLANs away, also from all ports; gives them.
+    pub(super) fn undefine(&mut self, line: Line<'_>, list: &str) -> Result<VlanSet, ParseError> {
+        let vlans = line.vlans(list)?;
+        self.vlans = self.vlans.difference(&vlans);
+        for port in self.ports.values_mut().chain(self.bundles.values_mut()) {
+            port.untagged = port.untagged.difference(&vlans);
+            port.tagged = port.tagged.difference(&vlans);
+            if vlans.contains(port.pvid) {
+                port.pvid = Vlan::DEFAULT;
+            }
+            if vlans.contains(port.access) {
+                port.access = Vlan::DEFAULT;
+            }
+        }
+        Ok(vlans)
+    }
+
+    /// Refuses a VLAN that is not defined.
+    pub(super) fn defined(&self, line: Line<'_>, vlan: Vlan) -> Result<(), ParseError> {
         self.all_defined(line, &VlanSet::from_iter([vlan]))
     }
 
@@ -488,12 +358,23 @@ impl<'a> Machine<'a> {
         match missing.iter().find(|vlan| *vlan != Vlan::DEFAULT) {
             None => Ok(()),
             Some(vlan) => Err(line.wrong(format!(
-                "VLAN {vlan} is not defined; `vlan {vlan}` in `vlan database` comes first"
+                "VLAN {vlan} is not defined; `vlan {vlan}`{} comes first",
+                self.defined_where
             ))),
         }
     }
 
-    fn state(self) -> Result<SwitchState, ParseError> {
+    /// The ageing time of so many seconds.
+    pub(super) fn ageing(line: Line<'_>, seconds: u64) -> Result<Nanos, ParseError> {
+        if AGEING_S.contains(&seconds) {
+            return Ok(Nanos::from_secs(seconds));
+        }
+        let (least, most) = (AGEING_S.start(), AGEING_S.end());
+        Err(line.wrong(format!("allowed are {least} to {most} seconds")))
+    }
+
+    /// The state that the commands led to.
+    pub(super) fn state(self) -> Result<SwitchState, ParseError> {
         let mut ports = Vec::new();
         let mut members: BTreeMap<u16, (Vec<PortNumber>, Bundling)> = BTreeMap::new();
         for (number, port) in &self.ports {
@@ -529,7 +410,7 @@ impl<'a> Machine<'a> {
         let settings = SwitchSettings {
             vlans: self.vlans,
             ports,
-            ageing: Some(self.ageing),
+            ageing: self.ageing,
             spanning_tree: self.spanning_tree,
         };
         Ok(SwitchState { settings, management: self.management, bundles }.normal(true))
@@ -537,6 +418,59 @@ impl<'a> Machine<'a> {
 }
 
 /// Whether a line begins with these words.
-fn begins(text: &str, words: &str) -> bool {
+pub(super) fn begins(text: &str, words: &str) -> bool {
     text.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+/// Ports in ascending order as spans of neighbours of the same kind: the first and the last of each.
+pub(super) fn spans<K: PartialEq>(
+    ports: &[PortNumber],
+    kind: impl Fn(PortNumber) -> K,
+) -> Vec<(PortNumber, PortNumber)> {
+    let mut spans: Vec<(PortNumber, PortNumber)> = Vec::new();
+    for port in ports {
+        match spans.last_mut() {
+            Some((_, last))
+                if last.0.checked_add(1) == Some(port.0) && kind(*last) == kind(*port) =>
+            {
+                *last = *port;
+            }
+            _ => spans.push((*port, *port)),
+        }
+    }
+    spans
+}
+
+/// Refuses a port that drops tagged frames and is not an access port; `switch` is the switch, with
+/// its article.
+pub(super) fn check_port(switch: &str, port: &PortSettings) -> Result<(), String> {
+    let alone = port.pvid.is_some()
+        && port.tagged.is_empty()
+        && port.untagged == VlanSet::from_iter(port.pvid);
+    if !port.accept_tagged && !alone {
+        return Err(format!(
+            "{switch} drops tagged frames in access mode only, which is one VLAN, untagged"
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses an ageing time that cannot be set; `besides` is what is allowed, too: `, or never`.
+pub(super) fn check_ageing(span: Nanos, besides: &str) -> Result<(), String> {
+    if AGEING_S.contains(&(span.get() / 1_000_000_000)) && span.get().is_multiple_of(1_000_000_000)
+    {
+        return Ok(());
+    }
+    let (least, most) = (AGEING_S.start(), AGEING_S.end());
+    Err(format!("an ageing time of {span}: allowed are {least} to {most} whole seconds{besides}"))
+}
+
+/// Refuses pause frames on some ports only.
+pub(super) fn check_pause(switch: &str, settings: &SwitchSettings) -> Result<(), String> {
+    let mut pauses = settings.ports.iter().map(|port| port.flow_control);
+    let first = pauses.next();
+    if pauses.any(|pause| Some(pause) != first) {
+        return Err(format!("{switch} has flow control on all ports or on none"));
+    }
+    Ok(())
 }

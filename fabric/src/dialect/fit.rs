@@ -1,17 +1,17 @@
 //! What a dialect cannot say, told before a text is made.
 
 use super::Dialect;
-use super::fastpath;
 use super::state::SwitchState;
 use super::templates::RenderError;
-use crate::{PortSettings, Switch, Vlan, VlanSet};
+use super::vendors::Vendor;
+use crate::{PortSettings, Switch, Vlan};
 
-/// Whether the dialect can say all of the state.
+/// The vendor in whose commands all of the state can be said.
 pub(super) fn check(
     dialect: Dialect,
     switch: &Switch,
     state: &SwitchState,
-) -> Result<(), RenderError> {
+) -> Result<&'static dyn Vendor, RenderError> {
     for port in &state.settings.ports {
         check_port(dialect, switch, port)
             .and_then(|()| defined(state, port))
@@ -29,42 +29,22 @@ fn unsupported(switch: &Switch, port: Option<&PortSettings>, problem: String) ->
     }
 }
 
-fn check_switch(dialect: Dialect, switch: &Switch, state: &SwitchState) -> Result<(), String> {
-    let settings = &state.settings;
-    let seconds = settings.ageing.map(|span| (span.get() / 1_000_000_000, span));
-    match (dialect, seconds) {
-        (Dialect::CiscoIos | Dialect::AristaEos, _) => Err(format!(
-            "texts of {dialect} are not made; its access ports cannot be what a fabric needs"
-        )),
-        (Dialect::PowerConnect, None) => Err("a PowerConnect forgets addresses always".into()),
-        (Dialect::PowerConnect, Some((seconds, span)))
-            if !fastpath::AGEING_S.contains(&seconds) || span.get() % 1_000_000_000 != 0 =>
-        {
-            Err(format!("an ageing time of {span}: allowed are 10 to 1000000 whole seconds"))
-        }
-        (Dialect::LinuxBridge, None) => Err("a Linux bridge forgets addresses always".into()),
-        (Dialect::LinuxBridge, Some((_, span))) if span.get() % 10_000_000 != 0 => {
-            Err(format!("an ageing time of {span}: allowed are whole hundredths of a second"))
-        }
-        (Dialect::OpenVswitch, Some((seconds, span)))
-            if !(1..=65_535).contains(&seconds) || span.get() % 1_000_000_000 != 0 =>
-        {
-            Err(format!("an ageing time of {span}: allowed are 1 to 65535 whole seconds, or never"))
-        }
-        _ => Ok(()),
-    }?;
-    let mut pauses = settings.ports.iter().map(|port| port.flow_control);
-    let first = pauses.next();
-    if dialect == Dialect::PowerConnect && pauses.any(|pause| Some(pause) != first) {
-        return Err("a PowerConnect has flow control on all ports or on none".into());
-    }
+fn check_switch(
+    dialect: Dialect,
+    switch: &Switch,
+    state: &SwitchState,
+) -> Result<&'static dyn Vendor, String> {
+    let vendor = dialect
+        .vendor()
+        .map_err(|refusal| format!("texts of {dialect} are not made; {}", refusal.not_made))?;
+    vendor.check_switch(&state.settings)?;
     let mut usable = switch.model.vlan_ids.clone();
     usable.insert(Vlan::DEFAULT);
-    match settings.vlans.difference(&usable).iter().next() {
+    match state.settings.vlans.difference(&usable).iter().next() {
         Some(vlan) => {
             Err(format!("{} has no VLAN {vlan}; allowed are {usable}", switch.model.name))
         }
-        None => Ok(()),
+        None => Ok(vendor),
     }
 }
 
@@ -78,9 +58,8 @@ fn check_port(dialect: Dialect, switch: &Switch, port: &PortSettings) -> Result<
             switch.model.name, switch.model.ports
         ));
     }
-    if port.untagged.len() > 1 && !switch.model.multi_untagged
-        || port.untagged.len() > 1 && matches!(dialect, Dialect::CiscoIos | Dialect::AristaEos)
-    {
+    let vendor = dialect.vendor();
+    if port.untagged.len() > 1 && (!switch.model.multi_untagged || vendor.is_err()) {
         return Err(format!(
             "a port of {} can be an untagged member of one VLAN only, so frames of the others ({}) \
              would reach the host with a tag; a fabric needs ports such as FASTPATH's general mode, \
@@ -91,32 +70,7 @@ fn check_port(dialect: Dialect, switch: &Switch, port: &PortSettings) -> Result<
     if !port.untagged.intersection(&port.tagged).is_empty() {
         return Err("a VLAN both tagged and untagged".into());
     }
-    let alone = port.pvid.is_some()
-        && port.tagged.is_empty()
-        && port.untagged == VlanSet::from_iter(port.pvid);
-    match dialect {
-        Dialect::PowerConnect if !port.accept_tagged && !alone => Err(
-            "a PowerConnect drops tagged frames in access mode only, which is one VLAN, untagged"
-                .into(),
-        ),
-        Dialect::LinuxBridge if !port.accept_tagged => {
-            Err("a Linux bridge takes tagged frames of every VLAN that a port is in".into())
-        }
-        Dialect::LinuxBridge | Dialect::OpenVswitch
-            if port.pvid.is_some_and(|vlan| !port.is_member(vlan)) =>
-        {
-            Err("the VLAN of frames without a tag is one that the port is not a member of".into())
-        }
-        Dialect::OpenVswitch if port.accept_tagged && port.members().is_empty() => {
-            Err("flows that take tags of no VLAN are none".into())
-        }
-        Dialect::OpenVswitch if port.bundle.is_some() => Err(
-            "Open vSwitch spreads frames over a bundle only without flows, and flows are needed \
-                 here; use single links, or the dialect `linux-bridge`"
-                .into(),
-        ),
-        _ => Ok(()),
-    }
+    vendor.map_or(Ok(()), |vendor| vendor.check_port(port))
 }
 
 /// Whether the VLANs of a port are defined.

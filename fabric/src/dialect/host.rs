@@ -10,7 +10,7 @@ pub enum HostTextError {
     /// The Ethernet address of a receiver is not known.
     #[error("the Ethernet address of `{host}` is not known; `mac` of section `hosts` says it")]
     NoAddress {
-        /// The receiver.
+        /// The name of the receiver.
         host: String,
     },
 }

@@ -1,24 +1,27 @@
-//! What templates are given: the settings of a switch in the words of its dialect.
+//! What templates are given: the settings of a switch in the words of its vendor.
 
 use std::collections::BTreeMap;
 
 use minijinja::Value;
 
-use super::Dialect;
-use super::names::{bundle_interface, fastpath_list, port_name};
-use super::open_vswitch::MANAGE_PORT;
 use super::state::SwitchState;
-use crate::{Bundling, PortNumber, PortSettings, SwitchId, Vlan, VlanSet, Wiring};
+use super::vendors::Vendor;
+use crate::{Bundling, PortNumber, PortSettings, SwitchId, SwitchModel, Vlan, VlanSet, Wiring};
 
-/// A change of a switch, in the words of a dialect.
-pub(super) struct Page<'a> {
-    pub(super) dialect: Dialect,
+/// A change of a switch.
+pub(super) struct Change<'a> {
     pub(super) wiring: &'a Wiring,
     pub(super) switch: SwitchId,
     pub(super) before: &'a SwitchState,
     pub(super) after: &'a SwitchState,
     /// Whether the switch is in its blank state before.
     pub(super) fresh: bool,
+}
+
+/// A change in the words of a vendor.
+pub(super) struct Page<'a> {
+    pub(super) vendor: &'static dyn Vendor,
+    pub(super) change: &'a Change<'a>,
 }
 
 /// A port or bundle after the change.
@@ -34,10 +37,11 @@ struct Interface<'a> {
 impl Page<'_> {
     /// The variables of the template. `docs/fabric-deployment.md` says what each is.
     pub(super) fn variables(&self) -> Value {
-        let (before, after) = (&self.before.settings, &self.after.settings);
+        let Change { wiring, switch, before: was, after: is, fresh } = *self.change;
+        let (before, after) = (&was.settings, &is.settings);
         let interfaces = self.interfaces();
         let changed = |interface: &&Interface<'_>| {
-            self.fresh || interface.was != Some(interface.port) || !interface.joining.is_empty()
+            fresh || interface.was != Some(interface.port) || !interface.joining.is_empty()
         };
         let shown: Vec<Value> =
             interfaces.iter().filter(changed).map(|interface| self.interface(interface)).collect();
@@ -45,16 +49,15 @@ impl Page<'_> {
             interfaces.iter().map(|interface| self.interface(interface)).collect();
         let pause = |ports: &[PortSettings]| ports.first().map(|port| port.flow_control);
         let new_pause = pause(&after.ports);
-        let pause_changed =
-            new_pause.is_some() && (self.fresh || new_pause != pause(&before.ports));
-        let ageing = after.ageing.filter(|_| self.fresh || before.ageing != after.ageing);
-        let never = after.ageing.is_none() && (self.fresh || before.ageing.is_some());
-        let protocol = self.fresh || before.spanning_tree != after.spanning_tree;
-        let management = self.after.management.filter(|vlan| Some(*vlan) != self.before.management);
-        let left = self.before.management.filter(|vlan| Some(*vlan) != self.after.management);
-        record([
-            ("switch", Value::from(&self.wiring.switches[self.switch.place()].name)),
-            ("fresh", Value::from(self.fresh)),
+        let pause_changed = new_pause.is_some() && (fresh || new_pause != pause(&before.ports));
+        let ageing = after.ageing.filter(|_| fresh || before.ageing != after.ageing);
+        let never = after.ageing.is_none() && (fresh || before.ageing.is_some());
+        let protocol = fresh || before.spanning_tree != after.spanning_tree;
+        let management = is.management.filter(|vlan| Some(*vlan) != was.management);
+        let left = was.management.filter(|vlan| Some(*vlan) != is.management);
+        let common = [
+            ("switch", Value::from(&wiring.switches[switch.place()].name)),
+            ("fresh", Value::from(fresh)),
             ("vlans", without_default(&after.vlans)),
             ("vlans_added", without_default(&after.vlans.difference(&before.vlans))),
             ("vlans_removed", without_default(&before.vlans.difference(&after.vlans))),
@@ -69,24 +72,30 @@ impl Page<'_> {
             ("leaving", self.list(&self.leaving(&interfaces))),
             ("bundles_removed", self.bundles_removed(&interfaces)),
             ("interfaces", Value::from(shown)),
-            ("relearn", Value::from(self.fresh || self.members_change())),
+            ("relearn", Value::from(fresh || self.members_change())),
             ("all", Value::from(all)),
-            ("floods", self.floods()),
-            ("managed", Value::from(self.after.management.map(Vlan::id))),
-            ("manage_port", Value::from(MANAGE_PORT)),
+            ("managed", Value::from(is.management.map(Vlan::id))),
             ("timeout_s", Value::from(after.ageing.map_or(0, |span| span.get() / 1_000_000_000))),
-        ])
+        ];
+        record(common.into_iter().chain(self.vendor.own_variables(is)))
+    }
+
+    fn model(&self) -> &SwitchModel {
+        &self.change.wiring.switches[self.change.switch.place()].model
+    }
+
+    fn port_name(&self, port: PortNumber) -> String {
+        self.vendor.port_name(self.model(), port)
     }
 
     fn interfaces(&self) -> Vec<Interface<'_>> {
-        let (before, after) = (self.before, &self.after.settings);
+        let (before, after) = (self.change.before, &self.change.after.settings);
         let numbers = before.numbers_for(after);
         let mut interfaces = Vec::new();
         for (port, number) in after.ports.iter().zip(numbers) {
             let name = match number {
-                Some(number) if self.dialect == Dialect::PowerConnect => number.to_string(),
-                Some(number) => bundle_interface(number),
-                None => port_name(self.dialect, port.ports[0]),
+                Some(number) => self.vendor.bundle_name(number),
+                None => self.port_name(port.ports[0]),
             };
             let was = self.was(port, number);
             let held = was.map_or(&[][..], |was| &was.ports);
@@ -99,13 +108,13 @@ impl Page<'_> {
 
     /// The port alone as it was, or the bundle of the same number and protocol.
     fn was(&self, port: &PortSettings, number: Option<u16>) -> Option<&PortSettings> {
-        let mut before = self.before.settings.ports.iter();
+        let mut before = self.change.before.settings.ports.iter();
         match number {
             None => before.find(|own| own.bundle.is_none() && own.ports == port.ports),
             Some(number) => before.find(|own| {
                 own.bundle == port.bundle
                     && own.bundle.is_some()
-                    && self.before.number_of(&own.ports) == Some(number)
+                    && self.change.before.number_of(&own.ports) == Some(number)
             }),
         }
     }
@@ -116,24 +125,24 @@ impl Page<'_> {
             let ports = state.settings.ports.iter();
             ports.map(|own| (own.ports[0], own.untagged.clone(), own.tagged.clone())).collect()
         };
-        members(self.before) != members(self.after)
+        members(self.change.before) != members(self.change.after)
     }
 
     /// The ports that are open before and not after.
     fn closed(&self) -> Vec<PortNumber> {
         let mut ports: Vec<PortNumber> =
-            self.before.settings.ports.iter().flat_map(|own| own.ports.clone()).collect();
-        ports.retain(|port| self.after.port(*port).is_none());
+            self.change.before.settings.ports.iter().flat_map(|own| own.ports.clone()).collect();
+        ports.retain(|port| self.change.after.port(*port).is_none());
         ports.sort();
         ports
     }
 
     /// The ports that leave a bundle and stay open.
     fn leaving(&self, interfaces: &[Interface<'_>]) -> Vec<PortNumber> {
-        let bundles = self.before.settings.ports.iter().filter(|own| own.bundle.is_some());
+        let bundles = self.change.before.settings.ports.iter().filter(|own| own.bundle.is_some());
         let mut ports: Vec<PortNumber> = Vec::new();
         for own in bundles {
-            let number = self.before.number_of(&own.ports);
+            let number = self.change.before.number_of(&own.ports);
             let stays = |port: &PortNumber| {
                 interfaces.iter().any(|new| {
                     new.port.ports.contains(port)
@@ -148,35 +157,42 @@ impl Page<'_> {
     }
 
     fn bundles_removed(&self, interfaces: &[Interface<'_>]) -> Value {
-        let numbers = self.before.settings.ports.iter().filter(|own| own.bundle.is_some());
+        let numbers = self.change.before.settings.ports.iter().filter(|own| own.bundle.is_some());
         let gone = numbers.filter_map(|own| {
-            let number = self.before.number_of(&own.ports)?;
+            let number = self.change.before.number_of(&own.ports)?;
             let kept = interfaces
                 .iter()
                 .any(|new| new.number == Some(number) && new.port.bundle == own.bundle);
-            (!kept).then(|| bundle_interface(number))
+            (!kept).then(|| self.vendor.bundle_name(number))
         });
         Value::from(gone.collect::<Vec<String>>())
     }
 
-    /// Ports in the dialect's words: one list for FASTPATH, several names elsewhere.
+    /// The VLANs that are there before the change, or after it; VLAN 1 always.
+    fn defined(&self) -> VlanSet {
+        let mut vlans = self.change.before.settings.vlans.union(&self.change.after.settings.vlans);
+        vlans.insert(Vlan::DEFAULT);
+        vlans
+    }
+
+    /// Ports in the vendor's words: one text where a command takes several ports, names elsewhere.
     fn list(&self, ports: &[PortNumber]) -> Value {
-        if self.dialect == Dialect::PowerConnect {
-            return Value::from(fastpath_list(ports));
+        match self.vendor.port_list(self.model(), ports) {
+            Some(list) => Value::from(list),
+            None => self.names(ports),
         }
-        let names: Vec<String> = ports.iter().map(|port| port_name(self.dialect, *port)).collect();
-        Value::from(names)
+    }
+
+    fn names<'p>(&self, ports: impl IntoIterator<Item = &'p PortNumber>) -> Value {
+        Value::from(ports.into_iter().map(|port| self.port_name(*port)).collect::<Vec<String>>())
     }
 
     fn interface(&self, interface: &Interface<'_>) -> Value {
         let Interface { port, number, name, was, joining } = interface;
-        // A FASTPATH port that was alone and open keeps what it had; every other begins anew.
-        let delivered = match self.dialect {
-            Dialect::PowerConnect if port.accept_tagged => VlanSet::from_iter([Vlan::DEFAULT]),
-            _ => VlanSet::EMPTY,
-        };
+        // A port that was alone and open, and stays in its mode, keeps what it had; others begin anew.
+        let delivered = self.vendor.initial_members(port);
         let kept = was.filter(|was| was.accept_tagged == port.accept_tagged);
-        let reset = !self.fresh && was.is_none();
+        let reset = !self.change.fresh && was.is_none();
         let (old_untagged, old_tagged) = kept
             .map_or((delivered, VlanSet::EMPTY), |was| (was.untagged.clone(), was.tagged.clone()));
         let old_pvid = kept.and_then(|was| was.pvid);
@@ -186,14 +202,13 @@ impl Page<'_> {
         let untagged_set = untagged.union(&moved.intersection(&port.untagged));
         let tagged_set = tagged.union(&moved.intersection(&port.tagged));
         let removed = old_untagged.union(&old_tagged).difference(&port.members());
+        let not_members = self.defined().difference(&port.members());
         // What a port that was shut had is not known.
         let paused = |one: &&PortNumber| {
-            self.before.port(**one).map(|was| was.flow_control) == Some(port.flow_control)
+            self.change.before.port(**one).map(|was| was.flow_control) == Some(port.flow_control)
         };
-        let pause = port.ports.iter().filter(|one| !paused(one));
-        let pause: Vec<String> = pause.map(|port| port_name(self.dialect, *port)).collect();
-        let ports: Vec<String> =
-            port.ports.iter().map(|port| port_name(self.dialect, *port)).collect();
+        let pause = self.names(port.ports.iter().filter(|one| !paused(one)));
+        let ports = self.names(&port.ports);
         let bundle = port.bundle.map(|bundling| match bundling {
             Bundling::Lacp => "lacp",
             Bundling::Static => "static",
@@ -203,7 +218,7 @@ impl Page<'_> {
             ("name", Value::from(name)),
             ("number", Value::from(*number)),
             ("bundle", Value::from(bundle)),
-            ("ports", Value::from(ports)),
+            ("ports", ports),
             ("port", Value::from(port.ports[0].0)),
             ("numbers", Value::from(port.ports.iter().map(|port| port.0).collect::<Vec<u16>>())),
             ("joining", self.list(joining)),
@@ -221,55 +236,32 @@ impl Page<'_> {
             ("untagged_added", Value::from(untagged.to_string())),
             ("tagged_added", Value::from(tagged.to_string())),
             ("removed", Value::from(removed.to_string())),
+            ("not_members", Value::from(not_members.to_string())),
             ("untagged_runs", runs(&untagged_set)),
             ("tagged_runs", runs(&tagged_set)),
             ("removed_runs", runs(&removed)),
             ("flow_control", Value::from(port.flow_control)),
-            ("pause_set", Value::from(pause)),
+            ("pause_set", pause),
         ])
-    }
-
-    /// For each VLAN the actions that send a frame to all its ports: those with tags first.
-    fn floods(&self) -> Value {
-        let Self { after, .. } = self;
-        let flood = |vlan: Vlan| {
-            let to = |is_member: fn(&PortSettings, Vlan) -> bool| {
-                let ports = after.settings.ports.iter().filter(move |port| is_member(port, vlan));
-                ports.map(|port| format!("output:{}", port.ports[0]))
-            };
-            let mut actions: Vec<String> = to(|port, vlan| port.tagged.contains(vlan)).collect();
-            let mut rest: Vec<String> = to(|port, vlan| port.untagged.contains(vlan)).collect();
-            if after.management == Some(vlan) {
-                rest.push(format!("output:{MANAGE_PORT}"));
-            }
-            if !rest.is_empty() {
-                actions.push("strip_vlan".to_owned());
-                actions.append(&mut rest);
-            }
-            (!actions.is_empty()).then(|| {
-                let actions = Value::from(actions.join(","));
-                record([("vlan", Value::from(vlan.id())), ("actions", actions)])
-            })
-        };
-        Value::from(after.settings.vlans.iter().filter_map(flood).collect::<Vec<Value>>())
     }
 
     /// What is plugged in, for a comment.
     fn peer(&self, port: &PortSettings) -> String {
         let own = |ports: &[PortNumber]| ports.iter().any(|one| port.ports.contains(one));
-        let hosts = &self.wiring.hosts;
-        if let Some(host) = hosts.iter().find(|host| host.switch == self.switch && own(&host.ports))
+        let hosts = &self.change.wiring.hosts;
+        if let Some(host) =
+            hosts.iter().find(|host| host.switch == self.change.switch && own(&host.ports))
         {
             return format!("host {}", host.name);
         }
-        let mut trunks = self.wiring.trunks.iter().flat_map(|trunk| {
+        let mut trunks = self.change.wiring.trunks.iter().flat_map(|trunk| {
             let [one, other] = &trunk.ends;
             [(one, other), (other, one)]
         });
-        match trunks.find(|(near, _)| near.switch == self.switch && own(&near.ports)) {
+        match trunks.find(|(near, _)| near.switch == self.change.switch && own(&near.ports)) {
             Some((_, far)) => {
                 let ports: Vec<String> = far.ports.iter().map(ToString::to_string).collect();
-                let name = &self.wiring.switches[far.switch.place()].name;
+                let name = &self.change.wiring.switches[far.switch.place()].name;
                 format!("trunk to {name}, port {}", ports.join("+"))
             }
             None => "nothing is plugged in".to_owned(),
@@ -277,8 +269,9 @@ impl Page<'_> {
     }
 }
 
-fn record<const N: usize>(pairs: [(&'static str, Value); N]) -> Value {
-    Value::from(BTreeMap::from(pairs))
+/// Variables by their names.
+pub(super) fn record(pairs: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    Value::from(pairs.into_iter().collect::<BTreeMap<&'static str, Value>>())
 }
 
 fn without_default(vlans: &VlanSet) -> Value {

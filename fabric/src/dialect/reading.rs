@@ -10,7 +10,7 @@ use crate::{Vlan, VlanSet};
 pub struct ParseError {
     /// The line, the first being 1; `None` if the text as a whole is wrong.
     pub line: Option<usize>,
-    /// What stands there.
+    /// The line itself, without blanks at its ends; empty if `line` is `None`.
     pub text: String,
     /// What is wrong with it, and what is allowed.
     pub problem: String,

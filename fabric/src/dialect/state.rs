@@ -12,7 +12,7 @@ pub(super) const AGEING: Nanos = Nanos::from_secs(300);
 /// The settings of a switch, and what else its texts say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchState {
-    /// What matters to frames.
+    /// VLANs, ports, ageing time, spanning tree: what matters to frames.
     pub settings: SwitchSettings,
     /// The VLAN in which the switch itself is reached; `None`: not through its ports, or, where a
     /// text is made, as it was.
@@ -24,7 +24,7 @@ pub struct SwitchState {
 
 impl SwitchState {
     /// These settings, on a switch that is reached by other ways than its ports.
-    pub const fn of(settings: SwitchSettings) -> Self {
+    pub const fn unmanaged(settings: SwitchSettings) -> Self {
         Self { settings, management: None, bundles: BTreeMap::new() }
     }
 
@@ -36,16 +36,9 @@ impl SwitchState {
     /// The state for which a whole text is written: a PowerConnect as delivered, a Linux machine
     /// without a bridge.
     pub fn blank(dialect: Dialect, model: &SwitchModel) -> Self {
-        match dialect {
-            Dialect::LinuxBridge | Dialect::OpenVswitch => Self::of(SwitchSettings {
-                vlans: VlanSet::EMPTY,
-                ports: Vec::new(),
-                ageing: Some(AGEING),
-                spanning_tree: false,
-            }),
-            Dialect::PowerConnect | Dialect::CiscoIos | Dialect::AristaEos => {
-                Self::factory(dialect, model)
-            }
+        match dialect.vendor() {
+            Ok(vendor) => vendor.blank(model),
+            Err(_) => Self::unmanaged(all_in_default_vlan(model, false, false)),
         }
     }
 
@@ -53,22 +46,10 @@ impl SwitchState {
     /// a spanning tree protocol running. For Linux and Open vSwitch it is the plain bridge of all
     /// ports that a site would begin with, on a machine that is reached by other ways.
     pub fn factory(dialect: Dialect, model: &SwitchModel) -> Self {
-        let port = |number| PortSettings {
-            ports: vec![PortNumber(number)],
-            bundle: None,
-            pvid: Some(Vlan::DEFAULT),
-            untagged: VlanSet::from_iter([Vlan::DEFAULT]),
-            tagged: VlanSet::EMPTY,
-            accept_tagged: dialect == Dialect::LinuxBridge,
-            flow_control: dialect == Dialect::PowerConnect,
-        };
-        let settings = SwitchSettings {
-            vlans: VlanSet::from_iter([Vlan::DEFAULT]),
-            ports: (1..=model.ports).map(port).collect(),
-            ageing: Some(AGEING),
-            spanning_tree: true,
-        };
-        Self::managed(settings, (dialect == Dialect::PowerConnect).then_some(Vlan::DEFAULT))
+        match dialect.vendor() {
+            Ok(vendor) => vendor.factory(model),
+            Err(_) => Self::unmanaged(all_in_default_vlan(model, false, false)),
+        }
     }
 
     /// Whether frames and management go the same way in both states.
@@ -119,6 +100,39 @@ impl SwitchState {
             settings.vlans.remove(Vlan::DEFAULT);
         }
         self
+    }
+}
+
+/// Every port an untagged member of VLAN 1, a spanning tree protocol running: a switch as delivered.
+pub(super) fn all_in_default_vlan(
+    model: &SwitchModel,
+    accept_tagged: bool,
+    flow_control: bool,
+) -> SwitchSettings {
+    let port = |number| PortSettings {
+        ports: vec![PortNumber(number)],
+        bundle: None,
+        pvid: Some(Vlan::DEFAULT),
+        untagged: VlanSet::from_iter([Vlan::DEFAULT]),
+        tagged: VlanSet::EMPTY,
+        accept_tagged,
+        flow_control,
+    };
+    SwitchSettings {
+        vlans: VlanSet::from_iter([Vlan::DEFAULT]),
+        ports: (1..=model.ports).map(port).collect(),
+        ageing: Some(AGEING),
+        spanning_tree: true,
+    }
+}
+
+/// A machine on which there is no bridge yet.
+pub(super) const fn without_ports() -> SwitchSettings {
+    SwitchSettings {
+        vlans: VlanSet::EMPTY,
+        ports: Vec::new(),
+        ageing: Some(AGEING),
+        spanning_tree: false,
     }
 }
 

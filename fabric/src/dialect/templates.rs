@@ -7,18 +7,11 @@ use minijinja::{Environment, UndefinedBehavior};
 use thiserror::Error;
 
 use super::difference::differences;
-use super::page::Page;
+use super::page::{Change, Page};
 use super::reading::ParseError;
 use super::state::SwitchState;
-use super::{Dialect, fit, read};
+use super::{Dialect, fit};
 use crate::{SwitchId, Wiring};
-
-/// The templates that come with the binary, by file name.
-const BUILT_IN: [(&str, &str); 3] = [
-    ("powerconnect-6248.j2", include_str!("../../templates/powerconnect-6248.j2")),
-    ("linux-bridge.j2", include_str!("../../templates/linux-bridge.j2")),
-    ("open-vswitch.j2", include_str!("../../templates/open-vswitch.j2")),
-];
 
 /// Why a text cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -26,7 +19,7 @@ pub enum RenderError {
     /// The dialect cannot say what is to be set.
     #[error("`{switch}`{port}: {problem}")]
     Unsupported {
-        /// The switch.
+        /// The name of the switch that the text is for.
         switch: String,
         /// The port, as `, port 7`, or nothing.
         port: String,
@@ -34,23 +27,23 @@ pub enum RenderError {
         problem: String,
     },
     /// A template is wrong, or asks for a variable that does not exist.
-    #[error("template `{template}`{}: {problem}", at(*.line))]
+    #[error("template `{template}`{}: {problem}", at_line(*.line))]
     Template {
-        /// Its file name.
+        /// The file name of the template: `DIALECT.j2`.
         template: String,
         /// The line; `None` if the whole is wrong.
         line: Option<usize>,
-        /// What is wrong.
+        /// What is wrong with the template, in the words of its engine.
         problem: String,
     },
     /// The text that a template made is not understood when it is read back.
     #[error("template `{template}` makes a text for `{switch}` that is not understood")]
     NotUnderstood {
-        /// The template.
+        /// The file name of the template: `DIALECT.j2`.
         template: String,
-        /// The switch.
+        /// The name of the switch that the text is for.
         switch: String,
-        /// Where, and why.
+        /// The line of the text, and why it is not understood.
         source: ParseError,
     },
     /// The text that a template made says something else than was meant.
@@ -58,9 +51,9 @@ pub enum RenderError {
         "template `{template}` makes a text for `{switch}` that says something else: {difference}"
     )]
     SaysOther {
-        /// The template.
+        /// The file name of the template: `DIALECT.j2`.
         template: String,
-        /// The switch.
+        /// The name of the switch that the text is for.
         switch: String,
         /// The first difference: meant against said.
         difference: String,
@@ -80,9 +73,11 @@ impl Templates {
         Self::with(&BTreeMap::new()).expect("the built-in templates are tested")
     }
 
-    /// The files of the built-in templates: name and text.
-    pub const fn files() -> &'static [(&'static str, &'static str)] {
-        &BUILT_IN
+    /// The files of the built-in templates, one for each dialect that texts are made in: name and
+    /// text.
+    pub fn files() -> Vec<(String, &'static str)> {
+        let vendors = Dialect::all().filter_map(|dialect| dialect.vendor().ok());
+        vendors.map(|vendor| (file_name(vendor.name()), vendor.template())).collect()
     }
 
     /// The built-in templates, those in `own` (file name and text) in place of theirs.
@@ -99,11 +94,13 @@ impl Templates {
         let mut syntax = SyntaxConfig::builder();
         syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
         environment.set_syntax(syntax.build().expect("the delimiters are the usual ones"));
-        for (name, text) in BUILT_IN {
-            let text = own.get(name).map_or_else(|| text.to_owned(), Clone::clone);
-            environment.add_template_owned(name, text).map_err(|error| wrong(name, &error))?;
+        let built_in = Self::files();
+        for (name, text) in &built_in {
+            let text = own.get(name).map_or_else(|| (*text).to_owned(), Clone::clone);
+            let added = environment.add_template_owned(name.clone(), text);
+            added.map_err(|error| wrong(name, &error))?;
         }
-        let unknown = own.keys().find(|name| BUILT_IN.iter().all(|(known, _)| known != name));
+        let unknown = own.keys().find(|name| built_in.iter().all(|(known, _)| known != *name));
         match unknown {
             None => Ok(Self(environment)),
             Some(name) => Err(RenderError::Template {
@@ -128,7 +125,7 @@ impl Templates {
         let model = &wiring.switches[switch.place()].model;
         let blank = SwitchState::blank(dialect, model);
         let after = &managed_as_before(&blank, state);
-        self.text(&Page { dialect, wiring, switch, before: &blank, after, fresh: true })
+        self.text(dialect, &Change { wiring, switch, before: &blank, after, fresh: true })
     }
 
     /// The text that takes a change back: as [`Self::render_change`], but the switch is no longer
@@ -144,7 +141,7 @@ impl Templates {
         now: &SwitchState,
         before: &SwitchState,
     ) -> Result<String, RenderError> {
-        self.text(&Page { dialect, wiring, switch, before: now, after: before, fresh: false })
+        self.text(dialect, &Change { wiring, switch, before: now, after: before, fresh: false })
     }
 
     /// The text that brings a switch from one state to another; it is read back and compared.
@@ -160,23 +157,22 @@ impl Templates {
         after: &SwitchState,
     ) -> Result<String, RenderError> {
         let after = &managed_as_before(before, after);
-        self.text(&Page { dialect, wiring, switch, before, after, fresh: false })
+        self.text(dialect, &Change { wiring, switch, before, after, fresh: false })
     }
 
-    fn text(&self, page: &Page<'_>) -> Result<String, RenderError> {
-        let Page { dialect, wiring, switch, before, after, .. } = *page;
+    fn text(&self, dialect: Dialect, change: &Change<'_>) -> Result<String, RenderError> {
+        let Change { wiring, switch, before, after, .. } = *change;
         let own = &wiring.switches[switch.place()];
-        fit::check(dialect, own, after)?;
-        let template = format!("{dialect}.j2");
+        let vendor = fit::check(dialect, own, after)?;
+        let template = file_name(vendor.name());
         let failed = |error| wrong(&template, &error);
         let text = self.0.get_template(&template).map_err(failed)?;
-        let text = text.render(page.variables()).map_err(failed)?;
-        let said = read(dialect, &own.model, before, &text).map_err(|source| {
+        let text = text.render(Page { vendor, change }.variables()).map_err(failed)?;
+        let said = vendor.read(&own.model, before, &text).map_err(|source| {
             let (template, switch) = (template.clone(), own.name.clone());
             RenderError::NotUnderstood { template, switch, source }
         })?;
-        let defines = dialect == Dialect::PowerConnect;
-        let meant = after.clone().normal(defines);
+        let meant = after.clone().normal(vendor.defines_vlans());
         if said.means_the_same(&meant) {
             return Ok(text);
         }
@@ -186,17 +182,23 @@ impl Templates {
     }
 }
 
+/// The file with the template of a dialect.
+fn file_name(dialect: &str) -> String {
+    format!("{dialect}.j2")
+}
+
 /// The state after a change that says nothing of the management VLAN: it stays.
 fn managed_as_before(before: &SwitchState, after: &SwitchState) -> SwitchState {
     SwitchState { management: after.management.or(before.management), ..after.clone() }
 }
 
-fn at(line: Option<usize>) -> String {
+fn at_line(line: Option<usize>) -> String {
     line.map_or_else(String::new, |line| format!(", line {line}"))
 }
 
 fn known_names() -> String {
-    let names: Vec<String> = BUILT_IN.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let files = Templates::files();
+    let names: Vec<String> = files.iter().map(|(name, _)| format!("`{name}`")).collect();
     names.join(", ")
 }
 

@@ -1,5 +1,6 @@
 //! Small fabrics built by hand: every VLAN a tree that the test names.
 
+use meikyo_fabric::dialect::Dialect;
 use meikyo_fabric::{
     Configuration, Host, HostSettings, PortNumber, PortSettings, Priming, Switch, SwitchId,
     SwitchModel, SwitchSettings, Trunk, TrunkEnd, TrunkId, Vlan, VlanSet, Wiring,
@@ -7,6 +8,21 @@ use meikyo_fabric::{
 use meikyo_units::{BitsPerSecond, Nanos};
 
 use crate::shapes::{self, vlan};
+
+/// The dialect of this name.
+pub(crate) fn named(dialect: &str) -> Dialect {
+    dialect.parse().expect("the tests use dialects that there are")
+}
+
+/// The dialect of the Dell PowerConnect 6200 series.
+pub(crate) fn powerconnect() -> Dialect {
+    named("powerconnect-6248")
+}
+
+/// The dialect of Open vSwitch.
+pub(crate) fn open_vswitch() -> Dialect {
+    named("open-vswitch")
+}
 
 /// Switches with two hosts each on ports 1 and 2, and trunks of one cable between these pairs of
 /// switches, on the ports from 5 on.

@@ -13,6 +13,7 @@ use meikyo_fabric::{
     SwitchModel, Topology, Wiring, cable, plan,
 };
 
+use crate::built::{open_vswitch, powerconnect};
 use crate::random::Random;
 use crate::shapes::vlan;
 
@@ -39,7 +40,7 @@ fn fabric_of(model: &str, topology: &str, cables: u16) -> (Wiring, Vec<SwitchSta
 }
 
 fn factory(wiring: &Wiring) -> Vec<SwitchState> {
-    let state = |own: &Switch| SwitchState::factory(Dialect::PowerConnect, &own.model);
+    let state = |own: &Switch| SwitchState::factory(powerconnect(), &own.model);
     wiring.switches.iter().map(state).collect()
 }
 
@@ -152,11 +153,11 @@ fn the_texts_of_every_step_say_it_and_take_it_back() {
     let steps = plan_deployment(&wiring, &factory(&wiring), &planned, Some(HostId::new(MANAGER)));
     let templates = Templates::built_in();
     for step in steps.unwrap() {
-        let texts = step_texts(&templates, Dialect::PowerConnect, &wiring, &step).unwrap();
+        let texts = step_texts(&templates, powerconnect(), &wiring, &step).unwrap();
         let model = &wiring.switches[step.switch.place()].model;
-        let after = read(Dialect::PowerConnect, model, &step.before, &texts.apply).unwrap();
+        let after = read(powerconnect(), model, &step.before, &texts.apply).unwrap();
         assert!(after.means_the_same(&step.after), "{}", texts.apply);
-        let back = read(Dialect::PowerConnect, model, &step.after, &texts.roll_back).unwrap();
+        let back = read(powerconnect(), model, &step.after, &texts.roll_back).unwrap();
         assert!(back.means_the_same(&step.before), "{}", texts.roll_back);
     }
 }
@@ -166,12 +167,12 @@ fn the_texts_of_every_step_say_it_and_take_it_back() {
 #[test]
 fn plain_bridges_on_linux_are_deployed_and_taken_back_with_their_management() {
     for (model, dialect, cables) in [
-        ("linux-bridge", Dialect::LinuxBridge, 1),
-        ("linux-bridge", Dialect::LinuxBridge, 2),
-        ("open-vswitch", Dialect::OpenVswitch, 1),
+        ("linux-bridge", Dialect::linux_bridge(), 1),
+        ("linux-bridge", Dialect::linux_bridge(), 2),
+        ("open-vswitch", open_vswitch(), 1),
     ] {
         let (wiring, mut planned) = fabric_of(model, "ring 4", cables);
-        if dialect == Dialect::LinuxBridge {
+        if dialect == Dialect::linux_bridge() {
             let ports = planned.iter_mut().flat_map(|state| &mut state.settings.ports);
             ports.for_each(|port| port.accept_tagged = true);
         }
@@ -187,7 +188,7 @@ fn plain_bridges_on_linux_are_deployed_and_taken_back_with_their_management() {
         }
         let texts = step_texts(&Templates::built_in(), dialect, &wiring, manage[0]).unwrap();
         let leaves = match dialect {
-            Dialect::LinuxBridge => "link del dev br0.4000\n",
+            _ if dialect == Dialect::linux_bridge() => "link del dev br0.4000\n",
             _ => "ovs-vsctl del-port br0 manage\n",
         };
         assert!(texts.roll_back.contains(leaves), "{}", texts.roll_back);
@@ -200,7 +201,7 @@ fn what_the_manager_types_first_and_last() {
     let steps = plan_deployment(&wiring, &factory(&wiring), &planned, Some(HostId::new(MANAGER)));
     let steps = steps.unwrap();
     let text = |step: &Step| {
-        step_texts(&Templates::built_in(), Dialect::PowerConnect, &wiring, step).unwrap().apply
+        step_texts(&Templates::built_in(), powerconnect(), &wiring, step).unwrap().apply
     };
     insta::assert_snapshot!(text(&steps[0]), @r##"
     ! s2
@@ -328,7 +329,7 @@ fn from_everywhere_on_the_way_there_is_a_safe_way_on() {
                 .unwrap_or_else(|error| panic!("{}", told(&error)));
             let mut states = now.clone();
             for step in steps {
-                step_texts(&Templates::built_in(), Dialect::PowerConnect, &wiring, &step).unwrap();
+                step_texts(&Templates::built_in(), powerconnect(), &wiring, &step).unwrap();
                 states[step.switch.place()] = step.after;
                 danger(&wiring, &states, &mut random)
                     .unwrap_or_else(|danger| panic!("{}", told(&danger)));

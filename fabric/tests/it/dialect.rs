@@ -12,6 +12,8 @@ use meikyo_fabric::{
 use meikyo_units::{BitsPerSecond, Nanos};
 use proptest::prelude::*;
 
+use crate::built::{named, open_vswitch, powerconnect};
+
 const PORTS: u16 = 12;
 
 fn vlan(id: u16) -> Vlan {
@@ -84,15 +86,9 @@ fn port(
             .map(|(at, _)| id(at))
             .collect()
     };
-    let (mut untagged, mut tagged) = (kind(false), kind(true));
-    let mut pvid = pvid.map(id);
-    let access = access && dialect != Dialect::LinuxBridge;
-    if access && dialect == Dialect::PowerConnect {
-        pvid = pvid.or_else(|| Some(vlan(101)));
-        (untagged, tagged) = (pvid.into_iter().collect(), VlanSet::EMPTY);
-    } else if dialect != Dialect::PowerConnect {
-        pvid = pvid.filter(|own| untagged.contains(*own) || tagged.contains(*own));
-    }
+    let (untagged, tagged) = (kind(false), kind(true));
+    let pvid = pvid.map(id).filter(|own| untagged.contains(*own) || tagged.contains(*own));
+    let access = access && dialect != Dialect::linux_bridge();
     PortSettings {
         ports,
         bundle,
@@ -114,7 +110,7 @@ fn settings(dialect: Dialect) -> impl Strategy<Value = SwitchSettings> {
             for (number, (kind, of)) in (1..).zip(kinds) {
                 match kind {
                     0 => {}
-                    1.. if dialect == Dialect::OpenVswitch => {
+                    1.. if dialect == open_vswitch() => {
                         ports.push(port(dialect, vec![PortNumber(number)], None, of));
                     }
                     1 => ports.push(port(dialect, vec![PortNumber(number)], None, of)),
@@ -128,18 +124,15 @@ fn settings(dialect: Dialect) -> impl Strategy<Value = SwitchSettings> {
                     ports.push(port(dialect, members, Some(bundling), of));
                 }
             }
-            ports.retain(|port| dialect != Dialect::OpenVswitch || !port.members().is_empty());
-            let ageing = if dialect == Dialect::OpenVswitch { ageing % 65_535 + 1 } else { ageing };
+            ports.retain(|port| dialect != open_vswitch() || !port.members().is_empty());
+            let ageing = if dialect == open_vswitch() { ageing % 65_535 + 1 } else { ageing };
             ports.sort_by(|one, other| one.ports.cmp(&other.ports));
             ports.iter_mut().for_each(|port| port.flow_control = pause);
-            // VLANs without a port are defined on a PowerConnect, and do not exist elsewhere.
+            // VLANs without a port do not exist on these switches.
             let mut vlans = VlanSet::EMPTY;
             for port in &ports {
                 vlans = vlans.union(&port.members());
                 vlans.extend(port.pvid);
-            }
-            if dialect == Dialect::PowerConnect {
-                vlans = vlans.union(&set("101-106,300"));
             }
             SwitchSettings {
                 vlans,
@@ -172,11 +165,11 @@ fn change(
     let templates = Templates::built_in();
     let blank = SwitchState::blank(dialect, model);
     let first = templates
-        .render(dialect, &wiring, only(), &SwitchState::of(before))
+        .render(dialect, &wiring, only(), &SwitchState::unmanaged(before))
         .expect("the first text");
     let managed = |state: SwitchState| SwitchState { management: blank.management, ..state };
     let before = managed(read(dialect, model, &blank, &first).expect("a text that was read back"));
-    let after = managed(SwitchState::of(after));
+    let after = managed(SwitchState::unmanaged(after));
     let text = templates
         .render_change(dialect, &wiring, only(), &before, &after)
         .map_err(|error| TestCaseError::fail(error.to_string()))?;
@@ -189,39 +182,27 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_powerconnect_text_says_the_settings(settings in settings(Dialect::PowerConnect)) {
-        round_trip(Dialect::PowerConnect, settings)?;
+    fn a_linux_text_says_the_settings(settings in settings(Dialect::linux_bridge())) {
+        round_trip(Dialect::linux_bridge(), settings)?;
     }
 
     #[test]
-    fn a_linux_text_says_the_settings(settings in settings(Dialect::LinuxBridge)) {
-        round_trip(Dialect::LinuxBridge, settings)?;
-    }
-
-    #[test]
-    fn an_open_vswitch_text_says_the_settings(settings in settings(Dialect::OpenVswitch)) {
-        round_trip(Dialect::OpenVswitch, settings)?;
+    fn an_open_vswitch_text_says_the_settings(settings in settings(open_vswitch())) {
+        round_trip(open_vswitch(), settings)?;
     }
 
     #[test]
     fn an_open_vswitch_is_changed_from_any_settings_to_any(
-        before in settings(Dialect::OpenVswitch), after in settings(Dialect::OpenVswitch),
+        before in settings(open_vswitch()), after in settings(open_vswitch()),
     ) {
-        change(Dialect::OpenVswitch, before, after)?;
-    }
-
-    #[test]
-    fn a_powerconnect_is_changed_from_any_settings_to_any(
-        before in settings(Dialect::PowerConnect), after in settings(Dialect::PowerConnect),
-    ) {
-        change(Dialect::PowerConnect, before, after)?;
+        change(open_vswitch(), before, after)?;
     }
 
     #[test]
     fn a_linux_bridge_is_changed_from_any_settings_to_any(
-        before in settings(Dialect::LinuxBridge), after in settings(Dialect::LinuxBridge),
+        before in settings(Dialect::linux_bridge()), after in settings(Dialect::linux_bridge()),
     ) {
-        change(Dialect::LinuxBridge, before, after)?;
+        change(Dialect::linux_bridge(), before, after)?;
     }
 
     #[test]
@@ -229,7 +210,7 @@ proptest! {
         words in prop::collection::vec("(interface|ethernet|1/g1|range|vlan|database|101|9-7|add|link|set|dev|swp1|switchport|general|pvid|exit|ip|-batch|-|END|no|,|shutdown|ovs-vsctl|table=0|priority=10|in_port=1|actions=|ovs-ofctl add-flows br0 - <<'END'\n| |\n){1,6}", 0..40),
     ) {
         let text = words.join(" ");
-        for dialect in Dialect::ALL {
+        for dialect in Dialect::all() {
             drop(parse(dialect, &wiring(dialect), only(), &text));
         }
     }
@@ -257,7 +238,7 @@ fn small(dialect: Dialect) -> SwitchSettings {
         flow_control: true,
     };
     let mut ports = vec![host, trunk];
-    if dialect == Dialect::OpenVswitch {
+    if dialect == open_vswitch() {
         ports[1].ports.pop();
         ports[1].bundle = None;
     }
@@ -271,7 +252,7 @@ fn small(dialect: Dialect) -> SwitchSettings {
 
 #[test]
 fn what_a_powerconnect_is_told() {
-    let dialect = Dialect::PowerConnect;
+    let dialect = powerconnect();
     let text = render(dialect, &wiring(dialect), &configuration(small(dialect)), only()).unwrap();
     insta::assert_snapshot!(text, @r##"
     ! sw1, from the factory settings
@@ -313,7 +294,7 @@ fn what_a_powerconnect_is_told() {
 
 #[test]
 fn what_a_linux_bridge_is_told() {
-    let dialect = Dialect::LinuxBridge;
+    let dialect = Dialect::linux_bridge();
     let text = render(dialect, &wiring(dialect), &configuration(small(dialect)), only()).unwrap();
     insta::assert_snapshot!(text, @r##"
     #!/bin/sh
@@ -350,7 +331,7 @@ fn what_a_linux_bridge_is_told() {
 
 #[test]
 fn what_an_open_vswitch_is_told() {
-    let dialect = Dialect::OpenVswitch;
+    let dialect = open_vswitch();
     let mut state = SwitchState::managed(small(dialect), Some(vlan(4_000)));
     state.settings.vlans.insert(vlan(4_000));
     state.settings.ports[1].tagged.insert(vlan(4_000));
@@ -444,7 +425,7 @@ fn a_powerconnect_text_as_a_person_writes_it_is_read() {
         no spanning-tree
         exit
     "#;
-    let dialect = Dialect::PowerConnect;
+    let dialect = powerconnect();
     assert_eq!(parse(dialect, &wiring(dialect), only(), text), Ok(small(dialect)));
 }
 
@@ -474,7 +455,7 @@ fn a_linux_text_as_a_person_writes_it_is_read() {
         ethtool -A swp11 rx on tx on
         ethtool -A swp12 rx on tx on
     ";
-    let dialect = Dialect::LinuxBridge;
+    let dialect = Dialect::linux_bridge();
     assert_eq!(parse(dialect, &wiring(dialect), only(), text), Ok(small(dialect)));
 }
 
@@ -483,8 +464,8 @@ fn what_is_not_understood_is_told_with_its_line() {
     let wrong = |dialect: Dialect, text: &str| {
         parse(dialect, &wiring(dialect), only(), text).unwrap_err().to_string()
     };
-    let dell = |text: &str| wrong(Dialect::PowerConnect, &format!("configure\n{text}"));
-    let linux = |text| wrong(Dialect::LinuxBridge, text);
+    let dell = |text: &str| wrong(powerconnect(), &format!("configure\n{text}"));
+    let linux = |text| wrong(Dialect::linux_bridge(), text);
     let general = "interface ethernet 1/g1\nswitchport mode general\nswitchport general pvid 101";
     insta::assert_snapshot!(dell("vlan 101\n"), @"line 2: `vlan 101`: is not understood (docs/fabric-deployment.md lists what is)");
     insta::assert_snapshot!(dell("interface ethernet 1/g13\n"), @"line 2: `interface ethernet 1/g13`: powerconnect-6248 has no port `1/g13`; it has 12 ports");
@@ -494,10 +475,10 @@ fn what_is_not_understood_is_told_with_its_line() {
     insta::assert_snapshot!(dell("vlan database\nvlan 4094\n"), @"line 3: `vlan 4094`: powerconnect-6248 has no VLAN 4094; allowed are 2-4093");
     insta::assert_snapshot!(dell("interface port-channel 3\nexit\n"), @"line 2: `interface port-channel 3`: `port-channel 3` has no ports");
     insta::assert_snapshot!(dell("bridge aging-time 5"), @"line 2: `bridge aging-time 5`: allowed are 10 to 1000000 seconds");
-    insta::assert_snapshot!(wrong(Dialect::PowerConnect, "vlan database\n"), @"line 1: `vlan database`: is refused before `configure`");
+    insta::assert_snapshot!(wrong(powerconnect(), "vlan database\n"), @"line 1: `vlan database`: is refused before `configure`");
     insta::assert_snapshot!(dell("exit\nspanning-tree\n"), @"line 3: `spanning-tree`: is refused before `configure`");
     insta::assert_snapshot!(dell("no ip address vlan 104\n"), @"line 2: `no ip address vlan 104`: moves the manager to VLAN 1; name the VLAN that is to be managed in: `ip address vlan 4000`");
-    insta::assert_snapshot!(wrong(Dialect::OpenVswitch, "ovs-vsctl add-br br0\n"), @"without `fail_mode=secure` the bridge passes frames on by itself, whatever their VLAN, when its controller is gone");
+    insta::assert_snapshot!(wrong(open_vswitch(), "ovs-vsctl add-br br0\n"), @"without `fail_mode=secure` the bridge passes frames on by itself, whatever their VLAN, when its controller is gone");
     insta::assert_snapshot!(linux("ip link add name br0 type bridge vlan_filtering 1 vlan_default_pvid 0\n"), @"`br0` passes nothing on before `link set dev br0 up`");
     insta::assert_snapshot!(linux("ip link add name br0 type bridge\n"), @"line 1: `ip link add name br0 type bridge`: the bridge is made without `vlan_filtering 1`");
     insta::assert_snapshot!(linux("ip -batch - <<'END'\nlink set dev swp99 up\nEND\n"), @"line 2: `link set dev swp99 up`: there is no interface `swp99`; ports are swp1 to swp12");
@@ -513,19 +494,19 @@ fn what_a_dialect_cannot_say_is_refused_with_the_reason() {
         change(&mut settings);
         render(dialect, &wiring(dialect), &configuration(settings), only()).unwrap_err().to_string()
     };
-    insta::assert_snapshot!(refused(Dialect::CiscoIos, |_| ()), @"`sw1`, port 1: a port of cisco-ios can be an untagged member of one VLAN only, so frames of the others (101-104) would reach the host with a tag; a fabric needs ports such as FASTPATH's general mode, Comware's hybrid ports or a Linux bridge");
-    insta::assert_snapshot!(refused(Dialect::AristaEos, |_| ()), @"`sw1`, port 1: a port of arista-eos can be an untagged member of one VLAN only, so frames of the others (101-104) would reach the host with a tag; a fabric needs ports such as FASTPATH's general mode, Comware's hybrid ports or a Linux bridge");
-    insta::assert_snapshot!(refused(Dialect::LinuxBridge, |own| own.ports[0].accept_tagged = false), @"`sw1`, port 1: a Linux bridge takes tagged frames of every VLAN that a port is in");
-    insta::assert_snapshot!(refused(Dialect::PowerConnect, |own| own.ports[0].flow_control = false), @"`sw1`: a PowerConnect has flow control on all ports or on none");
-    insta::assert_snapshot!(refused(Dialect::PowerConnect, |own| own.ageing = Some(Nanos::from_millis(15_500))), @"`sw1`: an ageing time of 15500ms: allowed are 10 to 1000000 whole seconds");
-    insta::assert_snapshot!(refused(Dialect::OpenVswitch, |own| own.ports[0].bundle = Some(Bundling::Lacp)), @"`sw1`, port 1: Open vSwitch spreads frames over a bundle only without flows, and flows are needed here; use single links, or the dialect `linux-bridge`");
-    insta::assert_snapshot!(refused(Dialect::PowerConnect, |own| own.vlans = set("101-103")), @"`sw1`, port 1: VLAN 104 is not defined");
+    insta::assert_snapshot!(refused(named("cisco-ios"), |_| ()), @"`sw1`, port 1: a port of cisco-ios can be an untagged member of one VLAN only, so frames of the others (101-104) would reach the host with a tag; a fabric needs ports such as FASTPATH's general mode, Comware's hybrid ports or a Linux bridge");
+    insta::assert_snapshot!(refused(named("arista-eos"), |_| ()), @"`sw1`, port 1: a port of arista-eos can be an untagged member of one VLAN only, so frames of the others (101-104) would reach the host with a tag; a fabric needs ports such as FASTPATH's general mode, Comware's hybrid ports or a Linux bridge");
+    insta::assert_snapshot!(refused(Dialect::linux_bridge(), |own| own.ports[0].accept_tagged = false), @"`sw1`, port 1: a Linux bridge takes tagged frames of every VLAN that a port is in");
+    insta::assert_snapshot!(refused(powerconnect(), |own| own.ports[0].flow_control = false), @"`sw1`: a PowerConnect has flow control on all ports or on none");
+    insta::assert_snapshot!(refused(powerconnect(), |own| own.ageing = Some(Nanos::from_millis(15_500))), @"`sw1`: an ageing time of 15500ms: allowed are 10 to 1000000 whole seconds");
+    insta::assert_snapshot!(refused(open_vswitch(), |own| own.ports[0].bundle = Some(Bundling::Lacp)), @"`sw1`, port 1: Open vSwitch spreads frames over a bundle only without flows, and flows are needed here; use single links, or the dialect `linux-bridge`");
+    insta::assert_snapshot!(refused(powerconnect(), |own| own.vlans = set("101-103")), @"`sw1`, port 1: VLAN 104 is not defined");
 }
 
 #[test]
 fn a_template_of_the_site_is_used_and_proven() {
-    let dialect = Dialect::PowerConnect;
-    let (name, text) = Templates::files()[0];
+    let dialect = powerconnect();
+    let (name, text) = Templates::files().remove(0);
     let state = SwitchState::managed(small(dialect), Some(Vlan::DEFAULT));
     let with = |text: String| {
         Templates::with(&BTreeMap::from([(name.to_owned(), text)]))
@@ -543,7 +524,11 @@ fn a_template_of_the_site_is_used_and_proven() {
     insta::assert_snapshot!(said(&wrong(" untagged\n", " tagged\n")), @"template `powerconnect-6248.j2` makes a text for `sw1` that says something else: port 1: untagged 101-104 -> none");
     let other =
         Templates::with(&BTreeMap::from([("ios.j2".to_owned(), String::new())])).unwrap_err();
-    insta::assert_snapshot!(said(&other), @"template `ios.j2`: is the name of no template; allowed are `powerconnect-6248.j2`, `linux-bridge.j2`, `open-vswitch.j2`");
+    let allowed: Vec<String> =
+        Templates::files().iter().map(|(name, _)| format!("`{name}`")).collect();
+    assert!(allowed.len() >= 3 && allowed[0] == "`powerconnect-6248.j2`", "{allowed:?}");
+    let told = "template `ios.j2`: is the name of no template; allowed are ";
+    assert_eq!(said(&other), format!("{told}{}", allowed.join(", ")));
 }
 
 #[test]
@@ -551,12 +536,12 @@ fn a_template_of_the_site_gives_the_switch_its_address() {
     let state = |dialect| SwitchState::managed(small(dialect), Some(vlan(104)));
     for (dialect, from, address) in [
         (
-            Dialect::LinuxBridge,
+            Dialect::linux_bridge(),
             "link set dev br0.{{ management }} up\n",
             "addr add 10.0.0.7/24 dev br0.{{ management }}\n",
         ),
         (
-            Dialect::OpenVswitch,
+            open_vswitch(),
             "type=internal ofport_request={{ manage_port }}\n",
             "ip addr add 10.0.0.7/24 dev manage\n",
         ),
@@ -578,8 +563,8 @@ fn a_template_of_the_site_gives_the_switch_its_address() {
 
 #[test]
 fn differences_are_told_port_by_port() {
-    let dialect = Dialect::PowerConnect;
-    let before = SwitchState::of(small(dialect));
+    let dialect = powerconnect();
+    let before = SwitchState::unmanaged(small(dialect));
     let mut after = before.clone();
     after.settings.ports[0].pvid = Some(vlan(102));
     after.settings.ports[0].untagged.remove(vlan(103));

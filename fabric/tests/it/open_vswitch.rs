@@ -9,11 +9,11 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use meikyo_fabric::dialect::{Dialect, SwitchState, Templates};
+use meikyo_fabric::dialect::{SwitchState, Templates};
 use meikyo_fabric::{PortNumber, PortSettings, SwitchId, SwitchSettings, Vlan, VlanSet};
 use meikyo_units::Nanos;
 
-use crate::built;
+use crate::built::{self, open_vswitch};
 use crate::shapes::vlan;
 
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
@@ -181,13 +181,13 @@ fn a_real_open_vswitch_does_what_the_settings_say() {
     settings.vlans = "101-104,4000".parse().unwrap();
     let templates = Templates::built_in();
     let render = |before: Option<&SwitchState>, after: &SwitchState| {
-        let (dialect, one) = (Dialect::OpenVswitch, SwitchId::new(0));
+        let (dialect, one) = (open_vswitch(), SwitchId::new(0));
         match before {
             None => templates.render(dialect, &wiring, one, after),
             Some(before) => templates.render_change(dialect, &wiring, one, before, after),
         }
     };
-    let first = SwitchState::of(settings.clone());
+    let first = SwitchState::unmanaged(settings.clone());
     switch.carry_out(&render(None, &first).unwrap());
 
     // To an address that nobody has: to every port of the VLAN, tagged there as it is set.

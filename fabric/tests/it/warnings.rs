@@ -1,11 +1,13 @@
 //! What works and is warned of: hot spots, idle and parallel links, bundles that lack cables.
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use meikyo_fabric::dialect::{self, Dialect};
+use meikyo_fabric::dialect;
 use meikyo_fabric::{
     CheckOptions, Configuration, Described, Loads, Pattern, Report, SwitchId, Verdict, Warning,
     Wiring, check, describe, loads, plan, warnings,
 };
+
+use crate::built::powerconnect;
 
 fn described(text: &str) -> Result<Described, String> {
     let file = format!("name = \"test\"\n{text}");
@@ -98,11 +100,10 @@ fn bundles(bundling: &str) -> Described {
 fn with_lines(described: &Described, lines: &str) -> Report {
     let (_, mut configuration) = all_to_all(described);
     let switch = SwitchId::new(0);
-    let text =
-        dialect::render(Dialect::PowerConnect, &described.wiring, &configuration, switch).unwrap();
+    let text = dialect::render(powerconnect(), &described.wiring, &configuration, switch).unwrap();
     let text = format!("{text}\nconfigure\n{lines}\nexit\n");
     configuration.switches[0] =
-        dialect::parse(Dialect::PowerConnect, &described.wiring, switch, &text).unwrap();
+        dialect::parse(powerconnect(), &described.wiring, switch, &text).unwrap();
     check(&described.wiring, &configuration, &CheckOptions::INTACT)
 }
 

@@ -188,9 +188,9 @@ fn the_text_for_a_new_bridge_makes_the_kernel_have_what_is_planned() {
         let Some(lab) = lab(&fabric, None) else { return };
         let Fabric { wiring, configuration, .. } = &fabric;
         for (place, switch) in wiring.switches.iter().enumerate() {
-            let state = SwitchState::of(configuration.switches[place].clone());
+            let state = SwitchState::unmanaged(configuration.switches[place].clone());
             let text = Templates::built_in()
-                .render(Dialect::LinuxBridge, wiring, SwitchId::new(place), &state)
+                .render(Dialect::linux_bridge(), wiring, SwitchId::new(place), &state)
                 .unwrap();
             let clear = "ip link del br0; for bond in $(ls -d /sys/class/net/bond*); do \
                          ip link del ${bond##*/}; done 2>/dev/null; \
@@ -219,7 +219,7 @@ fn deployment(cables: u16) -> (Fabric, Vec<SwitchState>, Vec<SwitchState>) {
     });
     let planned = planned_states(&fabric.configuration, Vlan::new(MANAGEMENT));
     let factory = |(switch, planned): (&meikyo_fabric::Switch, &SwitchState)| {
-        let mut state = SwitchState::factory(Dialect::LinuxBridge, &switch.model);
+        let mut state = SwitchState::factory(Dialect::linux_bridge(), &switch.model);
         let used = |port: &PortSettings| {
             planned.settings.ports.iter().any(|own| own.ports.contains(&port.ports[0]))
         };
@@ -290,7 +290,7 @@ fn every_step_of_a_deployment_is_carried_out_taken_back_and_carried_out_again() 
             let Step { switch, why, before, after } = step;
             let name = &wiring.switches[switch.place()].name;
             let texts =
-                step_texts(&Templates::built_in(), Dialect::LinuxBridge, wiring, step).unwrap();
+                step_texts(&Templates::built_in(), Dialect::linux_bridge(), wiring, step).unwrap();
             carried_out(&lab, name, &texts.apply);
             assert_eq!(seen(&lab, name), due(after), "{name}: {why:?}: {}", texts.apply);
             // What the manager reaches a switch by is not taken back under it.
@@ -318,7 +318,7 @@ fn a_guarded_step_is_taken_back_unless_it_is_confirmed() {
     let steps = plan_deployment(wiring, &now, &planned, Some(HostId::new(0))).unwrap();
     let step = steps.iter().find(|step| step.why == Why::Shut).unwrap();
     let name = &wiring.switches[step.switch.place()].name;
-    let texts = step_texts(&Templates::built_in(), Dialect::LinuxBridge, wiring, step).unwrap();
+    let texts = step_texts(&Templates::built_in(), Dialect::linux_bridge(), wiring, step).unwrap();
     let deliver = |texts: &StepTexts| guarded_delivery("/run/steps", "one", 1, texts);
     // Nobody confirms it.
     carried_out(&lab, name, &deliver(&texts));

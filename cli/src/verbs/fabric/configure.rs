@@ -173,8 +173,9 @@ pub(super) fn write<'a>(
 
 pub(super) fn write_templates(args: &TemplatesArgs) -> Result<Answer, Failure> {
     let directory = &args.directory;
-    write(directory, Templates::files().iter().copied(), args.force)?;
-    for (name, _) in Templates::files() {
+    let files = Templates::files();
+    write(directory, files.iter().map(|(name, text)| (name.as_str(), *text)), args.force)?;
+    for (name, _) in &files {
         output::print(&format!("{}\n", directory.join(name).display()))?;
     }
     Ok(Answer::Yes)

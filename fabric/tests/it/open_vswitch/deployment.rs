@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_fabric::deploy::{Step, plan_deployment, planned_states, step_texts};
-use meikyo_fabric::dialect::{Dialect, SwitchState, Templates};
+use meikyo_fabric::dialect::{SwitchState, Templates};
 use meikyo_fabric::{
     HostId, Parts, PlanOptions, SwitchId, SwitchModel, Topology, Wiring, cable, plan,
 };
 
 use super::{Switch, flooded, without_pause_frames};
+use crate::built::open_vswitch;
 use crate::shapes::vlan;
 
 /// The number that the flows give the port by which the machine itself is reached.
@@ -25,7 +26,7 @@ fn ring() -> (Wiring, Vec<SwitchState>, Vec<SwitchState>) {
     options.management = Some(vlan(4_000));
     options.manager = Some(HostId::new(0));
     let configuration = plan(&wiring, &options).expect("a plan").configuration(&wiring);
-    let plain = SwitchState::factory(Dialect::OpenVswitch, &model);
+    let plain = SwitchState::factory(open_vswitch(), &model);
     let plain = vec![plain; wiring.switches.len()];
     (wiring, plain, planned_states(&configuration, options.management))
 }
@@ -99,7 +100,7 @@ fn every_step_of_a_deployment_does_what_it_says_and_can_be_taken_back() {
         switch.set_up_plainly(wiring.switches[place].model.ports);
         for step in steps.iter().filter(|step| step.switch == SwitchId::new(place)) {
             let Step { why, before, after, .. } = step;
-            let texts = step_texts(&Templates::built_in(), Dialect::OpenVswitch, &wiring, step)
+            let texts = step_texts(&Templates::built_in(), open_vswitch(), &wiring, step)
                 .expect("Open vSwitch can say it");
             let told = |what: &str| format!("switch {place}, {why:?}: {what}");
             // Ended before its flows, then in full.

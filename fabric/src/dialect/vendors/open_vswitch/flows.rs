@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_units::Nanos;
 
-use super::reading::{Line, ParseError};
+use crate::dialect::reading::{Line, ParseError};
 use crate::{Vlan, VlanSet};
 
 /// The action that learns a sender and goes on; the timeout stands between.

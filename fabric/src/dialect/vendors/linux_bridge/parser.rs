@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use meikyo_units::Nanos;
 
-use super::names::{interface_bundle, interface_port};
-use super::reading::{Line, ParseError, statements};
-use super::state::{AGEING, SwitchState};
+use crate::dialect::linux::{interface_bundle, interface_port};
+use crate::dialect::reading::{Line, ParseError, statements};
+use crate::dialect::state::{AGEING, SwitchState};
 use crate::{Bundling, PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan, VlanSet};
 
 /// The bridge's name.

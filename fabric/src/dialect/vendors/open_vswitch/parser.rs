@@ -6,14 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::MANAGE_PORT;
 use super::flows::Flows;
-use super::names::interface_port;
-use super::reading::{Line, ParseError, statements};
-use super::state::SwitchState;
+use crate::dialect::linux::interface_port;
+use crate::dialect::reading::{Line, ParseError, statements};
+use crate::dialect::state::SwitchState;
 use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings, VlanSet};
-
-/// The number of the port by which the machine itself hears the management VLAN.
-pub(super) const MANAGE_PORT: u16 = 65_000;
 
 struct Machine<'a> {
     model: &'a SwitchModel,

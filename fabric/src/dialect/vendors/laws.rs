@@ -1,0 +1,150 @@
+//! The laws of [`Vendor`](super::Vendor), as tests of a vendor call them: random settings that its
+//! switches can have, written and read back.
+
+use meikyo_units::{BitsPerSecond, Nanos};
+use proptest::prelude::*;
+
+use crate::dialect::state::SwitchState;
+use crate::dialect::{Dialect, Templates, differences, parse, read, render};
+use crate::{
+    Bundling, Configuration, HostSettings, PortNumber, PortSettings, Priming, Switch, SwitchId,
+    SwitchModel, SwitchSettings, Vlan, VlanSet, Wiring,
+};
+
+/// The only switch of [`wiring`].
+pub(super) fn only() -> SwitchId {
+    SwitchId::new(0)
+}
+
+/// The VLANs of a list: `101-104`.
+pub(super) fn set(text: &str) -> VlanSet {
+    text.parse().expect("the tests use sets of VLANs")
+}
+
+/// The VLAN with this identifier.
+pub(super) fn vlan(id: u16) -> Vlan {
+    Vlan::new(id).expect("the tests use VLANs")
+}
+
+/// One switch of the model with this name, with nothing plugged in.
+pub(super) fn wiring(model: &str) -> Wiring {
+    let model = SwitchModel::named(model).expect("a built-in model");
+    Wiring {
+        switches: vec![Switch { name: "sw1".into(), model }],
+        hosts: Vec::new(),
+        trunks: Vec::new(),
+        rate: BitsPerSecond::GIGABIT,
+    }
+}
+
+/// These settings on that switch.
+pub(super) fn configuration(settings: SwitchSettings) -> Configuration {
+    Configuration {
+        switches: vec![settings],
+        hosts: vec![HostSettings::Untagged],
+        host_bundling: Bundling::Lacp,
+        priming: Priming::None,
+    }
+}
+
+/// Any settings of a FASTPATH switch on its first ports: single ports, two bundles, ports that are
+/// shut; VLANs 101 to 106 and one without a port.
+pub(super) fn fastpath_settings(
+    ports: u16,
+    ageing: impl Strategy<Value = Option<u64>>,
+) -> impl Strategy<Value = SwitchSettings> {
+    let ports = prop::collection::vec((0_u8..4, membership()), usize::from(ports));
+    (ports, ageing, any::<bool>(), any::<bool>()).prop_map(|(kinds, ageing, tree, pause)| {
+        let mut bundles: [Vec<PortNumber>; 2] = [Vec::new(), Vec::new()];
+        let mut of_bundles = [(None, [None; 6], false); 2];
+        let mut ports = Vec::new();
+        for (number, (kind, membership)) in (1..).map(PortNumber).zip(kinds) {
+            match kind {
+                0 => {}
+                1 => ports.push(port(vec![number], None, membership, pause)),
+                _ => {
+                    bundles[usize::from(kind) - 2].push(number);
+                    of_bundles[usize::from(kind) - 2] = membership;
+                }
+            }
+        }
+        let protocols = [Bundling::Lacp, Bundling::Static];
+        for ((members, membership), protocol) in bundles.into_iter().zip(of_bundles).zip(protocols)
+        {
+            if !members.is_empty() {
+                ports.push(port(members, Some(protocol), membership, pause));
+            }
+        }
+        ports.sort_by(|one, other| one.ports.cmp(&other.ports));
+        let ageing = ageing.map(Nanos::from_secs);
+        SwitchSettings { vlans: set("101-106,300"), ports, ageing, spanning_tree: tree }
+    })
+}
+
+/// What a port is in: pvid, for each of the VLANs 101 to 106 whether it is a member and how, and
+/// whether it is an access port.
+type Membership = (Option<u16>, [Option<bool>; 6], bool);
+
+fn membership() -> impl Strategy<Value = Membership> {
+    let members = prop::array::uniform6(prop::option::of(any::<bool>()));
+    (prop::option::of(101_u16..=106), members, any::<bool>())
+}
+
+fn port(
+    ports: Vec<PortNumber>,
+    bundle: Option<Bundling>,
+    (pvid, members, access): Membership,
+    flow_control: bool,
+) -> PortSettings {
+    let kind = |tagged: bool| -> VlanSet {
+        let own = (101..).zip(members).filter(|(_, own)| *own == Some(tagged));
+        own.map(|(id, _)| vlan(id)).collect()
+    };
+    let pvid = pvid.map(vlan);
+    let (pvid, untagged, tagged) = match access {
+        true => {
+            let only = pvid.unwrap_or_else(|| vlan(101));
+            (Some(only), VlanSet::from_iter([only]), VlanSet::EMPTY)
+        }
+        false => (pvid, kind(false), kind(true)),
+    };
+    PortSettings { ports, bundle, pvid, untagged, tagged, accept_tagged: !access, flow_control }
+}
+
+/// The text for a blank switch is read as the settings that it was made of.
+pub(super) fn says_the_settings(
+    dialect: Dialect,
+    wiring: &Wiring,
+    settings: SwitchSettings,
+) -> Result<(), TestCaseError> {
+    let configuration = configuration(settings);
+    let text = render(dialect, wiring, &configuration, only())
+        .map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let said = parse(dialect, wiring, only(), &text);
+    prop_assert_eq!(said, Ok(configuration.switches[0].clone()), "{}", text);
+    Ok(())
+}
+
+/// A text typed upon one state gives the other, and the text that takes it back gives the first, for
+/// any two states and any two VLANs in which the switch is reached.
+pub(super) fn changes(
+    dialect: Dialect,
+    wiring: &Wiring,
+    before: SwitchState,
+    after: SwitchState,
+) -> Result<(), TestCaseError> {
+    let model = &wiring.switches[0].model;
+    let templates = Templates::built_in();
+    let failed = |error: crate::dialect::RenderError| TestCaseError::fail(error.to_string());
+    let blank = SwitchState::blank(dialect, model);
+    let first = templates.render(dialect, wiring, only(), &before).map_err(failed)?;
+    let before = read(dialect, model, &blank, &first).expect("a text that was read back");
+    let text = templates.render_change(dialect, wiring, only(), &before, &after).map_err(failed)?;
+    let then = read(dialect, model, &before, &text).expect("a text that was read back");
+    let meant = SwitchState { management: after.management.or(before.management), ..after };
+    prop_assert_eq!(differences(&meant, &then), vec![], "{}", text);
+    let back = templates.render_back(dialect, wiring, only(), &then, &before).map_err(failed)?;
+    let again = read(dialect, model, &then, &back).expect("a text that was read back");
+    prop_assert_eq!(differences(&before, &again), vec![], "{}", back);
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Open vSwitch: shell scripts of `ovs-vsctl` and flows.
+
+mod flows;
+mod parser;
+
+use minijinja::Value;
+
+use super::{Delivery, Vendor};
+use crate::dialect::linux;
+use crate::dialect::page;
+use crate::dialect::reading::ParseError;
+use crate::dialect::state::{self, SwitchState};
+use crate::model::{GENERIC, ModelFacts};
+use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan};
+
+/// A bridge of Open vSwitch with flows of its own.
+#[derive(Debug)]
+pub(super) struct OpenVswitch;
+
+const NAME: &str = "open-vswitch";
+
+/// The number of the port by which the machine itself hears the management VLAN.
+const MANAGE_PORT: u16 = 65_000;
+
+/// `other_config:mac-table-size` goes to 1,000,000; ports are as in `OpenFlow` 1.0.
+static MODELS: [ModelFacts; 1] = [ModelFacts {
+    name: NAME,
+    ports: 1_023,
+    table_entries: 1_000_000,
+    bundles: 1_023,
+    // `other_config:mac-aging-time`; what is less than 15 s is taken for 15 s.
+    ageing_s_min: 15,
+    ageing_s_max: Some(3_600),
+    ..GENERIC
+}];
+
+impl Vendor for OpenVswitch {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn models(&self) -> &'static [ModelFacts] {
+        &MODELS
+    }
+
+    fn template(&self) -> &'static str {
+        include_str!("template.j2")
+    }
+
+    fn delivery(&self) -> Delivery {
+        Delivery::Script
+    }
+
+    fn port_name(&self, _model: &SwitchModel, port: PortNumber) -> String {
+        linux::port_interface(port)
+    }
+
+    fn bundle_name(&self, number: u16) -> String {
+        linux::bundle_interface(number)
+    }
+
+    /// The plain bridge of all ports that a site would begin with, on a machine that is reached by
+    /// other ways.
+    fn factory(&self, model: &SwitchModel) -> SwitchState {
+        SwitchState::unmanaged(state::all_in_default_vlan(model, false, false))
+    }
+
+    /// A machine without a bridge.
+    fn blank(&self, _model: &SwitchModel) -> SwitchState {
+        SwitchState::unmanaged(state::without_ports())
+    }
+
+    fn defines_vlans(&self) -> bool {
+        false
+    }
+
+    fn check_port(&self, port: &PortSettings) -> Result<(), String> {
+        linux::check_pvid(port)?;
+        if port.accept_tagged && port.members().is_empty() {
+            return Err("flows that take tags of no VLAN are none".into());
+        }
+        if port.bundle.is_some() {
+            return Err(
+                "Open vSwitch spreads frames over a bundle only without flows, and flows are needed \
+                 here; use single links, or the dialect `linux-bridge`"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_switch(&self, settings: &SwitchSettings) -> Result<(), String> {
+        let Some(span) = settings.ageing else { return Ok(()) };
+        let seconds = span.get() / 1_000_000_000;
+        if !(1..=65_535).contains(&seconds) || span.get() % 1_000_000_000 != 0 {
+            return Err(format!(
+                "an ageing time of {span}: allowed are 1 to 65535 whole seconds, or never"
+            ));
+        }
+        Ok(())
+    }
+
+    fn own_variables(&self, after: &SwitchState) -> Vec<(&'static str, Value)> {
+        vec![("floods", floods(after)), ("manage_port", Value::from(MANAGE_PORT))]
+    }
+
+    fn tolerant(&self, text: String) -> String {
+        linux::tolerant(&text)
+    }
+
+    fn read(
+        &self,
+        model: &SwitchModel,
+        before: &SwitchState,
+        text: &str,
+    ) -> Result<SwitchState, ParseError> {
+        parser::read(model, before, text)
+    }
+}
+
+/// For each VLAN the actions that send a frame to all its ports: those with tags first.
+fn floods(after: &SwitchState) -> Value {
+    let flood = |vlan: Vlan| {
+        let to = |is_member: fn(&PortSettings, Vlan) -> bool| {
+            let ports = after.settings.ports.iter().filter(move |port| is_member(port, vlan));
+            ports.map(|port| format!("output:{}", port.ports[0]))
+        };
+        let mut actions: Vec<String> = to(|port, vlan| port.tagged.contains(vlan)).collect();
+        let mut rest: Vec<String> = to(|port, vlan| port.untagged.contains(vlan)).collect();
+        if after.management == Some(vlan) {
+            rest.push(format!("output:{MANAGE_PORT}"));
+        }
+        if !rest.is_empty() {
+            actions.push("strip_vlan".to_owned());
+            actions.append(&mut rest);
+        }
+        (!actions.is_empty()).then(|| {
+            let actions = Value::from(actions.join(","));
+            page::record([("vlan", Value::from(vlan.id())), ("actions", actions)])
+        })
+    };
+    Value::from(after.settings.vlans.iter().filter_map(flood).collect::<Vec<Value>>())
+}
