@@ -7,9 +7,9 @@ use crate::{HostId, PortNumber, SwitchId, TrunkId, Wiring};
 /// What is plugged into a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cable {
-    /// The port.
+    /// The port of the switch whose cables are listed.
     pub port: PortNumber,
-    /// The other end.
+    /// What the other end of the cable is plugged into.
     pub to: CableEnd,
     /// Which cable it is of those that are aggregated, the first being 1, and how many they are.
     pub of_bundle: (usize, usize),
@@ -18,15 +18,15 @@ pub struct Cable {
 /// The far end of a cable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CableEnd {
-    /// A host.
+    /// A host; which of its own ports it is, nobody says.
     Host(HostId),
     /// A port of another switch.
     Switch {
-        /// The trunk.
+        /// The trunk that the cable is part of.
         trunk: TrunkId,
-        /// The switch.
+        /// The switch at the other end.
         switch: SwitchId,
-        /// Its port.
+        /// The port there.
         port: PortNumber,
     },
 }
@@ -60,7 +60,7 @@ pub fn cables(wiring: &Wiring, switch: SwitchId) -> Vec<Cable> {
 /// A list for printing: one line for each cable, one block for each switch.
 #[derive(Debug, Clone, Copy)]
 pub struct CableList<'a> {
-    /// The cables' wiring.
+    /// The wiring whose cables are listed.
     pub wiring: &'a Wiring,
     /// The switch; `None`: all of them.
     pub switch: Option<SwitchId>,

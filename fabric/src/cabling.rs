@@ -30,7 +30,7 @@ pub struct Parts {
 /// A host that is to be cabled.
 #[derive(Debug, Clone)]
 pub struct HostPart {
-    /// Its name.
+    /// Its name in the cluster file.
     pub name: String,
     /// The switch that it is plugged into.
     pub switch: SwitchId,
@@ -67,17 +67,17 @@ pub enum CablingError {
     /// Another number of switches than the topology has.
     #[error("the topology has {needed} switches, the cluster file {given}")]
     Switches {
-        /// Of the topology.
+        /// Switches of the topology.
         needed: usize,
-        /// Given.
+        /// Switches that the cluster file names.
         given: usize,
     },
     /// A host is plugged into a switch that is to have none, or that is not there.
     #[error("`{host}` is plugged into {switch}, which has no hosts in this topology")]
     HostPlace {
-        /// The host.
+        /// The name of the host.
         host: String,
-        /// The switch.
+        /// The switch that the host names.
         switch: String,
     },
     /// A switch has fewer ports than are needed.
@@ -86,27 +86,27 @@ pub enum CablingError {
          has {ports}: {fits}", hosts + trunks
     )]
     Ports {
-        /// The switch.
+        /// The switch whose ports are too few.
         switch: String,
-        /// Its model.
+        /// The name of its model.
         model: String,
         /// Ports that its hosts need.
         hosts: usize,
         /// Ports that its trunks need.
         trunks: usize,
-        /// Ports that it has.
+        /// Ports that the model has.
         ports: u16,
-        /// What would fit.
+        /// Fewer hosts, or fewer cables a link, that would fit.
         fits: String,
     },
     /// A bundle has more ports than the switch allows.
     #[error("a bundle of {cables} is more than `{switch}` ({model}) allows: {allowed}")]
     BundlePorts {
-        /// The switch.
+        /// The switch at one end of the bundle.
         switch: String,
-        /// Its model.
+        /// The name of its model.
         model: String,
-        /// Ports of the bundle.
+        /// Cables of the bundle, each of which takes a port.
         cables: usize,
         /// Ports that a bundle may have.
         allowed: u16,
@@ -114,19 +114,19 @@ pub enum CablingError {
     /// A switch has more bundles than it allows.
     #[error("`{switch}` ({model}) needs {needed} bundles, it allows {allowed}")]
     Bundles {
-        /// The switch.
+        /// The switch with the bundles.
         switch: String,
-        /// Its model.
+        /// The name of its model.
         model: String,
-        /// Bundles that are needed.
+        /// Bundles of its hosts and trunks.
         needed: usize,
-        /// Bundles that it allows.
+        /// Bundles that the model can have.
         allowed: u16,
     },
     /// Some switches cannot be reached from the others.
     #[error("`{switch}` cannot be reached from `{from}`")]
     Apart {
-        /// A switch.
+        /// A switch that the trunks do not join to `from`.
         switch: String,
         /// One that is not joined to it.
         from: String,
@@ -137,6 +137,9 @@ pub enum CablingError {
 ///
 /// # Errors
 /// If the parts do not fit the graph or the switches, with the number that breaks and what would fit.
+///
+/// # Panics
+/// Never: what does not fit is refused before ports are given out.
 pub fn cable(graph: &SwitchGraph, parts: Parts) -> Result<Wiring, CablingError> {
     if parts.switches.len() != graph.switches() {
         let (needed, given) = (graph.switches(), parts.switches.len());
@@ -155,7 +158,8 @@ pub fn cable(graph: &SwitchGraph, parts: Parts) -> Result<Wiring, CablingError> 
         .hosts
         .into_iter()
         .map(|HostPart { name, switch, mac }| {
-            let ports = take(&mut next_host[switch.place()], usize::from(parts.ports_per_host));
+            let ports =
+                next_ports(&mut next_host[switch.place()], usize::from(parts.ports_per_host));
             Host { name, switch, ports, mac }
         })
         .collect();
@@ -167,7 +171,8 @@ pub fn cable(graph: &SwitchGraph, parts: Parts) -> Result<Wiring, CablingError> 
         .zip(&demand)
         .map(|(switch, demand)| {
             let cables = demand.links * usize::from(parts.cables_per_link);
-            switch.model.ports + 1 - u16::try_from(cables).unwrap_or(switch.model.ports)
+            let cables = u16::try_from(cables).expect("what does not fit was refused before");
+            switch.model.ports - cables + 1
         })
         .collect();
     let trunks = graph
@@ -177,7 +182,7 @@ pub fn cable(graph: &SwitchGraph, parts: Parts) -> Result<Wiring, CablingError> 
             let cables = edge.links * usize::from(parts.cables_per_link);
             let ends = edge.ends.map(|end| TrunkEnd {
                 switch: SwitchId::new(end),
-                ports: take(&mut next_trunk[end], cables),
+                ports: next_ports(&mut next_trunk[end], cables),
             });
             Trunk { ends }
         })
@@ -199,9 +204,9 @@ pub fn cable_uniform(
     cable(&graph, parts)
 }
 
-fn take(next: &mut u16, count: usize) -> Vec<PortNumber> {
-    // What does not fit was refused before.
-    let count = u16::try_from(count).unwrap_or(0);
+/// The next ports of a switch, in order.
+fn next_ports(next: &mut u16, count: usize) -> Vec<PortNumber> {
+    let count = u16::try_from(count).expect("what does not fit was refused before");
     let ports = (*next..*next + count).map(PortNumber).collect();
     *next += count;
     ports

@@ -29,9 +29,9 @@ pub enum DescribeError {
     /// A value does not fit.
     #[error("line {}: {key}: {text}", place.line)]
     Value {
-        /// Where.
+        /// The line of the cluster file.
         place: Place,
-        /// The key.
+        /// The key, with its section: `fabric.vlans`.
         key: &'static str,
         /// What is wrong, and what is allowed.
         text: String,
@@ -39,9 +39,9 @@ pub enum DescribeError {
     /// The topology cannot be cabled with the switches and hosts of the file.
     #[error("line {}: {text}", place.line)]
     Cabling {
-        /// Where the topology stands.
+        /// The line of the cluster file that names the topology.
         place: Place,
-        /// What does not fit.
+        /// What does not fit, with the numbers.
         text: CablingError,
     },
 }
@@ -118,7 +118,7 @@ fn deal_out(
         |at: usize| hosts.len() / switches.len() + usize::from(at < hosts.len() % switches.len());
     let mut shares: Vec<usize> = (0..switches.len()).map(share).collect();
     if let Some(stated) = &fabric.hosts_per_switch {
-        let each = usize::try_from(stated.value).unwrap_or(usize::MAX);
+        let each = usize::try_from(stated.value).expect("machines of 32 bits and more");
         let needed = each.saturating_mul(switches.len());
         if needed != hosts.len() {
             let text = format!(

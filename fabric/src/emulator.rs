@@ -52,7 +52,7 @@ struct Entry {
 /// A port of a switch, alone or a bundle: the place of its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PortAt {
-    /// The switch.
+    /// The switch that the port belongs to.
     pub switch: SwitchId,
     /// The place in [`SwitchSettings::ports`](crate::SwitchSettings::ports).
     pub slot: usize,
@@ -76,7 +76,7 @@ pub struct Journey {
 pub struct Crossing {
     /// Where the frame went out.
     pub from: PortAt,
-    /// Where it came in.
+    /// Where the frame came in at the other switch.
     pub to: PortAt,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// Lets time pass.
+    /// Lets time pass, so that switches forget what they learned longer ago than their ageing time.
     pub fn wait(&mut self, span: Nanos) {
         self.now = self.now + span;
     }

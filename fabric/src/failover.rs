@@ -23,7 +23,7 @@ use crate::{
 /// What to do when a trunk fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failover {
-    /// The trunk.
+    /// The trunk that fails.
     pub trunk: TrunkId,
     /// Host ports that get another PVID, in the order of the hosts.
     pub moves: Vec<Move>,
@@ -37,7 +37,7 @@ pub struct Failover {
 /// A host port that gets another PVID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
-    /// The host.
+    /// The host whose port is moved to another VLAN.
     pub host: HostId,
     /// The VLAN of its frames before.
     pub from: Vlan,
@@ -54,9 +54,9 @@ pub enum FailoverError {
          would; plan spare VLANs (`spare = true` in section `fabric`)"
     )]
     NoVlan {
-        /// The switch.
+        /// The switch whose hosts would not be served.
         switch: String,
-        /// The trunk: both ends.
+        /// The trunk that fails, as the names of both ends: `sw1:sw2`.
         trunk: String,
     },
     /// Frames could wait for each other in a cycle, however hosts were moved, and no VLAN serves all.
@@ -64,10 +64,10 @@ pub enum FailoverError {
         "no VLANs were found that do without the trunk `{trunk}` and cannot deadlock under pause frames"
     )]
     Deadlock {
-        /// The trunk: both ends.
+        /// The trunk that fails, as the names of both ends: `sw1:sw2`.
         trunk: String,
     },
-    /// Hosts choose the VLANs.
+    /// Hosts choose the VLAN of each frame, so that a switch port has none to change.
     #[error("the hosts tag their frames themselves, so no PVID of a port moves them")]
     HostTagged,
 }
@@ -75,7 +75,7 @@ pub enum FailoverError {
 /// Where the switches are managed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ManagedFrom {
-    /// The management VLAN.
+    /// The VLAN in which the switches have their addresses.
     pub vlan: Vlan,
     /// The switch that the manager is plugged into.
     pub switch: SwitchId,

@@ -1,18 +1,20 @@
 //! VLAN-routed Ethernet fabrics: planned, proven, configured.
 //!
 //! Ethernet forbids loops, so a cluster's switches form a tree whose root is crowded. Here every loop
-//! free set of trunks gets a VLAN of its own; the VLAN of a frame is its path. See
+//! free set of trunks gets a VLAN of its own, and the VLAN of a frame decides its path. See
 //! `docs/fabric.md`.
 //!
-//! - [`Wiring`] is what is plugged into what, [`Configuration`] what is set on switches and hosts.
+//! - [`Wiring`] says what is plugged into what, [`Configuration`] what is set on switches and hosts.
 //!   Planner and checker share these types and nothing else.
-//! - [`dialect`] makes vendors' texts of it, and reads them back.
-//! - [`Topology`] and [`cable`] make a wiring of a few words; [`plan()`] chooses paths and VLANs for it, and
-//!   [`Plan::configuration`] says what to set.
-//! - [`check()`] proves a configuration from its port settings, or says what is wrong.
+//! - [`Topology`] and [`cable`] make a wiring from a few words; [`plan()`] chooses paths and VLANs for
+//!   it, and [`Plan::configuration`] turns them into settings.
+//! - [`check()`] proves a configuration from its port settings, or says what is wrong with it.
 //! - [`emulator`] carries single frames over it: slow, and independent of the checker.
+//! - [`dialect`] writes settings as the commands of a vendor's switches, and reads them back; each
+//!   vendor is one directory.
+//! - [`deploy`] orders the steps from one configuration to another so that no state on the way loops.
 //!
-//! This crate opens no socket but [`PrimingSocket`], and changes no switch.
+//! The crate opens no socket but [`PrimingSocket`], and changes no switch.
 
 mod cables;
 mod cabling;

@@ -12,7 +12,7 @@ use crate::{HostId, Plan, SwitchId, TrunkId, Vlan, Wiring};
 
 pub use bisection::{Bisection, Certainty, bisection};
 
-/// Who sends to whom.
+/// Which pairs of hosts send to each other.
 #[derive(Debug, Clone, Copy)]
 pub enum Pattern<'a> {
     /// Every host to every other one.
@@ -33,13 +33,13 @@ pub struct Loads {
 /// The direction of a trunk on which most goes over one cable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Busiest {
-    /// The trunk.
+    /// The trunk that carries most.
     pub trunk: TrunkId,
-    /// From this switch.
+    /// The switch that frames come from.
     pub from: SwitchId,
-    /// To this one.
+    /// The switch that they go to.
     pub to: SwitchId,
-    /// Pairs of hosts.
+    /// Pairs of hosts whose frames go that way, over all cables of the trunk.
     pub pairs: u64,
     /// Pairs for each cable of the trunk.
     pub pairs_per_cable: f64,
@@ -79,6 +79,9 @@ fn ratio(pairs: u64, cables: usize) -> f64 {
 }
 
 /// The loads of a pattern, on the paths of the plan.
+///
+/// # Panics
+/// Never: hosts are counted by memory.
 pub fn loads(wiring: &Wiring, plan: &Plan, pattern: Pattern<'_>) -> Loads {
     let net = Net::new(wiring, &std::collections::BTreeSet::new());
     let mut channels = vec![0_u64; net.channels()];
@@ -103,7 +106,8 @@ pub fn loads(wiring: &Wiring, plan: &Plan, pattern: Pattern<'_>) -> Loads {
             let beyond = walk.beyond(&net, to.clone());
             for &switch in &walk.order {
                 if let Some(channel) = walk.by[switch] {
-                    channels[channel] += u64::try_from(beyond[switch]).unwrap_or(u64::MAX);
+                    channels[channel] +=
+                        u64::try_from(beyond[switch]).expect("a count fits in 64 bits");
                 }
             }
         }

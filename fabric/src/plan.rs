@@ -32,7 +32,7 @@ use vlans::{Assignment, Fitted, Frame};
 pub struct PlanOptions {
     /// The topology of the wiring; `None`: only what needs no coordinates can be used.
     pub topology: Option<Topology>,
-    /// How paths are chosen.
+    /// How paths are chosen, and so which topologies will do.
     pub routing: Routing,
     /// The dimension that is routed first, second and so on, for [`Routing::DimensionOrder`]; `None`:
     /// what makes the fewest VLANs.
@@ -49,7 +49,7 @@ pub struct PlanOptions {
     pub spare: bool,
     /// How many VLANs the hosts of one switch are spread over, at most; `None`: as many as fit.
     pub spread: Option<usize>,
-    /// How bundles agree.
+    /// How both ends of a bundle agree: by LACP, or by being set alike.
     pub bundling: Bundling,
     /// Whether pause frames are sent and obeyed; without them any paths will do.
     pub flow_control: bool,
@@ -102,7 +102,7 @@ pub struct Plan {
     pub tags: Vec<BTreeMap<HostId, Vlan>>,
     /// Most VLANs that the hosts of one switch are spread over.
     pub spread: usize,
-    /// How switches are taught.
+    /// How switches learn where hosts are, in the VLANs in which hosts do not send.
     pub priming: Priming,
     /// Entries that the table of each switch will hold, working and spare VLANs together.
     pub table_entries: Vec<usize>,
@@ -115,9 +115,9 @@ pub struct Plan {
 /// A VLAN and the trunks that it runs over: a forest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedVlan {
-    /// Its identifier.
+    /// The identifier that frames carry (IEEE 802.1Q).
     pub vlan: Vlan,
-    /// Its trunks, least first.
+    /// The trunks that carry it, in the order of the wiring.
     pub trunks: Vec<TrunkId>,
     /// The switches whose hosts send in it.
     pub sources: Vec<SwitchId>,
@@ -160,7 +160,7 @@ fn switch_tagged(
 ) -> Result<(Assignment, Fitted), PlanError> {
     let (net, options) = (frame.net, frame.options);
     let hosts_max = net.hosts.iter().max().copied().unwrap_or(0);
-    let suits = Suits::of(net, routing);
+    let suits = Suits::allowed_by(routing, net);
     let choices_max = match suits {
         Some(_) => routes.forests.len(),
         None => routes.choices.iter().map(Vec::len).max().unwrap_or(0),

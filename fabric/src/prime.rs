@@ -35,7 +35,7 @@ pub struct PrimingFrame {
 /// What a priming frame says: the host behind `from` can be sent to in the VLAN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrimingNotice {
-    /// The sender's address.
+    /// The Ethernet address of the host that sent it.
     pub from: MacAddress,
     /// The VLAN in which it was sent.
     pub vlan: Vlan,

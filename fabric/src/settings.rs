@@ -73,7 +73,7 @@ impl PortSettings {
 pub enum Bundling {
     /// Both ends are just set so.
     Static,
-    /// By LACP (IEEE 802.1AX).
+    /// By LACP (IEEE 802.1AX): a cable whose other end says nothing is left out.
     Lacp,
 }
 
@@ -92,7 +92,7 @@ pub enum HostSettings {
 /// the VLAN in which it looks `b` up, and would flood the frame, always.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Priming {
-    /// Not at all.
+    /// Nobody teaches them: only for fabrics in which answers take the same VLAN.
     None,
     /// Every host sends one broadcast, tagged, in each of these VLANs: every switch then knows every
     /// host in each of them.
@@ -106,7 +106,7 @@ pub enum Priming {
 /// A host that others send to when they prime a VLAN: one for each switch whose hosts send in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Representative {
-    /// The VLAN.
+    /// The VLAN that it sends its broadcast in.
     pub vlan: Vlan,
     /// The host, on the switch that sends in the VLAN.
     pub host: HostId,

@@ -50,44 +50,44 @@ pub enum Topology {
     },
     /// One switch, and the others around it.
     Star {
-        /// All switches.
+        /// Switches of the whole topology.
         switches: usize,
     },
     /// Each switch joined to the next.
     Ring {
-        /// All switches.
+        /// Switches of the whole topology.
         switches: usize,
     },
-    /// A grid.
+    /// A grid of lines in any number of dimensions.
     Mesh {
-        /// Switches along each dimension.
+        /// Switches along each dimension; the first dimension runs fastest.
         sizes: Vec<usize>,
     },
     /// A grid whose lines of three and more are rings.
     Torus {
-        /// Switches along each dimension.
+        /// Switches along each dimension; the first dimension runs fastest.
         sizes: Vec<usize>,
     },
     /// Two switches along each of so many dimensions.
     Hypercube {
-        /// The number of dimensions.
+        /// The number of dimensions `d`; there are 2^d switches.
         dimensions: usize,
     },
-    /// All pairs joined.
+    /// Every switch joined to every other one.
     Complete {
-        /// All switches.
+        /// Switches of the whole topology.
         switches: usize,
     },
     /// A grid whose lines are complete.
     HyperX {
-        /// Switches along each dimension.
+        /// Switches along each dimension; the first dimension runs fastest.
         sizes: Vec<usize>,
     },
     /// Each leaf joined to each spine.
     LeafSpine {
-        /// Switches with hosts.
+        /// Leaves: the switches that hosts are plugged into.
         leaves: usize,
-        /// Switches without.
+        /// Spines: the switches that join the leaves and have no hosts.
         spines: usize,
     },
     /// The three-level fat tree of switches with `arity` ports.
@@ -97,18 +97,18 @@ pub enum Topology {
     },
     /// Complete groups that are joined to one another.
     Dragonfly {
-        /// Number of groups.
+        /// Groups; each pair of them is joined.
         groups: usize,
-        /// Switches of a group.
+        /// Switches of a group, which are joined pair by pair.
         group: usize,
         /// Links from each switch to other groups, at most.
         global: usize,
     },
     /// As many links from each switch, drawn at random.
     RandomRegular {
-        /// All switches.
+        /// Switches of the whole topology.
         switches: usize,
-        /// Links of each.
+        /// Links that each switch has.
         degree: usize,
         /// What the random numbers follow from.
         seed: u64,

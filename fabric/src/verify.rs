@@ -46,36 +46,36 @@ impl Neighbour {
 pub enum Finding {
     /// Frames without a tag are in another VLAN.
     Pvid {
-        /// The port.
+        /// The port whose PVID differs.
         port: PortNumber,
-        /// As planned.
+        /// The PVID that is planned.
         planned: Vlan,
         /// As found; `None`: the switch says nothing of the port.
         found: Option<Vlan>,
     },
     /// The port is in other VLANs, or in some with tags where it should be without.
     Members {
-        /// The port.
+        /// The port whose VLANs differ.
         port: PortNumber,
         /// As planned: without tags, with tags.
         planned: Box<[VlanSet; 2]>,
-        /// As found.
+        /// What the switch says, in the same order.
         found: Box<[VlanSet; 2]>,
     },
     /// Nothing is heard where a cable to a switch is planned.
     Missing {
-        /// The port.
+        /// The port at which nothing is heard.
         port: PortNumber,
         /// The far end: switch and port.
         planned: (SwitchId, PortNumber),
     },
-    /// The cable goes elsewhere.
+    /// Somebody else is heard at a port than is planned there.
     Elsewhere {
-        /// The port.
+        /// The port whose cable goes elsewhere.
         port: PortNumber,
         /// Who should be there: the name of a host, or a switch and its port; `None`: nobody.
         planned: Option<String>,
-        /// Who is there.
+        /// Who is heard there, as it names itself.
         found: String,
     },
     /// Two cables have changed places.
@@ -85,22 +85,22 @@ pub enum Finding {
     },
     /// A host is heard at another port of its switch than it is plugged into.
     HostElsewhere {
-        /// The host.
+        /// The host, which is plugged into this switch.
         host: HostId,
-        /// Where it should be.
+        /// The ports that the cable list gives the host.
         planned: Vec<PortNumber>,
-        /// Where it is.
+        /// The port at which its address was learned.
         found: PortNumber,
     },
     /// A host of another switch was learned off the way that frames of the VLAN take to it.
     LearnedElsewhere {
-        /// The host.
+        /// The host, which is plugged into another switch.
         host: HostId,
-        /// The VLAN.
+        /// The VLAN in which its address was learned.
         vlan: Vlan,
         /// Where the way begins; empty if the VLAN does not lead to the host.
         planned: Vec<PortNumber>,
-        /// Where it was learned.
+        /// The port at which its address was learned.
         found: PortNumber,
     },
 }

@@ -12,7 +12,7 @@ pub struct Vlan(u16);
 impl Vlan {
     /// The VLAN that every port of a switch is in before it is configured.
     pub const DEFAULT: Self = Self(1);
-    /// The greatest identifier.
+    /// The greatest identifier that a frame can carry as a VLAN: 4094.
     pub const MAX: Self = Self(4094);
 
     /// The VLAN with this identifier; `None` unless it is 1 to 4094.
@@ -20,7 +20,7 @@ impl Vlan {
         if id >= 1 && id <= 4094 { Some(Self(id)) } else { None }
     }
 
-    /// Its identifier.
+    /// The 12 bits that a frame carries: 1 to 4094.
     pub const fn id(self) -> u16 {
         self.0
     }
@@ -60,7 +60,7 @@ const WORDS: usize = 64;
 pub struct VlanSet([u64; WORDS]);
 
 impl VlanSet {
-    /// No VLAN.
+    /// The set without any VLAN.
     pub const EMPTY: Self = Self([0; WORDS]);
 
     const fn bit(vlan: Vlan) -> (usize, u64) {
@@ -90,16 +90,19 @@ impl VlanSet {
     }
 
     /// How many VLANs it holds.
+    ///
+    /// # Panics
+    /// Never: a word has 64 bits at most.
     pub fn len(&self) -> usize {
-        self.0.iter().map(|word| usize::try_from(word.count_ones()).unwrap_or(0)).sum()
+        self.0.iter().map(|word| usize::try_from(word.count_ones()).expect("64 at most")).sum()
     }
 
-    /// Whether it holds none.
+    /// Whether no VLAN is in the set.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|&word| word == 0)
     }
 
-    /// The VLANs, least first.
+    /// The VLANs of the set in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Vlan> + '_ {
         (0_u16..).step_by(64).zip(&self.0).flat_map(|(first, &word)| {
             let mut left = word;

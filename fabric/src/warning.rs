@@ -24,7 +24,7 @@ pub enum Warning {
     },
     /// No frame between hosts goes over a trunk.
     Idle {
-        /// The trunk.
+        /// The trunk without frames.
         trunk: TrunkId,
     },
     /// Several links join the same two switches and are not one bundle.
@@ -34,16 +34,16 @@ pub enum Warning {
     },
     /// A bundle of a trunk goes on with fewer cables: the others are shut at one end at least.
     DegradedTrunk {
-        /// The trunk.
+        /// The trunk whose bundle lacks cables.
         trunk: TrunkId,
-        /// Cables in use.
+        /// Cables that are open at both ends and carry frames.
         in_use: usize,
     },
     /// A bundle of a host goes on with fewer cables.
     DegradedHost {
-        /// The host.
+        /// The host whose bundle lacks cables.
         host: HostId,
-        /// Cables in use.
+        /// Cables that are open at both ends and carry frames.
         in_use: usize,
     },
 }
@@ -139,7 +139,7 @@ impl Warning {
     }
 }
 
-/// A warning in words.
+/// A warning as a sentence, with the names of switches and hosts: what `Display` prints.
 #[derive(Debug, Clone, Copy)]
 pub struct WarningInWords<'a> {
     warning: &'a Warning,

@@ -56,9 +56,9 @@ impl fmt::Display for PortNumber {
 /// The cables of a fabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wiring {
-    /// Every switch.
+    /// Every switch; a [`SwitchId`] is a place in this list.
     pub switches: Vec<Switch>,
-    /// Every host.
+    /// Every host; a [`HostId`] is a place in this list.
     pub hosts: Vec<Host>,
     /// Every link between two switches; what is aggregated is one trunk.
     pub trunks: Vec<Trunk>,
@@ -66,12 +66,12 @@ pub struct Wiring {
     pub rate: BitsPerSecond,
 }
 
-/// A switch.
+/// A switch of the wiring: its name, and what its model can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Switch {
     /// Its name in the cluster file.
     pub name: String,
-    /// What it can do.
+    /// The limits of its model.
     pub model: SwitchModel,
 }
 
@@ -80,7 +80,7 @@ pub struct Switch {
 pub struct SwitchModel {
     /// The name of the model, as `powerconnect-6248`.
     pub name: String,
-    /// Ports 1 to this.
+    /// The number of ports: they are 1 to this.
     pub ports: u16,
     /// Most addresses that the forwarding table holds, over all VLANs.
     pub table_entries: u32,
@@ -90,11 +90,11 @@ pub struct SwitchModel {
     pub vlan_ids: VlanSet,
     /// Most ports of one bundle (link aggregation).
     pub bundle_ports: u16,
-    /// Most bundles.
+    /// Most bundles that can be set at once.
     pub bundles: u16,
     /// Whether a port may be an untagged member of several VLANs at once.
     pub multi_untagged: bool,
-    /// How addresses are learned.
+    /// Whether each VLAN has table entries of its own.
     pub learning: Learning,
     /// The shortest span after which an address that was not seen can be forgotten.
     pub ageing_min: Nanos,
@@ -111,7 +111,7 @@ pub enum Learning {
     Shared,
 }
 
-/// A host.
+/// A host of the wiring, and where it is plugged in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// Its name in the cluster file.
@@ -134,7 +134,7 @@ pub struct Trunk {
 /// One end of a trunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrunkEnd {
-    /// The switch.
+    /// The switch at this end.
     pub switch: SwitchId,
     /// Its ports, in the order of the cables.
     pub ports: Vec<PortNumber>,

@@ -11,90 +11,90 @@ use crate::{Bundling, HostId, PortNumber, SwitchId, Vlan, Wiring};
 pub enum Fault {
     /// There are not as many settings of switches, or of hosts, as the wiring has.
     Count {
-        /// What there is.
+        /// Switches and hosts that have settings.
         settings: [usize; 2],
-        /// What the wiring has.
+        /// Switches and hosts of the wiring.
         wiring: [usize; 2],
     },
     /// Something names a host that there is not.
     NoSuchHost {
-        /// Its place.
+        /// Its place in the list of hosts, which is shorter.
         host: usize,
     },
     /// A port that the model does not have, wired or set.
     NoSuchPort {
-        /// The switch.
+        /// The switch that the port is said to be of.
         switch: SwitchId,
-        /// The port.
+        /// The port, beyond the last one of the model.
         port: PortNumber,
         /// How many ports it has.
         ports: u16,
     },
     /// A port has settings twice.
     SetTwice {
-        /// The switch.
+        /// The switch whose settings name the port twice.
         switch: SwitchId,
-        /// The port.
+        /// The port that is in two settings.
         port: PortNumber,
     },
     /// Two cables are in one port.
     WiredTwice {
-        /// The switch.
+        /// The switch that both cables go to.
         switch: SwitchId,
-        /// The port.
+        /// The port that two cables go to.
         port: PortNumber,
     },
     /// Several ports are set together, but to no protocol.
     NoProtocol {
-        /// The switch.
+        /// The switch with these ports.
         switch: SwitchId,
         /// The first of the ports.
         port: PortNumber,
     },
     /// The ends of a bundle differ in their cables or in their protocol.
     Bundle {
-        /// The switch.
+        /// The switch at the end that is told of; the other end is told of by itself.
         switch: SwitchId,
         /// The first port of its end.
         port: PortNumber,
-        /// What differs.
+        /// What differs between the two ends.
         difference: Difference,
     },
     /// A VLAN goes out with a tag and without.
     BothWays {
-        /// The switch.
+        /// The switch whose port sends the VLAN both ways.
         switch: SwitchId,
-        /// The port.
+        /// The port that frames of the VLAN leave both ways.
         port: PortNumber,
-        /// The VLAN.
+        /// The VLAN that the port is a tagged and an untagged member of.
         vlan: Vlan,
     },
     /// The model of a switch cannot be set so.
     Beyond {
-        /// The switch.
+        /// The switch whose model cannot do it.
         switch: SwitchId,
-        /// What it cannot do.
+        /// The limit of the model, and what is asked of it.
         limit: Limit,
     },
     /// VLAN 1 is left on a trunk.
     DefaultVlan {
-        /// The switch.
+        /// The switch at whose end of the trunk VLAN 1 is.
         switch: SwitchId,
-        /// The port.
+        /// The port of the trunk, or the first of its bundle.
         port: PortNumber,
     },
     /// A spanning tree protocol runs.
     SpanningTree {
-        /// The switch.
+        /// The switch on which the protocol runs.
         switch: SwitchId,
     },
     /// Frames change VLANs on trunks, or pass them one way only, in a fabric that is too large to follow
     /// each of them.
     Tangled {
-        /// A VLAN of those.
+        /// One of the VLANs that frames change, or pass one way only.
         vlan: Vlan,
     },
-    /// Frames go round.
+    /// A broadcast comes back to where it was, and goes round for ever.
     Loop {
         /// The switches that they go round, and in which VLAN.
         circle: Vec<(SwitchId, Vlan)>,
@@ -102,58 +102,58 @@ pub enum Fault {
     /// A host's frames come in nowhere: its port has no VLAN for frames without a tag, or is no member
     /// of it.
     Mute {
-        /// The host.
+        /// The host, whose frames are lost at its own switch.
         host: HostId,
     },
     /// A host's frames do not reach another host.
     Unreachable {
-        /// Who sends.
+        /// The host whose frames are lost.
         from: HostId,
-        /// Who does not receive.
+        /// The host that does not get them.
         to: HostId,
         /// The VLAN that the frames come in in.
         vlan: Vlan,
-        /// Why.
+        /// Where on the way, and why, they are lost.
         why: Lost,
     },
     /// A host's frames come to another host several times.
     Doubled {
-        /// Who sends.
+        /// The host whose frames are doubled.
         from: HostId,
-        /// Who receives.
+        /// The host that gets several copies of each.
         to: HostId,
         /// The VLAN that the frames come in in.
         vlan: Vlan,
     },
     /// After priming a switch does not know where to send a frame, and sends it everywhere.
     Flood {
-        /// Who sends.
+        /// The host whose frame floods.
         from: HostId,
-        /// To whom.
+        /// The host that the frame is for.
         to: HostId,
         /// The VLAN that the frame is in there.
         vlan: Vlan,
-        /// The switch.
+        /// The switch that does not know the receiver.
         switch: SwitchId,
     },
     /// A switch sees an address at two ports of which it can keep one.
     Moved {
-        /// The switch.
+        /// The switch, whose table has one entry for the address over all VLANs.
         switch: SwitchId,
-        /// Whose address.
+        /// The host whose address is seen at both ports.
         host: HostId,
-        /// The ports.
+        /// The two ports, between which the entry goes to and fro.
         ports: [PortNumber; 2],
         /// The VLANs in which it is seen or looked for there.
         vlans: [Vlan; 2],
     },
     /// The forwarding table is too small.
     TableFull {
-        /// The switch.
+        /// The switch whose table overflows.
         switch: SwitchId,
         /// How many addresses it should hold, over all VLANs.
         entries: u64,
-        /// How many it can.
+        /// How many addresses the table holds.
         limit: u32,
     },
     /// Trunks wait for each other in a circle once pause frames stop them.
@@ -178,7 +178,7 @@ pub enum Difference {
     Host(HostId),
     /// The switch bundles by another protocol than the host.
     HostProtocol {
-        /// The host.
+        /// The host at the far end of the bundle.
         host: HostId,
         /// How the host bundles its cables; `None` for a host with one cable.
         bundling: Option<Bundling>,
@@ -188,9 +188,9 @@ pub enum Difference {
 /// What a model of a switch cannot do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// So many VLANs.
+    /// More VLANs are defined than the switch can have at once.
     Vlans {
-        /// How many are set.
+        /// VLANs that are defined.
         set: usize,
         /// How many it can have.
         most: u16,
@@ -201,21 +201,21 @@ pub enum Limit {
     MultiUntagged(PortNumber),
     /// So many ports in a bundle.
     BundlePorts {
-        /// How many are set.
+        /// Ports that the bundle has.
         set: usize,
         /// How many it can have.
         most: u16,
     },
-    /// So many bundles.
+    /// More bundles are set than the switch can have.
     Bundles {
-        /// How many are set.
+        /// Bundles that are set.
         set: usize,
         /// How many it can have.
         most: u16,
     },
     /// Addresses are not kept so long, not so shortly, or not at all.
     Ageing {
-        /// What is set.
+        /// The ageing time that is set; `None`: addresses are kept for ever.
         set: Option<Nanos>,
         /// How long it keeps them at least.
         least: Nanos,
@@ -296,7 +296,7 @@ impl Fault {
     }
 }
 
-/// A fault in words.
+/// A fault as a sentence, with the names of switches and hosts: what `Display` prints.
 #[derive(Debug, Clone, Copy)]
 pub struct InWords<'a> {
     fault: &'a Fault,

@@ -8,11 +8,11 @@ use crate::{Configuration, HostId, HostSettings, SwitchId, TrunkId, Vlan, Wiring
 /// A passage from a switch to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
-    /// From this switch.
+    /// The switch that sends the frame on.
     pub from: SwitchId,
     /// Over this trunk; of several that are one bundle the first.
     pub trunk: TrunkId,
-    /// To this one.
+    /// The switch that it comes to.
     pub to: SwitchId,
     /// In this VLAN, as the first switch has it.
     pub vlan: Vlan,

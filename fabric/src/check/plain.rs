@@ -117,7 +117,8 @@ impl<'a> Plain<'a> {
 
     /// Counts what switches learn in the VLAN by broadcasts and priming.
     pub(super) fn tables(&mut self, company: &mut Company) {
-        let all = u64::try_from(company.primed.representatives.len()).unwrap_or(u64::MAX);
+        let all =
+            u64::try_from(company.primed.representatives.len()).expect("a count fits in 64 bits");
         let mut visited = vec![false; self.channels.switches];
         for start in 0..self.channels.switches {
             if visited[start] {
@@ -286,9 +287,12 @@ impl<'a> Plain<'a> {
                 self.walk.sums(|switch| at[switch], &mut self.receivers);
             }
             Receivers::Everyone | Receivers::Broadcast => {
-                let sending = u64::try_from(senders.hosts.len()).unwrap_or(u64::MAX);
-                let hosts = |switch| u64::try_from(channels.hosts_at(switch).len()).unwrap_or(0);
-                self.walk.sums(|switch| sending * hosts(switch), &mut self.receivers);
+                let sending = senders.hosts.len();
+                let pairs = |switch| {
+                    let pairs = sending * channels.hosts_at(switch).len();
+                    u64::try_from(pairs).expect("a count fits in 64 bits")
+                };
+                self.walk.sums(pairs, &mut self.receivers);
             }
         }
         for (at, step) in self.walk.steps.iter().enumerate().skip(1) {

@@ -36,27 +36,27 @@ pub struct Report {
 pub struct LinkLoad {
     /// The trunk; of several that are one bundle the first.
     pub trunk: TrunkId,
-    /// From this switch.
+    /// The switch that frames come from.
     pub from: SwitchId,
-    /// To this one.
+    /// The switch that they go to.
     pub to: SwitchId,
-    /// Over how many cables.
+    /// Cables that share the load, those that are shut at one end left out.
     pub cables: usize,
     /// Pairs of hosts whose frames go here.
     pub pairs: u64,
 }
 
-/// The answer.
+/// Whether a configuration may be applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing is wrong.
+    /// The configuration does what is asked: no fault was found.
     Good,
     /// Something is wrong: the configuration must not be applied.
     Refused,
 }
 
 impl Report {
-    /// Good, or refused.
+    /// Whether the configuration may be applied: if there is no fault, listed or not.
     pub const fn verdict(&self) -> Verdict {
         if self.faults.is_empty() && self.faults_unlisted == 0 {
             Verdict::Good
@@ -71,9 +71,13 @@ impl Report {
     }
 
     /// The most pairs of hosts whose frames share one cable, rounded up.
+    ///
+    /// # Panics
+    /// Never: cables are counted by memory.
     pub fn link_load_max(&self) -> u64 {
         let per_cable = |load: &LinkLoad| {
-            load.pairs.div_ceil(u64::try_from(load.cables).unwrap_or(u64::MAX).max(1))
+            let cables = u64::try_from(load.cables).expect("a count fits in 64 bits");
+            load.pairs.div_ceil(cables.max(1))
         };
         self.loads.iter().map(per_cable).max().unwrap_or(0)
     }
@@ -111,6 +115,6 @@ impl Findings {
     }
 
     pub(super) fn faults_count(&self) -> u64 {
-        self.unlisted + u64::try_from(self.faults.len()).unwrap_or(u64::MAX)
+        self.unlisted + u64::try_from(self.faults.len()).expect("a count fits in 64 bits")
     }
 }

@@ -122,7 +122,8 @@ fn look(channels: &Channels, company: &Company, senders: &[&Senders], seen: &mut
     walk.sums(|switch| company.representatives(switch), &mut known);
     let mut sending = vec![0_u64; channels.switches];
     for senders in senders.iter().filter(|senders| senders.to == Receivers::Everyone) {
-        sending[senders.switch] += u64::try_from(senders.hosts.len()).unwrap_or(u64::MAX);
+        sending[senders.switch] +=
+            u64::try_from(senders.hosts.len()).expect("a count fits in 64 bits");
     }
     let sends = |host: HostId| {
         let switch = channels.hosts[host.place()].switch;

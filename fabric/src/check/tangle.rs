@@ -225,7 +225,7 @@ impl<'a> Tangle<'a> {
         }
         let copies = trip.heard.iter().filter(|&&host| host == to).count();
         if copies != 1 {
-            let copies = u32::try_from(copies).unwrap_or(u32::MAX);
+            let copies = u32::try_from(copies).expect("a frame is heard fewer than 2^32 times");
             let fault = self.not_one(copies, (from, to, vlan), &trip);
             findings.note(|| fault);
         }

@@ -25,7 +25,7 @@ pub enum Danger {
     /// The manager does not reach a switch.
     #[error("the manager does not reach `{switch}` in VLAN {vlan}")]
     Unreachable {
-        /// The switch.
+        /// The switch that is cut off.
         switch: String,
         /// The VLAN in which the switch is reached.
         vlan: Vlan,

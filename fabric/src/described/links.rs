@@ -115,7 +115,7 @@ impl<'a> Panel<'a> {
         end: &LinkEnd,
         side: Side,
     ) -> Result<TrunkEnd, DescribeError> {
-        let count = usize::try_from(link.cables).unwrap_or(usize::MAX);
+        let count = usize::try_from(link.cables).expect("machines of 32 bits and more");
         if count > 1 {
             self.check_bundle(link, count)?;
         }

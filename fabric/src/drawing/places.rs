@@ -21,7 +21,7 @@ pub(super) fn places(wiring: &Wiring, layout: Option<&Layout>) -> Vec<(f64, f64)
 }
 
 fn real(count: usize) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+    f64::from(u32::try_from(count).expect("nobody draws 2^32 switches"))
 }
 
 /// A circle, the first at its top.

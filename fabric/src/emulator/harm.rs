@@ -26,27 +26,27 @@ pub enum Harm {
     Loop(Vec<(SwitchId, Vlan)>),
     /// Copies of a broadcast at a host: not one.
     Broadcast {
-        /// Who sends.
+        /// The host that sent the broadcast.
         from: HostId,
-        /// Who should receive.
+        /// A host that should hear the broadcast once.
         to: HostId,
-        /// How many came.
+        /// Copies that came: none, or more than one.
         copies: usize,
     },
     /// Copies of a unicast frame at its receiver: not one.
     Unicast {
-        /// Who sends.
+        /// The host that sent the frame.
         from: HostId,
-        /// Who should receive.
+        /// The host that should receive the frame once.
         to: HostId,
-        /// How many came.
+        /// Copies that came: none, or more than one.
         copies: usize,
     },
     /// A unicast frame went everywhere.
     Flood {
-        /// Who sends.
+        /// The host that sent the frame.
         from: HostId,
-        /// Who should receive.
+        /// The host that the frame is for.
         to: HostId,
         /// The first switch that did not know where to.
         switch: SwitchId,
@@ -55,7 +55,7 @@ pub enum Harm {
     Moved {
         /// The switch that saw it.
         switch: SwitchId,
-        /// Whose address.
+        /// The host whose address it is.
         host: HostId,
     },
     /// The table of a switch is full.

@@ -11,16 +11,16 @@ const ORDERS: usize = 16;
 /// be; switches without hosts may be on either side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bisection {
-    /// The cables.
+    /// How many cables are cut.
     pub cables: usize,
-    /// How sure that is.
+    /// Whether there may be halves with fewer cables between them.
     pub certainty: Certainty,
 }
 
 /// How a bisection was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Certainty {
-    /// All halves were tried.
+    /// Every division into halves was tried, so the number is exact.
     Tried,
     /// By the formula for the topology.
     Formula,
@@ -96,7 +96,7 @@ impl Cut {
     /// How much the cut grows if the switch changes sides; negative if it shrinks.
     fn growth(&self, side: &[bool], switch: usize) -> i64 {
         let cables = self.joined[switch].iter().map(|&(other, cables)| {
-            let cables = i64::try_from(cables).unwrap_or(i64::MAX);
+            let cables = i64::try_from(cables).expect("cables are counted by memory");
             if side[other] == side[switch] { cables } else { -cables }
         });
         cables.sum()
@@ -111,7 +111,7 @@ impl Cut {
         let (mut cut, mut there, mut least) = (0_i64, 0_usize, None);
         for step in 0_u32..1 << (switches.max(1) - 1) {
             if step > 0 {
-                let moved = usize::try_from(step.trailing_zeros()).unwrap_or(0);
+                let moved = usize::try_from(step.trailing_zeros()).expect("32 at most");
                 cut += self.growth(&side, moved);
                 side[moved] = !side[moved];
                 if self.with_hosts[moved] {
@@ -122,7 +122,8 @@ impl Cut {
                 least = Some(least.map_or(cut, |least: i64| least.min(cut)));
             }
         }
-        usize::try_from(least.unwrap_or(0)).unwrap_or(0)
+        let least = least.expect("some subset has half of the hosts");
+        usize::try_from(least).expect("a cut has no less than no cables")
     }
 
     /// The best of several halves: orders by nearness to some switch, cut in the middle, then single
@@ -177,7 +178,7 @@ impl Cut {
                     .filter(|(neighbour, _)| *neighbour == other)
                     .map(|(_, cables)| cables)
                     .sum();
-                let between = 2 * i64::try_from(between).unwrap_or(0);
+                let between = 2 * i64::try_from(between).expect("cables are counted by memory");
                 if self.growth(&side, one) + self.growth(&side, other) + between < 0 {
                     side[one] = false;
                     side[other] = true;

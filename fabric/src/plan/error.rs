@@ -14,13 +14,13 @@ pub enum PlanError {
     /// There are no hosts, or all are on the same switch.
     #[error("there is nothing to plan: hosts are on {switches} switches")]
     Nothing {
-        /// Switches with hosts.
+        /// Switches that have hosts: none, or a single one.
         switches: usize,
     },
     /// A switch with hosts cannot be reached from another one.
     #[error("`{to}` cannot be reached from `{from}`")]
     Apart {
-        /// A switch.
+        /// A switch with hosts.
         from: String,
         /// One that is not joined to it.
         to: String,
@@ -28,11 +28,11 @@ pub enum PlanError {
     /// The routing needs coordinates that the wiring does not have.
     #[error("{} routing needs a {needs}; {instead}", routing.word())]
     Coordinates {
-        /// The routing.
+        /// The routing that was asked for.
         routing: Routing,
-        /// What it needs.
+        /// The kind of topology that gives a wiring such coordinates.
         needs: &'static str,
-        /// What would do.
+        /// A routing, or a key of the cluster file, that would do instead.
         instead: String,
     },
     /// Frames could wait for each other in a cycle.
@@ -40,7 +40,7 @@ pub enum PlanError {
         "{} routing could deadlock under pause frames: {cycle}; `acyclic` would do", routing.word()
     )]
     Deadlock {
-        /// The routing.
+        /// The routing whose paths wait for each other.
         routing: Routing,
         /// Trunks, each of which waits for the next, the last for the first.
         cycle: String,
@@ -51,29 +51,29 @@ pub enum PlanError {
          {limit} can be used{because}"
     )]
     Vlans {
-        /// All.
+        /// VLANs of all three kinds together.
         needed: usize,
-        /// That carry frames.
+        /// VLANs that carry frames between hosts.
         working: usize,
-        /// For failures.
+        /// VLANs that carry frames when a trunk fails.
         spare: usize,
-        /// To manage switches.
+        /// 1 if switches are managed in a VLAN of their own, otherwise 0.
         management: usize,
         /// How many can be used.
         limit: usize,
-        /// What limits them.
+        /// The option or the switch that limits them, as the end of the sentence.
         because: String,
     },
     /// A VLAN cannot be used on a switch.
     #[error("VLAN {vlan} cannot be used on `{switch}` ({model}): it allows {allowed}")]
     VlanId {
-        /// The VLAN.
+        /// The VLAN that the cluster file asks for.
         vlan: Vlan,
-        /// The switch.
+        /// The switch that has no such VLAN.
         switch: String,
-        /// Its model.
+        /// The name of its model.
         model: String,
-        /// What it allows.
+        /// The VLANs that can be used on it.
         allowed: String,
     },
     /// A switch cannot forget addresses so soon.
@@ -81,13 +81,13 @@ pub enum PlanError {
         "`{switch}` ({model}) keeps addresses for {least} at least, and `ageing` asks for {asked}"
     )]
     Ageing {
-        /// The switch.
+        /// The switch that forgets later than it is asked to.
         switch: String,
-        /// Its model.
+        /// The name of its model.
         model: String,
-        /// What it can do.
+        /// The shortest ageing time that it can be set to.
         least: Nanos,
-        /// What is asked.
+        /// The ageing time that the cluster file asks for.
         asked: Nanos,
     },
     /// A switch would have to hold more addresses than its table does.
@@ -96,19 +96,19 @@ pub enum PlanError {
          primed by {how}), it has {limit}: {fits} hosts would fit, or a model with {needed} entries"
     )]
     Tables {
-        /// The switch.
+        /// The switch that lacks most entries.
         switch: String,
-        /// Its model.
+        /// The name of its model.
         model: String,
-        /// Entries.
+        /// Table entries that the switch would need.
         needed: usize,
-        /// All hosts.
+        /// Hosts of the fabric.
         hosts: usize,
-        /// Working and spare VLANs.
+        /// Working and spare VLANs together.
         vlans: usize,
-        /// How they are taught.
+        /// The way of priming that needs the fewest entries.
         how: &'static str,
-        /// What the table holds.
+        /// Entries that its table holds.
         limit: u32,
         /// About how many hosts would fit.
         fits: usize,
@@ -119,11 +119,11 @@ pub enum PlanError {
          needs 1, would do, or switches that allow several"
     )]
     Untagged {
-        /// The switch.
+        /// The first switch whose ports cannot do it.
         switch: String,
-        /// Its model.
+        /// The name of its model.
         model: String,
-        /// Working and spare VLANs.
+        /// Working and spare VLANs together.
         vlans: usize,
     },
     /// A switch keeps one entry for an address over all VLANs.
@@ -132,11 +132,11 @@ pub enum PlanError {
          needed, in which it would be at different ports; a tree, which needs 1, would do"
     )]
     SharedLearning {
-        /// The switch.
+        /// The first switch that learns so.
         switch: String,
-        /// Its model.
+        /// The name of its model.
         model: String,
-        /// Working and spare VLANs.
+        /// Working and spare VLANs together.
         vlans: usize,
     },
     /// Host-tagged plans are rules for every pair of hosts.
@@ -145,13 +145,13 @@ pub enum PlanError {
          {switches_max} switches and {hosts_max} hosts; switch-tagged has no such limit"
     )]
     Pairs {
-        /// Switches with hosts.
+        /// Switches that have hosts.
         switches: usize,
-        /// Hosts.
+        /// Hosts of the fabric.
         hosts: usize,
-        /// Most switches.
+        /// Switches with hosts that are possible at most.
         switches_max: usize,
-        /// Most hosts.
+        /// Hosts that are possible at most.
         hosts_max: usize,
     },
 }

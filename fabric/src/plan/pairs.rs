@@ -101,7 +101,8 @@ fn pack(net: &Net, paths: &mut [Path]) -> Pairs {
         }
         // Any fixed order will do: multiplication scatters the places.
         paths.sort_by_key(|path| {
-            let place = u64::try_from(path.from * net.switches() + path.to).unwrap_or(0);
+            let place = path.from * net.switches() + path.to;
+            let place = u64::try_from(place).expect("a count fits in 64 bits");
             let scattered = (place + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
             (std::cmp::Reverse(path.trunks.len()), scattered.wrapping_mul(2 * seed + 1))
         });

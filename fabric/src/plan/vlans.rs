@@ -122,14 +122,15 @@ impl<'a> Frame<'a> {
 
     fn too_many(&self, entries: &[usize], first: usize, vlans: usize) -> PlanError {
         // The switch that lacks most.
-        let limit = |at: usize| self.wiring.switches[at].model.table_entries;
-        let lack = |at: &usize| {
-            entries[*at].saturating_sub(usize::try_from(limit(*at)).unwrap_or(usize::MAX))
+        let limit = |at: usize| {
+            let entries = self.wiring.switches[at].model.table_entries;
+            usize::try_from(entries).expect("machines of 32 bits and more")
         };
+        let lack = |at: &usize| entries[*at].saturating_sub(limit(*at));
         let at = (0..entries.len()).rev().max_by_key(lack).unwrap_or(first);
         let (hosts, needed) = (self.wiring.hosts.len(), entries[at]);
         let switch = &self.wiring.switches[at];
-        let room = usize::try_from(limit(at)).unwrap_or(usize::MAX);
+        let room = limit(at);
         PlanError::Tables {
             switch: switch.name.clone(),
             model: switch.model.name.clone(),
@@ -137,7 +138,7 @@ impl<'a> Frame<'a> {
             hosts,
             vlans,
             how: "directed frames",
-            limit: limit(at),
+            limit: switch.model.table_entries,
             fits: hosts.saturating_mul(room) / needed.max(1),
         }
     }

@@ -30,9 +30,9 @@ pub enum PrimingSocketError {
     /// The system refuses; whole frames need `CAP_NET_RAW`.
     #[error("cannot open a packet socket at `{interface}`")]
     Socket {
-        /// The interface.
+        /// The network interface, as `eth0`.
         interface: String,
-        /// Why not.
+        /// What the system answered.
         #[source]
         source: io::Error,
     },
@@ -60,7 +60,7 @@ impl PrimingSocket {
         Ok(Self { socket, index, mac })
     }
 
-    /// The interface's address.
+    /// The Ethernet address of the interface, from which priming frames are sent.
     pub const fn mac(&self) -> MacAddress {
         self.mac
     }
@@ -85,6 +85,7 @@ impl PrimingSocket {
     pub fn hear(&self, span: Nanos) -> io::Result<Option<PrimingNotice>> {
         let fd = self.socket.as_raw_fd();
         let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // `poll` waits for 24 days at most; who waits for longer is asked again.
         let milliseconds = i32::try_from(span.as_micros().div_ceil(1_000)).unwrap_or(i32::MAX);
         // SAFETY: the one entry is live for the call.
         let ready = unsafe { libc::poll(&raw mut poll, 1, milliseconds) };

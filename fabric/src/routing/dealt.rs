@@ -28,7 +28,7 @@ pub(crate) enum Suits {
 
 impl Suits {
     /// What a routing allows; `None` if nothing, or if there are too many switches.
-    pub(crate) fn of(net: &Net, routing: Routing) -> Option<Self> {
+    pub(crate) fn allowed_by(routing: Routing, net: &Net) -> Option<Self> {
         match routing {
             _ if net.switches() > SWITCHES_MAX => None,
             Routing::Acyclic => Some(Self::All),
@@ -53,7 +53,10 @@ impl Choice {
     fn new(net: &Net, forest: usize, walk: Walk, hosts: usize) -> Self {
         let beyond = walk.hosts_beyond(net);
         let used = walk.order.iter().filter(|&&at| beyond[at] > 0);
-        let load = |&at: &usize| Some((walk.by[at]?, i128::try_from(beyond[at]).ok()?));
+        let load = |&at: &usize| {
+            let hosts = i128::try_from(beyond[at]).expect("a count fits in 127 bits");
+            Some((walk.by[at]?, hosts))
+        };
         let loads = used.filter_map(load).collect();
         Self { forest, walk, loads, hosts, refused: false }
     }
@@ -63,7 +66,7 @@ impl Choice {
     }
 
     /// Puts the load of some hosts on the channels, or takes it off.
-    fn put(&self, load: &mut [i128], hosts: i128) {
+    fn add_load(&self, load: &mut [i128], hosts: i128) {
         self.loads.iter().for_each(|&(channel, pairs)| load[channel] += hosts * pairs);
     }
 
@@ -95,7 +98,8 @@ pub(crate) fn dealt(
         if pauses && !order.admit(net, &own.walk) {
             return None;
         }
-        own.put(&mut load, i128::try_from(own.hosts).ok()?);
+        let hosts = i128::try_from(own.hosts).expect("a count fits in 127 bits");
+        own.add_load(&mut load, hosts);
     }
     let before = load.iter().max().copied();
     for _ in 0..ROUNDS_MAX {
@@ -107,9 +111,9 @@ pub(crate) fn dealt(
                     continue;
                 }
                 choices[from].hosts -= 1;
-                choices[from].put(&mut load, -1);
+                choices[from].add_load(&mut load, -1);
                 choices[to].hosts += 1;
-                choices[to].put(&mut load, 1);
+                choices[to].add_load(&mut load, 1);
                 moved = true;
             }
         }
@@ -148,7 +152,7 @@ fn best_move(choices: &[Choice], load: &mut [i128], spread: usize) -> Option<(us
     let used = choices.iter().filter(|own| own.hosts > 0).count();
     let mut best: Option<(i128, (usize, usize))> = None;
     for (from, own) in choices.iter().enumerate().filter(|(_, own)| own.hosts > 0) {
-        own.put(load, -1);
+        own.add_load(load, -1);
         let stays = own.growth(load);
         for (to, other) in
             choices.iter().enumerate().filter(|(to, own)| *to != from && !own.refused)
@@ -161,7 +165,7 @@ fn best_move(choices: &[Choice], load: &mut [i128], spread: usize) -> Option<(us
                 best = Some((change, (from, to)));
             }
         }
-        own.put(load, 1);
+        own.add_load(load, 1);
     }
     best.map(|(_, places)| places)
 }

@@ -9,7 +9,7 @@ pub struct SwitchGraph {
     pub edges: Vec<Edge>,
 }
 
-/// What joins two switches.
+/// The links between two switches of a topology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
     /// The switches, the lower number first.
@@ -70,7 +70,7 @@ impl SwitchGraph {
 /// How the switches of a topology are arranged: what routing by coordinates needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
-    /// Without a loop.
+    /// A tree, whose paths need no coordinates.
     Tree,
     /// A grid of lines, or of rings.
     Grid {
@@ -84,18 +84,18 @@ pub enum Layout {
         /// Switches along each dimension; the first runs fastest.
         sizes: Vec<usize>,
     },
-    /// Leaves first, then spines.
+    /// Every leaf joined to every spine; leaves are numbered first.
     LeafSpine {
-        /// Switches with hosts.
+        /// Leaves: the switches that hosts are plugged into.
         leaves: usize,
-        /// Switches without.
+        /// Spines: the switches that join the leaves.
         spines: usize,
     },
     /// Edge switches pod by pod, then aggregation switches pod by pod, then cores.
     FatTree {
-        /// Ports of a switch.
+        /// Ports of each switch, half of which go up.
         arity: usize,
     },
-    /// No coordinates.
+    /// Nothing that gives switches coordinates.
     Irregular,
 }

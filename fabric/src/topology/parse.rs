@@ -12,7 +12,7 @@ pub enum ParseTopologyError {
     /// The first word is no topology.
     #[error("`{name}` is no topology; known are {known}")]
     Unknown {
-        /// The word.
+        /// The word that stands first.
         name: String,
         /// The words that are known.
         known: String,
@@ -20,17 +20,17 @@ pub enum ParseTopologyError {
     /// What comes after the name is not what belongs there.
     #[error("`{text}`: a {name} is written as `{example}`")]
     Form {
-        /// The text.
+        /// The whole text, as it was given.
         text: String,
         /// Which topology it begins with.
         name: &'static str,
-        /// How it is written.
+        /// An example of how that topology is written.
         example: &'static str,
     },
     /// No switches can be joined so.
     #[error("`{text}` cannot be wired: {why}")]
     Unwirable {
-        /// The text.
+        /// The whole text, as it was given.
         text: String,
         /// What breaks, and what would do.
         why: String,
