@@ -9,6 +9,7 @@ mod read;
 use std::fmt;
 
 use meikyo_units::Nanos;
+use meikyo_units::glob::matches;
 
 use crate::{Device, Place, What};
 
@@ -18,14 +19,14 @@ pub(crate) use read::read_rules;
 /// Most rules of one cluster file: every one is compared with every device.
 pub const ALERT_RULES_MAX: usize = 1_000;
 
-/// One rule.
+/// A rule of `[[alerts]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertRule {
     /// Unique name; it begins the text of the rule's events.
     pub name: String,
-    /// What is alerted of.
+    /// What raises the alert, and what clears it.
     pub condition: Condition,
-    /// Names of devices that it is for, `*` standing for any letters; all devices when empty.
+    /// Names of devices that it is for, or patterns ([`meikyo_units::glob`]); all devices when empty.
     pub devices: Vec<String>,
     /// Where it stands in the file.
     pub place: Place,
@@ -38,7 +39,7 @@ pub enum Condition {
     Threshold(Threshold),
     /// A device that has not answered for longer than this.
     Silent {
-        /// The span.
+        /// How long it has not answered when the alert is raised.
         span: Nanos,
     },
     /// Values of which nothing moves any more, though the agent does.
@@ -51,7 +52,7 @@ pub enum Condition {
 /// A level with hysteresis: raised beyond one, cleared at another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Threshold {
-    /// The values.
+    /// The values that are held against the level.
     pub watched: Watched,
     /// On which side of the level values are not as they should be.
     pub side: Side,
@@ -69,9 +70,9 @@ pub struct Threshold {
 /// A side of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// More is alerted of.
+    /// Values above the level are alerted of.
     Above,
-    /// Less is alerted of.
+    /// Values below the level are alerted of.
     Below,
 }
 
@@ -85,10 +86,10 @@ impl Side {
     }
 }
 
-/// Values by the words of a measurement; its name may hold `*`.
+/// Values by the words of a measurement; its name may be a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watched {
-    /// What; names are patterns.
+    /// What is measured; the name of an interface, disk or object is a pattern.
     pub what: What,
     /// The columns; empty means all.
     pub columns: Vec<String>,
@@ -168,55 +169,5 @@ impl AlertRule {
         self.name == other.name
             && self.condition == other.condition
             && self.devices == other.devices
-    }
-}
-
-/// Whether a text matches a pattern in which `*` stands for any letters, also none.
-///
-/// Time is at most the product of the lengths.
-pub fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let (mut at, mut star) = (0, None);
-    let mut read = 0;
-    while read < text.len() {
-        if pattern.get(at) == Some(&b'*') {
-            star = Some((at, read));
-            at += 1;
-        } else if pattern.get(at) == Some(&text[read]) {
-            at += 1;
-            read += 1;
-        } else if let Some((of_star, taken)) = star {
-            // The star takes one letter more.
-            star = Some((of_star, taken + 1));
-            (at, read) = (of_star + 1, taken + 1);
-        } else {
-            return false;
-        }
-    }
-    pattern[at..].iter().all(|&octet| octet == b'*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// By the definition: a star is nothing, or one letter and a star.
-    fn by_definition(pattern: &[u8], text: &[u8]) -> bool {
-        match pattern.split_first() {
-            None => text.is_empty(),
-            Some((b'*', rest)) => {
-                by_definition(rest, text)
-                    || (!text.is_empty() && by_definition(pattern, &text[1..]))
-            }
-            Some((octet, rest)) => text.first() == Some(octet) && by_definition(rest, &text[1..]),
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn patterns_match_as_defined(pattern in "[ab*]{0,7}", text in "[ab]{0,9}") {
-            let defined = by_definition(pattern.as_bytes(), text.as_bytes());
-            proptest::prop_assert_eq!(matches(&pattern, &text), defined);
-        }
     }
 }

@@ -9,16 +9,16 @@ use crate::protocol::{AuthProtocol, PrivProtocol};
 pub(crate) struct Key {
     /// As written in the file.
     pub(crate) name: &'static str,
-    /// What its value is.
+    /// What values it takes.
     pub(crate) kind: Kind,
     /// What it is for, in one sentence.
     pub(crate) doc: &'static str,
 }
 
-/// What a value is.
+/// What values a key takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
-    /// Any text.
+    /// Any text of one line that is not empty.
     Text,
     /// A name, possibly folded, or a list of them.
     Names,
@@ -32,11 +32,11 @@ pub(crate) enum Kind {
     Count(u32, u32),
     /// A number, with its unit in quotes where it has one.
     Level,
-    /// true or false.
+    /// A choice between true and false.
     Flag,
-    /// A list of measurements.
+    /// A list of measurements, in the words of `measure`.
     Measures,
-    /// A section.
+    /// A section with these keys.
     Section(Keys),
     /// A list of sections: `[[name]]`.
     Sections(Keys),
@@ -238,7 +238,7 @@ const ALERTS: Keys = &[
     key(
         "value",
         Kind::Text,
-        "The value: `KIND[:NAME][(column,column)]` with `*` in the name, as \
+        "The value: `KIND[:NAME][(column,column)]` with `*` and `?` in the name, as \
          `interface:eth*(out_octets)`.",
     ),
     key(
@@ -269,7 +269,7 @@ const ALERTS: Keys = &[
     key(
         "devices",
         Kind::Names,
-        "The devices that the rule is for, folded or with `*`; all unless written.",
+        "The devices that the rule is for, folded or with `*` and `?`; all unless written.",
     ),
 ];
 

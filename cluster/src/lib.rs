@@ -44,7 +44,7 @@ mod section;
 mod snmpd_conf;
 
 pub use alert::{
-    ALERT_RULES_MAX, AlertRule, Condition, Level, LevelUnit, Side, Threshold, Watched, matches,
+    ALERT_RULES_MAX, AlertRule, Condition, Level, LevelUnit, Side, Threshold, Watched,
 };
 pub use diff::{Change, Difference, diff};
 pub use fabric::{BundleProtocol, Fabric, Link, LinkEnd, Model, Routing, Stated, Tagging};

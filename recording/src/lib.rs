@@ -40,7 +40,6 @@ pub mod counter;
 pub mod declared;
 pub mod devices;
 pub mod format;
-pub mod glob;
 pub mod inventory;
 pub mod layout;
 pub mod log;

@@ -17,9 +17,12 @@
 //! # Ok::<(), meikyo_units::ParseQuantityError>(())
 //! ```
 //!
+//! Names are not quantities, but how they are selected is a word that all crates share: [`glob`].
+//!
 //! This crate reads no clock and does no input or output.
 
 mod data;
+pub mod glob;
 mod quantity;
 mod time;
 

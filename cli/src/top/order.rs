@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use meikyo_recording::glob::matches;
+use meikyo_units::glob::{is_pattern, matches};
 
 use super::metric::Metric;
 use super::model::{Device, Model};
@@ -67,7 +67,7 @@ pub(super) struct Order {
 /// Whether a device passes the filter.
 pub(super) fn passes(device: &Device, filter: &str) -> bool {
     let filter = filter.to_lowercase();
-    let pattern = filter.contains(['*', '?']);
+    let pattern = is_pattern(&filter);
     [&device.name, &device.group].into_iter().any(|text| {
         let text = text.to_lowercase();
         if pattern { matches(&filter, &text) } else { text.contains(&filter) }

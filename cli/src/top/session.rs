@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use meikyo_recording::glob::matches;
 use meikyo_server::watch::{Live, Step, Watch, WatchError};
+use meikyo_units::glob::matches;
 use meikyo_units::{Nanos, WallTime};
 
 use super::metric::Metric;

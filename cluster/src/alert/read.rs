@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use meikyo_units::Nanos;
+use meikyo_units::glob::{is_pattern, matches};
 
 use super::level::{Family, Level};
-use super::{ALERT_RULES_MAX, AlertRule, Condition, Side, Threshold, Watched, matches};
+use super::{ALERT_RULES_MAX, AlertRule, Condition, Side, Threshold, Watched};
 use crate::fold::unfold;
 use crate::layer::read_span;
 use crate::nearest::hint;
@@ -234,15 +235,15 @@ fn family(reading: &mut Reading, section: &Section<'_>, watched: &Watched) -> Op
     Some(family)
 }
 
-/// The words of a measurement, with `*` in its name.
+/// The words of a measurement, with `*` and `?` in its name.
 fn read_watched(reading: &mut Reading, section: &Section<'_>) -> Option<Watched> {
     let line = section.line_of(reading, "value");
     let watched = section.parsed(reading, "value", |text| {
         let place = Place { line };
         let object = || {
-            // A star in an object's instance; digits stand in for it where the form is checked.
-            let of_digits = Measure::parse(&text.replace('*', "0"), place).ok()?;
-            let is_object = text.contains('*') && matches!(of_digits.what, What::Object(_));
+            // A wildcard in an object's instance; a digit stands in for it where the form is checked.
+            let of_digits = Measure::parse(&text.replace(['*', '?'], "0"), place).ok()?;
+            let is_object = is_pattern(text) && matches!(of_digits.what, What::Object(_));
             let what = What::Object(text.trim().trim_start_matches('.').to_owned());
             is_object.then_some(Measure { what, ..of_digits })
         };

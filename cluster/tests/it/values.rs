@@ -159,6 +159,35 @@ fn sixty_five_thousand_devices_are_read() {
 }
 
 #[test]
+fn a_question_mark_in_a_rule_stands_for_one_letter() {
+    let text = r#"
+        name = "x"
+        measure = ["interface:eth0", "interface:ib0", "ifHCInOctets.3"]
+        snmp = { version = "2c", community = "env:C" }
+        hosts = [{ name = "node[1-20]", address = "10.0.0.[1-20]" }]
+
+        [[alerts]]
+        name = "busy"
+        value = "interface:eth?(in_octets)"
+        above = "900Mbit/s"
+        devices = ["node?", "node1[1-2]"]
+
+        [[alerts]]
+        name = "object"
+        value = "ifHCInOctets.?"
+        below = 10
+    "#;
+    let cluster = read(text);
+    let [busy, object] = &cluster.alerts[..] else { panic!("two rules") };
+    let names = cluster.devices.iter().map(|device| device.name.as_str());
+    let its: Vec<_> = names.filter(|name| busy.is_for(name)).collect();
+    let expected = "node1 node2 node3 node4 node5 node6 node7 node8 node9 node11 node12";
+    assert_eq!(its.join(" "), expected);
+    let Condition::Threshold(level) = &object.condition else { panic!("a level") };
+    assert_eq!(level.watched.what, What::Object("ifHCInOctets.?".to_owned()));
+}
+
+#[test]
 fn rules_of_alerts_hold_levels_in_one_unit() {
     let text = r#"
         name = "x"

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::glob::matches;
+use meikyo_units::glob::{is_pattern, literal_prefix, matches};
 
 /// Some texts; one with `*` or `?` in it stands for all that match it.
 #[derive(Debug, Clone, Default)]
@@ -15,8 +15,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     pub(super) fn new(texts: &[String]) -> Self {
-        let (globs, exact): (Vec<_>, _) =
-            texts.iter().cloned().partition(|text| text.contains(['*', '?']));
+        let (globs, exact): (Vec<_>, _) = texts.iter().cloned().partition(|text| is_pattern(text));
         let numbers = exact.iter().filter_map(|text| text.parse().ok()).collect();
         Self { exact: exact.into_iter().collect(), globs, numbers }
     }
@@ -46,7 +45,7 @@ impl Wanted {
         });
         exact
             || self.globs.iter().any(|glob| {
-                let prefix = glob.split(['*', '?']).next().unwrap_or_default().as_bytes();
+                let prefix = literal_prefix(glob).as_bytes();
                 let head = &least[..prefix.len().min(least.len())];
                 prefix <= greatest && head <= prefix
             })

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::error::ArrowError;
-use meikyo_recording::glob::matches;
 use meikyo_recording::layout::ParquetFile;
 use meikyo_recording::read::Wanted;
 use meikyo_recording::series::{self, Texts};
 use meikyo_recording::summary::{SUFFIX, ZOOM_LEVELS};
 use meikyo_recording::{ReadError, Recording, Selection, TableSchema};
+use meikyo_units::glob::matches;
 use meikyo_units::{Nanos, WallTime};
 
 use crate::errors::ApiError;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use meikyo_cluster::{AlertRule, Condition, Watched, What, matches};
+use meikyo_cluster::{AlertRule, Condition, Watched, What};
 use meikyo_recording::alerts::CLEARED;
 use meikyo_recording::schema::Meaning;
 use meikyo_units::WallTime;
+use meikyo_units::glob::matches;
 
 use super::standing::Standing;
 use super::{
