@@ -16,7 +16,7 @@ pub(crate) enum Unusable {
 impl Unusable {
     /// Why this address cannot be an agent's, if it cannot. The broadcast address of a subnet looks
     /// like any other to somebody who does not know its mask.
-    pub(crate) fn of(address: IpAddr) -> Option<Self> {
+    pub(crate) fn of_address(address: IpAddr) -> Option<Self> {
         let address = address.to_canonical();
         if address.is_unspecified() {
             Some(Self::Unspecified)

@@ -14,7 +14,7 @@ pub struct Difference<'a> {
     /// Devices whose name is in both files and something that matters differs, in the order of the
     /// new file.
     pub changed: Vec<Change<'a>>,
-    /// Whether `keep` differs.
+    /// Whether `recording.keep` differs.
     pub keep_changed: bool,
     /// Whether the rules of alerts differ, in meaning or order.
     pub alerts_changed: bool,
@@ -23,7 +23,7 @@ pub struct Difference<'a> {
 /// One device before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change<'a> {
-    /// As it was.
+    /// The device as the old file has it.
     pub old: &'a Device,
     /// As it is to be.
     pub new: &'a Device,

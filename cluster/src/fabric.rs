@@ -12,16 +12,16 @@ pub(crate) use read::read_fabric;
 /// Something that the file says, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stated<T> {
-    /// What.
+    /// What the file says, or the default where it says nothing.
     pub value: T,
-    /// Where.
+    /// The line to name when something is wrong with it.
     pub place: Place,
 }
 
 /// The sections `fabric` and `links`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fabric {
-    /// Where it begins.
+    /// Where the section `fabric` begins.
     pub place: Place,
     /// The topology by name, as `torus 4x2`; `None`: the links say it.
     pub topology: Option<Stated<String>>,
@@ -31,7 +31,7 @@ pub struct Fabric {
     pub hosts_per_switch: Option<Stated<u32>>,
     /// Ports of each host, bundled.
     pub ports_per_host: Stated<u32>,
-    /// How paths are chosen.
+    /// How the paths between hosts are chosen.
     pub routing: Stated<Routing>,
     /// Who chooses the VLAN of a frame.
     pub tagging: Stated<Tagging>,
@@ -43,7 +43,7 @@ pub struct Fabric {
     pub manager: Option<Stated<String>>,
     /// Whether spare VLANs are planned, for the failure of any one link.
     pub spare: Stated<bool>,
-    /// How bundles agree.
+    /// How the two ends of a bundle agree.
     pub bundling: Stated<BundleProtocol>,
     /// Whether pause frames are sent and obeyed (IEEE 802.3x).
     pub flow_control: Stated<bool>,
@@ -59,14 +59,14 @@ pub struct Fabric {
     pub links: Vec<Link>,
 }
 
-/// How paths are chosen.
+/// How the paths between hosts are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Routing {
     /// What suits the topology and cannot deadlock.
     Auto,
     /// One dimension after the other.
     DimensionOrder,
-    /// Shortest paths.
+    /// The shortest path between each pair of switches.
     Minimal,
     /// First up, then down, seen from a root.
     UpDown,
@@ -95,43 +95,43 @@ pub enum BundleProtocol {
 /// A model of switches that the file describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
-    /// Its name.
+    /// The name by which switches refer to it.
     pub name: String,
-    /// Where it stands.
+    /// Where its section begins.
     pub place: Place,
     /// The built-in model that it is like; what is not written is as there.
     pub like: Option<Stated<String>>,
-    /// Its ports.
+    /// How many ports it has, numbered from 1.
     pub ports: Option<u32>,
     /// Addresses that its table holds.
     pub table_entries: Option<u32>,
     /// VLANs at the same time.
     pub vlans: Option<u32>,
-    /// Ports of one bundle.
+    /// Most ports of one bundle.
     pub bundle_ports: Option<u32>,
     /// Whether a port may be an untagged member of several VLANs.
     pub multi_untagged: Option<bool>,
     /// Whether it has one entry for an address over all VLANs.
     pub shared_learning: Option<bool>,
-    /// The longest ageing time.
+    /// The longest span after which it forgets an address.
     pub ageing_max: Option<Nanos>,
 }
 
 /// One link, or several that are aggregated: two ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Both ends.
+    /// What it joins, in the order of the file.
     pub ends: [LinkEnd; 2],
-    /// How many cables.
+    /// How many cables are aggregated; 1 is a plain link.
     pub cables: u32,
-    /// Where it stands.
+    /// Where its section begins.
     pub place: Place,
 }
 
 /// One end of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkEnd {
-    /// The host or switch.
+    /// The name of the host or switch.
     pub device: String,
     /// The ports of a switch, one for each cable; empty: whichever are free.
     pub ports: Vec<u16>,

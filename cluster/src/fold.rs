@@ -19,9 +19,9 @@ pub enum UnfoldError {
     /// A bracket without its partner.
     #[error("`{text}` has a `{bracket}` without its partner; a range is written `node[001-225]`")]
     Bracket {
-        /// The text as given.
+        /// The text as it was given.
         text: String,
-        /// The lonely bracket.
+        /// The bracket that has no partner.
         bracket: char,
     },
     /// What stands in brackets is not a list of numbers and spans.
@@ -42,13 +42,13 @@ pub enum UnfoldError {
     /// Nothing between two commas, or no text at all.
     #[error("`{text}` has an empty name")]
     Empty {
-        /// The text as given.
+        /// The text as it was given.
         text: String,
     },
     /// More names than [`UNFOLD_MAX`].
     #[error("`{text}` unfolds to more than {UNFOLD_MAX} names")]
     TooMany {
-        /// The text as given.
+        /// The text as it was given.
         text: String,
     },
 }
@@ -69,8 +69,9 @@ struct Span {
 }
 
 impl Span {
-    fn len(self) -> usize {
-        usize::try_from(self.last - self.first).unwrap_or(usize::MAX).saturating_add(1)
+    /// How many numbers these are: at most 10^18, as many as [`DIGITS_MAX`] digits can tell apart.
+    fn len(self) -> u64 {
+        self.last - self.first + 1
     }
 }
 
@@ -111,12 +112,14 @@ fn unfold_with(text: &str, brackets: OtherBrackets) -> Result<Vec<String>, Unfol
             return Err(UnfoldError::Empty { text: text.into() });
         }
         let pieces = pieces(part, brackets)?;
-        let count = pieces.iter().fold(1_usize, |count, piece| match piece {
+        let count = pieces.iter().fold(1_u64, |count, piece| match piece {
             Piece::Text(_) => count,
             Piece::Range(_, spans) => count
                 .saturating_mul(spans.iter().fold(0, |sum, span| span.len().saturating_add(sum))),
         });
-        if count.saturating_add(names.len()) > UNFOLD_MAX {
+        let fits = usize::try_from(count)
+            .is_ok_and(|count| count.saturating_add(names.len()) <= UNFOLD_MAX);
+        if !fits {
             return Err(UnfoldError::TooMany { text: text.into() });
         }
         product(&pieces, &mut String::new(), &mut names);
@@ -145,9 +148,10 @@ fn pieces(text: &str, brackets: OtherBrackets) -> Result<Vec<Piece<'_>>, UnfoldE
         let end = after.find(['[', ']']).filter(|&end| after.as_bytes()[end] == b']');
         let opens = rest.as_bytes()[at] == b'[';
         let inner = end.filter(|_| opens).map(|end| &after[..end]);
-        let is_range = inner.is_some_and(|inner| !inner.contains(|c: char| !in_range(c)));
-        if is_range || (brackets == OtherBrackets::Refused && inner.is_some()) {
-            let inner = inner.unwrap_or_default();
+        let range = inner.filter(|inner| {
+            brackets == OtherBrackets::Refused || !inner.contains(|c: char| !in_range(c))
+        });
+        if let Some(inner) = range {
             pieces.push(Piece::Text(&rest[..at]));
             pieces.push(Piece::Range(inner, spans(inner)?));
             rest = &after[inner.len() + 1..];
@@ -279,7 +283,7 @@ fn ranges(numbers: &[&str]) -> String {
     let mut at = 0;
     while at < numbers.len() {
         let first = numbers[at];
-        let value: u64 = first.parse().unwrap_or_default();
+        let value: u64 = first.parse().expect("at most 18 digits fit into 64 bits");
         let follows = |(offset, text): (u64, &&str)| {
             format!("{:0width$}", value + offset, width = first.len()) == **text
         };

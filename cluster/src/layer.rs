@@ -1,9 +1,11 @@
 //! SNMP settings in layers: built in, the file's, the group's, the entry's. The nearer wins.
 
+use meikyo_places::Origin;
 use meikyo_units::Nanos;
 
+use crate::origin::origin_of;
 use crate::section::{Reading, Section, Sourced};
-use crate::{Access, AuthProtocol, Origin, PrivProtocol, Secret, SnmpSettings};
+use crate::{Access, AuthProtocol, PrivProtocol, Secret, SnmpSettings};
 
 /// Span between two readings unless the file says otherwise: the paper's.
 const INTERVAL: Nanos = Nanos::from_millis(100);
@@ -251,7 +253,10 @@ impl SnmpLayer {
             Some((access, origin)) => (Some(access), origin),
             None => (None, Origin::Default),
         };
-        let port = self.port.as_ref().and_then(|port| u16::try_from(port.value).ok());
+        let port = self
+            .port
+            .as_ref()
+            .map(|port| u16::try_from(port.value).expect("the list of keys limits it to 65,535"));
         Some(Settled {
             snmp: SnmpSettings {
                 access,
@@ -261,13 +266,13 @@ impl SnmpLayer {
                 rate_max: self.rate_max.as_ref().map_or(RATE_MAX, |rate| rate.value),
             },
             port: port.unwrap_or(PORT),
-            version_origin: Origin::of(self.access.version.as_ref()),
+            version_origin: origin_of(self.access.version.as_ref()),
             credentials_origin,
             write_origin,
-            port_origin: Origin::of(self.port.as_ref()),
-            interval_origin: Origin::of(self.interval.as_ref()),
-            timeout_origin: Origin::of(self.timeout.as_ref()),
-            rate_max_origin: Origin::of(self.rate_max.as_ref()),
+            port_origin: origin_of(self.port.as_ref()),
+            interval_origin: origin_of(self.interval.as_ref()),
+            timeout_origin: origin_of(self.timeout.as_ref()),
+            rate_max_origin: origin_of(self.rate_max.as_ref()),
         })
     }
 }

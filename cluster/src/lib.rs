@@ -32,11 +32,10 @@ mod fold;
 mod keys;
 mod layer;
 mod load;
+mod load_error;
 mod measure;
 mod model;
-mod nearest;
 mod origin;
-mod problem;
 mod protocol;
 mod schema;
 mod secret;
@@ -52,13 +51,14 @@ pub use fold::{UNFOLD_MAX, UnfoldError, fold, unfold};
 pub use load::{
     DEVICES_MAX, ObjectCheck, Resolved, load, load_checked, load_resolved, parse, parse_resolved,
 };
+pub use load_error::LoadError;
 pub use measure::ParseMeasureError;
+pub use meikyo_places::{Origin, PROBLEMS_MAX, Problem, Problems};
 pub use model::{
     Access, Cluster, Device, DeviceKind, MacAddress, Measure, ParseMacError, Place, Secret,
     SnmpSettings, What,
 };
-pub use origin::{Origin, Origins};
-pub use problem::{LoadError, PROBLEMS_MAX, Problem, Problems};
+pub use origin::Origins;
 pub use protocol::{AuthProtocol, ParseProtocolError, PrivProtocol};
 pub use schema::schema;
 pub use secret::{ParseSecretError, SecretError};

@@ -5,8 +5,8 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use meikyo_places::{Lines, Origin, hint, read_table};
 use meikyo_units::Nanos;
-use toml::de::DeTable;
 
 use crate::address::{Unusable, parse_address};
 use crate::alert::read_rules;
@@ -14,11 +14,11 @@ use crate::fabric::read_fabric;
 use crate::fold::{unfold, unfold_addresses};
 use crate::keys;
 use crate::layer::{PORT, Settled, SnmpLayer};
-use crate::nearest::hint;
-use crate::problem::LoadError;
+use crate::origin::origin_of;
 use crate::section::{Reading, Section, Sourced};
 use crate::{
-    Access, Cluster, Device, DeviceKind, MacAddress, Measure, Origin, Origins, Place, Secret, What,
+    Access, Cluster, Device, DeviceKind, LoadError, MacAddress, Measure, Origins, Place, Secret,
+    What,
 };
 
 /// Most devices of one cluster: what one collector's address table is made for.
@@ -33,11 +33,11 @@ const KEEP_MIN: Nanos = Nanos::from_secs(3_600);
 /// A cluster, and for each of its devices where the settings come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    /// The cluster.
+    /// The cluster with every default applied.
     pub cluster: Cluster,
     /// One for each device, in the same order.
     pub origins: Vec<Origins>,
-    /// Where `keep` comes from.
+    /// Where `recording.keep` comes from.
     pub keep_origin: Origin,
 }
 
@@ -99,25 +99,20 @@ pub fn parse_resolved(text: &str, path: &Path) -> Result<Resolved, LoadError> {
 }
 
 fn parse_with(text: &str, path: &Path, check: Option<ObjectCheck>) -> Result<Resolved, LoadError> {
-    let mut reading = Reading::new(text, check);
-    let (table, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let line = error.span().map_or(1, |span| reading.line(span.start));
-        reading.note(line, "", format!("not valid TOML: {}", one_line(error.message())));
-    }
-    if !errors.is_empty() {
-        // What was skipped to go on would only make further, false problems.
-        return Err(reading.into_error(path));
-    }
-    let table = table.get_ref();
-    let file = Section::open(&mut reading, String::new(), keys::FILE, table, 1);
+    let lines = Lines::new(text);
+    let table = read_table(text, &lines);
+    let mut reading = Reading::new(lines, check);
+    let table = match table {
+        Ok(table) => table,
+        Err(problems) => {
+            problems.into_iter().for_each(|problem| reading.add(problem));
+            return Err(reading.into_error(path));
+        }
+    };
+    let file = Section::open(&mut reading, String::new(), keys::FILE, &table, 1);
     let mut resolved = read_file(&mut reading, &file);
     resolved.cluster.path = path.into();
     if reading.has_problems() { Err(reading.into_error(path)) } else { Ok(resolved) }
-}
-
-fn one_line(message: &str) -> String {
-    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What a section gives to the devices under it.
@@ -139,7 +134,7 @@ impl Defaults {
     }
 }
 
-/// A group's section.
+/// The section of a group, and what its members take from it.
 struct Group<'a> {
     section: Section<'a>,
     defaults: Defaults,
@@ -171,7 +166,7 @@ enum Asked {
 }
 
 impl Asked {
-    fn of(access: &Access) -> Self {
+    fn of_access(access: &Access) -> Self {
         match access {
             Access::Unstated => Self::Nobody,
             Access::V1 { community } | Access::V2c { community } => {
@@ -240,7 +235,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
             fabric,
         },
         origins: gathering.origins,
-        keep_origin: Origin::of(keep.as_ref()),
+        keep_origin: origin_of(keep.as_ref()),
     }
 }
 
@@ -413,7 +408,7 @@ impl<'a> Gathering<'a> {
             note("not an address", &text.value, problem);
             return None;
         };
-        if let Some(unusable) = Unusable::of(ip) {
+        if let Some(unusable) = Unusable::of_address(ip) {
             note("not an agent's", &text.value, format!("`{ip}` is {}", unusable.text()));
             return None;
         }
@@ -421,7 +416,7 @@ impl<'a> Gathering<'a> {
         let address = SocketAddr::new(ip, port);
         // Without settings it is not known who is asked there.
         let Some(settled) = settled else { return Some((address, own_port.is_some())) };
-        let asked = (address, Asked::of(&settled.snmp.access));
+        let asked = (address, Asked::of_access(&settled.snmp.access));
         if let Some(&other) = self.addresses.get(&asked) {
             let problem = format!(
                 "`{}` has the address {address} of a device in line {other}, and the same \
@@ -543,7 +538,7 @@ impl Settings {
             entry: Origin::Line(entry.line),
             address,
             port: if own_port { address } else { self.settled.port_origin },
-            group: Origin::of(group),
+            group: origin_of(group),
             version: self.settled.version_origin,
             credentials: self.settled.credentials_origin,
             write: self.settled.write_origin,
@@ -568,10 +563,7 @@ fn check_spans(reading: &mut Reading, settings: &Settings, entry_line: usize) {
     let (second, rate_max) = (Nanos::SECOND.get(), settings.settled.snmp.rate_max);
     let needed = second.div_ceil(shortest.get().max(1));
     if u64::from(rate_max) < needed {
-        let line = match settings.settled.rate_max_origin {
-            Origin::Line(line) => line,
-            Origin::Default => entry_line,
-        };
+        let line = settings.settled.rate_max_origin.line().unwrap_or(entry_line);
         let text = format!(
             "{rate_max} requests a second are fewer than one every {shortest}, as is wanted; \
              allowed is at least {needed}, or a longer interval"

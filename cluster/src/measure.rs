@@ -1,8 +1,8 @@
 //! What to measure, in a person's words: `KIND[:NAME][(column,column)] [every DURATION]`.
 
+use meikyo_places::nearest;
 use meikyo_units::Nanos;
 
-use crate::nearest::nearest;
 use crate::{Measure, Place, What};
 
 /// The kinds of measurement and how each is written.
@@ -60,7 +60,7 @@ pub enum ParseMeasureError {
         meant.map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default()
     )]
     Kind {
-        /// The text as given.
+        /// The text as it was given.
         text: String,
         /// The kind that was probably meant.
         meant: Option<&'static str>,
@@ -68,37 +68,37 @@ pub enum ParseMeasureError {
     /// The kind needs a name.
     #[error("`{kind}` needs a name: write `{form}`")]
     NameMissing {
-        /// The kind.
+        /// The kind that needs one.
         kind: &'static str,
-        /// How it is written.
+        /// How the kind is written with its name.
         form: &'static str,
     },
     /// The kind has no name.
     #[error("`{kind}` takes no name; write `{kind}` alone")]
     NameRefused {
-        /// The kind.
+        /// The kind that stands alone.
         kind: &'static str,
     },
     /// The table has no such column.
     #[error("`{kind}` has no column `{column}`; allowed are {allowed}")]
     Column {
-        /// The kind.
+        /// The kind whose table it is.
         kind: &'static str,
-        /// The column as given.
+        /// The column as it was given.
         column: String,
-        /// What is allowed.
+        /// The columns of the table.
         allowed: String,
     },
     /// The span after `every` is not one.
     #[error("after `every` stands a span of time such as `10s`: {source}")]
     Every {
-        /// Why.
+        /// What is wrong with the span.
         source: meikyo_units::ParseQuantityError,
     },
     /// Something is left over, or a parenthesis is not closed.
     #[error("`{text}` cannot be read; the form is `KIND[:NAME][(column,column)] [every DURATION]`")]
     Form {
-        /// The text as given.
+        /// The text as it was given.
         text: String,
     },
 }

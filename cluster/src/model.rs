@@ -14,7 +14,7 @@ use crate::{AlertRule, Fabric};
 /// Everything that the cluster file says, resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
-    /// Name of the cluster.
+    /// The name of the cluster, for people.
     pub name: String,
     /// The file that it was read from.
     pub path: PathBuf,
@@ -38,13 +38,13 @@ impl Cluster {
 /// A host or a switch that answers SNMP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// Unique name.
+    /// The name, which no other device of the cluster has.
     pub name: String,
-    /// Host or switch.
+    /// Whether it is a host or a switch.
     pub kind: DeviceKind,
     /// The group (rack) that it belongs to.
     pub group: Option<String>,
-    /// Where its agent listens.
+    /// The address and UDP port where its agent listens.
     pub address: SocketAddr,
     /// Its Ethernet address, if the file gives it; of hosts only.
     pub mac: Option<MacAddress>,
@@ -52,7 +52,7 @@ pub struct Device {
     pub model: Option<String>,
     /// How its agent is spoken to.
     pub snmp: SnmpSettings,
-    /// What is measured.
+    /// What is measured on it, in the order of the file.
     pub measure: Vec<Measure>,
     /// Where the device stands in the file.
     pub place: Place,
@@ -101,7 +101,7 @@ impl FromStr for MacAddress {
 pub enum DeviceKind {
     /// A machine that runs programs.
     Host,
-    /// An Ethernet switch.
+    /// An Ethernet switch, managed by SNMP.
     Switch,
 }
 
@@ -115,11 +115,11 @@ pub struct Place {
 /// How an agent is spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnmpSettings {
-    /// Version and credentials.
+    /// The version of SNMP, and the credentials for reading.
     pub access: Access,
     /// Credentials for writing, used by `--freshen` only.
     pub write_access: Option<Access>,
-    /// Span between two readings.
+    /// The span between two readings, unless a measure has its own.
     pub interval: Nanos,
     /// How long an answer is waited for.
     pub timeout: Nanos,
@@ -127,28 +127,28 @@ pub struct SnmpSettings {
     pub rate_max: u32,
 }
 
-/// Version and credentials.
+/// A version of SNMP with the credentials that it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     /// The file says nothing: it only describes a fabric, and nobody asks the device.
     Unstated,
     /// SNMPv1 (RFC 1157).
     V1 {
-        /// The community.
+        /// Reference to the community, which is sent in the clear.
         community: Secret,
     },
     /// SNMPv2c (RFC 1901).
     V2c {
-        /// The community.
+        /// Reference to the community, which is sent in the clear.
         community: Secret,
     },
     /// SNMPv3 with the user-based security model (RFC 3414).
     V3 {
-        /// The user's name.
+        /// The name of the user (`usmUserName`).
         user: String,
         /// Authentication; `None` is noAuthNoPriv.
         auth: Option<(AuthProtocol, Secret)>,
-        /// Encryption, only with authentication.
+        /// How requests are encrypted, which needs authentication.
         privacy: Option<(PrivProtocol, Secret)>,
     },
 }
@@ -177,7 +177,7 @@ pub enum Secret {
 /// One thing to measure on a device, in a person's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
-    /// What.
+    /// The table, interface, disk or object that is asked for.
     pub what: What,
     /// Only these columns of its table; empty means all.
     pub columns: Vec<String>,
@@ -185,11 +185,11 @@ pub struct Measure {
     pub every: Option<Nanos>,
     /// The words as they stand in the file.
     pub text: String,
-    /// Where they stand.
+    /// Where the words stand in the file.
     pub place: Place,
 }
 
-/// What is measured.
+/// What can be measured on a device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
     /// `interface:NAME`.

@@ -1,20 +1,12 @@
 //! Where the settings of a device come from.
 
+use meikyo_places::Origin;
+
 use crate::section::Sourced;
 
-/// Where a value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
-    /// Nobody wrote it: built in.
-    Default,
-    /// This line of the cluster file.
-    Line(usize),
-}
-
-impl Origin {
-    pub(crate) fn of<T>(value: Option<&Sourced<T>>) -> Self {
-        value.map_or(Self::Default, |value| Self::Line(value.line))
-    }
+/// Where a value comes from that a section may give.
+pub(crate) fn origin_of<T>(value: Option<&Sourced<T>>) -> Origin {
+    value.map_or(Origin::Default, |value| Origin::Line(value.line))
 }
 
 /// Where each setting of one device comes from.
@@ -22,24 +14,24 @@ impl Origin {
 pub struct Origins {
     /// The entry that names the device.
     pub entry: Origin,
-    /// `address`.
+    /// The `address`, which is one of those that the entry unfolds to.
     pub address: Origin,
-    /// The port of the address.
+    /// The UDP port: behind the address, or `port` of a section `snmp`.
     pub port: Origin,
     /// The group that it belongs to.
     pub group: Origin,
-    /// The SNMP version.
+    /// The SNMP version, in the nearest section `snmp` that has one.
     pub version: Origin,
-    /// User or community.
+    /// The user or community that readings are asked with.
     pub credentials: Origin,
-    /// Credentials for writing.
+    /// The user or community in `snmp.write`, for `--freshen`.
     pub write: Origin,
-    /// The interval.
+    /// The span between two readings.
     pub interval: Origin,
-    /// The timeout.
+    /// How long an answer is waited for.
     pub timeout: Origin,
     /// The most requests per second.
     pub rate_max: Origin,
-    /// What is measured.
+    /// The list of what is measured on the device.
     pub measure: Origin,
 }

@@ -23,12 +23,11 @@ pub fn schema() -> String {
 fn object(keys: Keys) -> Map<String, Value> {
     let properties: Map<String, Value> =
         keys.iter().map(|key| (key.name.into(), property(key.kind, key.doc))).collect();
-    let Value::Object(object) =
-        json!({ "type": "object", "additionalProperties": false, "properties": properties })
-    else {
-        return Map::new();
-    };
-    object
+    Map::from_iter([
+        ("type".to_owned(), json!("object")),
+        ("additionalProperties".to_owned(), json!(false)),
+        ("properties".to_owned(), Value::Object(properties)),
+    ])
 }
 
 fn property(kind: Kind, doc: &str) -> Value {

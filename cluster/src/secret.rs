@@ -28,27 +28,27 @@ pub enum SecretError {
     /// The environment variable is not there.
     #[error("the environment variable `{name}` is not set")]
     NotSet {
-        /// Its name.
+        /// The name of the variable.
         name: String,
     },
     /// The file cannot be read.
     #[error("cannot read the secret in `{path}`")]
     Read {
-        /// The file.
+        /// The file that the reference names.
         path: PathBuf,
-        /// Why.
+        /// What the operating system says.
         source: io::Error,
     },
     /// Its line does not end.
     #[error("the secret in `{path}` has more than {} octets", OCTETS_MAX - 1)]
     TooLong {
-        /// The file.
+        /// The file that the reference names.
         path: PathBuf,
     },
     /// There is nothing in it.
     #[error("the secret in `{reference}` is empty")]
     Empty {
-        /// The reference.
+        /// The reference to what is empty.
         reference: Secret,
     },
 }

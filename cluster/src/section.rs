@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
+use meikyo_places::{Collected, Lines, Problem, hint, kind_of, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::ObjectCheck;
 use crate::keys::{Keys, Kind, RESERVED};
-use crate::nearest::{hint, nearest};
-use crate::problem::{Collected, LoadError};
+use crate::{LoadError, ObjectCheck};
 
 /// Texts reach messages, tables and the agents' configuration, where a line is a line.
 const NO_CONTROL: &str = "must be one line without control characters";
@@ -23,26 +22,28 @@ pub(crate) struct Sourced<T> {
 /// What the reading of one file shares: where its lines start, and what is wrong so far.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    line_starts: Vec<usize>,
+    lines: Lines,
     problems: Collected,
     /// Who knows which objects there are; this crate knows no OID.
     object_check: Option<ObjectCheck>,
 }
 
 impl Reading {
-    pub(crate) fn new(text: &str, object_check: Option<ObjectCheck>) -> Self {
-        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let line_starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
-        Self { line_starts, problems: Collected::default(), object_check }
+    pub(crate) fn new(lines: Lines, object_check: Option<ObjectCheck>) -> Self {
+        Self { lines, problems: Collected::default(), object_check }
     }
 
     /// The line that holds the byte at `offset`; 1 for the first.
     pub(crate) fn line(&self, offset: usize) -> usize {
-        self.line_starts.partition_point(|&start| start <= offset).max(1)
+        self.lines.line(offset)
     }
 
     pub(crate) fn note(&mut self, line: usize, key: impl Into<String>, text: impl Into<String>) {
         self.problems.note(line, key, text);
+    }
+
+    pub(crate) fn add(&mut self, problem: Problem) {
+        self.problems.add(problem);
     }
 
     /// See [`Collected::note_alike`].
@@ -66,7 +67,7 @@ impl Reading {
     }
 
     pub(crate) fn into_error(self, path: &Path) -> LoadError {
-        self.problems.into_error(path)
+        LoadError::Invalid(self.problems.into_problems(path))
     }
 }
 
@@ -373,16 +374,8 @@ impl<'a> Section<'a> {
             Kind::Sections(_) => format!("sections, each under its own `[[{}]]`", self.key(name)),
             Kind::Named(_) => format!("sections by name such as `[{}.rack1]`", self.key(name)),
         };
-        let found = match found {
-            DeValue::String(_) => "a text",
-            DeValue::Integer(_) => "a whole number",
-            DeValue::Float(_) => "a number with a fraction",
-            DeValue::Boolean(_) => "true or false",
-            DeValue::Datetime(_) => "a date or time",
-            DeValue::Array(_) => "a list",
-            DeValue::Table(_) => "a section",
-        };
-        reading.note(line, self.key(name), format!("expected {expected}; found {found}"));
+        let text = format!("expected {expected}; found {}", kind_of(found));
+        reading.note(line, self.key(name), text);
     }
 }
 

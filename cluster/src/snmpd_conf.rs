@@ -32,7 +32,7 @@ const MEMORY: &[(&str, &str)] = &[("1.3.6.1.4.1.2021.4", "memory (UCD-SNMP-MIB)"
 pub struct AgentLines {
     /// The hosts, folded: `node[001-225]`.
     pub hosts: String,
-    /// How many they are.
+    /// How many hosts these are.
     pub count: usize,
     /// The lines, comments included, without line feeds.
     pub lines: Vec<String>,

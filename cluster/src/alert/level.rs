@@ -21,7 +21,7 @@ pub enum LevelUnit {
         /// Whether the file says KiB and not kB.
         binary: bool,
     },
-    /// Amounts in bytes.
+    /// Amounts in bytes; with prefixes of 1024 when `binary`.
     Bytes {
         /// Whether the file says KiB and not kB.
         binary: bool,
@@ -37,11 +37,11 @@ pub(super) enum Family {
     Octets,
     /// Gauges in bytes.
     Bytes,
-    /// Everything else.
+    /// Everything else: numbers without a unit.
     Plain,
 }
 
-/// Prefixes and their factors.
+/// Prefixes of decimal units and their factors.
 const DECIMAL: [(&str, i128); 5] =
     [("", 1), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("T", 1_000_000_000_000)];
 const BINARY: [(&str, i128); 5] =
@@ -83,7 +83,7 @@ impl LevelUnit {
 
 impl Family {
     /// That of a column of the recording's tables, by the unit that ends its name.
-    pub(super) fn of(column: &str) -> Self {
+    pub(super) fn of_column(column: &str) -> Self {
         match column.rsplit('_').next() {
             Some("octets") => Self::Octets,
             Some("bytes") => Self::Bytes,
@@ -171,12 +171,12 @@ impl Level {
         Self { thousandths, unit: self.unit, text: self.unit.shown(thousandths, false) }
     }
 
-    /// In thousandths of [`Level::unit`].
+    /// The level in thousandths of [`Level::unit`].
     pub fn thousandths(&self) -> i64 {
         self.thousandths
     }
 
-    /// Its unit.
+    /// The unit that the file gives it in.
     pub fn unit(&self) -> LevelUnit {
         self.unit
     }

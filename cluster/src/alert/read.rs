@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use meikyo_places::hint;
 use meikyo_units::Nanos;
 use meikyo_units::glob::{is_pattern, matches};
 
@@ -9,7 +10,6 @@ use super::level::{Family, Level};
 use super::{ALERT_RULES_MAX, AlertRule, Condition, Side, Threshold, Watched};
 use crate::fold::unfold;
 use crate::layer::read_span;
-use crate::nearest::hint;
 use crate::section::{Reading, Section, Sourced};
 use crate::{Device, Measure, Place, What};
 
@@ -226,8 +226,8 @@ fn family(reading: &mut Reading, section: &Section<'_>, watched: &Watched) -> Op
         section.note(reading, "value", text);
         return None;
     };
-    let family = Family::of(first);
-    if let Some(other) = watched.columns.iter().find(|other| Family::of(other) != family) {
+    let family = Family::of_column(first);
+    if let Some(other) = watched.columns.iter().find(|other| Family::of_column(other) != family) {
         let text = format!("`{first}` and `{other}` have different units; write a rule for each");
         section.note(reading, "value", text);
         return None;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use meikyo_places::hint;
 use meikyo_units::{BitsPerSecond, ParseQuantityError};
 
 use super::{BundleProtocol, Fabric, Link, LinkEnd, Model, Routing, Stated, Tagging};
 use crate::fold::unfold;
-use crate::nearest::hint;
 use crate::section::{Reading, Section, Sourced};
 use crate::{Device, DeviceKind, Place};
 

@@ -29,7 +29,7 @@ struct Checked<'a> {
 
 #[derive(Debug, Serialize)]
 struct ProblemRow<'a> {
-    line: usize,
+    line: Option<usize>,
     key: &'a str,
     text: &'a str,
 }

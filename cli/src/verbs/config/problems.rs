@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 
 use meikyo_cluster::{
-    Access, Cluster, Device, Fabric, Origin, Origins, PROBLEMS_MAX, Problem, Problems, Resolved,
-    What,
+    Access, Cluster, Device, Fabric, Origin, Origins, Problem, Problems, Resolved, What,
 };
 use meikyo_console::failure::one_line;
 use meikyo_fabric::{DescribeError, PlanError, describe, plan};
@@ -35,10 +34,8 @@ pub(super) fn of_objects(cluster: &Cluster) -> Option<Problems> {
 }
 
 fn listed(cluster: &Cluster, problems: BTreeSet<Problem>) -> Option<Problems> {
-    let unlisted = problems.len().saturating_sub(PROBLEMS_MAX);
-    let listed: Vec<Problem> = problems.into_iter().take(PROBLEMS_MAX).collect();
-    let path = cluster.path.clone();
-    (!listed.is_empty()).then_some(Problems { path, listed, unlisted })
+    let problems: Vec<_> = problems.into_iter().collect();
+    (!problems.is_empty()).then(|| Problems::new(&cluster.path, problems))
 }
 
 /// Why an object cannot be asked for.
@@ -53,9 +50,8 @@ fn unknown_objects(cluster: &Cluster) -> BTreeSet<Problem> {
         if let What::Object(name) = &measure.what
             && let Err(problem) = of_object(name)
         {
-            let key = "measure".to_owned();
             let text = format!("`{}`: {problem}", measure.text);
-            problems.insert(Problem { line: measure.place.line, key, text });
+            problems.insert(Problem::new(Origin::Line(measure.place.line), "measure", text));
         }
     }
     problems
@@ -74,12 +70,9 @@ fn short_passwords(cluster: &Cluster, device: &Device, origins: &Origins) -> Vec
             let Ok(password) = secret.read(cluster.base()) else { continue };
             let octets = password.len();
             if octets < PASSWORD_OCTETS_MIN {
-                let line = match origin {
-                    Origin::Line(line) => line,
-                    Origin::Default => device.place.line,
-                };
+                let line = Origin::Line(origin.line().unwrap_or(device.place.line));
                 let text = format!("`{secret}`: {}", KeyError::PasswordTooShort { octets });
-                problems.push(Problem { line, key: format!("{key}.password"), text });
+                problems.push(Problem::new(line, format!("{key}.password"), text));
             }
         }
     }
@@ -88,7 +81,7 @@ fn short_passwords(cluster: &Cluster, device: &Device, origins: &Origins) -> Vec
 
 /// Why the fabric cannot be wired, or not be planned.
 fn of_fabric(cluster: &Cluster, fabric: &Fabric) -> Option<Problem> {
-    let problem = |line, key: &str, text| Some(Problem { line, key: key.to_owned(), text });
+    let problem = |line, key: &str, text: String| Some(Problem::new(Origin::Line(line), key, text));
     let described = match describe(cluster) {
         Ok(described) => described,
         Err(DescribeError::Value { place, key, text }) => return problem(place.line, key, text),

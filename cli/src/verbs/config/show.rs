@@ -44,7 +44,7 @@ fn document(resolved: &Resolved) -> Shown<'_> {
         file: &cluster.path,
         // Spans beyond 104 days do not fit the numbers of JSON readers.
         keep_ns: cluster.keep.map(|keep| keep.get().to_string()),
-        keep_line: line(resolved.keep_origin),
+        keep_line: resolved.keep_origin.line(),
         devices: cluster.devices.iter().zip(&resolved.origins).map(device_document).collect(),
         alerts: cluster.alerts.iter().map(alert_document).collect(),
     }
@@ -77,7 +77,7 @@ fn alert_document(rule: &AlertRule) -> Value {
 
 fn device_document((device, origins): (&Device, &Origins)) -> Value {
     let snmp = &device.snmp;
-    let sourced = |value: Value, origin| json!({ "value": value, "line": line(origin) });
+    let sourced = |value: Value, origin: Origin| json!({ "value": value, "line": origin.line() });
     let measure = |measure: &Measure| {
         json!({
             "text": measure.text,
@@ -101,17 +101,11 @@ fn device_document((device, origins): (&Device, &Origins)) -> Value {
     })
 }
 
-fn line(origin: Origin) -> Option<usize> {
-    match origin {
-        Origin::Default => None,
-        Origin::Line(line) => Some(line),
-    }
-}
-
 fn from(origin: Origin) -> String {
     match origin {
         Origin::Default => "built in".into(),
         Origin::Line(line) => format!("line {line}"),
+        Origin::Set => "set beside the file".into(),
     }
 }
 

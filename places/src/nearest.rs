@@ -1,16 +1,13 @@
 //! The word that was probably meant.
 
 /// ` (did you mean ...?)` with the candidate nearest to `word`, or nothing.
-pub(crate) fn hint<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+pub fn hint<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, candidates).map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default()
 }
 
 /// The candidate nearest to `word`, if it is near enough to be a slip of the fingers: at most a
 /// third of the letters wrong, swapped, missing or too many.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Distance is quadratic in the length; nobody mistypes more than this.
     const LENGTH_MAX: usize = 64;
     if word.len() > LENGTH_MAX {
