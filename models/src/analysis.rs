@@ -8,11 +8,11 @@ use meikyo_units::Nanos;
 /// Stations of one kind in a closed network, each as likely to be visited as the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Station {
-    /// What it is.
+    /// What reports call it: `sending interface of server`.
     pub name: String,
     /// How much work one operation makes for all of them together.
     pub demand: Nanos,
-    /// How many there are.
+    /// How many alike stations share the work.
     pub count: u32,
 }
 
@@ -28,7 +28,7 @@ pub struct ClosedNetwork {
 /// What mean value analysis gives for a number of customers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeanValues {
-    /// Operations a second.
+    /// Operations that all customers together complete a second.
     pub per_s: f64,
     /// The mean time of an operation in seconds, without the delay.
     pub response_s: f64,
@@ -89,7 +89,7 @@ impl ClosedNetwork {
 pub struct OpenQueue {
     /// The mean time between two arrivals.
     pub interarrival: Nanos,
-    /// The mean service time.
+    /// The mean time that one server works for a customer.
     pub service: Nanos,
 }
 

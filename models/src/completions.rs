@@ -133,7 +133,7 @@ impl Working {
     /// An LP that has completed nothing.
     pub(crate) const NEVER: Self = Self { first: SimTime::END, last: SimTime::START };
 
-    /// Both together.
+    /// From the earlier first to the later last completion of both.
     fn and(self, other: Self) -> Self {
         Self { first: self.first.min(other.first), last: self.last.max(other.last) }
     }
@@ -146,11 +146,11 @@ pub(crate) struct Counting<'a> {
     phases: Vec<usize>,
     /// Before this instant no values are counted.
     values_from: SimTime,
-    /// Every completion.
+    /// Every completion, whatever series it belongs to.
     pub(crate) all: Completions,
     /// The completions of each series.
     pub(crate) by_series: Vec<Completions>,
-    /// All values.
+    /// The values of all series together.
     pub(crate) values: Distribution,
     /// When each LP was at work, by phase and LP.
     working: Vec<Vec<Working>>,

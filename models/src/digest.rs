@@ -8,7 +8,7 @@ use meikyo_sim::{StatisticResult, Tally};
 pub(crate) struct Digest(u64);
 
 impl Digest {
-    /// Adds a word.
+    /// Adds 64 bits; where they stand among the others matters.
     pub(crate) fn word(&mut self, word: u64) {
         let bits = (self.0.rotate_left(25) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = bits ^ (bits >> 29);
@@ -24,7 +24,7 @@ impl Digest {
         self.word(u64::try_from(bytes.len()).expect("a length fits into 64 bits"));
     }
 
-    /// Adds what LPs tallied.
+    /// Adds every tally of every statistic, floating point by its bits.
     pub(crate) fn statistics(&mut self, statistics: &[StatisticResult]) {
         for statistic in statistics {
             self.bytes(statistic.name.as_bytes());
@@ -38,7 +38,7 @@ impl Digest {
         }
     }
 
-    /// The number.
+    /// What has been added so far, as one number.
     pub(crate) fn get(self) -> u64 {
         self.0
     }

@@ -9,15 +9,18 @@
 //! - [`metadata_service`]: the metadata service PPMDS with its clients on a network;
 //! - [`ring`]: a ring of switches;
 //! - [`queueing`]: queues whose behaviour is known exactly;
+//! - [`chord`]: look-ups in a peer-to-peer ring;
 //! - [`phold`]: the synthetic load that simulation kernels are compared by.
 //!
 //! What they are held against: [`analysis`]. What a run of one says: [`Report`]. What describes one in
-//! a file: [`scenario`].
+//! a file: [`scenario`], by the keys that the models declare ([`parameters`]).
 
 pub mod analysis;
+pub mod chord;
 mod completions;
 mod digest;
 pub mod metadata_service;
+pub mod parameters;
 pub mod phold;
 pub mod queueing;
 mod report;

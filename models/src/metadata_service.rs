@@ -25,6 +25,7 @@
 
 mod client;
 mod network;
+mod parameters;
 mod plan;
 mod server;
 mod summary;
@@ -52,9 +53,9 @@ pub use work::{Action, Directories, Mix, Workload};
 /// What a simulated metadata service is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metadata {
-    /// Servers.
+    /// Metadata servers, which share every directory that is spread over them.
     pub servers: NonZeroU16,
-    /// Clients.
+    /// Clients, each with an interface of its own on the client switch.
     pub clients: NonZeroU32,
     /// Every message occupies whole packets of this size.
     pub packet_size: Bytes,
@@ -76,11 +77,11 @@ pub struct Metadata {
     pub store: Medium,
     /// What anything else takes until its answer leaves.
     pub read_latency: Nanos,
-    /// When clients begin operations.
+    /// Whether clients begin operations one after another or at random instants.
     pub load: Load,
-    /// What they do.
+    /// The operations that each client carries out.
     pub workload: Workload,
-    /// Where they do it.
+    /// The directories in which clients work.
     pub directories: Directories,
     /// How many operations each client does, or files it makes ([`Workload::Mdtest`]).
     pub operations: u32,
@@ -99,7 +100,7 @@ pub struct Metadata {
 /// When a client begins operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// One after another.
+    /// One operation after another, as long as a client has any left.
     Closed {
         /// The span between the end of one and the beginning of the next.
         think: Nanos,

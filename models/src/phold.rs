@@ -13,18 +13,19 @@ use meikyo_sim::{
 use meikyo_undo::{Cell, fields};
 use meikyo_units::{Nanos, SimTime};
 
+use crate::parameters::{About, Contradiction, Parameters, ScenarioModel};
 use crate::report::{Report, report};
 
 /// What a PHOLD run is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phold {
-    /// LPs.
+    /// LPs that hold events and send them on.
     pub lps: u32,
     /// Events that each LP begins with.
     pub events_per_lp: u32,
     /// The probability, from 0 to 1, that an event goes to an LP drawn from all.
     pub remote: f64,
-    /// The least delay.
+    /// The least delay from an event to the one that it sends.
     pub lookahead: Nanos,
     /// The mean delay, the lookahead included.
     pub mean: Nanos,
@@ -36,7 +37,7 @@ pub struct Phold {
     pub series: bool,
 }
 
-/// One LP.
+/// An LP of the load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Holder {
     phold: Arc<Phold>,
@@ -52,7 +53,7 @@ impl Phold {
     /// The group that all LPs are in.
     pub const GROUP: &'static str = "holders";
 
-    /// The model.
+    /// The load as a model of the simulation kernel.
     pub fn model(&self) -> Model<Holder> {
         let mut model = Model::new(self.seed);
         let group = model.group(Self::GROUP, self.lps);
@@ -89,7 +90,7 @@ impl Phold {
 }
 
 impl Holder {
-    /// Events handled.
+    /// How many events it has handled.
     pub fn events(&self) -> u64 {
         self.events.get()
     }
@@ -128,6 +129,76 @@ impl Lp for Holder {
         };
         let delay = self.phold.delay(context);
         context.send(destination, delay, message);
+    }
+}
+
+impl ScenarioModel for Phold {
+    fn about() -> About {
+        About {
+            name: "phold",
+            doc: "PHOLD, the load that simulation kernels are compared by: every event sends one on.",
+            until: Some(Nanos::from_secs(100)),
+        }
+    }
+
+    fn declare(parameters: &mut Parameters<'_>) -> Self {
+        Self {
+            lps: parameters.count(
+                "lps",
+                1..=1 << 31,
+                1024,
+                "LPs that hold events and send them on.",
+            ),
+            events_per_lp: parameters.count(
+                "events_per_lp",
+                1..=1_000_000,
+                8,
+                "Events that each LP begins with.",
+            ),
+            remote: parameters.share(
+                "remote",
+                0.1,
+                "The share of events that go to an LP drawn from all.",
+            ),
+            lookahead: parameters.span("lookahead", Nanos::from_millis(100), "The least delay."),
+            mean: parameters.positive_span(
+                "mean",
+                Nanos::from_secs(1),
+                "The mean delay, the lookahead included.",
+            ),
+            work: parameters.count(
+                "work",
+                0..=1_000_000_000,
+                0,
+                "Steps of a dependent computation in each event.",
+            ),
+            seed: parameters.seed(),
+            series: parameters.all_series(),
+        }
+    }
+
+    fn contradictions(&self) -> Vec<Contradiction> {
+        if self.mean >= self.lookahead {
+            return Vec::new();
+        }
+        let text = format!("{} is above the mean of {}", self.lookahead, self.mean);
+        vec![Contradiction { key: "lookahead", text }]
+    }
+
+    fn series_names(&self) -> Vec<&'static str> {
+        vec![Self::SERIES]
+    }
+
+    fn series_source(&self, _lp: LpId) -> String {
+        Self::GROUP.to_owned()
+    }
+
+    fn lp_name(&self, lp: LpId) -> String {
+        format!("holder {lp}")
+    }
+
+    fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
+        Self::run(self, options, observer)
     }
 }
 

@@ -9,20 +9,45 @@ mod open;
 use meikyo_sim::Context;
 use meikyo_units::Nanos;
 
+use crate::parameters::{Parameters, choice};
+
 pub use closed::{Closed, Job, Member};
 pub use open::{Open, QueueEvent, Station};
 
-/// How long services take.
+/// How long a server works for one customer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     /// Exponentially distributed around this mean.
     Exponential(Nanos),
-    /// This long.
+    /// Exactly this long, every time.
     Constant(Nanos),
 }
 
+/// How service times are distributed: the key `service_times`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ServiceTimes {
+    Exponential,
+    Constant,
+}
+choice!(ServiceTimes { Exponential = "exponential", Constant = "constant" });
+
 impl Service {
-    /// The mean.
+    /// Declares `service` and `service_times`.
+    fn declare(parameters: &mut Parameters<'_>) -> Self {
+        let mean =
+            parameters.positive_span("service", Nanos::from_micros(1), "The mean service time.");
+        let times = parameters.choice(
+            "service_times",
+            ServiceTimes::Exponential,
+            "How service times are distributed.",
+        );
+        match times.get() {
+            ServiceTimes::Exponential => Self::Exponential(mean),
+            ServiceTimes::Constant => Self::Constant(mean),
+        }
+    }
+
+    /// The mean over many services.
     pub fn mean(self) -> Nanos {
         match self {
             Self::Exponential(mean) | Self::Constant(mean) => mean,

@@ -8,15 +8,15 @@ use crate::digest::Digest;
 /// What a simulated system did. All but [`Report::effort`] is the same however it was run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The kind of model.
+    /// The kind of model, as a scenario file names it.
     pub model: &'static str,
-    /// Events handled.
+    /// Events that were committed.
     pub events: u64,
     /// When the last thing of the run ended; no later than the end that was set.
     pub end: SimTime,
-    /// What LPs tallied.
+    /// What LPs tallied, one for each statistic of the model.
     pub statistics: Vec<StatisticResult>,
-    /// The run's numbers.
+    /// What the model makes of the run, beside what theory expects.
     pub figures: Vec<Figure>,
     /// What a reader of the figures has to know: that the system was overloaded, say.
     pub notes: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Report {
     pub events_left: bool,
     /// LPs that waited for something when no event was left.
     pub waiting: Vec<(LpId, String)>,
-    /// How the run went.
+    /// What the run cost; it differs from run to run.
     pub effort: Effort,
     /// Final states, events and statistics as one number.
     pub result_digest: u64,
@@ -42,7 +42,7 @@ pub struct Report {
 pub struct Figure {
     /// The name, with the unit as its last part: `response_us_mean`.
     pub name: &'static str,
-    /// The number.
+    /// The number, in the unit that the name says.
     pub value: f64,
 }
 

@@ -82,7 +82,7 @@ impl<T: Clone + Send + 'static> Resource<T> {
         }
     }
 
-    /// How many wait.
+    /// How many wait for a unit now.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }

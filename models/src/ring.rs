@@ -8,16 +8,17 @@ use meikyo_sim::{
     Context, Lp, LpId, Model, Observer, Options, RunError, Series, Statistic, run_built,
 };
 use meikyo_undo::{Cell, fields};
-use meikyo_units::{Bytes, Nanos, SimTime};
+use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime};
 
 use crate::completions::{Completions, Counting, Window, count_f64};
+use crate::parameters::{About, IdleSeed, Parameters, ScenarioModel};
 use crate::report::{Figure, Report, Resource, busiest, report};
 use crate::simplenet::{Interface, Link, Passage};
 
 /// What a ring is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ring {
-    /// Switches, at least 2.
+    /// Switches, at least 2, each joined to the ones before and after it.
     pub switches: u32,
     /// Messages that begin at each.
     pub messages_per_switch: u32,
@@ -118,7 +119,7 @@ impl Ring {
     /// The series that a run records.
     pub const SERIES: &'static str = "travel_us";
 
-    /// The model.
+    /// The ring as a model of the simulation kernel.
     pub fn model(&self) -> Model<RingSwitch> {
         let mut model = Model::new(self.seed);
         let switches = model.group("switches", self.switches);
@@ -165,7 +166,7 @@ impl Ring {
         steady.map(|steady| steady.per_s).or_else(|| all.mean_per_s(hop))
     }
 
-    /// Runs the ring.
+    /// Runs the ring until all journeys have ended, or to the end of `options`.
     ///
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
@@ -202,5 +203,64 @@ impl Ring {
             digest.word(switch.arrived.get());
         });
         Ok(Report { end, figures, bottleneck, busiest, ..report })
+    }
+}
+
+impl ScenarioModel for Ring {
+    fn about() -> About {
+        About {
+            name: "ring",
+            doc: "Switches in a ring, and messages that are sent from one to another again and again.",
+            until: None,
+        }
+    }
+
+    fn declare(parameters: &mut Parameters<'_>) -> Self {
+        Self {
+            switches: parameters.count("switches", 2..=10_000_000, 24, "Switches in the ring."),
+            messages_per_switch: parameters.count(
+                "messages_per_switch",
+                1..=1_000_000,
+                4,
+                "Messages that begin at each.",
+            ),
+            journeys: parameters.count(
+                "journeys",
+                1..=4_000_000_000,
+                100,
+                "How often each message is sent to another switch.",
+            ),
+            size: parameters.size("message_size", Bytes::new(1500), "The size of each message."),
+            link: Link {
+                start_up: parameters.span(
+                    "net_startup",
+                    Nanos::from_micros(2),
+                    "The start-up of every transmission.",
+                ),
+                rate: parameters.rate(
+                    "bandwidth",
+                    BitsPerSecond::GIGABIT,
+                    "The links between neighbours.",
+                ),
+            },
+            seed: parameters.seed(),
+        }
+    }
+
+    fn idle_seed(&self) -> Option<IdleSeed> {
+        let idle = IdleSeed { needs: "more than two switches", keys: &["switches"] };
+        (self.switches <= 2).then_some(idle)
+    }
+
+    fn series_names(&self) -> Vec<&'static str> {
+        vec![Self::SERIES]
+    }
+
+    fn lp_name(&self, lp: LpId) -> String {
+        format!("switch {lp}")
+    }
+
+    fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
+        Self::run(self, options, observer)
     }
 }

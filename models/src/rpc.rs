@@ -32,25 +32,25 @@ use meikyo_undo::{Cell, Change, Held, Log, Map, State, Wire, bytes_of_fields};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct Call {
-    /// Who asks.
+    /// The LP that began the call and gets the reply.
     pub caller: LpId,
-    /// Who is asked.
+    /// The LP that the request goes to.
     pub callee: LpId,
     /// The caller's number for it; given again after 2^32 calls.
     number: u32,
 }
 
-/// What travels.
+/// What travels between the two ends of a call.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct Message<Q, R> {
     /// The call that it belongs to.
     pub call: Call,
-    /// What it says.
+    /// The question or the answer.
     pub body: Body<Q, R>,
 }
 
-/// What a message says.
+/// The question or the answer of a call.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub enum Body<Q, R> {
@@ -61,12 +61,12 @@ pub enum Body<Q, R> {
 }
 
 impl Call {
-    /// The message that asks.
+    /// The message that carries `request` to the callee.
     pub fn request<Q, R>(self, request: Q) -> Message<Q, R> {
         Message { call: self, body: Body::Request(request) }
     }
 
-    /// The message that answers.
+    /// The message that carries `reply` back to the caller.
     pub fn reply<Q, R>(self, reply: R) -> Message<Q, R> {
         Message { call: self, body: Body::Reply(reply) }
     }

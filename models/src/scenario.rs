@@ -28,60 +28,52 @@
 //! All keys stand at the top of the file, so that `servers=4` on a command line means what it means in
 //! the file. A quantity has its unit, a key that is not known or has no effect is an error, and every
 //! problem of a file is told at once with its line. What is not written has the default of its key
-//! ([`Key::default`]); [`Scenario::settings`] shows what holds, and where it comes from.
+//! ([`Key::default`](crate::parameters::Key::default)); [`Scenario::settings`] shows what holds, and
+//! where it comes from. [`reference`] lists every key of every model.
 
-mod build;
-mod keys;
-mod problem;
+mod errors;
 mod reading;
-mod value;
-
-use std::collections::BTreeMap;
+mod reference;
+mod table;
 
 use meikyo_sim::{LpId, Observer, Options};
 use meikyo_units::SimTime;
 
+use crate::parameters::{Given, Key, Value};
 use crate::report::Report;
-use crate::scenario::build::Built;
-use crate::scenario::keys::ModelKind;
-use crate::scenario::value::Value;
+use crate::scenario::table::{Declared, Entry};
 
-pub use keys::{Expected, Key, MODELS};
-pub use problem::{Problem, RunError, ScenarioError};
+pub use errors::{RunError, ScenarioError};
+pub use meikyo_places::{Origin, Problem, Problems};
+pub use reference::reference;
 
 /// A system to simulate, with a value for every key of its model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Scenario {
     file: String,
-    kind: ModelKind,
-    /// By key; a key that has no value and no default is absent.
-    values: BTreeMap<&'static str, (Value, Origin)>,
-    /// What the values describe.
-    built: Built,
+    entry: Entry,
+    /// By key; a key that nobody gave a value is absent.
+    given: Given,
     /// Whether a run gives out series that nothing but a recording needs.
-    series: bool,
-}
-
-/// Where a value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Nobody gave another.
-    Default,
-    /// This line of the file.
-    Line(usize),
-    /// [`Scenario::set`].
-    Set,
+    all_series: bool,
+    /// The keys, and what the values describe.
+    declared: Declared,
 }
 
 /// A key and what it is set to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The key.
+    /// The key as written in the file.
     pub key: &'static str,
     /// The value as text, without quotes; none if the key has neither a value nor a default.
     pub value: Option<String>,
-    /// Where it comes from.
+    /// Where the value comes from.
     pub origin: Origin,
+}
+
+/// The names of all models, as a file writes them behind `model =`.
+pub fn model_names() -> impl Iterator<Item = &'static str> {
+    table::MODELS.iter().map(|entry| entry.about().name)
 }
 
 impl Scenario {
@@ -93,6 +85,11 @@ impl Scenario {
         let scenario = reading::read(text, file)?;
         scenario.check()?;
         Ok(scenario)
+    }
+
+    fn new(file: &str, entry: Entry, given: Given) -> Self {
+        let declared = entry.declared(&given, false);
+        Self { file: file.to_owned(), entry, given, all_series: false, declared }
     }
 
     /// Sets `key` to `value`, written as in the file but without quotes. Whether the values go together
@@ -108,11 +105,19 @@ impl Scenario {
         if key == "model" {
             return Err(failed("the file says which model it is".to_owned()));
         }
-        let known = self.kind.key(key).ok_or_else(|| failed(self.kind.unknown_key()))?;
-        let value = Value::from_text(known.expected, value).map_err(failed)?;
-        self.values.insert(known.name, (value, Origin::Set));
-        self.built = build::build(self.kind, &self.values);
+        let known = self
+            .key(key)
+            .ok_or_else(|| failed(reading::unknown_key(self.entry, &self.declared.keys)))?;
+        let (name, expected) = (known.name, known.expected);
+        let value = Value::from_text(expected, value).map_err(failed)?;
+        self.given.insert(name, (value, Origin::Set));
+        self.declare();
         Ok(())
+    }
+
+    /// Builds the system anew from the values that were given.
+    fn declare(&mut self) {
+        self.declared = self.entry.declared(&self.given, self.all_series);
     }
 
     /// Whether the values go together.
@@ -121,61 +126,86 @@ impl Scenario {
     /// With everything that does not.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let mut problems = self.without_effect();
-        problems.extend(build::contradictions(self));
-        problem::none_of(&self.file, problems)
+        let contradictions = self.declared.system.contradictions();
+        problems.extend(contradictions.into_iter().map(|contradiction| {
+            let key = contradiction.key;
+            Problem::new(self.origin(key), key, contradiction.text)
+        }));
+        problems.extend(self.idle_seed());
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(ScenarioError::Invalid(Problems::new(&self.file, problems)))
     }
 
     /// Keys that somebody gave and that have no effect beside the other values. What the file says is
     /// left alone where a setting took its effect away.
     fn without_effect(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        for (name, (_, origin)) in &self.values {
-            let needs = self.kind.key(name).and_then(|key| key.only_with);
-            let Some((other, words)) = needs else { continue };
-            let overruled = *origin != Origin::Set && self.origin(other) == Origin::Set;
-            if *origin == Origin::Default || overruled || words.contains(&self.word(other)) {
+        for key in self.declared.keys.iter() {
+            let Some(needs) = &key.only_with else { continue };
+            let origin = self.origin(key.name);
+            let overruled = origin != Origin::Set && self.origin(needs.key) == Origin::Set;
+            let word = self.word(needs.key);
+            if origin == Origin::Default || overruled || needs.words.contains(&word) {
                 continue;
             }
-            let allowed: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
-            let text = format!("has an effect only with {other} = {}", allowed.join(" or "));
-            problems.push(Problem::new(*origin, name, text));
+            let text = format!("has an effect only with {needs}");
+            problems.push(Problem::new(origin, key.name, text));
         }
         problems
     }
 
-    fn origin(&self, key: &str) -> Origin {
-        self.values.get(key).map_or(Origin::Default, |(_, origin)| *origin)
+    /// A seed that somebody gave although nothing is drawn. What the file says is left alone where a
+    /// setting took its effect away.
+    fn idle_seed(&self) -> Option<Problem> {
+        let idle = self.declared.system.idle_seed()?;
+        let origin = self.origin("seed");
+        let overruled = idle.keys.iter().any(|key| self.origin(key) == Origin::Set);
+        let told = origin == Origin::Set || (origin != Origin::Default && !overruled);
+        let text = format!("has no effect, since nothing is drawn; it needs {}", idle.needs);
+        told.then(|| Problem::new(origin, "seed", text))
     }
 
-    fn word(&self, key: &str) -> &'static str {
-        match self.values.get(key) {
-            Some((Value::Word(word), _)) => word,
-            _ => "",
+    fn key(&self, name: &str) -> Option<&Key> {
+        self.declared.keys.iter().find(|key| key.name == name)
+    }
+
+    /// Where the value of a key comes from; the key is one of the model's.
+    fn origin(&self, name: &str) -> Origin {
+        debug_assert!(self.key(name).is_some(), "the model has no key `{name}`");
+        self.given.get(name).map_or(Origin::Default, |(_, origin)| *origin)
+    }
+
+    /// The word that a key has, which takes one.
+    fn word(&self, name: &str) -> &'static str {
+        let key = self.key(name).expect("a model has the keys that its keys depend on");
+        match self.value(key) {
+            Some(Value::Word(word)) => word,
+            value => unreachable!("`{name}` takes a word, not {value:?}"),
         }
+    }
+
+    fn value(&self, key: &Key) -> Option<Value> {
+        self.given.get(key.name).map(|(value, _)| *value).or(key.default)
     }
 
     /// The last instant whose events are handled, as far as the scenario sets it.
     fn until(&self) -> SimTime {
-        match self.values.get("until") {
-            Some((Value::Span(span), _)) => SimTime::START + *span,
-            _ => SimTime::END,
-        }
+        self.declared.until.map_or(SimTime::END, |until| SimTime::START + until)
     }
 
-    /// The kind of model.
+    /// The name of the model, as the file says it.
     pub fn model(&self) -> &'static str {
-        self.kind.name()
+        self.entry.about().name
     }
 
     /// Every key of the model with its value.
     pub fn settings(&self) -> impl Iterator<Item = Setting> {
-        self.kind.keys().iter().map(|key| {
-            let value = self.values.get(key.name);
-            Setting {
-                key: key.name,
-                value: value.map(|(value, _)| value.to_string()),
-                origin: value.map_or(Origin::Default, |(_, origin)| *origin),
-            }
+        self.declared.keys.iter().map(|key| Setting {
+            key: key.name,
+            value: self.value(key).map(|value| value.to_string()),
+            origin: self.origin(key.name),
         })
     }
 
@@ -185,34 +215,30 @@ impl Scenario {
     /// If the values do not go together, or where the kernel refuses.
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
         self.check()?;
-        let until = self.until();
-        let options = options.until(until.min(options.until));
-        let mut built = self.built.clone();
-        if self.series {
-            built.give_series();
-        }
-        Ok(built.run(&options, observer)?)
+        let options = options.until(self.until().min(options.until));
+        Ok(self.declared.system.run(&options, observer)?)
     }
 
     /// Makes runs give out all series of the model. Those that its figures are made of come always; the
     /// others cost about as much as the events that they speak of.
     pub fn give_series(&mut self) {
-        self.series = true;
+        self.all_series = true;
+        self.declare();
     }
 
     /// The series that a run records, in the order of [`meikyo_sim::Series::index`].
     pub fn series_names(&self) -> Vec<String> {
-        self.built.series_names()
+        self.declared.system.series_names().into_iter().map(str::to_owned).collect()
     }
 
     /// What a value of a series is told of, by the LP that gave it out: the LP, or its group where the
     /// model sums up over groups.
     pub fn series_source(&self, lp: LpId) -> String {
-        self.built.series_source(lp)
+        self.declared.system.series_source(lp)
     }
 
     /// What an LP is called.
     pub fn lp_name(&self, lp: LpId) -> String {
-        self.built.lp_name(lp)
+        self.declared.system.lp_name(lp)
     }
 }

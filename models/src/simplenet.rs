@@ -56,7 +56,7 @@ pub use switch::{Port, Switch, Switching};
 pub struct Link {
     /// The start-up of a transmission.
     pub start_up: Nanos,
-    /// How fast data goes.
+    /// How fast data goes once a transmission has started.
     pub rate: BitsPerSecond,
 }
 
@@ -72,7 +72,7 @@ impl Link {
 pub struct Passage {
     /// The start-up of the transmission.
     pub start_up: Nanos,
-    /// Size over rate.
+    /// Size over rate, rounded to the nearest nanosecond.
     pub transmission: Nanos,
 }
 

@@ -14,7 +14,7 @@ pub enum Medium {
     Queue(Nanos),
     /// Every access takes a seek and its size over a rate, one after another.
     Device {
-        /// The seek.
+        /// What every access takes before data moves.
         seek: Nanos,
         /// How fast data is read and written.
         rate: BitsPerSecond,
@@ -36,7 +36,7 @@ impl Medium {
     }
 }
 
-/// A storage.
+/// A storage that accesses queue for, if its medium takes one at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Storage {
     medium: Medium,

@@ -128,7 +128,7 @@ impl Client {
                 self.receive(call, response, context);
             }
             Event::Due(Packet { call, body: Body::Reply(response) }) => {
-                self.take(call, &response, context.now(), context);
+                self.receive_response(call, &response, context.now(), context);
             }
             Event::Begins(_) | Event::Due(_) => {}
             Event::Next => {
@@ -164,7 +164,7 @@ impl Client {
         let now = context.now();
         let whole = self.interface.receive(context, now, passage.transmission);
         match self.plan.metadata.load {
-            Load::Closed { .. } => self.take(call, &response, whole, context),
+            Load::Closed { .. } => self.receive_response(call, &response, whole, context),
             Load::Open { .. } => {
                 context.send(context.me(), whole.since(now), Event::Due(call.reply(response)));
             }
@@ -172,7 +172,7 @@ impl Client {
     }
 
     /// Takes an answer that is there at `whole`.
-    fn take(
+    fn receive_response(
         &mut self,
         call: Call,
         response: &Response,

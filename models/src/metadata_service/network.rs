@@ -133,8 +133,8 @@ fn station(name: &str, demand: Nanos, count: u32) -> Station {
     Station { name: name.to_owned(), demand, count }
 }
 
-/// `span` times `part` over `whole`, rounded down.
+/// `span` times `part` over `whole`, rounded down; `part` is no more than `whole`.
 fn scaled(span: Nanos, part: u64, whole: u64) -> Nanos {
     let scaled = u128::from(span.get()) * u128::from(part) / u128::from(whole.max(1));
-    Nanos::new(u64::try_from(scaled).unwrap_or(u64::MAX))
+    Nanos::new(u64::try_from(scaled).expect("a part of a span is no longer than the span"))
 }

@@ -25,14 +25,14 @@ pub struct Plan {
     pub(crate) client: Line,
     /// Between a server and its switch.
     pub(crate) server: Line,
-    /// Between the switches.
+    /// Between the two switches, the same in either direction.
     pub(crate) trunk: Line,
     /// The size of an ordinary message: whole packets.
     message_size: Bytes,
     /// The server list of the root, of which copies cost nothing.
     pub(crate) root_servers: ServerList,
     switch_lps: u32,
-    /// Response times, by client.
+    /// How long operations took, tallied by the client that began them.
     pub(crate) response_us: Statistic,
     /// Waiting times for the interface that sends answers, by server.
     pub(crate) reply_wait_us: Statistic,
@@ -122,7 +122,9 @@ impl Plan {
     pub(crate) fn relay_least(&self, from: &Line) -> Nanos {
         match self.metadata.switching {
             Switching::Unlimited => from.ordinary.transmission + self.metadata.net_startup,
-            _ => self.metadata.net_startup,
+            Switching::PerPort | Switching::PerNetwork | Switching::Shared => {
+                self.metadata.net_startup
+            }
         }
     }
 

@@ -36,7 +36,7 @@ impl MetadataServer {
         }
     }
 
-    /// What it keeps.
+    /// The real server, with the entries and directories that it keeps.
     pub fn core(&self) -> &Server {
         &self.core
     }
@@ -46,7 +46,7 @@ impl MetadataServer {
         &self.interface
     }
 
-    /// Where it keeps changes.
+    /// The storage that changes wait for before their answers leave.
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
@@ -121,7 +121,8 @@ fn is_change(request: &Request) -> bool {
     }
 }
 
-/// The run begins at the epoch.
+/// The run begins at the epoch. What comes after the last instant that the wall clock can tell, in the
+/// year 2262, is told as that one: simulated time goes on for twice as long.
 fn wall(instant: SimTime) -> WallTime {
     WallTime::from_nanos(i64::try_from(instant.as_nanos()).unwrap_or(i64::MAX))
 }

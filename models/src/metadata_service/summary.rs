@@ -14,7 +14,7 @@ use crate::simplenet::{Interface, Switching};
 use rates::Rates;
 
 impl Metadata {
-    /// Runs the service.
+    /// Runs the service until its clients have nothing left to do, or to the end of `options`.
     ///
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
@@ -156,8 +156,12 @@ fn relay_busy(relay: &Relay, end: SimTime) -> Vec<(Nanos, Resource)> {
         (Switching::PerNetwork, Side::Servers) => {
             ["sending, server switch, network", "receiving, server switch, network"]
         }
-        (_, Side::Clients) => ["sending, client switch, port", "receiving, client switch, port"],
-        (_, Side::Servers) => ["sending, server switch, port", "receiving, server switch, port"],
+        (Switching::Unlimited | Switching::PerPort | Switching::Shared, Side::Clients) => {
+            ["sending, client switch, port", "receiving, client switch, port"]
+        }
+        (Switching::Unlimited | Switching::PerPort | Switching::Shared, Side::Servers) => {
+            ["sending, server switch, port", "receiving, server switch, port"]
+        }
     };
     let places = interfaces.iter().zip(0..);
     places

@@ -1,4 +1,4 @@
-//! The two switches.
+//! The switches between clients and servers, whole or divided into several LPs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::metadata_service::{Event, Packet, Plan};
 use crate::rpc::Body;
 use crate::simplenet::{Port, Switch, Switching};
 
-/// Whose switch it is.
+/// Which of the two switches it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The one that the clients hang on.
@@ -50,25 +50,25 @@ impl Relay {
         Self { plan: Arc::clone(plan), side, switch }
     }
 
-    /// Whose switch it is.
+    /// Which of the two switches it is, or is a part of.
     pub fn side(&self) -> Side {
         self.side
     }
 
-    /// The switch itself.
+    /// The interfaces that messages queue for here; an unlimited switch has none.
     pub fn switch(&self) -> &Switch {
         &self.switch
     }
 
     pub(crate) fn handle(&mut self, event: Event, context: &mut impl Context<Event>) {
         match event {
-            Event::Begins(packet) => self.take(packet, context),
-            Event::Due(packet) => self.pass(packet, context.now(), context),
+            Event::Begins(packet) => self.receive_packet(packet, context),
+            Event::Due(packet) => self.forward_packet(packet, context.now(), context),
             Event::Next => {}
         }
     }
 
-    fn take(&mut self, packet: Packet, context: &mut impl Context<Event>) {
+    fn receive_packet(&mut self, packet: Packet, context: &mut impl Context<Event>) {
         let (plan, side, now) = (&*self.plan, self.side, context.now());
         let from = if upwards(side, &packet) {
             host(plan, side, &packet)
@@ -78,14 +78,19 @@ impl Relay {
         let passage = plan.passage(from.line, &packet);
         let whole = self.switch.receive(context, from.port, now, passage.transmission);
         if self.switch.switching() == Switching::Unlimited {
-            self.pass(packet, whole, context);
+            self.forward_packet(packet, whole, context);
         } else {
             context.send(context.me(), whole.since(now), Event::Due(packet));
         }
     }
 
     /// Sends `packet` on, which is here as a whole at `whole`.
-    fn pass(&mut self, packet: Packet, whole: SimTime, context: &mut impl Context<Event>) {
+    fn forward_packet(
+        &mut self,
+        packet: Packet,
+        whole: SimTime,
+        context: &mut impl Context<Event>,
+    ) {
         let (plan, side) = (&*self.plan, self.side);
         let to = if upwards(side, &packet) {
             trunk(plan, side, &packet)

@@ -12,7 +12,7 @@ use crate::metadata_service::{Event, Metadata};
 /// What each client does, beside making its directory and removing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// Make files.
+    /// Make files, and nothing else.
     Create,
     /// Make files, then stat each, then remove each, as mdtest does; a client does not wait for the
     /// others in between. In an own directory, it then removes that.
@@ -27,22 +27,22 @@ pub enum Workload {
 /// it has none, it makes one instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
-    /// Make a file.
+    /// Weight of making a file.
     pub create: u32,
-    /// Read a file's metadata.
+    /// Weight of reading a file's metadata.
     pub stat: u32,
-    /// Look a file's number up.
+    /// Weight of looking a file's number up.
     pub lookup: u32,
-    /// Remove a file.
+    /// Weight of removing the oldest file.
     pub unlink: u32,
-    /// List the first 100 entries of the directory.
+    /// Weight of listing the first 100 entries of the directory.
     pub list: u32,
 }
 
 /// Entries that are listed at once.
 pub(crate) const PAGE: NonZeroU16 = NonZeroU16::new(100).expect("100 is not 0");
 
-/// Where clients work.
+/// The directories in which clients work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directories {
     /// All in the root, which is spread over all servers.
@@ -54,7 +54,7 @@ pub enum Directories {
     },
 }
 
-/// A kind of operation.
+/// A kind of operation, which has a series and a rate of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the names say it")]
@@ -69,7 +69,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// All kinds.
+    /// All kinds, in the order of their series.
     pub const ALL: [Self; 7] = [
         Self::Create,
         Self::Stat,
@@ -131,7 +131,7 @@ impl Action {
 /// How far a client is in its work.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Work {
-    /// Operations begun.
+    /// Operations begun, of those that [`Work::total`] counts.
     begun: Cell<u32>,
     /// Files made so far; their numbers are counted from 0.
     made: Cell<u32>,
@@ -260,6 +260,7 @@ impl Work {
             rest = rest.saturating_sub(*weight);
             here
         });
+        // Weights that are all 0 are refused before a run; without a file, every operation makes one.
         let action = drawn.map_or(Action::Create, |(action, _)| action);
         let (made, removed) = (self.made.get(), self.removed.get());
         match action {
@@ -271,7 +272,12 @@ impl Work {
             Action::Stat | Action::Lookup if removed < made => {
                 (action, removed + context.below(made - removed))
             }
-            _ => {
+            Action::Create
+            | Action::Unlink
+            | Action::Stat
+            | Action::Lookup
+            | Action::MakeDirectory
+            | Action::RemoveDirectory => {
                 self.made.set(context, made + 1);
                 (Action::Create, made)
             }

@@ -10,6 +10,7 @@ use meikyo_units::{Nanos, SimTime};
 
 use crate::analysis::{self, ClosedNetwork};
 use crate::completions::{Counting, Window, Working, count_f64};
+use crate::parameters::{About, IdleSeed, Parameters, ScenarioModel};
 use crate::queueing::Service;
 use crate::report::{Figure, Report, report};
 use crate::resource::Resource;
@@ -18,11 +19,11 @@ use crate::rpc::{Body, Call, Calls, Message};
 /// A closed network: each customer thinks, goes to a station drawn evenly, and comes back served.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closed {
-    /// Customers.
+    /// Customers that go round for ever, or until their jobs are done.
     pub customers: u32,
     /// Stations, each with one server.
     pub stations: u32,
-    /// How long services take.
+    /// How long a station works for one customer.
     pub service: Service,
     /// How long a customer thinks, in the mean; exponentially distributed.
     pub think: Nanos,
@@ -34,7 +35,7 @@ pub struct Closed {
     pub seed: u64,
 }
 
-/// What all LPs know.
+/// The parameters and statistics that all LPs share.
 #[derive(Clone, Debug, PartialEq)]
 struct Plan {
     closed: Closed,
@@ -61,17 +62,17 @@ pub enum Member {
 }
 variants!(Member { Customer(Customer), Server(Server) });
 
-/// A customer.
+/// A customer, who is thinking, waiting or being served.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Customer {
     plan: Arc<Plan>,
-    /// When each call began.
+    /// The calls in flight, each with the instant when it left.
     calls: Calls<SimTime>,
     left: Cell<u32>,
 }
 fields!(Customer { calls, left });
 
-/// A station.
+/// A station with one server and its queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
     plan: Arc<Plan>,
@@ -85,17 +86,19 @@ impl Lp for Member {
 
     fn start(&mut self, context: &mut impl Context<Job>) {
         if let Self::Customer(customer) = self {
-            customer.go(context);
+            customer.begin_job(context);
         }
     }
 
     fn handle(&mut self, job: Job, context: &mut impl Context<Job>) {
         match (self, job) {
             (Self::Customer(customer), Job::Travels(message)) => {
-                customer.back(message.call, context)
+                customer.end_job(message.call, context)
             }
-            (Self::Server(server), Job::Travels(message)) => server.take(message, context),
-            (Self::Server(server), Job::Served(call)) => server.done(call, context),
+            (Self::Server(server), Job::Travels(message)) => {
+                server.accept_request(message, context)
+            }
+            (Self::Server(server), Job::Served(call)) => server.end_service(call, context),
             (Self::Customer(_), Job::Served(_)) => {}
         }
     }
@@ -103,7 +106,7 @@ impl Lp for Member {
 
 impl Customer {
     /// Thinks, and goes to a station.
-    fn go(&mut self, context: &mut impl Context<Job>) {
+    fn begin_job(&mut self, context: &mut impl Context<Job>) {
         let Some(left) = self.left.get().checked_sub(1) else { return };
         self.left.set(context, left);
         let Closed { customers, stations, think, hop, .. } = self.plan.closed;
@@ -115,18 +118,18 @@ impl Customer {
         context.send(station, think + hop, Job::Travels(call.request(())));
     }
 
-    fn back(&mut self, call: Call, context: &mut impl Context<Job>) {
+    fn end_job(&mut self, call: Call, context: &mut impl Context<Job>) {
         if let Some(begun) = self.calls.end(context, call) {
             let response_us = context.now().since(begun).as_secs_f64() * 1e6;
             context.tally(self.plan.response_us, response_us);
             context.record(self.plan.responses, response_us);
-            self.go(context);
+            self.begin_job(context);
         }
     }
 }
 
 impl Server {
-    fn take(&mut self, message: Message<(), ()>, context: &mut impl Context<Job>) {
+    fn accept_request(&mut self, message: Message<(), ()>, context: &mut impl Context<Job>) {
         let Message { call, body: Body::Request(()) } = message else { return };
         let now = context.now();
         if let Some(call) = self.unit.acquire(context, now, call) {
@@ -139,7 +142,7 @@ impl Server {
         context.send(context.me(), service, Job::Served(call));
     }
 
-    fn done(&mut self, call: Call, context: &mut impl Context<Job>) {
+    fn end_service(&mut self, call: Call, context: &mut impl Context<Job>) {
         let now = context.now();
         self.last.set(context, now);
         context.send(call.caller, self.plan.closed.hop, Job::Travels(call.reply(())));
@@ -150,7 +153,10 @@ impl Server {
 }
 
 impl Closed {
-    /// The model.
+    /// The series that a run records.
+    pub const SERIES: &'static str = "response_us";
+
+    /// The network as a model of the simulation kernel.
     pub fn model(&self) -> Model<Member> {
         let mut model = Model::new(self.seed);
         let customers = model.group("customers", self.customers);
@@ -165,7 +171,7 @@ impl Closed {
         let plan = Arc::new(Plan {
             closed: self.clone(),
             response_us: model.statistic(customers, "response_us"),
-            responses: model.series("response_us"),
+            responses: model.series(Self::SERIES),
         });
         model.fill(customers, |_| {
             let left = Cell::new(self.jobs);
@@ -207,7 +213,7 @@ impl Closed {
         steady.map(|steady| steady.per_s).or_else(|| all.mean_per_s(round))
     }
 
-    /// Runs the network.
+    /// Runs the network until all jobs are done, or to the end of `options`.
     ///
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
@@ -251,5 +257,70 @@ impl Closed {
             }
         });
         Ok(Report { end, figures, bottleneck, busiest, ..report })
+    }
+}
+
+impl ScenarioModel for Closed {
+    fn about() -> About {
+        About {
+            name: "closed",
+            doc: "Customers that think, queue at one of several stations, and come back served.",
+            until: None,
+        }
+    }
+
+    fn declare(parameters: &mut Parameters<'_>) -> Self {
+        Self {
+            customers: parameters.count("customers", 1..=1 << 31, 20, "Customers that go round."),
+            stations: parameters.count(
+                "stations",
+                1..=1_000_000,
+                4,
+                "Stations, each with one server.",
+            ),
+            service: Service::declare(parameters),
+            think: parameters.span(
+                "think",
+                Nanos::from_micros(5),
+                "How long a customer thinks, in the mean.",
+            ),
+            hop: parameters.span(
+                "hop",
+                Nanos::from_micros(1),
+                "Each way between a customer and a station.",
+            ),
+            jobs: parameters.count(
+                "jobs",
+                1..=4_000_000_000,
+                10_000,
+                "How often each customer is served.",
+            ),
+            seed: parameters.seed(),
+        }
+    }
+
+    fn idle_seed(&self) -> Option<IdleSeed> {
+        let constant = matches!(self.service, Service::Constant(_));
+        let drawn = self.stations > 1 || self.think > Nanos::ZERO || !constant;
+        let idle = IdleSeed {
+            needs: "more stations, think above 0s or service_times = \"exponential\"",
+            keys: &["stations", "think", "service_times"],
+        };
+        (!drawn).then_some(idle)
+    }
+
+    fn series_names(&self) -> Vec<&'static str> {
+        vec![Self::SERIES]
+    }
+
+    fn lp_name(&self, lp: LpId) -> String {
+        match lp.get().checked_sub(self.customers) {
+            Some(station) => format!("station {station}"),
+            None => format!("customer {lp}"),
+        }
+    }
+
+    fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
+        Self::run(self, options, observer)
     }
 }

@@ -1,11 +1,14 @@
 //! Queues with Poisson arrivals, each on its own.
 
-use meikyo_sim::{Context, Lp, Model, Observer, Options, RunError, Series, Statistic, run_built};
+use meikyo_sim::{
+    Context, Lp, LpId, Model, Observer, Options, RunError, Series, Statistic, run_built,
+};
 use meikyo_undo::{Cell, fields};
 use meikyo_units::{Nanos, SimTime};
 
 use crate::analysis::OpenQueue;
 use crate::completions::count_f64;
+use crate::parameters::{About, Parameters, ScenarioModel};
 use crate::queueing::Service;
 use crate::report::{Figure, Report, report};
 use crate::resource::Resource;
@@ -17,9 +20,9 @@ pub struct Open {
     pub queues: u32,
     /// The mean span between two arrivals at a queue.
     pub interarrival: Nanos,
-    /// How long services take.
+    /// How long a server works for one customer.
     pub service: Service,
-    /// Servers of each queue.
+    /// Servers of each queue; a customer waits while all of them are busy.
     pub servers: u32,
     /// Customers that come to each queue.
     pub customers: u32,
@@ -105,7 +108,7 @@ impl Open {
     /// to the next; and each wait when it ends.
     pub const SERIES: [&'static str; 3] = ["queued", "busy_share", "wait_us"];
 
-    /// The model.
+    /// The queues as a model of the simulation kernel.
     pub fn model(&self) -> Model<Station> {
         let mut model = Model::new(self.seed);
         let queues = model.group("queues", self.queues);
@@ -122,7 +125,7 @@ impl Open {
         model
     }
 
-    /// Runs the queues.
+    /// Runs the queues until the last customer has left, or to the end of `options`.
     ///
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
@@ -179,5 +182,53 @@ impl Open {
             Service::Constant(_) if self.servers == 1 => self.theory().constant_wait_s(),
             Service::Constant(_) => None,
         }
+    }
+}
+
+impl ScenarioModel for Open {
+    fn about() -> About {
+        About {
+            name: "queue",
+            doc: "Queues that customers come to at random instants, M/M/c or M/D/c by Kendall's names.",
+            until: None,
+        }
+    }
+
+    fn declare(parameters: &mut Parameters<'_>) -> Self {
+        Self {
+            queues: parameters.count(
+                "queues",
+                1..=1_000_000,
+                1,
+                "Queues, independent of each other.",
+            ),
+            interarrival: parameters.positive_span(
+                "interarrival",
+                Nanos::from_micros(2),
+                "The mean span between two arrivals.",
+            ),
+            service: Service::declare(parameters),
+            servers: parameters.count("servers", 1..=1_000_000, 1, "Servers of each queue."),
+            customers: parameters.count(
+                "customers",
+                1..=4_000_000_000,
+                1_000_000,
+                "Customers that come to each queue.",
+            ),
+            seed: parameters.seed(),
+            series: parameters.all_series(),
+        }
+    }
+
+    fn series_names(&self) -> Vec<&'static str> {
+        Self::SERIES.to_vec()
+    }
+
+    fn lp_name(&self, lp: LpId) -> String {
+        format!("queue {lp}")
+    }
+
+    fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
+        Self::run(self, options, observer)
     }
 }

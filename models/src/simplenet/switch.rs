@@ -1,4 +1,4 @@
-//! Switches between networks.
+//! Switches that store and forward between networks.
 
 use meikyo_undo::{Log, fields};
 use meikyo_units::{Nanos, SimTime};
@@ -14,7 +14,7 @@ pub enum Switching {
     PerPort,
     /// For the one interface to the network.
     PerNetwork,
-    /// For the only interface.
+    /// For the only interface that the switch has.
     Shared,
 }
 
@@ -55,7 +55,7 @@ impl Switch {
         Self { switching, first_ports, interfaces: vec![Interface::default(); interfaces].into() }
     }
 
-    /// What messages queue for.
+    /// What messages queue for in this switch.
     pub fn switching(&self) -> Switching {
         self.switching
     }

@@ -1,5 +1,6 @@
 //! The models from outside.
 
+mod chord;
 mod metadata;
 mod metadata_rates;
 mod queueing;

@@ -1,6 +1,6 @@
 //! Scenario files: what they say, and what is said of those that are wrong.
 
-use meikyo_models::scenario::{MODELS, Origin, Scenario};
+use meikyo_models::scenario::{Origin, Scenario, model_names};
 use meikyo_sim::{LpId, Options, Scheduler, Unobserved};
 
 fn problems(text: &str) -> String {
@@ -42,8 +42,8 @@ fn a_key_that_is_not_known_is_told_with_those_that_are() {
 
 #[test]
 fn a_file_without_a_known_model_or_without_sense_is_told_so() {
-    insta::assert_snapshot!(problems("servers = 2\n"), @r#"file.toml:1: model: missing; allowed are "metadata", "phold", "queue", "closed", "ring""#);
-    insta::assert_snapshot!(problems("servers = 2\nmodel = \"metadat\"\n"), @r#"file.toml:2: model: no such model; allowed are "metadata", "phold", "queue", "closed", "ring""#);
+    insta::assert_snapshot!(problems("servers = 2\n"), @r#"file.toml:1: model: missing; allowed are "metadata", "phold", "queue", "closed", "ring", "chord""#);
+    insta::assert_snapshot!(problems("servers = 2\nmodel = \"metadat\"\n"), @r#"file.toml:2: model: no such model; allowed are "metadata", "phold", "queue", "closed", "ring", "chord""#);
     insta::assert_snapshot!(problems("model = \"phold\"\nlps = = 3\n"), @r#"
     file.toml:2: not valid TOML: extra `=`, expected nothing
     file.toml:2: not valid TOML: unexpected key or value, expected newline, `#`
@@ -108,10 +108,10 @@ fn a_setting_replaces_what_the_file_says_or_is_refused() {
 
 #[test]
 fn every_model_runs_from_its_defaults_and_says_how_long() {
-    for model in MODELS {
+    for model in model_names() {
         let text = format!("model = \"{model}\"\nuntil = \"1ms\"\n");
         let scenario = Scenario::parse(&text, "file.toml").unwrap();
-        assert_eq!(scenario.model(), *model);
+        assert_eq!(scenario.model(), model);
         let options = Options::new(Scheduler::Sequential, 1);
         let report = scenario.run(&options, &mut Unobserved).unwrap();
         assert!(report.end.as_nanos() <= 1_000_000, "{model}: {}", report.end);
@@ -153,5 +153,5 @@ fn the_examples_are_scenarios_and_run() {
         assert!(report.events > 1000, "{name}: {report:?}");
     }
     seen.sort_unstable();
-    assert_eq!(seen, ["metadata", "phold", "queue"]);
+    assert_eq!(seen, ["chord", "metadata", "phold", "queue"]);
 }

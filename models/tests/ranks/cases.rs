@@ -16,11 +16,12 @@ mod drawn;
 /// Seeds of the models that are drawn at random.
 const DRAWN: std::ops::Range<u64> = 0..20;
 
-const SCENARIOS: [(&str, &str); 7] = [
+const SCENARIOS: [(&str, &str); 8] = [
     ("phold", "model = \"phold\"\nlps = 96\nevents_per_lp = 4\nremote = 0.3\nuntil = \"20s\"\n"),
     ("queue", "model = \"queue\"\nqueues = 5\nservers = 2\ncustomers = 300\n"),
     ("closed", "model = \"closed\"\njobs = 60\n"),
     ("ring", "model = \"ring\"\nuntil = \"2ms\"\n"),
+    ("chord", "model = \"chord\"\nnodes = 48\nlookups = 20\ninterarrival = \"60ms\"\n"),
     ("create", "model = \"metadata\"\nservers = 3\nclients = 20\noperations = 25\n"),
     (
         "mdtest",

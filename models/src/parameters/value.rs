@@ -1,20 +1,27 @@
-//! The values of a scenario.
+//! Values as they are read from a file or a command line.
 
 use std::fmt;
 
+use meikyo_places::kind_of;
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 use toml::de::DeValue;
 
-use crate::scenario::keys::Expected;
+use crate::parameters::key::Expected;
 
 /// A value of the kind that its key expects.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
+    /// A whole number.
     Count(u64),
+    /// A number from 0 to 1.
     Share(f64),
+    /// A span of simulated time.
     Span(Nanos),
+    /// An amount of data.
     Size(Bytes),
+    /// A rate of data.
     Rate(BitsPerSecond),
+    /// One of the words that the key allows.
     Word(&'static str),
 }
 
@@ -69,23 +76,40 @@ impl Value {
                 Self::from_text(expected, digits.as_str())
             }
             (Expected::Share, DeValue::Float(digits)) => Self::from_text(expected, digits.as_str()),
-            (Expected::Count { .. } | Expected::Share, _) => Err(mismatch(expected, kind(value))),
-            (_, DeValue::String(text)) => Self::from_text(expected, text),
-            _ => Err(mismatch(expected, kind(value))),
+            (Expected::Count { .. } | Expected::Share, _) => {
+                Err(mismatch(expected, kind_of(value)))
+            }
+            (
+                Expected::Span
+                | Expected::PositiveSpan
+                | Expected::Size
+                | Expected::Rate
+                | Expected::Word(_),
+                DeValue::String(text),
+            ) => Self::from_text(expected, text),
+            (
+                Expected::Span
+                | Expected::PositiveSpan
+                | Expected::Size
+                | Expected::Rate
+                | Expected::Word(_),
+                other,
+            ) => Err(mismatch(expected, kind_of(other))),
         }
     }
 
     /// The value if it is in the range that is expected.
     fn within(self, expected: Expected) -> Result<Self, String> {
-        let fits = match (expected, self) {
-            (Expected::Count { least, greatest }, Self::Count(count)) => {
-                (least..=greatest).contains(&count)
-            }
-            (Expected::Share, Self::Share(share)) => (0.0..=1.0).contains(&share),
-            (Expected::PositiveSpan, Self::Span(span)) => span > Nanos::ZERO,
-            (Expected::Size, Self::Size(size)) => size > Bytes::ZERO,
-            (Expected::Rate, Self::Rate(rate)) => rate.get() > 0,
-            _ => true,
+        let fits = match self {
+            Self::Count(count) => match expected {
+                Expected::Count { least, greatest } => (least..=greatest).contains(&count),
+                other => unreachable!("a count was read where {other} was expected"),
+            },
+            Self::Share(share) => (0.0..=1.0).contains(&share),
+            Self::Span(span) => expected == Expected::Span || span > Nanos::ZERO,
+            Self::Size(size) => size > Bytes::ZERO,
+            Self::Rate(rate) => rate.get() > 0,
+            Self::Word(_) => true,
         };
         if fits { Ok(self) } else { Err(mismatch(expected, &self.to_string())) }
     }
@@ -97,16 +121,4 @@ fn quoted(text: &str) -> String {
 
 fn mismatch(expected: Expected, found: &str) -> String {
     format!("expected {expected}; found {found}")
-}
-
-fn kind(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a text",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a fraction",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a date or time",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a section",
-    }
 }
