@@ -72,7 +72,7 @@ pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
     let cpu_s = usage.cpu.saturating_sub(usage_before.cpu).as_secs_f64();
     let verified = verify(args, &options, &outcome)?;
     let Effort {
-        handled, rollbacks, undo_records, threads_used, ranks, meetings, scheduler, ..
+        handled, rollbacks, undo_records, threads_used, ranks, windows, scheduler, ..
     } = outcome.effort;
     let events = outcome.events;
     let report = Report {
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
         undo_records,
         threads_used,
         ranks,
-        meetings,
+        meetings: windows,
         state_hash: format!("{:016x}", hash(&outcome.lps)),
         peak_rss_bytes: usage.peak_rss.get(),
         verified,

@@ -1,7 +1,7 @@
 //! The sequential order with every event handled twice and once more in a second model: a fault of a
 //! handler that only Time Warp would meet, found where it is made.
 //!
-//! Each event is handled, its changes are taken back, the state is compared with the one before, and
+//! Each event is handled, its changes are undone, the state is compared with the one before, and
 //! the event is handled again; both times must come to the same. States are cloned and compared whole,
 //! so the cost grows with their size.
 //!
@@ -14,13 +14,13 @@ mod compare;
 mod marked;
 
 use crate::context::{Counters, Lp};
+use crate::effects::Effects;
 use crate::fault::{Fault, Problem};
 use crate::key::Event;
-use crate::noted::Noted;
+use crate::options::Options;
 use crate::panics::{self, Handling};
 use crate::rules::Rules;
-use crate::run::Options;
-use crate::share::{self, Seat, Share};
+use crate::share::{self, Location, Share};
 use crate::statistics::{Observer, Origin};
 
 use compare::{comparable, differs, same_events, same_outputs};
@@ -28,7 +28,7 @@ use marked::MarkedLog;
 
 pub(crate) use compare::same_start;
 
-type Handled<L> = Noted<<L as Lp>::Message, MarkedLog>;
+type Handled<L> = Effects<<L as Lp>::Message, MarkedLog>;
 
 /// Handles every event up to `options.until` twice, and once in `twin`; gives how many there were.
 pub(crate) fn run<L: Lp>(
@@ -47,22 +47,22 @@ pub(crate) fn run<L: Lp>(
         }
         let Some(event) = share.queue.pop_before(limit) else { return Ok(handled) };
         let (key, lp) = (event.key(), event.destination);
-        let seat = share.layout.seat(rules, lp);
-        let checked = twice(rules, share, seat, event).and_then(|noted| {
+        let location = share.layout.locate(rules, lp);
+        let checked = twice(rules, share, location, event).and_then(|effects| {
             if let Some(twin) = &mut twin {
-                as_in_twin(rules, share, twin, seat, &noted)?;
+                as_in_twin(rules, share, twin, location, &effects)?;
             }
-            Ok(noted)
+            Ok(effects)
         });
-        let noted = checked.map_err(|problem| share::fault(rules, lp, Some(key), *problem))?;
-        for event in noted.sent {
+        let effects = checked.map_err(|problem| share::fault(rules, lp, Some(key), *problem))?;
+        for event in effects.sent {
             share.queue.push(event);
         }
-        for output in noted.outputs {
-            share.ledger.output(Origin { key, lp, member: seat.member }, output);
+        for output in effects.outputs {
+            share.ledger.output(Origin { key, lp, member: location.member }, output);
         }
         if rules.traced {
-            share.ledger.trace(seat.local, &key);
+            share.ledger.trace(location.local, &key);
         }
         handled += 1;
     }
@@ -71,18 +71,18 @@ pub(crate) fn run<L: Lp>(
 fn twice<L: Lp>(
     rules: &Rules,
     share: &mut Share<L>,
-    seat: Seat,
+    location: Location,
     event: Event<L::Message>,
 ) -> Result<Handled<L>, Box<Problem>> {
-    let slot = &share.slots[seat.local];
+    let slot = &share.slots[location.local];
     let (before, counters) = (slot.state.clone(), slot.counters);
     comparable(&slot.state, &before)?;
-    let mut first = once(rules, share, seat, event.clone())?;
-    let after = share.slots[seat.local].state.clone();
-    comparable(&share.slots[seat.local].state, &after)?;
-    take_back(share, seat, &mut first, &before, counters)?;
-    let second = once(rules, share, seat, event)?;
-    let state = &share.slots[seat.local].state;
+    let mut first = once(rules, share, location, event.clone())?;
+    let after = share.slots[location.local].state.clone();
+    comparable(&share.slots[location.local].state, &after)?;
+    undo(share, location, &mut first, &before, counters)?;
+    let second = once(rules, share, location, event)?;
+    let state = &share.slots[location.local].state;
     let difference = if *state != after {
         format!("the second time the state became another: {}", differs(&after, state))
     } else if !same_events(&first.sent, &second.sent)? {
@@ -95,22 +95,22 @@ fn twice<L: Lp>(
     Err(Box::new(Problem::Unrepeatable { difference }))
 }
 
-/// Handles the twin's next event, which is the one that came to `noted` in `share`, and compares.
+/// Handles the twin's next event, which is the one that came to `effects` in `share`, and compares.
 fn as_in_twin<L: Lp>(
     rules: &Rules,
     share: &Share<L>,
     twin: &mut Share<L>,
-    seat: Seat,
-    noted: &Handled<L>,
+    location: Location,
+    effects: &Handled<L>,
 ) -> Result<(), Box<Problem>> {
     let event = twin.queue.pop_before(u64::MAX).expect("the twin has sent the same events");
-    let handled = once(rules, twin, seat, event)?;
-    let [state, other] = [share, &*twin].map(|share| &share.slots[seat.local].state);
+    let handled = once(rules, twin, location, event)?;
+    let [state, other] = [share, &*twin].map(|share| &share.slots[location.local].state);
     let difference = if state != other {
         format!("the state became another: {}", differs(state, other))
-    } else if !same_events(&noted.sent, &handled.sent)? {
+    } else if !same_events(&effects.sent, &handled.sent)? {
         "it sent other events".to_owned()
-    } else if !same_outputs(&noted.outputs, &handled.outputs) {
+    } else if !same_outputs(&effects.outputs, &handled.outputs) {
         "it gave out something else".to_owned()
     } else {
         for event in handled.sent {
@@ -124,31 +124,31 @@ fn as_in_twin<L: Lp>(
 fn once<L: Lp>(
     rules: &Rules,
     share: &mut Share<L>,
-    seat: Seat,
+    location: Location,
     event: Event<L::Message>,
 ) -> Result<Handled<L>, Box<Problem>> {
-    let mut noted = Noted::new(MarkedLog::default());
-    let slot = &mut share.slots[seat.local];
+    let mut effects = Effects::new(MarkedLog::default());
+    let slot = &mut share.slots[location.local];
     let handling = Handling::Committed;
-    panics::caught(handling, || share::handle(rules, slot, seat.group, event, &mut noted))?;
-    noted.problem.take().map_or(Ok(noted), Err)
+    panics::caught(handling, || share::handle(rules, slot, location.group, event, &mut effects))?;
+    effects.problem.take().map_or(Ok(effects), Err)
 }
 
-/// Takes the changes of an event back and compares the state with the one `before`.
-fn take_back<L: Lp>(
+/// Undoes the changes of an event and compares the state with the one `before`.
+fn undo<L: Lp>(
     share: &mut Share<L>,
-    seat: Seat,
-    noted: &mut Handled<L>,
+    location: Location,
+    effects: &mut Handled<L>,
     before: &L,
     counters: Counters,
 ) -> Result<(), Box<Problem>> {
-    let slot = &mut share.slots[seat.local];
+    let slot = &mut share.slots[location.local];
     slot.counters = counters;
     if L::COPIED {
         slot.state = before.clone();
         return Ok(());
     }
-    let unclaimed = noted.log.revert(&mut slot.state);
+    let unclaimed = effects.log.revert(&mut slot.state);
     let difference = match unclaimed {
         Ok(()) if slot.state == *before => return Ok(()),
         Ok(()) => differs(before, &slot.state),

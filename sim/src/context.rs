@@ -42,7 +42,7 @@ pub trait Context<M>: Log {
     /// The key of the event.
     fn event(&self) -> EventKey;
 
-    /// When the event happens.
+    /// The instant at which the event happens, the time of its key.
     fn now(&self) -> SimTime {
         self.event().time
     }
@@ -94,11 +94,11 @@ pub trait Context<M>: Log {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Counters {
-    /// Events sent.
+    /// How many events the LP has sent: the next one's sequence.
     pub(crate) sent: u64,
-    /// Random numbers drawn.
+    /// How many random numbers the LP has drawn.
     pub(crate) drawn: u64,
-    /// Events handled.
+    /// How many events the LP has handled, rolled back ones not counted.
     pub(crate) handled: u64,
 }
 

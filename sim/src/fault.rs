@@ -11,7 +11,7 @@ pub enum Problem {
     /// An event for an LP that does not exist.
     #[error("it sends to LP {destination}, and the model has {count} LPs (0 to {})", count - 1)]
     UnknownLp {
-        /// Where it should go.
+        /// The LP that the event should go to.
         destination: LpId,
         /// How many LPs there are.
         count: u32,
@@ -21,7 +21,7 @@ pub enum Problem {
         "it sends to LP {destination} of `{to}`, and no link from `{from}` to `{to}` is declared"
     )]
     NoLink {
-        /// Where it should go.
+        /// The LP that the event should go to.
         destination: LpId,
         /// The group of the sender.
         from: String,
@@ -33,11 +33,11 @@ pub enum Problem {
         "it sends to LP {destination} after {delay}, and the link from `{from}` to `{to}` has a least delay of {least}"
     )]
     TooSoon {
-        /// Where it should go.
+        /// The LP that the event should go to.
         destination: LpId,
-        /// The delay asked for.
+        /// The delay that the handler asked for.
         delay: Nanos,
-        /// The declared least delay.
+        /// The least delay that the model declares between the two.
         least: Nanos,
         /// The group of the sender.
         from: String,
@@ -55,7 +55,7 @@ pub enum Problem {
         source_lp: LpId,
         /// The group of the sender.
         from: String,
-        /// Where it should go.
+        /// The LP that the event should go to.
         destination: LpId,
         /// The group of the destination.
         to: String,
@@ -63,9 +63,9 @@ pub enum Problem {
     /// A statistic of another group.
     #[error("it tallies `{statistic}`, which belongs to the LPs of `{group}`")]
     ForeignStatistic {
-        /// The statistic's name.
+        /// The name of the statistic, as declared.
         statistic: String,
-        /// Whose it is.
+        /// The group whose LPs may tally it.
         group: String,
     },
     /// A statistic of another model.
@@ -80,12 +80,12 @@ pub enum Problem {
         /// How many series the model has.
         count: usize,
     },
-    /// The handler panicked.
+    /// The handler of a committed event panicked.
     #[error("its handler panicked{}: {message}", panic_place(.place))]
     Panicked {
         /// The file, line and column, where they are known.
         place: Option<String>,
-        /// What it said.
+        /// The panic's message, where it is a text.
         message: String,
     },
     /// Check mode: the state after taking the event back differs from the one before it.
@@ -97,7 +97,7 @@ pub enum Problem {
     /// Check mode: a state or a message is not equal to its own copy, so that nothing can be compared.
     #[error("{what} is not equal to its own copy and cannot be checked: {place}")]
     Incomparable {
-        /// What is not.
+        /// Which value is not equal to its copy: the state or a message.
         what: String,
         /// The field that holds a NaN, or what else may be the reason.
         place: String,
@@ -107,13 +107,13 @@ pub enum Problem {
         "in a second model, built anew, {difference}; does anything depend on the order of a `HashMap`, an address or a clock?"
     )]
     Rebuilt {
-        /// What differs.
+        /// The first difference that was found, with the way to its field.
         difference: String,
     },
     /// Check mode: the same event on the same state did something else the second time.
     #[error("its handler is no function of state and message: {difference}")]
     Unrepeatable {
-        /// What differs.
+        /// The first difference that was found, with the way to its field.
         difference: String,
     },
 }
@@ -127,15 +127,15 @@ fn panic_place(place: &Option<String>) -> String {
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 #[error("LP {lp} of `{group}` at {time}, {event}: {problem}", event = described(.key))]
 pub struct Fault {
-    /// The instant.
+    /// The simulated instant of the event.
     pub time: SimTime,
     /// The event whose handler did it; none while the LP was started.
     pub key: Option<EventKey>,
     /// The LP that handled it.
     pub lp: LpId,
-    /// The LP's group.
+    /// The name of the group that the LP is in.
     pub group: String,
-    /// What it did.
+    /// What the LP did that it may not.
     pub problem: Problem,
 }
 
@@ -155,13 +155,13 @@ pub enum RunError {
     /// A group whose LPs were never made.
     #[error("group `{group}` was declared and never filled")]
     Unfilled {
-        /// The group's name.
+        /// The name of the first group without LPs.
         group: String,
     },
     /// A group whose LPs take more memory than there is.
     #[error("{lps} LPs in the group `{group}`, {bytes} bytes each, do not fit into memory")]
     TooLarge {
-        /// The group.
+        /// The name of the group that is too large.
         group: String,
         /// How many LPs it has.
         lps: u32,
@@ -171,7 +171,7 @@ pub enum RunError {
     /// A link between LPs that the model does not have.
     #[error("a link of LP {lp} is declared, and the model has {count} LPs (numbered from 0)")]
     UnknownLp {
-        /// The LP.
+        /// The number that no LP of the model has.
         lp: LpId,
         /// How many LPs there are.
         count: u32,
@@ -189,11 +189,11 @@ pub enum RunError {
     /// An LP that panicked when it was asked what it waits for.
     #[error("LP {lp} of `{group}` at the end of the run, asked what it waits for: {problem}")]
     Waiting {
-        /// The LP.
+        /// The LP that panicked.
         lp: LpId,
-        /// The LP's group.
+        /// The name of the group that the LP is in.
         group: String,
-        /// Its panic.
+        /// The panic, as a problem of the LP.
         problem: Problem,
     },
     /// Check mode: a model that is declared differently when it is built again.
@@ -201,7 +201,7 @@ pub enum RunError {
         "the model that is built the second time has other groups, links, statistics or series than the first one"
     )]
     OtherModel,
-    /// A model without LPs.
+    /// A model that declares no LP at all.
     #[error("the model has no LPs")]
     Empty,
     /// Ranks that should run the same model and do not.

@@ -15,7 +15,7 @@ impl LpId {
         Self(number)
     }
 
-    /// The number.
+    /// The number of the LP, counted from 0 over all groups.
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -34,13 +34,13 @@ impl fmt::Display for LpId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct EventKey {
-    /// When it happens.
+    /// The instant at which the event happens.
     pub time: SimTime,
     /// Steps without delay that led here within this instant: a child never comes before its parent.
     pub depth: u32,
     /// Chosen by the sender; the smaller comes first.
     pub priority: u32,
-    /// Who sent it.
+    /// The LP that sent the event.
     pub source: LpId,
     /// How many events `source` had sent before.
     pub sequence: u64,

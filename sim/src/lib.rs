@@ -56,58 +56,73 @@
 //!
 //! # Schedulers
 //!
-//! [`Scheduler::Sequential`] needs nothing but the queue. [`Scheduler::Conservative`] derives from the
-//! links how far each thread may go alone. [`Scheduler::Optimistic`] is Time Warp: it runs ahead, and
-//! takes back from the undo log ([`meikyo_undo`]) what came too early. [`Scheduler::Check`] handles
-//! every event twice and finds what the log does not know; with [`run_built()`] it also
-//! handles it in a second model, and finds what depends on how the first one happened to be built. [`Scheduler::Auto`] begins with threads
-//! and falls back to one when they mostly wait for each other.
+//! [`Scheduler::Sequential`] needs nothing but the queue. The parallel schedulers divide the LPs into
+//! parts with a worker each, a thread or an MPI rank. After every window the workers exchange reports,
+//! and derive from them and from the declared links the global virtual time (GVT), before which
+//! everything is final, and a horizon, before which nothing of one part can reach another.
+//! [`Scheduler::Conservative`] handles events up to the horizon and no further.
+//! [`Scheduler::Optimistic`] is Time Warp: it runs ahead of the horizon, and rolls back from the undo log
+//! ([`meikyo_undo`]) what a straggler shows to have come too early. [`Scheduler::Auto`] starts
+//! conservatively, and goes on with one thread if the threads mostly wait for each other.
+//!
+//! [`Scheduler::Check`] handles every event twice and finds what the log does not know; with
+//! [`run_built()`] it also handles it in a second model, and finds what depends on how the first one
+//! happened to be built.
 //!
 //! # Over ranks
 //!
 //! With the feature `mpi`, the processes that `mpirun` started run one model together: each joins the
 //! others (`Membership`) and hands [`Options::ranks`] to the runs, which must be the same on all of
 //! them. A rank makes the whole model, runs its own part of it on one thread, and in the end has the
-//! whole [`Outcome`]; lines and progress are told on the first rank. Messages, and what fields and
-//! collections of `undo` hold, must then be `serde`'s. A fault ends all ranks with the same error; a
-//! rank that dies is `mpirun`'s to notice, which ends the others.
+//! whole [`Outcome`]; only the first rank's observer hears of lines and progress. Messages, and what
+//! fields and collections of `undo` hold, must implement `serde`'s traits. A fault ends all ranks with
+//! the same error; when a rank dies, `mpirun` notices and ends the others.
 //!
-//! This crate starts threads while [`run()`] runs, and none after; it reads the clock only to judge
-//! itself.
+//! This crate starts threads only while [`run()`] runs. It reads the clock only to tell progress and to
+//! judge whether parallel work pays.
 
-mod check;
-mod conservative;
+mod options;
+mod run;
+
 mod context;
-mod direct;
 mod fault;
 mod key;
 mod links;
-mod meeting;
 mod model;
-mod noted;
-mod optimistic;
-#[cfg(feature = "mpi")]
-mod over_ranks;
+mod outcome;
+mod random;
+mod rules;
+mod statistics;
+
+mod effects;
 mod panics;
 mod partition;
 mod queue;
-mod random;
-mod ranks;
-mod rules;
-mod run;
-mod sequential;
+mod setup;
 mod share;
-mod statistics;
-mod telling;
+mod window;
+
+mod check;
+mod conservative;
+mod optimistic;
+mod sequential;
+
+mod coordinator;
+mod exchange;
+mod ranks;
+mod sync;
+mod threads;
 
 pub use context::{Context, Lp};
 pub use fault::{Fault, Problem, RunError};
 pub use key::{EventKey, LpId};
 pub use model::{Group, Model};
+pub use options::{Options, Scheduler};
+pub use outcome::{Effort, Outcome};
 #[cfg(feature = "mpi")]
 pub use ranks::Membership;
 pub use ranks::Ranks;
-pub use run::{Effort, Options, Outcome, Scheduler, run, run_built, run_observed};
+pub use run::{run, run_built, run_observed};
 pub use statistics::{
     Line, LineContent, Observer, Progress, Series, Statistic, StatisticResult, Tally, Unobserved,
 };

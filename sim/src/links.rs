@@ -9,7 +9,7 @@ use meikyo_units::Nanos;
 
 use crate::key::LpId;
 
-/// No link.
+/// The delay of a link that does not exist: no event ever comes that late.
 pub(crate) const NO_LINK: u64 = u64::MAX;
 
 /// Lists that are at most this long are read from the beginning, longer ones are searched.
@@ -20,7 +20,7 @@ const SHORT: usize = 8;
 pub(crate) struct Link {
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// In ns.
+    /// The least delay in ns.
     pub(crate) least: u64,
 }
 
@@ -52,7 +52,7 @@ impl Links {
         Self { starts, links: declared }
     }
 
-    /// Every link.
+    /// Every link, ordered by origin, then destination.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Link> {
         self.links.iter()
     }

@@ -1,4 +1,6 @@
-//! Models: LPs in groups, and the links between the groups.
+//! Models as a modeller declares them: LPs in groups, and the links between them.
+//!
+//! Nothing here runs; mistakes in the declaration are kept and told when a run begins.
 
 use meikyo_units::Nanos;
 
@@ -6,8 +8,8 @@ use crate::context::Lp;
 use crate::fault::RunError;
 use crate::key::LpId;
 use crate::links::Link;
+use crate::options::Options;
 use crate::rules::{Declarations, Declared, Rules};
-use crate::run::Options;
 use crate::statistics::{Series, Statistic};
 
 /// A group of LPs with consecutive numbers.
@@ -48,7 +50,7 @@ impl Group {
     }
 }
 
-/// A system to simulate.
+/// A system to simulate: groups of LPs, the links between them, and what they count.
 #[derive(Clone, Debug)]
 pub struct Model<L> {
     /// The LPs of each group, none before it is filled.
@@ -132,7 +134,7 @@ impl<L: Lp> Model<L> {
 
     /// How many LPs are declared.
     fn count(&self) -> u32 {
-        self.declared.starts.last().copied().unwrap_or(0)
+        *self.declared.starts.last().expect("the first group starts at LP 0")
     }
 
     /// Whether the model has declared `group`, or one like it; notes that it has not.

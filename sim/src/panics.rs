@@ -1,7 +1,7 @@
 //! Panics of handlers: caught, with the place where they happened, and quiet while that is speculation.
 //!
 //! A speculative event may meet a state that no event of the sequential order ever meets, and a handler
-//! that asserts something then panics, before the event is taken back as if it had never been. Only the
+//! that asserts something then panics, before the event is rolled back as if it had never been. Only the
 //! panic of an event that is committed says something about the model, and a run tells that one in its
 //! error. The process's panic hook is therefore wrapped once: on a thread that speculates it stays
 //! silent, and everywhere else it calls the hook that was there before.
@@ -20,7 +20,7 @@ pub(crate) enum Handling {
     Nothing,
     /// An event that is committed: the hook that was there before prints its panic as always.
     Committed,
-    /// An event that may be taken back: its panic is silent.
+    /// An event that may be rolled back: its panic is silent.
     Speculative,
 }
 
@@ -62,7 +62,7 @@ impl Drop for Restored {
     }
 }
 
-/// Calls `call` as `handling`.
+/// Calls `call`, and has the panic hook know for as long that the thread is `handling` an event.
 pub(crate) fn during<T>(handling: Handling, call: impl FnOnce() -> T) -> T {
     let _restored = Restored(HANDLING.replace(handling));
     call()
@@ -78,7 +78,7 @@ pub(crate) fn caught<T>(handling: Handling, call: impl FnOnce() -> T) -> Result<
     })
 }
 
-/// What a panic said.
+/// The message of a panic, where it is a text.
 fn message(payload: &(dyn Any + Send)) -> String {
     payload
         .downcast_ref::<&str>()

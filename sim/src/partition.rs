@@ -1,4 +1,7 @@
-//! Which LPs live together, and how far apart in time the parts are.
+//! The partition of a model: which LPs belong to which part, and what lookahead each part has.
+//!
+//! One worker runs each part. The partition is made once, before a run, from the declared groups and
+//! links alone; it never looks at events, and no LP changes its part while a run lasts.
 //!
 //! Cost: the groups and the links, times the parts; nothing grows with the square of the groups.
 
@@ -6,13 +9,13 @@ use crate::key::LpId;
 use crate::links::NO_LINK;
 use crate::rules::Rules;
 
-/// Whether parts must be apart in time.
+/// Where links without delay may lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Apart {
-    /// Every link between two parts has a delay.
-    InTime,
-    /// Links between parts may have none.
-    InSpace,
+pub(crate) enum ZeroDelay {
+    /// Only within a part, so that every part has a lookahead.
+    StaysInside,
+    /// Also from one part to another.
+    MayCross,
 }
 
 /// LPs divided into parts, one for each thread or rank.
@@ -21,15 +24,15 @@ pub(crate) struct Partition {
     /// For each group, the first LP of each part's block, and the end of the group.
     bounds: Vec<Vec<u32>>,
     parts: usize,
-    /// For each part, the least delay of a link from it to another part in ns.
-    reach: Vec<u64>,
+    /// For each part, the least delay of a link from it to another part, in ns.
+    lookaheads: Vec<u64>,
 }
 
 impl Partition {
-    /// At most `parts` parts of about as many LPs each. If they are to be `apart` in time, no link
-    /// without delay leads from one to another: groups that are linked without delay live together.
-    pub(crate) fn new(rules: &Rules, parts: usize, apart: Apart) -> Self {
-        let roots = pinned_together(rules, apart);
+    /// At most `parts` parts of about as many LPs each. If links of `zero_delay` must stay inside
+    /// a part, groups that such links join are in the same part.
+    pub(crate) fn new(rules: &Rules, parts: usize, zero_delay: ZeroDelay) -> Self {
+        let roots = pinned_together(rules, zero_delay);
         let mut lps = vec![0_u64; rules.groups()];
         for (group, root) in roots.iter().enumerate() {
             lps[root.unwrap_or(group)] += u64::from(size(rules, group));
@@ -40,7 +43,8 @@ impl Partition {
         let mut load = vec![0_u64; parts.max(1)];
         let mut home_of_root = vec![None; rules.groups()];
         for root in pinned {
-            let part = (0..load.len()).min_by_key(|part| load[*part]).unwrap_or(0);
+            let part = (0..load.len()).min_by_key(|part| load[*part]);
+            let part = part.expect("there is at least one part");
             load[part] += lps[root];
             home_of_root[root] = Some(part);
         }
@@ -59,9 +63,9 @@ impl Partition {
                 before += u64::from(size(rules, group));
             }
         }
-        let mut partition = Self { bounds, parts: load.len(), reach: Vec::new() };
+        let mut partition = Self { bounds, parts: load.len(), lookaheads: Vec::new() };
         partition.drop_empty_parts();
-        partition.reach = partition.reaches(rules);
+        partition.lookaheads = partition.lookaheads(rules);
         partition
     }
 
@@ -69,7 +73,7 @@ impl Partition {
         self.parts
     }
 
-    /// The part where an LP of `group` lives.
+    /// The part that an LP of `group` belongs to.
     #[inline]
     pub(crate) fn part_of(&self, group: usize, lp: LpId) -> usize {
         if self.parts == 1 {
@@ -83,15 +87,15 @@ impl Partition {
         }
     }
 
-    /// The LPs of `group` that live in `part`, from the first to before the second.
+    /// The LPs of `group` in `part`, from the first to before the second.
     pub(crate) fn block(&self, group: usize, part: usize) -> (u32, u32) {
         (self.bounds[group][part], self.bounds[group][part + 1])
     }
 
-    /// The earliest that something of `part` can be anywhere else, in ns after `part`'s next event;
-    /// [`NO_LINK`] if it never can.
-    pub(crate) fn reach(&self, part: usize) -> u64 {
-        self.reach[part]
+    /// The lookahead of `part`: nothing that it sends is handled by another part earlier than so many
+    /// ns after the event that sent it. [`NO_LINK`] if the part sends nothing to others.
+    pub(crate) fn lookahead(&self, part: usize) -> u64 {
+        self.lookaheads[part]
     }
 
     fn drop_empty_parts(&mut self) {
@@ -105,7 +109,7 @@ impl Partition {
         self.parts = kept.len();
     }
 
-    fn reaches(&self, rules: &Rules) -> Vec<u64> {
+    fn lookaheads(&self, rules: &Rules) -> Vec<u64> {
         let lives = |group: usize, part: usize| {
             let (first, end) = self.block(group, part);
             first < end
@@ -118,8 +122,8 @@ impl Partition {
                 Some((first, parts.next_back().unwrap_or(first)))
             })
             .collect();
-        let mut reach = vec![NO_LINK; self.parts];
-        let mut join = |part: usize, least: u64| reach[part] = reach[part].min(least);
+        let mut lookaheads = vec![NO_LINK; self.parts];
+        let mut join = |part: usize, least: u64| lookaheads[part] = lookaheads[part].min(least);
         for (from, to, lps, least) in rules.links() {
             if let Some([a, b]) = lps {
                 let part = self.part_of(from, a);
@@ -135,7 +139,7 @@ impl Partition {
                 }
             }
         }
-        reach
+        lookaheads
     }
 }
 
@@ -196,9 +200,9 @@ fn size(rules: &Rules, group: usize) -> u32 {
 
 /// For each group that a link without delay touches, the group that stands for all that such links
 /// join it with, itself among them; none for the others, which may be divided.
-fn pinned_together(rules: &Rules, apart: Apart) -> Vec<Option<usize>> {
+fn pinned_together(rules: &Rules, zero_delay: ZeroDelay) -> Vec<Option<usize>> {
     let mut pinned = vec![false; rules.groups()];
-    if apart == Apart::InSpace {
+    if zero_delay == ZeroDelay::MayCross {
         return vec![None; rules.groups()];
     }
     let mut parent: Vec<usize> = (0..rules.groups()).collect();
@@ -256,7 +260,7 @@ mod tests {
     fn every_lp_lives_in_one_part_and_the_parts_are_even() {
         let rules = rules(&[10, 7, 90], &[(0, 1, 5), (1, 2, 7), (2, 0, 9)]);
         for parts in 1..6 {
-            let partition = Partition::new(&rules, parts, Apart::InTime);
+            let partition = Partition::new(&rules, parts, ZeroDelay::StaysInside);
             let mut count = vec![0; partition.parts()];
             for lp in (0..107).map(LpId) {
                 let group = rules.group_of(lp);
@@ -273,18 +277,18 @@ mod tests {
     #[test]
     fn groups_linked_without_delay_live_together_and_the_others_fill_up() {
         let rules = rules(&[10, 10, 30], &[(0, 1, 0), (1, 2, 4), (2, 2, 6), (2, 0, 3)]);
-        let partition = Partition::new(&rules, 2, Apart::InTime);
+        let partition = Partition::new(&rules, 2, ZeroDelay::StaysInside);
         assert_eq!(partition.block(0, 0), (0, 10));
         assert_eq!(partition.block(1, 0), (10, 20));
         assert_eq!(partition.block(2, 0), (20, 25));
-        assert_eq!(partition.reach(0), 4);
-        assert_eq!(partition.reach(1), 3);
+        assert_eq!(partition.lookahead(0), 4);
+        assert_eq!(partition.lookahead(1), 3);
     }
 
     #[test]
     fn a_cycle_without_delay_over_everything_is_one_part() {
         let rules = rules(&[4, 4], &[(0, 1, 0), (1, 0, 0)]);
-        assert_eq!(Partition::new(&rules, 8, Apart::InTime).parts(), 1);
-        assert_eq!(Partition::new(&rules, 8, Apart::InSpace).parts(), 8);
+        assert_eq!(Partition::new(&rules, 8, ZeroDelay::StaysInside).parts(), 1);
+        assert_eq!(Partition::new(&rules, 8, ZeroDelay::MayCross).parts(), 8);
     }
 }

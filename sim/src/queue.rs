@@ -37,7 +37,7 @@ pub(crate) struct Queue<M> {
     /// From coarse to fine. The finest begins at `near_end`, and each ends where the unread part of
     /// the one before it begins.
     rungs: Vec<Rung<M>>,
-    /// Events after all rungs.
+    /// Events later than all rungs, unsorted.
     top: Bucket<M>,
     top_least: u64,
     top_greatest: u64,
@@ -64,6 +64,7 @@ impl<M> Rung<M> {
 
     fn bucket_start(&self, bucket: usize) -> u64 {
         let offset = u128::try_from(bucket).expect("a bucket's number fits") << self.shift;
+        // The last bucket may reach beyond the end of time.
         u64::try_from(u128::from(self.start) + offset).unwrap_or(u64::MAX)
     }
 }

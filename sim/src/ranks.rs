@@ -1,11 +1,13 @@
 //! Processes that run one model together ("ranks"), started by `mpirun`.
 
 #[cfg(feature = "mpi")]
-pub(crate) mod exchange;
+mod collective;
 #[cfg(feature = "mpi")]
-pub(crate) mod mail;
+mod exchange;
 #[cfg(feature = "mpi")]
 mod membership;
+#[cfg(feature = "mpi")]
+pub(crate) mod run;
 
 #[cfg(feature = "mpi")]
 pub use membership::Membership;
@@ -17,13 +19,13 @@ pub use membership::Membership;
 pub struct Ranks {
     own: usize,
     count: usize,
-    /// The thread that joined them.
+    /// The thread that joined the ranks, on which every run must be.
     #[cfg(feature = "mpi")]
     thread: Option<std::thread::ThreadId>,
 }
 
 impl Ranks {
-    /// This process alone.
+    /// This process alone, without MPI.
     pub const ONE: Self = Self {
         own: 0,
         count: 1,
@@ -36,17 +38,17 @@ impl Ranks {
         self.own
     }
 
-    /// How many there are.
+    /// How many ranks there are.
     pub fn count(self) -> usize {
         self.count
     }
 
-    /// Whether this is the process that speaks for all: what a run says is said here only.
+    /// Whether this is the first rank, which speaks for all: observers are told on it only.
     pub fn is_first(self) -> bool {
         self.own == 0
     }
 
-    /// Whether this is the thread that joined them.
+    /// Whether the caller is on the thread that joined the ranks.
     #[cfg(feature = "mpi")]
     pub(crate) fn on_its_thread(self) -> bool {
         self.thread == Some(std::thread::current().id())

@@ -6,10 +6,11 @@ use crate::fault::Problem;
 use crate::key::LpId;
 use crate::links::{Link, Links, NO_LINK};
 
-/// Bounds of groups that are read one by one; with more groups, each LP's group is kept in a table.
+/// With at most so many inner bounds of groups, an LP's group is found by reading them one by one; with
+/// more, it is kept in a table.
 const FEW: usize = 8;
 
-/// A statistic as declared.
+/// A statistic as the model declared it, with the group whose LPs may tally it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Declared {
     pub(crate) name: String,
@@ -36,9 +37,9 @@ pub(crate) struct Rules {
     /// The first LP of each group, and the number of all LPs.
     pub(crate) starts: Vec<u32>,
     pub(crate) names: Vec<String>,
-    /// From group to group.
+    /// Links by which every LP of one group may send to every LP of another.
     pub(crate) group_links: Links,
-    /// From LP to LP.
+    /// Links by which one LP may send to one other.
     pub(crate) lp_links: Links,
     pub(crate) statistics: Vec<Declared>,
     pub(crate) series: Vec<String>,
@@ -53,7 +54,7 @@ impl Rules {
     pub(crate) fn new(declared: Declarations, steps_max: u32, traced: bool) -> Self {
         let Declarations { seed, starts, names, group_links, lp_links, statistics, series } =
             declared;
-        let lps = starts.last().copied().unwrap_or(0);
+        let lps = *starts.last().expect("the first group starts at LP 0");
         let group_of_lp = if names.len() > FEW + 1 {
             let sizes = starts.windows(2).map(|bounds| (bounds[1] - bounds[0]) as usize);
             (0..).zip(sizes).flat_map(|(group, size)| std::iter::repeat_n(group, size)).collect()
@@ -76,7 +77,7 @@ impl Rules {
 
     #[inline]
     pub(crate) fn lps(&self) -> u32 {
-        self.starts.last().copied().unwrap_or(0)
+        *self.starts.last().expect("the first group starts at LP 0")
     }
 
     pub(crate) fn groups(&self) -> usize {

@@ -1,25 +1,27 @@
-//! One thread, one queue, all events in the order of their keys.
+//! The sequential scheduler: one thread, one queue, all events in the order of their keys.
+//!
+//! This order is the meaning of a model. The other schedulers must commit the same.
 
 use meikyo_units::{Nanos, SimTime};
 
 use crate::context::Lp;
-use crate::direct::{self, Nowhere, Stretch};
 use crate::fault::Fault;
 use crate::key::{EventKey, LpId};
 use crate::panics::{self, Handling};
 use crate::rules::Rules;
 use crate::share::{self, Share};
 use crate::statistics::{Observer, Progress};
+use crate::window::{self, OnlyPart, Window};
 
-/// Events between two looks at what the observer wants.
-const ROUND: u64 = 8192;
+/// How many events are handled between two tellings of progress.
+const WINDOW: u64 = 8192;
 
 /// How far a sequential run goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
-    /// The last instant.
+    /// The last instant whose events are handled.
     pub(crate) until: SimTime,
-    /// Events handled before.
+    /// How many events the run has handled before this part of it.
     pub(crate) events: u64,
 }
 
@@ -30,26 +32,26 @@ pub(crate) fn run<L: Lp>(
     extent: Extent,
     observer: &mut dyn Observer,
 ) -> Result<u64, Box<Fault>> {
-    let stretch = Stretch { before: extent.until.as_nanos().saturating_add(1), most: ROUND };
+    let before = extent.until.as_nanos().saturating_add(1);
+    let window = Window { before, events_max: WINDOW };
     let mut events = 0;
+    let mut at: Option<(EventKey, LpId)> = None;
     loop {
-        let mut at: Option<(EventKey, LpId)> = None;
-        let round = panics::caught(Handling::Committed, || {
-            direct::events(rules, share, stretch, &mut Nowhere, &mut at)
+        let result = panics::caught(Handling::Committed, || {
+            window::handle_events(rules, share, window, &mut OnlyPart, &mut at)
         });
         if !share.ledger.lines.is_empty() {
             observer.lines(&share.ledger.lines);
             share.ledger.lines.clear();
         }
-        let key = at.map(|(key, _)| key);
-        let problem = match round {
+        let problem = match result {
             Ok((handled, None)) => {
                 events += handled;
-                if handled < ROUND {
+                if handled < WINDOW {
                     return Ok(events);
                 }
                 observer.progress(&Progress {
-                    virtual_time: key.map_or(SimTime::START, |key| key.time),
+                    virtual_time: at.map_or(SimTime::START, |(key, _)| key.time),
                     events: extent.events + events,
                     handled: extent.events + events,
                     rollbacks: 0,
@@ -60,7 +62,7 @@ pub(crate) fn run<L: Lp>(
             Ok((_, Some(problem))) => *problem,
             Err(panicked) => panicked,
         };
-        let lp = at.map_or(LpId(0), |(_, lp)| lp);
-        return Err(share::fault(rules, lp, key, problem));
+        let (key, lp) = at.expect("only an event goes wrong");
+        return Err(share::fault(rules, lp, Some(key), problem));
     }
 }

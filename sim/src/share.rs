@@ -1,39 +1,43 @@
-//! The LPs that live together, with their pending events and what they have committed.
+//! What one worker owns: the LPs of its part, with their pending events and what they have committed.
+//!
+//! A [`World`] is the whole model between two runs. It is split into one [`Share`] for each part of the
+//! partition, and the shares are joined again; neither direction changes anything of the model.
 
 use meikyo_undo::Forget;
 use meikyo_units::SimTime;
 
 use crate::context::{Counters, Lp, Port, Turn};
+use crate::effects::Effects;
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
-use crate::noted::Noted;
 use crate::panics::{self, Handling};
 use crate::partition::Partition;
 use crate::queue::Queue;
 use crate::rules::Rules;
 use crate::statistics::{Ledger, Origin, Tally};
 
-/// An LP and what the kernel keeps for it.
+/// An LP's state, and what the kernel keeps beside it.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot<L> {
     pub(crate) state: L,
     pub(crate) counters: Counters,
 }
 
-/// Where the LPs of a share are in its list.
+/// Where each LP of a share stands in the share's list.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// For each group: its first LP here, and that one's place in the list.
     groups: Vec<(u32, u32)>,
 }
 
-/// An LP as a share knows it.
+/// Where an LP is found in a share.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Location {
+    /// Its group in the model.
     pub(crate) group: usize,
-    /// The place in the share's list.
+    /// Its place in the share's list.
     pub(crate) local: usize,
-    /// The place among the LPs of its group that live here.
+    /// Its place among the LPs of its group that are in the share.
     pub(crate) member: usize,
 }
 
@@ -62,15 +66,15 @@ impl Layout {
     }
 
     #[inline]
-    pub(crate) fn seat(&self, rules: &Rules, lp: LpId) -> Seat {
+    pub(crate) fn locate(&self, rules: &Rules, lp: LpId) -> Location {
         let group = rules.group_of(lp);
         let (first, place) = self.groups[group];
         let member = lp.get() - first;
-        Seat { group, local: (place + member) as usize, member: member as usize }
+        Location { group, local: (place + member) as usize, member: member as usize }
     }
 }
 
-/// The part of a model that one thread runs.
+/// The part of a model that one worker runs.
 #[derive(Debug)]
 pub(crate) struct Share<L: Lp> {
     pub(crate) layout: Layout,
@@ -79,11 +83,13 @@ pub(crate) struct Share<L: Lp> {
     pub(crate) ledger: Ledger,
 }
 
-/// Whether another run follows.
+/// What becomes of the pending events when shares are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GoesOn {
-    Yes,
-    No,
+pub(crate) enum Pending {
+    /// They stay in the world, for another scheduler to go on with.
+    Kept,
+    /// They are dropped: the run is over.
+    Dropped,
 }
 
 /// A model between two runs: every LP in its state, and every event that is not handled yet.
@@ -93,13 +99,13 @@ pub(crate) struct World<L: Lp> {
     pub(crate) pending: Vec<Event<L::Message>>,
     /// Whether events are left, kept or not.
     pub(crate) events_left: bool,
-    /// One list a statistic.
+    /// For each statistic, the tallies of its LPs in the order of the group.
     pub(crate) tallies: Vec<Vec<Tally>>,
     pub(crate) trace: Vec<u64>,
 }
 
 impl<L: Lp> World<L> {
-    /// The world before its first event.
+    /// The model before its first event.
     pub(crate) fn new(rules: &Rules, lps: Vec<L>) -> Self {
         let tallies = rules
             .statistics
@@ -121,7 +127,7 @@ impl<L: Lp> World<L> {
         }
     }
 
-    /// Divides the world.
+    /// Divides the model into one share for each part.
     pub(crate) fn split(self, rules: &Rules, partition: &Partition) -> Vec<Share<L>> {
         let mut shares: Vec<Share<L>> = (0..partition.parts())
             .map(|part| Share {
@@ -164,13 +170,12 @@ impl<L: Lp> World<L> {
         shares
     }
 
-    /// Puts the shares of `partition` together again. The events that are left are kept only for a
-    /// world that goes on.
+    /// Puts the shares of `partition` together again, with their pending events or without.
     pub(crate) fn join(
         rules: &Rules,
         partition: &Partition,
         shares: Vec<Share<L>>,
-        goes_on: GoesOn,
+        pending: Pending,
     ) -> Self {
         let mut world = Self {
             events_left: false,
@@ -183,7 +188,7 @@ impl<L: Lp> World<L> {
             .into_iter()
             .map(|mut share| {
                 world.events_left |= !share.queue.is_empty();
-                if goes_on == GoesOn::Yes {
+                if pending == Pending::Kept {
                     share.queue.take_all(|event| world.pending.push(event));
                 }
                 let Ledger { tallies, trace, .. } = share.ledger;
@@ -205,7 +210,7 @@ impl<L: Lp> World<L> {
     }
 }
 
-/// One event for the handler of its LP.
+/// Has the LP in `slot` handle `event`, with `port` taking what it does.
 pub(crate) fn handle<L: Lp, P: Port<L::Message>>(
     rules: &Rules,
     slot: &mut Slot<L>,
@@ -236,12 +241,12 @@ pub(crate) fn start<L: Lp>(
     partition: &Partition,
     shares: &mut [Share<L>],
 ) -> Result<(), Box<Fault>> {
-    let mut port = Noted::new(Forget);
+    let mut port = Effects::new(Forget);
     for lp in (0..rules.lps()).map(LpId) {
         let group = rules.group_of(lp);
         let share = &mut shares[partition.part_of(group, lp)];
-        let seat = share.layout.seat(rules, lp);
-        let slot = &mut share.slots[seat.local];
+        let location = share.layout.locate(rules, lp);
+        let slot = &mut share.slots[location.local];
         let (key, counters) = (start_key(lp), &mut slot.counters);
         let mut turn = Turn { rules, key, me: lp, group, counters, port: &mut port };
         panics::caught(Handling::Committed, || slot.state.start(&mut turn))
@@ -249,7 +254,7 @@ pub(crate) fn start<L: Lp>(
         if let Some(problem) = port.problem {
             return Err(fault(rules, lp, None, *problem));
         }
-        let origin = Origin { key, lp, member: seat.member };
+        let origin = Origin { key, lp, member: location.member };
         for output in port.outputs.drain(..) {
             share.ledger.output(origin, output);
         }
@@ -261,7 +266,7 @@ pub(crate) fn start<L: Lp>(
     Ok(())
 }
 
-/// The fault of an event, as it is told.
+/// The fault of the event `key` of `lp`, or of its start, as a person is told of it.
 pub(crate) fn fault(
     rules: &Rules,
     lp: LpId,

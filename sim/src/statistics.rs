@@ -27,9 +27,9 @@ impl Series {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tally {
-    /// How many values.
+    /// How many values were tallied.
     pub count: u64,
-    /// Their sum.
+    /// The sum of the values.
     pub sum: f64,
     /// The sum of their squares.
     pub squares: f64,
@@ -40,7 +40,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing tallied.
+    /// The tally of an LP that has tallied nothing.
     pub const EMPTY: Self = Self {
         count: 0,
         sum: 0.0,
@@ -80,7 +80,7 @@ impl Tally {
 /// One statistic of all LPs of its group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatisticResult {
-    /// The name.
+    /// The name of the statistic, as declared.
     pub name: String,
     /// The group whose LPs tally it.
     pub group: String,
@@ -89,7 +89,7 @@ pub struct StatisticResult {
 }
 
 impl StatisticResult {
-    /// All LPs together.
+    /// The tallies of all LPs of the group, joined in the order of their numbers.
     pub fn total(&self) -> Tally {
         self.per_lp.iter().fold(Tally::EMPTY, Tally::join)
     }
@@ -111,22 +111,22 @@ pub struct Line {
     pub key: EventKey,
     /// The LP that gave it out.
     pub lp: LpId,
-    /// What it is.
+    /// A value of a series, or a text.
     pub content: LineContent,
 }
 
-/// What a [`Line`] says.
+/// What a [`Line`] says: a number for a series, or words for a person.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub enum LineContent {
     /// A value of a series.
     Value {
-        /// Which series.
+        /// The series that the value belongs to.
         series: Series,
-        /// The value.
+        /// The value that the handler recorded.
         value: f64,
     },
-    /// A text for people.
+    /// A text that the handler printed, for people.
     Text(Box<str>),
 }
 
@@ -198,13 +198,13 @@ pub(crate) fn results(rules: &Rules, tallies: Vec<Vec<Tally>>) -> Vec<StatisticR
 pub struct Progress {
     /// Every event before this instant is committed.
     pub virtual_time: SimTime,
-    /// Events committed so far.
+    /// How many events are committed so far.
     pub events: u64,
-    /// Events committed or taken back so far.
+    /// How many events are committed or were rolled back so far.
     pub handled: u64,
-    /// Rollbacks so far.
+    /// How many rollbacks there were so far.
     pub rollbacks: u64,
-    /// How far the furthest speculation is ahead of what is committed.
+    /// How far the furthest worker may run ahead of the GVT.
     pub gvt_lag: meikyo_units::Nanos,
 }
 
@@ -216,7 +216,7 @@ pub trait Observer: Send {
     fn progress(&mut self, progress: &Progress);
 }
 
-/// Nobody wants to know.
+/// An observer that ignores everything it is told.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 

@@ -140,7 +140,7 @@ fn document(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> Value 
             .map(|(lp, times)| json!({"lp": name(*lp), "times": times}))
             .collect(),
         undo_records: report.effort.undo_records,
-        meetings: report.effort.meetings,
+        meetings: report.effort.windows,
     };
     json!({
         "schema": "meikyo.simulate/1",

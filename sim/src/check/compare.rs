@@ -120,7 +120,7 @@ fn sorted<M>(queue: &mut Queue<M>) -> Vec<Event<M>> {
 struct Way(Vec<String>);
 
 impl Way {
-    /// Goes past `line`.
+    /// Follows the structs that `line` opens or closes.
     fn pass(&mut self, line: &str) {
         let text = line.trim();
         if let Some(name) = text.strip_suffix(['{', '(', '[']) {

@@ -1,4 +1,4 @@
-//! An undo log that is taken back change by change.
+//! An undo log that is reverted change by change.
 
 use meikyo_undo::{Log, Mark, Place, State, Unclaimed, UndoLog};
 
@@ -7,15 +7,15 @@ use meikyo_undo::{Log, Mark, Place, State, Unclaimed, UndoLog};
 #[derive(Debug, Default)]
 pub(super) struct MarkedLog {
     log: UndoLog,
-    /// Where each change begins.
+    /// Where each change begins in the log, the oldest first.
     marks: Vec<Mark>,
 }
 
 impl MarkedLog {
-    /// Takes everything back, the newest change first.
+    /// Reverts everything, the newest change first.
     ///
     /// # Errors
-    /// [`Unclaimed`] if no field of `state` owns one of the changes; the others are taken back.
+    /// [`Unclaimed`] if no field of `state` owns one of the changes; the others are reverted.
     pub(super) fn revert(&mut self, state: &mut impl State) -> Result<(), Unclaimed> {
         let mut end = self.log.mark();
         let mut result = Ok(());

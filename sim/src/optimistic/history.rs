@@ -1,4 +1,7 @@
-//! What one part has done and may have to take back.
+//! The history of one part: what it has handled speculatively and may have to roll back.
+//!
+//! It stores and gives back; which records are rolled back and up to where they are committed is its
+//! caller's decision.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,43 +12,44 @@ use crate::fault::Problem;
 use crate::key::{Event, EventKey, LpId};
 use crate::statistics::Output;
 
-/// No record.
+/// The number of no record.
 pub(super) const NONE: u64 = u64::MAX;
 
-/// A message and which of its sender's attempts sent it: an event that is sent, taken back and sent
-/// again has the same key both times.
+/// A message and which of its sender's attempts sent it: an event that is sent, rolled back and sent
+/// again has the same key both times, so that an anti-message needs the attempt to find its event.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Tagged<M> {
-    pub(super) attempt: u64,
-    pub(super) message: M,
+pub(crate) struct Tagged<M> {
+    pub(crate) attempt: u64,
+    pub(crate) message: M,
 }
 
-/// An event that was sent, for its anti-message.
+/// An event that was sent, as its anti-message needs it.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Sent {
+pub(crate) struct Sent {
     /// When it happens, in ns.
-    pub(super) time: u64,
-    pub(super) destination: LpId,
-    pub(super) attempt: u64,
+    pub(crate) time: u64,
+    pub(crate) destination: LpId,
+    pub(crate) attempt: u64,
 }
 
-/// One event that was handled.
+/// One event that was handled speculatively.
 #[derive(Debug)]
 pub(super) struct Record<M> {
-    /// The event, to be handled again; none when it was taken back.
+    /// The event, to be handled again; none after it was rolled back.
     pub(super) event: Option<Event<Tagged<M>>>,
-    /// The LP's record before this one.
+    /// The number of the LP's record before this one.
     pub(super) previous: u64,
-    /// What the LP had sent and drawn before.
+    /// How many events the LP had sent and random numbers it had drawn before.
     before: (u64, u64),
     /// Where its changes begin in the log; they end where those of the next record begin.
     changes: Mark,
     /// Where its events begin among those sent, likewise.
     sent: u64,
+    /// How many outputs it gave.
     pub(super) outputs: u32,
-    /// Whether it went wrong: the problem stands beside.
+    /// Whether it went wrong: the problem stands among the history's.
     pub(super) wrong: bool,
 }
 
@@ -58,7 +62,7 @@ impl<M> Record<M> {
 /// Records in the order of handling, with what belongs to them.
 ///
 /// Handlers run one after the other, so everything a record owns lies in one piece, and the oldest
-/// part of every list is given up together.
+/// part of every list is collected together.
 #[derive(Debug)]
 pub(super) struct History<L: Lp> {
     records: VecDeque<Record<L::Message>>,
@@ -121,7 +125,7 @@ impl<L: Lp> History<L> {
     }
 
     /// Notes what went wrong in the newest record.
-    pub(super) fn problem(&mut self, problem: Box<Problem>) {
+    pub(super) fn note_problem(&mut self, problem: Box<Problem>) {
         let number = self.first + count(self.records.len()) - 1;
         self.problems.entry(number).or_insert(problem);
         if let Some(record) = self.records.back_mut() {
@@ -129,22 +133,22 @@ impl<L: Lp> History<L> {
         }
     }
 
-    /// The newest record.
+    /// The record that was begun last.
     pub(super) fn newest(&mut self) -> Option<&mut Record<L::Message>> {
         self.records.back_mut()
     }
 
-    /// The record `at`; none if it is given up already.
+    /// The record `at`; none if it is committed already.
     pub(super) fn get(&self, at: u64) -> Option<&Record<L::Message>> {
         if at == NONE || at < self.first { None } else { self.records.get(offset(at, self.first)) }
     }
 
-    /// Takes the changes of record `at` back; gives its event. What it had sent is appended to
+    /// Undoes the changes of record `at` and gives its event. What it had sent is appended to
     /// `cancelled`.
     ///
     /// # Errors
     /// The key of the record if no field owns one of its changes.
-    pub(super) fn take_back(
+    pub(super) fn undo(
         &mut self,
         at: u64,
         state: &mut L,
@@ -163,20 +167,20 @@ impl<L: Lp> History<L> {
             self.problems.remove(&at);
         }
         if L::COPIED {
-            *state = self.copies[index].take().expect("a record is taken back once");
+            *state = self.copies[index].take().expect("a record is rolled back once");
         } else {
             let key = record.event.as_ref().map(|event| event.key());
             let reverted = self.log.revert(record.changes, changes_end, state);
-            reverted.map_err(|Unclaimed| key.expect("a record is taken back once"))?;
+            reverted.map_err(|Unclaimed| key.expect("a record is rolled back once"))?;
         }
         let range = offset(record.sent, self.sent_first)..offset(sent_end, self.sent_first);
         cancelled.extend(self.sent.range(range));
-        Ok(record.event.take().expect("a record is taken back once"))
+        Ok(record.event.take().expect("a record is rolled back once"))
     }
 
-    /// Gives up the oldest records as far as they were taken back or are before `gvt` ns. Those that
-    /// were not taken back are handed to `commit`, with what they gave out and what went wrong.
-    pub(super) fn give_up(
+    /// Removes the oldest records as far as they were rolled back or are before `gvt` ns. Those that
+    /// were not rolled back are handed to `commit`, with what they gave out and what went wrong.
+    pub(super) fn commit_before(
         &mut self,
         gvt: u64,
         mut commit: impl FnMut(
@@ -219,8 +223,8 @@ impl<L: Lp> History<L> {
         self.records.iter().filter(|record| record.outputs > 0).filter_map(Record::time).min()
     }
 
-    /// Gives up what belongs to no record any more.
-    pub(super) fn trim(&mut self) {
+    /// Frees what belongs to no record any more ("fossil collection").
+    pub(super) fn collect_fossils(&mut self) {
         let (changes, sent) = match self.records.front() {
             Some(oldest) => (oldest.changes, oldest.sent),
             None => (self.log.mark(), self.sent_first + count(self.sent.len())),

@@ -33,7 +33,7 @@ impl<M> Bucket<M> {
 
     pub(super) fn push(&mut self, event: Event<M>, pool: &mut Pool<M>) {
         if self.tail.len() == self.tail.capacity() {
-            let full = std::mem::replace(&mut self.tail, pool.take());
+            let full = std::mem::replace(&mut self.tail, pool.take_block());
             if !full.is_empty() {
                 self.full.push(full);
             }
@@ -52,7 +52,7 @@ impl<M> Bucket<M> {
             for event in block.drain(..) {
                 each(pool, event);
             }
-            pool.give(block);
+            pool.give_back(block);
         }
     }
 
@@ -61,12 +61,12 @@ impl<M> Bucket<M> {
         let tail = std::mem::take(&mut self.tail);
         for mut block in self.full.drain(..).chain([tail]) {
             into.append(&mut block);
-            pool.give(block);
+            pool.give_back(block);
         }
     }
 }
 
-/// Empty blocks.
+/// Empty blocks that buckets have given back, for the next ones to use.
 #[derive(Debug)]
 pub(super) struct Pool<M> {
     blocks: Vec<Vec<Event<M>>>,
@@ -83,11 +83,11 @@ impl<M> Pool<M> {
         Self { blocks: Vec::new(), kept_max: 0 }
     }
 
-    fn take(&mut self) -> Vec<Event<M>> {
+    fn take_block(&mut self) -> Vec<Event<M>> {
         self.blocks.pop().unwrap_or_else(|| Vec::with_capacity(BLOCK))
     }
 
-    fn give(&mut self, block: Vec<Event<M>>) {
+    fn give_back(&mut self, block: Vec<Event<M>>) {
         if self.blocks.len() < self.kept_max && block.capacity() > 0 {
             self.blocks.push(block);
         }

@@ -1,119 +1,79 @@
-//! What ranks tell and send each other when they meet.
+//! The transport of the coordinator's exchange over MPI: mail and lines written as bytes.
 //!
-//! A meeting is one `MPI_Allgather` of a few words of each rank, the number of bytes that it sends to
-//! each other one among them, and then at most one message (in pieces of 1 GiB) for every pair that
-//! has something to send. Every rank knows from the words what will come, so nothing is probed for.
+//! Ranks send mail at exchanges only; nothing arrives in between.
 
-use mpi::collective::CommunicatorCollectives as _;
-use mpi::point_to_point::{Destination as _, Source as _};
-use mpi::request::{Request, Scope};
-use mpi::topology::{Color, Communicator as _, SimpleCommunicator};
+use meikyo_undo::{Wire, put, take};
 
 use super::Ranks;
+use super::collective::Collective;
+use crate::exchange::Exchange;
+use crate::statistics::Line;
 
-/// The longest piece of a message: MPI counts bytes in 31 bits.
-const PIECE: usize = 1 << 30;
-/// Looks at a request before a rank gives way to others.
-const LOOKS: u32 = 2_000;
-
-/// Some ranks, as one of them sees it.
-pub(crate) struct Exchange {
-    communicator: SimpleCommunicator,
+/// One rank's access to the exchange of a run. The part of a rank has the rank's number.
+pub(crate) struct MpiExchange<T> {
+    collective: Collective,
     own: usize,
-    count: usize,
-    /// What each rank told, and how many bytes it sent to each: row by row.
-    table: Vec<u64>,
-    width: usize,
-    row: Vec<u64>,
-    inbox: Vec<Vec<u8>>,
+    /// What goes to each rank, as bytes.
+    bytes: Vec<Vec<u8>>,
+    /// Mail that was sent here and is not received yet.
+    inbox: Vec<T>,
+    /// On the first rank, lines that were sent here and are not taken yet.
+    lines: Vec<Line>,
 }
 
-impl Exchange {
-    /// The first `count` ranks, who tell each other `words` words; none for a rank that is not among
-    /// them. All ranks must call this together.
-    pub(crate) fn among(ranks: Ranks, count: usize, words: usize) -> Option<Self> {
-        let color = if ranks.own() < count { Color::with_value(0) } else { Color::undefined() };
-        let communicator = SimpleCommunicator::world().split_by_color(color)?;
-        let width = words + count;
+impl<T: Wire> MpiExchange<T> {
+    /// The exchange among the first `parts` ranks, which publish `words` words each; none for another
+    /// rank. All ranks must call this together.
+    pub(crate) fn among(ranks: Ranks, parts: usize, words: usize) -> Option<Self> {
+        let collective = Collective::among(ranks, parts, words)?;
         Some(Self {
-            communicator,
+            collective,
             own: ranks.own(),
-            count,
-            table: vec![0; width * count],
-            width,
-            row: Vec::with_capacity(width),
-            inbox: vec![Vec::new(); count],
+            bytes: vec![Vec::new(); parts],
+            inbox: Vec::new(),
+            lines: Vec::new(),
         })
     }
-
-    /// Tells `words`, sends each rank what `out` has for it, and takes what the others tell and send.
-    pub(crate) fn meet<'a>(&mut self, words: &[u64], out: impl Fn(usize) -> &'a [u8]) {
-        let (own, width) = (self.own, self.width);
-        self.row.clear();
-        self.row.extend(words);
-        let bytes = |rank| if rank == own { 0 } else { out(rank).len() };
-        self.row.extend((0..self.count).map(|rank| word(bytes(rank))));
-        assert_eq!(self.row.len(), width, "a meeting has so many words");
-        let (row, table) = (&self.row[..], &mut self.table[..]);
-        mpi::request::scope(|scope| {
-            finish(self.communicator.immediate_all_gather_into(scope, row, table));
-        });
-        let table = &self.table;
-        let coming = |from: usize| table[from * width + width - self.count + own];
-        let quiet = (0..self.count).all(|rank| bytes(rank) == 0 && coming(rank) == 0);
-        self.inbox.iter_mut().for_each(Vec::clear);
-        if quiet {
-            return;
-        }
-        for (from, inbox) in self.inbox.iter_mut().enumerate() {
-            inbox.resize(usize::try_from(coming(from)).expect("what is sent is in memory"), 0);
-        }
-        let process = |rank: usize| {
-            let rank = i32::try_from(rank).expect("MPI counts ranks in 31 bits");
-            self.communicator.process_at_rank(rank)
-        };
-        mpi::request::scope(|scope| {
-            let receives: Vec<_> = self
-                .inbox
-                .iter_mut()
-                .enumerate()
-                .flat_map(|(from, inbox)| inbox.chunks_mut(PIECE).map(move |piece| (from, piece)))
-                .map(|(from, piece)| process(from).immediate_receive_into(scope, piece))
-                .collect();
-            let sends: Vec<_> = (0..self.count)
-                .filter(|rank| *rank != own)
-                .flat_map(|rank| out(rank).chunks(PIECE).map(move |piece| (rank, piece)))
-                .map(|(rank, piece)| process(rank).immediate_send(scope, piece))
-                .collect();
-            receives.into_iter().for_each(finish);
-            sends.into_iter().for_each(finish);
-        });
-    }
-
-    /// The words that `rank` told.
-    pub(crate) fn told(&self, rank: usize) -> &[u64] {
-        &self.table[rank * self.width..][..self.width - self.count]
-    }
-
-    /// What `rank` sent here.
-    pub(crate) fn inbox(&self, rank: usize) -> &[u8] {
-        &self.inbox[rank]
-    }
 }
 
-/// Waits for `request`. With a core for each rank that is over before it gives way; with fewer, it
-/// leaves its core to those it waits for, which MPI itself (MPICH, that is) would not do.
-fn finish<'a, D: ?Sized, S: Scope<'a>>(mut request: Request<'a, D, S>) {
-    let mut looks = 0;
-    while let Err(unfinished) = request.test() {
-        request = unfinished;
-        looks += 1;
-        if looks > LOOKS {
-            std::thread::yield_now();
+impl<T: Wire> Exchange for MpiExchange<T> {
+    type Mail = T;
+
+    fn exchange(&mut self, words: &[u64], mail: &mut [Vec<T>], lines: &mut Vec<Line>) {
+        if self.own == 0 {
+            self.lines.append(lines);
+        }
+        for (to, (bytes, mail)) in self.bytes.iter_mut().zip(mail).enumerate() {
+            bytes.clear();
+            let lines: &[Line] = if to == 0 { lines } else { &[] };
+            if !mail.is_empty() || !lines.is_empty() {
+                put(mail, bytes).expect("what LPs send can be written as bytes");
+                put(&lines, bytes).expect("lines can be written as bytes");
+                mail.clear();
+            }
+        }
+        lines.clear();
+        self.collective.exchange(words, |rank| &self.bytes[rank]);
+        for from in 0..self.bytes.len() {
+            let mut bytes = self.collective.inbox(from);
+            if !bytes.is_empty() {
+                let mail: Vec<T> = take(&mut bytes).expect("another rank wrote mail");
+                let lines: Vec<Line> = take(&mut bytes).expect("another rank wrote lines");
+                self.inbox.extend(mail);
+                self.lines.extend(lines);
+            }
         }
     }
-}
 
-fn word(count: usize) -> u64 {
-    u64::try_from(count).expect("a count fits into 64 bits")
+    fn word(&self, part: usize, at: usize) -> u64 {
+        self.collective.words(part)[at]
+    }
+
+    fn receive(&mut self, each: impl FnMut(T)) {
+        self.inbox.drain(..).for_each(each);
+    }
+
+    fn take_lines(&mut self, into: &mut Vec<Line>) {
+        into.append(&mut self.lines);
+    }
 }

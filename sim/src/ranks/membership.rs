@@ -6,8 +6,7 @@ use mpi::Threading;
 use mpi::environment::Universe;
 use mpi::topology::Communicator as _;
 
-use super::Ranks;
-use crate::over_ranks;
+use super::{Ranks, run};
 
 /// The exit code of a Rust program that panicked.
 const PANICKED: i32 = 101;
@@ -32,7 +31,7 @@ impl Membership {
         Some(Self { universe, ranks })
     }
 
-    /// The ranks, for [`Options`](crate::Options).
+    /// The ranks that joined, for [`Options::ranks`](crate::Options::ranks).
     pub fn ranks(&self) -> Ranks {
         self.ranks
     }
@@ -43,8 +42,8 @@ impl Membership {
     pub fn leave(self, failed: bool) -> bool {
         let mut together = true;
         loop {
-            let words = over_ranks::roll_call(self.ranks, u64::from(failed));
-            if words.iter().all(|word| word & over_ranks::BEGINS == 0) {
+            let words = run::roll_call(self.ranks, u64::from(failed));
+            if words.iter().all(|word| word & run::BEGINS == 0) {
                 return together && words[0] != 0;
             }
             together = false;

@@ -1,4 +1,4 @@
-//! A run in which most events are taken back says so, and names the LPs.
+//! A run in which most events are rolled back says so, and names the LPs.
 
 use meikyo_sim::{Context, Effort, Lp, LpId, Model, Options, Outcome, Scheduler, run};
 use meikyo_undo::{Cell, fields};
@@ -11,7 +11,7 @@ const STEPS: u32 = 300;
 const INSTANTS: u32 = 4;
 
 /// Two LPs that send each other a message in every step of an instant, in parts of their own: whoever
-/// is ahead is set back by the other's messages, and takes back what the other has already handled.
+/// is ahead is rolled back by the other's messages, and rolls back what the other has already handled.
 #[derive(Clone, Debug, PartialEq)]
 struct Duellist {
     digest: Cell<u64>,
@@ -77,10 +77,10 @@ fn a_cascade_of_rollbacks_is_told_with_the_lps_that_set_each_other_back() {
     assert_eq!((&outcome.trace, &outcome.lps), (&truth.trace, &truth.lps));
     let Effort { handled, undone, rollbacks, .. } = outcome.effort;
     assert_eq!(handled - undone, truth.events);
-    let said = told(&outcome.effort).expect("most events are taken back");
-    let begin = format!("a cascade of rollbacks: {undone} of {handled} events were taken back; ");
+    let said = told(&outcome.effort).expect("most events are rolled back");
+    let begin = format!("a cascade of rollbacks: {undone} of {handled} events were rolled back; ");
     let named =
-        said.strip_prefix(&begin).and_then(|rest| rest.strip_prefix("set back most often: "));
+        said.strip_prefix(&begin).and_then(|rest| rest.strip_prefix("rolled back most often: "));
     let mut times: Vec<(&str, u64)> = named
         .expect("the message has its form")
         .split(", ")

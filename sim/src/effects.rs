@@ -1,4 +1,6 @@
-//! What a handler did, kept beside the queue until it is decided upon.
+//! What one handler did, kept aside until somebody decides what becomes of it.
+//!
+//! The start of LPs and check mode look at what was sent and given out before any of it takes effect.
 
 use meikyo_undo::{Log, Place};
 
@@ -7,21 +9,21 @@ use crate::fault::Problem;
 use crate::key::Event;
 use crate::statistics::Output;
 
-/// What one event did; its changes go to `log`.
-pub(crate) struct Noted<M, G> {
+/// What one handler sent and gave out; the changes of fields go to `log`.
+pub(crate) struct Effects<M, G> {
     pub(crate) log: G,
     pub(crate) sent: Vec<Event<M>>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) problem: Option<Box<Problem>>,
 }
 
-impl<M, G> Noted<M, G> {
+impl<M, G> Effects<M, G> {
     pub(crate) fn new(log: G) -> Self {
         Self { log, sent: Vec::new(), outputs: Vec::new(), problem: None }
     }
 }
 
-impl<M, G: Log> Log for Noted<M, G> {
+impl<M, G: Log> Log for Effects<M, G> {
     const KEEPS: bool = G::KEEPS;
     fn word(&mut self, place: Place, word: u64) {
         self.log.word(place, word);
@@ -31,7 +33,7 @@ impl<M, G: Log> Log for Noted<M, G> {
     }
 }
 
-impl<M, G: Log> Port<M> for Noted<M, G> {
+impl<M, G: Log> Port<M> for Effects<M, G> {
     fn post(&mut self, event: Event<M>) {
         self.sent.push(event);
     }

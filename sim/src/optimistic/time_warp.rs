@@ -1,4 +1,7 @@
-//! One part that runs ahead of the others, and takes back what came too early.
+//! Time Warp on one part: handles events ahead of the GVT, and rolls back what came too early.
+//!
+//! This module handles, rolls back, cancels and commits. It never decides how far to go and never waits
+//! for anybody: that is its parent's and the coordinator's.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -6,59 +9,70 @@ use meikyo_undo::{Log, Place, UndoLog};
 
 use super::history::{History, NONE, Sent, Tagged};
 use crate::context::{Lp, Port, Turn};
+use crate::exchange::Outbox;
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
 use crate::panics::{self, Handling};
 use crate::queue::Queue;
 use crate::rules::Rules;
-use crate::run::Crew;
-use crate::share::{self, Layout, Seat, Slot};
+use crate::setup::Setup;
+use crate::share::{self, Layout, Location, Slot};
 use crate::statistics::{Ledger, Origin, Output};
 
-/// What parts send each other.
+/// What optimistic workers send each other.
 #[derive(Debug)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
-pub(super) enum Envelope<M> {
-    /// An event.
+pub(crate) enum Envelope<M> {
+    /// An event to be handled at its destination.
     Event(Event<Tagged<M>>),
-    /// An event that was sent before shall never have been.
+    /// An anti-message: it annihilates the event that was sent before by the same attempt.
     Anti(Sent),
 }
 
-/// The pending part of a share while it is run optimistically.
-pub(super) struct Worker<'a, L: Lp> {
+/// One part of the model while it is run optimistically.
+pub(super) struct TimeWarp<'a, L: Lp> {
     pub(super) layout: Layout,
     pub(super) slots: Vec<Slot<L>>,
     pub(super) ledger: Ledger,
     outgoing: Outgoing<'a, L::Message>,
     pub(super) history: History<L>,
-    /// The newest record of each LP.
-    last: Vec<u64>,
-    /// Pending events that are to be dropped.
+    /// The number of each LP's newest record.
+    newest: Vec<u64>,
+    /// The attempts of pending or coming events that were annihilated and are dropped at their turn.
     cancelled: BTreeSet<u64>,
-    antis: Vec<Sent>,
-    pub(super) out: Vec<Vec<Envelope<L::Message>>>,
+    /// Anti-messages that are not delivered yet.
+    anti_messages: Vec<Sent>,
+    /// Events and anti-messages for other parts.
+    pub(super) outbox: Outbox<Envelope<L::Message>>,
     /// The first fault among the committed events.
     pub(super) fault: Option<Box<Fault>>,
     pub(super) counts: Counts,
-    /// How often each LP was set back.
-    setbacks: Vec<u32>,
+    /// How often each LP was rolled back.
+    rollbacks_per_lp: Vec<u32>,
+    /// Every event before this time is committed, in ns: the GVT.
+    pub(super) committed_before: u64,
+    /// Every event before this time is handled for good, in ns: the last horizon. A straggler is never
+    /// earlier.
+    certain_before: u64,
 }
 
-/// What a worker counts.
+/// What happened on one part since the run began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    /// Events handled, those that were taken back included.
+    /// Events handled, those that were rolled back included.
     pub(super) handled: u64,
-    /// Those among them that nothing could set back any more.
+    /// Those among them that nothing could roll back any more when they were handled.
     pub(super) certain: u64,
+    /// Events that were rolled back, once for each time.
     pub(super) undone: u64,
+    /// How many times an LP was rolled back.
     pub(super) rollbacks: u64,
+    /// Events that are committed, which nothing can roll back any more.
     pub(super) committed: u64,
 }
 
 impl<M> Envelope<M> {
-    /// When the event happens, in ns.
+    /// When the event happens that this is or annihilates, in ns.
     pub(super) fn time(&self) -> u64 {
         match self {
             Self::Event(event) => event.time(),
@@ -67,8 +81,8 @@ impl<M> Envelope<M> {
     }
 }
 
-impl<'a, L: Lp> Worker<'a, L> {
-    pub(super) fn new(crew: &'a Crew<'a>, part: usize, share: share::Share<L>) -> Self {
+impl<'a, L: Lp> TimeWarp<'a, L> {
+    pub(super) fn new(setup: &'a Setup<'a>, part: usize, share: share::Share<L>) -> Self {
         let share::Share { layout, slots, queue: mut pending, ledger } = share;
         let mut queue = Queue::new();
         // Attempts are told apart over all parts.
@@ -79,17 +93,19 @@ impl<'a, L: Lp> Worker<'a, L> {
         });
         Self {
             layout,
-            last: vec![NONE; slots.len()],
-            setbacks: vec![0; slots.len()],
+            newest: vec![NONE; slots.len()],
+            rollbacks_per_lp: vec![0; slots.len()],
             slots,
             ledger,
-            outgoing: Outgoing { crew, part, front: 0, queue, posted: Vec::new(), attempts },
+            outgoing: Outgoing { setup, part, front: 0, queue, posted: Vec::new(), attempts },
             history: History::new(),
             cancelled: BTreeSet::new(),
-            antis: Vec::new(),
-            out: (0..crew.partition.parts()).map(|_| Vec::new()).collect(),
+            anti_messages: Vec::new(),
+            outbox: Outbox::new(setup.partition.parts()),
             fault: None,
             counts: Counts::default(),
+            committed_before: 0,
+            certain_before: 0,
         }
     }
 
@@ -106,9 +122,9 @@ impl<'a, L: Lp> Worker<'a, L> {
         share::Share { layout: self.layout, slots: self.slots, queue, ledger: self.ledger }
     }
 
-    /// How often each LP was set back.
-    pub(super) fn setbacks(&self) -> Vec<(LpId, u32)> {
-        self.layout.lps(self.slots.len()).zip(self.setbacks.iter().copied()).collect()
+    /// How often each LP was rolled back.
+    pub(super) fn rollbacks_per_lp(&self) -> impl Iterator<Item = (LpId, u32)> {
+        self.layout.lps(self.slots.len()).zip(self.rollbacks_per_lp.iter().copied())
     }
 
     /// The time of the next event in ns, if there is one.
@@ -116,34 +132,41 @@ impl<'a, L: Lp> Worker<'a, L> {
         self.outgoing.queue.next_key().map(|key| key.time.as_nanos())
     }
 
-    /// Handles every event before `safe` ns, where nothing from another part can come any more; gives
-    /// how many there were.
+    /// Handles every event before `horizon` ns, where nothing from another part can arrive any more;
+    /// gives how many there were.
     ///
-    /// They are handled in the order of their keys, so that nothing sets them back and nothing is
+    /// They are handled in the order of their keys, so that nothing rolls them back and nothing is
     /// kept of them, but where their LP has run ahead before and that is not committed yet.
-    pub(super) fn settle(&mut self, safe: u64) -> usize {
+    pub(super) fn handle_certain(&mut self, horizon: u64) -> usize {
+        self.certain_before = horizon;
         let mut done = 0;
         let mut at = None;
         loop {
             // After a fault, handlers go on with states that no committed event has seen.
             let committed = self.fault.is_none();
             let handling = if committed { Handling::Committed } else { Handling::Speculative };
-            let events = panics::caught(handling, || self.certain(safe, &mut done, &mut at));
+            let events =
+                panics::caught(handling, || self.certain_events(horizon, &mut done, &mut at));
             let Err(panicked) = events else { return done };
-            self.panicked(panicked, at);
+            self.note_panic(panicked, at);
             done += 1;
         }
     }
 
-    fn certain(&mut self, safe: u64, done: &mut usize, at: &mut Option<(EventKey, LpId)>) {
-        while let Some(event) = self.next_before(safe) {
-            let seat = self.layout.seat(self.outgoing.crew.rules, event.destination);
-            if self.history.get(self.last[seat.local]).is_some() {
+    fn certain_events(
+        &mut self,
+        horizon: u64,
+        done: &mut usize,
+        at: &mut Option<(EventKey, LpId)>,
+    ) {
+        while let Some(event) = self.next_before(horizon) {
+            let location = self.layout.locate(self.outgoing.setup.rules, event.destination);
+            if self.history.get(self.newest[location.local]).is_some() {
                 *at = None;
-                panics::during(Handling::Speculative, || self.handle_again(event));
+                panics::during(Handling::Speculative, || self.execute_rarely(event));
             } else {
                 *at = Some((event.key(), event.destination));
-                self.handle_certain(event, seat);
+                self.execute_certain(event, location);
             }
             if !self.outgoing.posted.is_empty() {
                 self.deliver_posted();
@@ -152,23 +175,23 @@ impl<'a, L: Lp> Worker<'a, L> {
         }
     }
 
-    /// Handles at most `count` events before `horizon` ns; gives how many there were.
-    pub(super) fn speculate(&mut self, horizon: u64, count: usize) -> usize {
+    /// Handles at most `count` events before `limit` ns speculatively; gives how many there were.
+    pub(super) fn speculate(&mut self, limit: u64, count: usize) -> usize {
         let mut done = 0;
         while done < count {
             let batch =
-                panics::caught(Handling::Speculative, || self.batch(horizon, count, &mut done));
+                panics::caught(Handling::Speculative, || self.batch(limit, count, &mut done));
             let Err(panicked) = batch else { break };
-            self.panicked(panicked, None);
+            self.note_panic(panicked, None);
             done += 1;
         }
         done
     }
 
-    fn batch(&mut self, horizon: u64, count: usize, done: &mut usize) {
+    fn batch(&mut self, limit: u64, count: usize, done: &mut usize) {
         while *done < count {
-            let Some(event) = self.next_before(horizon) else { return };
-            self.handle(event);
+            let Some(event) = self.next_before(limit) else { return };
+            self.execute(event);
             if !self.outgoing.posted.is_empty() {
                 self.deliver_posted();
             }
@@ -176,44 +199,45 @@ impl<'a, L: Lp> Worker<'a, L> {
         }
     }
 
-    /// Notes a panic: of the event `at`, which is certain, or of the newest record.
-    fn panicked(&mut self, problem: Problem, at: Option<(EventKey, LpId)>) {
+    /// Notes a panic of the event `at`, which is certain, or else of the newest record.
+    fn note_panic(&mut self, problem: Problem, at: Option<(EventKey, LpId)>) {
         self.outgoing.posted.clear();
         match at {
             Some((key, lp)) => {
-                let rules = self.outgoing.crew.rules;
+                let rules = self.outgoing.setup.rules;
                 note_fault(&mut self.fault, rules, lp, key, problem);
             }
-            None => self.history.problem(Box::new(problem)),
+            None => self.history.note_problem(Box::new(problem)),
         }
     }
 
-    /// The next event before `horizon` ns that is not cancelled.
+    /// Takes the next event before `limit` ns that was not annihilated.
     #[inline(always)]
-    fn next_before(&mut self, horizon: u64) -> Option<Event<Tagged<L::Message>>> {
+    fn next_before(&mut self, limit: u64) -> Option<Event<Tagged<L::Message>>> {
         loop {
-            let event = self.outgoing.queue.pop_before(horizon)?;
+            let event = self.outgoing.queue.pop_before(limit)?;
             if !self.cancelled.is_empty() && self.cancelled.remove(&event.message.attempt) {
                 continue;
             }
-            if let Some(coming) = self.outgoing.queue.ahead(AHEAD) {
-                let seat = self.layout.seat(self.outgoing.crew.rules, coming.destination);
-                std::hint::black_box(self.slots[seat.local].counters.sent);
+            if let Some(coming) = self.outgoing.queue.ahead(PREFETCH) {
+                let location = self.layout.locate(self.outgoing.setup.rules, coming.destination);
+                std::hint::black_box(self.slots[location.local].counters.sent);
             }
             return Some(event);
         }
     }
 
-    /// As [`Self::handle`], where that is seldom.
+    /// As [`Self::execute`], for a caller that rarely does so.
     #[cold]
-    fn handle_again(&mut self, event: Event<Tagged<L::Message>>) {
-        self.handle(event);
+    fn execute_rarely(&mut self, event: Event<Tagged<L::Message>>) {
+        self.execute(event);
     }
 
+    /// Handles an event that nothing can roll back any more, and commits it.
     #[inline(always)]
-    fn handle_certain(&mut self, event: Event<Tagged<L::Message>>, seat: Seat) {
-        let rules = self.outgoing.crew.rules;
-        let slot = &mut self.slots[seat.local];
+    fn execute_certain(&mut self, event: Event<Tagged<L::Message>>, location: Location) {
+        let rules = self.outgoing.setup.rules;
+        let slot = &mut self.slots[location.local];
         let (key, me) = (event.key(), event.destination);
         self.counts.handled += 1;
         self.counts.certain += 1;
@@ -222,29 +246,37 @@ impl<'a, L: Lp> Worker<'a, L> {
         let mut port = Certain {
             outgoing: &mut self.outgoing,
             ledger: &mut self.ledger,
-            origin: Origin { key, lp: me, member: seat.member },
+            origin: Origin { key, lp: me, member: location.member },
             problem: None,
         };
         let counters = &mut slot.counters;
-        let mut turn = Turn { rules, key, me, group: seat.group, counters, port: &mut port };
+        let mut turn = Turn { rules, key, me, group: location.group, counters, port: &mut port };
         slot.state.handle(event.message.message, &mut turn);
         if let Some(problem) = port.problem {
             note_fault(&mut self.fault, rules, me, key, *problem);
         }
         if rules.traced {
-            self.ledger.trace(seat.local, &key);
+            self.ledger.trace(location.local, &key);
         }
     }
 
+    /// Handles an event with everything kept that is needed to roll it back.
     #[inline(always)]
-    fn handle(&mut self, event: Event<Tagged<L::Message>>) {
-        let rules = self.outgoing.crew.rules;
-        let seat = self.layout.seat(rules, event.destination);
-        let slot = &mut self.slots[seat.local];
+    fn execute(&mut self, event: Event<Tagged<L::Message>>) {
+        let rules = self.outgoing.setup.rules;
+        let location = self.layout.locate(rules, event.destination);
+        let slot = &mut self.slots[location.local];
         let (key, me) = (event.key(), event.destination);
         let message = event.message.message.clone();
-        let last = &mut self.last[seat.local];
-        *last = self.history.begin(event, *last, &slot.state, slot.counters);
+        let newest = &mut self.newest[location.local];
+        debug_assert!(
+            self.history
+                .get(*newest)
+                .and_then(|record| record.event.as_ref())
+                .is_none_or(|before| before.key() < key),
+            "an LP handles its events in the order of their keys"
+        );
+        *newest = self.history.begin(event, *newest, &slot.state, slot.counters);
         self.outgoing.front = self.outgoing.front.max(key.time.as_nanos());
         self.counts.handled += 1;
         slot.counters.handled += 1;
@@ -253,7 +285,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         let mut port =
             Speculative { outgoing: &mut self.outgoing, log, sent, outputs, problem: None };
         let counters = &mut slot.counters;
-        let mut turn = Turn { rules, key, me, group: seat.group, counters, port: &mut port };
+        let mut turn = Turn { rules, key, me, group: location.group, counters, port: &mut port };
         slot.state.handle(message, &mut turn);
         let problem = port.problem;
         let given_out = self.history.outputs.len() - outputs_before;
@@ -262,7 +294,7 @@ impl<'a, L: Lp> Worker<'a, L> {
             record.outputs = u32::try_from(given_out).expect("a handler's outputs are counted");
         }
         if let Some(problem) = problem {
-            self.history.problem(problem);
+            self.history.note_problem(problem);
         }
     }
 
@@ -271,57 +303,67 @@ impl<'a, L: Lp> Worker<'a, L> {
         for event in posted.drain(..) {
             let part = self.outgoing.part_of(event.destination);
             if part == self.outgoing.part {
-                self.receive(event);
+                self.insert(event);
             } else {
-                self.out[part].push(Envelope::Event(event));
+                self.outbox.push(part, event.time(), Envelope::Event(event));
             }
         }
         self.outgoing.posted = posted;
     }
 
-    /// Takes an event in, after setting its LP back if it comes too late.
-    fn receive(&mut self, event: Event<Tagged<L::Message>>) {
+    /// Makes `event` pending, after rolling its LP back if the event is a straggler.
+    fn insert(&mut self, event: Event<Tagged<L::Message>>) {
         if event.time() <= self.outgoing.front {
-            let local = self.layout.seat(self.outgoing.crew.rules, event.destination).local;
-            let newest = self.history.get(self.last[local]);
+            let local = self.layout.locate(self.outgoing.setup.rules, event.destination).local;
+            let newest = self.history.get(self.newest[local]);
             let late = |newest: &Event<_>| newest.key() > event.key();
             if newest.is_some_and(|newest| newest.event.as_ref().is_some_and(late)) {
                 self.roll_back(local, event.key(), None);
-                self.cancel_all();
+                self.deliver_anti_messages();
             }
         }
         self.outgoing.queue.push(event);
     }
 
-    pub(super) fn open(&mut self, envelope: Envelope<L::Message>) {
+    /// Takes in what another part has sent.
+    ///
+    /// # Panics
+    /// If that would change what is final.
+    pub(super) fn receive(&mut self, envelope: Envelope<L::Message>) {
+        let final_before = self.certain_before.max(self.committed_before);
+        assert!(
+            envelope.time() >= final_before,
+            "an event for {} ns arrived after everything before {final_before} ns was final",
+            envelope.time()
+        );
         match envelope {
-            Envelope::Event(event) => self.receive(event),
+            Envelope::Event(event) => self.insert(event),
             Envelope::Anti(sent) => {
-                self.antis.push(sent);
-                self.cancel_all();
+                self.anti_messages.push(sent);
+                self.deliver_anti_messages();
             }
         }
     }
 
-    /// Takes back what the LP at `local` handled from `key` on. Their events are pending again, but
-    /// the one of the attempt `dropped`.
-    fn roll_back(&mut self, local: usize, key: EventKey, dropped: Option<u64>) {
+    /// Rolls back what the LP at `local` handled from `key` on. Those events are pending again, but
+    /// the one of the attempt `annihilated`.
+    fn roll_back(&mut self, local: usize, key: EventKey, annihilated: Option<u64>) {
         self.counts.rollbacks += 1;
-        self.setbacks[local] = self.setbacks[local].saturating_add(1);
-        while let Some(newest) = self.history.get(self.last[local])
+        self.rollbacks_per_lp[local] = self.rollbacks_per_lp[local].saturating_add(1);
+        while let Some(newest) = self.history.get(self.newest[local])
             && let Some(event) = &newest.event
             && event.key() >= key
         {
-            let (at, lp) = (self.last[local], event.destination);
-            self.last[local] = newest.previous;
+            let (at, lp) = (self.newest[local], event.destination);
+            self.newest[local] = newest.previous;
             let Slot { state, counters } = &mut self.slots[local];
-            match self.history.take_back(at, state, counters, &mut self.antis) {
-                Ok(event) if dropped == Some(event.message.attempt) => {}
+            match self.history.undo(at, state, counters, &mut self.anti_messages) {
+                Ok(event) if annihilated == Some(event.message.attempt) => {}
                 Ok(event) => self.outgoing.queue.push(event),
                 Err(key) => {
                     let difference = meikyo_undo::Unclaimed.to_string();
                     let problem = Problem::Escape { difference };
-                    let fault = share::fault(self.outgoing.crew.rules, lp, Some(key), problem);
+                    let fault = share::fault(self.outgoing.setup.rules, lp, Some(key), problem);
                     self.fault.get_or_insert(fault);
                     return;
                 }
@@ -330,21 +372,23 @@ impl<'a, L: Lp> Worker<'a, L> {
         }
     }
 
-    /// Cancels everything that was sent by events that were taken back.
-    fn cancel_all(&mut self) {
-        while let Some(sent) = self.antis.pop() {
+    /// Delivers all anti-messages, also those that their rollbacks lead to.
+    fn deliver_anti_messages(&mut self) {
+        while let Some(sent) = self.anti_messages.pop() {
             let part = self.outgoing.part_of(sent.destination);
             if part == self.outgoing.part {
                 self.annihilate(sent);
             } else {
-                self.out[part].push(Envelope::Anti(sent));
+                self.outbox.push(part, sent.time, Envelope::Anti(sent));
             }
         }
     }
 
+    /// Removes the event that `sent` stands for: rolls its LP back if the event was handled, and has it
+    /// dropped at its turn if not.
     fn annihilate(&mut self, sent: Sent) {
-        let local = self.layout.seat(self.outgoing.crew.rules, sent.destination).local;
-        let mut at = self.last[local];
+        let local = self.layout.locate(self.outgoing.setup.rules, sent.destination).local;
+        let mut at = self.newest[local];
         while let Some(record) = self.history.get(at) {
             if let Some(event) = &record.event
                 && event.message.attempt == sent.attempt
@@ -358,30 +402,36 @@ impl<'a, L: Lp> Worker<'a, L> {
         self.cancelled.insert(sent.attempt);
     }
 
-    /// Commits everything before `gvt` ns.
+    /// Commits everything before `gvt` ns, and collects what was kept of it.
+    ///
+    /// # Panics
+    /// If `gvt` is earlier than what is committed already.
     pub(super) fn commit(&mut self, gvt: u64) {
-        let rules = self.outgoing.crew.rules;
+        assert!(gvt >= self.committed_before, "the GVT goes back");
+        self.committed_before = gvt;
+        let rules = self.outgoing.setup.rules;
         let Self { history, ledger, layout, counts, fault, .. } = self;
-        history.give_up(gvt, |event, outputs, problem| {
+        history.commit_before(gvt, |event, outputs, problem| {
+            debug_assert!(event.time() < gvt, "nothing from the GVT on is committed");
             counts.committed += 1;
             let (key, lp) = (event.key(), event.destination);
             for output in outputs {
-                let member = layout.seat(rules, lp).member;
+                let member = layout.locate(rules, lp).member;
                 ledger.output(Origin { key, lp, member }, output);
             }
             if rules.traced {
-                ledger.trace(layout.seat(rules, lp).local, &key);
+                ledger.trace(layout.locate(rules, lp).local, &key);
             }
             if let Some(problem) = problem {
                 note_fault(fault, rules, lp, key, *problem);
             }
         });
-        self.history.trim();
+        self.history.collect_fossils();
     }
 }
 
-/// LPs of coming events that are brought into the cache beforehand.
-const AHEAD: usize = 6;
+/// How many events before its turn the LP of an event is brought into the cache.
+const PREFETCH: usize = 6;
 
 /// Notes what went wrong with an event, unless an earlier one went wrong.
 fn note_fault(
@@ -396,20 +446,21 @@ fn note_fault(
     }
 }
 
-/// The way of events that a handler sends.
+/// Takes the events that handlers send, and pends at once those that cannot be stragglers.
 struct Outgoing<'a, M> {
-    crew: &'a Crew<'a>,
+    setup: &'a Setup<'a>,
     part: usize,
-    /// The latest time handled, in ns: nothing after it can be a straggler.
+    /// The latest time handled speculatively, in ns: nothing after it can be a straggler.
     front: u64,
     queue: Queue<Tagged<M>>,
-    /// Events for other parts, and those that may set an LP of this one back.
+    /// Events for other parts, and those that may be stragglers here.
     posted: Vec<Event<Tagged<M>>>,
+    /// The attempt of the next event that is sent, different over all parts.
     attempts: u64,
 }
 
 impl<M> Outgoing<'_, M> {
-    /// Sends the event; gives what its anti-message would be.
+    /// Sends `event`; gives what its anti-message would be.
     #[inline(always)]
     fn post(&mut self, event: Event<M>) -> Sent {
         let (time, destination) = (event.time(), event.destination);
@@ -429,13 +480,13 @@ impl<M> Outgoing<'_, M> {
     /// The part that an LP belongs to.
     #[inline(always)]
     fn part_of(&self, lp: LpId) -> usize {
-        self.crew.partition.part_of(self.crew.rules.group_of(lp), lp)
+        self.setup.partition.part_of(self.setup.rules.group_of(lp), lp)
     }
 }
 
-/// What a handler does, with everything that is needed to take it back.
-struct Speculative<'a, 'crew, M> {
-    outgoing: &'a mut Outgoing<'crew, M>,
+/// Takes what a handler does, with everything that is needed to roll it back.
+struct Speculative<'a, 'setup, M> {
+    outgoing: &'a mut Outgoing<'setup, M>,
     log: &'a mut UndoLog,
     sent: &'a mut VecDeque<Sent>,
     outputs: &'a mut VecDeque<Output>,
@@ -469,9 +520,9 @@ impl<M> Port<M> for Speculative<'_, '_, M> {
     }
 }
 
-/// What a handler does that is committed as it happens.
-struct Certain<'a, 'crew, M> {
-    outgoing: &'a mut Outgoing<'crew, M>,
+/// Lets what a handler does take effect at once: the event is committed as it is handled.
+struct Certain<'a, 'setup, M> {
+    outgoing: &'a mut Outgoing<'setup, M>,
     ledger: &'a mut Ledger,
     origin: Origin,
     problem: Option<Box<Problem>>,

@@ -1,47 +1,37 @@
 //! A run over several ranks: every rank makes the whole model, runs its own part of it, and gets the
-//! others' when all are done.
+//! others' parts when all are done.
 //!
 //! Only what may change of an LP is sent (`meikyo_undo::State::save`), and only at the end: whatever
 //! LPs share and never change (the plan of a network, say) is on every rank from the beginning.
 
-use meikyo_undo::{put, take};
+use meikyo_undo::{Wire, put, take};
 
 use crate::conservative;
 use crate::context::Lp;
-use crate::fault::{Fault, RunError};
-use crate::key::LpId;
+use crate::coordinator::{Coordinator, words_max};
+use crate::fault::RunError;
 use crate::optimistic;
+use crate::options::{Options, Scheduler};
+use crate::outcome::{Effort, Ending, PartResult};
 use crate::queue::Queue;
 use crate::random::mix;
 use crate::ranks::Ranks;
-use crate::ranks::exchange::Exchange;
+use crate::ranks::collective::Collective;
+use crate::ranks::exchange::MpiExchange;
 use crate::rules::Rules;
-use crate::run::{Crew, Effort, Options, Scheduler};
+use crate::setup::Setup;
 use crate::share::Share;
 use crate::statistics::Observer;
 
-/// A rank that begins a run says so in a roll call by this bit, and which run it is by the others; a
-/// rank that leaves says with what word it goes.
+/// The bit of a roll call's word by which a rank says that it begins a run; the other bits say which
+/// run that is. The word of a rank that leaves has this bit clear.
 pub(crate) const BEGINS: u64 = 1 << 63;
 
-/// What all ranks say at this point, where each of them begins a run or leaves.
+/// Publishes `own`, and gives the words of all ranks: called where a rank begins a run or leaves.
 pub(crate) fn roll_call(ranks: Ranks, own: u64) -> Vec<u64> {
-    let mut exchange = Exchange::among(ranks, ranks.count(), 1).expect("every rank is among all");
-    exchange.meet(&[own], |_| &[]);
-    (0..ranks.count()).map(|rank| exchange.told(rank)[0]).collect()
-}
-
-/// How one rank's part of a run ended.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Ending {
-    pub(crate) fault: Option<Box<Fault>>,
-    pub(crate) handled: u64,
-    pub(crate) undone: u64,
-    pub(crate) rollbacks: u64,
-    pub(crate) setbacks: Vec<(LpId, u32)>,
-    pub(crate) undo_records: u64,
-    pub(crate) meetings: u64,
-    pub(crate) events_left: bool,
+    let mut all = Collective::among(ranks, ranks.count(), 1).expect("every rank is among all");
+    all.exchange(&[own], |_| &[]);
+    (0..ranks.count()).map(|rank| all.words(rank)[0]).collect()
 }
 
 /// Makes sure that all ranks are about to run the same model in the same way.
@@ -66,58 +56,66 @@ pub(crate) fn agree(rules: &Rules, options: &Options) -> Result<(), RunError> {
     differs.map_or(Ok(()), |rank| Err(RunError::Differs { rank }))
 }
 
-/// Runs the part of this rank; gives the final shares of all, and whether events are left.
+/// Runs the part of this rank; gives the final shares of all parts, and whether events are left.
 pub(crate) fn run<L: Lp>(
-    crew: &Crew<'_>,
+    setup: &Setup<'_>,
     mut shares: Vec<Share<L>>,
     observer: &mut dyn Observer,
     effort: &mut Effort,
 ) -> Result<(Vec<Share<L>>, bool), RunError> {
     let parts = shares.len();
-    let own = crew.options.ranks.own();
+    let own = setup.options.ranks.own();
     let own_share = (own < parts).then(|| shares.remove(own));
     for share in &mut shares {
-        // The others' events and lines are theirs; of their LPs, what never changes is needed later.
+        // Events and lines of other parts are their ranks' business; of their LPs, what never changes
+        // is needed later.
         share.queue = Queue::new();
         share.ledger.lines = Vec::new();
     }
-    let (own_share, mut ending) = if crew.options.scheduler == Scheduler::Optimistic {
-        effort.scheduler = "optimistic";
-        optimistic::run_part(crew, own_share, observer)
+    let (scheduler, result) = if setup.options.scheduler == Scheduler::Optimistic {
+        ("optimistic", run_own(setup, own_share, observer, optimistic::run_part))
     } else {
-        effort.scheduler = "conservative";
-        conservative::run_part(crew, own_share, observer)
+        ("conservative", run_own(setup, own_share, observer, conservative::run_part))
     };
-    let mut bytes = Vec::new();
-    if let Some(mut share) = own_share {
-        ending.events_left = !share.queue.is_empty();
+    let (mut bytes, mut endings) = (Vec::new(), Vec::new());
+    if let Some(PartResult { share, ending, .. }) = result {
         write(&ending, &share, &mut bytes);
         shares.insert(own, share);
+        endings.push(ending);
     }
-    let endings = gather(crew, &mut shares, &bytes);
+    endings.extend(gather(setup, &mut shares, &bytes));
+    effort.scheduler = scheduler;
     effort.threads_used = effort.threads_used.max(parts);
     effort.ranks = parts;
-    let (mut events_left, mut fault) = (false, None);
-    for ending in endings.into_iter().chain((own < parts).then_some(ending)) {
-        effort.handled += ending.handled;
-        effort.undone += ending.undone;
-        effort.rollbacks += ending.rollbacks;
-        effort.add_setbacks(ending.setbacks);
-        effort.undo_records += ending.undo_records;
-        effort.meetings = effort.meetings.max(ending.meetings);
-        events_left |= ending.events_left;
-        fault = [fault, ending.fault].into_iter().flatten().min_by_key(|fault| fault.key);
-    }
+    let events_left = endings.iter().any(|ending| ending.events_left);
+    let fault = effort.add_parts(scheduler, &endings);
     fault.map_or(Ok((shares, events_left)), |fault| Err(RunError::Fault(fault)))
 }
 
-/// Reads what the other ranks' parts have become into `shares`.
-fn gather<L: Lp>(crew: &Crew<'_>, shares: &mut [Share<L>], own_bytes: &[u8]) -> Vec<Ending> {
-    let ranks = crew.options.ranks;
-    let mut exchange = Exchange::among(ranks, ranks.count(), 0).expect("every rank is among all");
-    exchange.meet(&[], |_| own_bytes);
+/// Runs the part of this rank, if it has one, with `work`.
+fn run_own<L: Lp, T: Wire>(
+    setup: &Setup<'_>,
+    share: Option<Share<L>>,
+    observer: &mut dyn Observer,
+    work: impl FnOnce(Coordinator<'_, MpiExchange<T>>, Share<L>) -> PartResult<L>,
+) -> Option<PartResult<L>> {
+    let ranks = setup.options.ranks;
+    let parts = setup.partition.parts();
+    // Also a rank without a part takes part in this.
+    let exchange = MpiExchange::among(ranks, parts, words_max(parts));
+    let observer: Option<&mut dyn Observer> = if ranks.is_first() { Some(observer) } else { None };
+    let coordinator = Coordinator::new(setup, ranks.own(), exchange?, observer, None);
+    Some(work(coordinator, share?))
+}
+
+/// Sends the own part's bytes to all ranks, and reads what theirs have become into `shares`; gives how
+/// they ended.
+fn gather<L: Lp>(setup: &Setup<'_>, shares: &mut [Share<L>], own_bytes: &[u8]) -> Vec<Ending> {
+    let ranks = setup.options.ranks;
+    let mut all = Collective::among(ranks, ranks.count(), 0).expect("every rank is among all");
+    all.exchange(&[], |_| own_bytes);
     let others = shares.iter_mut().enumerate().filter(|(part, _)| *part != ranks.own());
-    others.map(|(part, share)| read(exchange.inbox(part), share)).collect()
+    others.map(|(part, share)| read(all.inbox(part), share)).collect()
 }
 
 fn write<L: Lp>(ending: &Ending, share: &Share<L>, bytes: &mut Vec<u8>) {
