@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use meikyo_units::Nanos;
+
 use crate::{AlertRule, Cluster, Device};
 
 /// The devices that a changed file adds, removes and changes; all others go on untouched.
@@ -14,7 +16,7 @@ pub struct Difference<'a> {
     /// Devices whose name is in both files and something that matters differs, in the order of the
     /// new file.
     pub changed: Vec<Change<'a>>,
-    /// Whether `recording.keep` differs.
+    /// Whether `keep` differs, of all tables or of some.
     pub keep_changed: bool,
     /// Whether the rules of alerts differ, in meaning or order.
     pub alerts_changed: bool,
@@ -56,7 +58,7 @@ pub fn diff<'a>(old: &'a Cluster, new: &'a Cluster) -> Difference<'a> {
     let (before, after) = (by_name(old), by_name(new));
     let alike = |(old, new): (&AlertRule, &AlertRule)| old.means_the_same(new);
     let mut difference = Difference {
-        keep_changed: old.keep != new.keep,
+        keep_changed: old.keep != new.keep || keep_of_tables(old) != keep_of_tables(new),
         alerts_changed: old.alerts.len() != new.alerts.len()
             || !old.alerts.iter().zip(&new.alerts).all(alike),
         ..Difference::default()
@@ -76,6 +78,11 @@ pub fn diff<'a>(old: &'a Cluster, new: &'a Cluster) -> Difference<'a> {
 }
 
 /// Equal except for the places in the file and the words that say the same.
+/// How long tables are kept that are kept for another time than others.
+fn keep_of_tables(cluster: &Cluster) -> BTreeMap<&str, Nanos> {
+    cluster.keep_tables.iter().map(|of| (of.table.as_str(), of.keep)).collect()
+}
+
 fn means_the_same(a: &Device, b: &Device) -> bool {
     let measures = |device: &'_ Device| -> Vec<_> {
         let measures = device.measure.iter();

@@ -227,11 +227,23 @@ const GROUP: Keys = &[
     MEASURE_KEY,
 ];
 
-const RECORDING: Keys = &[key(
-    "keep",
-    Kind::Span,
-    "How long readings are kept, at least 1h; everything for ever unless written.",
-)];
+const RECORDING: Keys = &[
+    key(
+        "keep",
+        Kind::Span,
+        "How long readings are kept, at least 1h; everything for ever unless written.",
+    ),
+    key(
+        "tables",
+        Kind::Named(RECORDING_TABLE),
+        "What is kept otherwise, by table: `[recording.tables.interfaces]`; a summary is a table of \
+         its own, `[recording.tables.\"interfaces.summary\"]`, and kept as long as its table unless \
+         written.",
+    ),
+];
+
+const RECORDING_TABLE: Keys =
+    &[key("keep", Kind::Span, "How long rows of the table are kept, at least 1h.")];
 
 const ALERTS: Keys = &[
     key("name", Kind::Text, "Name of the rule."),

@@ -56,7 +56,7 @@ pub use measure::ParseMeasureError;
 pub use meikyo_places::{Origin, PROBLEMS_MAX, Problem, Problems};
 pub use model::{
     Access, Cluster, Device, DeviceKind, MacAddress, Measure, ParseMacError, Place, Secret,
-    SnmpSettings, What,
+    SnmpSettings, TableKeep, What,
 };
 pub use origin::Origins;
 pub use protocol::{AuthProtocol, ParseProtocolError, PrivProtocol};

@@ -18,7 +18,7 @@ use crate::origin::origin_of;
 use crate::section::{Reading, Section, Sourced};
 use crate::{
     Access, Cluster, Device, DeviceKind, LoadError, MacAddress, Measure, Origins, Place, Secret,
-    What,
+    TableKeep, What,
 };
 
 /// Most devices of one cluster: what one collector's address table is made for.
@@ -186,13 +186,10 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
             "missing; give the cluster a name, for example name = \"presto\"",
         );
     }
-    let keep = file.section(reading, "recording").and_then(|section| {
-        section.parsed(reading, "keep", |text| match text.parse::<Nanos>() {
-            Ok(keep) if keep < KEEP_MIN => Err(format!("{keep} is too short; at least {KEEP_MIN}")),
-            Ok(keep) => Ok(keep),
-            Err(error) => Err(error.to_string()),
-        })
-    });
+    let recording = file.section(reading, "recording");
+    let keep = recording.as_ref().and_then(|section| read_keep(reading, section));
+    let keep_tables =
+        recording.map(|section| read_keep_tables(reading, &section)).unwrap_or_default();
     let defaults = Defaults::read(reading, file, &Defaults::default());
     let mut gathering = Gathering {
         groups: BTreeMap::new(),
@@ -231,12 +228,35 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
             path: Path::new("").into(),
             devices: gathering.devices,
             keep: keep.as_ref().map(|keep| keep.value),
+            keep_tables,
             alerts,
             fabric,
         },
         origins: gathering.origins,
         keep_origin: origin_of(keep.as_ref()),
     }
+}
+
+fn read_keep(reading: &mut Reading, section: &Section<'_>) -> Option<Sourced<Nanos>> {
+    section.parsed(reading, "keep", |text| match text.parse::<Nanos>() {
+        Ok(keep) if keep < KEEP_MIN => Err(format!("{keep} is too short; at least {KEEP_MIN}")),
+        Ok(keep) => Ok(keep),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
+fn read_keep_tables(reading: &mut Reading, recording: &Section<'_>) -> Vec<TableKeep> {
+    let mut tables = Vec::new();
+    for (table, section) in recording.named(reading, "tables") {
+        if !section.means("keep") {
+            let text = "missing; say how long the table is kept, for example keep = \"7d\"";
+            section.note(reading, "keep", text);
+        }
+        if let Some(keep) = read_keep(reading, &section) {
+            tables.push(TableKeep { table, keep: keep.value, place: Place { line: keep.line } });
+        }
+    }
+    tables
 }
 
 impl<'a> Gathering<'a> {

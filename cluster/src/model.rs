@@ -22,6 +22,8 @@ pub struct Cluster {
     pub devices: Vec<Device>,
     /// How long the recording keeps readings; `None` keeps everything.
     pub keep: Option<Nanos>,
+    /// Tables of the recording that are kept for another time, in the order of the file.
+    pub keep_tables: Vec<TableKeep>,
     /// What is alerted of, in the order of the file.
     pub alerts: Vec<AlertRule>,
     /// How the switches are wired, if the file says it.
@@ -110,6 +112,18 @@ pub enum DeviceKind {
 pub struct Place {
     /// 1 for the first line.
     pub line: usize,
+}
+
+/// How long rows of one table of the recording are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableKeep {
+    /// The table's name, or that of a summary: `interfaces`, `interfaces.summary`. Whether there is
+    /// such a table is known to the engines that fill it.
+    pub table: String,
+    /// How long its rows are kept, at least an hour.
+    pub keep: Nanos,
+    /// Where the file says it.
+    pub place: Place,
 }
 
 /// How an agent is spoken to.

@@ -30,10 +30,10 @@ use crate::manifest::{self, Unit};
 use crate::problem::{open_regular, read_regular};
 use crate::progress::{self, Progress};
 use crate::schema::TableSchema;
-use crate::segment::{ReadSegmentError, SegmentReader};
+use crate::segment::{ReadSegmentError, SegmentReader, remove_index};
 use crate::views;
 use files::{NewFiles, SummaryFiles, TEMPORARY, parquet};
-use frames::{Frame, TableFrames};
+use frames::{Frame, TableFrames, Texts};
 use order::SeriesIndex;
 use part::{Gatherer, divide};
 pub use summaries::Summaries;
@@ -57,9 +57,22 @@ pub struct Compacted {
     pub files: u64,
     /// Octets of the segment that are damaged; it is then renamed to end in `.damaged` and kept.
     pub damaged_bytes: u64,
-    /// Whole frames that do not fit the segment's schema, or are of a kind that this version does
-    /// not know; the segment is then kept, too.
+    /// Whole frames that do not fit the segment's schema; the segment is then kept, too.
     pub unread_frames: u64,
+    /// Whole frames of a kind that this version does not know; the segment is then renamed to end
+    /// in `.unknown` if nothing else is wrong with it, and kept.
+    pub unknown_frames: u64,
+}
+
+impl Compacted {
+    /// What ends the name under which the segment is kept, if some of it could not be read.
+    fn kept_as(&self) -> Option<&'static str> {
+        if self.damaged_bytes > 0 || self.unread_frames > 0 {
+            Some(layout::DAMAGED)
+        } else {
+            (self.unknown_frames > 0).then_some(layout::UNKNOWN)
+        }
+    }
 }
 
 /// Why a segment could not be compacted; it is still there.
@@ -107,6 +120,7 @@ struct Survey {
     last: u64,
     /// By table, its frames that have rows.
     frames: Vec<Vec<Frame>>,
+    texts: Texts,
     /// The least and the greatest `time`; the least is greater where there is no row.
     times: (i64, i64),
 }
@@ -140,7 +154,7 @@ pub fn compact(
         // Nobody knows what its rows are; who wants to rescue them finds them in the renamed file.
         Ok(None) | Err(CompactError::Segment { source: ReadSegmentError::Head { .. }, .. }) => {
             let damaged_bytes = fs::metadata(path).map_err(system("read", path))?.len();
-            put_aside(path)?;
+            put_aside(path, layout::DAMAGED)?;
             return Ok(Compacted { damaged_bytes, ..Compacted::default() });
         }
         Err(error) => return Err(error),
@@ -157,10 +171,12 @@ pub fn compact(
             note_in_manifest(dir, &survey, files.entries())?;
             note_next(dir, &survey)?;
             views::refresh(dir).map_err(system("write", &dir.join(views::FILE_NAME)))?;
-            if compacted.damaged_bytes > 0 || compacted.unread_frames > 0 {
-                put_aside(path)?;
-            } else {
-                unlink(path)?;
+            match compacted.kept_as() {
+                Some(ending) => put_aside(path, ending)?,
+                None => {
+                    unlink(path)?;
+                    remove_index(path);
+                }
             }
             Ok(compacted)
         }
@@ -215,6 +231,7 @@ pub fn compact_recording(dir: &Path) -> Result<Vec<(String, StreamOutcome)>, Com
             total.files += made.files;
             total.damaged_bytes += made.damaged_bytes;
             total.unread_frames += made.unread_frames;
+            total.unknown_frames += made.unknown_frames;
             segments += 1;
         }
         outcomes.push((stream, StreamOutcome::Compacted(total, segments)));
@@ -239,7 +256,11 @@ fn survey(path: &Path) -> Result<Option<Survey>, CompactError> {
         .map_err(failed)?;
     let last = reader.ending().last_sequence;
     let file = open_regular(path).map_err(system("open", path))?;
-    Ok(Some(Survey { reader, file, first, last, frames, times }))
+    let mut texts = Texts::new(reader.symbols().of_log());
+    for (schema, frames) in reader.head().tables.iter().zip(&frames) {
+        frames::number_texts((&file, path), schema, frames, &mut texts)?;
+    }
+    Ok(Some(Survey { reader, file, first, last, frames, texts, times }))
 }
 
 /// Removes what an earlier compaction of the same segment left when it was killed.
@@ -274,14 +295,15 @@ fn write_tables(
     let used = |table: &usize| !survey.frames[*table].is_empty();
     let used: Vec<_> = summaries::order_of(tables).filter(used).collect();
     let ending = survey.reader.ending();
-    total.unread_frames = ending.unfit_frames + ending.unknown_frames;
+    total.unread_frames = ending.unfit_frames;
+    total.unknown_frames = ending.unknown_frames;
     total.damaged_bytes = ending.damaged_bytes;
     let mut summaries = SegmentSummaries::new(summaries, used.iter().map(|&table| &tables[table]));
     let mut polls: Option<(usize, Vec<Frame>, SeriesIndex)> = None;
     for table in used {
-        let of_table =
-            |frames| TableFrames { segment, file: &survey.file, schema: &tables[table], frames };
-        let symbols = survey.reader.symbols();
+        let (file, schema, texts) = (&survey.file, &tables[table], &survey.texts);
+        let of_table = |frames| TableFrames { segment, file, schema, frames, texts };
+        let symbols = texts.texts.as_slice();
         let readable;
         let mut frames = survey.frames[table].as_slice();
         let index = match SeriesIndex::new(&of_table(frames), symbols)? {
@@ -290,6 +312,7 @@ fn write_tables(
                 readable = readable_frames(segment, table, &tables[table])?;
                 total.damaged_bytes = total.damaged_bytes.max(readable.damaged_bytes);
                 total.unread_frames += readable.unread;
+                total.unknown_frames += readable.unknown;
                 frames = &readable.frames;
                 if frames.is_empty() {
                     continue;
@@ -365,6 +388,8 @@ struct ReadableFrames {
     damaged_bytes: u64,
     /// Frames whose checksum is right and whose payload is not of the schema.
     unread: u64,
+    /// Frames of packed rows of a version that this one does not know.
+    unknown: u64,
 }
 
 /// Looks for whole frames of a table also behind those that are not.
@@ -374,7 +399,8 @@ fn readable_frames(
     schema: &TableSchema,
 ) -> Result<ReadableFrames, CompactError> {
     let failed = |source| CompactError::Segment { path: segment.into(), source };
-    let mut readable = ReadableFrames { frames: Vec::new(), damaged_bytes: 0, unread: 0 };
+    let mut readable =
+        ReadableFrames { frames: Vec::new(), damaged_bytes: 0, unread: 0, unknown: 0 };
     let Some(mut reader) = SegmentReader::open(segment).map_err(failed)? else {
         return Ok(readable);
     };
@@ -386,8 +412,13 @@ fn readable_frames(
         })
         .map_err(failed)?
     {
-        if columns_of(reader.payload(), header.rows, schema).is_none() {
-            readable.unread += 1;
+        let unknown = reader.ending().unknown_frames;
+        let columns = reader.rows_payload(&header);
+        if columns.and_then(|payload| columns_of(payload, header.rows, schema)).is_none() {
+            // What the reader counts as unknown is not counted twice.
+            let newly_unknown = reader.ending().unknown_frames - unknown;
+            readable.unknown += newly_unknown;
+            readable.unread += 1 - newly_unknown.min(1);
         } else if header.rows > 0 {
             readable.frames.push(Frame::new(&header, begin));
         }
@@ -410,7 +441,9 @@ fn note_in_manifest(
 ) -> Result<(), CompactError> {
     let stream_dir = layout::stream_dir(dir, &survey.reader.head().stream);
     let (_, before) = survey.reader.begin();
-    let times = (survey.times.0 <= survey.times.1).then_some(survey.times);
+    // Nobody knows the times of frames of an unknown kind, which are kept beside the files.
+    let is_known = survey.reader.ending().unknown_frames == 0;
+    let times = (is_known && survey.times.0 <= survey.times.1).then_some(survey.times);
     let span = Unit::without_files(survey.first, survey.last, before);
     let path = stream_dir.join(manifest::FILE_NAME);
     manifest::add(&stream_dir, Unit { times, files, ..span }).map_err(system("write", &path))?;
@@ -443,9 +476,12 @@ pub(crate) fn frames_were_written(segment: &Path) -> bool {
     }
 }
 
-/// Renames a damaged segment to what readers only tell of.
-fn put_aside(path: &Path) -> Result<(), CompactError> {
-    fs::rename(path, path.with_extension("log.damaged")).map_err(system("rename", path))
+/// Renames a segment of which not everything could be read to what readers only tell of. It is never
+/// deleted: somebody may rescue what is in it, or a later version may know its frames.
+fn put_aside(path: &Path, ending: &str) -> Result<(), CompactError> {
+    fs::rename(path, path.with_extension(ending)).map_err(system("rename", path))?;
+    remove_index(path);
+    path.parent().map_or(Ok(()), sync_directory)
 }
 
 fn unlink(path: &Path) -> Result<(), CompactError> {
@@ -476,6 +512,8 @@ fn sort_columns(schema: &TableSchema) -> Vec<usize> {
         .collect()
 }
 
+#[cfg(test)]
+mod packed_tests;
 #[cfg(test)]
 mod summary_tests;
 #[cfg(test)]

@@ -11,9 +11,10 @@ use crate::format::{self, Identity, IdentityError};
 use crate::layout::{self, ListError, ParquetFile, SegmentFile};
 use crate::problem::{Problem, chain, open_regular};
 use crate::read::{
-    Meter, OpenError, ReadError, Recording, Verification, VerifiedFile, Wanted, time_span_of,
+    Meter, OpenError, ReadCost, ReadError, Recording, Verification, VerifiedFile, Wanted,
+    time_span_of,
 };
-use crate::segment::{Ending, ReadSegmentError, SegmentReader};
+use crate::segment::{Ending, ReadSegmentError, SegmentIndex, SegmentReader};
 use crate::summary::SUFFIX;
 
 /// The least span without a row of a stream that is called a gap. Within a segment the collector
@@ -42,6 +43,8 @@ pub struct Inventory {
     /// What is missing, damaged or does not belong, as far as headers, footers and the manifest show
     /// it; [`crate::check::check`] reads the rest, too.
     pub problems: Vec<Problem>,
+    /// What was touched; of files that verify nothing here, headers of segments alone.
+    pub cost: ReadCost,
 }
 
 /// What one table holds.
@@ -125,6 +128,8 @@ struct Gathered {
     log_bytes: u64,
     unverified_files: u64,
     problems: Vec<Problem>,
+    cost: ReadCost,
+    meter: Meter,
 }
 
 /// Looks at every file's header or footer.
@@ -166,6 +171,10 @@ pub fn inventory(dir: &Path) -> Result<Inventory, InventoryError> {
         streams,
         unverified_files: gathered.unverified_files,
         problems: gathered.problems,
+        cost: ReadCost {
+            bytes_read: gathered.cost.bytes_read + gathered.meter.bytes(),
+            ..gathered.cost
+        },
         room_bytes: crate::system_calls::room_bytes(dir).ok(),
         tables,
     })
@@ -184,8 +193,17 @@ impl Gathered {
     }
 
     fn add_segment(&mut self, segment: SegmentFile) -> Result<(), ReadSegmentError> {
+        let index = SegmentIndex::of(&segment);
         let SegmentFile { stream, path, file, ends_with, .. } = segment;
-        self.log_bytes += file.metadata().map_or(0, |metadata| metadata.len());
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        self.log_bytes += length;
+        if let Some(index) = index.as_ref().filter(|index| index.bytes == length) {
+            self.add_index(&stream, index);
+            let what = index.ending().problem(ends_with);
+            self.problems.extend(what.map(|what| Problem::new(&path, what)));
+            return Ok(());
+        }
+        self.cost.segments_opened += 1;
         let mut tell = |what: Option<String>| {
             self.problems.extend(what.map(|what| Problem::new(&path, what)));
         };
@@ -197,12 +215,18 @@ impl Gathered {
             tell(Some(format!("it belongs elsewhere: its stream is `{}`", reader.head().stream)));
             return Ok(());
         }
+        if let Some(index) = index
+            && reader.pass_over(&index)?
+        {
+            self.add_index(&stream, &index);
+        }
         let mut frames = Vec::new();
         reader.next_rows(|header| {
             frames.push(*header);
             false
         })?;
-        tell(reader.problem(ends_with));
+        self.cost.bytes_read += reader.bytes_read();
+        self.problems.extend(reader.problem(ends_with).map(|what| Problem::new(&path, what)));
         for header in frames {
             let times = (header.least_time, header.greatest_time);
             let table = self.table(&reader.head().tables[header.table].name);
@@ -214,8 +238,20 @@ impl Gathered {
         Ok(())
     }
 
+    /// Adds what an index says of the begin of a segment, or of all of it.
+    fn add_index(&mut self, stream: &str, index: &SegmentIndex) {
+        for of_log in index.tables.iter().filter(|of_log| of_log.frames > 0) {
+            let table = self.table(&of_log.name);
+            table.rows += of_log.rows;
+            table.log_rows += of_log.rows;
+            of_log.spans.iter().for_each(|&times| widen(table, times));
+            self.spans.entry(stream.to_owned()).or_default().0.extend(&of_log.spans);
+        }
+    }
+
     fn add_parquet(&mut self, file: &ParquetFile) {
-        let opened = VerifiedFile::open(file, &Meter::default(), Verification::Always);
+        self.cost.files_opened += 1;
+        let opened = VerifiedFile::open(file, &self.meter, Verification::Always);
         let metadata = match opened {
             Ok((_, metadata)) => metadata,
             // Deleted or compacted anew meanwhile.

@@ -7,6 +7,7 @@
 //! DIR/log/STREAM/progress                             how far the log was written
 //! DIR/log/STREAM/manifest                             the Parquet files that belong here
 //! DIR/log/STREAM/FIRST.log                            segments, named by their first frame
+//! DIR/log/STREAM/FIRST.log.damaged, .log.unknown      what compaction could not read wholly
 //! DIR/TABLE/date=YYYY-MM-DD/hour=HH/STREAM-FIRST-LAST.parquet
 //! DIR/TABLE.summary/date=YYYY-MM-DD/hour=HH/STREAM-FIRST-LAST.parquet
 //! ```
@@ -26,6 +27,13 @@ use crate::problem::{Problem, open_regular, read_regular};
 
 /// The directory of the log in a recording.
 pub const LOG: &str = "log";
+
+/// What ends the name of a segment that was compacted as far as it could be read, behind its number.
+pub(crate) const DAMAGED: &str = "log.damaged";
+
+/// What ends the name of a segment that was compacted but for its frames of kinds that the program did
+/// not know, behind its number.
+pub(crate) const UNKNOWN: &str = "log.unknown";
 
 /// The name of a Parquet file: the stream, and the range of sequence numbers that it was made of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -44,6 +44,7 @@ pub mod inventory;
 pub mod layout;
 pub mod log;
 mod manifest;
+mod packed;
 pub mod parquet_file;
 mod problem;
 mod progress;
@@ -61,10 +62,12 @@ mod writer;
 
 pub use batch::{Batch, Symbol};
 pub use format::Kind;
+pub use packed::{PackError, PackedRows, Packer, UnpackError};
 pub use read::{ReadCost, ReadError, Recording, Scan, Selection};
+pub use retention::Keep;
 pub use schema::{Column, ColumnKind, Meaning, TableSchema};
 pub use system_calls::{lower_priority, room_bytes};
 pub use writer::{
     CloseError, CloseReport, Incident, IncidentKind, Kept, OpenStreamError, StreamOptions,
-    StreamWriter, WhenFull, WhenRemoved, WriterCounters,
+    StreamWriter, Synced, UnknownTableError, Watermark, WhenFull, WhenRemoved, WriterCounters,
 };

@@ -13,9 +13,10 @@
 
 mod decode;
 mod encode;
+pub(crate) mod packed;
 
 pub(crate) use decode::{ColumnView, columns_of, decode_rows, head_of, symbols_of};
-pub(crate) use encode::{Ordinal, encode_head, encode_rows, encode_symbols};
+pub(crate) use encode::{Ordinal, encode_head, encode_packed, encode_rows, encode_symbols};
 
 use serde::{Deserialize, Serialize};
 
@@ -46,16 +47,24 @@ pub enum Codec {
     Symbols,
     /// Rows of one table, column by column.
     Rows,
-    /// A codec that this version does not know; such frames are skipped and counted.
+    /// Rows of one table, compressed and with texts of their own, see [`crate::PackedRows`].
+    Packed,
+    /// A codec that this version does not know. Such frames are counted, told and never deleted.
     Unknown(u16),
 }
 
 impl Codec {
+    /// Whether the payload is rows of a table.
+    pub(crate) fn has_rows(self) -> bool {
+        matches!(self, Self::Rows | Self::Packed)
+    }
+
     fn number(self) -> u16 {
         match self {
             Self::Head => 0,
             Self::Symbols => 1,
             Self::Rows => 2,
+            Self::Packed => 3,
             Self::Unknown(number) => number,
         }
     }
@@ -65,6 +74,7 @@ impl Codec {
             0 => Self::Head,
             1 => Self::Symbols,
             2 => Self::Rows,
+            3 => Self::Packed,
             other => Self::Unknown(other),
         }
     }

@@ -76,7 +76,12 @@ impl Unit {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Record {
     Compacted(Unit),
-    Deleted { before_hour: i64 },
+    Deleted {
+        before_hour: i64,
+        /// The table that is meant; every one when `None`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        table: Option<String>,
+    },
 }
 
 /// What the manifest of a stream says.
@@ -111,9 +116,13 @@ impl Manifest {
                 self.units.retain(|_, old| old.last < unit.first || old.first > unit.last);
                 self.units.insert(unit.first, unit);
             }
-            Record::Deleted { before_hour } => {
+            Record::Deleted { before_hour, table } => {
                 let files = self.units.values_mut().flat_map(|unit| &mut unit.files);
-                files.filter(|file| file.hour < before_hour).for_each(|file| file.deleted = true);
+                let is_meant = |file: &&mut FileEntry| {
+                    file.hour < before_hour
+                        && table.as_ref().is_none_or(|table| *table == file.table)
+                };
+                files.filter(is_meant).for_each(|file| file.deleted = true);
             }
         }
     }
@@ -217,15 +226,17 @@ pub(crate) fn adopt(stream_dir: &Path, last: u64) -> io::Result<()> {
     append(stream_dir, &Record::Compacted(unit))
 }
 
-/// Notes that files of all hours before `hour` are deleted.
+/// Notes that files of some tables are deleted, each of all hours before the one given with it.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub(crate) fn delete_before(stream_dir: &Path, hour: i64) -> io::Result<()> {
+pub(crate) fn delete_before(stream_dir: &Path, hours: &BTreeMap<String, i64>) -> io::Result<()> {
     if !stream_dir.join(FILE_NAME).exists() {
         return Ok(());
     }
-    append(stream_dir, &Record::Deleted { before_hour: hour })
+    hours.iter().try_for_each(|(table, &before_hour)| {
+        append(stream_dir, &Record::Deleted { before_hour, table: Some(table.clone()) })
+    })
 }
 
 /// Leaves out what was deleted, so that the file does not grow for ever; files that were deleted
@@ -340,6 +351,17 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_an_earlier_version_deletes_every_table() {
+        let dir = tempfile::tempdir().unwrap();
+        add(dir.path(), unit(1, 9, &[5])).unwrap();
+        let json = r#"{"deleted":{"before_hour":6}}"#;
+        let line = format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()));
+        let path = dir.path().join(FILE_NAME);
+        fs::write(&path, fs::read_to_string(&path).unwrap() + &line).unwrap();
+        assert_eq!(spans(&read(dir.path()).unwrap().unwrap()), [(1, 9, 0)]);
+    }
+
+    #[test]
     fn every_changed_bit_costs_its_line_and_is_told() {
         let dir = tempfile::tempdir().unwrap();
         add(dir.path(), unit(1, 9, &[5])).unwrap();
@@ -364,7 +386,10 @@ mod tests {
             let hour = i64::try_from(first).unwrap();
             add(dir.path(), unit(first, if first == 1 { 9 } else { first + 9 }, &[hour])).unwrap();
         }
-        delete_before(dir.path(), 20).unwrap();
+        // Those of another table stay.
+        delete_before(dir.path(), &[("cpu".to_owned(), 99)].into()).unwrap();
+        assert_eq!(spans(&read(dir.path()).unwrap().unwrap())[0], (1, 9, 1));
+        delete_before(dir.path(), &[("load".to_owned(), 20)].into()).unwrap();
         let deleted = [(1, 9, 0), (10, 19, 0), (20, 29, 1)];
         assert_eq!(spans(&read(dir.path()).unwrap().unwrap()), deleted);
         // A clock that went back: what is compacted later counts.

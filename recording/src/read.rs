@@ -13,6 +13,8 @@
 //! Every batch is sorted by its labels and then by time; batches of one stream follow each other in
 //! time for every series.
 
+#[cfg(test)]
+mod beside_tests;
 mod listing;
 mod log_rows;
 mod parquet_rows;
@@ -35,7 +37,7 @@ use crate::layout::{self, ListError, ParquetFile, SegmentFile};
 use crate::manifest::Manifests;
 pub use crate::problem::Problem;
 use crate::schema::TableSchema;
-use crate::segment::{ReadSegmentError, SegmentReader};
+use crate::segment::{ReadSegmentError, SegmentIndex, SegmentReader};
 
 pub use listing::Wanted;
 pub(crate) use parquet_rows::time_span_of;
@@ -204,9 +206,18 @@ impl Recording {
                 Err(OpenError::Unfit(what)) => problems.push(Problem::new(&file.path, what)),
             }
         }
+        // Segments of one writer have the same head: one of them is read.
+        let mut heads = BTreeSet::new();
         for segment in listing.segments {
+            let head = listing::first_header(&segment);
+            let head =
+                head.map(|head| (segment.stream.clone(), head.payload_len, head.payload_crc));
+            if head.as_ref().is_some_and(|head| heads.contains(head)) {
+                continue;
+            }
             match SegmentReader::from_file(segment.file, &segment.path) {
                 Ok(Some(reader)) => {
+                    heads.extend(head);
                     let of_log = reader.head().tables.iter();
                     tables.extend(of_log.map(|table| (table.name.clone(), table.clone())));
                 }
@@ -309,13 +320,23 @@ impl Recording {
     }
 }
 
-/// The least and the greatest `time` of every frame of a table in a segment.
+/// Spans of time that hold every frame of a table in a segment, and begin and end with one.
 fn segment_spans(segment: SegmentFile, table: &str) -> Vec<(i64, i64)> {
+    let index = SegmentIndex::of(&segment);
+    let length = segment.file.metadata().map_or(0, |metadata| metadata.len());
+    if let Some(index) = index.as_ref().filter(|index| index.bytes == length) {
+        return index.spans_of(table).to_vec();
+    }
     let Ok(Some(mut reader)) = SegmentReader::from_file(segment.file, &segment.path) else {
         return Vec::new();
     };
     let found = reader.head().tables.iter().position(|of_log| of_log.name == table);
     let mut spans = Vec::new();
+    if let Some(index) = index
+        && reader.pass_over(&index).is_ok_and(|passed| passed)
+    {
+        spans.extend(index.spans_of(table));
+    }
     let headers = reader.next_rows(|header| {
         if Some(header.table) == found && header.rows > 0 {
             spans.push((header.least_time, header.greatest_time));

@@ -10,12 +10,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use meikyo_units::WallTime;
+use meikyo_units::{Nanos, WallTime};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
 use crate::layout::{self, ParquetFile};
 use crate::manifest;
 use crate::problem::open_regular;
+use crate::summary::SUFFIX;
+
+/// How long rows are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Keep {
+    /// Rows of every table that is not in `tables`; `None` is for ever.
+    pub all: Option<Nanos>,
+    /// Rows of some tables, by name. A summary whose name is not here is kept as long as its table.
+    pub tables: BTreeMap<String, Nanos>,
+}
+
+impl Keep {
+    /// Nothing is ever deleted.
+    pub const FOREVER: Self = Self { all: None, tables: BTreeMap::new() };
+
+    /// How long rows of a table are kept; `None` is for ever.
+    pub fn of(&self, table: &str) -> Option<Nanos> {
+        let summarised = table.strip_suffix(SUFFIX);
+        let own = self.tables.get(table);
+        own.or_else(|| self.tables.get(summarised?)).copied().or(self.all)
+    }
+
+    /// Whether everything is kept for ever.
+    pub fn is_forever(&self) -> bool {
+        self.all.is_none() && self.tables.is_empty()
+    }
+}
 
 /// What was deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -65,13 +92,18 @@ fn hour_text(hour: i64) -> String {
     begin.map_or_else(|_| format!("{hour} h since 1970"), |begin| begin.to_string())
 }
 
-/// Deletes the Parquet files of all hours that end before `limit`: those of the stream `own`, whose
-/// lock the caller holds, and those of streams that nobody writes.
-pub fn delete_before(dir: &Path, own: &str, limit: WallTime) -> Deleted {
+/// Deletes the Parquet files of all hours that end before the limit of their table, which `limit_of`
+/// tells; tables that have none are left alone. Deleted are files of the stream `own`, whose lock the
+/// caller holds, and of streams that nobody writes.
+pub fn delete_before(
+    dir: &Path,
+    own: &str,
+    limit_of: impl Fn(&str) -> Option<WallTime>,
+) -> Deleted {
     let mut deleted = Deleted::default();
-    let limit = layout::hour_of(limit.as_nanos());
-    let listing = layout::list_hours(dir, |_, hour| hour < limit);
-    let files = match listing {
+    let limit_of = |table: &str| Some(layout::hour_of(limit_of(table)?.as_nanos()));
+    let is_old = |table: &str, hour| limit_of(table).is_some_and(|limit| hour < limit);
+    let files = match layout::list_hours(dir, is_old) {
         Ok(listing) => listing.parquet,
         Err(error) => {
             deleted.error = Some(error.to_string());
@@ -83,7 +115,11 @@ pub fn delete_before(dir: &Path, own: &str, limit: WallTime) -> Deleted {
         streams.entry(file.name.stream.clone()).or_default().push(file);
     }
     for (stream, files) in streams {
-        delete_of_stream(dir, &stream, stream == own, (limit, files), &mut deleted);
+        let tables: BTreeSet<_> = files.iter().map(|file| file.table.as_str()).collect();
+        let limits =
+            tables.iter().filter_map(|table| Some(((*table).to_owned(), limit_of(table)?)));
+        let limits = limits.collect();
+        delete_of_stream(dir, &stream, stream == own, (&limits, files), &mut deleted);
     }
     deleted
 }
@@ -92,7 +128,7 @@ fn delete_of_stream(
     dir: &Path,
     stream: &str,
     is_own: bool,
-    (limit, files): (i64, Vec<ParquetFile>),
+    (limits, files): (&BTreeMap<String, i64>, Vec<ParquetFile>),
     deleted: &mut Deleted,
 ) {
     let stream_dir = layout::stream_dir(dir, stream);
@@ -102,7 +138,7 @@ fn delete_of_stream(
     if !is_own && !is_free {
         return;
     }
-    if let Err(error) = manifest::delete_before(&stream_dir, limit) {
+    if let Err(error) = manifest::delete_before(&stream_dir, limits) {
         let path = stream_dir.join(manifest::FILE_NAME);
         let text = format!(
             "nothing of stream `{stream}` is deleted: cannot write `{}`: {error}",
@@ -133,7 +169,7 @@ fn delete(file: &ParquetFile, deleted: &mut Deleted) -> Result<(), std::io::Erro
     fs::remove_file(&file.path)?;
     deleted.bytes += bytes;
     deleted.files += 1;
-    if !file.table.ends_with(crate::summary::SUFFIX) {
+    if !file.table.ends_with(SUFFIX) {
         deleted.rows += rows;
         let table = deleted.tables.entry(file.table.clone()).or_default();
         table.rows += rows;
@@ -153,4 +189,30 @@ fn delete(file: &ParquetFile, deleted: &mut Deleted) -> Result<(), std::io::Erro
 pub(crate) fn rows_of(path: &Path) -> Option<u64> {
     let reader = SerializedFileReader::new(open_regular(path).ok()?).ok()?;
     u64::try_from(reader.metadata().file_metadata().num_rows()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_kept_as_long_as_the_nearest_word_says() {
+        let hours = |hours: u64| Some(Nanos::from_secs(3_600 * hours));
+        let tables = [("cpu", 7), ("load", 8), ("load.summary", 900)];
+        let tables = tables.map(|(table, keep)| (table.to_owned(), hours(keep).unwrap()));
+        let keep = Keep { all: hours(30), tables: tables.into() };
+        for (table, expected) in [
+            ("cpu", 7),
+            ("cpu.summary", 7),
+            ("load", 8),
+            ("load.summary", 900),
+            ("polls", 30),
+            ("polls.summary", 30),
+        ] {
+            assert_eq!(keep.of(table), hours(expected), "{table}");
+        }
+        let some = Keep { all: None, ..keep };
+        assert_eq!((some.of("polls"), some.of("cpu")), (None, hours(7)));
+        assert!(Keep::FOREVER.is_forever() && !some.is_forever());
+    }
 }

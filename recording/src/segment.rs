@@ -16,21 +16,35 @@
 //! counted, the frames behind it are read. Frames that are not wanted are skipped by their header,
 //! and their payload is not looked at.
 
+mod index;
+mod symbols;
+
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::batch::Batch;
 use crate::format::FORMAT_VERSION;
-use crate::log::{self, Codec, FrameHeader, HEADER_LEN, Head, MAGIC, ROWS_MAX, decode_rows};
+use crate::layout::SegmentFile;
+use crate::log::{
+    self, Codec, FrameHeader, HEADER_LEN, Head, MAGIC, ROWS_MAX, decode_rows, packed,
+};
+use crate::packed::UnpackError;
 use crate::problem::open_regular;
+
+pub(crate) use index::{
+    EVERY as INDEX_EVERY, IndexBuilder, SegmentIndex, remove_of as remove_index,
+};
+pub(crate) use symbols::Ranks;
+pub use symbols::Symbols;
 
 /// Octets that are read from the file at once.
 const READ_BUFFER: usize = 1 << 18;
 
-/// Symbols that lost frames before one of symbols may have defined; a number beyond that is not
-/// believed, so that no octets ask for more memory than they justify.
-const SYMBOLS_LOST_MAX: usize = 1 << 20;
+/// Octets of a frame that is not wanted from which on the header behind it is read by itself: below
+/// that, filling the buffer costs less than a call for each header.
+const SKIP_ALONE: u64 = 4 << 10;
 
 /// Why a segment could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -136,9 +150,18 @@ pub struct SegmentReader {
     /// Where the next frame begins.
     at: u64,
     head: Head,
-    begin: (u64, Option<u64>),
-    symbols: Vec<Option<String>>,
+    /// The header of the head.
+    begin: Option<FrameHeader>,
+    /// What was passed, where somebody wants an index of it.
+    builder: Option<IndexBuilder>,
+    symbols: Symbols,
     payload: Vec<u8>,
+    /// The rows of packed rows, as those of the codec of rows.
+    plain: Vec<u8>,
+    /// Octets of the frame before, where it was not wanted; 0 where it was.
+    skipped: u64,
+    /// Octets read from the file, as far as they were looked at.
+    bytes_read: u64,
     ending: Ending,
 }
 
@@ -173,9 +196,13 @@ impl SegmentReader {
             len,
             at: 0,
             head,
-            begin: (0, None),
-            symbols: Vec::new(),
+            begin: None,
+            builder: None,
+            symbols: Symbols::default(),
             payload: Vec::new(),
+            plain: Vec::new(),
+            skipped: 0,
+            bytes_read: 0,
             ending: Ending::default(),
         };
         let first = reader.next_frame(|_, _| true)?;
@@ -189,7 +216,7 @@ impl SegmentReader {
             return Err(ReadSegmentError::Newer { path: path.into(), found: head.format });
         }
         reader.head = head;
-        reader.begin = (first.sequence, first.before);
+        reader.begin = Some(first);
         Ok(Some(reader))
     }
 
@@ -200,7 +227,83 @@ impl SegmentReader {
 
     /// The sequence number of the head, and the one that was written before it.
     pub(crate) fn begin(&self) -> (u64, Option<u64>) {
-        self.begin
+        self.begin.map_or((0, None), |head| (head.sequence, head.before))
+    }
+
+    /// Opens a listed segment where rows of a table can lie that `wanted` accepts by its name and a
+    /// span of time: behind those that the segment's index describes, if none of them is wanted.
+    ///
+    /// # Errors
+    /// As [`SegmentReader::from_file`].
+    pub fn open_where(
+        segment: SegmentFile,
+        wanted: impl Fn(&str, (i64, i64)) -> bool,
+    ) -> Result<Option<Self>, ReadSegmentError> {
+        let index = SegmentIndex::of(&segment);
+        let is_wanted = |index: &SegmentIndex| {
+            index
+                .tables
+                .iter()
+                .any(|table| table.spans.iter().any(|&span| wanted(&table.name, span)))
+        };
+        let opened = Self::from_file(segment.file, &segment.path)?;
+        let Some(index) = index.filter(|index| !is_wanted(index)) else { return Ok(opened) };
+        let Some(mut reader) = opened else { return Ok(None) };
+        reader.pass_over(&index)?;
+        Ok(Some(reader))
+    }
+
+    /// Passes over the frames that an index describes, of a reader that was just opened; the symbols
+    /// that they define are read. Whether it did: symbols may be damaged.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) fn pass_over(&mut self, index: &SegmentIndex) -> Result<bool, ReadSegmentError> {
+        for &at in &index.symbols {
+            if self.symbols_at(at)?.is_none() {
+                self.symbols = Symbols::default();
+                return Ok(false);
+            }
+        }
+        self.at = index.bytes;
+        self.ending = index.ending();
+        self.file.seek(SeekFrom::Start(self.at)).map_err(|source| self.refused(source))?;
+        Ok(true)
+    }
+
+    /// Reads the frame of symbols at a place; `None` when there is none.
+    fn symbols_at(&mut self, at: u64) -> Result<Option<()>, ReadSegmentError> {
+        let mut octets = [0; HEADER_LEN];
+        let read = self.file.get_ref().read_exact_at(&mut octets, at);
+        read.map_err(|source| self.refused(source))?;
+        self.bytes_read += HEADER_LEN as u64;
+        let header = FrameHeader::decode(&octets).filter(|header| header.codec == Codec::Symbols);
+        let Some(header) = header.filter(|header| frame_len(header) <= self.len - at) else {
+            return Ok(None);
+        };
+        self.payload.resize(header.payload_len, 0);
+        let read = self.file.get_ref().read_exact_at(&mut self.payload, at + HEADER_LEN as u64);
+        read.map_err(|source| self.refused(source))?;
+        self.bytes_read += header.payload_len as u64;
+        let is_whole = crc32fast::hash(&self.payload) == header.payload_crc;
+        Ok(if is_whole { self.take_symbols(&header) } else { None })
+    }
+
+    /// Gathers from now on what is passed, of a reader that was just opened.
+    pub(crate) fn begin_index(&mut self) {
+        let mut builder = IndexBuilder::new(&self.head);
+        if let Some(head) = &self.begin {
+            builder.add(head);
+        }
+        self.builder = Some(builder);
+    }
+
+    /// The index of what was passed since [`SegmentReader::begin_index`]; `None` where something is
+    /// wrong with it, so that every reader finds that by itself.
+    pub(crate) fn index(&self) -> Option<&SegmentIndex> {
+        let index = self.builder.as_ref()?.index()?;
+        let found = Ending { torn_bytes: 0, ..self.ending };
+        (found == index.ending()).then_some(index)
     }
 
     /// The segment's file.
@@ -210,12 +313,17 @@ impl SegmentReader {
 
     /// The text of a symbol that a frame read so far uses; `None` only where damage took it.
     pub fn symbol(&self, number: u64) -> Option<&str> {
-        self.symbols.get(usize::try_from(number).ok()?)?.as_deref()
+        self.symbols.text(number)
     }
 
-    /// The symbols read so far, by their numbers.
-    pub fn symbols(&self) -> &[Option<String>] {
+    /// The symbols read so far.
+    pub fn symbols(&self) -> &Symbols {
         &self.symbols
+    }
+
+    /// Octets of headers and payloads that were read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
     }
 
     /// What was found wrong so far; complete once [`SegmentReader::next_rows`] returned `None`.
@@ -242,13 +350,13 @@ impl SegmentReader {
         loop {
             let tables = self.head.tables.len();
             let header = self.next_frame(|header, at| match header.codec {
-                Codec::Rows => header.table < tables && wanted(header, at),
+                Codec::Rows | Codec::Packed => header.table < tables && wanted(header, at),
                 Codec::Head | Codec::Symbols => true,
                 Codec::Unknown(_) => false,
             })?;
             let Some(header) = header else { return Ok(None) };
             match header.codec {
-                Codec::Rows => return Ok(Some(header)),
+                Codec::Rows | Codec::Packed => return Ok(Some(header)),
                 Codec::Symbols => {
                     // Rows that use these symbols are read without them, and told.
                     if self.take_symbols(&header).is_none() {
@@ -291,13 +399,36 @@ impl SegmentReader {
         header: &FrameHeader,
         batch: &mut Batch,
     ) -> Result<(), ReadSegmentError> {
+        let is_plain = self.unpack(header)?;
+        let payload = if is_plain { &self.payload } else { &self.plain };
         let schema = &self.head.tables[header.table];
-        if decode_rows(&self.payload, header.rows, schema, batch).is_none() {
+        if decode_rows(payload, header.rows, schema, batch).is_none() {
             self.ending.unfit_frames += 1;
             return Err(self.misfit(header.sequence));
         }
         batch.table = header.table;
         Ok(())
+    }
+
+    /// Unpacks the frame that was returned last, if it is packed rows; whether its payload is of the
+    /// codec of rows as it is.
+    fn unpack(&mut self, header: &FrameHeader) -> Result<bool, ReadSegmentError> {
+        if header.codec != Codec::Packed {
+            return Ok(true);
+        }
+        let schema = &self.head.tables[header.table];
+        let Self { payload, plain, symbols, .. } = self;
+        match packed::unpack(payload, schema, |text| symbols.intern(text), plain) {
+            Ok(rows) if rows == header.rows => Ok(false),
+            Err(UnpackError::Version { .. }) => {
+                self.ending.unknown_frames += 1;
+                Err(self.misfit(header.sequence))
+            }
+            Ok(_) | Err(_) => {
+                self.ending.unfit_frames += 1;
+                Err(self.misfit(header.sequence))
+            }
+        }
     }
 
     /// What is wrong with the segment, if anything is; complete once
@@ -309,9 +440,11 @@ impl SegmentReader {
         self.ending.problem(ends_with)
     }
 
-    /// The payload of the frame that was returned last.
-    pub(crate) fn payload(&self) -> &[u8] {
-        &self.payload
+    /// The rows of the frame that was returned last as a payload of the codec of rows; `None` when
+    /// they cannot be unpacked.
+    pub(crate) fn rows_payload(&mut self, header: &FrameHeader) -> Option<&[u8]> {
+        let is_plain = self.unpack(header).ok()?;
+        Some(if is_plain { &self.payload } else { &self.plain })
     }
 
     fn misfit(&self, sequence: u64) -> ReadSegmentError {
@@ -320,16 +453,7 @@ impl SegmentReader {
 
     fn take_symbols(&mut self, header: &FrameHeader) -> Option<()> {
         let (first, texts) = log::symbols_of(&self.payload, header.rows)?;
-        if first > self.symbols.len() + SYMBOLS_LOST_MAX {
-            return None;
-        }
-        if self.symbols.len() < first + texts.len() {
-            self.symbols.resize(first + texts.len(), None);
-        }
-        for (slot, text) in self.symbols[first..].iter_mut().zip(texts) {
-            *slot = Some(text);
-        }
-        Some(())
+        self.symbols.define(first, texts)
     }
 
     /// The next whole frame that is wanted, its payload read; frames that are not are passed over.
@@ -363,10 +487,13 @@ impl SegmentReader {
             }
             if !wanted(&header, self.at + HEADER_LEN as u64) {
                 let skip = HEADER_LEN + header.payload_len;
+                self.skipped = frame_len(&header);
                 self.pass(&header);
                 self.skip(skip)?;
                 continue;
             }
+            self.skipped = 0;
+            self.bytes_read += header.payload_len as u64;
             self.skip(HEADER_LEN)?;
             self.payload.resize(header.payload_len, 0);
             self.file.read_exact(&mut self.payload).map_err(|source| self.refused(source))?;
@@ -386,9 +513,15 @@ impl SegmentReader {
         if self.len - self.at < HEADER_LEN as u64 {
             return Ok(None);
         }
+        self.bytes_read += HEADER_LEN as u64;
         let mut octets = [0; HEADER_LEN];
-        self.file.read_exact(&mut octets).map_err(|source| self.refused(source))?;
-        self.file.seek_relative(-56).map_err(|source| self.refused(source))?;
+        if self.file.buffer().len() < HEADER_LEN && self.skipped >= SKIP_ALONE {
+            let read = self.file.get_ref().read_exact_at(&mut octets, self.at);
+            read.map_err(|source| self.refused(source))?;
+        } else {
+            self.file.read_exact(&mut octets).map_err(|source| self.refused(source))?;
+            self.file.seek_relative(-56).map_err(|source| self.refused(source))?;
+        }
         let header = FrameHeader::decode(&octets);
         Ok(header.filter(|header| self.len - self.at >= frame_len(header)))
     }
@@ -400,7 +533,7 @@ impl SegmentReader {
 
     /// Whether the header of a frame of rows can be one that a writer made.
     fn fits(&self, header: &FrameHeader) -> bool {
-        header.codec != Codec::Rows
+        !header.codec.has_rows()
             || self.ending.whole_bytes == 0
             || (header.table < self.head.tables.len() && header.rows <= ROWS_MAX)
     }
@@ -413,6 +546,9 @@ impl SegmentReader {
         self.at += frame_len(header);
         self.ending.whole_bytes = self.at;
         self.ending.last_sequence = header.sequence;
+        if let Some(builder) = &mut self.builder {
+            builder.add(header);
+        }
     }
 
     fn skip(&mut self, octets: usize) -> Result<(), ReadSegmentError> {

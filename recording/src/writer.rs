@@ -20,10 +20,12 @@ mod home;
 mod queue;
 mod recovery;
 mod sync;
+mod synced;
 mod thread;
 
 pub use counters::WriterCounters;
 pub use recovery::OpenStreamError;
+pub use synced::{Synced, Watermark};
 pub use thread::CloseError;
 
 use std::collections::BTreeMap;
@@ -35,11 +37,13 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::batch::{Batch, Symbol};
 use crate::format::Kind;
+use crate::packed::PackedRows;
+use crate::retention::Keep;
 use crate::schema::TableSchema;
 use queue::{Message, Shared};
 
 /// How a stream is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamOptions {
     /// How often what was written is forced to the disk; bounds what a power cut takes.
     pub sync_every: Nanos,
@@ -49,8 +53,8 @@ pub struct StreamOptions {
     pub segment_span: Nanos,
     /// Batches that may wait for the writer thread.
     pub queue_batches: usize,
-    /// How long rows are kept; `None` is for ever.
-    pub keep: Option<Nanos>,
+    /// How long rows are kept, by table.
+    pub keep: Keep,
     /// What happens when the queue is full.
     pub when_full: WhenFull,
     /// What happens when somebody removes the recording, or moves it away.
@@ -67,7 +71,7 @@ impl StreamOptions {
         segment_rows: 8_000_000,
         segment_span: Nanos::from_secs(600),
         queue_batches: 4_096,
-        keep: None,
+        keep: Keep::FOREVER,
         when_full: WhenFull::Drop,
         when_removed: WhenRemoved::Renew,
         compact: true,
@@ -103,6 +107,9 @@ pub struct Kept {
     pub token: u64,
     /// When the last write before the mark had returned.
     pub at: WallTime,
+    /// Sequence number of the last frame that had then been handed to the kernel; they are on the
+    /// disk once [`Synced::sequence`] is at least this.
+    pub sequence: u64,
     /// Rows submitted since the mark before that were dropped; everything else is kept.
     pub lost_rows: u64,
 }
@@ -161,6 +168,14 @@ impl IncidentKind {
     }
 }
 
+/// Packed rows are of a table that the stream does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the stream has no table `{table}`: its tables are given when it is opened")]
+pub struct UnknownTableError {
+    /// The table of the rows.
+    pub table: String,
+}
+
 /// What a stream wrote in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloseReport {
@@ -204,8 +219,25 @@ impl StreamWriter {
         tables: Vec<TableSchema>,
         options: StreamOptions,
     ) -> Result<Self, OpenStreamError> {
+        let sync_data = Box::new(File::sync_data);
+        Self::open_synced_by(sync_data, dir, kind, (stream, tables), options)
+    }
+
+    /// As [`StreamWriter::open`], with a way of syncing that a test chooses.
+    fn open_synced_by(
+        sync_data: sync::SyncData,
+        dir: &Path,
+        kind: Kind,
+        (stream, tables): (&str, Vec<TableSchema>),
+        options: StreamOptions,
+    ) -> Result<Self, OpenStreamError> {
         let recovered = recovery::recover(dir, kind, stream, &tables)?;
         let shared = Arc::new(Shared::new(options.queue_batches));
+        if recovered.is_synced {
+            shared.watermark.advance(recovered.last_found, 0);
+        } else {
+            shared.watermark.stop();
+        }
         shared.counters.torn_bytes_cut.set(recovered.torn_bytes);
         for incident in recovered.incidents {
             shared.report(incident);
@@ -226,13 +258,14 @@ impl StreamWriter {
                     stream: stream.into(),
                     tables: tables.clone(),
                 },
-                options,
+                options: options.clone(),
                 home,
                 next_sequence: recovered.next_sequence,
                 last_sequence: recovered.last_sequence,
                 leftovers: recovered.leftovers,
             },
             Arc::clone(&shared),
+            sync_data,
         )
         .map_err(|source| OpenStreamError::Thread { source })?;
         Ok(Self {
@@ -284,28 +317,50 @@ impl StreamWriter {
         }
         self.hand_over_symbols();
         let rows = batch.rows() as u64;
-        match self.shared.push_batch(batch, self.options.when_full) {
-            Ok(()) => {
-                if let Some(rows) = self.full.take() {
-                    let text = format!("the writer follows again; {rows} rows were dropped");
-                    self.report(IncidentKind::Resumed, rows, text);
-                }
-            }
-            Err(refused) => {
-                batch = refused;
-                batch.clear();
-                self.empty[batch.table].push(batch);
-                self.lost_rows += rows;
-                self.shared.counters.rows_dropped.add(rows);
-                self.shared.counters.batches_dropped.add(1);
-                if self.full.is_none() {
-                    let limit = self.options.queue_batches;
-                    let text = format!("the writer does not follow: {limit} batches are waiting");
-                    self.report(IncidentKind::QueueFull, rows, text);
-                }
-                *self.full.get_or_insert(0) += rows;
-            }
+        if let Err(refused) = self.hand_over_rows(Message::Batch(batch), rows)
+            && let Message::Batch(refused) = refused
+        {
+            batch = refused;
+            batch.clear();
+            self.empty[batch.table].push(batch);
         }
+    }
+
+    /// Hands a block of packed rows to the writer thread, which writes its octets as they are.
+    ///
+    /// Waits, or drops and counts, as [`StreamWriter::submit`] does. Whether the rows were kept is
+    /// told by the next mark.
+    ///
+    /// # Errors
+    /// When the stream has no table of the block's name.
+    pub fn packed(&mut self, rows: PackedRows) -> Result<(), UnknownTableError> {
+        let table = self.tables.iter().position(|table| table.name == rows.table());
+        let table = table.ok_or_else(|| UnknownTableError { table: rows.table().to_owned() })?;
+        let count = rows.rows() as u64;
+        // What was refused is counted; nobody needs its buffers again.
+        drop(self.hand_over_rows(Message::Packed(table, rows), count));
+        Ok(())
+    }
+
+    /// Queues rows; counts and tells of those that find no room.
+    fn hand_over_rows(&mut self, message: Message, rows: u64) -> Result<(), Message> {
+        let Err(refused) = self.shared.push_rows(message, self.options.when_full) else {
+            if let Some(rows) = self.full.take() {
+                let text = format!("the writer follows again; {rows} rows were dropped");
+                self.report(IncidentKind::Resumed, rows, text);
+            }
+            return Ok(());
+        };
+        self.lost_rows += rows;
+        self.shared.counters.rows_dropped.add(rows);
+        self.shared.counters.batches_dropped.add(1);
+        if self.full.is_none() {
+            let limit = self.options.queue_batches;
+            let text = format!("the writer does not follow: {limit} batches are waiting");
+            self.report(IncidentKind::QueueFull, rows, text);
+        }
+        *self.full.get_or_insert(0) += rows;
+        Err(refused)
     }
 
     /// Asks to be told when everything submitted before has been handed to the kernel.
@@ -329,6 +384,16 @@ impl StreamWriter {
     /// The counters as they are now.
     pub fn counters(&self) -> WriterCounters {
         self.shared.counters.snapshot()
+    }
+
+    /// How far the stream is on the disk.
+    pub fn synced(&self) -> Synced {
+        self.shared.watermark.get()
+    }
+
+    /// Where any thread can read and wait for how far the stream is on the disk.
+    pub fn watermark(&self) -> Watermark {
+        self.shared.watermark.clone()
     }
 
     /// Waits until everything submitted is on the disk (`fdatasync`).

@@ -59,9 +59,14 @@ pub(crate) fn run(args: ConfigArgs) -> Result<Answer, Failure> {
     }
 }
 
-/// What is measured in a file whose form is right, and is no object that is known.
+/// What is measured or kept in a file whose form is right, and is no object or table that is known.
 pub(super) fn unknown_objects(cluster: &Cluster) -> Option<Problems> {
     problems::of_objects(cluster)
+}
+
+/// What is kept in a file whose form is right, and is no table that is known.
+pub(super) fn unknown_tables(cluster: &Cluster) -> Option<Problems> {
+    problems::of_tables(cluster)
 }
 
 /// The file, which must be right.

@@ -22,11 +22,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use meikyo_cluster::{Cluster, LoadError};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_recording::alerts::{self, Alert};
 use meikyo_recording::{
-    Incident, IncidentKind, Kind, OpenStreamError, Recording, StreamOptions, StreamWriter,
+    Incident, IncidentKind, Keep, Kind, OpenStreamError, Recording, StreamOptions, StreamWriter,
     WhenRemoved,
 };
 use meikyo_server::Running;
@@ -37,6 +38,7 @@ use meikyo_snmp::{resolver, tables};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::hangup::{Hangup, Reason};
+use crate::verbs::config::unknown_tables;
 use crate::verbs::serve;
 use devices::Devices;
 use freshening::Freshening;
@@ -106,10 +108,11 @@ enum IfRemoved {
 }
 
 impl MeasureArgs {
-    fn stream_options(&self, keep: Option<Nanos>) -> StreamOptions {
+    fn stream_options(&self, cluster: &Cluster) -> StreamOptions {
+        let tables = cluster.keep_tables.iter().map(|of| (of.table.clone(), of.keep));
         StreamOptions {
             sync_every: self.sync,
-            keep,
+            keep: Keep { all: cluster.keep, tables: tables.collect() },
             compact: !self.no_compact,
             when_removed: match self.if_removed {
                 IfRemoved::Renew => WhenRemoved::Renew,
@@ -125,9 +128,13 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let cluster = meikyo_cluster::load(&args.cluster).map_err(|error| {
         Failure::from(error).hint(format!("meikyo config check {}", args.cluster.display()))
     })?;
+    if let Some(problems) = unknown_tables(&cluster) {
+        return Err(Failure::new(LoadError::Invalid(problems))
+            .hint(format!("meikyo config check {}", args.cluster.display())));
+    }
     let stop = stop_on_signals()?;
     let hangup = Hangup::hear()?;
-    let options = args.stream_options(cluster.keep);
+    let options = args.stream_options(&cluster);
     let described = cluster.clone();
     let devices = Devices::new(cluster)?;
     if args.dry_run {

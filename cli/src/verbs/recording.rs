@@ -268,6 +268,11 @@ fn remedy(path: &Path) -> String {
         Some("damaged") => format!(
             "all whole frames of it were kept; when nothing is to be rescued from it: `rm {shown}`"
         ),
+        Some("unknown") => format!(
+            "a version of meikyo that knows these frames wrote them: read the recording with it; the \
+             segment is kept as it is, its other rows are in Parquet files; when nothing of the rest \
+             is wanted: `rm {shown}`"
+        ),
         Some("log") => {
             "whole frames around it are read; `meikyo recording compact` keeps their rows \
                         as Parquet files and puts the segment aside"
@@ -304,6 +309,13 @@ fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
                         made.damaged_bytes, made.unread_frames
                     );
                 }
+                if made.unknown_frames > 0 {
+                    text += &format!(
+                        "  {} frames are of a kind that this version does not know; what they are in \
+                         was renamed to end in `.unknown` and is kept\n",
+                        made.unknown_frames
+                    );
+                }
                 streams.push(json!({
                     "stream": stream,
                     "live": false,
@@ -314,6 +326,7 @@ fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
                     "summary_bytes": made.summary_bytes,
                     "damaged_bytes": made.damaged_bytes,
                     "unread_frames": made.unread_frames,
+                    "unknown_frames": made.unknown_frames,
                 }));
             }
         }

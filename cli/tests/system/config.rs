@@ -167,6 +167,26 @@ host node[001-225] (225)
 }
 
 #[test]
+fn tables_are_kept_for_their_own_time_and_unknown_ones_are_refused_with_their_line() {
+    let known = "[recording.tables.\"interfaces.summary\"]\nkeep = \"365d\"\n";
+    let directory = directory_with(&format!("{MINIMAL}\n{known}"));
+    let output = meikyo(directory.path(), &["config", "show"]);
+    assert!(
+        stdout(&output).contains("\nkeep 365d of interfaces.summary (line 10)\n"),
+        "{output:?}"
+    );
+    let unknown = "[recording.tables.interface]\nkeep = \"7d\"\n";
+    let directory = directory_with(&format!("{MINIMAL}\n{unknown}"));
+    for arguments in [&["config", "check"][..], &["measure", "--dry-run"]] {
+        let output = meikyo(directory.path(), arguments);
+        assert!(!output.status.success(), "{output:?}");
+        let told = stdout(&output) + &stderr(&output);
+        let problem = "cluster.toml:10: recording.tables.interface: there is no table `interface`";
+        assert!(told.contains(problem), "{told}");
+    }
+}
+
+#[test]
 fn output_that_nobody_reads_is_no_failure() {
     use std::process::Stdio;
     let directory = directory_with(MINIMAL);

@@ -482,3 +482,18 @@ links = [
     assert_eq!(cluster.devices[2].mac.unwrap().to_string(), "02:00:00:00:00:03");
     assert_eq!(cluster.devices[3].model.as_deref(), Some("m"));
 }
+
+#[test]
+fn how_long_a_table_is_kept_is_checked_where_it_stands() {
+    let text = "name = \"presto\"\nmeasure = [\"load\"]\n\
+        snmp = { version = \"2c\", community = \"env:COMMUNITY\" }\n\
+        [[hosts]]\nname = \"a\"\naddress = \"10.0.0.1\"\n\
+        [recording.tables.load]\nkeep = \"5min\"\n\
+        [recording.tables.cpu]\n\
+        [recording.tables.disk]\nkep = \"7d\"\n";
+    insta::assert_snapshot!(problems(text), @r#"
+cluster.toml:8: recording.tables.load.keep: 5min is too short; at least 1h
+cluster.toml:9: recording.tables.cpu.keep: missing; say how long the table is kept, for example keep = "7d"
+cluster.toml:11: recording.tables.disk.kep: unknown key (did you mean `keep`?); allowed are `keep`
+"#);
+}

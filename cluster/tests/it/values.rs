@@ -75,6 +75,21 @@ measure = ["interfaces(in_octets,out_octets)", "ifHCInOctets.3 every 10s"]
 "#;
 
 #[test]
+fn tables_of_the_recording_are_kept_for_their_own_time() {
+    let text = format!(
+        "{MINIMAL}\n[recording]\nkeep = \"30d\"\n[recording.tables.interfaces]\nkeep = \"7d\"\n\
+         [recording.tables.\"interfaces.summary\"]\nkeep = \"365d\"\n"
+    );
+    let cluster = read(&text);
+    let days = |days: u64| Nanos::from_secs(days * 86_400);
+    let found: Vec<_> =
+        cluster.keep_tables.iter().map(|of| (&*of.table, of.keep, of.place.line)).collect();
+    let expected = [("interfaces", days(7), 12), ("interfaces.summary", days(365), 14)];
+    assert_eq!((cluster.keep, &found[..]), (Some(days(30)), &expected[..]));
+    assert_eq!(read(MINIMAL).keep_tables, []);
+}
+
+#[test]
 fn the_nearer_section_wins() {
     let cluster = read(LAYERED);
     let [node1, _, node3, switch] = &cluster.devices[..] else { panic!("four devices") };

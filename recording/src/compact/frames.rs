@@ -1,12 +1,40 @@
 //! The frames of one table of a segment, read one at a time.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use super::{CompactError, system};
-use crate::log::{ColumnView, FrameHeader, columns_of};
+use crate::log::{Codec, ColumnView, FrameHeader, columns_of, packed};
 use crate::schema::TableSchema;
+
+/// The texts of all symbols of a segment, those of packed rows among them.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    /// By number; `None` where damage took a text.
+    pub(super) texts: Vec<Option<String>>,
+    numbers: BTreeMap<String, u64>,
+}
+
+impl Texts {
+    /// Begins with the texts that frames of symbols define.
+    pub(super) fn new(of_log: &[Option<String>]) -> Self {
+        let named = (0..).zip(of_log).filter_map(|(at, text)| Some((text.clone()?, at)));
+        Self { texts: of_log.to_vec(), numbers: named.collect() }
+    }
+
+    /// The number of a text, which it gets if it has none.
+    fn intern(&mut self, text: &str) -> Option<u64> {
+        if let Some(&number) = self.numbers.get(text) {
+            return Some(number);
+        }
+        let number = u64::from(u32::try_from(self.texts.len()).ok()?);
+        self.numbers.insert(text.to_owned(), number);
+        self.texts.push(Some(text.to_owned()));
+        Some(number)
+    }
+}
 
 /// A frame of rows, and where its payload lies.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +46,7 @@ pub(super) struct Frame {
     rows: u32,
     payload_len: u32,
     payload_crc: u32,
+    pub(super) is_packed: bool,
 }
 
 impl Frame {
@@ -32,6 +61,7 @@ impl Frame {
             rows: narrow(header.rows),
             payload_len: narrow(header.payload_len),
             payload_crc: header.payload_crc,
+            is_packed: header.codec == Codec::Packed,
         }
     }
 
@@ -47,15 +77,24 @@ pub(super) struct TableFrames<'a> {
     pub(super) file: &'a File,
     pub(super) schema: &'a TableSchema,
     pub(super) frames: &'a [Frame],
+    pub(super) texts: &'a Texts,
 }
 
 impl TableFrames<'_> {
-    /// Reads the payload of a frame; whether its checksum is right.
+    /// Reads the payload of a frame as one of the codec of rows; whether its checksum is right, and
+    /// packed rows could be unpacked.
     pub(super) fn read(&self, frame: &Frame, payload: &mut Vec<u8>) -> Result<bool, CompactError> {
-        payload.resize(frame.payload_len as usize, 0);
-        let read = self.file.read_exact_at(payload, frame.begin);
-        read.map_err(system("read", self.segment))?;
-        Ok(crc32fast::hash(payload) == frame.payload_crc)
+        if !read_payload(self.file, frame, payload).map_err(system("read", self.segment))? {
+            return Ok(false);
+        }
+        if !frame.is_packed {
+            return Ok(true);
+        }
+        let mut plain = Vec::new();
+        let number = |text: &str| self.texts.numbers.get(text).copied();
+        let rows = packed::unpack(payload, self.schema, number, &mut plain);
+        *payload = plain;
+        Ok(rows.is_ok_and(|rows| rows == frame.rows()))
     }
 
     /// The columns of a frame whose payload was read; `None` when it is not of the schema.
@@ -66,4 +105,29 @@ impl TableFrames<'_> {
     ) -> Option<Vec<ColumnView<'p>>> {
         columns_of(payload, frame.rows(), self.schema)
     }
+}
+
+/// Reads the payload of a frame as it is; whether its checksum is right.
+fn read_payload(file: &File, frame: &Frame, payload: &mut Vec<u8>) -> std::io::Result<bool> {
+    payload.resize(frame.payload_len as usize, 0);
+    file.read_exact_at(payload, frame.begin)?;
+    Ok(crc32fast::hash(payload) == frame.payload_crc)
+}
+
+/// Numbers the texts of the packed rows among some frames. Frames that cannot be read are left out
+/// here as they are where their rows are read.
+pub(super) fn number_texts(
+    (file, segment): (&File, &Path),
+    schema: &TableSchema,
+    frames: &[Frame],
+    texts: &mut Texts,
+) -> Result<(), CompactError> {
+    let (mut payload, mut plain) = (Vec::new(), Vec::new());
+    for frame in frames.iter().filter(|frame| frame.is_packed) {
+        if read_payload(file, frame, &mut payload).map_err(system("read", segment))? {
+            // What is wrong with it is told when its rows are read.
+            drop(packed::unpack(&payload, schema, |text| texts.intern(text), &mut plain));
+        }
+    }
+    Ok(())
 }

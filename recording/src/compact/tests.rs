@@ -2,18 +2,19 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 
-use arrow::array::{Array as _, AsArray as _, RecordBatch};
-use arrow::datatypes::{Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
 use crate::layout::{ParquetFile, list};
 use crate::schema::{Column, ColumnKind, Meaning};
-use crate::{Kind, StreamOptions, StreamWriter};
+use crate::{Batch, Kind, StreamOptions, StreamWriter, Symbol};
 
 const HOUR: i64 = 3_600_000_000_000;
 
-fn schema() -> TableSchema {
+pub(super) fn schema() -> TableSchema {
     let column = |name: &str, kind| Column::new(name, kind, Meaning::Gauge, "");
     let label = |name: &str| Column::new(name, ColumnKind::Symbol, Meaning::Label, "");
     TableSchema::new(
@@ -32,45 +33,69 @@ fn schema() -> TableSchema {
 
 /// A row as the test knows it, sorted as a file is.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
-struct Row {
-    device: Option<String>,
-    interface: Option<String>,
-    time: i64,
-    unsigned: Option<u64>,
-    signed: Option<i64>,
-    real: Option<f64>,
-    text: Option<String>,
+pub(super) struct Row {
+    pub(super) device: Option<String>,
+    pub(super) interface: Option<String>,
+    pub(super) time: i64,
+    pub(super) unsigned: Option<u64>,
+    pub(super) signed: Option<i64>,
+    pub(super) real: Option<f64>,
+    pub(super) text: Option<String>,
 }
 
-fn submit(writer: &mut StreamWriter, rows: &[Row]) {
+pub(super) fn submit(writer: &mut StreamWriter, rows: &[Row]) {
     let mut batch = writer.batch(0);
     for row in rows {
-        batch.begin_row(row.time);
-        for (column, text) in [(1, &row.device), (2, &row.interface)] {
-            if let Some(text) = text {
-                batch.put_symbol(column, writer.symbol(text));
-            }
-        }
-        if let Some(value) = row.unsigned {
-            batch.put_u64(3, value);
-        }
-        if let Some(value) = row.signed {
-            batch.put_i64(4, value);
-        }
-        if let Some(value) = row.real {
-            batch.put_f64(5, value);
-        }
-        if let Some(value) = &row.text {
-            batch.put_text(6, value);
-        }
+        let symbols = [&row.device, &row.interface]
+            .map(|text| text.as_deref().map(|text| writer.symbol(text)));
+        put_row(&mut batch, row, symbols);
     }
     writer.submit(batch);
 }
 
-fn rows_of(file: &ParquetFile) -> Vec<Row> {
+/// Puts a row into a batch, with the symbols of its labels.
+pub(super) fn put_row(batch: &mut Batch, row: &Row, symbols: [Option<Symbol>; 2]) {
+    batch.begin_row(row.time);
+    for (column, symbol) in (1..).zip(symbols) {
+        if let Some(symbol) = symbol {
+            batch.put_symbol(column, symbol);
+        }
+    }
+    if let Some(value) = row.unsigned {
+        batch.put_u64(3, value);
+    }
+    if let Some(value) = row.signed {
+        batch.put_i64(4, value);
+    }
+    if let Some(value) = row.real {
+        batch.put_f64(5, value);
+    }
+    if let Some(value) = &row.text {
+        batch.put_text(6, value);
+    }
+}
+
+pub(super) fn rows_of(file: &ParquetFile) -> Vec<Row> {
     let opened = File::open(&file.path).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(opened).unwrap().build().unwrap();
     reader.flat_map(|batch| rows_of_batch(&batch.unwrap())).collect()
+}
+
+/// The rows of a batch of a scan, whose labels are dictionaries.
+pub(super) fn rows_of_scan(batch: &RecordBatch) -> Vec<Row> {
+    let plain = |column: &ArrayRef| match column.data_type() {
+        DataType::Dictionary(..) => cast(column, &DataType::Utf8).unwrap(),
+        _ => column.clone(),
+    };
+    let schema = batch.schema();
+    let columns = schema.fields().iter().zip(batch.columns());
+    let columns = columns.map(|(field, column)| (field.name().clone(), plain(column)));
+    rows_of_batch(
+        &RecordBatch::try_from_iter_with_nullable(
+            columns.map(|(name, column)| (name, column, true)),
+        )
+        .unwrap(),
+    )
 }
 
 fn rows_of_batch(batch: &RecordBatch) -> Vec<Row> {
@@ -95,7 +120,7 @@ fn rows_of_batch(batch: &RecordBatch) -> Vec<Row> {
 }
 
 /// Rows of many devices over two hours, out of order where `late` says so.
-fn rows(count: u64) -> Vec<Row> {
+pub(super) fn rows(count: u64) -> Vec<Row> {
     (0..count)
         .map(|at| {
             let late = if at % 97 == 0 { 5_000_000_000 } else { 0 };
@@ -231,11 +256,37 @@ fn hours_that_are_too_old_are_deleted_and_counted() {
     let old = before.iter().filter(|file| file.hour == 99 && file.table == "t");
     let old: u64 = old.map(|file| rows_of(file).len() as u64).sum();
     let limit = meikyo_units::WallTime::from_nanos(HOUR * 100 + 5);
-    let deleted = crate::retention::delete_before(dir.path(), "s", limit);
+    let deleted = crate::retention::delete_before(dir.path(), "s", |_| Some(limit));
     // The table's and its summary's.
     assert_eq!((deleted.rows, deleted.files, &deleted.error), (old, 2, &None));
     assert_eq!(deleted.in_words(), format!("`t` {old} of the hour 1970-01-05T03:00:00Z"));
     let after = list(dir.path()).unwrap().parquet;
     assert_eq!(after.len(), before.len() - 2);
     assert!(after.iter().all(|file| file.hour >= 100));
+}
+
+#[test]
+fn a_table_and_its_summary_go_each_by_its_own_limit_and_the_rest_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = StreamOptions::COLLECTOR;
+    let mut writer =
+        StreamWriter::open(dir.path(), Kind::Simulated, "s", vec![schema()], options).unwrap();
+    submit(&mut writer, &rows(10_000));
+    writer.close().unwrap();
+    let of_table = |table: &str| {
+        let files = list(dir.path()).unwrap().parquet.into_iter();
+        files.filter(|file| file.table == table).map(|file| file.hour).collect::<Vec<_>>()
+    };
+    assert_eq!((of_table("t"), of_table("t.summary")), (vec![99, 100], vec![99, 100]));
+    let limit = |hour: i64| meikyo_units::WallTime::from_nanos(HOUR * hour + 5);
+    let only_rows = |table: &str| (table == "t").then(|| limit(100));
+    let deleted = crate::retention::delete_before(dir.path(), "s", only_rows);
+    assert_eq!((deleted.files, deleted.tables.len(), &deleted.error), (1, 1, &None));
+    assert_eq!((of_table("t"), of_table("t.summary")), (vec![100], vec![99, 100]));
+    assert_eq!(crate::check::check(dir.path()).unwrap().damage, []);
+    let only_summaries = |table: &str| (table == "t.summary").then(|| limit(101));
+    let deleted = crate::retention::delete_before(dir.path(), "s", only_summaries);
+    assert_eq!((deleted.files, deleted.rows), (2, 0));
+    assert_eq!((of_table("t"), of_table("t.summary")), (vec![100], vec![]));
+    assert_eq!(crate::check::check(dir.path()).unwrap().damage, []);
 }

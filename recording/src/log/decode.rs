@@ -26,13 +26,13 @@ pub(crate) fn symbols_of(payload: &[u8], count: usize) -> Option<(usize, Vec<Str
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnView<'a> {
     /// Octets a value above `base`: 0, 1, 2, 4 or 8.
-    width: u8,
-    base: u64,
+    pub(super) width: u8,
+    pub(super) base: u64,
     /// One bit a row, set where it is null; empty where no row is.
-    nulls: &'a [u8],
-    values: &'a [u8],
+    pub(super) nulls: &'a [u8],
+    pub(super) values: &'a [u8],
     /// Octets of texts; the column's values are end offsets in them.
-    octets: &'a [u8],
+    pub(super) octets: &'a [u8],
     /// Whether every row is null.
     all_null: bool,
 }
@@ -126,7 +126,11 @@ pub(crate) fn columns_of<'a>(
     octets.0.is_empty().then_some(columns)
 }
 
-fn column_of<'a>(octets: &mut Octets<'a>, rows: usize, kind: ColumnKind) -> Option<ColumnView<'a>> {
+pub(super) fn column_of<'a>(
+    octets: &mut Octets<'a>,
+    rows: usize,
+    kind: ColumnKind,
+) -> Option<ColumnView<'a>> {
     let form = octets.take(1)?[0];
     if form == FORM_ALL_NULL {
         return Some(ColumnView::ALL_NULL);
@@ -187,10 +191,12 @@ impl ColumnView<'_> {
     }
 }
 
-struct Octets<'a>(&'a [u8]);
+/// Octets that are taken apart from their begin.
+pub(super) struct Octets<'a>(pub(super) &'a [u8]);
 
 impl<'a> Octets<'a> {
-    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+    /// The next `len` octets; `None` when there are fewer.
+    pub(super) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (head, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
         Some(head)

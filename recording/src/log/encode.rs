@@ -2,6 +2,7 @@
 
 use super::{Codec, FrameHeader, HEADER_LEN, Head, PAYLOAD_MAX, ROWS_MAX, narrow_u32};
 use crate::batch::{Batch, ColumnBuffer};
+use crate::packed::PackedRows;
 use crate::schema::ColumnKind;
 
 /// A column without any value: this octet is all of it.
@@ -77,8 +78,30 @@ pub(crate) fn encode_rows(
     Some(times)
 }
 
+/// Appends a frame around packed rows: their payload as it is, with the checksum that came with it.
+pub(crate) fn encode_packed(rows: &PackedRows, table: usize, ordinal: Ordinal, out: &mut Vec<u8>) {
+    let (least_time, greatest_time) = rows.times();
+    let header = FrameHeader {
+        codec: Codec::Packed,
+        table,
+        rows: rows.rows(),
+        sequence: ordinal.sequence,
+        before: ordinal.before,
+        least_time,
+        greatest_time,
+        payload_len: rows.payload().len(),
+        payload_crc: rows.checksum(),
+    };
+    out.extend_from_slice(&header.encoded());
+    out.extend_from_slice(rows.payload());
+}
+
 /// Appends one column; returns its least and greatest value as signed integers.
-fn encode_column(column: &mut ColumnBuffer, rows: usize, out: &mut Vec<u8>) -> (i64, i64) {
+pub(super) fn encode_column(
+    column: &mut ColumnBuffer,
+    rows: usize,
+    out: &mut Vec<u8>,
+) -> (i64, i64) {
     if column.bits.is_empty() {
         out.push(FORM_ALL_NULL);
         return (0, 0);

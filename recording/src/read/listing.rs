@@ -172,20 +172,28 @@ fn judge(dir: &Path, known: Known, wanted: &Wanted<'_>, listing: &mut Listing) {
     listing.segments.sort_by(|a, b| (&a.stream, a.first).cmp(&(&b.stream, b.first)));
 }
 
-/// Tells of damaged segments that were put aside: rows of them are missing.
+/// Tells of segments that were put aside: rows of them are missing.
 fn tell_put_aside(
     stream_dir: &Path,
     manifest: Option<&Manifest>,
     wanted: &Wanted<'_>,
     problems: &mut Vec<Problem>,
 ) {
+    const ENDINGS: [(&str, &str); 2] = [
+        (layout::DAMAGED, "parts of this segment could not be read when it was compacted"),
+        (
+            layout::UNKNOWN,
+            "this segment has frames of a kind that the version which compacted it did not know: \
+             their rows are not read",
+        ),
+    ];
     for (name, path) in layout::entries(stream_dir).unwrap_or_default() {
-        let Some(first) = name.strip_suffix(".log.damaged") else { continue };
+        let Some((first, rest)) = name.split_once('.') else { continue };
+        let Some((_, what)) = ENDINGS.iter().find(|(ending, _)| *ending == rest) else { continue };
         let unit = first.parse().ok().and_then(|first| manifest?.unit_of(first));
         let times = unit.and_then(|unit| unit.times).unzip();
         if wanted.may_lie_between(times.0, times.1) {
-            let what = "parts of this segment could not be read when it was compacted";
-            problems.push(Problem::new(&path, what));
+            problems.push(Problem::new(&path, *what));
         }
     }
 }
@@ -328,7 +336,7 @@ impl Chain<'_> {
 }
 
 /// The header of a segment's first frame, if it is whole.
-fn first_header(segment: &SegmentFile) -> Option<FrameHeader> {
+pub(super) fn first_header(segment: &SegmentFile) -> Option<FrameHeader> {
     let mut octets = [0; HEADER_LEN];
     segment.file.read_exact_at(&mut octets, 0).ok()?;
     FrameHeader::decode(&octets)

@@ -14,7 +14,7 @@ use super::scan::{Plan, is_text};
 use crate::batch::Batch;
 use crate::layout::SegmentFile;
 use crate::schema::ColumnKind;
-use crate::segment::{Ending, ReadSegmentError, SegmentReader};
+use crate::segment::{Ending, Ranks, ReadSegmentError, SegmentIndex, SegmentReader, Symbols};
 use crate::series;
 
 /// Rows that are sorted together; a segment of more gives several batches.
@@ -46,6 +46,16 @@ pub(super) fn read(
     plan: &Plan,
     cost: &mut ReadCost,
 ) -> Result<(Vec<RecordBatch>, Option<String>), LogError> {
+    let index = SegmentIndex::of(&segment);
+    // Not wanted is what the index describes; behind it there may be more.
+    let index = index.filter(|index| {
+        let spans = index.spans_of(&plan.table.name);
+        !spans.iter().any(|&(least, greatest)| plan.wants_span(least, greatest))
+    });
+    let length = segment.file.metadata().map_or(0, |metadata| metadata.len());
+    if let Some(index) = index.as_ref().filter(|index| index.bytes == length) {
+        return Ok((Vec::new(), index.ending().problem(segment.ends_with)));
+    }
     cost.segments_opened += 1;
     let SegmentFile { stream, path, file, ends_with, .. } = segment;
     let Some(mut reader) = SegmentReader::from_file(file, &path)? else {
@@ -59,6 +69,9 @@ pub(super) fn read(
     let found = reader.head().tables.iter().position(|table| table.name == plan.table.name);
     let Some(table) = found else { return Ok((batches, None)) };
     let schema = reader.head().tables[table].clone();
+    if let Some(index) = index {
+        reader.pass_over(&index)?;
+    }
     let mut rows = LogRows::new(plan, &schema);
     let mut batch = Batch::new(table, &schema);
     let mut octets = 0;
@@ -122,7 +135,7 @@ impl LogRows {
     }
 
     /// Takes the wanted rows of a frame.
-    fn take(&mut self, batch: &Batch, symbols: &[Option<String>], plan: &Plan) {
+    fn take(&mut self, batch: &Batch, symbols: &Symbols, plan: &Plan) {
         let times = &batch.columns[0].bits;
         let mut wanted: Vec<_> = (0..batch.rows)
             .filter(|&row| {
@@ -169,12 +182,8 @@ impl LogRows {
     }
 
     /// The rows taken so far as a batch that is sorted by labels and time; empties them.
-    fn sorted(
-        &mut self,
-        symbols: &[Option<String>],
-        plan: &Plan,
-    ) -> Result<RecordBatch, ArrowError> {
-        let ranks = ranks(symbols);
+    fn sorted(&mut self, symbols: &Symbols, plan: &Plan) -> Result<RecordBatch, ArrowError> {
+        let ranks = symbols.ranks();
         let labels: Vec<_> = series::labels(&plan.table).collect();
         let of_label = |position: &usize| {
             let column = self.columns.iter().find(|column| column.position == *position)?;
@@ -187,8 +196,7 @@ impl LogRows {
             let differing = labels.into_iter().find(|order| order.is_ne());
             differing.unwrap_or_else(|| self.times[a].cmp(&self.times[b]))
         });
-        let texts: Arc<StringArray> =
-            Arc::new(symbols.iter().map(|text| text.as_deref().or(Some(""))).collect());
+        let texts = Arc::new(StringArray::from_iter_values(&ranks.texts));
         let mut arrays: Vec<ArrayRef> = Vec::new();
         for &position in &plan.columns {
             arrays.push(if position == 0 {
@@ -199,7 +207,7 @@ impl LogRows {
                 let column = self.columns.iter().find(|column| column.position == position);
                 column.map_or_else(
                     || Err(ArrowError::SchemaError("a wanted column was not read".into())),
-                    |column| column.array(&order, &texts, symbols),
+                    |column| column.array(&order, &texts, &ranks),
                 )?
             });
         }
@@ -215,13 +223,10 @@ impl LogRows {
 
 impl LogColumn {
     /// What rows are sorted by: nulls first, symbols by their text.
-    fn sort_keys(&self, ranks: &[u64]) -> Vec<u64> {
+    fn sort_keys(&self, ranks: &Ranks<'_>) -> Vec<u64> {
         let key = |(bits, valid): (&u64, &bool)| match (valid, self.kind) {
             (false, _) => 0,
-            (true, ColumnKind::Symbol) => {
-                let rank = usize::try_from(*bits).ok().and_then(|bits| ranks.get(bits));
-                rank.copied().unwrap_or(0)
-            }
+            (true, ColumnKind::Symbol) => ranks.of(*bits).map_or(0, |rank| rank as u64 + 1),
             (true, ColumnKind::I64) => (bits ^ (1 << 63)).saturating_add(1),
             (true, _) => bits.saturating_add(1),
         };
@@ -232,7 +237,7 @@ impl LogColumn {
         &self,
         order: &[usize],
         texts: &Arc<StringArray>,
-        symbols: &[Option<String>],
+        ranks: &Ranks<'_>,
     ) -> Result<ArrayRef, ArrowError> {
         let values = order.iter().map(|&row| self.valid[row].then(|| self.bits[row]));
         Ok(match self.kind {
@@ -249,11 +254,7 @@ impl LogColumn {
             }
             ColumnKind::Symbol => {
                 // A symbol that damage took is a missing value.
-                let known = |bits: u64| {
-                    let number = usize::try_from(bits).ok()?;
-                    symbols.get(number)?.as_ref()?;
-                    i32::try_from(number).ok()
-                };
+                let known = |bits: u64| i32::try_from(ranks.of(bits)?).ok();
                 let keys: Int32Array = values.map(|bits| bits.and_then(known)).collect();
                 Arc::new(DictionaryArray::try_new(keys, texts.clone())?)
             }
@@ -274,14 +275,6 @@ impl LogColumn {
     }
 }
 
-/// The place of every symbol among the texts, from 1; 0 for one that damage took.
-fn ranks(symbols: &[Option<String>]) -> Vec<u64> {
-    let sorted: BTreeSet<_> = symbols.iter().flatten().collect();
-    let place: std::collections::BTreeMap<_, _> = sorted.into_iter().zip(1..).collect();
-    let rank = |text: &Option<String>| text.as_ref().map_or(0, |text| place[text]);
-    symbols.iter().map(rank).collect()
-}
-
 fn octets_of(column: &crate::batch::ColumnBuffer, row: usize) -> &[u8] {
     let begin = row.checked_sub(1).map_or(0, |before| column.bits[before]);
     let end = usize::try_from(column.bits[row]).unwrap_or(0);
@@ -293,11 +286,11 @@ fn text_of<'a>(
     batch: &'a Batch,
     column: usize,
     row: usize,
-    symbols: &'a [Option<String>],
+    symbols: &'a Symbols,
 ) -> Option<&'a str> {
     let column = &batch.columns[column];
     match column.kind {
-        ColumnKind::Symbol => symbols.get(usize::try_from(column.bits[row]).ok()?)?.as_deref(),
+        ColumnKind::Symbol => symbols.text(column.bits[row]),
         ColumnKind::Text => std::str::from_utf8(octets_of(column, row)).ok(),
         _ => None,
     }

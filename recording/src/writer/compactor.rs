@@ -10,12 +10,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use meikyo_units::{Nanos, WallTime};
+use meikyo_units::WallTime;
 
 use super::queue::Shared;
 use super::{Incident, IncidentKind, StreamOptions, WhenFull};
 use crate::compact::{CompactError, Compacted, Summaries, compact};
-use crate::retention;
+use crate::retention::{self, Keep};
 use crate::system_calls::{
     give_way, lower_priority, stop_giving_way, thread_cpu_ns, thread_number,
 };
@@ -58,7 +58,7 @@ pub(super) enum End {
 struct Work {
     dir: PathBuf,
     stream: String,
-    keep: Option<Nanos>,
+    keep: Keep,
     shared: Arc<Shared>,
     summaries: Summaries,
     /// Segments that could not be compacted; tried again when the next one has been.
@@ -69,19 +69,20 @@ impl Compactor {
     pub(super) fn start(
         dir: &Path,
         stream: &str,
-        options: StreamOptions,
+        options: &StreamOptions,
         leftovers: Vec<PathBuf>,
         shared: Arc<Shared>,
     ) -> Result<Self, io::Error> {
         let todo = Arc::new(Todo::default());
         locked(&todo.state).segments = leftovers;
         let summaries = Summaries::default();
-        let (dir, stream, keep, failed) = (dir.into(), stream.into(), options.keep, Vec::new());
+        let (dir, stream, failed) = (dir.into(), stream.into(), Vec::new());
+        let (keep, when_full) = (options.keep.clone(), options.when_full);
         let work = Work { dir, stream, keep, shared, summaries, failed };
         let own = Arc::clone(&todo);
         let thread =
             std::thread::Builder::new().name("recording-compactor".into()).spawn(move || {
-                match options.when_full {
+                match when_full {
                     WhenFull::Drop => {
                         locked(&own.state).gives_way = Some(thread_number());
                         give_way();
@@ -173,7 +174,6 @@ fn next(todo: &Todo) -> Option<PathBuf> {
 }
 
 impl Work {
-    /// Compacts a segment, and after a success those that could not be compacted before.
     /// Compacts a segment, and after a success those that failed before; whether it could.
     fn compact_and_retry(&mut self, segment: PathBuf) -> bool {
         let is_compacted = self.compact(segment).is_ok();
@@ -192,17 +192,13 @@ impl Work {
         let counters = &self.shared.counters;
         counters.compaction_cpu_ns.add(thread_cpu_ns().saturating_sub(before));
         match result {
-            Ok(Compacted { rows, bytes, summary_bytes, damaged_bytes, unread_frames, .. }) => {
+            Ok(compacted) => {
+                let Compacted { rows, bytes, summary_bytes, .. } = compacted;
                 counters.compactions.add(1);
                 counters.rows_compacted.add(rows);
                 counters.parquet_bytes.add(bytes);
                 counters.summary_bytes.add(summary_bytes);
-                if damaged_bytes > 0 || unread_frames > 0 {
-                    let text = format!(
-                        "{damaged_bytes} bytes and {unread_frames} frames of `{}` could not be read; \
-                         it was renamed to end in `.damaged`, its other rows are in Parquet files",
-                        segment.display()
-                    );
+                if let Some(text) = unread_text(&segment, &compacted) {
                     self.report(IncidentKind::Damage, 0, text);
                 }
                 Ok(())
@@ -233,13 +229,20 @@ impl Work {
     }
 
     fn delete_old(&self) {
-        let Some(keep) = self.keep else { return };
-        let limit = WallTime::now().before(keep);
-        let deleted = retention::delete_before(&self.dir, &self.stream, limit);
+        if self.keep.is_forever() {
+            return;
+        }
+        let now = WallTime::now();
+        let limit_of = |table: &str| Some(now.before(self.keep.of(table)?));
+        let deleted = retention::delete_before(&self.dir, &self.stream, limit_of);
         let counters = &self.shared.counters;
         counters.rows_deleted.add(deleted.rows);
         counters.bytes_deleted.add(deleted.bytes);
         if deleted.files > 0 {
+            let keep = match self.keep.all {
+                Some(keep) if self.keep.tables.is_empty() => keep.to_string(),
+                _ => "they are to be kept".to_owned(),
+            };
             let text = format!(
                 "{} rows older than {keep} were deleted, {} files of {} bytes: {}",
                 deleted.rows,
@@ -258,6 +261,25 @@ impl Work {
     fn report(&self, kind: IncidentKind, rows: u64, text: String) {
         self.shared.report(Incident { at: WallTime::now(), kind, rows, text });
     }
+}
+
+/// What is said of a segment that could not be compacted wholly.
+fn unread_text(segment: &Path, compacted: &Compacted) -> Option<String> {
+    let Compacted { damaged_bytes, unread_frames, unknown_frames, .. } = compacted;
+    let segment = segment.display();
+    if *damaged_bytes > 0 || *unread_frames > 0 {
+        return Some(format!(
+            "{damaged_bytes} bytes and {} frames of `{segment}` could not be read; it was renamed to \
+             end in `.damaged`, its other rows are in Parquet files",
+            unread_frames + unknown_frames
+        ));
+    }
+    (*unknown_frames > 0).then(|| {
+        format!(
+            "{unknown_frames} frames of `{segment}` are of a kind that this version does not know; it \
+             was renamed to end in `.unknown` and is kept, its other rows are in Parquet files"
+        )
+    })
 }
 
 fn locked(mutex: &Mutex<State>) -> MutexGuard<'_, State> {

@@ -10,8 +10,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::counters::Counters;
+use super::synced::Watermark;
 use super::{Incident, Kept, WhenFull};
 use crate::batch::Batch;
+use crate::packed::PackedRows;
 
 /// Incidents that wait to be taken; more are counted only.
 const INCIDENTS_MAX: usize = 1_000;
@@ -20,14 +22,26 @@ const INCIDENTS_MAX: usize = 1_000;
 /// make the writer grow without bound, and loses the oldest.
 const KEPT_MAX: usize = 1 << 20;
 
+/// Octets of packed rows that wait for the writer thread, at most; one block may wait in any case.
+const PACKED_BYTES_MAX: usize = 64 << 20;
+
 /// What the writer thread is told.
 #[derive(Debug)]
 pub(super) enum Message {
     Batch(Batch),
+    /// Packed rows of the table at that position.
+    Packed(usize, PackedRows),
     Symbols(Vec<String>),
-    Mark { token: u64, lost_rows: u64 },
-    Sync { answer: SyncSender<Result<(), std::io::Error>> },
-    Close { compact: bool },
+    Mark {
+        token: u64,
+        lost_rows: u64,
+    },
+    Sync {
+        answer: SyncSender<Result<(), std::io::Error>>,
+    },
+    Close {
+        compact: bool,
+    },
 }
 
 /// What the engine's handle and the writer's threads share.
@@ -39,6 +53,7 @@ pub(super) struct Shared {
     room: Condvar,
     back: Mutex<Back>,
     pub(super) counters: Counters,
+    pub(super) watermark: Watermark,
     /// A compaction has ended, and what it used is to be given back to the system.
     pub(super) memory_is_free: AtomicBool,
 }
@@ -47,6 +62,15 @@ pub(super) struct Shared {
 struct Queue {
     messages: Vec<Message>,
     batches: usize,
+    packed_bytes: usize,
+}
+
+impl Queue {
+    /// Whether rows of which `bytes` octets are packed have to wait.
+    fn is_full(&self, limit: usize, bytes: usize) -> bool {
+        let is_large = self.packed_bytes > 0 && self.packed_bytes + bytes > PACKED_BYTES_MAX;
+        self.batches >= limit || is_large
+    }
 }
 
 /// What comes back to the engine.
@@ -66,6 +90,7 @@ impl Shared {
             room: Condvar::new(),
             back: Mutex::default(),
             counters: Counters::default(),
+            watermark: Watermark::default(),
             memory_is_free: AtomicBool::new(false),
         }
     }
@@ -80,17 +105,22 @@ impl Shared {
         }
     }
 
-    /// Queues a batch, or gives it back when the queue is full and the caller does not wait.
-    pub(super) fn push_batch(&self, batch: Batch, when_full: WhenFull) -> Result<(), Batch> {
+    /// Queues rows, or gives them back when the queue is full and the caller does not wait.
+    pub(super) fn push_rows(&self, rows: Message, when_full: WhenFull) -> Result<(), Message> {
+        let bytes = match &rows {
+            Message::Packed(_, packed) => packed.payload().len(),
+            _ => 0,
+        };
         let mut queue = locked(&self.queue);
-        while queue.batches >= self.limit {
+        while queue.is_full(self.limit, bytes) {
             if when_full == WhenFull::Drop {
-                return Err(batch);
+                return Err(rows);
             }
             queue = self.room.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
         queue.batches += 1;
-        queue.messages.push(Message::Batch(batch));
+        queue.packed_bytes += bytes;
+        queue.messages.push(rows);
         if queue.messages.len() == 1 {
             self.work.notify_one();
         }
@@ -105,7 +135,7 @@ impl Shared {
             .wait_timeout_while(queue, patience, |queue| queue.messages.is_empty())
             .unwrap_or_else(PoisonError::into_inner);
         std::mem::swap(&mut queue.messages, into);
-        queue.batches = 0;
+        (queue.batches, queue.packed_bytes) = (0, 0);
         self.room.notify_all();
     }
 

@@ -14,7 +14,7 @@ use crate::layout::{self, ListError};
 use crate::manifest::{self, Unit};
 use crate::progress::{self, Progress};
 use crate::schema::TableSchema;
-use crate::segment::{ReadSegmentError, SegmentReader};
+use crate::segment::{ReadSegmentError, SegmentReader, remove_index};
 
 /// Why a stream could not be opened for writing.
 #[derive(Debug, thiserror::Error)]
@@ -89,9 +89,13 @@ pub(super) struct Recovered {
     pub(super) next_sequence: u64,
     /// The last sequence number that was handed to the kernel; 0 when none was.
     pub(super) last_sequence: u64,
+    /// The last one that was found; a power cut may have taken what was written behind it.
+    pub(super) last_found: u64,
     /// Old segments that hold rows, in order.
     pub(super) leftovers: Vec<PathBuf>,
     pub(super) torn_bytes: u64,
+    /// Whether all old segments are on the disk.
+    pub(super) is_synced: bool,
     pub(super) incidents: Vec<Incident>,
 }
 
@@ -112,8 +116,10 @@ pub(super) fn recover(
         lock,
         next_sequence: 1,
         last_sequence: 0,
+        last_found: 0,
         leftovers: Vec::new(),
         torn_bytes: 0,
+        is_synced: true,
         incidents: Vec::new(),
     };
     if let Err((path, error)) = declared {
@@ -133,15 +139,54 @@ pub(super) fn recover(
     let listed_last = manifest::read(&stream_dir).ok().flatten().map_or(0, |known| known.last());
     let progress = progress::read(&stream_dir).ok().flatten();
     recovered.last_sequence = recovered.last_sequence.max(listed_last);
-    for (first, path) in layout::segments_of(&stream_dir).map_err(listed)? {
+    let segments = layout::segments_of(&stream_dir).map_err(listed)?;
+    remove_lone_indexes(&stream_dir, &segments).map_err(listed)?;
+    for (first, path) in segments {
         let last = put_right(&path, stream, &mut recovered)?;
         tell_what_is_missing(&path, first, last, progress, &mut recovered);
         recovered.next_sequence = recovered.next_sequence.max(first + 1);
         recovered.last_sequence = recovered.last_sequence.max(last);
     }
+    sync_leftovers(&stream_dir, &mut recovered);
+    recovered.last_found = recovered.last_sequence;
     recovered.last_sequence = recovered.last_sequence.max(progress.map_or(0, |known| known.last));
     recovered.next_sequence = recovered.next_sequence.max(recovered.last_sequence + 1);
     Ok(recovered)
+}
+
+/// Removes indexes of segments that are not there any more.
+fn remove_lone_indexes(stream_dir: &Path, segments: &[(u64, PathBuf)]) -> Result<(), ListError> {
+    for (name, path) in layout::entries(stream_dir)? {
+        let segment = path.with_extension("log");
+        let is_lone = segments.iter().all(|(_, known)| *known != segment);
+        if name.ends_with(".index") && is_lone {
+            remove_index(&segment);
+        }
+        if name.ends_with(".index.tmp") {
+            // Of a writer that was killed while it wrote it; one that stays is passed over.
+            drop(fs::remove_file(path));
+        }
+    }
+    Ok(())
+}
+
+/// Forces old segments to the disk: a writer that was killed may not have done so, and the watermark
+/// begins behind them.
+fn sync_leftovers(stream_dir: &Path, recovered: &mut Recovered) {
+    let sync = |path: &Path| File::open(path)?.sync_data();
+    let mut synced = recovered.leftovers.iter().try_for_each(|path| sync(path));
+    if !recovered.leftovers.is_empty() {
+        synced = synced.and_then(|()| File::open(stream_dir)?.sync_all());
+    }
+    if let Err(error) = synced {
+        recovered.is_synced = false;
+        let text = format!(
+            "cannot force `{}` to the disk: {error}; a power cut may take rows of it",
+            stream_dir.display()
+        );
+        let kind = IncidentKind::DiskRefused;
+        recovered.incidents.push(Incident { at: WallTime::now(), kind, rows: 0, text });
+    }
 }
 
 /// Reports a newest segment that ends before what its writer had handed to the kernel.
@@ -205,7 +250,8 @@ fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64
     let at = WallTime::now();
     let opened = match SegmentReader::open(path) {
         Ok(None) if frames_were_written(path) => {
-            fs::rename(path, path.with_extension("log.damaged")).map_err(system("rename"))?;
+            fs::rename(path, path.with_extension(layout::DAMAGED)).map_err(system("rename"))?;
+            remove_index(path);
             let text = format!(
                 "`{}` holds no whole frame, and some were written; it was renamed to end in `.damaged`",
                 path.display()
@@ -215,7 +261,8 @@ fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64
         }
         Err(error @ ReadSegmentError::Head { .. }) => {
             // Measuring goes on; whoever wants to rescue the rows finds them in the renamed file.
-            fs::rename(path, path.with_extension("log.damaged")).map_err(system("rename"))?;
+            fs::rename(path, path.with_extension(layout::DAMAGED)).map_err(system("rename"))?;
+            remove_index(path);
             let text = format!("{error}; it was renamed to end in `.damaged`");
             recovered.incidents.push(Incident { at, kind: IncidentKind::Damage, rows: 0, text });
             return Ok(0);
@@ -235,6 +282,7 @@ fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64
         return Ok(0);
     };
     let mut rows = 0;
+    reader.begin_index();
     while let Some(frame) = reader.next_rows(|_| true).map_err(failed)? {
         rows += frame.rows;
     }
@@ -262,7 +310,13 @@ fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64
         let unit = Unit::without_files(first, ending.last_sequence, before);
         manifest::add(stream_dir, unit).map_err(system("note the end of"))?;
         fs::remove_file(path).map_err(system("remove"))?;
+        remove_index(path);
     } else {
+        match reader.index() {
+            // Readers do without one that the system refuses.
+            Some(index) => drop(index.write(path)),
+            None => remove_index(path),
+        }
         recovered.leftovers.push(path.into());
     }
     Ok(ending.last_sequence)

@@ -1,7 +1,12 @@
 //! Forcing the log to the disk, beside the writer thread, which must not wait for a disk.
+//!
+//! Requests are answered in their order, so that a sync of a segment confirms all segments before it
+//! as long as none has failed. After one that failed the kernel may have dropped what it could not
+//! write, and a later success says nothing of it: the watermark stops.
 
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
@@ -9,14 +14,38 @@ use std::thread::JoinHandle;
 
 use meikyo_units::WallTime;
 
+use super::home;
 use super::queue::Shared;
 
+/// How the data of a file is forced to the disk: by the system, or by a test that fails or delays.
+pub(super) type SyncData = Box<dyn FnMut(&File) -> io::Result<()> + Send>;
+
+/// What a sync confirms: everything that was handed to the kernel when it was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Confirmed {
+    /// Octets of this writer.
+    pub(super) bytes: u64,
+    /// The last frame.
+    pub(super) sequence: u64,
+}
+
+/// Whether frames can still be added to the segment that is synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Segment {
+    /// It is being written, and nobody but a stranger removes it.
+    Open,
+    /// It has ended, its writer has seen that it was there, and compaction may unlink it.
+    Ended,
+}
+
 /// One sync that is asked for.
-struct Request {
-    file: Arc<File>,
-    /// Octets kept when it was asked for, which it confirms.
-    bytes_kept: u64,
-    answer: Option<SyncSender<Result<(), io::Error>>>,
+pub(super) struct Request {
+    pub(super) file: Arc<File>,
+    pub(super) segment: Segment,
+    pub(super) confirms: Confirmed,
+    /// Where the file appeared since the last request: its name is on the disk once these are.
+    pub(super) directories: Vec<PathBuf>,
+    pub(super) answer: Option<SyncSender<Result<(), io::Error>>>,
 }
 
 /// The thread that syncs; ends when it is dropped.
@@ -28,13 +57,13 @@ pub(super) struct Syncer {
 }
 
 impl Syncer {
-    pub(super) fn start(shared: Arc<Shared>) -> Result<Self, io::Error> {
+    pub(super) fn start(shared: Arc<Shared>, sync_data: SyncData) -> Result<Self, io::Error> {
         let (requests, waiting) = channel();
         let busy = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&busy);
         let thread = std::thread::Builder::new()
             .name("recording-sync".into())
-            .spawn(move || run(&waiting, &flag, &shared))?;
+            .spawn(move || run(&waiting, &flag, &shared, sync_data))?;
         Ok(Self { requests: Some(requests), busy, thread: Some(thread) })
     }
 
@@ -43,17 +72,12 @@ impl Syncer {
         self.busy.load(Ordering::Acquire)
     }
 
-    /// Asks for a sync of `file`; the answer, if wanted, comes when the disk has it.
-    pub(super) fn ask(
-        &self,
-        file: Arc<File>,
-        bytes_kept: u64,
-        answer: Option<SyncSender<Result<(), io::Error>>>,
-    ) {
+    /// Asks for a sync; the answer, if wanted, comes when the disk has the file.
+    pub(super) fn ask(&self, request: Request) {
         self.busy.store(true, Ordering::Release);
         if let Some(requests) = &self.requests {
             // The thread ends only when this sender is dropped.
-            drop(requests.send(Request { file, bytes_kept, answer }));
+            drop(requests.send(request));
         }
     }
 }
@@ -67,21 +91,34 @@ impl Drop for Syncer {
     }
 }
 
-fn run(waiting: &Receiver<Request>, busy: &AtomicBool, shared: &Shared) {
-    while let Ok(Request { file, bytes_kept, answer }) = waiting.recv() {
-        let result = file.sync_data();
+fn run(waiting: &Receiver<Request>, busy: &AtomicBool, shared: &Shared, mut sync_data: SyncData) {
+    while let Ok(request) = waiting.recv() {
+        let result = sync(&request, &mut sync_data);
+        let Confirmed { bytes, sequence } = request.confirms;
         match &result {
+            Ok(()) if request.segment == Segment::Open && home::is_removed(&request.file) => {
+                shared.watermark.stop();
+            }
             Ok(()) => {
                 shared.counters.syncs.add(1);
-                shared.counters.bytes_synced.set(bytes_kept);
+                shared.counters.bytes_synced.set(bytes);
                 shared.counters.last_sync.store(WallTime::now().as_nanos(), Ordering::Relaxed);
+                shared.watermark.advance(sequence, bytes);
             }
-            Err(_) => shared.counters.disk_errors.add(1),
+            Err(_) => {
+                shared.counters.disk_errors.add(1);
+                shared.watermark.stop();
+            }
         }
         busy.store(false, Ordering::Release);
-        if let Some(answer) = answer {
+        if let Some(answer) = request.answer {
             // Who asked may have gone.
             drop(answer.send(result));
         }
     }
+}
+
+fn sync(request: &Request, sync_data: &mut SyncData) -> io::Result<()> {
+    sync_data(&request.file)?;
+    request.directories.iter().try_for_each(|directory| File::open(directory)?.sync_all())
 }

@@ -1,4 +1,6 @@
+mod packed;
 mod removal;
+mod synced;
 
 use std::time::Duration;
 

@@ -15,14 +15,16 @@ use super::compactor::{Compactor, End};
 use super::home::{self, Found, Home};
 use super::queue::{Message, Shared};
 use super::recovery;
-use super::sync::Syncer;
+use super::sync::{Confirmed, Request, Segment, SyncData, Syncer};
 use super::{Incident, IncidentKind, Kept, StreamOptions, WhenFull, WhenRemoved};
 use crate::batch::Batch;
 use crate::compact::CompactError;
 use crate::format::Kind;
 use crate::layout;
-use crate::log::{Head, Ordinal, encode_head, encode_rows, encode_symbols};
+use crate::log::{Head, Ordinal, encode_head, encode_packed, encode_rows, encode_symbols};
+use crate::packed::PackedRows;
 use crate::progress::{Progress, ProgressWriter};
+use crate::segment::{INDEX_EVERY, IndexBuilder};
 use crate::system_calls::{give_memory_back, thread_cpu_ns};
 
 /// Octets after which what is encoded is written, even if more is queued: bounds the buffer.
@@ -79,12 +81,16 @@ pub(super) struct Start {
 pub(super) struct WriterThread(JoinHandle<Result<(), CloseError>>);
 
 impl WriterThread {
-    pub(super) fn start(start: Start, shared: Arc<Shared>) -> Result<Self, io::Error> {
-        let syncer = Syncer::start(Arc::clone(&shared))?;
+    pub(super) fn start(
+        start: Start,
+        shared: Arc<Shared>,
+        sync_data: SyncData,
+    ) -> Result<Self, io::Error> {
+        let syncer = Syncer::start(Arc::clone(&shared), sync_data)?;
         let compactor = if start.options.compact {
             let (leftovers, shared) = (start.leftovers.clone(), Arc::clone(&shared));
             let stream = &start.head.stream;
-            Some(Compactor::start(&start.dir, stream, start.options, leftovers, shared)?)
+            Some(Compactor::start(&start.dir, stream, &start.options, leftovers, shared)?)
         } else {
             None
         };
@@ -117,6 +123,21 @@ struct OpenSegment {
     symbols: usize,
     /// Symbols that its written frames define.
     symbols_kept: usize,
+    /// Directories in which its name was not asked to be on the disk yet.
+    directories: Vec<PathBuf>,
+    /// What its written frames are, and its length when that was written beside it last.
+    index: IndexBuilder,
+    indexed_bytes: u64,
+}
+
+impl OpenSegment {
+    /// Writes the index beside the segment. Readers do without one that the system refuses.
+    fn write_index(&mut self) {
+        self.indexed_bytes = self.bytes;
+        if let Some(index) = self.index.index() {
+            drop(index.write(&self.path));
+        }
+    }
 }
 
 struct PendingMark {
@@ -224,6 +245,7 @@ impl Writer {
             for message in messages.drain(..) {
                 match message {
                     Message::Batch(batch) => self.append(batch),
+                    Message::Packed(table, rows) => self.append_packed(table, &rows),
                     Message::Symbols(mut symbols) => self.symbols.append(&mut symbols),
                     Message::Mark { token, lost_rows } => self.pend_mark(token, lost_rows),
                     Message::Sync { answer } => answers.push(answer),
@@ -250,28 +272,12 @@ impl Writer {
     /// Encodes the rows of a batch; writes and begins a new segment where they need one.
     fn append(&mut self, mut batch: Batch) {
         let rows = batch.rows();
-        let slot = self.slot_of(&batch);
-        let limit = self.options.segment_rows;
-        if let Some(segment) = &self.segment {
-            let full = segment.rows[batch.table()].saturating_add(rows) > limit
-                && segment.rows[batch.table()] > 0;
-            // Rows of the span before are late answers; of any earlier one, a clock stepped back.
-            // What was under way at a step is still of the span before it.
-            let other_span =
-                (slot > segment.slot || slot < segment.slot - 1) && self.slot_before != Some(slot);
-            if full || other_span {
-                self.write();
-                self.end_segment();
-            }
-        }
-        self.begin_frames(slot);
+        let times = &batch.columns[0].bits;
+        let greatest = times.iter().map(|bits| bits.cast_signed()).max().unwrap_or(0);
+        self.make_room(batch.table(), rows, greatest);
         let ordinal = self.take_ordinal();
         if encode_rows(&mut batch, ordinal, &mut self.buffer).is_some() {
-            self.buffered_frames += 1;
-            self.unwritten_rows += rows as u64;
-            if let Some(segment) = &mut self.segment {
-                segment.rows[batch.table()] += rows;
-            }
+            self.count_buffered(batch.table(), rows);
         } else {
             self.previous = ordinal.before.unwrap_or(0);
             self.lost_rows += rows as u64;
@@ -286,10 +292,42 @@ impl Writer {
         }
     }
 
-    fn slot_of(&self, batch: &Batch) -> i64 {
-        let times = &batch.columns[0].bits;
-        let greatest = times.iter().map(|bits| bits.cast_signed()).max().unwrap_or(0);
-        greatest.div_euclid(span_ns(self.options.segment_span))
+    /// Puts a header around packed rows.
+    fn append_packed(&mut self, table: usize, rows: &PackedRows) {
+        self.make_room(table, rows.rows(), rows.times().1);
+        let ordinal = self.take_ordinal();
+        encode_packed(rows, table, ordinal, &mut self.buffer);
+        self.count_buffered(table, rows.rows());
+        if self.buffer.len() >= WRITE_AT {
+            self.write();
+        }
+    }
+
+    fn count_buffered(&mut self, table: usize, rows: usize) {
+        self.buffered_frames += 1;
+        self.unwritten_rows += rows as u64;
+        if let Some(segment) = &mut self.segment {
+            segment.rows[table] += rows;
+        }
+    }
+
+    /// Ends the segment if rows of a table do not belong into it, the last of them at `greatest`;
+    /// begins one where there is none.
+    fn make_room(&mut self, table: usize, rows: usize, greatest: i64) {
+        let slot = greatest.div_euclid(span_ns(self.options.segment_span));
+        let limit = self.options.segment_rows;
+        if let Some(segment) = &self.segment {
+            let full = segment.rows[table].saturating_add(rows) > limit && segment.rows[table] > 0;
+            // Rows of the span before are late answers; of any earlier one, a clock stepped back.
+            // What was under way at a step is still of the span before it.
+            let other_span =
+                (slot > segment.slot || slot < segment.slot - 1) && self.slot_before != Some(slot);
+            if full || other_span {
+                self.write();
+                self.end_segment();
+            }
+        }
+        self.begin_frames(slot);
     }
 
     /// Puts what must stand before rows into the buffer: a segment's head, symbols not yet in it.
@@ -305,6 +343,9 @@ impl Writer {
                 rows: vec![0; self.head.tables.len()],
                 symbols: 0,
                 symbols_kept: 0,
+                directories: Vec::new(),
+                index: IndexBuilder::new(&self.head),
+                indexed_bytes: 0,
             });
             encode_head(&self.head, ordinal, &mut self.buffer);
             self.buffered_frames += 1;
@@ -341,6 +382,10 @@ impl Writer {
         };
         match written {
             Ok(()) => {
+                segment.index.add_all(&self.buffer);
+                if segment.bytes - segment.indexed_bytes >= INDEX_EVERY {
+                    segment.write_index();
+                }
                 self.previous_kept = self.previous;
                 let progress = Progress { first: segment.first, last: self.previous };
                 if self.progress.note(progress).is_err() {
@@ -405,6 +450,11 @@ impl Writer {
             return None;
         }
         if file.set_len(segment.bytes).is_err() {
+            let file = Arc::clone(file);
+            let confirms = Confirmed { bytes: self.bytes_kept, sequence: self.previous_kept };
+            let (segment_is, directories) = (Segment::Ended, segment.directories);
+            let answer = None;
+            self.syncer.ask(Request { file, segment: segment_is, confirms, directories, answer });
             self.compact(segment.path);
             return None;
         }
@@ -424,11 +474,12 @@ impl Writer {
         if self.marks.is_empty() {
             return;
         }
-        let at = WallTime::now();
+        let (at, sequence) = (WallTime::now(), self.previous_kept);
         let marks = self.marks.drain(..);
         kept.extend(marks.map(|PendingMark { token, lost_rows, .. }| Kept {
             token,
             at,
+            sequence,
             lost_rows,
         }));
     }
@@ -452,10 +503,23 @@ impl Writer {
         self.last_sync = now;
         self.unsynced = false;
         let mut answers = answers.into_iter();
-        self.syncer.ask(Arc::clone(&file), self.bytes_kept, answers.next());
+        self.ask_for_sync(&file, Segment::Open, answers.next());
         for answer in answers {
-            self.syncer.ask(Arc::clone(&file), self.bytes_kept, Some(answer));
+            self.ask_for_sync(&file, Segment::Open, Some(answer));
         }
+    }
+
+    fn ask_for_sync(
+        &mut self,
+        file: &Arc<File>,
+        segment: Segment,
+        answer: Option<SyncSender<Result<(), io::Error>>>,
+    ) {
+        let directories = self.segment.as_mut().map(|segment| &mut segment.directories);
+        let directories = directories.map(std::mem::take).unwrap_or_default();
+        let confirms = Confirmed { bytes: self.bytes_kept, sequence: self.previous_kept };
+        let file = Arc::clone(file);
+        self.syncer.ask(Request { file, segment, confirms, directories, answer });
     }
 
     /// Ends a segment whose span is over when no row comes that would.
@@ -475,12 +539,18 @@ impl Writer {
 
     /// Ends the segment; everything in it is written.
     fn end_segment(&mut self) {
-        let Some(segment) = self.segment.take() else { return };
-        self.slot_before = Some(segment.slot);
-        if let Some(file) = segment.file {
-            self.syncer.ask(file, self.bytes_kept, None);
+        // What a stranger removed is noticed before compaction may: from then on nobody can tell.
+        let file = self.segment.as_ref().and_then(|segment| segment.file.as_deref());
+        if file.is_some_and(home::is_removed) {
+            self.notice();
         }
+        if let Some(file) = self.segment.as_ref().and_then(|segment| segment.file.clone()) {
+            self.ask_for_sync(&file, Segment::Ended, None);
+        }
+        let Some(mut segment) = self.segment.take() else { return };
+        self.slot_before = Some(segment.slot);
         if segment.bytes > 0 {
+            segment.write_index();
             self.compact(segment.path);
         }
     }
@@ -528,6 +598,10 @@ impl Writer {
 
     /// Lets go of a segment that was removed, or of a recording.
     fn leave(&mut self, found: Found, is_removed: bool) {
+        if self.shared.watermark.get().sequence < self.previous_kept {
+            // Some of it was not on the disk yet, and is gone.
+            self.shared.watermark.stop();
+        }
         let segment = self.segment.take().filter(|_| is_removed);
         let rows = segment.as_ref().map_or(0, |segment| segment.rows.iter().sum::<usize>()) as u64;
         self.shared.counters.rows_kept.subtract(rows);
@@ -591,6 +665,9 @@ fn write_to(segment: &mut OpenSegment, frames: &[u8]) -> Result<(), io::Error> {
                 fs::create_dir_all(dir)?;
             }
             let file = OpenOptions::new().append(true).create_new(true).open(&segment.path)?;
+            // The stream's, the log's and the recording's: each may be new.
+            segment.directories =
+                segment.path.ancestors().skip(1).take(3).map(Into::into).collect();
             Arc::clone(segment.file.insert(Arc::new(file)))
         }
     };

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use meikyo_recording::{Kind, StreamOptions, StreamWriter, WhenFull};
+use meikyo_units::Nanos;
 
 use super::rows::{self, Found, read};
 
@@ -18,10 +19,16 @@ const AHEAD_MAX: usize = 8;
 
 /// Small segments, so that there is always one that is being compacted.
 fn options() -> StreamOptions {
-    StreamOptions { segment_rows: 150, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR }
+    StreamOptions {
+        segment_rows: 150,
+        sync_every: Nanos::from_millis(2),
+        when_full: WhenFull::Wait,
+        ..StreamOptions::COLLECTOR
+    }
 }
 
-/// Writes rows and prints `kept TABLE-A-ROWS TABLE-B-ROWS` as marks come back, for ever.
+/// Writes rows, some of them packed, and prints `kept TABLE-A-ROWS TABLE-B-ROWS` as marks come back
+/// and `synced` with the same as the watermark passes them, for ever.
 pub(crate) fn write_until_killed(dir: &Path) {
     let run: u64 = std::env::var("MEIKYO_CRASH_RUN").unwrap().parse().unwrap();
     let mut writer =
@@ -30,12 +37,14 @@ pub(crate) fn write_until_killed(dir: &Path) {
     writeln!(out, "\ntorn {}", writer.counters().torn_bytes_cut).unwrap();
     let (mut a, mut b) = (0, 0);
     let mut marks = std::collections::VecDeque::new();
+    let mut unsynced = std::collections::VecDeque::new();
     for batch in 0_u64.. {
         let rows = 1 + batch * 37 % 20;
-        rows::submit(&mut writer, 0, run, a..a + rows);
+        let ways = [rows::submit, rows::submit_packed];
+        ways[usize::from(batch % 4 == 1)](&mut writer, 0, run, a..a + rows);
         a += rows;
         if batch % 3 == 0 {
-            rows::submit(&mut writer, 1, run, b..b + rows / 2);
+            ways[usize::from(batch % 2 == 0)](&mut writer, 1, run, b..b + rows / 2);
             b += rows / 2;
         }
         writer.mark(batch);
@@ -47,6 +56,12 @@ pub(crate) fn write_until_killed(dir: &Path) {
                 assert_eq!(token, kept.token);
                 writeln!(out, "kept {a} {b}").unwrap();
                 out.flush().unwrap();
+                unsynced.push_back((kept.sequence, a, b));
+            }
+            let synced = writer.synced();
+            assert!(!synced.is_stopped);
+            while let Some((_, a, b)) = unsynced.pop_front_if(|mark| mark.0 <= synced.sequence) {
+                writeln!(out, "synced {a} {b}").unwrap();
             }
             std::thread::yield_now();
         }
@@ -58,6 +73,7 @@ pub(crate) fn write_until_killed(dir: &Path) {
 struct Said {
     torn_bytes: Option<u64>,
     kept: (u64, u64),
+    synced: (u64, u64),
 }
 
 /// Starts a writer, and kills it after some of its reports.
@@ -80,6 +96,9 @@ fn start_and_kill(dir: &Path, run: u64, reports: u64) -> Said {
             (Some("kept"), Some(a), Some(b)) => {
                 said.kept = (a.parse().unwrap(), b.parse().unwrap());
                 return true;
+            }
+            (Some("synced"), Some(a), Some(b)) => {
+                said.synced = (a.parse().unwrap(), b.parse().unwrap());
             }
             _ => {}
         }
@@ -135,6 +154,7 @@ fn compare(found: &mut Found, run: u64, said: &Said, place: &str) {
     let (a, b) = (found.prefix(0, run), found.prefix(1, run));
     let (kept_a, kept_b) = said.kept;
     assert!(a >= kept_a && b >= kept_b, "{place}: {a}, {b} rows read, {kept_a}, {kept_b} kept");
+    assert!(said.synced <= said.kept, "{place}: {said:?}");
     assert_eq!(found.damaged_bytes, 0, "{place}");
 }
 
@@ -142,7 +162,7 @@ fn compare(found: &mut Found, run: u64, said: &Said, place: &str) {
 fn what_was_reported_kept_is_read_after_kills_at_200_moments() {
     let seed = seed();
     let mut random = seed | 1;
-    let (mut torn_tails, mut cut_compactions) = (0, 0);
+    let (mut torn_tails, mut cut_compactions, mut acknowledged) = (0, 0, 0);
     for recording in 0..KILLS / KILLS_OF_ONE {
         let dir = scratch();
         let mut torn_bytes = 0;
@@ -168,6 +188,7 @@ fn what_was_reported_kept_is_read_after_kills_at_200_moments() {
             torn_bytes = found.torn_bytes;
             torn_tails += u64::from(torn_bytes > 0);
             compare(&mut found, run, &said, &place);
+            acknowledged += said.synced.0;
             lengths.push((found.prefix(0, run), found.prefix(1, run)));
             for (earlier, &(a, b)) in lengths.iter().enumerate() {
                 let run = earlier as u64;
@@ -178,6 +199,7 @@ fn what_was_reported_kept_is_read_after_kills_at_200_moments() {
     }
     // A kill hardly ever tears a write; what is done then has a test of its own in the library.
     assert!(cut_compactions > 0, "SEED={seed}: no kill fell into a compaction");
+    assert!(acknowledged > 0, "SEED={seed}: the watermark never moved");
     let mut out = std::io::stdout().lock();
     let text = format!("{cut_compactions} in a compaction, {torn_tails} left a torn tail");
     writeln!(out, "SEED={seed}: {KILLS} kills, {text}").unwrap();

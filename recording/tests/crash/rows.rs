@@ -8,7 +8,9 @@ use arrow::array::{Array as _, AsArray as _};
 use arrow::datatypes::UInt64Type;
 use meikyo_recording::layout::{self, Listing};
 use meikyo_recording::segment::SegmentReader;
-use meikyo_recording::{Batch, Column, ColumnKind, Meaning, StreamWriter, TableSchema};
+use meikyo_recording::{
+    Batch, Column, ColumnKind, Meaning, PackedRows, Packer, StreamWriter, TableSchema,
+};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// 2026-11-21T20:59:59Z: the rows of a second run over the border of an hour.
@@ -55,6 +57,31 @@ pub(crate) fn submit(
         batch.put_u64(4, check(table, run, row));
     }
     writer.submit(batch);
+}
+
+/// As [`submit`], as a block of packed rows.
+pub(crate) fn submit_packed(
+    writer: &mut StreamWriter,
+    table: usize,
+    run: u64,
+    rows: std::ops::Range<u64>,
+) {
+    if rows.is_empty() {
+        return;
+    }
+    let mut packer = Packer::new(tables()[table].clone());
+    for row in rows {
+        let device = packer.symbol(&device(row));
+        let batch = packer.batch();
+        batch.begin_row(START + row.cast_signed() * 100_000);
+        batch.put_symbol(1, device);
+        batch.put_u64(2, run);
+        batch.put_u64(3, row);
+        batch.put_u64(4, check(table, run, row));
+    }
+    let made = packer.pack().unwrap();
+    let block = PackedRows::received(made.payload().to_vec(), made.checksum()).unwrap();
+    writer.packed(block).unwrap();
 }
 
 /// What a recording holds: for each table and run, which rows.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use meikyo_recording::{
-    Column, ColumnKind, Kind, Meaning, StreamOptions, StreamWriter, TableSchema, WhenFull,
+    Column, ColumnKind, Kind, Meaning, Packer, StreamOptions, StreamWriter, TableSchema, WhenFull,
 };
 use meikyo_units::Nanos;
 
@@ -52,7 +52,10 @@ fn write(dir: &Path, stream: &str, seconds: std::ops::Range<i64>, compact: bool)
     let ok = writer.symbol("ok");
     for second in seconds.step_by(5) {
         let time = BEGIN + second * SECOND;
-        let (mut polls, mut values) = (writer.batch(0), writer.batch(1));
+        let mut polls = writer.batch(0);
+        // Every other time the values come as a block, as from another host.
+        let mut packer = (second % 2 == 0).then(|| Packer::new(tables().remove(1)));
+        let mut plain = writer.batch(1);
         for number in 1..=4_u64 {
             let device = writer.symbol(&format!("{stream}{number}"));
             polls.begin_row(time);
@@ -61,8 +64,11 @@ fn write(dir: &Path, stream: &str, seconds: std::ops::Range<i64>, compact: bool)
             polls.put_i64(3, 500);
             polls.put_u64(4, second.unsigned_abs() * 100);
             polls.put_symbol(5, ok);
+            let of_block =
+                packer.as_mut().map(|packer| packer.symbol(&format!("{stream}{number}")));
+            let values = packer.as_mut().map_or(&mut plain, Packer::batch);
             values.begin_row(time);
-            values.put_symbol(1, device);
+            values.put_symbol(1, of_block.unwrap_or(device));
             values.put_u64(2, 0);
             values.put_u64(3, second.unsigned_abs() * number * 1_000);
             if second % 3 == 0 {
@@ -71,7 +77,10 @@ fn write(dir: &Path, stream: &str, seconds: std::ops::Range<i64>, compact: bool)
             }
         }
         writer.submit(polls);
-        writer.submit(values);
+        match packer {
+            Some(mut packer) => writer.packed(packer.pack().unwrap()).unwrap(),
+            None => writer.submit(plain),
+        }
         writer.sync_now().unwrap();
     }
     writer.close().unwrap();

@@ -77,13 +77,21 @@ struct Stream {
 }
 
 impl Stream {
-    fn open(segment: SegmentFile) -> Result<Option<Self>, ReadSegmentError> {
-        let Some(reader) = SegmentReader::from_file(segment.file, &segment.path)? else {
+    /// Opens a segment where rows can lie that are wanted and not all before `from`.
+    fn open(
+        segment: SegmentFile,
+        from: i64,
+        wishes: &[&Wish],
+    ) -> Result<Option<Self>, ReadSegmentError> {
+        let first = segment.first;
+        let wanted =
+            |table: &str, (_, greatest): (i64, i64)| greatest >= from && is_wanted(table, wishes);
+        let Some(reader) = SegmentReader::open_where(segment, wanted)? else {
             return Ok(None);
         };
         let tables = reader.head().tables.iter().enumerate();
         let batches = tables.map(|(table, schema)| Batch::new(table, schema)).collect();
-        Ok(Some(Self { first: segment.first, reader, batches, series: BTreeMap::new() }))
+        Ok(Some(Self { first, reader, batches, series: BTreeMap::new() }))
     }
 }
 
@@ -129,13 +137,19 @@ impl Tail {
                     read |= drain(stream, self.from, opened, wishes, chunk)?;
                 }
             }
-            if let Some(mut stream) = Stream::open(segment)? {
+            if let Some(mut stream) = Stream::open(segment, self.from, wishes)? {
                 read |= drain(&mut stream, self.from, opened, wishes, chunk)?;
                 self.streams.insert(name, stream);
             }
         }
         Ok(read)
     }
+}
+
+/// Whether rows of a table are wanted: those that every viewer needs, and those that one wishes for.
+fn is_wanted(table: &str, wishes: &[&Wish]) -> bool {
+    matches!(table, "polls" | "intervals" | "events" | "freshness")
+        || wishes.iter().any(|wish| wish.table.name == table)
 }
 
 /// Reads everything behind the cursor of a segment.
@@ -148,13 +162,7 @@ fn drain(
 ) -> Result<bool, ReadError> {
     let names: Vec<_> =
         stream.reader.head().tables.iter().map(|table| table.name.clone()).collect();
-    let wanted: Vec<_> = names
-        .iter()
-        .map(|name| {
-            matches!(name.as_str(), "polls" | "intervals" | "events" | "freshness")
-                || wishes.iter().any(|wish| wish.table.name == *name)
-        })
-        .collect();
+    let wanted: Vec<_> = names.iter().map(|name| is_wanted(name, wishes)).collect();
     let mut read = false;
     while let Some(header) = stream
         .reader

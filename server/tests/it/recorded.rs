@@ -57,8 +57,9 @@ pub(crate) fn twin(
 }
 
 /// How the rows of a virtual measurement are written: none is dropped.
-pub(crate) const WAITING: StreamOptions =
-    StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
+fn waiting() -> StreamOptions {
+    StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR }
+}
 
 /// 21 minutes of five hosts and a switch; `node003` is silent for 30 s from minute 5 on.
 pub(crate) fn recording() -> &'static Path {
@@ -66,7 +67,7 @@ pub(crate) fn recording() -> &'static Path {
         let dir = tempfile::tempdir().unwrap();
         let options = FarmOptions::new(HOSTS, 1);
         let events = ["at 300s die node003", "at 330s wake node003"];
-        let mut twin = twin(dir.path(), options, &events, WAITING);
+        let mut twin = twin(dir.path(), options, &events, waiting());
         twin.run_until(START + SPAN);
         twin.finish().close().unwrap();
         dir

@@ -6,12 +6,12 @@
 use std::collections::BTreeSet;
 
 use meikyo_cluster::{
-    Access, Cluster, Device, Fabric, Origin, Origins, Problem, Problems, Resolved, What,
+    Access, Cluster, Device, Fabric, Origin, Origins, Problem, Problems, Resolved, TableKeep, What,
 };
 use meikyo_console::failure::one_line;
 use meikyo_fabric::{DescribeError, PlanError, describe, plan};
-use meikyo_snmp::objects;
 use meikyo_snmp::usm::{KeyError, PASSWORD_OCTETS_MIN};
+use meikyo_snmp::{objects, tables};
 
 /// Fabrics of at most so many switches are planned to see whether they can be: milliseconds.
 const PLANNED_SWITCHES_MAX: usize = 100;
@@ -24,13 +24,40 @@ pub(super) fn of_file(resolved: &Resolved) -> Option<Problems> {
         problems.extend(short_passwords(cluster, device, origins));
     }
     problems.extend(cluster.fabric.as_ref().and_then(|fabric| of_fabric(cluster, fabric)));
+    problems.extend(unknown_tables(cluster));
     listed(cluster, problems)
 }
 
-/// Names of objects that nobody knows: the cluster file takes any word for one, since which names are
-/// known is the engine's business.
+/// Names of objects and tables that nobody knows: the cluster file takes any word for one, since
+/// which names are known is the engine's business.
 pub(super) fn of_objects(cluster: &Cluster) -> Option<Problems> {
-    listed(cluster, unknown_objects(cluster))
+    let mut problems = unknown_objects(cluster);
+    problems.extend(unknown_tables(cluster));
+    listed(cluster, problems)
+}
+
+/// Tables of the recording that no engine fills.
+pub(super) fn of_tables(cluster: &Cluster) -> Option<Problems> {
+    listed(cluster, unknown_tables(cluster).into_iter().collect())
+}
+
+fn unknown_tables(cluster: &Cluster) -> Vec<Problem> {
+    let known: Vec<_> = tables::schemas().into_iter().map(|table| table.name).collect();
+    let is_known = |name: &str| {
+        let name = name.strip_suffix(meikyo_recording::summary::SUFFIX).unwrap_or(name);
+        known.iter().any(|known| known == name)
+    };
+    let unknown = cluster.keep_tables.iter().filter(|of| !is_known(&of.table));
+    let problem = |of: &TableKeep| Problem {
+        line: of.place.line,
+        key: format!("recording.tables.{}", of.table.escape_debug()),
+        text: format!(
+            "there is no table `{}`; there are {}, and their summaries, as `interfaces.summary`",
+            of.table.escape_debug(),
+            known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    unknown.map(problem).collect()
 }
 
 fn listed(cluster: &Cluster, problems: BTreeSet<Problem>) -> Option<Problems> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use meikyo_cluster::{
     Access, AlertRule, Condition, Device, DeviceKind, Measure, Origin, Origins, Resolved,
-    SnmpSettings, fold,
+    SnmpSettings, TableKeep, fold,
 };
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable};
@@ -22,6 +22,7 @@ struct Shown<'a> {
     file: &'a Path,
     keep_ns: Option<String>,
     keep_line: Option<usize>,
+    keep_tables: Vec<Value>,
     devices: Vec<Value>,
     alerts: Vec<Value>,
 }
@@ -45,9 +46,14 @@ fn document(resolved: &Resolved) -> Shown<'_> {
         // Spans beyond 104 days do not fit the numbers of JSON readers.
         keep_ns: cluster.keep.map(|keep| keep.get().to_string()),
         keep_line: resolved.keep_origin.line(),
+        keep_tables: cluster.keep_tables.iter().map(table_document).collect(),
         devices: cluster.devices.iter().zip(&resolved.origins).map(device_document).collect(),
         alerts: cluster.alerts.iter().map(alert_document).collect(),
     }
+}
+
+fn table_document(of: &TableKeep) -> Value {
+    json!({ "table": of.table, "keep_ns": of.keep.get().to_string(), "line": of.place.line })
 }
 
 fn alert_document(rule: &AlertRule) -> Value {
@@ -148,6 +154,9 @@ fn text(resolved: &Resolved) -> String {
         cluster.path.display(),
         from(resolved.keep_origin)
     );
+    for of in &cluster.keep_tables {
+        text += &format!("keep {} of {} (line {})\n", of.keep, of.table, of.place.line);
+    }
     for (device, origins, devices) in alike(resolved) {
         text += &block(device, origins, &devices);
     }

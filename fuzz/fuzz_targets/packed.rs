@@ -1,0 +1,54 @@
+//! Packed rows from anywhere: any octets are a block or refused, and a block that is read has the rows
+//! that it says and takes bounded memory.
+//!
+//! The first octet says whether the rest is the block as it is, or its body is put behind a prefix
+//! that is right, so that the fuzzer reaches the columns.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use meikyo_recording::{Column, ColumnKind, Meaning, PackedRows, TableSchema};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&form, rest)) = bytes.split_first() else { return };
+    let octets = if form % 2 == 0 { rest.to_vec() } else { with_prefix(rest) };
+    let checksum = crc32fast::hash(&octets);
+    let Ok(rows) = PackedRows::received(octets, checksum) else { return };
+    assert!(rows.rows() > 0 && rows.times().0 <= rows.times().1);
+    let Ok((batch, texts)) = rows.unpack(&schema()) else { return };
+    assert_eq!(batch.rows(), rows.rows());
+    for row in 0..batch.rows() {
+        let time = batch.bits(0, row).expect("every row has a time").cast_signed();
+        assert!((rows.times().0..=rows.times().1).contains(&time));
+        if let Some(symbol) = batch.bits(1, row) {
+            assert!(usize::try_from(symbol).is_ok_and(|symbol| symbol < texts.len()));
+        }
+        batch.text(2, row);
+    }
+});
+
+fn schema() -> TableSchema {
+    let column = |name, kind| Column::new(name, kind, Meaning::Gauge, "");
+    let columns = vec![
+        column("a", ColumnKind::Symbol),
+        column("b", ColumnKind::Text),
+        column("c", ColumnKind::U64),
+        column("d", ColumnKind::I64),
+        column("e", ColumnKind::F64),
+    ];
+    TableSchema::new("t", "", columns)
+}
+
+/// A prefix as docs/recording-format.md describes it, of a stored body and as many rows as its first
+/// octet says.
+fn with_prefix(body: &[u8]) -> Vec<u8> {
+    let (&rows, body) = body.split_first().unwrap_or((&0, &[]));
+    let mut octets = vec![1, 0, 6, 0];
+    octets.extend_from_slice(&u32::from(rows).to_le_bytes());
+    octets.extend_from_slice(&i64::MIN.to_le_bytes());
+    octets.extend_from_slice(&i64::MAX.to_le_bytes());
+    octets.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
+    octets.extend_from_slice(&[1, 0, 0, 0]);
+    octets.extend_from_slice(b"t\x00\x04time\x01\x01a\x02\x01b\x03\x01c\x04\x01d\x05\x01e");
+    octets.extend_from_slice(body);
+    octets
+}

@@ -1,0 +1,148 @@
+//! What requests cost beside a great log of another stream: `cargo run --release -p
+//! meikyo-recording --example beside [GIGABYTES] [ROUNDS]`.
+//!
+//! A small recording of readings is made twice, in one of them beside packed rows of another table
+//! (3 GB unless said) that are still in the log. Requests of both are timed in turn, so that a machine
+//! which becomes slower meanwhile does so for both; the median of all rounds counts.
+
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for developers")]
+
+use std::path::Path;
+use std::time::Instant;
+
+use meikyo_recording::inventory::inventory;
+use meikyo_recording::{
+    Column, ColumnKind, Kind, Meaning, PackedRows, Packer, Recording, Selection, StreamOptions,
+    StreamWriter, TableSchema, WhenFull,
+};
+use meikyo_units::WallTime;
+
+const SECOND: i64 = 1_000_000_000;
+const BEGIN: i64 = 1_795_294_800 * SECOND;
+
+/// What is asked, and how often in a round: about as long each.
+type Request = (&'static str, u32, fn(&Path));
+
+const REQUESTS: [Request; 4] = [
+    ("info", 3, |dir| assert_eq!(inventory(dir).unwrap().problems, [])),
+    ("tables", 20, |dir| drop(Recording::open(dir).unwrap().catalogue().unwrap())),
+    ("span", 10, |dir| {
+        assert!(Recording::open(dir).unwrap().span("interfaces").unwrap().is_some())
+    }),
+    ("range", 3, range),
+];
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>().unwrap());
+    let gigabytes = arguments.next().unwrap_or(3);
+    let rounds = arguments.next().unwrap_or(5);
+    let base = tempfile::tempdir().unwrap();
+    let [alone, beside] = ["alone", "beside"].map(|name| base.path().join(name));
+    for dir in [&alone, &beside] {
+        measured(dir);
+    }
+    profiled(&beside, gigabytes * 1_000_000_000);
+    let log = inventory(&beside).unwrap();
+    println!("{} octets in the log, {:?}", log.log_bytes, log.cost);
+    let mut worst = 0.0_f64;
+    for (name, repeats, request) in REQUESTS {
+        let mut times = [Vec::new(), Vec::new()];
+        for round in 0..=rounds {
+            // Who is first changes with the round; the first one warms up and does not count.
+            for at in 0..2 {
+                let at = (at + usize::from(round % 2 == 0)) % 2;
+                let begin = now();
+                (0..repeats).for_each(|_| request([&alone, &beside][at]));
+                if round > 0 {
+                    let ms = now().duration_since(begin).as_secs_f64() * 1e3;
+                    times[at].push(ms / f64::from(repeats));
+                }
+            }
+        }
+        let [alone, beside] = times.map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        });
+        let ratio = beside / alone;
+        worst = worst.max(ratio);
+        println!("{name:8} alone {alone:8.3} ms   beside {beside:8.3} ms   ratio {ratio:.2}");
+    }
+    println!("greatest ratio {worst:.2}, median of {rounds} rounds each");
+}
+
+/// The last minute of one device, as a page asks for it.
+fn range(dir: &Path) {
+    let selection = Selection {
+        labels: vec![("device".into(), vec!["node7".into()])],
+        from: Some(WallTime::from_nanos(BEGIN + 540 * SECOND)),
+        ..Selection::all("interfaces")
+    };
+    let mut scan = Recording::open(dir).unwrap().scan(&selection).unwrap();
+    let rows: usize = scan.by_ref().map(|batch| batch.unwrap().num_rows()).sum();
+    assert!(rows > 0 && scan.problems().is_empty());
+}
+
+/// Ten minutes of 64 devices at 10 Hz.
+fn measured(dir: &Path) {
+    let table = TableSchema::new(
+        "interfaces",
+        "",
+        vec![
+            Column::new("device", ColumnKind::Symbol, Meaning::Label, ""),
+            Column::new("in_octets", ColumnKind::U64, Meaning::Counter64, ""),
+            Column::new("out_octets", ColumnKind::U64, Meaning::Counter64, ""),
+        ],
+    );
+    let mut writer = open(dir, "snmp", table);
+    let devices: Vec<_> = (0..64).map(|number| writer.symbol(&format!("node{number}"))).collect();
+    for interval in 0..6_000_i64 {
+        let mut batch = writer.batch(0);
+        for &device in &devices {
+            batch.begin_row(BEGIN + interval * SECOND / 10);
+            batch.put_symbol(1, device);
+            batch.put_u64(2, interval.unsigned_abs() * 12_345);
+            batch.put_u64(3, interval.unsigned_abs() * 54_321);
+        }
+        writer.submit(batch);
+    }
+    writer.close().unwrap();
+}
+
+/// Blocks of samples, together of so many octets.
+fn profiled(dir: &Path, octets: u64) {
+    let columns = vec![
+        Column::new("host", ColumnKind::Symbol, Meaning::Label, ""),
+        Column::new("stack", ColumnKind::U64, Meaning::Detail, ""),
+    ];
+    let table = TableSchema::new("samples", "", columns);
+    let mut packer = Packer::new(table.clone());
+    let host = packer.symbol("node7");
+    let mut random = 1_u64;
+    for row in 0..32_768_i64 {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        let batch = packer.batch();
+        batch.begin_row(BEGIN + row * SECOND / 100);
+        batch.put_symbol(1, host);
+        batch.put_u64(2, random);
+    }
+    let block = packer.pack().unwrap();
+    let mut writer = open(dir, "profile", table);
+    let mut written = 0;
+    while written < octets {
+        let block = PackedRows::received(block.payload().to_vec(), block.checksum()).unwrap();
+        written += u64::try_from(block.payload().len()).unwrap();
+        writer.packed(block).unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn open(dir: &Path, stream: &str, table: TableSchema) -> StreamWriter {
+    let options =
+        StreamOptions { compact: false, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
+    StreamWriter::open(dir, Kind::Measured, stream, vec![table], options).unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a bench reads the clock on the wall")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,276 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::packed::{PackedRows, Packer};
+use crate::schema::{Column as SchemaColumn, Meaning};
+
+fn schema_of(columns: &[(&str, ColumnKind)]) -> TableSchema {
+    let columns =
+        columns.iter().map(|(name, kind)| SchemaColumn::new(name, *kind, Meaning::Gauge, ""));
+    TableSchema::new("t", "", columns.collect())
+}
+
+fn schema() -> TableSchema {
+    schema_of(&[
+        ("unsigned", ColumnKind::U64),
+        ("signed", ColumnKind::I64),
+        ("real", ColumnKind::F64),
+        ("symbol", ColumnKind::Symbol),
+        ("text", ColumnKind::Text),
+    ])
+}
+
+type Row = (i64, Option<u64>, Option<i64>, Option<f64>, Option<u8>, Option<String>);
+
+fn packed(rows: &[Row]) -> PackedRows {
+    let mut packer = Packer::new(schema());
+    for (time, unsigned, signed, real, symbol, text) in rows {
+        let symbol = symbol.map(|symbol| packer.symbol(&format!("host{symbol}")));
+        let batch = packer.batch();
+        batch.begin_row(*time);
+        if let Some(value) = unsigned {
+            batch.put_u64(1, *value);
+        }
+        if let Some(value) = signed {
+            batch.put_i64(2, *value);
+        }
+        if let Some(value) = real {
+            batch.put_f64(3, *value);
+        }
+        if let Some(value) = symbol {
+            batch.put_symbol(4, value);
+        }
+        if let Some(value) = text {
+            batch.put_text(5, value);
+        }
+    }
+    packer.pack().unwrap()
+}
+
+fn read_back(rows: &PackedRows) -> Vec<Row> {
+    let (batch, texts) = rows.unpack(&schema()).unwrap();
+    let symbol = |row| {
+        let number = usize::try_from(batch.bits(4, row)?).unwrap();
+        Some(texts[number].strip_prefix("host").unwrap().parse().unwrap())
+    };
+    (0..batch.rows())
+        .map(|row| {
+            (
+                batch.bits(0, row).unwrap().cast_signed(),
+                batch.bits(1, row),
+                batch.bits(2, row).map(u64::cast_signed),
+                batch.bits(3, row).map(f64::from_bits),
+                symbol(row),
+                batch.text(5, row).map(str::to_owned),
+            )
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+    #[test]
+    fn rows_come_back_as_they_were(rows: Vec<Row>) {
+        prop_assume!(!rows.is_empty());
+        prop_assume!(rows.iter().all(|row| row.3.is_none_or(|real| !real.is_nan())));
+        let made = packed(&rows);
+        let received = PackedRows::received(made.payload().to_vec(), made.checksum()).unwrap();
+        prop_assert_eq!(&received, &made);
+        prop_assert_eq!(made.times().0, rows.iter().map(|row| row.0).min().unwrap());
+        prop_assert_eq!(made.times().1, rows.iter().map(|row| row.0).max().unwrap());
+        prop_assert_eq!(read_back(&received), rows);
+    }
+
+    #[test]
+    fn no_octets_make_a_reader_panic(octets: Vec<u8>, version in 0_u8..3) {
+        let octets = [vec![version], octets].concat();
+        let checksum = crc32fast::hash(&octets);
+        if let Ok(rows) = PackedRows::received(octets, checksum) {
+            drop(rows.unpack(&schema()));
+        }
+    }
+
+    #[test]
+    fn no_change_of_a_block_makes_a_reader_panic(
+        rows: Vec<Row>,
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        is_stored: bool,
+    ) {
+        prop_assume!(!rows.is_empty());
+        let mut octets = packed(&rows).payload().to_vec();
+        if is_stored {
+            octets = stored(&octets);
+        }
+        for (at, octet) in changes {
+            let at = at.index(octets.len());
+            octets[at] = octet;
+        }
+        let checksum = crc32fast::hash(&octets);
+        if let Ok(rows) = PackedRows::received(octets, checksum)
+            && let Ok((batch, _)) = rows.unpack(&schema())
+        {
+            assert_eq!(batch.rows(), rows.rows());
+        }
+    }
+}
+
+/// The same block with its body as it is, so that changes reach what is in it.
+fn stored(payload: &[u8]) -> Vec<u8> {
+    let prefix = Prefix::read(payload).unwrap();
+    let body = prefix.body().unwrap();
+    let mut octets = payload[..payload.len() - prefix.body.len()].to_vec();
+    octets[1] = STORED;
+    octets.extend_from_slice(&body);
+    octets
+}
+
+/// A block made octet by octet as `docs/recording-format.md` describes it: two rows of 5 s and 7 s
+/// with a symbol and a text, the second of which is null.
+fn by_the_document() -> Vec<u8> {
+    let mut octets = vec![1, 0];
+    octets.extend_from_slice(&3_u16.to_le_bytes());
+    octets.extend_from_slice(&2_u32.to_le_bytes());
+    octets.extend_from_slice(&5_000_000_000_i64.to_le_bytes());
+    octets.extend_from_slice(&7_000_000_000_i64.to_le_bytes());
+    let mut body = Vec::new();
+    body.extend_from_slice(&2_u32.to_le_bytes());
+    for text in ["node1", "node2"] {
+        body.extend_from_slice(&5_u32.to_le_bytes());
+        body.extend_from_slice(text.as_bytes());
+    }
+    // Times as differences: 0 and 2 s beyond 0 s, 4 octets each.
+    body.push(1);
+    body.extend_from_slice(&5_000_000_000_i64.to_le_bytes());
+    body.extend_from_slice(&[1, 4]);
+    body.extend_from_slice(&0_u64.to_le_bytes());
+    body.extend_from_slice(&0_u32.to_le_bytes());
+    body.extend_from_slice(&2_000_000_000_u32.to_le_bytes());
+    // Symbols 1 and 0 as values of an octet.
+    body.extend_from_slice(&[0, 1, 1]);
+    body.extend_from_slice(&0_u64.to_le_bytes());
+    body.extend_from_slice(&[1, 0]);
+    // Texts as values: both end at 2, the second is null.
+    body.extend_from_slice(&[0, 2, 0]);
+    body.extend_from_slice(&2_u64.to_le_bytes());
+    body.push(0b10);
+    body.extend_from_slice(&2_u32.to_le_bytes());
+    body.extend_from_slice(b"ab");
+    octets.extend_from_slice(&u32::try_from(body.len()).unwrap().to_le_bytes());
+    octets.extend_from_slice(&[1, 0, 0, 0]);
+    octets.extend_from_slice(b"t");
+    for (kind, name) in [(0, "time"), (1, "host"), (2, "note")] {
+        octets.extend_from_slice(&[kind, u8::try_from(name.len()).unwrap()]);
+        octets.extend_from_slice(name.as_bytes());
+    }
+    [octets, body].concat()
+}
+
+fn received(octets: Vec<u8>) -> Result<PackedRows, UnpackError> {
+    let checksum = crc32fast::hash(&octets);
+    PackedRows::received(octets, checksum)
+}
+
+#[test]
+fn a_block_is_what_the_document_says() {
+    let rows = received(by_the_document()).unwrap();
+    assert_eq!((rows.table(), rows.rows()), ("t", 2));
+    assert_eq!(rows.times(), (5_000_000_000, 7_000_000_000));
+    let schema = schema_of(&[("host", ColumnKind::Symbol), ("note", ColumnKind::Text)]);
+    let (batch, texts) = rows.unpack(&schema).unwrap();
+    let host = |row| &*texts[usize::try_from(batch.bits(1, row).unwrap()).unwrap()];
+    assert_eq!([host(0), host(1)], ["node2", "node1"]);
+    assert_eq!([batch.bits(0, 0), batch.bits(0, 1)], [Some(5_000_000_000), Some(7_000_000_000)]);
+    assert_eq!([batch.text(2, 0), batch.text(2, 1)], [Some("ab"), None]);
+}
+
+#[test]
+fn columns_are_found_by_name_and_kind_and_others_are_null() {
+    let rows = received(by_the_document()).unwrap();
+    // In another order, one that the block does not have, and one that is of another kind now.
+    let schema = schema_of(&[
+        ("later", ColumnKind::U64),
+        ("note", ColumnKind::Text),
+        ("host", ColumnKind::Text),
+    ]);
+    let (batch, _) = rows.unpack(&schema).unwrap();
+    assert_eq!(batch.rows(), 2);
+    assert_eq!([batch.bits(1, 0), batch.bits(3, 0)], [None, None]);
+    assert_eq!(batch.text(2, 0), Some("ab"));
+    let other = TableSchema { name: "u".into(), ..schema };
+    assert!(matches!(rows.unpack(&other), Err(UnpackError::Table { .. })));
+}
+
+#[test]
+fn claims_beyond_the_limits_are_refused_before_they_are_believed() {
+    let whole = by_the_document();
+    let refused = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut octets = whole.clone();
+        change(&mut octets);
+        received(octets).unwrap_err().to_string()
+    };
+    let rows = refused(&|octets| octets[4..8].fill(0xff));
+    assert!(rows.contains("1048576 are the most"), "{rows}");
+    let body = refused(&|octets| octets[24..28].fill(0xff));
+    assert!(body.contains("16777216 are the most"), "{body}");
+    let version = refused(&|octets| octets[0] = 2);
+    assert!(version.contains("version 2"), "{version}");
+    let cut = refused(&|octets| octets.truncate(20));
+    assert!(cut.contains("cut off"), "{cut}");
+    let mut changed = whole.clone();
+    changed[40] ^= 1;
+    let error = PackedRows::received(changed, crc32fast::hash(&whole)).unwrap_err();
+    assert!(matches!(error, UnpackError::Checksum { .. }), "{error}");
+}
+
+#[test]
+fn a_body_that_is_not_what_it_says_is_told() {
+    let schema = schema_of(&[("host", ColumnKind::Symbol), ("note", ColumnKind::Text)]);
+    let told = |octets: Vec<u8>| received(octets).unwrap().unpack(&schema).unwrap_err().to_string();
+    // A time outside of the span by which readers pass over the block.
+    let mut late = by_the_document();
+    late[16..24].copy_from_slice(&6_999_999_999_i64.to_le_bytes());
+    assert!(told(late).contains("its times"));
+    // A symbol without a text: the octets of the symbols are behind form, width and base.
+    let mut symbol = by_the_document();
+    let at = symbol.len() - (3 + 8 + 1 + 4 + 2) - 2;
+    assert_eq!(symbol[at..at + 2], [1, 0]);
+    symbol[at] = 2;
+    assert!(told(symbol).contains("no text"));
+    // More octets than are claimed, compressed to a few.
+    let mut bomb = stored(&by_the_document());
+    let body = bomb.len() - Prefix::read(&bomb).unwrap().body_len;
+    bomb.truncate(body);
+    bomb[1] = ZSTD;
+    bomb.extend_from_slice(&zstd::bulk::compress(&vec![0; 1 << 26], 1).unwrap());
+    assert!(told(bomb).contains("damaged"));
+}
+
+#[test]
+fn rows_that_are_too_many_are_refused_and_the_next_block_begins_empty() {
+    let mut packer = Packer::new(schema_of(&[("a", ColumnKind::U64)]));
+    assert_eq!(packer.pack(), Err(PackError::Empty));
+    for row in 0..=CELLS_MAX / 2 {
+        packer.batch().begin_row(i64::try_from(row).unwrap());
+    }
+    let error = packer.pack().unwrap_err().to_string();
+    assert!(error.contains("1048578 values is larger than 1048576"), "{error}");
+    packer.batch().begin_row(1);
+    assert_eq!(packer.pack().unwrap().rows(), 1);
+}
+
+#[test]
+fn regular_times_and_counters_take_few_octets() {
+    let mut packer =
+        Packer::new(schema_of(&[("host", ColumnKind::Symbol), ("count", ColumnKind::U64)]));
+    let host = packer.symbol("node001");
+    for row in 0..10_000_u64 {
+        let batch = packer.batch();
+        batch.begin_row(1_700_000_000_000_000_000 + row.cast_signed() * 1_000_000);
+        batch.put_symbol(1, host);
+        batch.put_u64(2, 5_000_000_000 + row * 1_000);
+    }
+    // Differences that are all alike but the first: nothing is left but an octet a row, which zstd
+    // makes short.
+    let octets = packer.pack().unwrap().payload().len();
+    assert!(octets < 1_000, "{octets} octets");
+}

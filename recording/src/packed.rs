@@ -1,0 +1,222 @@
+//! Packed rows: a block of rows of one table that needs nothing beside it to be read.
+//!
+//! A host that measures makes a block with a [`Packer`] and sends its octets. Who receives them
+//! compares the checksum ([`PackedRows::received`]) and hands the block to
+//! [`StreamWriter::packed`](crate::StreamWriter::packed), which writes a header of its own around
+//! the octets as they came: storing a block costs no decoding. All readers of a recording and
+//! compaction read its rows like others; `docs/recording-format.md` describes every octet.
+//!
+//! A block names its table and the columns that it was written with, so that a reader whose table
+//! has other columns finds those that both know by their names.
+
+use std::collections::BTreeMap;
+
+use crate::batch::{Batch, Symbol};
+use crate::log::{decode_rows, packed};
+use crate::schema::TableSchema;
+
+/// Why rows could not be packed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PackError {
+    /// There are no rows.
+    #[error("there are no rows to pack")]
+    Empty,
+    /// The rows are too many for a block.
+    #[error("a block of {found} {what} is larger than {limit}")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there is.
+        found: usize,
+        /// How much there may be.
+        limit: usize,
+    },
+    /// A table or column cannot be named in a block.
+    #[error("`{name}` is too long a name, or has too many columns")]
+    Name {
+        /// The name.
+        name: String,
+    },
+}
+
+/// Why octets are no block of packed rows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnpackError {
+    /// The octets are not those that the checksum was made of.
+    #[error("the block has the checksum {found:08x}, and {expected:08x} was named: it is damaged")]
+    Checksum {
+        /// The checksum of the octets.
+        found: u32,
+        /// The checksum that came with them.
+        expected: u32,
+    },
+    /// The block is of a version that this program does not read.
+    #[error("the block has version {found}, this program reads version {}", packed::VERSION)]
+    Version {
+        /// Its version.
+        found: u8,
+    },
+    /// The block claims more than a block can hold.
+    #[error("the block claims {found} {what}, and {limit} are the most")]
+    TooLarge {
+        /// What it claims too much of.
+        what: &'static str,
+        /// How much it claims.
+        found: usize,
+        /// How much there may be.
+        limit: usize,
+    },
+    /// The block is of another table.
+    #[error("the block is of table `{found}`, not of `{expected}`")]
+    Table {
+        /// Its table.
+        found: String,
+        /// The table that it is read as.
+        expected: String,
+    },
+    /// The octets are not a block.
+    #[error("the block cannot be read: {what}")]
+    Malformed {
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// A block of rows of one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackedRows {
+    table: String,
+    rows: usize,
+    times: (i64, i64),
+    payload: Vec<u8>,
+    checksum: u32,
+}
+
+impl PackedRows {
+    /// The block whose octets came from somewhere else with their CRC-32 (IEEE 802.3).
+    ///
+    /// The checksum and what the block says about itself are looked at, its body is not: a body
+    /// that is not what it says is told by whoever reads the rows.
+    ///
+    /// # Errors
+    /// When the checksum is another, or the octets do not begin as a block of this version.
+    pub fn received(payload: Vec<u8>, checksum: u32) -> Result<Self, UnpackError> {
+        let found = crc32fast::hash(&payload);
+        if found != checksum {
+            return Err(UnpackError::Checksum { found, expected: checksum });
+        }
+        let prefix = packed::Prefix::read(&payload)?;
+        let (table, rows, times) = (prefix.table.to_owned(), prefix.rows, prefix.times);
+        Ok(Self { table, rows, times, payload, checksum })
+    }
+
+    /// The name of the table that the rows are of.
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The least and the greatest `time` of the rows, ns since the epoch.
+    pub fn times(&self) -> (i64, i64) {
+        self.times
+    }
+
+    /// The octets to be sent.
+    pub fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// The CRC-32 (IEEE 802.3) of the octets, to be sent with them.
+    pub fn checksum(&self) -> u32 {
+        self.checksum
+    }
+
+    /// The rows as those of a table, and the texts that their symbols are the places of.
+    ///
+    /// # Errors
+    /// When the block is of another table, or its body is not what it says.
+    pub fn unpack(&self, schema: &TableSchema) -> Result<(Batch, Vec<String>), UnpackError> {
+        let (mut texts, mut plain) = (Vec::new(), Vec::new());
+        let number = |text: &str| {
+            texts.push(text.to_owned());
+            u64::try_from(texts.len() - 1).ok()
+        };
+        let rows = packed::unpack(&self.payload, schema, number, &mut plain)?;
+        let mut batch = Batch::new(0, schema);
+        let read = decode_rows(&plain, rows, schema, &mut batch);
+        read.ok_or(UnpackError::Malformed { what: "a text is damaged" })?;
+        Ok((batch, texts))
+    }
+}
+
+/// Makes blocks of the rows of one table.
+///
+/// ```
+/// use meikyo_recording::{Column, ColumnKind, Meaning, Packer, TableSchema};
+///
+/// let cpu = Column::new("host", ColumnKind::Symbol, Meaning::Label, "name");
+/// let table = TableSchema::new("samples", "samples of the processors", vec![cpu]);
+/// let mut packer = Packer::new(table);
+/// let host = packer.symbol("node001");
+/// packer.batch().begin_row(1_700_000_000_000_000_000);
+/// packer.batch().put_symbol(1, host);
+/// let block = packer.pack()?;
+/// assert_eq!((block.table(), block.rows()), ("samples", 1));
+/// # Ok::<(), meikyo_recording::PackError>(())
+/// ```
+#[derive(Debug)]
+pub struct Packer {
+    schema: TableSchema,
+    batch: Batch,
+    texts: Vec<String>,
+    symbols: BTreeMap<String, Symbol>,
+}
+
+impl Packer {
+    /// A packer of the rows of a table.
+    pub fn new(schema: TableSchema) -> Self {
+        let batch = Batch::new(0, &schema);
+        Self { schema, batch, texts: Vec::new(), symbols: BTreeMap::new() }
+    }
+
+    /// The symbol of `text` in the block that is being filled.
+    ///
+    /// # Panics
+    /// After 2^32 different texts in one block, which are more than a block can hold.
+    pub fn symbol(&mut self, text: &str) -> Symbol {
+        if let Some(&symbol) = self.symbols.get(text) {
+            return symbol;
+        }
+        let number = u32::try_from(self.texts.len()).expect("a block holds fewer texts");
+        self.symbols.insert(text.into(), Symbol(number));
+        self.texts.push(text.into());
+        Symbol(number)
+    }
+
+    /// The rows of the block that is being filled.
+    pub fn batch(&mut self) -> &mut Batch {
+        &mut self.batch
+    }
+
+    /// The block of the rows so far; the next one begins empty and with no symbols, also after an
+    /// error.
+    ///
+    /// # Errors
+    /// When there are no rows, or too many of them.
+    pub fn pack(&mut self) -> Result<PackedRows, PackError> {
+        let payload = packed::pack(&self.schema, &mut self.batch, &self.texts);
+        let rows = self.batch.rows();
+        let times = self.batch.columns[0].bits.iter().map(|bits| bits.cast_signed());
+        let times = times.clone().min().zip(times.max()).unwrap_or((0, 0));
+        self.batch.clear();
+        self.texts.clear();
+        self.symbols.clear();
+        let payload = payload?;
+        let checksum = crc32fast::hash(&payload);
+        Ok(PackedRows { table: self.schema.name.clone(), rows, times, payload, checksum })
+    }
+}

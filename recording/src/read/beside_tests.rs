@@ -1,0 +1,239 @@
+//! Requests beside a log of other tables: what they touch is counted, and what they say is what a
+//! walk over all frames says.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::inventory::{Inventory, inventory};
+use crate::log::{FrameHeader, HEADER_LEN};
+use crate::schema::{Column, ColumnKind, Meaning};
+use crate::segment::IndexBuilder;
+use crate::writer::{StreamOptions, StreamWriter};
+use crate::{Kind, Packer, WhenFull};
+
+const SECOND: i64 = 1_000_000_000;
+
+fn table(name: &str) -> TableSchema {
+    let columns = vec![
+        Column::new("device", ColumnKind::Symbol, Meaning::Label, ""),
+        Column::new("value", ColumnKind::U64, Meaning::Gauge, ""),
+    ];
+    TableSchema::new(name, "", columns)
+}
+
+fn open(dir: &Path, stream: &str, tables: &[&str]) -> StreamWriter {
+    let options = StreamOptions {
+        compact: false,
+        segment_rows: 400,
+        when_full: WhenFull::Wait,
+        ..StreamOptions::COLLECTOR
+    };
+    let tables = tables.iter().map(|name| table(name)).collect();
+    StreamWriter::open(dir, Kind::Simulated, stream, tables, options).unwrap()
+}
+
+/// Rows of two tables in one stream, with a hole of 20 s in the middle and new symbols now and then.
+fn write_measured(dir: &Path) {
+    let mut writer = open(dir, "snmp", &["load", "cpu"]);
+    for second in (0..100_i64).filter(|second| !(40..60).contains(second)) {
+        for at in 0..2 {
+            let mut batch = writer.batch(at);
+            for row in 0..if at == 0 || second % 30 == 0 { 5 } else { 0 } {
+                batch.begin_row(second * SECOND + row);
+                batch.put_symbol(1, writer.symbol(&format!("node{}", (second + row) / 10)));
+                batch.put_u64(2, second.unsigned_abs());
+            }
+            writer.submit(batch);
+        }
+        writer.sync_now().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+/// A stream of blocks of another table.
+fn write_profile(dir: &Path, blocks: i64) {
+    let mut writer = open(dir, "profile", &["samples"]);
+    for block in 0..blocks {
+        let mut packer = Packer::new(table("samples"));
+        let device = packer.symbol("node1");
+        for row in 0..200_i64 {
+            packer.batch().begin_row(block * SECOND / 10 + row);
+            packer.batch().put_symbol(1, device);
+            packer.batch().put_u64(2, row.unsigned_abs().wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        }
+        writer.packed(packer.pack().unwrap()).unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn scanned(recording: &Recording, selection: &Selection) -> (u64, ReadCost) {
+    let mut scan = recording.scan(selection).unwrap();
+    let rows = scan.by_ref().map(|batch| batch.unwrap().num_rows() as u64).sum();
+    assert_eq!(scan.problems(), []);
+    (rows, scan.cost())
+}
+
+#[test]
+fn a_request_opens_only_segments_that_hold_its_table() {
+    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    for (dir, blocks) in dirs.iter().zip([0, 300]) {
+        write_measured(dir.path());
+        write_profile(dir.path(), blocks);
+    }
+    let [alone, beside] = dirs.each_ref().map(|dir| Recording::open(dir.path()).unwrap());
+    let segments = beside.listing(&Wanted::ALL).unwrap().segments.len();
+    assert!(segments > 150, "{segments} segments");
+    let late =
+        Selection { from: Some(WallTime::from_nanos(60 * SECOND)), ..Selection::all("load") };
+    for selection in [Selection::all("load"), Selection::all("cpu"), late] {
+        let (alone, beside) = (scanned(&alone, &selection), scanned(&beside, &selection));
+        assert!(alone.0 > 0 && alone.1.segments_opened > 0);
+        assert_eq!(alone, beside, "{selection:?}");
+    }
+    let [alone, beside] = dirs.each_ref().map(|dir| inventory(dir.path()).unwrap());
+    assert_eq!(beside.cost, ReadCost::default());
+    let rows = |inventory: &Inventory| {
+        let tables = inventory.tables.iter();
+        tables.map(|table| (table.name.clone(), table.rows, table.times)).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&beside)[..2], rows(&alone)[..]);
+    assert_eq!(rows(&beside)[2].1, 300 * 200);
+}
+
+#[test]
+fn frames_of_other_tables_in_a_segment_are_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    write_measured(dir.path());
+    let recording = Recording::open(dir.path()).unwrap();
+    let (load, cpu) = (Selection::all("load"), Selection::all("cpu"));
+    let (load, cpu) = (scanned(&recording, &load), scanned(&recording, &cpu));
+    assert_eq!((load.0, cpu.0), (400, 20));
+    assert!(cpu.1.bytes_read * 10 < load.1.bytes_read, "{cpu:?} {load:?}");
+}
+
+/// Everything that readers say of the two tables.
+fn answers(dir: &Path) -> String {
+    let recording = Recording::open(dir).unwrap();
+    let of_table = |table: &str| {
+        let mut scan = recording.scan(&Selection::all(table)).unwrap();
+        let rows: Vec<_> = scan.by_ref().map(Result::unwrap).collect();
+        let late =
+            Selection { from: Some(WallTime::from_nanos(80 * SECOND)), ..Selection::all(table) };
+        let late: Vec<_> = recording.scan(&late).unwrap().map(Result::unwrap).collect();
+        let span = recording.span(table).unwrap();
+        let begin = recording.log_begin(table).unwrap();
+        let hours = recording.hours(table).unwrap();
+        format!("{rows:?} {late:?} {span:?} {begin:?} {hours:?} {:?}", scan.problems())
+    };
+    let tables = recording.catalogue().unwrap();
+    let Inventory { tables: found, streams, problems, log_bytes, .. } = inventory(dir).unwrap();
+    let texts = ["load", "cpu"].map(of_table);
+    format!("{texts:?} {tables:?} {found:?} {streams:?} {problems:?} {log_bytes}")
+}
+
+#[test]
+fn indexes_of_any_part_of_a_segment_change_no_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = StreamOptions { compact: false, ..StreamOptions::COLLECTOR };
+    let tables = vec![table("load"), table("cpu")];
+    let mut writer = StreamWriter::open(dir.path(), Kind::Simulated, "s", tables, options).unwrap();
+    for second in [0, 1, 30, 31, 5_000, 2, 90, 91] {
+        for at in 0..2 {
+            let mut batch = writer.batch(at);
+            if second % 2 == i64::try_from(at).unwrap() || second == 90 {
+                batch.begin_row(second * SECOND);
+                batch.put_symbol(1, writer.symbol(&format!("node{second}")));
+            }
+            writer.submit(batch);
+        }
+        writer.sync_now().unwrap();
+    }
+    writer.close().unwrap();
+    let listed = || layout::list(dir.path()).unwrap().segments;
+    for segment in listed() {
+        assert!(
+            SegmentIndex::of(&segment)
+                .is_some_and(|index| { index.bytes == segment.file.metadata().unwrap().len() })
+        );
+    }
+    let whole = answers(dir.path());
+    for segment in listed() {
+        fs::remove_file(segment.path.with_extension("index")).unwrap();
+    }
+    assert_eq!(answers(dir.path()), whole, "without any index");
+    for segment in listed() {
+        let octets = fs::read(&segment.path).unwrap();
+        let reader = SegmentReader::open(&segment.path).unwrap().unwrap();
+        let (mut builder, mut at) = (IndexBuilder::new(reader.head()), 0);
+        while at < octets.len() {
+            let header = FrameHeader::decode(&octets[at..]).unwrap();
+            builder.add(&header);
+            at += HEADER_LEN + header.payload_len;
+            builder.index().unwrap().write(&segment.path).unwrap();
+            let index = SegmentIndex::of(&segment).unwrap();
+            assert_eq!(index.bytes, at as u64);
+            assert_eq!(answers(dir.path()), whole, "{at} of {} octets", octets.len());
+        }
+    }
+}
+
+#[test]
+fn an_index_that_does_not_fit_its_segment_is_not_believed() {
+    let dir = tempfile::tempdir().unwrap();
+    write_profile(dir.path(), 2);
+    let segment = || layout::list(dir.path()).unwrap().segments.remove(0);
+    let path = segment().path;
+    assert!(SegmentIndex::of(&segment()).is_some());
+    let (octets, index) =
+        (fs::read(&path).unwrap(), fs::read(path.with_extension("index")).unwrap());
+    fs::write(&path, &octets[..octets.len() - 1]).unwrap();
+    assert_eq!(SegmentIndex::of(&segment()), None, "truncated");
+    let headers = [0, octets.len() - usize::from(last_frame(&octets))];
+    for at in headers {
+        let mut changed = octets.clone();
+        changed[at + 16] ^= 1;
+        fs::write(&path, changed).unwrap();
+        assert_eq!(SegmentIndex::of(&segment()), None, "octet {at}");
+    }
+    fs::write(&path, &octets).unwrap();
+    for at in 0..index.len() {
+        let mut changed = index.clone();
+        changed[at] ^= 1;
+        fs::write(path.with_extension("index"), changed).unwrap();
+        assert_eq!(SegmentIndex::of(&segment()), None, "octet {at} of the index");
+    }
+    fs::write(path.with_extension("index"), &index).unwrap();
+    assert!(SegmentIndex::of(&segment()).is_some());
+    let other = SegmentFile { stream: "other".into(), ..segment() };
+    assert_eq!(SegmentIndex::of(&other), None, "of another stream");
+}
+
+/// Octets of the last frame.
+fn last_frame(octets: &[u8]) -> u16 {
+    let (mut at, mut last) = (0, 0);
+    while at < octets.len() {
+        last = HEADER_LEN + FrameHeader::decode(&octets[at..]).unwrap().payload_len;
+        at += last;
+    }
+    u16::try_from(last).unwrap()
+}
+
+#[test]
+fn indexes_go_with_their_segments_and_recovery_makes_them_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    write_profile(dir.path(), 4);
+    let stream_dir = layout::stream_dir(dir.path(), "profile");
+    let indexes = || {
+        let entries = layout::entries(&stream_dir).unwrap().into_iter();
+        entries.map(|(name, _)| name).filter(|name| name.ends_with(".index")).collect::<Vec<_>>()
+    };
+    let made = indexes();
+    assert_eq!(made.len(), 2);
+    made.iter().for_each(|name| fs::remove_file(stream_dir.join(name)).unwrap());
+    fs::write(stream_dir.join("0000009999.index"), "of a segment that is gone").unwrap();
+    open(dir.path(), "profile", &["samples"]).close().unwrap();
+    assert_eq!(indexes(), made);
+    crate::compact::compact_recording(dir.path()).unwrap();
+    assert_eq!(indexes(), Vec::<String>::new());
+}

@@ -1,0 +1,148 @@
+//! The watermark under disks that are slow, fail, or lose files.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::packed::block;
+use super::*;
+
+/// A disk that answers each sync as it is told to, and says when it is asked.
+struct Disk {
+    asked: Receiver<()>,
+    answers: Sender<io::Result<()>>,
+}
+
+impl Disk {
+    fn new() -> (Self, sync::SyncData) {
+        let (tell, asked) = channel();
+        let (answers, wait) = channel();
+        let sync = move |_: &File| {
+            tell.send(()).ok();
+            // Without a test that answers, the disk is quick.
+            wait.recv().unwrap_or(Ok(()))
+        };
+        (Self { asked, answers }, Box::new(sync))
+    }
+
+    /// Waits until a sync is under way.
+    fn is_asked(&self) {
+        self.asked.recv_timeout(Duration::from_secs(10)).unwrap();
+    }
+
+    fn answer(&self, result: io::Result<()>) {
+        self.answers.send(result).unwrap();
+    }
+}
+
+fn open_with(dir: &Path, sync_data: sync::SyncData, options: StreamOptions) -> StreamWriter {
+    StreamWriter::open_synced_by(sync_data, dir, Kind::Measured, ("s", tables()), options).unwrap()
+}
+
+fn quick() -> StreamOptions {
+    StreamOptions { sync_every: Nanos::from_millis(1), ..options() }
+}
+
+const PATIENCE: Nanos = Nanos::from_secs(10);
+
+#[test]
+fn a_frame_is_acknowledged_when_the_disk_has_answered_and_not_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, sync_data) = Disk::new();
+    let mut writer = open_with(dir.path(), sync_data, quick());
+    let watermark = writer.watermark();
+    writer.packed(block(&[(1, 10)])).unwrap();
+    writer.mark(1);
+    let first = wait_for(&mut writer, 1);
+    // The head and the block.
+    assert_eq!((first.sequence, first.lost_rows), (2, 0));
+    disk.is_asked();
+    // Under way, and a frame more is written meanwhile: it is not of this sync.
+    put(&mut writer, 2, 20);
+    writer.mark(2);
+    let second = wait_for(&mut writer, 2);
+    assert_eq!(watermark.wait(first.sequence, Nanos::from_millis(20)), Synced::default());
+    disk.answer(Ok(()));
+    let synced = watermark.wait(first.sequence, PATIENCE);
+    assert_eq!((synced.sequence, synced.is_stopped), (first.sequence, false));
+    assert!(synced.sequence < second.sequence && synced.bytes > 0);
+    disk.is_asked();
+    assert_eq!(writer.synced(), synced);
+    disk.answer(Ok(()));
+    let synced = watermark.wait(second.sequence, PATIENCE);
+    assert_eq!(synced.sequence, second.sequence);
+    assert_eq!(synced.bytes, writer.counters().bytes_kept);
+    drop(disk);
+    writer.close().unwrap();
+}
+
+#[test]
+fn after_a_sync_that_failed_nothing_is_acknowledged_any_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, sync_data) = Disk::new();
+    let mut writer = open_with(dir.path(), sync_data, quick());
+    let watermark = writer.watermark();
+    put(&mut writer, 1, 10);
+    disk.is_asked();
+    disk.answer(Err(io::Error::other("the disk is broken")));
+    let stopped = watermark.wait(2, PATIENCE);
+    assert_eq!(stopped, Synced { sequence: 0, bytes: 0, is_stopped: true });
+    // The kernel may have dropped what it could not write, and says so once only.
+    drop(disk);
+    put(&mut writer, 2, 20);
+    writer.sync_now().unwrap();
+    assert_eq!(watermark.get(), stopped);
+    writer.close().unwrap();
+    assert_eq!(watermark.get(), stopped);
+}
+
+#[test]
+fn a_segment_that_failed_holds_up_the_segments_behind_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, sync_data) = Disk::new();
+    let never = StreamOptions { sync_every: Nanos::from_secs(3_600), ..options() };
+    let mut writer = open_with(dir.path(), sync_data, never);
+    let watermark = writer.watermark();
+    let span = span_of(options().segment_span);
+    put(&mut writer, 0, 10);
+    // The next span: the first segment ends, and is asked for by itself.
+    put(&mut writer, span, 20);
+    disk.is_asked();
+    disk.answer(Err(io::Error::other("the disk is broken")));
+    drop(disk);
+    writer.sync_now().unwrap();
+    let synced = watermark.get();
+    assert_eq!((synced.sequence, synced.is_stopped), (0, true));
+    writer.close().unwrap();
+}
+
+#[test]
+fn a_segment_that_was_removed_before_it_was_synced_is_not_acknowledged() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, sync_data) = Disk::new();
+    let never = StreamOptions {
+        sync_every: Nanos::from_secs(3_600),
+        when_removed: WhenRemoved::Drop,
+        ..options()
+    };
+    let mut writer = open_with(dir.path(), sync_data, never);
+    drop(disk);
+    let watermark = writer.watermark();
+    put(&mut writer, 1, 10);
+    writer.mark(1);
+    assert_eq!(wait_for(&mut writer, 1).lost_rows, 0);
+    std::fs::remove_file(layout::segment_path(dir.path(), "s", 1)).unwrap();
+    // Whether the writer or the sync notices it first.
+    drop(writer.sync_now());
+    let stopped = watermark.wait(2, PATIENCE);
+    assert_eq!(stopped, Synced { sequence: 0, bytes: 0, is_stopped: true });
+}
+
+#[test]
+fn the_watermark_of_a_new_writer_begins_behind_what_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = open(dir.path(), quick());
+    put(&mut writer, 1, 10);
+    writer.close().unwrap();
+    let writer = open(dir.path(), quick());
+    assert_eq!(writer.synced(), Synced { sequence: 2, bytes: 0, is_stopped: false });
+}
