@@ -37,20 +37,17 @@ fn described(model: &Model) -> Result<SwitchModel, DescribeError> {
         Some(stated) => built_in(&stated.value, stated.place, "like")?,
         None => built_in(UNNAMED, model.place, "like")?,
     };
-    let short = |key: &str, value: Option<u32>, otherwise: u16| {
-        let Some(value) = value else { return Ok(otherwise) };
-        u16::try_from(value).map_err(|_| {
-            let text = format!("`{key} = {value}` is too many; at most {} are possible", u16::MAX);
-            wrong(model.place, "fabric.models", text)
-        })
+    let short = |value: Option<u32>, otherwise: u16| {
+        let short = |value| u16::try_from(value).expect("the cluster file allows 4096 at most");
+        value.map_or(otherwise, short)
     };
-    let ports = short("ports", model.ports, like.ports)?;
+    let ports = short(model.ports, like.ports);
     Ok(SwitchModel {
         name: model.name.clone(),
         ports,
         table_entries: model.table_entries.unwrap_or(like.table_entries),
-        vlans: short("vlans", model.vlans, like.vlans)?,
-        bundle_ports: short("bundle_ports", model.bundle_ports, like.bundle_ports)?,
+        vlans: short(model.vlans, like.vlans),
+        bundle_ports: short(model.bundle_ports, like.bundle_ports),
         bundles: like.bundles.max(ports),
         multi_untagged: model.multi_untagged.unwrap_or(like.multi_untagged),
         learning: match model.shared_learning {
