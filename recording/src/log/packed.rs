@@ -245,11 +245,12 @@ pub(crate) fn unpack(
     let body = prefix.body()?;
     let mut octets = Octets(&body);
     let wrong = |what| UnpackError::Malformed { what };
-    let numbers = texts_of(&mut octets, &mut number).ok_or(wrong("its texts are damaged"))?;
+    let numbers =
+        texts_of(&mut octets, &mut number).ok_or_else(|| wrong("its texts are damaged"))?;
     let mut columns = Vec::with_capacity(prefix.columns.len());
     for (kind, name) in &prefix.columns {
         let column = Column::take(&mut octets, prefix.rows, (*kind, name));
-        columns.push(column.ok_or(wrong("a column is damaged"))?);
+        columns.push(column.ok_or_else(|| wrong("a column is damaged"))?);
     }
     if !octets.0.is_empty() {
         return Err(wrong("something is behind its columns"));
@@ -262,7 +263,9 @@ pub(crate) fn unpack(
         match columns.iter().find(of_name) {
             None => out.push(FORM_ALL_NULL),
             Some(column) => {
-                column.put(prefix.rows, &numbers, out).ok_or(wrong("a value has no text"))?;
+                column
+                    .put(prefix.rows, &numbers, out)
+                    .ok_or_else(|| wrong("a value has no text"))?;
             }
         }
     }

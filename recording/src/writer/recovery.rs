@@ -304,20 +304,33 @@ fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64
         );
         recovered.incidents.push(Incident { at, kind: IncidentKind::Damage, rows: 0, text });
     }
+    keep_or_remove(path, &reader, rows, recovered)
+        .map_err(|(doing, source)| system(doing)(source))?;
+    Ok(ending.last_sequence)
+}
+
+/// Removes a segment that holds nothing but its head and symbols; any other is a leftover.
+fn keep_or_remove(
+    path: &Path,
+    reader: &SegmentReader,
+    rows: usize,
+    recovered: &mut Recovered,
+) -> Result<(), (&'static str, io::Error)> {
+    let ending = reader.ending();
     if rows == 0 && ending.problem(None).is_none() {
         let (first, before) = reader.begin();
         let stream_dir = path.parent().unwrap_or(path);
         let unit = Unit::without_files(first, ending.last_sequence, before);
-        manifest::add(stream_dir, unit).map_err(system("note the end of"))?;
-        fs::remove_file(path).map_err(system("remove"))?;
+        manifest::add(stream_dir, unit).map_err(|error| ("note the end of", error))?;
+        fs::remove_file(path).map_err(|error| ("remove", error))?;
         remove_index(path);
-    } else {
-        match reader.index() {
-            // Readers do without one that the system refuses.
-            Some(index) => drop(index.write(path)),
-            None => remove_index(path),
-        }
-        recovered.leftovers.push(path.into());
+        return Ok(());
     }
-    Ok(ending.last_sequence)
+    match reader.index() {
+        // Readers do without one that the system refuses.
+        Some(index) => drop(index.write(path)),
+        None => remove_index(path),
+    }
+    recovered.leftovers.push(path.into());
+    Ok(())
 }

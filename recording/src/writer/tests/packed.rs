@@ -13,8 +13,11 @@ pub(super) fn block(rows: &[(i64, u64)]) -> PackedRows {
     packer.pack().unwrap()
 }
 
-/// The frames of a segment by the octets of their headers: codec, rows, times, checksum, payload.
-fn frames(octets: &[u8]) -> Vec<(u16, u32, [i64; 2], u32, &[u8])> {
+/// Codec, rows, times, checksum and payload of a frame.
+type Frame<'a> = (u16, u32, [i64; 2], u32, &'a [u8]);
+
+/// The frames of a segment by the octets of their headers.
+fn frames(octets: &[u8]) -> Vec<Frame<'_>> {
     let mut found = Vec::new();
     let mut rest = octets;
     while let Some((header, behind)) = rest.split_first_chunk::<56>() {
