@@ -233,8 +233,7 @@ impl<'a> Parameters<'a> {
         else {
             unreachable!("`{name}` is a word")
         };
-        let value = C::ALL.iter().find(|value| value.word() == word);
-        Chosen { key: name, value: *value.expect("the word is one of the key's") }
+        Chosen { key: name, value: variant(word) }
     }
 
     fn given_or(
@@ -267,4 +266,10 @@ fn span(value: Value) -> Nanos {
         Value::Span(span) => span,
         other => unreachable!("a span was expected, not {other:?}"),
     }
+}
+
+/// The variant that a word stands for; words were checked against those of their key.
+fn variant<C: Choice>(word: &str) -> C {
+    let found = C::ALL.iter().find(|value| value.word() == word);
+    *found.expect("every word of a choice has its variant")
 }
