@@ -29,7 +29,7 @@
 //! the file. A quantity has its unit, a key that is not known or has no effect is an error, and every
 //! problem of a file is told at once with its line. What is not written has the default of its key
 //! ([`Key::default`](crate::parameters::Key::default)); [`Scenario::settings`] shows what holds, and
-//! where it comes from. [`reference`] lists every key of every model.
+//! where it comes from. [`reference()`] lists every key of every model.
 
 mod errors;
 mod reading;
