@@ -49,7 +49,7 @@ fn unknown_tables(cluster: &Cluster) -> Vec<Problem> {
     };
     let unknown = cluster.keep_tables.iter().filter(|of| !is_known(&of.table));
     let problem = |of: &TableKeep| Problem {
-        line: of.place.line,
+        line: Some(of.place.line),
         key: format!("recording.tables.{}", of.table.escape_debug()),
         text: format!(
             "there is no table `{}`; there are {}, and their summaries, as `interfaces.summary`",
