@@ -129,7 +129,8 @@ impl Watched {
     pub fn pattern(&self) -> Option<&str> {
         match &self.what {
             What::Interface(name) | What::Disk(name) | What::Object(name) => Some(name),
-            What::Interfaces => Some("*"),
+            What::Parts { name: Some(name), .. } => Some(name),
+            What::Interfaces | What::Parts { name: None, .. } => Some("*"),
             What::Load | What::Cpu | What::Memory | What::Uptime => None,
         }
     }
@@ -149,6 +150,9 @@ impl Watched {
                 | (What::Disk(name), What::Disk(_))
                 | (What::Object(name), What::Object(_)) => matches(pattern, name),
                 (What::Interfaces, What::Interface(_) | What::Interfaces) => true,
+                (What::Parts { kind, name }, What::Parts { kind: watched, .. }) => {
+                    kind == watched && name.as_ref().is_none_or(|name| matches(pattern, name))
+                }
                 (measured, watched) => measured == watched,
             };
             let columns = &measure.columns;

@@ -55,8 +55,8 @@ pub use load_error::LoadError;
 pub use measure::ParseMeasureError;
 pub use meikyo_places::{Origin, PROBLEMS_MAX, Problem, Problems};
 pub use model::{
-    Access, Cluster, Device, DeviceKind, MacAddress, Measure, ParseMacError, Place, Secret,
-    SnmpSettings, TableKeep, What,
+    Access, Cluster, Device, DeviceKind, MacAddress, Measure, ParseMacError, PartKind, Place,
+    Secret, SnmpSettings, TableKeep, What,
 };
 pub use origin::Origins;
 pub use protocol::{AuthProtocol, ParseProtocolError, PrivProtocol};

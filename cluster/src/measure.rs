@@ -3,7 +3,7 @@
 use meikyo_places::nearest;
 use meikyo_units::Nanos;
 
-use crate::{Measure, Place, What};
+use crate::{Measure, PartKind, Place, What};
 
 /// The kinds of measurement and how each is written.
 const KINDS: &[(&str, &str)] = &[
@@ -15,6 +15,22 @@ const KINDS: &[(&str, &str)] = &[
     ("memory", "memory"),
     ("uptime", "uptime"),
 ];
+
+impl PartKind {
+    /// Every kind of parts beside interfaces and disks, which have rules of their own.
+    pub const ALL: &'static [Self] = &[];
+
+    /// The kind that a word names, for all of them or for one.
+    fn of(word: &str) -> Option<&'static Self> {
+        Self::ALL.iter().find(|kind| kind.all == word || kind.one == word)
+    }
+}
+
+/// Every kind of measurement and how it is written.
+fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let parts = PartKind::ALL.iter().flat_map(|kind| [(kind.all, kind.all), (kind.one, kind.form)]);
+    KINDS.iter().copied().chain(parts)
+}
 
 const INTERFACE_COLUMNS: &[&str] = &[
     "in_octets",
@@ -54,10 +70,10 @@ const MEMORY_COLUMNS: &[&str] = &[
 pub enum ParseMeasureError {
     /// Nothing of the kind is known.
     #[error(
-        "`{text}` is not known{}; allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, \
-         `cpu`, `memory`, `uptime`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its \
-         instance such as `ifHCInOctets.3`",
-        meant.map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default()
+        "`{text}` is not known{}; allowed are {}, an OID such as `1.3.6.1.2.1.1.3.0`, or an object \
+         with its instance such as `ifHCInOctets.3`",
+        meant.map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default(),
+        kinds().map(|(_, form)| format!("`{form}`")).collect::<Vec<_>>().join(", ")
     )]
     Kind {
         /// The text as it was given.
@@ -114,6 +130,8 @@ impl What {
             Self::Cpu => "cpu",
             Self::Memory => "memory",
             Self::Uptime => "uptime",
+            Self::Parts { kind, name: None } => kind.all,
+            Self::Parts { kind, name: Some(_) } => kind.one,
             Self::Object(name) => name,
         }
     }
@@ -126,6 +144,7 @@ impl What {
             Self::Load => LOAD_COLUMNS,
             Self::Cpu => CPU_COLUMNS,
             Self::Memory => MEMORY_COLUMNS,
+            Self::Parts { kind, .. } => kind.columns,
             Self::Uptime | Self::Object(_) => &[],
         }
     }
@@ -176,12 +195,22 @@ fn parse_what(body: &str, text: &str) -> Result<What, ParseMeasureError> {
         None => (body, None),
         Some((word, name)) => (word, Some(name)),
     };
+    if let Some(kind) = PartKind::of(word) {
+        return match name {
+            None if word == kind.all => Ok(What::Parts { kind, name: None }),
+            Some(name) if word == kind.one && !name.is_empty() => {
+                Ok(What::Parts { kind, name: Some(name.into()) })
+            }
+            Some(_) if word == kind.all => Err(ParseMeasureError::NameRefused { kind: kind.all }),
+            _ => Err(ParseMeasureError::NameMissing { kind: kind.one, form: kind.form }),
+        };
+    }
     let Some(&(kind, form)) = KINDS.iter().find(|(kind, _)| *kind == word) else {
         if name.is_none() && is_object(word) {
             return Ok(What::Object(word.trim_start_matches('.').into()));
         }
-        let meant = nearest(word, KINDS.iter().map(|(kind, _)| *kind));
-        let meant = KINDS.iter().find(|(kind, _)| Some(*kind) == meant).map(|(_, form)| *form);
+        let meant = nearest(word, kinds().map(|(kind, _)| kind));
+        let meant = kinds().find(|(kind, _)| Some(*kind) == meant).map(|(_, form)| form);
         return Err(ParseMeasureError::Kind { text: text.into(), meant });
     };
     let needs_name = matches!(kind, "interface" | "disk");
@@ -218,7 +247,7 @@ fn parse_columns(what: &What, list: &str) -> Result<Vec<String>, Option<ParseMea
     if allowed.is_empty() {
         return Err(None);
     }
-    let kind = KINDS.iter().find(|(kind, _)| *kind == what.kind()).map_or("", |(kind, _)| kind);
+    let kind = kinds().find(|(kind, _)| *kind == what.kind()).map_or("", |(kind, _)| kind);
     let mut columns = Vec::new();
     for column in list.split(',').map(str::trim) {
         if !allowed.contains(&column) {

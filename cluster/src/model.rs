@@ -220,6 +220,31 @@ pub enum What {
     Memory,
     /// `uptime`: `sysUpTime.0`, which every request carries anyway; alone it is the cheapest poll.
     Uptime,
+    /// Parts of a device whose kind is declared as data, all of them or one by its name.
+    Parts {
+        /// Which.
+        kind: &'static PartKind,
+        /// The name of the one; `None` for all.
+        name: Option<String>,
+    },
     /// An OID in digits or a known object name with its instance; checked by the engine.
     Object(String),
+}
+
+/// What a device has several of, measured by name or all together. Adding a kind to
+/// [`PartKind::ALL`] is all that the cluster file needs for a new table.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PartKind {
+    /// The word for all of them: `interfaces`.
+    pub all: &'static str,
+    /// The word for one: `interface`.
+    pub one: &'static str,
+    /// How one is written: `interface:NAME`.
+    pub form: &'static str,
+    /// The table of the recording.
+    pub table: &'static str,
+    /// The columns that can be chosen in parentheses, by the names of that table.
+    pub columns: &'static [&'static str],
+    /// The subtrees that an agent has to show for it, with their names.
+    pub subtrees: &'static [(&'static str, &'static str)],
 }

@@ -98,6 +98,7 @@ fn subtrees(what: &What) -> &'static [(&'static str, &'static str)] {
         What::Load => LOAD,
         What::Cpu => CPU,
         What::Memory => MEMORY,
+        What::Parts { kind, .. } => kind.subtrees,
         What::Uptime | What::Object(_) => &[],
     }
 }

@@ -8,12 +8,12 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{Array as _, AsArray as _, RecordBatch};
-use arrow::datatypes::{TimestampNanosecondType, UInt64Type};
+use arrow::array::{AsArray as _, RecordBatch};
+use arrow::datatypes::TimestampNanosecondType;
 use meikyo_units::{Nanos, WallTime};
 
 use crate::read::{Problem, ReadError, Recording, Selection};
-use crate::series;
+use crate::tables;
 
 /// Something is not as it should be.
 pub const RAISED: &str = "alert_raised";
@@ -158,31 +158,30 @@ pub fn fold(mut events: Vec<AlertEvent>) -> Vec<Alert> {
     alerts
 }
 
-/// The events of alerts in a batch of rows of `events`.
+/// The events of alerts in a batch of rows of [`tables::events`].
 pub fn events(rows: &RecordBatch) -> Vec<AlertEvent> {
-    let texts = |name: &str| series::texts(rows, name);
     let times = rows
         .column_by_name("time")
         .and_then(|column| column.as_primitive_opt::<TimestampNanosecondType>());
-    let counts =
-        rows.column_by_name("count").and_then(|column| column.as_primitive_opt::<UInt64Type>());
-    let (Some(times), Some(kinds)) = (times, texts("event")) else { return Vec::new() };
-    let (devices, objects, said) = (texts("device"), texts("object"), texts("text"));
+    let (Some(times), Some(kinds)) = (times, tables::events::EVENT.of(rows)) else {
+        return Vec::new();
+    };
+    let (devices, objects) = (tables::events::DEVICE.of(rows), tables::events::OBJECT.of(rows));
+    let (said, counts) = (tables::events::TEXT.of(rows), tables::events::COUNT.of(rows));
     (0..rows.num_rows())
         .filter_map(|row| {
             AlertEvent::new(
                 WallTime::from_nanos(times.value(row)),
                 kinds.get(row)?,
-                (text(devices, row), text(objects, row)),
-                text(said, row).unwrap_or_default(),
-                counts.filter(|counts| counts.is_valid(row)).map(|counts| counts.value(row)),
+                (
+                    devices.and_then(|texts| texts.get(row)),
+                    objects.and_then(|texts| texts.get(row)),
+                ),
+                said.and_then(|texts| texts.get(row)).unwrap_or_default(),
+                counts.and_then(|counts| counts.get(row)),
             )
         })
         .collect()
-}
-
-fn text<'a>(column: Option<series::Texts<'a>>, row: usize) -> Option<&'a str> {
-    column.and_then(|texts| texts.get(row))
 }
 
 /// The alerts of a recording, and the files that could not be read wholly.
@@ -191,7 +190,10 @@ fn text<'a>(column: Option<series::Texts<'a>>, row: usize) -> Option<&'a str> {
 /// As [`Recording::scan`]; a recording without events has no alerts.
 pub fn read(recording: &Recording) -> Result<(Vec<Alert>, Vec<Problem>), ReadError> {
     let kinds = [RAISED, CLEARED, ACKNOWLEDGED, SILENCED].map(str::to_owned).to_vec();
-    let selection = Selection { labels: vec![("event".into(), kinds)], ..Selection::all("events") };
+    let selection = Selection {
+        labels: vec![(tables::events::EVENT.name().into(), kinds)],
+        ..Selection::all(tables::events::NAME)
+    };
     let mut scan = match recording.scan(&selection) {
         Err(ReadError::UnknownTable { .. }) => return Ok((Vec::new(), Vec::new())),
         scan => scan?,

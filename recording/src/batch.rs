@@ -4,7 +4,7 @@
 //! store of 64 bits. A column that a row does not mention is null in it and costs nothing until the
 //! next value of that column is pushed.
 
-use crate::schema::{ColumnKind, TableSchema};
+use crate::schema::{Cell, ColumnKind, Handle, TableSchema};
 
 /// An interned text of one stream, see [`crate::StreamWriter::symbol`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,7 +54,14 @@ impl Batch {
         self.columns[0].bits.push(time.cast_unsigned());
     }
 
-    /// Puts an unsigned integer into `column` of the row begun last.
+    /// Puts a value into a column of the row begun last. The handle must be of the batch's table.
+    #[inline]
+    pub fn put<C: Cell>(&mut self, column: Handle<C>, value: C::Put<'_>) {
+        C::put(self, column.position(), value);
+    }
+
+    /// Puts an unsigned integer into `column` of the row begun last: for columns that are only
+    /// known when the program runs, as all `put_` with a position; see [`Batch::put`].
     #[inline]
     pub fn put_u64(&mut self, column: usize, value: u64) {
         debug_assert_eq!(self.columns[column].kind, ColumnKind::U64);

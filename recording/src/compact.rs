@@ -160,7 +160,7 @@ pub fn compact(
         Err(error) => return Err(error),
     };
     remove_leftovers(dir, &survey)?;
-    summaries.begin(dir, survey.first);
+    summaries.begin(dir, survey.first, &survey.reader.head().tables);
     let head = survey.reader.head();
     let name = ParquetName { stream: head.stream.clone(), first: survey.first, last: survey.last };
     let mut files = NewFiles::new(dir, name, head.kind);

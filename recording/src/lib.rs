@@ -1,30 +1,27 @@
 //! The recording: an append log, Parquet tables, and reading both.
 //!
-//! An engine declares its tables ([`TableSchema`]) and hands rows ([`Batch`]) to a
-//! [`StreamWriter`], which appends them to a log at once and compacts the log to Parquet files in
-//! the background. The crate knows no measurement: what columns mean is data.
+//! An engine declares its tables ([`table!`]) and hands rows ([`Batch`]) to a [`StreamWriter`],
+//! which appends them to a log at once and compacts the log to Parquet files in the background.
+//! The crate knows no measurement: what columns mean is data.
 //!
 //! ```
-//! use meikyo_recording::{
-//!     Column, ColumnKind, Kind, Meaning, StreamOptions, StreamWriter, TableSchema,
-//! };
+//! use meikyo_recording::{Kind, StreamOptions, StreamWriter};
+//!
+//! meikyo_recording::table! {
+//!     /// Load averages.
+//!     pub load: Readings, "load", "load averages";
+//!     DEVICE: Symbol, Label, "device", "name";
+//!     LOAD_1MIN: f64, Gauge, "load_1min", "runnable tasks";
+//! }
 //!
 //! let dir = tempfile::tempdir()?;
-//! let load = TableSchema::new(
-//!     "load",
-//!     "load averages",
-//!     vec![
-//!         Column::new("device", ColumnKind::Symbol, Meaning::Label, "name"),
-//!         Column::new("load_1min", ColumnKind::F64, Meaning::Gauge, "runnable tasks"),
-//!     ],
-//! );
-//! let options = StreamOptions::COLLECTOR;
-//! let mut writer = StreamWriter::open(dir.path(), Kind::Measured, "snmp", vec![load], options)?;
+//! let (tables, options) = (vec![load::schema()], StreamOptions::COLLECTOR);
+//! let mut writer = StreamWriter::open(dir.path(), Kind::Measured, "snmp", tables, options)?;
 //! let device = writer.symbol("node001");
 //! let mut batch = writer.batch(0);
 //! batch.begin_row(1_700_000_000_000_000_000);
-//! batch.put_symbol(1, device);
-//! batch.put_f64(2, 0.25);
+//! batch.put(load::DEVICE, device);
+//! batch.put(load::LOAD_1MIN, 0.25);
 //! writer.submit(batch);
 //! let report = writer.close()?;
 //! assert_eq!(report.counters.rows_kept, 1);
@@ -57,6 +54,7 @@ pub mod segment;
 pub mod series;
 pub mod summary;
 mod system_calls;
+pub mod tables;
 pub mod views;
 mod writer;
 

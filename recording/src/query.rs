@@ -1,8 +1,8 @@
 //! What is asked of a recording: rows as they are, with exact times, as rates, or condensed.
 //!
-//! Everything that joins tables is here: counters become rates with the help of `freshness` (how
-//! often the agent really updates them) and of `polls` (when the answer was received, and whether
-//! the agent restarted). The work is done in slices of 10 minutes, so that a long range does not
+//! Everything that joins tables is here: counters become rates with the help of what was found out
+//! about their freshness ([`Role::Findings`]) and of the answers that brought them
+//! ([`Role::Answers`]: when each was received, and whether the device restarted). The work is done in slices of 10 minutes, so that a long range does not
 //! need to fit into memory; only rates of single readings ([`View::Rates`]) are put together whole.
 
 mod join;
@@ -13,7 +13,8 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::rate::Freshness;
 use crate::read::{Problem, ReadCost, ReadError, Recording, Scan, Selection};
-use crate::schema::TableSchema;
+use crate::schema::role::answers;
+use crate::schema::{Hint, Role, TableSchema};
 use crate::series::{self, PollTimes};
 use crate::summary::{self, Context, Summariser};
 
@@ -21,9 +22,6 @@ use crate::summary::{self, Context, Summariser};
 const SLICE: i64 = 600_000_000_000;
 /// ns of an hour.
 const HOUR: i64 = 3_600_000_000_000;
-
-/// Columns of a value table that say how its counters count.
-const HINTS: [&str; 4] = ["pdu", "discontinuity_cs", "counter_bits", "speed_mbps"];
 
 /// How the selected rows are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,32 +146,30 @@ impl<'a> Pass<'a> {
         Ok(slices)
     }
 
-    /// What `freshness` says; nothing when there is no such table.
+    /// What is known of how often values are updated.
     fn freshness(&mut self) -> Result<Freshness, ReadError> {
         let mut freshness = Freshness::default();
-        match self.collected(&Selection::all("freshness")) {
-            Ok(batches) => batches.iter().for_each(|batch| freshness.add(batch)),
-            Err(ReadError::UnknownTable { .. }) => {}
-            Err(error) => return Err(error),
+        for table in self.recording.tables_for(Role::Findings)? {
+            let batches = self.collected(&Selection::all(&table.name))?;
+            batches.iter().for_each(|batch| freshness.add(batch));
         }
         Ok(freshness)
     }
 
-    /// The polls of the slice's time and devices; `None` when there is no such table.
+    /// The answers of the slice's time and devices; `None` when the table's rows come from none, or
+    /// the recording has no such table.
     fn polls(&mut self, slice: &Selection) -> Result<Option<PollTimes>, ReadError> {
-        let columns = ["time", "device", "pdu", "received_us", "uptime_cs"];
+        let Some(answers) = self.table.answers().map(str::to_owned) else { return Ok(None) };
+        let device = answers::DEVICE.name();
         let selection = Selection {
-            table: "polls".into(),
-            columns: Some(columns.map(str::to_owned).to_vec()),
-            labels: slice.labels.iter().filter(|(label, _)| label == "device").cloned().collect(),
+            table: answers.clone(),
+            columns: Some(PollTimes::COLUMNS.map(str::to_owned).to_vec()),
+            labels: slice.labels.iter().filter(|(label, _)| label == device).cloned().collect(),
             ..slice.clone()
         };
-        if self.table.column("device").is_none() || self.table.name == "polls" {
-            return Ok(None);
-        }
         match self.collected(&selection) {
             Ok(batches) => {
-                Ok(Some(PollTimes::new(batches).map_err(|source| assembling("polls", source))?))
+                Ok(Some(PollTimes::new(batches).map_err(|source| assembling(&answers, source))?))
             }
             Err(ReadError::UnknownTable { .. } | ReadError::UnknownColumn { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -185,9 +181,10 @@ impl<'a> Pass<'a> {
         let Some(wanted) = &self.selection.columns else { return slice.clone() };
         let labels =
             series::labels(&self.table).map(|label| self.table.columns[label].name.clone());
-        let hints = HINTS.into_iter().filter(|name| self.table.column(name).is_some());
+        let hints = Hint::ALL.into_iter().filter_map(|hint| self.table.hint(hint));
+        let hints = hints.map(|hint| self.table.columns[hint].name.clone());
         let mut columns = vec!["time".to_owned()];
-        for name in labels.chain(wanted.iter().cloned()).chain(hints.map(str::to_owned)) {
+        for name in labels.chain(wanted.iter().cloned()).chain(hints) {
             if !columns.contains(&name) {
                 columns.push(name);
             }

@@ -36,8 +36,9 @@ use crate::format::{self, Identity, IdentityError};
 use crate::layout::{self, ListError, ParquetFile, SegmentFile};
 use crate::manifest::Manifests;
 pub use crate::problem::Problem;
-use crate::schema::TableSchema;
+use crate::schema::{Role, TableSchema};
 use crate::segment::{ReadSegmentError, SegmentIndex, SegmentReader};
+use crate::summary::SUFFIX;
 
 pub use listing::Wanted;
 pub(crate) use parquet_rows::time_span_of;
@@ -248,6 +249,22 @@ impl Recording {
             table: name.into(),
             known: tables.into_keys().collect(),
         })
+    }
+
+    /// The tables of a role, by name; summaries are of none.
+    ///
+    /// What writers declared is asked first, which costs a small file; only a recording that
+    /// declares none is looked through as a whole.
+    ///
+    /// # Errors
+    /// As [`Recording::tables`].
+    pub fn tables_for(&self, role: Role) -> Result<Vec<TableSchema>, ReadError> {
+        let of_role = |tables: BTreeMap<String, TableSchema>| -> Vec<_> {
+            let own = |table: &TableSchema| table.role() == role;
+            tables.into_values().filter(|it| own(it) && !it.name.ends_with(SUFFIX)).collect()
+        };
+        let declared = of_role(declared::read(&self.dir, &mut Vec::new())?);
+        if declared.is_empty() { Ok(of_role(self.tables()?)) } else { Ok(declared) }
     }
 
     /// The least and the greatest `time` of a table; `None` when it has no rows.

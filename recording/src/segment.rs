@@ -230,26 +230,29 @@ impl SegmentReader {
         self.begin.map_or((0, None), |head| (head.sequence, head.before))
     }
 
-    /// Opens a listed segment where rows of a table can lie that `wanted` accepts by its name and a
-    /// span of time: behind those that the segment's index describes, if none of them is wanted.
+    /// Opens a listed segment where rows of a table can lie that `wanted` accepts with a span of
+    /// time: behind those that the segment's index describes, if none of them is wanted.
     ///
     /// # Errors
     /// As [`SegmentReader::from_file`].
     pub fn open_where(
         segment: SegmentFile,
-        wanted: impl Fn(&str, (i64, i64)) -> bool,
+        wanted: impl Fn(&TableSchema, (i64, i64)) -> bool,
     ) -> Result<Option<Self>, ReadSegmentError> {
         let index = SegmentIndex::of(&segment);
-        let is_wanted = |index: &SegmentIndex| {
-            index
-                .tables
-                .iter()
-                .any(|table| table.spans.iter().any(|&span| wanted(&table.name, span)))
+        let Some(mut reader) = Self::from_file(segment.file, &segment.path)? else {
+            return Ok(None);
         };
-        let opened = Self::from_file(segment.file, &segment.path)?;
-        let Some(index) = index.filter(|index| !is_wanted(index)) else { return Ok(opened) };
-        let Some(mut reader) = opened else { return Ok(None) };
-        reader.pass_over(&index)?;
+        let has_wanted = |index: &SegmentIndex| {
+            let mut tables = reader.head().tables.iter();
+            tables.any(|table| {
+                index.spans_of(&table.name).iter().any(|&span| wanted(table, span))
+            })
+        };
+        let index = index.filter(|index| !has_wanted(index));
+        if let Some(index) = index {
+            reader.pass_over(&index)?;
+        }
         Ok(Some(reader))
     }
 

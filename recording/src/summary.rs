@@ -40,7 +40,6 @@ use meikyo_units::Nanos;
 use crate::rate::{Edges, Freshness, Span};
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
 use crate::series::{self, PollTimes};
-pub use cells::STATES_FROM_BEST;
 use cells::{Cells, Columns};
 pub use merge::merge;
 
@@ -167,7 +166,7 @@ impl Summariser {
             self.values.iter().map(|&value| Cells::new(&self.table.columns[value])).collect();
         let coarsest = self.levels.iter().max().copied().unwrap_or(0);
         let margin = (2 * coarsest).max(self.levels[0] * SPANS_BEFORE_MAX);
-        let counts = self.values.iter().any(|&value| counters::counts(&self.table.columns[value]));
+        let counts = self.values.iter().any(|&value| self.table.columns[value].counts());
         let runs = series::runs(&input.labels, rows.num_rows())?;
         if runs.iter().any(|run| !input.times[run.clone()].is_sorted()) {
             return Err(ArrowError::ComputeError(
@@ -285,15 +284,16 @@ fn summary_schema(table: &TableSchema, values: &[usize]) -> TableSchema {
     columns.extend(series::labels(table).map(|label| table.columns[label].clone()));
     columns.push(gauge("rows".into(), ColumnKind::U64, "rows of the table in the span".into()));
     for &value in values {
-        let Column { name, kind, meaning, doc } = &table.columns[value];
+        let Column { name, kind, meaning, doc, .. } = &table.columns[value];
         match meaning {
             Meaning::State => {
-                columns.push(Column::new(
+                let worst = Column::new(
                     &format!("{name}_worst"),
                     ColumnKind::Symbol,
                     Meaning::State,
                     &format!("worst of: {doc}"),
-                ));
+                );
+                columns.push(worst.ordered(table.columns[value].order.clone()));
             }
             Meaning::Counter32 | Meaning::Counter64 => {
                 for part in ["min", "mean", "max"] {
@@ -323,6 +323,9 @@ fn summary_schema(table: &TableSchema, values: &[usize]) -> TableSchema {
         ))
         .chain(columns)
         .collect(),
+        role: None,
+        title: None,
+        part: None,
     }
 }
 
@@ -572,9 +575,4 @@ impl Output {
         let values = values.iter().map(|&value| Columns::new(&table.columns[value])).collect();
         Self { times: Vec::new(), series: Vec::new(), rows: Vec::new(), values }
     }
-}
-
-/// The rank of a state, the greater the worse; a word that is not known ranks worst.
-pub fn state_rank(word: &str) -> usize {
-    STATES_FROM_BEST.iter().position(|known| *known == word).unwrap_or(STATES_FROM_BEST.len())
 }

@@ -1,21 +1,19 @@
 //! `views.sql`: the tables of a recording as DuckDB views, shipped in its directory.
 //!
-//! `time` in the value tables is the due instant; the receive time stands once, in `polls`. The
-//! views join them, so that nobody has to know how.
+//! `time` in the value tables is the due instant; the receive time stands once, in the table of the
+//! answers that brought the rows. The views join them, so that nobody has to know how.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, io};
 
-use crate::schema::{ColumnKind, TableSchema};
+use crate::schema::role::answers;
+use crate::schema::{ColumnKind, Hint, Role, TableSchema};
 use crate::{declared, layout, read, summary};
 
 /// The file in a recording's directory.
 pub const FILE_NAME: &str = "views.sql";
-
-/// The table that has the receive times.
-const POLLS: &str = "polls";
 
 const HEAD: &str = "\
 -- Views of this recording for DuckDB. In the recording's directory:
@@ -25,8 +23,8 @@ const HEAD: &str = "\
 -- From anywhere else, first: SET file_search_path = 'RECORDING';
 --
 -- `time` is the instant at which a reading was due. TABLE_exact adds `received`, the kernel's
--- receive time of the answer that carried the row, and the agent's uptime in it, joined from
--- `polls`. The newest rows (at most 10 minutes of them) are still in the log and not seen here;
+-- receive time of the answer that carried the row, its state and the device's uptime in it, joined
+-- from the table of the answers. The newest rows (at most 10 minutes of them) are still in the log and not seen here;
 -- `meikyo query` and `meikyo export` see them.
 ";
 
@@ -35,8 +33,15 @@ pub fn sql(with_files: &[TableSchema], empty: &[TableSchema]) -> String {
     let files = with_files.iter().map(|table| (table, true));
     let mut tables: Vec<_> = files.chain(empty.iter().map(|table| (table, false))).collect();
     // DuckDB wants what a view joins to be there when the view is made.
-    tables.sort_by_key(|(table, _)| (table.name != POLLS, &table.name));
-    let has_polls = tables.iter().any(|(table, _)| table.name == POLLS);
+    let has_answers = |table: &TableSchema| {
+        table.role() == Role::Answers && !table.name.ends_with(summary::SUFFIX)
+    };
+    tables.sort_by_key(|(table, _)| (!has_answers(table), &table.name));
+    let answers: BTreeSet<_> = tables
+        .iter()
+        .filter(|(table, _)| has_answers(table))
+        .map(|(table, _)| table.name.clone())
+        .collect();
     let mut text = HEAD.to_owned();
     for (table, has_files) in tables {
         let view = match table.name.strip_suffix(summary::SUFFIX) {
@@ -52,9 +57,12 @@ pub fn sql(with_files: &[TableSchema], empty: &[TableSchema]) -> String {
         let doc = &table.doc;
         writeln!(text, "\n-- {doc}\nCREATE OR REPLACE VIEW \"{view}\" AS\n  {select};")
             .expect("writing to a string cannot fail");
-        let joined = table.column("device").is_some() && table.column("pdu").is_some();
-        if has_polls && joined && table.name != POLLS {
-            text.push_str(&exact(&view));
+        let hint = table.hint(Hint::Answer).map(|hint| &table.columns[hint].name);
+        if let (Some(joined), Some(hint)) = (table.answers(), hint)
+            && answers.contains(joined)
+            && !table.name.ends_with(summary::SUFFIX)
+        {
+            text.push_str(&exact(&view, joined, hint));
         }
     }
     text
@@ -81,14 +89,22 @@ fn no_rows(table: &TableSchema) -> String {
     format!("SELECT {}\n  WHERE false", columns.join(", "))
 }
 
-fn exact(view: &str) -> String {
+/// The view of a table with the receive times of `joined`, whose answer `hint` names.
+fn exact(view: &str, joined: &str, hint: &str) -> String {
+    let [device, pdu, state, received, uptime] = [
+        answers::DEVICE.name(),
+        answers::PDU.name(),
+        answers::STATE.name(),
+        answers::RECEIVED_US.name(),
+        answers::UPTIME_CS.name(),
+    ];
     format!(
         "CREATE OR REPLACE VIEW \"{view}_exact\" AS\n  \
-         SELECT t.*, make_timestamp_ns(epoch_ns(t.time) + 1000 * p.received_us)\n         \
+         SELECT t.*, make_timestamp_ns(epoch_ns(t.time) + 1000 * p.{received})\n         \
          AT TIME ZONE 'UTC' AS received,\n         \
-         p.state, p.uptime_cs\n  \
-         FROM \"{view}\" t LEFT JOIN polls p\n    \
-         ON p.device = t.device AND p.time = t.time AND p.pdu = coalesce(t.pdu, 0);\n"
+         p.{state}, p.{uptime}\n  \
+         FROM \"{view}\" t LEFT JOIN \"{joined}\" p\n    \
+         ON p.{device} = t.{device} AND p.time = t.time AND p.{pdu} = coalesce(t.{hint}, 0);\n"
     )
 }
 

@@ -4,24 +4,27 @@
 //! are dense per table. What was looked up in a finished file is not looked up again.
 
 mod devices;
+mod roles;
 mod series;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use meikyo_recording::schema::Role;
+use meikyo_recording::schema::role::health;
 use meikyo_recording::summary::SUFFIX;
 use meikyo_recording::{ReadError, Recording, Selection, TableSchema, inventory};
 use meikyo_units::WallTime;
 
 pub(crate) use series::{SeriesOfTable, ordinals_of_runs};
 
-use crate::column_units::{meaning_of, unit_of};
+use crate::column_units::{meaning_of, role_of, unit_of};
 use crate::errors::ApiError;
 use crate::follow::Follower;
 use crate::live::SharedMessages;
 use crate::parameters::{Span, micros};
-use crate::wire::{ColumnBody, ProblemBody, RecordingBody, TableBody};
+use crate::wire::{ColumnBody, PartBody, ProblemBody, RecordingBody, TableBody};
 
 /// Problems with files that are remembered.
 const PROBLEMS_MAX: usize = 1_000;
@@ -41,6 +44,8 @@ pub(crate) struct Opened {
     pub(crate) recording: Recording,
     /// The series of each table that was asked for.
     series: Mutex<BTreeMap<String, SeriesOfTable>>,
+    /// Names of tables by what they are for, as far as they were looked up.
+    roles: Mutex<BTreeMap<Role, String>>,
     problems: Mutex<BTreeSet<ProblemBody>>,
     /// Follows its log while somebody looks.
     pub(crate) follower: Arc<Follower>,
@@ -58,11 +63,11 @@ impl Catalog {
             let taken = |id: &str| recordings.iter().any(|other| other.id == id);
             let mut ids = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}-{n}")));
             let id = ids.find(|id| !taken(id)).expect("the numbers do not end");
-            let series = Mutex::default();
+            let (series, roles) = (Mutex::default(), Mutex::default());
             let follower = Arc::default();
             let problems = Mutex::default();
             let messages = SharedMessages::default();
-            let opened = Opened { id, recording, series, problems, follower, messages };
+            let opened = Opened { id, recording, series, roles, problems, follower, messages };
             recordings.push(Arc::new(opened));
         }
         Ok(Self { recordings })
@@ -134,8 +139,9 @@ impl Opened {
 
     /// The first and the last instant; `None` while there are no rows.
     pub(crate) fn times(&self) -> Result<Option<(WallTime, WallTime)>, ReadError> {
-        for table in ["intervals", "polls"] {
-            if let Some(span) = self.recording.span(table)? {
+        for role in [Role::Health, Role::Answers] {
+            let Some(table) = self.name_for(role)? else { continue };
+            if let Some(span) = self.recording.span(&table)? {
                 return Ok(Some(span));
             }
         }
@@ -180,18 +186,20 @@ impl Opened {
         take(all.entry(table.name.clone()).or_insert_with(|| SeriesOfTable::new(table)))
     }
 
-    /// The number of a device among the series of `polls`; `None` before those were looked at.
+    /// The number of a device among the series of answers; `None` before those were looked at.
     pub(crate) fn device_number(&self, device: &str) -> Option<u32> {
+        let answers = self.known_for(Role::Answers)?;
         let mut all = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(all.get_mut("polls")?.ordinal(vec![device.to_owned()]))
+        Some(all.get_mut(&answers)?.ordinal(vec![device.to_owned()]))
     }
 
-    /// The shortest span between two polls that the newest rows of `intervals` name.
+    /// The shortest span between two polls that the newest rows about health name.
     pub(crate) fn interval_us(&self, newest: WallTime) -> Result<Option<u64>, ReadError> {
+        let Some(health) = self.name_for(Role::Health)? else { return Ok(None) };
         let selection = Selection {
-            columns: Some(vec!["interval_us".into()]),
+            columns: Some(vec![health::INTERVAL_US.name().into()]),
             from: Some(newest.before(meikyo_units::Nanos::from_secs(60))),
-            ..Selection::all("intervals")
+            ..Selection::all(&health)
         };
         let scan = match self.recording.scan(&selection) {
             Ok(scan) => scan,
@@ -202,7 +210,7 @@ impl Opened {
         };
         let mut least = None;
         for batch in scan {
-            let spans = crate::columns::number(&batch?, "interval_us");
+            let spans = crate::columns::number(&batch?, health::INTERVAL_US.name());
             least = spans.into_iter().flatten().chain(least).filter(|us| *us > 0).min();
         }
         Ok(least)
@@ -242,7 +250,7 @@ impl Opened {
             from_us: times.map(|(from, _)| micros(from)),
             to_us: times.map(|(_, to)| micros(to)),
             interval_us: times.map(|(_, to)| self.interval_us(to)).transpose()?.flatten(),
-            devices: self.devices(tables.get("polls"))?,
+            devices: self.devices(tables.values().find(|table| table.role() == Role::Answers))?,
             tables: tables.values().map(table_body).collect(),
         })
     }
@@ -255,9 +263,19 @@ fn table_body(table: &TableSchema) -> TableBody {
         meaning: meaning_of(column),
         unit: unit_of(column),
         doc: column.doc.clone(),
+        words: column.words(),
+        shown: column.shown,
+        listed: column.listed,
+        beside: column.beside.clone(),
+        joins: column.joins.clone(),
+        order: column.order(),
     });
+    let part = table.part().map(|part| PartBody { noun: part.noun, greatest: part.greatest });
     TableBody {
         name: table.name.clone(),
+        role: role_of(table),
+        title: table.title(),
+        part,
         doc: table.doc.clone(),
         labels: labels.map(|label| table.columns[label].name.clone()).collect(),
         columns: columns.collect(),

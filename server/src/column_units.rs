@@ -1,36 +1,26 @@
-//! Units of columns, which their names end in.
+//! Units, meanings and roles of tables and columns in the words of the API.
 
-use meikyo_recording::{Column, Meaning};
-
-/// Endings of names and what they mean; the last words first.
-const UNITS: [(&str, &str); 14] = [
-    ("_per_s", "/s"),
-    ("_octets", "octets"),
-    ("_packets", "packets"),
-    ("_errors", "errors"),
-    ("_discards", "discards"),
-    ("_bytes", "bytes"),
-    ("_ticks", "ticks"),
-    ("_mbps", "Mbit/s"),
-    ("_us", "us"),
-    ("_ns", "ns"),
-    ("_cs", "cs"),
-    ("_1min", "tasks"),
-    ("_5min", "tasks"),
-    ("_15min", "tasks"),
-];
+use meikyo_recording::schema::Role;
+use meikyo_recording::{Column, Meaning, TableSchema};
 
 /// The unit of a column's values as they are drawn, counters as rates a second; in ASCII, since it
 /// goes into headers. Empty where there is none.
 pub(crate) fn unit_of(column: &Column) -> String {
-    let found = UNITS.iter().find(|(ending, _)| column.name.ends_with(ending));
-    let unit = found.map_or("", |(_, unit)| *unit);
-    if is_counter(column) { format!("{unit}/s") } else { unit.to_owned() }
+    let unit = column.unit().map_or("", |unit| unit.word());
+    if column.counts() { format!("{unit}/s") } else { unit.to_owned() }
 }
 
-/// Whether a column is a counter, and so drawn as its rate.
-pub(crate) fn is_counter(column: &Column) -> bool {
-    matches!(column.meaning, Meaning::Counter32 | Meaning::Counter64)
+/// The word for what a table is for.
+pub(crate) fn role_of(table: &TableSchema) -> &'static str {
+    match table.role() {
+        Role::Readings => "readings",
+        Role::Answers => "answers",
+        Role::Health => "health",
+        Role::Requests => "requests",
+        Role::Findings => "findings",
+        Role::Events => "events",
+        Role::Clocks => "clocks",
+    }
 }
 
 /// The word for a column's meaning.

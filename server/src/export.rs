@@ -17,6 +17,7 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
 use meikyo_recording::Selection;
 use meikyo_recording::query::{self, View};
+use meikyo_recording::schema::Hint;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -65,7 +66,7 @@ impl Export {
             return Err(ApiError::bad(text, "columns"));
         }
         let labels = parameters.labels(&label_names(&table))?;
-        let joins = name != "polls" && table.column("pdu").is_some();
+        let joins = table.answers().is_some() && table.hint(Hint::Answer).is_some();
         Ok(Self {
             view: if joins { View::Received } else { View::Readings },
             selection: Selection { table: name, columns, labels, from: Some(from), to: Some(to) },

@@ -20,6 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use meikyo_recording::rate::Freshness;
+use meikyo_recording::schema::Role;
 use meikyo_recording::{ReadError, Selection};
 use meikyo_units::{Nanos, WallTime};
 
@@ -244,17 +245,14 @@ impl Follow {
     }
 }
 
-/// What the whole recording says about how often values are updated.
-fn freshness(opened: &Opened) -> Result<Freshness, ReadError> {
+/// What the whole recording says about how often values are updated; nothing if it has no table of
+/// findings.
+pub(crate) fn freshness(opened: &Opened) -> Result<Freshness, ReadError> {
     let mut freshness = Freshness::default();
-    match opened.recording.scan(&Selection::all("freshness")) {
-        Ok(scan) => {
-            for batch in scan {
-                freshness.add(&batch?);
-            }
+    if let Some(table) = opened.table_for(Role::Findings)? {
+        for batch in opened.recording.scan(&Selection::all(&table.name))? {
+            freshness.add(&batch?);
         }
-        Err(ReadError::UnknownTable { .. }) => {}
-        Err(error) => return Err(error),
     }
     Ok(freshness)
 }

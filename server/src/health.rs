@@ -1,7 +1,7 @@
 //! How well a recording was measured: states over time for the time bar, and who is silent.
 //!
-//! The counts come from table `intervals`, one row an interval; of a finished file they are kept a
-//! second at a time, so that the bar of a day is drawn from memory the second time.
+//! The counts come from the table of role `health`, one row an interval; of a finished file they are
+//! kept a second at a time, so that the bar of a day is drawn from memory the second time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::RecordBatch;
 use meikyo_recording::layout::{self, ParquetFile};
 use meikyo_recording::read::Wanted;
-use meikyo_recording::{ReadError, Selection, TableSchema};
+use meikyo_recording::schema::role::{answers, findings, health};
+use meikyo_recording::schema::{Name, Role};
+use meikyo_recording::{Selection, TableSchema};
 use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -22,7 +24,8 @@ use crate::range::Bins;
 use crate::wire::ProblemBody;
 
 /// The states that are counted, in the order of the answer.
-const STATES: [&str; 5] = ["ok", "late", "missed", "errors", "skipped"];
+const STATES: [Name<u64>; 5] =
+    [health::OK, health::LATE, health::MISSED, health::ERRORS, health::SKIPPED];
 
 /// A device is silent when it has not answered for so long.
 const SILENT_AFTER: Nanos = Nanos::from_secs(3);
@@ -194,15 +197,11 @@ fn fill(
     counts: &mut [Counts],
     problems: &mut Vec<ProblemBody>,
 ) -> Result<(), ApiError> {
-    let table = match opened.recording.table("intervals") {
-        Ok(table) => table,
-        Err(ReadError::UnknownTable { .. }) => return Ok(()),
-        Err(error) => return Err(error.into()),
-    };
+    let Some(table) = opened.table_for(Role::Health)? else { return Ok(()) };
     let hours = layout::hour_of(bins.from)..=layout::hour_of(bins.to - 1);
-    let listing = opened.recording.listing(&Wanted { table: Some("intervals"), hours })?;
+    let listing = opened.recording.listing(&Wanted { table: Some(&table.name), hours })?;
     problems.extend(listing.problems.iter().map(|problem| opened.problem(problem)));
-    let log = opened.recording.log_begin("intervals")?;
+    let log = opened.recording.log_begin(&table.name)?;
     for file in listing.parquet {
         let seconds = cache.get(file, |file| seconds_of(opened, file, &table))?;
         problems.extend(seconds.problems.iter().cloned());
@@ -217,7 +216,7 @@ fn fill(
         columns: Some(columns()),
         from: Some(log.max(WallTime::from_nanos(bins.from))),
         to: Some(WallTime::from_nanos(bins.to)),
-        ..Selection::all("intervals")
+        ..Selection::all(&table.name)
     };
     // Files that are not hidden end before the log begins, but for a clock that was set back.
     let mut seconds = Seconds::default();
@@ -237,7 +236,7 @@ fn fill(
 }
 
 fn columns() -> Vec<String> {
-    std::iter::once("time").chain(STATES).map(str::to_owned).collect()
+    std::iter::once("time").chain(STATES.map(|of| of.name())).map(str::to_owned).collect()
 }
 
 fn seconds_of(
@@ -245,7 +244,7 @@ fn seconds_of(
     file: ParquetFile,
     table: &TableSchema,
 ) -> Result<Seconds, ApiError> {
-    let selection = Selection { columns: Some(columns()), ..Selection::all("intervals") };
+    let selection = Selection { columns: Some(columns()), ..Selection::all(&table.name) };
     let mut seconds = Seconds::default();
     let mut scan = opened.recording.scan_file(file, table.clone(), &selection)?;
     for batch in &mut scan {
@@ -256,7 +255,7 @@ fn seconds_of(
 }
 
 fn gather(batch: &RecordBatch, seconds: &mut BTreeMap<i64, Counts>) {
-    let states = STATES.map(|state| number(batch, state));
+    let states = STATES.map(|state| number(batch, state.name()));
     for (row, &time) in times(batch).iter().enumerate() {
         let second = seconds.entry(time - time.rem_euclid(1_000_000_000)).or_default();
         let of_row = states.each_ref().map(|of| of.get(row).copied().flatten().unwrap_or(0));
@@ -266,25 +265,23 @@ fn gather(batch: &RecordBatch, seconds: &mut BTreeMap<i64, Counts>) {
 
 /// Devices of which no answer was received in the last seconds before `to`.
 fn silent(opened: &Opened, to: WallTime) -> Result<Vec<String>, ApiError> {
+    let Some(table) = opened.table_for(Role::Answers)? else { return Ok(Vec::new()) };
+    let columns = ["time", answers::DEVICE.name(), answers::RECEIVED_US.name()];
     let selection = Selection {
-        columns: Some(["time", "device", "received_us"].map(str::to_owned).to_vec()),
+        columns: Some(columns.map(str::to_owned).to_vec()),
         from: Some(to.before(LOOK_BACK)),
         to: Some(to),
-        ..Selection::all("polls")
+        ..Selection::all(&table.name)
     };
-    let scan = match opened.recording.scan(&selection) {
-        Ok(scan) => scan,
-        Err(ReadError::UnknownTable { .. }) => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
-    };
+    let scan = opened.recording.scan(&selection)?;
     let mut answered: BTreeMap<String, Option<i64>> = BTreeMap::new();
     let mut newest = i64::MIN;
     for batch in scan {
         let batch = batch?;
-        let received = crate::columns::signed(&batch, "received_us");
+        let received = crate::columns::signed(&batch, answers::RECEIVED_US.name());
         for (row, &time) in times(&batch).iter().enumerate() {
             newest = newest.max(time);
-            let device = text(&batch, "device", row).unwrap_or_default();
+            let device = text(&batch, answers::DEVICE.name(), row).unwrap_or_default();
             let last = match answered.get_mut(device) {
                 Some(last) => last,
                 None => answered.entry(device.to_owned()).or_default(),
@@ -301,19 +298,17 @@ fn silent(opened: &Opened, to: WallTime) -> Result<Vec<String>, ApiError> {
 
 /// The value that was last found frozen and has been so for longest.
 fn stalest(opened: &Opened, to: WallTime) -> Result<Option<StalestBody>, ApiError> {
-    let selection = Selection { to: Some(to), ..Selection::all("freshness") };
-    let scan = match opened.recording.scan(&selection) {
-        Ok(scan) => scan,
-        Err(ReadError::UnknownTable { .. }) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
+    let Some(table) = opened.table_for(Role::Findings)? else { return Ok(None) };
+    let selection = Selection { to: Some(to), ..Selection::all(&table.name) };
+    let scan = opened.recording.scan(&selection)?;
     let mut newest: BTreeMap<[String; 4], (i64, bool)> = BTreeMap::new();
     for batch in scan {
         let batch = batch?;
         for (row, &time) in times(&batch).iter().enumerate() {
             let label = |name: &str| text(&batch, name, row).unwrap_or_default().to_owned();
-            let key = ["device", "table", "instance", "column"].map(label);
-            let frozen = text(&batch, "class", row) == Some("frozen");
+            let labels = [findings::DEVICE, findings::TABLE, findings::INSTANCE, findings::COLUMN];
+            let key = labels.map(|of| label(of.name()));
+            let frozen = text(&batch, findings::CLASS.name(), row) == Some("frozen");
             let of = newest.entry(key).or_insert((time, frozen));
             if time >= of.0 {
                 *of = (time, frozen);

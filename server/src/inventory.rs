@@ -2,6 +2,7 @@
 //! own conduct.
 
 use arrow::array::RecordBatch;
+use meikyo_recording::schema::Role;
 use meikyo_recording::{Selection, inventory};
 use meikyo_units::Nanos;
 use serde::Serialize;
@@ -149,11 +150,12 @@ struct Conduct {
 
 fn conduct(opened: &Opened) -> Result<Option<CollectorBody>, ApiError> {
     let Some((_, newest)) = opened.times()? else { return Ok(None) };
+    let Some(health) = opened.name_for(Role::Health)? else { return Ok(None) };
     let names = ["time", "start_us", "complete_us", "kept_us", "stalled", "socket_drops", "strays"];
     let selection = Selection {
         columns: Some(names.map(str::to_owned).to_vec()),
         from: Some(newest.before(CONDUCT_SPAN)),
-        ..Selection::all("intervals")
+        ..Selection::all(&health)
     };
     let Ok(scan) = opened.recording.scan(&selection) else { return Ok(None) };
     let mut conduct = Conduct::default();

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket};
+use meikyo_recording::schema::Role;
 use meikyo_units::{Nanos, WallTime};
 use tokio::time::Instant;
 
@@ -143,8 +144,8 @@ fn begin(opened: &Arc<Opened>, request: Subscription) -> Result<(View, LiveReply
         return Err(ApiError::bad(format!("at most {EVERY_US_MAX} µs"), "every_us"));
     }
     let labels: Vec<_> = request.labels.into_iter().collect();
-    if let Some(polls) = opened.tables()?.get("polls") {
-        opened.with_series(polls, |_| ())?;
+    if let Some(answers) = opened.table_for(Role::Answers)? {
+        opened.with_series(&answers, |_| ())?;
     }
     let chosen = opened.with_series(&table, |series| series.chosen(&labels))?;
     let wish = Wish { table, columns };

@@ -13,12 +13,12 @@ use std::sync::{Mutex, PoisonError};
 use arrow::array::{Array as _, ArrayRef, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
+use meikyo_recording::schema::Role;
 use meikyo_recording::{Column, ReadError, Recording, Selection, TableSchema};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::access::Tokens;
 use crate::catalog::Opened;
-use crate::column_units::is_counter;
 use crate::columns::{text, times};
 use crate::counts::Closed;
 use crate::errors::ApiError;
@@ -142,10 +142,14 @@ fn rendered(metrics: &BTreeMap<String, Metric>) -> String {
 impl OfRecording {
     fn refresh(&mut self, opened: &Opened, now: WallTime) -> Result<(), ApiError> {
         let from = self.read_to.unwrap_or_default().max(now.before(LOOK_BACK));
-        for (name, table) in opened.tables()? {
+        for table in opened.tables()?.into_values() {
             let labels = label_names(&table);
-            let interval = name == "intervals";
-            if (labels.is_empty() && !interval) || name == "events" || name == "freshness" {
+            let is_told = match table.role() {
+                Role::Readings | Role::Answers | Role::Clocks => !labels.is_empty(),
+                Role::Health => true,
+                Role::Requests | Role::Events | Role::Findings => false,
+            };
+            if !is_told {
                 continue;
             }
             let columns: Vec<_> =
@@ -198,7 +202,7 @@ impl OfRecording {
         newest: &BTreeMap<String, (i64, usize)>,
     ) {
         use arrow::array::AsArray as _;
-        let counter = is_counter(column);
+        let counter = column.counts();
         let ending = if counter { "_total" } else { "" };
         let name = format!("meikyo_{}_{}{ending}", plain(&table.name), plain(&column.name));
         let values = values.as_primitive::<Float64Type>();

@@ -2,6 +2,8 @@
 
 use arrow::array::RecordBatch;
 use meikyo_recording::query::{self, View};
+use meikyo_recording::schema::role::answers;
+use meikyo_recording::schema::{Role, State};
 use meikyo_recording::{ReadError, Selection};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -63,8 +65,11 @@ pub(crate) fn readings(opened: &Opened, query: Option<&str>) -> Result<RowsBody,
     let mut parameters = Parameters::parse(query)?;
     let table = parameters.need("table")?;
     let (selection, limit) = selection(opened, &table, parameters)?;
-    let joins = table != "polls" && opened.table(&table)?.column("device").is_some();
-    let polls = if joins { poll_facts(opened, &selection)? } else { PollFacts::default() };
+    let schema = opened.table(&table)?;
+    let joined = schema.answers();
+    let joins = joined.is_some();
+    let polls = joined.map(|joined| poll_facts(opened, joined, &selection)).transpose()?;
+    let polls = polls.unwrap_or_default();
     let mut body =
         RowsBody { columns: Vec::new(), rows: Vec::new(), truncated: false, problems: Vec::new() };
     let view = if joins { View::Received } else { View::Readings };
@@ -107,12 +112,14 @@ fn named(column: &str) -> String {
 /// The state of polls by device, due instant and PDU.
 type PollFacts = std::collections::BTreeMap<(String, i64, u64), String>;
 
-fn poll_facts(opened: &Opened, selection: &Selection) -> Result<PollFacts, ApiError> {
+fn poll_facts(opened: &Opened, table: &str, selection: &Selection) -> Result<PollFacts, ApiError> {
     let mut facts = PollFacts::new();
+    let device = answers::DEVICE.name();
+    let columns = ["time", device, answers::PDU.name(), answers::STATE.name()];
     let of_polls = Selection {
-        table: "polls".into(),
-        columns: Some(["time", "device", "pdu", "state"].map(str::to_owned).to_vec()),
-        labels: selection.labels.iter().filter(|(name, _)| name == "device").cloned().collect(),
+        table: table.into(),
+        columns: Some(columns.map(str::to_owned).to_vec()),
+        labels: selection.labels.iter().filter(|(name, _)| name == device).cloned().collect(),
         ..selection.clone()
     };
     let scan = match opened.recording.scan(&of_polls) {
@@ -122,14 +129,14 @@ fn poll_facts(opened: &Opened, selection: &Selection) -> Result<PollFacts, ApiEr
     };
     for batch in scan {
         let batch = batch?;
-        let pdus = crate::columns::number(&batch, "pdu");
+        let pdus = crate::columns::number(&batch, answers::PDU.name());
         for (row, &time) in times(&batch).iter().enumerate() {
             let text = |name: &str| crate::columns::text(&batch, name, row).unwrap_or_default();
-            let state = text("state");
+            let state = text(answers::STATE.name());
             // What is ok need not be remembered.
-            if state != "ok" {
+            if state != State::Ok.word() {
                 let pdu = pdus.get(row).copied().flatten().unwrap_or(0);
-                facts.insert((text("device").to_owned(), time, pdu), state.to_owned());
+                facts.insert((text(device).to_owned(), time, pdu), state.to_owned());
             }
         }
     }
@@ -141,35 +148,27 @@ fn take_rows(
     polls: Option<&PollFacts>,
     rows: &mut Vec<(i64, Vec<serde_json::Value>)>,
 ) {
-    let pdus = crate::columns::number(batch, "pdu");
+    let pdus = crate::columns::number(batch, answers::PDU.name());
     for (row, &time) in times(batch).iter().enumerate() {
         let mut values: Vec<_> =
             (0..batch.num_columns()).map(|column| json(batch, column, row)).collect();
         if let Some(polls) = polls {
-            let device = crate::columns::text(batch, "device", row).unwrap_or_default().to_owned();
+            let device = crate::columns::text(batch, answers::DEVICE.name(), row);
+            let device = device.unwrap_or_default().to_owned();
             let pdu = pdus.get(row).copied().flatten().unwrap_or(0);
-            let state = polls.get(&(device, time, pdu)).map_or("ok", String::as_str);
+            let state = polls.get(&(device, time, pdu)).map_or(State::Ok.word(), String::as_str);
             values.push(state.into());
         }
         rows.push((time, values));
     }
 }
 
-/// Whether the recording has no row of a table that others have.
-fn lacks(opened: &Opened, table: &str) -> Result<bool, ApiError> {
-    match opened.recording.table(table) {
-        Ok(_) => Ok(false),
-        Err(ReadError::UnknownTable { .. }) => Ok(true),
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// What happened.
 pub(crate) fn events(opened: &Opened, query: Option<&str>) -> Result<EventsBody, ApiError> {
-    if lacks(opened, "events")? {
+    let Some(table) = opened.table_for(Role::Events)? else {
         return Ok(EventsBody { events: Vec::new(), truncated: false });
-    }
-    let (selection, limit) = selection(opened, "events", Parameters::parse(query)?)?;
+    };
+    let (selection, limit) = selection(opened, &table.name, Parameters::parse(query)?)?;
     let mut events = all_events(opened, &selection)?;
     let truncated = events.len() > limit;
     events.drain(..events.len().saturating_sub(limit));
@@ -196,11 +195,11 @@ pub(crate) fn all_events(
 
 /// What is known of how often values are updated.
 pub(crate) fn freshness(opened: &Opened, query: Option<&str>) -> Result<RowsBody, ApiError> {
-    if lacks(opened, "freshness")? {
+    let Some(table) = opened.table_for(Role::Findings)? else {
         let (columns, rows) = (Vec::new(), Vec::new());
         return Ok(RowsBody { columns, rows, truncated: false, problems: Vec::new() });
-    }
-    let (selection, limit) = selection(opened, "freshness", Parameters::parse(query)?)?;
+    };
+    let (selection, limit) = selection(opened, &table.name, Parameters::parse(query)?)?;
     let mut found = Vec::new();
     let mut columns = Vec::new();
     let mut scan = opened.recording.scan(&selection)?;

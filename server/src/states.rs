@@ -1,10 +1,12 @@
 //! The worst state of each device and pixel, for the red and gold of strips and grids.
 
-use meikyo_recording::Selection;
 use meikyo_recording::layout;
 use meikyo_recording::query::{self, View};
 use meikyo_recording::read::Wanted;
-use meikyo_recording::summary::STATES_FROM_BEST;
+use meikyo_recording::schema::State;
+use meikyo_recording::schema::role::answers;
+use meikyo_recording::summary::SUFFIX;
+use meikyo_recording::{Selection, TableSchema};
 use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -42,7 +44,7 @@ pub(crate) struct StatesBody {
 /// The pixels of one device that are worse than ok; columns of equal length.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StatesRowBody {
-    /// Number of the device among the series of `polls`, or of the row.
+    /// Number of the device among the series of answers, or of the row.
     pub(crate) series: u32,
     /// The device, or the first one of the row.
     pub(crate) device: String,
@@ -59,11 +61,11 @@ pub(crate) fn read(opened: &Opened, query: Option<&str>) -> Result<StatesBody, A
     let (from, to) = parameters.span(opened.span()?)?;
     let width = parameters.number("width", 600, 1..=10_000)?;
     let fold = parameters.number("fold", u32::MAX, 1..=u32::MAX)?;
-    let wanted = parameters.labels(&["device".into()])?;
-    let polls = opened.table("polls")?;
-    let summarised = opened.recording.table("polls.summary").is_ok();
+    let wanted = parameters.labels(&[answers::DEVICE.name().into()])?;
+    let table = opened.answers()?;
+    let summarised = opened.recording.table(&format!("{}{SUFFIX}", table.name)).is_ok();
     let bins = Bins::choose(from, to, width, summarised);
-    let chosen = opened.with_series(&polls, |series| series.chosen(&wanted))?;
+    let chosen = opened.with_series(&table, |series| series.chosen(&wanted))?;
     if chosen.len().saturating_mul(bins.count()) > CELLS_MAX {
         let text = "too many devices and pixels; name fewer with `device=`, or a smaller `width`";
         return Err(ApiError::bad(text, "width"));
@@ -71,9 +73,9 @@ pub(crate) fn read(opened: &Opened, query: Option<&str>) -> Result<StatesBody, A
     let mut worst = Worst::new(&chosen, bins);
     let mut problems = Vec::new();
     let border = if bins.level > 0 {
-        let log = opened.recording.log_begin("polls")?;
+        let log = opened.recording.log_begin(&table.name)?;
         let border = log.map_or(i64::MAX, |log| log.floor(span_of(bins.level)).as_nanos());
-        summaries(opened, bins, border, &mut worst, &mut problems)?;
+        summaries(opened, &table, bins, border, &mut worst, &mut problems)?;
         border
     } else {
         bins.from
@@ -81,12 +83,19 @@ pub(crate) fn read(opened: &Opened, query: Option<&str>) -> Result<StatesBody, A
     if border < bins.to {
         let from = border.max(bins.from);
         let span = if bins.level > 0 { bins.level } else { bins.length };
-        readings(opened, from, span, bins, &wanted, &mut worst, &mut problems)?;
+        let selection = Selection {
+            columns: Some(vec![answers::STATE.name().into()]),
+            labels: wanted,
+            from: Some(WallTime::from_nanos(from)),
+            to: Some(WallTime::from_nanos(bins.to)),
+            ..Selection::all(&table.name)
+        };
+        readings(opened, &table, &selection, span, &mut worst, &mut problems)?;
     }
     problems.sort();
     problems.dedup();
     let per_row = u32::try_from(chosen.len()).unwrap_or(u32::MAX).div_ceil(fold).max(1);
-    let rows = opened.with_known_series(&polls, |series| {
+    let rows = opened.with_known_series(&table, |series| {
         worst.rows(per_row, |of| series.named(of).into_values().next().unwrap_or_default())
     });
     Ok(StatesBody {
@@ -151,41 +160,44 @@ impl Worst {
 
 fn take(
     opened: &Opened,
+    table: &TableSchema,
     batch: &arrow::array::RecordBatch,
     within: std::ops::Range<i64>,
     worst: &mut Worst,
 ) -> Result<(), ApiError> {
-    let polls = opened.table("polls")?;
-    let runs = opened.with_known_series(&polls, |series| ordinals_of_runs(batch, series))?;
-    let times = times(batch);
+    let runs = opened.with_known_series(table, |series| ordinals_of_runs(batch, series))?;
+    let (times, worst_name) = (times(batch), worst_name());
     for (series, run) in runs {
         for row in run.filter(|&row| within.contains(&times[row])) {
-            let state = text(batch, "state_worst", row).map_or(0, state_number);
+            let state = text(batch, &worst_name, row).map_or(0, state_number);
             worst.note(series, times[row], state);
         }
     }
     Ok(())
 }
 
+/// The column of summaries that has the worst state.
+fn worst_name() -> String {
+    format!("{}_worst", answers::STATE.name())
+}
+
 fn summaries(
     opened: &Opened,
+    table: &TableSchema,
     bins: Bins,
     border: i64,
     worst: &mut Worst,
     problems: &mut Vec<ProblemBody>,
 ) -> Result<(), ApiError> {
-    let schema = opened.recording.table("polls.summary")?;
+    let schema = opened.recording.table(&format!("{}{SUFFIX}", table.name))?;
     let hours = layout::hour_of(bins.from)..=layout::hour_of(bins.to - 1);
     let listing = opened.recording.listing(&Wanted { table: Some(&schema.name), hours })?;
     problems.extend(listing.problems.iter().map(|problem| opened.problem(problem)));
     // A file in which all was well has nothing else in its statistics, and no row of it is read.
-    let worse = STATES_FROM_BEST[1..].iter().map(|state| (*state).to_owned()).collect();
+    let worse = State::words().split_off(1);
     let selection = Selection {
-        columns: Some(["time", "device", "state_worst"].map(str::to_owned).to_vec()),
-        labels: vec![
-            ("level_ms".into(), vec![bins.level_ms().to_string()]),
-            ("state_worst".into(), worse),
-        ],
+        columns: Some(vec!["time".into(), answers::DEVICE.name().into(), worst_name()]),
+        labels: vec![("level_ms".into(), vec![bins.level_ms().to_string()]), (worst_name(), worse)],
         from: Some(WallTime::from_nanos(bins.from)),
         to: Some(WallTime::from_nanos(bins.to)),
         ..Selection::all(&schema.name)
@@ -193,7 +205,7 @@ fn summaries(
     for file in listing.parquet {
         let mut scan = opened.recording.scan_file(file, schema.clone(), &selection)?;
         for batch in &mut scan {
-            take(opened, &batch?, i64::MIN..border, worst)?;
+            take(opened, table, &batch?, i64::MIN..border, worst)?;
         }
         problems.extend(scan.problems().iter().map(|problem| opened.problem(problem)));
     }
@@ -202,23 +214,17 @@ fn summaries(
 
 fn readings(
     opened: &Opened,
-    from: i64,
+    table: &TableSchema,
+    selection: &Selection,
     span: i64,
-    bins: Bins,
-    wanted: &[(String, Vec<String>)],
     worst: &mut Worst,
     problems: &mut Vec<ProblemBody>,
 ) -> Result<(), ApiError> {
-    let selection = Selection {
-        columns: Some(vec!["state".into()]),
-        labels: wanted.to_vec(),
-        from: Some(WallTime::from_nanos(from)),
-        to: Some(WallTime::from_nanos(bins.to)),
-        ..Selection::all("polls")
-    };
     let view = View::Every(span_of(span));
-    let outcome = query::run(&opened.recording, &selection, view, |batch| {
-        take(opened, batch, from..bins.to, worst)
+    let from = selection.from.map_or(i64::MIN, WallTime::as_nanos);
+    let to = selection.to.map_or(i64::MAX, WallTime::as_nanos);
+    let outcome = query::run(&opened.recording, selection, view, |batch| {
+        take(opened, table, batch, from..to, worst)
     })?;
     problems.extend(outcome.problems.iter().map(|problem| opened.problem(problem)));
     Ok(())

@@ -7,7 +7,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use meikyo_recording::{ReadError, Recording};
+use meikyo_recording::schema::Role;
+use meikyo_recording::schema::role::answers;
+use meikyo_recording::{Column, ReadError, Recording, TableSchema};
 use meikyo_units::{Nanos, WallTime};
 
 pub use crate::follow::frames::{Event, Frame, Interval, Step};
@@ -17,6 +19,7 @@ use crate::errors::ApiError;
 use crate::follow::frames::Queue;
 use crate::follow::past;
 use crate::follow::readings::Wish;
+use crate::range::drawable;
 
 /// The columns of a table that are wanted.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +28,57 @@ pub struct Wanted<'a> {
     pub table: &'a str,
     /// Names of columns; those that the recording does not have are left out.
     pub columns: &'a [&'a str],
+}
+
+/// A table of readings that nobody asked for by name, with what its declaration says of it: a face
+/// shows it without knowing what it measures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    /// The table's name.
+    pub table: String,
+    /// What a device has several of in it, `sensor`; the table's heading where it has one row.
+    pub noun: String,
+    /// The columns that are shown without being asked for, in their order.
+    pub columns: Vec<OtherColumn>,
+}
+
+/// A column of such a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherColumn {
+    /// Its name.
+    pub name: String,
+    /// One or two words for people.
+    pub words: String,
+    /// The unit as people write it, of a counter that of its rate; empty for plain numbers.
+    pub unit: String,
+}
+
+impl Other {
+    /// The table, if it has readings of devices that are worth showing unasked.
+    fn of(table: &TableSchema) -> Option<Self> {
+        let is_shown = |column: &&Column| {
+            (column.listed || column.shown.is_some()) && drawable(table, &column.name).is_ok()
+        };
+        let columns: Vec<_> = table.columns.iter().filter(is_shown).map(OtherColumn::of).collect();
+        let has_devices = table.column(answers::DEVICE.name()).is_some();
+        let fits = table.role() == Role::Readings && has_devices && !columns.is_empty();
+        fits.then(|| Self {
+            table: table.name.clone(),
+            noun: table.part().map_or_else(|| table.title(), |part| part.noun),
+            columns,
+        })
+    }
+}
+
+impl OtherColumn {
+    fn of(column: &Column) -> Self {
+        let unit = column.unit().map_or("", |unit| unit.symbol());
+        Self {
+            name: column.name.clone(),
+            words: column.words(),
+            unit: if column.counts() { format!("{unit}/s") } else { unit.to_owned() },
+        }
+    }
 }
 
 /// Why a recording cannot be watched.
@@ -59,6 +113,7 @@ pub struct Device {
 pub struct Watch {
     opened: Arc<Opened>,
     wishes: Vec<Wish>,
+    others: Vec<Other>,
 }
 
 impl Watch {
@@ -75,8 +130,8 @@ impl Watch {
             dir: dir.display().to_string(),
             what: error.body().error.clone(),
         };
-        if let Some(polls) = tables.get("polls") {
-            opened.with_series(polls, |_| ()).map_err(failed)?;
+        if let Some(answers) = opened.table_for(Role::Answers)? {
+            opened.with_series(&answers, |_| ()).map_err(failed)?;
         }
         let mut wishes = Vec::new();
         for Wanted { table, columns } in wanted {
@@ -84,7 +139,20 @@ impl Watch {
             let columns = columns.iter().filter_map(|column| table.column(column)).collect();
             wishes.push(Wish { table: table.clone(), columns });
         }
-        Ok(Self { opened, wishes })
+        let is_wanted = |name: &str| wanted.iter().any(|wanted| wanted.table == name);
+        let mut others = Vec::new();
+        for table in tables.values().filter(|table| !is_wanted(&table.name)) {
+            let Some(other) = Other::of(table) else { continue };
+            let columns = other.columns.iter().filter_map(|column| table.column(&column.name));
+            wishes.push(Wish { table: table.clone(), columns: columns.collect() });
+            others.push(other);
+        }
+        Ok(Self { opened, wishes, others })
+    }
+
+    /// The tables of readings that were not asked for and are watched too, by name.
+    pub fn others(&self) -> &[Other] {
+        &self.others
     }
 
     /// The recording, for reading it in other ways.
@@ -144,15 +212,17 @@ impl Watch {
         Ok(body.devices.into_iter().map(device).collect())
     }
 
-    /// Whether the recording has some of these tables by now, and did not when it was opened.
+    /// Whether the recording has some of these tables, or others worth showing, by now, and did not
+    /// when it was opened.
     ///
     /// # Errors
     /// When the directory cannot be read.
     pub fn lacks_tables(&self, wanted: &[Wanted<'_>]) -> Result<bool, WatchError> {
         let tables = self.opened.tables()?;
         let watched = |name: &str| self.wishes.iter().any(|wish| wish.table.name == name);
-        let mut wanted = wanted.iter().map(|wanted| wanted.table);
-        Ok(wanted.any(|name| tables.contains_key(name) && !watched(name)))
+        let is_wanted = |name: &str| wanted.iter().any(|wanted| wanted.table == name);
+        let mut new = tables.values().filter(|table| !watched(&table.name));
+        Ok(new.any(|table| is_wanted(&table.name) || Other::of(table).is_some()))
     }
 
     /// The labels of the series of a table that are known by now, by number from `from` on.

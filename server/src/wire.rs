@@ -59,12 +59,28 @@ pub(crate) struct AgentBody {
 pub(crate) struct TableBody {
     /// Name.
     pub(crate) name: String,
+    /// What it is for: `readings`, `answers` (how devices' intervals ended), `health`, `requests`,
+    /// `findings` (how often values are updated), `events` or `clocks`.
+    pub(crate) role: &'static str,
+    /// What people call it, as a heading.
+    pub(crate) title: String,
+    /// What a device has several series of in it; null where it has one.
+    pub(crate) part: Option<PartBody>,
     /// One sentence for people.
     pub(crate) doc: String,
     /// The columns that name a series.
     pub(crate) labels: Vec<String>,
     /// All columns but `time`.
     pub(crate) columns: Vec<ColumnBody>,
+}
+
+/// What a device has several of.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct PartBody {
+    /// One of them: `interface`.
+    pub(crate) noun: String,
+    /// What the one with the greatest value is: `busiest`.
+    pub(crate) greatest: String,
 }
 
 /// One column.
@@ -78,6 +94,19 @@ pub(crate) struct ColumnBody {
     pub(crate) unit: String,
     /// One sentence for people.
     pub(crate) doc: String,
+    /// One or two words for people: `disk used`.
+    pub(crate) words: String,
+    /// Place among what is shown without being asked for, from 1; null for what is only shown when
+    /// chosen.
+    pub(crate) shown: Option<u8>,
+    /// Whether its newest value is a fact about a device, read as a number.
+    pub(crate) listed: bool,
+    /// The column that is looked at together with it: the other direction of a link.
+    pub(crate) beside: Option<String>,
+    /// The table whose row of the same time, device and value of this column explains the row.
+    pub(crate) joins: Option<String>,
+    /// The words of a state, from best to worst; empty for other columns.
+    pub(crate) order: Vec<String>,
 }
 
 /// One series: what agrees in all labels.

@@ -31,7 +31,7 @@ use crate::poll::{
 };
 use crate::socket::{ReceiveBatch, SendBatch, Socket, SocketError, charged};
 use crate::system::{self, RealtimeError, Waker};
-use crate::tables::Table;
+use crate::tables::{Table, clocks};
 
 /// How long answers are left to gather before they are read, for each that is open, and at most: what
 /// an agent beside us takes for one, and what an interval may be longer for it.
@@ -368,11 +368,11 @@ impl Collector {
             let host = self.poller.rows().symbol(&self.clocks.host);
             let batch = self.poller.rows().batch(Table::Clocks);
             batch.begin_row(now.as_nanos());
-            batch.put_symbol(1, host);
-            batch.put_u64(2, monotonic.get());
-            batch.put_i64(3, offset.offset_ns);
+            batch.put(clocks::HOST, host);
+            batch.put(clocks::MONOTONIC_NS, monotonic.get());
+            batch.put(clocks::NTP_OFFSET_NS, offset.offset_ns);
             if let Some(error) = offset.error {
-                batch.put_u64(4, error.get());
+                batch.put(clocks::NTP_ERROR_NS, error.get());
             }
         }
     }

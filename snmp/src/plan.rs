@@ -96,8 +96,10 @@ pub enum Convert {
         /// Factor to the column's unit.
         factor: u64,
     },
-    /// A whole number of hundredths (`laLoadInt`).
-    Hundredths,
+    /// A whole number times this power of ten: -2 for hundredths (`laLoadInt`). What is 10^9 or
+    /// more away from 0 only says that the value is beyond what can be told (RFC 3433,
+    /// `EntitySensorValue`) and is missing.
+    Decimal(i8),
     /// Nothing is asked: the column holds this number (`counter_bits`).
     Constant(u64),
     /// Whatever the agent says; the column is chosen by its type (table `objects` only).

@@ -49,7 +49,7 @@ pub fn walks_for(device: &Device) -> Vec<Oid> {
             What::Load => walks.extend(scalars::LOAD.walks()),
             What::Cpu => walks.extend(scalars::CPU.walks()),
             What::Memory => walks.extend(scalars::MEMORY.walks()),
-            What::Uptime => {}
+            What::Uptime | What::Parts { .. } => {}
             What::Object(name) => walks.extend(objects::walk(name)),
         }
     }
@@ -86,7 +86,7 @@ pub fn plan(device: &Device, varbinds: &[(Oid, Value)]) -> (DevicePlan, Vec<Prob
             What::Load => scalars::LOAD.resolve(&mut wanted, &walked),
             What::Cpu => scalars::CPU.resolve(&mut wanted, &walked),
             What::Memory => scalars::MEMORY.resolve(&mut wanted, &walked),
-            What::Uptime => {}
+            What::Uptime | What::Parts { .. } => {}
             What::Object(name) => objects::one(&mut wanted, &walked, name),
         }
     }

@@ -1,146 +1,87 @@
 //! The tables that the SNMP engine fills.
 //!
-//! Every table has its full column set in every recording; what is not measured is null. `time` is
-//! the interval's due instant in all of them; the kernel's receive time stands once, in `polls`.
+//! Each is declared once, below: name, type, unit, words and place of every column. Positions,
+//! readers, `/metrics`, the page, `meikyo top` and `docs/tables.md` follow from it. Every table has
+//! its full column set in every recording; what is not measured is null. `time` is the interval's
+//! due instant in all of them; the kernel's receive time stands once, in `polls`.
+//!
+//! A value table begins with the device and, where a device has several rows, with what the row is
+//! about; its last column is the PDU that carried the row.
 
 use std::sync::LazyLock;
 
-use meikyo_recording::schema::{Column, ColumnKind, Meaning, TableSchema};
+use meikyo_recording::schema::{Handle, Hint, TableSchema, Unit};
+use meikyo_recording::{Symbol, table};
 
-/// A table of the SNMP engine; the discriminant is its position in [`schemas`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(usize)]
-pub enum Table {
+pub use meikyo_recording::schema::State;
+pub use meikyo_recording::tables::{clocks, events};
+
+/// Makes the list of tables: the discriminant of each is its position in [`schemas`].
+macro_rules! list {
+    ($($(#[$doc:meta])* $table:ident = $module:ident;)+) => {
+        /// A table of the SNMP engine; the discriminant is its position in [`schemas`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(usize)]
+        pub enum Table {
+            $($(#[$doc])* $table),+
+        }
+
+        impl Table {
+            /// Every table, in the order of their positions.
+            pub const ALL: [Self; [$($module::NAME),+].len()] = [$(Self::$table),+];
+
+            fn declared(self) -> TableSchema {
+                match self {
+                    $(Self::$table => $module::schema()),+
+                }
+            }
+        }
+    };
+}
+
+list! {
     /// One row a (device, interval, PDU): state, receive time, agent uptime.
-    Polls,
+    Polls = polls;
     /// One row an interval: what the collector itself did.
-    Intervals,
+    Intervals = intervals;
     /// One row a batch of requests handed to the kernel.
-    Batches,
+    Batches = batches;
     /// Interface counters, by name.
-    Interfaces,
+    Interfaces = interfaces;
     /// Disk space, by path.
-    Storage,
+    Storage = storage;
     /// Load averages.
-    Load,
+    Load = load;
     /// CPU time counters.
-    Cpu,
+    Cpu = cpu;
     /// Memory.
-    Memory,
+    Memory = memory;
     /// Any other object.
-    Objects,
+    Objects = objects;
     /// How often each value is really updated.
-    Freshness,
+    Freshness = freshness;
     /// What happened: resets, renumbering, missing objects, marks.
-    Events,
+    Events = events;
     /// Real time against monotonic time.
-    Clocks,
+    Clocks = clocks;
 }
 
 impl Table {
-    /// Every table, in the order of their positions.
-    pub const ALL: [Self; 12] = [
-        Self::Polls,
-        Self::Intervals,
-        Self::Batches,
-        Self::Interfaces,
-        Self::Storage,
-        Self::Load,
-        Self::Cpu,
-        Self::Memory,
-        Self::Objects,
-        Self::Freshness,
-        Self::Events,
-        Self::Clocks,
-    ];
-
     /// The position among a stream's tables.
     pub const fn index(self) -> usize {
         self as usize
     }
-}
 
-/// The state in which a (device, interval) ended; the greater is the worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum State {
-    /// Answered within the interval.
-    Ok = 0,
-    /// Answered after the interval and before the timeout; the values are kept.
-    Late = 1,
-    /// Not asked, see the reason.
-    Skipped = 2,
-    /// Answered with an error, or with a packet that could not be used.
-    Error = 3,
-    /// Not answered within the timeout, or before a request of a later interval was.
-    Missed = 4,
-}
-
-impl State {
-    /// Every state, from best to worst.
-    pub const ALL: [Self; 5] = [Self::Ok, Self::Late, Self::Skipped, Self::Error, Self::Missed];
-
-    /// The word that is recorded.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Late => "late",
-            Self::Skipped => "skipped",
-            Self::Error => "error",
-            Self::Missed => "missed",
-        }
+    /// The table of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|table| schema(*table).name == name)
     }
 }
 
-fn symbol(name: &str, doc: &str) -> Column {
-    Column::new(name, ColumnKind::Symbol, Meaning::Label, doc)
-}
-
-fn gauge(name: &str, doc: &str) -> Column {
-    Column::new(name, ColumnKind::U64, Meaning::Gauge, doc)
-}
-
-fn signed(name: &str, doc: &str) -> Column {
-    Column::new(name, ColumnKind::I64, Meaning::Gauge, doc)
-}
-
-fn real(name: &str, doc: &str) -> Column {
-    Column::new(name, ColumnKind::F64, Meaning::Gauge, doc)
-}
-
-fn counter64(name: &str, doc: &str) -> Column {
-    Column::new(name, ColumnKind::U64, Meaning::Counter64, doc)
-}
-
-fn counter32(name: &str, doc: &str) -> Column {
-    Column::new(name, ColumnKind::U64, Meaning::Counter32, doc)
-}
-
-fn text(name: &str, doc: &str) -> Column {
-    Column::new(name, ColumnKind::Text, Meaning::Gauge, doc)
-}
-
-fn word(name: &str, doc: &str) -> Column {
-    Column::new(name, ColumnKind::Symbol, Meaning::Detail, doc)
-}
-
-fn detail(name: &str, doc: &str) -> Column {
-    Column::new(name, ColumnKind::U64, Meaning::Detail, doc)
-}
-
-fn signed_detail(name: &str, doc: &str) -> Column {
-    Column::new(name, ColumnKind::I64, Meaning::Detail, doc)
-}
-
-/// Last column of every table whose values come from answers: with `time` and `device` it leads to
-/// the row of `polls` that has the receive time.
-fn pdu() -> Column {
-    detail("pdu", "the PDU that carried the row, see `polls`")
-}
-
-fn device() -> Column {
-    symbol("device", "name in the cluster file")
-}
+/// Where every value table has the device.
+pub(crate) const DEVICE: Handle<Symbol> = interfaces::DEVICE;
+/// Where every value table with several rows a device has what the row is about.
+pub(crate) const INSTANCE: Handle<Symbol> = interfaces::INTERFACE;
 
 /// The schemas of all tables, in the order of [`Table::ALL`].
 pub fn schemas() -> Vec<TableSchema> {
@@ -150,6 +91,18 @@ pub fn schemas() -> Vec<TableSchema> {
 /// The schema of one table.
 pub fn schema(table: Table) -> &'static TableSchema {
     &ALL[table.index()]
+}
+
+/// The text of `docs/tables.md`: what a reader of a recording finds in its tables.
+pub fn reference() -> String {
+    format!(
+        "# Tables\n\nWhat the columns of a recording are. This page is written by the declarations \
+         themselves: `cargo run -p meikyo-snmp --example tables > docs/tables.md`.\n\nEvery table \
+         begins with `time`, the due instant of the interval. Labels name the row; rows that agree \
+         in all of them are one series. Counters are shown as rates a second. Details explain the \
+         row and are left out of summaries.\n{}",
+        meikyo_recording::schema::reference::markdown(&ALL)
+    )
 }
 
 /// The name under which `events` speak of a value: table, instance where there is one, column.
@@ -163,230 +116,222 @@ pub(crate) fn object_name(table: Table, instance: Option<&str>, column: usize) -
 }
 
 static ALL: LazyLock<Vec<TableSchema>> =
-    LazyLock::new(|| Table::ALL.into_iter().map(declared).collect());
+    LazyLock::new(|| Table::ALL.into_iter().map(Table::declared).collect());
 
-fn declared(table: Table) -> TableSchema {
-    match table {
-        Table::Polls => polls(),
-        Table::Intervals => intervals(),
-        Table::Batches => TableSchema::new(
-            "batches",
-            "one row a batch of requests handed to the kernel",
-            vec![
-                detail("batch", "ordinal of the batch in its interval"),
-                signed("sent_us", "when the batch was handed to the kernel, µs after `time`"),
-                gauge("requests", "requests in the batch"),
-            ],
-        ),
-        Table::Interfaces => interfaces(),
-        Table::Storage => TableSchema::new(
-            "storage",
-            "disk space, by path",
-            vec![
-                device(),
-                symbol("path", "mount point"),
-                gauge("total_bytes", "dskTotal, or hrStorageSize"),
-                gauge("used_bytes", "dskUsed, or hrStorageUsed"),
-                gauge("available_bytes", "dskAvail; null where the agent has only hrStorage"),
-                pdu(),
-            ],
-        ),
-        Table::Load => TableSchema::new(
-            "load",
-            "load averages (UCD-SNMP-MIB laLoadInt)",
-            vec![
-                device(),
-                real("load_1min", "runnable tasks, mean of 1 minute"),
-                real("load_5min", "runnable tasks, mean of 5 minutes"),
-                real("load_15min", "runnable tasks, mean of 15 minutes"),
-                pdu(),
-            ],
-        ),
-        Table::Cpu => cpu(),
-        Table::Memory => memory(),
-        Table::Objects => objects(),
-        Table::Freshness => freshness(),
-        Table::Events => TableSchema::new(
-            "events",
-            "what happened",
-            vec![
-                symbol("device", "name in the cluster file; null for the collector itself"),
-                symbol(
-                    "event",
-                    "kind: restart, reset, failing, missing_object, mark, alert_raised, and others",
-                ),
-                symbol("object", "interface, disk or object that it concerns"),
-                text("text", "for people"),
-                detail("count", "how many, where the kind counts something"),
-            ],
-        ),
-        Table::Clocks => clocks(),
-    }
+table! {
+    /// How each device's interval ended, and when its answers were received.
+    pub polls: Answers, "polls", "one row a (device, interval, PDU)", titled("Answers");
+    DEVICE: Symbol, Label, "device", "name in the cluster file";
+    PDU: u64, Detail, "pdu", "ordinal of the PDU in the device's interval";
+    STATE: Symbol, State, "state", "ok, late, skipped, error or missed", ordered(State::words());
+    REASON: Symbol, Detail, "reason", "why skipped or error; null otherwise";
+    BATCH: u64, Detail, "batch", "the batch that carried the request, see `batches`",
+        joins("batches");
+    RECEIVED_US: i64, Gauge, "received_us", "kernel receive time of the answer, µs after `time`",
+        in_unit(Unit::Microseconds);
+    UPTIME_CS: u64, Gauge, "uptime_cs",
+        "sysUpTime.0 of the same answer, hundredths of a second",
+        in_unit(Unit::Centiseconds), called("uptime");
 }
 
-fn polls() -> TableSchema {
-    TableSchema::new(
-        "polls",
-        "one row a (device, interval, PDU)",
-        vec![
-            device(),
-            detail("pdu", "ordinal of the PDU in the device's interval"),
-            Column::new(
-                "state",
-                ColumnKind::Symbol,
-                Meaning::State,
-                "ok, late, skipped, error or missed",
-            ),
-            word("reason", "why skipped or error; null otherwise"),
-            detail("batch", "the batch that carried the request, see `batches`"),
-            signed("received_us", "kernel receive time of the answer, µs after `time`"),
-            Column::new(
-                "uptime_cs",
-                ColumnKind::U64,
-                Meaning::Gauge,
-                "sysUpTime.0 of the same answer, hundredths of a second",
-            ),
-        ],
-    )
+table! {
+    /// What the collector itself did.
+    pub intervals: Health, "intervals", "one row an interval: what the collector itself did",
+        titled("Intervals");
+    INTERVAL_US: u64, Gauge, "interval_us", "span between two intervals, µs",
+        in_unit(Unit::Microseconds);
+    DEVICES: u64, Gauge, "devices", "devices due";
+    OK: u64, Gauge, "ok", "devices that ended ok";
+    LATE: u64, Gauge, "late", "devices that ended late";
+    MISSED: u64, Gauge, "missed", "devices that ended missed";
+    ERRORS: u64, Gauge, "errors", "devices that ended in error";
+    SKIPPED: u64, Gauge, "skipped", "devices that ended skipped";
+    START_US: i64, Gauge, "start_us", "when the first request was handed over, µs after `time`",
+        in_unit(Unit::Microseconds);
+    SENT_US: i64, Gauge, "sent_us", "when the last request was handed over, µs after `time`",
+        in_unit(Unit::Microseconds);
+    COMPLETE_US: i64, Gauge, "complete_us", "when the last answer was received, µs after `time`",
+        in_unit(Unit::Microseconds);
+    KEPT_US: i64, Gauge, "kept_us", "when the last row was handed to the kernel, µs after `time`",
+        in_unit(Unit::Microseconds);
+    STALLED: u64, Gauge, "stalled", "1 if our own late wake-up spoiled the interval, else 0";
+    SOCKET_DROPS: u64, Counter64, "socket_drops",
+        "datagrams that our own socket dropped (SO_RXQ_OVFL)";
+    STRAYS: u64, Counter64, "strays", "datagrams that belong to no open request";
+    UNREADABLE: u64, Counter64, "unreadable",
+        "datagrams that were cut, not SNMP, or of another community";
 }
 
-fn intervals() -> TableSchema {
-    TableSchema::new(
-        "intervals",
-        "one row an interval: what the collector itself did",
-        vec![
-            gauge("interval_us", "span between two intervals, µs"),
-            gauge("devices", "devices due"),
-            gauge("ok", "devices that ended ok"),
-            gauge("late", "devices that ended late"),
-            gauge("missed", "devices that ended missed"),
-            gauge("errors", "devices that ended in error"),
-            gauge("skipped", "devices that ended skipped"),
-            signed("start_us", "when the first request was handed over, µs after `time`"),
-            signed("sent_us", "when the last request was handed over, µs after `time`"),
-            signed("complete_us", "when the last answer was received, µs after `time`"),
-            signed("kept_us", "when the last row was handed to the kernel, µs after `time`"),
-            gauge("stalled", "1 if our own late wake-up spoiled the interval, else 0"),
-            counter64("socket_drops", "datagrams that our own socket dropped (SO_RXQ_OVFL)"),
-            counter64("strays", "datagrams that belong to no open request"),
-            counter64("unreadable", "datagrams that were cut, not SNMP, or of another community"),
-        ],
-    )
+table! {
+    /// When requests were handed to the kernel.
+    pub batches: Requests, "batches", "one row a batch of requests handed to the kernel",
+        titled("Batches");
+    BATCH: u64, Detail, "batch", "ordinal of the batch in its interval";
+    SENT_US: i64, Gauge, "sent_us", "when the batch was handed to the kernel, µs after `time`",
+        in_unit(Unit::Microseconds);
+    REQUESTS: u64, Gauge, "requests", "requests in the batch";
 }
 
-fn interfaces() -> TableSchema {
-    TableSchema::new(
-        "interfaces",
-        "interface counters, by name (IF-MIB, RFC 2863)",
-        vec![
-            device(),
-            symbol("interface", "ifName, or ifDescr where there is none"),
-            counter64("in_octets", "ifHCInOctets, or ifInOctets where there is none"),
-            counter64("out_octets", "ifHCOutOctets, or ifOutOctets"),
-            counter64("in_packets", "ifHCInUcastPkts, or ifInUcastPkts"),
-            counter64("out_packets", "ifHCOutUcastPkts, or ifOutUcastPkts"),
-            counter32("in_errors", "ifInErrors"),
-            counter32("out_errors", "ifOutErrors"),
-            counter32("in_discards", "ifInDiscards"),
-            counter32("out_discards", "ifOutDiscards"),
-            gauge("speed_mbps", "ifHighSpeed, 10^6 bit/s"),
-            gauge("oper_status", "ifOperStatus: 1 up, 2 down"),
-            detail("counter_bits", "32 or 64: how wide the octet and packet counters are"),
-            detail("discontinuity_cs", "ifCounterDiscontinuityTime, sysUpTime of the last one"),
-            pdu(),
-        ],
-    )
+table! {
+    /// Interface counters (IF-MIB, RFC 2863).
+    pub interfaces: Readings, "interfaces", "interface counters, by name (IF-MIB, RFC 2863)",
+        titled("Interfaces"), parted("interface", "busiest");
+    DEVICE: Symbol, Label, "device", "name in the cluster file";
+    INTERFACE: Symbol, Label, "interface", "ifName, or ifDescr where there is none";
+    IN_OCTETS: u64, Counter64, "in_octets", "ifHCInOctets, or ifInOctets where there is none",
+        in_unit(Unit::Octets), called("received"), shown(2), beside("out_octets");
+    OUT_OCTETS: u64, Counter64, "out_octets", "ifHCOutOctets, or ifOutOctets",
+        in_unit(Unit::Octets), called("sent"), shown(1), beside("in_octets");
+    IN_PACKETS: u64, Counter64, "in_packets", "ifHCInUcastPkts, or ifInUcastPkts",
+        in_unit(Unit::Packets), called("packets received"), beside("out_packets");
+    OUT_PACKETS: u64, Counter64, "out_packets", "ifHCOutUcastPkts, or ifOutUcastPkts",
+        in_unit(Unit::Packets), called("packets sent"), beside("in_packets");
+    IN_ERRORS: u64, Counter32, "in_errors", "ifInErrors",
+        in_unit(Unit::Errors), called("receive errors"), shown(8);
+    OUT_ERRORS: u64, Counter32, "out_errors", "ifOutErrors",
+        in_unit(Unit::Errors), called("send errors");
+    IN_DISCARDS: u64, Counter32, "in_discards", "ifInDiscards",
+        in_unit(Unit::Discards), called("receive discards");
+    OUT_DISCARDS: u64, Counter32, "out_discards", "ifOutDiscards",
+        in_unit(Unit::Discards), called("send discards");
+    SPEED_MBPS: u64, Gauge, "speed_mbps", "ifHighSpeed, 10^6 bit/s",
+        in_unit(Unit::MegabitsPerSecond), called("link speed"), hint(Hint::LineRate);
+    OPER_STATUS: u64, Gauge, "oper_status", "ifOperStatus: 1 up, 2 down", called("link state");
+    COUNTER_BITS: u64, Detail, "counter_bits",
+        "32 or 64: how wide the octet and packet counters are", hint(Hint::CounterBits);
+    DISCONTINUITY_CS: u64, Detail, "discontinuity_cs",
+        "ifCounterDiscontinuityTime, sysUpTime of the last one",
+        in_unit(Unit::Centiseconds), hint(Hint::Discontinuity);
+    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+        joins("polls"), hint(Hint::Answer);
 }
 
-fn cpu() -> TableSchema {
-    let ticks = |name: &str, object: &str| {
-        counter32(name, &format!("{object}, hundredths of a second over all CPUs"))
-    };
-    TableSchema::new(
-        "cpu",
-        "CPU time by kind (UCD-SNMP-MIB ssCpuRaw*)",
-        vec![
-            device(),
-            ticks("user_ticks", "ssCpuRawUser"),
-            ticks("nice_ticks", "ssCpuRawNice"),
-            ticks("system_ticks", "ssCpuRawSystem"),
-            ticks("idle_ticks", "ssCpuRawIdle"),
-            ticks("wait_ticks", "ssCpuRawWait"),
-            ticks("interrupt_ticks", "ssCpuRawInterrupt"),
-            ticks("softirq_ticks", "ssCpuRawSoftIRQ"),
-            ticks("steal_ticks", "ssCpuRawSteal"),
-            pdu(),
-        ],
-    )
+table! {
+    /// Disk space (UCD-SNMP-MIB, HOST-RESOURCES-MIB).
+    pub storage: Readings, "storage", "disk space, by path",
+        titled("Disks"), parted("disk", "fullest");
+    DEVICE: Symbol, Label, "device", "name in the cluster file";
+    PATH: Symbol, Label, "path", "mount point";
+    TOTAL_BYTES: u64, Gauge, "total_bytes", "dskTotal, or hrStorageSize",
+        in_unit(Unit::Bytes), called("disk size"), listed();
+    USED_BYTES: u64, Gauge, "used_bytes", "dskUsed, or hrStorageUsed",
+        in_unit(Unit::Bytes), called("disk used"), shown(4), listed();
+    AVAILABLE_BYTES: u64, Gauge, "available_bytes",
+        "dskAvail; null where the agent has only hrStorage",
+        in_unit(Unit::Bytes), called("disk available");
+    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+        joins("polls"), hint(Hint::Answer);
 }
 
-fn memory() -> TableSchema {
-    TableSchema::new(
-        "memory",
-        "memory (UCD-SNMP-MIB mem*)",
-        vec![
-            device(),
-            gauge("total_bytes", "memTotalReal"),
-            gauge("available_bytes", "memAvailReal: free, without buffers and cache"),
-            gauge("buffer_bytes", "memBuffer"),
-            gauge("cached_bytes", "memCached"),
-            gauge("swap_total_bytes", "memTotalSwap"),
-            gauge("swap_available_bytes", "memAvailSwap"),
-            pdu(),
-        ],
-    )
+table! {
+    /// Load averages (UCD-SNMP-MIB).
+    pub load: Readings, "load", "load averages (UCD-SNMP-MIB laLoadInt)", titled("Load");
+    DEVICE: Symbol, Label, "device", "name in the cluster file";
+    LOAD_1MIN: f64, Gauge, "load_1min", "runnable tasks, mean of 1 minute",
+        in_unit(Unit::Tasks), called("load, 1 min"), shown(3), listed();
+    LOAD_5MIN: f64, Gauge, "load_5min", "runnable tasks, mean of 5 minutes",
+        in_unit(Unit::Tasks), called("load, 5 min"), listed();
+    LOAD_15MIN: f64, Gauge, "load_15min", "runnable tasks, mean of 15 minutes",
+        in_unit(Unit::Tasks), called("load, 15 min"), listed();
+    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+        joins("polls"), hint(Hint::Answer);
 }
 
-fn objects() -> TableSchema {
-    TableSchema::new(
-        "objects",
-        "any other object, by name or OID",
-        vec![
-            device(),
-            symbol("object", "as written in the cluster file, with its instance"),
-            counter64("counter", "Counter64 or Counter32"),
-            signed("integer", "INTEGER, Gauge32 or TimeTicks"),
-            real("real", "a value of a simulated series"),
-            text("text", "OCTET STRING as UTF-8 or hexadecimal, OBJECT IDENTIFIER, IpAddress"),
-            pdu(),
-        ],
-    )
+table! {
+    /// CPU time (UCD-SNMP-MIB).
+    pub cpu: Readings, "cpu", "CPU time by kind (UCD-SNMP-MIB ssCpuRaw*)", titled("CPU");
+    DEVICE: Symbol, Label, "device", "name in the cluster file";
+    USER_TICKS: u64, Counter32, "user_ticks",
+        "ssCpuRawUser, hundredths of a second over all CPUs",
+        in_unit(Unit::Ticks), called("CPU user"), shown(6);
+    NICE_TICKS: u64, Counter32, "nice_ticks",
+        "ssCpuRawNice, hundredths of a second over all CPUs",
+        in_unit(Unit::Ticks), called("CPU nice");
+    SYSTEM_TICKS: u64, Counter32, "system_ticks",
+        "ssCpuRawSystem, hundredths of a second over all CPUs",
+        in_unit(Unit::Ticks), called("CPU system"), shown(7);
+    IDLE_TICKS: u64, Counter32, "idle_ticks",
+        "ssCpuRawIdle, hundredths of a second over all CPUs",
+        in_unit(Unit::Ticks), called("CPU idle");
+    WAIT_TICKS: u64, Counter32, "wait_ticks",
+        "ssCpuRawWait, hundredths of a second over all CPUs",
+        in_unit(Unit::Ticks), called("CPU wait");
+    INTERRUPT_TICKS: u64, Counter32, "interrupt_ticks",
+        "ssCpuRawInterrupt, hundredths of a second over all CPUs",
+        in_unit(Unit::Ticks), called("CPU interrupt");
+    SOFTIRQ_TICKS: u64, Counter32, "softirq_ticks",
+        "ssCpuRawSoftIRQ, hundredths of a second over all CPUs",
+        in_unit(Unit::Ticks), called("CPU softirq");
+    STEAL_TICKS: u64, Counter32, "steal_ticks",
+        "ssCpuRawSteal, hundredths of a second over all CPUs",
+        in_unit(Unit::Ticks), called("CPU steal");
+    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+        joins("polls"), hint(Hint::Answer);
 }
 
-fn freshness() -> TableSchema {
-    TableSchema::new(
-        "freshness",
+table! {
+    /// Memory (UCD-SNMP-MIB).
+    pub memory: Readings, "memory", "memory (UCD-SNMP-MIB mem*)", titled("Memory");
+    DEVICE: Symbol, Label, "device", "name in the cluster file";
+    TOTAL_BYTES: u64, Gauge, "total_bytes", "memTotalReal",
+        in_unit(Unit::Bytes), called("memory"), listed();
+    AVAILABLE_BYTES: u64, Gauge, "available_bytes",
+        "memAvailReal: free, without buffers and cache",
+        in_unit(Unit::Bytes), called("memory free"), shown(5), listed();
+    BUFFER_BYTES: u64, Gauge, "buffer_bytes", "memBuffer",
+        in_unit(Unit::Bytes), called("memory in buffers");
+    CACHED_BYTES: u64, Gauge, "cached_bytes", "memCached",
+        in_unit(Unit::Bytes), called("memory in cache"), listed();
+    SWAP_TOTAL_BYTES: u64, Gauge, "swap_total_bytes", "memTotalSwap",
+        in_unit(Unit::Bytes), called("swap"), listed();
+    SWAP_AVAILABLE_BYTES: u64, Gauge, "swap_available_bytes", "memAvailSwap",
+        in_unit(Unit::Bytes), called("swap free"), listed();
+    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+        joins("polls"), hint(Hint::Answer);
+}
+
+table! {
+    /// Any other object. Which column holds its value is chosen by the agent's type.
+    pub objects: Readings, "objects", "any other object, by name or OID",
+        titled("Other objects"), parted("object", "greatest");
+    DEVICE: Symbol, Label, "device", "name in the cluster file";
+    OBJECT: Symbol, Label, "object", "as written in the cluster file, with its instance";
+    COUNTER: u64, Counter64, "counter", "Counter64 or Counter32";
+    INTEGER: i64, Gauge, "integer", "INTEGER, Gauge32 or TimeTicks";
+    REAL: f64, Gauge, "real", "a value of a simulated series";
+    TEXT: Text, Gauge, "text",
+        "OCTET STRING as UTF-8 or hexadecimal, OBJECT IDENTIFIER, IpAddress";
+    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+        joins("polls"), hint(Hint::Answer);
+}
+
+table! {
+    /// How often agents really update values.
+    pub freshness: Findings, "freshness",
         "how often the agent really updates a value; a row when it is found out or changes",
-        vec![
-            device(),
-            symbol("table", "the table of the value"),
-            symbol("instance", "interface, path or object; null where the table has none"),
-            symbol("column", "the column of the value"),
-            word("class", "every_poll, periodic, irregular, unchanged or frozen"),
-            detail("period_us", "mean span between updates"),
-            signed_detail("phase_us", "an update instant, µs after `time`"),
-            detail("period_us_min", "least span seen between updates"),
-            detail("period_us_max", "greatest span seen between updates"),
-            word("source", "observed, or declared (nsCacheTable)"),
-        ],
-    )
-}
-
-fn clocks() -> TableSchema {
-    TableSchema::new(
-        "clocks",
-        "real time against monotonic time",
-        vec![
-            symbol("host", "whose clock"),
-            detail("monotonic_ns", "CLOCK_MONOTONIC at `time`"),
-            signed_detail("ntp_offset_ns", "estimated offset of the real-time clock (adjtimex)"),
-            detail("ntp_error_ns", "its estimated error; null when not synchronised"),
-        ],
-    )
+        titled("Freshness");
+    DEVICE: Symbol, Label, "device", "name in the cluster file";
+    TABLE: Symbol, Label, "table", "the table of the value";
+    INSTANCE: Symbol, Label, "instance",
+        "interface, path or object; null where the table has none";
+    COLUMN: Symbol, Label, "column", "the column of the value";
+    CLASS: Symbol, Detail, "class", "every_poll, periodic, irregular, unchanged or frozen";
+    PERIOD_US: u64, Detail, "period_us", "mean span between updates",
+        in_unit(Unit::Microseconds);
+    PHASE_US: i64, Detail, "phase_us", "an update instant, µs after `time`",
+        in_unit(Unit::Microseconds);
+    PERIOD_US_MIN: u64, Detail, "period_us_min", "least span seen between updates",
+        in_unit(Unit::Microseconds);
+    PERIOD_US_MAX: u64, Detail, "period_us_max", "greatest span seen between updates",
+        in_unit(Unit::Microseconds);
+    SOURCE: Symbol, Detail, "source", "observed, or declared (nsCacheTable)";
 }
 
 #[cfg(test)]
 mod tests {
+    use meikyo_recording::schema::Role;
+    use meikyo_recording::{ColumnKind, Meaning};
+
     use super::*;
 
     #[test]
@@ -394,8 +339,47 @@ mod tests {
         let names: Vec<_> = schemas().into_iter().map(|schema| schema.name).collect();
         for table in Table::ALL {
             assert_eq!(schema(table).name, names[table.index()]);
+            assert_eq!(Table::named(&names[table.index()]), Some(table));
         }
         let unique: std::collections::BTreeSet<_> = names.iter().collect();
         assert_eq!(unique.len(), names.len());
+    }
+
+    #[test]
+    fn every_table_keeps_what_its_role_promises() {
+        for table in schemas() {
+            assert_eq!(table.role().lacks(&table), None, "{}", table.name);
+            let joined = table.columns.iter().filter_map(|column| column.joins.as_deref());
+            for name in joined {
+                assert!(Table::named(name).is_some(), "{} joins `{name}`", table.name);
+            }
+            for column in &table.columns {
+                let beside = column.beside.as_deref();
+                assert!(beside.is_none_or(|name| table.column(name).is_some()), "{column:?}");
+                assert!(!column.counts() || column.kind == ColumnKind::U64, "{column:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn value_tables_begin_with_the_device_and_end_with_the_pdu() {
+        for table in schemas().into_iter().filter(|table| table.role() == Role::Readings) {
+            let labels: Vec<_> = meikyo_recording::series::labels(&table).collect();
+            let second = table.part.is_some().then_some(INSTANCE.position());
+            let wanted: Vec<_> = std::iter::once(DEVICE.position()).chain(second).collect();
+            assert_eq!(labels, wanted, "{}", table.name);
+            assert_eq!(table.hint(Hint::Answer), Some(table.columns.len() - 1));
+            assert_eq!(table.answers(), Some(polls::NAME));
+            assert!(table.columns.iter().all(|column| column.meaning != Meaning::State));
+        }
+    }
+
+    #[test]
+    fn no_two_columns_are_shown_in_the_same_place() {
+        let columns = schemas().into_iter().flat_map(|table| table.columns);
+        let mut places: Vec<_> = columns.filter_map(|column| column.shown).collect();
+        places.sort_unstable();
+        let all: Vec<_> = (1..).take(places.len()).collect();
+        assert_eq!(places, all);
     }
 }

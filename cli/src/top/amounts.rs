@@ -33,6 +33,18 @@ pub(super) fn amount(value: Option<f64>, unit: Unit) -> String {
     }
 }
 
+/// A value of a unit that only its declaration knows: `41.5 °C`, `1200 rpm`.
+pub(super) fn number(value: Option<f64>, unit: &str) -> String {
+    let Some(value) = value.filter(|value| value.is_finite()) else { return MISSING.into() };
+    let digits = match value.abs() {
+        _ if value.fract().abs() < f64::EPSILON => 0,
+        size if size >= 1_000.0 => 0,
+        size if size >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$} {unit}").trim_end().to_owned()
+}
+
 fn prefixed(value: f64, unit: &str) -> String {
     let (mut size, mut step) = (value, 0);
     while size.abs() >= 999.95 && step + 1 < PREFIXES.len() {

@@ -10,52 +10,61 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use meikyo_server::watch::{Event, Interval, Wanted};
-use meikyo_snmp::tables::State;
+use meikyo_server::watch::{Event, Interval, Other, Wanted};
+use meikyo_snmp::tables::{State, batches, cpu, interfaces, load, memory, polls, storage};
 use meikyo_units::{Nanos, WallTime};
 
 use super::history::History;
 
 pub(super) use health::Health;
 
-/// What is watched of a recording.
+/// What is watched of a recording by name, because something is computed of it; whatever else has
+/// columns that are shown unasked is watched as well, see [`Model::others`].
 pub(super) const WANTED: [Wanted<'static>; 7] = [
     // First, since the other rows are dated by it.
-    Wanted { table: "polls", columns: &["received_us", "batch"] },
-    Wanted { table: "batches", columns: &["batch", "sent_us"] },
+    Wanted { table: polls::NAME, columns: &[polls::RECEIVED_US.name(), polls::BATCH.name()] },
+    Wanted { table: batches::NAME, columns: &[batches::BATCH.name(), batches::SENT_US.name()] },
     Wanted {
-        table: "interfaces",
+        table: interfaces::NAME,
         columns: &[
-            "in_octets",
-            "out_octets",
-            "in_packets",
-            "out_packets",
-            "in_errors",
-            "out_errors",
-            "in_discards",
-            "out_discards",
-            "oper_status",
+            interfaces::IN_OCTETS.name(),
+            interfaces::OUT_OCTETS.name(),
+            interfaces::IN_PACKETS.name(),
+            interfaces::OUT_PACKETS.name(),
+            interfaces::IN_ERRORS.name(),
+            interfaces::OUT_ERRORS.name(),
+            interfaces::IN_DISCARDS.name(),
+            interfaces::OUT_DISCARDS.name(),
+            interfaces::OPER_STATUS.name(),
         ],
     },
-    Wanted { table: "load", columns: &["load_1min"] },
-    Wanted { table: "storage", columns: &["total_bytes", "used_bytes"] },
+    Wanted { table: load::NAME, columns: &[load::LOAD_1MIN.name()] },
     Wanted {
-        table: "memory",
-        columns: &["total_bytes", "available_bytes", "buffer_bytes", "cached_bytes"],
+        table: storage::NAME,
+        columns: &[storage::TOTAL_BYTES.name(), storage::USED_BYTES.name()],
     },
-    Wanted { table: "cpu", columns: &CPU_TICKS },
+    Wanted {
+        table: memory::NAME,
+        columns: &[
+            memory::TOTAL_BYTES.name(),
+            memory::AVAILABLE_BYTES.name(),
+            memory::BUFFER_BYTES.name(),
+            memory::CACHED_BYTES.name(),
+        ],
+    },
+    Wanted { table: cpu::NAME, columns: &CPU_TICKS },
 ];
 
 /// What a CPU's time is spent on, doing nothing first.
 const CPU_TICKS: [&str; 8] = [
-    "idle_ticks",
-    "user_ticks",
-    "nice_ticks",
-    "system_ticks",
-    "wait_ticks",
-    "interrupt_ticks",
-    "softirq_ticks",
-    "steal_ticks",
+    cpu::IDLE_TICKS.name(),
+    cpu::USER_TICKS.name(),
+    cpu::NICE_TICKS.name(),
+    cpu::SYSTEM_TICKS.name(),
+    cpu::WAIT_TICKS.name(),
+    cpu::INTERRUPT_TICKS.name(),
+    cpu::SOFTIRQ_TICKS.name(),
+    cpu::STEAL_TICKS.name(),
 ];
 
 /// Events that are remembered.
@@ -70,6 +79,8 @@ pub(super) const SILENT_AFTER: Nanos = Nanos::from_secs(3);
 pub(super) struct Model {
     pub(super) devices: Vec<Device>,
     by_name: BTreeMap<String, usize>,
+    /// Tables that are shown as their declarations say.
+    pub(super) others: Vec<Other>,
     /// By table and number of a series: the device and its instance; `None` for one not watched.
     places: BTreeMap<String, Vec<Option<Place>>>,
     /// When batches were handed to the kernel, µs after their due instant, by that and batch.
@@ -119,6 +130,20 @@ pub(super) struct Device {
     dues: [i64; 3],
     pub(super) interfaces: Vec<Interface>,
     pub(super) disks: Vec<Disk>,
+    /// The newest values of other tables.
+    pub(super) parts: Vec<OtherPart>,
+}
+
+/// The newest values of one series of one of [`Model::others`].
+#[derive(Debug, Clone, Default)]
+pub(super) struct OtherPart {
+    /// Which of them.
+    pub(super) other: usize,
+    /// Which of the device's, `fan 1`; empty where a device has one row.
+    pub(super) name: String,
+    due: i64,
+    /// By column.
+    pub(super) values: Vec<Option<f64>>,
 }
 
 /// The newest values of an interface; rates a second.
@@ -171,6 +196,12 @@ impl Model {
         model
     }
 
+    /// The same cluster with these tables shown besides.
+    pub(super) fn showing(mut self, others: &[Other]) -> Self {
+        self.others = others.to_vec();
+        self
+    }
+
     /// The same devices, and nothing known of them.
     pub(super) fn emptied(&self) -> Self {
         let devices = self.devices.iter().map(|device| meikyo_server::watch::Device {
@@ -178,7 +209,7 @@ impl Model {
             role: device.role,
             group: Some(device.group.clone()),
         });
-        Self::new(devices)
+        Self::new(devices).showing(&self.others)
     }
 
     /// The ordinal of a device.
@@ -193,12 +224,16 @@ impl Model {
 
     /// Takes the labels of series of a table behind those that are known: device, then instance.
     pub(super) fn learn(&mut self, table: &str, labels: &[Vec<String>]) {
+        let other = self.others.iter().position(|other| other.table == table);
         for labels in labels {
             let device = labels.first().and_then(|name| self.by_name.get(name)).copied();
             let instance = labels.get(1).map_or("", String::as_str);
             let place = device.map(|device| Place {
                 device,
-                instance: self.devices[device].instance(table, instance),
+                instance: match other {
+                    Some(other) => self.devices[device].part(other, instance),
+                    None => self.devices[device].instance(table, instance),
+                },
             });
             self.places.entry(table.to_owned()).or_default().push(place);
         }
@@ -214,14 +249,14 @@ impl Device {
     /// The place of an interface or a disk; a new one when it is not known.
     fn instance(&mut self, table: &str, name: &str) -> usize {
         match table {
-            "interfaces" => {
+            interfaces::NAME => {
                 let at = self.interfaces.iter().position(|interface| interface.name == name);
                 at.unwrap_or_else(|| {
                     self.interfaces.push(Interface { name: name.into(), ..Interface::default() });
                     self.interfaces.len() - 1
                 })
             }
-            "storage" => {
+            storage::NAME => {
                 let at = self.disks.iter().position(|disk| disk.path == name);
                 at.unwrap_or_else(|| {
                     self.disks.push(Disk { path: name.into(), ..Disk::default() });
@@ -230,6 +265,15 @@ impl Device {
             }
             _ => 0,
         }
+    }
+
+    /// The place of a series of another table; a new one when it is not known.
+    fn part(&mut self, other: usize, name: &str) -> usize {
+        let at = self.parts.iter().position(|part| part.other == other && part.name == name);
+        at.unwrap_or_else(|| {
+            self.parts.push(OtherPart { other, name: name.into(), ..OtherPart::default() });
+            self.parts.len() - 1
+        })
     }
 
     /// The sum over all interfaces that have a value; `None` when none has.

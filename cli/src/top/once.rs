@@ -1,5 +1,7 @@
 //! The view a single time: as plain text, or as the values that it shows.
 
+use std::collections::BTreeMap;
+
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_units::WallTime;
@@ -8,7 +10,7 @@ use ratatui::layout::Rect;
 use serde::Serialize;
 
 use super::draw::draw;
-use super::model::{Device, Interface};
+use super::model::{Device, Interface, Model, OtherPart};
 use super::palette::Palette;
 use super::screen::Screen;
 use super::session::Session;
@@ -82,6 +84,18 @@ struct DeviceBody<'a> {
     in_octets_per_s: Option<f32>,
     out_octets_per_s: Option<f32>,
     interfaces: Vec<InterfaceBody<'a>>,
+    /// The newest values of tables that are shown as their declarations say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<OtherBody<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct OtherBody<'a> {
+    table: &'a str,
+    /// Which of the device's; empty where it has one.
+    part: &'a str,
+    /// By column; a value that did not come is not there.
+    values: BTreeMap<&'a str, f32>,
 }
 
 #[derive(Debug, Serialize)]
@@ -109,11 +123,11 @@ fn document(screen: &Screen, clock: WallTime) -> Document<'_> {
         late: health.late,
         missing: health.missing,
         silent: health.silent.iter().map(|&of| devices[of].name.as_str()).collect(),
-        devices: screen.rows.iter().map(|&of| body(&devices[of], now)).collect(),
+        devices: screen.rows.iter().map(|&of| body(&screen.model, &devices[of], now)).collect(),
     }
 }
 
-fn body(device: &Device, now: i64) -> DeviceBody<'_> {
+fn body<'a>(model: &'a Model, device: &'a Device, now: i64) -> DeviceBody<'a> {
     DeviceBody {
         name: &device.name,
         role: device.role,
@@ -130,7 +144,15 @@ fn body(device: &Device, now: i64) -> DeviceBody<'_> {
         in_octets_per_s: drawn(device.sum(|interface| interface.received)),
         out_octets_per_s: drawn(device.sum(|interface| interface.sent)),
         interfaces: device.interfaces.iter().map(interface_body).collect(),
+        others: device.parts.iter().filter_map(|part| other_body(model, part)).collect(),
     }
+}
+
+fn other_body<'a>(model: &'a Model, part: &'a OtherPart) -> Option<OtherBody<'a>> {
+    let other = model.others.get(part.other)?;
+    let values = other.columns.iter().zip(&part.values);
+    let values = values.filter_map(|(of, value)| Some((of.name.as_str(), drawn(*value)?)));
+    Some(OtherBody { table: &other.table, part: &part.name, values: values.collect() })
 }
 
 fn interface_body(interface: &Interface) -> InterfaceBody<'_> {

@@ -227,11 +227,12 @@ impl Session {
 
     /// Learns the series that are new.
     fn learn(&mut self) {
-        for wanted in &WANTED {
-            let known = self.screen.model.known(wanted.table);
-            let labels = self.watch.labels(wanted.table, known);
+        let others = self.watch.others().iter().map(|other| other.table.as_str());
+        for table in WANTED.iter().map(|wanted| wanted.table).chain(others) {
+            let known = self.screen.model.known(table);
+            let labels = self.watch.labels(table, known);
             if !labels.is_empty() {
-                self.screen.model.learn(wanted.table, &labels);
+                self.screen.model.learn(table, &labels);
             }
         }
     }
@@ -285,5 +286,6 @@ fn opened(subject: &Subject) -> Result<(Arc<Watch>, Model), WatchError> {
     let watch = Watch::open(&subject.dir, &WANTED)?;
     let devices = watch.devices()?;
     let wanted = devices.into_iter().filter(|device| is_wanted(subject, &device.name));
-    Ok((Arc::new(watch), Model::new(wanted)))
+    let model = Model::new(wanted).showing(watch.others());
+    Ok((Arc::new(watch), model))
 }

@@ -89,6 +89,7 @@ fn unreadable(error: LoadError) -> Failure {
 #[cfg(test)]
 mod tests {
     use meikyo_cluster::What;
+    use meikyo_recording::Meaning;
     use meikyo_snmp::Oid;
     use meikyo_snmp::resolve::walks_for;
     use meikyo_snmp::tables::{Table, schema};
@@ -111,6 +112,12 @@ mod tests {
             let chosen: Vec<_> =
                 names.iter().map(|name| &**name).filter(|name| !always.contains(name)).collect();
             assert_eq!(what.columns(), chosen, "{table:?}");
+        }
+        for kind in meikyo_cluster::PartKind::ALL {
+            let table = schema(Table::named(kind.table).unwrap());
+            let names = table.columns.iter().filter(|column| column.meaning == Meaning::Gauge);
+            let names: Vec<_> = names.map(|column| column.name.as_str()).collect();
+            assert_eq!(kind.columns, names, "{}", kind.all);
         }
     }
 

@@ -8,6 +8,7 @@ use arrow::array::RecordBatch;
 use clap::{Args, ValueEnum};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_recording::query::{self, Outcome, View};
+use meikyo_recording::schema::Hint;
 use meikyo_recording::{ReadError, Recording};
 use meikyo_units::Nanos;
 use parquet::arrow::ArrowWriter;
@@ -106,7 +107,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
         let selection = args.rows.selection(&recording, table, args.until.as_deref())?;
         let view = match args.every {
             Some(span) => View::Every(span),
-            None if schema.column("pdu").is_some() && table != "polls" => View::Received,
+            None if schema.answers().is_some() && schema.hint(Hint::Answer).is_some() => {
+                View::Received
+            }
             None => View::Readings,
         };
         if args.tables.is_empty() && recording.span(table)?.is_none() {

@@ -19,16 +19,10 @@ use super::part::{Gatherer, Part};
 use crate::layout;
 use crate::problem::open_regular;
 use crate::rate::Freshness;
-use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
+use crate::schema::role::answers;
+use crate::schema::{Column, ColumnKind, Role, TableSchema};
 use crate::series::PollTimes;
 use crate::summary::{Context, Summariser};
-
-/// The table that has the receive times, and the columns of it that are needed.
-const POLLS: &str = "polls";
-const POLL_COLUMNS: [&str; 5] = ["time", "device", "pdu", "received_us", "uptime_cs"];
-
-/// The table that says how often values are updated.
-const FRESHNESS: &str = "freshness";
 
 /// Hours before its first row that a segment can have summaries for.
 pub(super) const HOURS_BEFORE: i64 = 1;
@@ -47,12 +41,15 @@ pub struct Summaries {
 }
 
 impl Summaries {
-    /// Prepares for the segment that begins with the sequence number `first`.
-    pub(super) fn begin(&mut self, dir: &Path, first: u64) {
+    /// Prepares for the segment that begins with the sequence number `first` and has these tables.
+    pub(super) fn begin(&mut self, dir: &Path, first: u64, tables: &[TableSchema]) {
         if self.next.take() != Some(first) {
             self.tables.values_mut().for_each(Summariser::forget);
         }
-        self.freshness.get_or_insert_with(|| recorded_freshness(dir));
+        let findings = |name: &str| {
+            tables.iter().any(|table| table.name == name && table.role() == Role::Findings)
+        };
+        self.freshness.get_or_insert_with(|| recorded_freshness(dir, findings));
     }
 
     /// Notes that everything up to the sequence number `last` has been summarised.
@@ -61,11 +58,11 @@ impl Summaries {
     }
 }
 
-/// What the Parquet files of a recording say of freshness; `check` tells of those that cannot be
+/// What the Parquet files of the tables of findings say; `check` tells of those that cannot be
 /// read.
-fn recorded_freshness(dir: &Path) -> Freshness {
+fn recorded_freshness(dir: &Path, is_of_findings: impl Fn(&str) -> bool) -> Freshness {
     let mut freshness = Freshness::default();
-    let listing = layout::list_hours(dir, |table, _| table == FRESHNESS);
+    let listing = layout::list_hours(dir, |table, _| is_of_findings(table));
     for file in listing.map(|listing| listing.parquet).unwrap_or_default() {
         let reader = open_regular(&file.path)
             .ok()
@@ -79,7 +76,7 @@ fn recorded_freshness(dir: &Path) -> Freshness {
 /// summaries of others need.
 pub(super) fn order_of(tables: &[TableSchema]) -> impl Iterator<Item = usize> {
     let mut order: Vec<_> = (0..tables.len()).collect();
-    order.sort_by_key(|&table| !matches!(tables[table].name.as_str(), POLLS | FRESHNESS));
+    order.sort_by_key(|&table| !matches!(tables[table].role(), Role::Answers | Role::Findings));
     order.into_iter()
 }
 
@@ -98,15 +95,15 @@ impl<'a> SegmentSummaries<'a> {
     ) -> Self {
         let (mut has_polls, mut counts) = (false, false);
         for table in used {
-            has_polls |= table.name == POLLS && has_receive_times(table);
+            has_polls |= has_receive_times(table);
             counts |= has_counters(table);
         }
         Self { summaries, joins_polls: has_polls && counts }
     }
 
-    /// Whether a table is that of the polls, and others need it.
+    /// Whether a table has the receive times of others, and they need it.
     pub(super) fn are_polls(&self, table: &TableSchema) -> bool {
-        self.joins_polls && table.name == POLLS
+        self.joins_polls && table.role() == Role::Answers
     }
 
     /// Whether the summary of a table is joined with the polls.
@@ -126,20 +123,20 @@ impl<'a> SegmentSummaries<'a> {
         TableSummary {
             summariser: tables.get_mut(&table.name),
             freshness: self.summaries.freshness.get_or_insert_default(),
-            is_freshness: table.name == FRESHNESS,
+            is_freshness: table.role() == Role::Findings,
         }
     }
 }
 
 fn has_counters(table: &TableSchema) -> bool {
-    let counts =
-        |column: &Column| matches!(column.meaning, Meaning::Counter32 | Meaning::Counter64);
-    table.name != POLLS && table.columns.iter().any(counts)
+    table.role() != Role::Answers && table.columns.iter().any(Column::counts)
 }
 
-fn has_receive_times(polls: &TableSchema) -> bool {
-    let is = |name, kind| polls.column(name).is_some_and(|at| polls.columns[at].kind == kind);
-    is("device", ColumnKind::Symbol) && is("received_us", ColumnKind::I64)
+fn has_receive_times(table: &TableSchema) -> bool {
+    let is = |name, kind| table.column(name).is_some_and(|at| table.columns[at].kind == kind);
+    table.role() == Role::Answers
+        && is(answers::DEVICE.name(), ColumnKind::Symbol)
+        && is(answers::RECEIVED_US.name(), ColumnKind::I64)
 }
 
 /// The polls of a segment, read for a few devices at a time.
@@ -157,7 +154,7 @@ impl<'a> Polls<'a> {
         index: &'a SeriesIndex,
         symbols: &'a [Option<String>],
     ) -> Result<Self, ArrowError> {
-        let columns = POLL_COLUMNS.iter().filter_map(|name| frames.schema.column(name));
+        let columns = PollTimes::COLUMNS.iter().filter_map(|name| frames.schema.column(name));
         let mut devices: BTreeMap<u32, (Vec<u32>, usize)> = BTreeMap::new();
         for &id in index.order() {
             if let Some(device) = index.device(id) {

@@ -13,7 +13,8 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, TimestampNanosecondTyp
 use arrow::error::ArrowError;
 
 use crate::rate::Span;
-use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
+use crate::schema::role::answers;
+use crate::schema::{ColumnKind, Hint, TableSchema};
 use crate::series::{self, PollTimes};
 use crate::summary::{self, Context};
 
@@ -25,13 +26,13 @@ pub(super) fn received(
     polls: Option<&PollTimes>,
 ) -> Result<RecordBatch, ArrowError> {
     let due = times(rows)?;
-    let pdus = unsigned(rows, "pdu");
+    let hint = table.hint(Hint::Answer).map(|hint| table.columns[hint].name.as_str());
+    let pdus = hint.and_then(|name| unsigned(rows, name));
     let mut received = vec![None; rows.num_rows()];
-    if let (Some(polls), Some(devices)) = (polls, rows.column_by_name("device")) {
-        let texts = series::Texts::new(devices);
+    if let (Some(polls), Some(devices)) = (polls, answers::DEVICE.of(rows)) {
         let runs = series::runs(&labels(table, rows), rows.num_rows())?;
         for run in runs {
-            let device = texts.and_then(|texts| texts.get(run.start)).unwrap_or_default();
+            let device = devices.get(run.start).unwrap_or_default();
             let mut cursor = polls.device(device);
             for row in run {
                 let pdu = pdus.filter(|pdus| pdus.is_valid(row)).map(|pdus| pdus.value(row));
@@ -65,9 +66,7 @@ pub(super) fn rates(
     let sort = |values: ArrayRef| SortColumn { values, options: None };
     let order = lexsort_to_indices(&by.into_iter().map(sort).collect::<Vec<_>>(), None)?;
     let rows = take_record_batch(&rows, &order)?;
-    let counts =
-        |column: &Column| matches!(column.meaning, Meaning::Counter32 | Meaning::Counter64);
-    let counters: Vec<_> = wanted.columns.iter().filter(|column| counts(column)).collect();
+    let counters: Vec<_> = wanted.columns.iter().filter(|column| column.counts()).collect();
     let mut rates: Vec<_> =
         counters.iter().map(|_| Float64Builder::with_capacity(rows.num_rows())).collect();
     let names: Vec<_> = counters.iter().map(|column| column.name.clone()).collect();
@@ -79,7 +78,7 @@ pub(super) fn rates(
     let mut rates = rates.into_iter();
     let mut columns = Vec::new();
     for column in &wanted.columns {
-        let rate = if counts(column) { rates.next() } else { None };
+        let rate = if column.counts() { rates.next() } else { None };
         columns.push(match rate {
             Some(mut rate) => {
                 let field = Field::new(format!("{}_per_s", column.name), DataType::Float64, true);

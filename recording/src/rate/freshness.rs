@@ -1,4 +1,5 @@
-//! What is known of how often the values of a recording are updated: its table `freshness`.
+//! What is known of how often the values of a recording are updated: its tables of role
+//! [`Role::Findings`](crate::schema::Role::Findings).
 //!
 //! Where a value has no finding of its own, one of the same instance counts (an agent refreshes a
 //! whole interface at once), else one of the same table of the device, else
@@ -8,12 +9,14 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{Array as _, AsArray as _, RecordBatch};
-use arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
+use arrow::array::{AsArray as _, RecordBatch};
+use arrow::datatypes::TimestampNanosecondType;
 use meikyo_units::Nanos;
 
 use super::Updates;
-use crate::series;
+use crate::batch::Symbol;
+use crate::schema::Values;
+use crate::schema::role::findings;
 
 /// The findings of a recording, by series.
 #[derive(Debug, Clone, Default)]
@@ -23,37 +26,33 @@ pub struct Freshness {
 }
 
 impl Freshness {
-    /// Takes rows of table `freshness` in any order; rows that say nothing are left out.
+    /// Takes rows of such a table in any order; rows that say nothing are left out.
     pub fn add(&mut self, rows: &RecordBatch) {
-        let text = |name| series::texts(rows, name);
-        let (Some(device), Some(table), Some(column), Some(class)) =
-            (text("device"), text("table"), text("column"), text("class"))
-        else {
+        let (Some(device), Some(table), Some(column), Some(class)) = (
+            findings::DEVICE.of(rows),
+            findings::TABLE.of(rows),
+            findings::COLUMN.of(rows),
+            findings::CLASS.of(rows),
+        ) else {
             return;
         };
         let times = rows
             .column_by_name("time")
             .and_then(|time| time.as_primitive_opt::<TimestampNanosecondType>());
         let Some(times) = times else { return };
-        let unsigned = |name: &str, row| {
-            let column = rows.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?;
-            column.is_valid(row).then(|| column.value(row))
-        };
-        let phase_us = |row| {
-            let column = rows.column_by_name("phase_us")?.as_primitive_opt::<Int64Type>()?;
-            column.is_valid(row).then(|| column.value(row))
-        };
-        let instances = text("instance");
+        let (period_us, period_us_max) =
+            (findings::PERIOD_US.of(rows), findings::PERIOD_US_MAX.of(rows));
+        let (phase_us, instances) = (findings::PHASE_US.of(rows), findings::INSTANCE.of(rows));
         for row in 0..rows.num_rows() {
             let time = times.value(row);
             let finding = Finding {
                 class: class.get(row),
-                period_us: unsigned("period_us", row),
-                period_us_max: unsigned("period_us_max", row),
-                phase_us: phase_us(row),
+                period_us: period_us.and_then(|values| values.get(row)),
+                period_us_max: period_us_max.and_then(|values| values.get(row)),
+                phase_us: phase_us.and_then(|values| values.get(row)),
             };
             let Some(updates) = finding.updates(time) else { continue };
-            let name = |texts: series::Texts<'_>| texts.get(row).unwrap_or_default().to_owned();
+            let name = |texts: Values<'_, Symbol>| texts.get(row).unwrap_or_default().to_owned();
             let instance = instances.map(name).unwrap_or_default();
             self.insert([name(device), name(table), instance, name(column)], time, updates);
         }
@@ -99,7 +98,7 @@ impl Freshness {
     }
 }
 
-/// What a row of table `freshness` says, in the words of its columns.
+/// What a row of findings says, in the words of its columns.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Finding<'a> {
     /// `class`.

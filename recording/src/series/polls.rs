@@ -1,6 +1,7 @@
-//! When answers were received: the rows of table `polls` as they are joined to values.
+//! When answers were received: the rows of a table of role [`Role::Answers`] as they are joined to
+//! values.
 //!
-//! The kernel's receive time stands once a PDU, in `polls`, and `time` in the value tables is the
+//! The kernel's receive time stands once an answer, there, and `time` in the value tables is the
 //! due instant. A rate over due instants would take the jitter of answers for a change of load.
 
 use std::collections::BTreeMap;
@@ -8,8 +9,12 @@ use std::ops::Range;
 
 use arrow::array::{Array as _, AsArray as _, RecordBatch};
 use arrow::compute::{SortColumn, lexsort_to_indices, take_record_batch};
-use arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
+use arrow::datatypes::TimestampNanosecondType;
 use arrow::error::ArrowError;
+
+#[cfg(doc)]
+use crate::schema::Role;
+use crate::schema::role::answers;
 
 /// When the answer that carried a row was received, and the agent's uptime in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +34,17 @@ pub struct PollTimes {
 }
 
 impl PollTimes {
-    /// The polls in some batches of table `polls` with at least the columns `time`, `device` and
-    /// `received_us`, and where wanted `pdu` and `uptime_cs`. Batches that are not sorted by device
+    /// The columns that are read of the table.
+    pub const COLUMNS: [&str; 5] = [
+        "time",
+        answers::DEVICE.name(),
+        answers::PDU.name(),
+        answers::RECEIVED_US.name(),
+        answers::UPTIME_CS.name(),
+    ];
+
+    /// The polls in some batches of a table of role [`Role::Answers`], with at least the columns
+    /// `time`, `device` and `received_us`, and where wanted `pdu` and `uptime_cs`. Batches that are not sorted by device
     /// and time are sorted.
     ///
     /// # Errors
@@ -50,11 +64,12 @@ impl PollTimes {
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), ArrowError> {
-        for (name, index) in [("time", times(&batch).is_some()), ("received_us", received(&batch))]
+        let received = answers::RECEIVED_US;
+        for (name, is_there) in
+            [("time", times(&batch).is_some()), (received.name(), received.of(&batch).is_some())]
         {
-            if !index {
-                let message = format!("table `polls` has no usable column `{name}`");
-                return Err(ArrowError::SchemaError(message));
+            if !is_there {
+                return Err(missing(name));
             }
         }
         let sorted = device_runs(&batch)?;
@@ -69,13 +84,14 @@ impl PollTimes {
                 let column = batch.column_by_name(name);
                 column.map(|values| SortColumn { values: values.clone(), options: None })
             };
-            let by: Vec<_> = ["device", "time"].into_iter().filter_map(by).collect();
+            let by: Vec<_> = [answers::DEVICE.name(), "time"].into_iter().filter_map(by).collect();
             let batch = take_record_batch(&batch, &lexsort_to_indices(&by, None)?)?;
             let runs = device_runs(&batch)?;
             (batch, runs)
         };
         let position = self.batches.len();
-        let devices = super::texts(&batch, "device").ok_or_else(|| missing("device"))?;
+        let device = answers::DEVICE;
+        let devices = device.of(&batch).ok_or_else(|| missing(device.name()))?;
         for run in runs {
             let device = devices.get(run.start).unwrap_or_default();
             match self.devices.get_mut(device) {
@@ -97,7 +113,7 @@ impl PollTimes {
 }
 
 fn missing(name: &str) -> ArrowError {
-    ArrowError::SchemaError(format!("table `polls` has no usable column `{name}`"))
+    ArrowError::SchemaError(format!("the table of answers has no usable column `{name}`"))
 }
 
 fn times(batch: &RecordBatch) -> Option<&[i64]> {
@@ -105,13 +121,9 @@ fn times(batch: &RecordBatch) -> Option<&[i64]> {
     Some(column.as_primitive_opt::<TimestampNanosecondType>()?.values())
 }
 
-fn received(batch: &RecordBatch) -> bool {
-    let column = batch.column_by_name("received_us");
-    column.is_some_and(|column| column.as_primitive_opt::<Int64Type>().is_some())
-}
-
 fn device_runs(batch: &RecordBatch) -> Result<Vec<Range<usize>>, ArrowError> {
-    let devices = batch.column_by_name("device").ok_or_else(|| missing("device"))?;
+    let device = answers::DEVICE.name();
+    let devices = batch.column_by_name(device).ok_or_else(|| missing(device))?;
     super::runs(std::slice::from_ref(devices), batch.num_rows())
 }
 
@@ -138,14 +150,12 @@ impl<'a> PollCursor<'a> {
     fn enter(&mut self) {
         self.columns = self.ranges.get(self.range).and_then(|(batch, rows)| {
             let batch = &self.polls.batches[*batch];
-            let unsigned =
-                |name: &str| batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>();
             self.row = rows.start;
             Some(Columns {
                 times: times(batch)?,
-                received: batch.column_by_name("received_us")?.as_primitive_opt::<Int64Type>()?,
-                uptime: unsigned("uptime_cs"),
-                pdu: unsigned("pdu"),
+                received: answers::RECEIVED_US.of(batch)?.array(),
+                uptime: answers::UPTIME_CS.of(batch).map(|values| values.array()),
+                pdu: answers::PDU.of(batch).map(|values| values.array()),
             })
         });
     }

@@ -17,9 +17,6 @@ use crate::rate::Span;
 use crate::schema::{Column, ColumnKind, Meaning};
 use crate::series;
 
-/// The states of a (device, interval), from best to worst.
-pub const STATES_FROM_BEST: [&str; 5] = ["ok", "late", "skipped", "error", "missed"];
-
 /// The condensed values of one column, a cell a span.
 #[derive(Debug)]
 pub(super) enum Cells {
@@ -54,9 +51,11 @@ pub(super) struct Rate {
 }
 
 /// Cells of a state: the rank of the worst and one more, 0 where there is none.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct States {
     cells: Vec<usize>,
+    /// Words from best to worst, as the column declares them.
+    order: Vec<String>,
     /// Words that have no known rank, in order of appearance.
     others: BTreeMap<String, usize>,
 }
@@ -152,16 +151,16 @@ impl States {
     }
 
     fn rank(&mut self, word: &str) -> usize {
-        let known = STATES_FROM_BEST.iter().position(|known| *known == word);
+        let known = self.order.iter().position(|known| known == word);
         known.unwrap_or_else(|| {
-            let next = STATES_FROM_BEST.len() + self.others.len();
+            let next = self.order.len() + self.others.len();
             *self.others.entry(word.to_owned()).or_insert(next)
         })
     }
 
     fn word(&self, cell: usize) -> Option<&str> {
         let rank = cell.checked_sub(1)?;
-        let known = STATES_FROM_BEST.get(rank).copied();
+        let known = self.order.get(rank).map(String::as_str);
         let other = || self.others.iter().find(|(_, other)| **other == rank);
         known.or_else(|| other().map(|(word, _)| word.as_str()))
     }
@@ -211,7 +210,11 @@ pub(super) fn fold<T: Copy>(
 impl Cells {
     pub(super) fn new(column: &Column) -> Self {
         match column.meaning {
-            Meaning::State => Self::States(States::default()),
+            Meaning::State => Self::States(States {
+                cells: Vec::new(),
+                order: column.order(),
+                others: BTreeMap::new(),
+            }),
             Meaning::Counter32 | Meaning::Counter64 => Self::Rates(Vec::new()),
             Meaning::Gauge | Meaning::Label | Meaning::Detail => {
                 Self::Numbers(Numbers { kind: column.kind, cells: Vec::new() })

@@ -7,7 +7,8 @@ use arrow::array::{Array as _, UInt64Array};
 use super::{Context, Input};
 use crate::counter::{Bounds, Reading, Width};
 use crate::rate::{Edges, Span};
-use crate::schema::{Column, Meaning};
+use crate::schema::role::answers;
+use crate::schema::{Column, Hint, Meaning, Unit};
 
 /// The spans of the counters among `values`, none for what is no counter.
 pub(super) fn spans(
@@ -19,14 +20,14 @@ pub(super) fn spans(
 ) -> Vec<Vec<Span>> {
     let column_of = |value: usize| {
         let column = input.column::<UInt64Array>(value)?;
-        let used = counts(&input.table.columns[value]) && column.null_count() < column.len();
+        let used = input.table.columns[value].counts() && column.null_count() < column.len();
         used.then_some(column)
     };
     let mut spans = vec![Vec::new(); values.len()];
     if !values.iter().any(|&value| column_of(value).is_some()) {
         return spans;
     }
-    let device = input.label("device", rows.start);
+    let device = input.label(answers::DEVICE.name(), rows.start);
     let instance = input.instance(rows.start);
     let hints = Hints::new(input);
     let readings = hints.readings(&device, rows, input, context);
@@ -34,7 +35,7 @@ pub(super) fn spans(
         let Some(column) = column_of(value) else { continue };
         let described = &input.table.columns[value];
         let name = &described.name;
-        let limits = hints.limits(name, described.meaning);
+        let limits = hints.limits(described);
         let timeline = context.freshness.of(&device, &input.table.name, &instance, name);
         for (row, reading) in rows.clone().zip(&readings) {
             if column.is_valid(row) {
@@ -47,34 +48,29 @@ pub(super) fn spans(
     spans
 }
 
-/// Whether a column is a counter.
-pub(super) fn counts(column: &Column) -> bool {
-    matches!(column.meaning, Meaning::Counter32 | Meaning::Counter64)
-}
-
 /// When the rows of a series were received; where that is not known, when they were due.
 pub(super) fn instants(input: &Input<'_>, rows: &Range<usize>, context: Context<'_>) -> Vec<i64> {
-    let device = input.label("device", rows.start);
+    let device = input.label(answers::DEVICE.name(), rows.start);
     let readings = Hints::new(input).readings(&device, rows, input, context);
     readings.iter().map(|reading| reading.at).collect()
 }
 
-/// Columns that say how a row's counters count.
+/// Columns that say how a row's counters count, see [`Hint`].
 struct Hints<'a> {
-    pdu: Option<&'a UInt64Array>,
+    answer: Option<&'a UInt64Array>,
     discontinuity_cs: Option<&'a UInt64Array>,
     counter_bits: Option<&'a UInt64Array>,
-    speed_mbps: Option<&'a UInt64Array>,
+    line_mbps: Option<&'a UInt64Array>,
 }
 
 impl<'a> Hints<'a> {
     fn new(input: &'a Input<'_>) -> Self {
-        let column = |name: &str| input.column::<UInt64Array>(input.table.column(name)?);
+        let column = |hint: Hint| input.column::<UInt64Array>(input.table.hint(hint)?);
         Self {
-            pdu: column("pdu"),
-            discontinuity_cs: column("discontinuity_cs"),
-            counter_bits: column("counter_bits"),
-            speed_mbps: column("speed_mbps"),
+            answer: column(Hint::Answer),
+            discontinuity_cs: column(Hint::Discontinuity),
+            counter_bits: column(Hint::CounterBits),
+            line_mbps: column(Hint::LineRate),
         }
     }
 
@@ -89,8 +85,8 @@ impl<'a> Hints<'a> {
         let mut polls = context.polls.map(|polls| polls.device(device));
         let reading = |row: usize| {
             let due = input.times[row];
-            let pdu = value(self.pdu, row);
-            let received = polls.as_mut().and_then(|polls| polls.at(due, pdu));
+            let answer = value(self.answer, row);
+            let received = polls.as_mut().and_then(|polls| polls.at(due, answer));
             Reading {
                 at: received.map_or(due, |received| received.at),
                 uptime_cs: received.and_then(|received| received.uptime_cs),
@@ -101,15 +97,15 @@ impl<'a> Hints<'a> {
         rows.clone().map(reading).collect()
     }
 
-    /// What limits the counter of that name, row for row.
-    fn limits(&self, name: &str, meaning: Meaning) -> Limits<'_> {
-        let octets = name.ends_with("_octets");
-        let follows_hint = octets || name.ends_with("_packets");
+    /// What limits a counter, row for row.
+    fn limits(&self, counter: &Column) -> Limits<'_> {
+        let unit = counter.unit();
+        let follows_hint = matches!(unit, Some(Unit::Octets | Unit::Packets));
         Limits {
-            narrow: meaning == Meaning::Counter32,
-            octets,
+            narrow: counter.meaning == Meaning::Counter32,
+            octets: unit == Some(Unit::Octets),
             counter_bits: self.counter_bits.filter(|_| follows_hint),
-            speed_mbps: self.speed_mbps,
+            line_mbps: self.line_mbps,
         }
     }
 }
@@ -119,17 +115,17 @@ struct Limits<'a> {
     narrow: bool,
     octets: bool,
     counter_bits: Option<&'a UInt64Array>,
-    speed_mbps: Option<&'a UInt64Array>,
+    line_mbps: Option<&'a UInt64Array>,
 }
 
 impl Limits<'_> {
-    /// How wide the counter is, and how fast it can count where the interface's speed says so: a
+    /// How wide the counter is, and how fast it can count where the line's speed says so: a
     /// tenth more than line rate, for the jitter of readings.
     #[inline]
     fn at(&self, row: usize) -> Bounds {
         let narrow = self.narrow || value(self.counter_bits, row) == Some(32);
         let width = if narrow { Width::Bits32 } else { Width::Bits64 };
-        Bounds::of_interface(width, self.octets, value(self.speed_mbps, row))
+        Bounds::of_interface(width, self.octets, value(self.line_mbps, row))
     }
 }
 

@@ -14,7 +14,6 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampNanosecondType
 use arrow::error::ArrowError;
 use meikyo_units::Nanos;
 
-use super::state_rank;
 use crate::schema::{ColumnKind, Meaning, TableSchema};
 use crate::series;
 
@@ -57,6 +56,8 @@ pub fn merge(
             let values = rows.column(position);
             if column.kind == ColumnKind::Time || column.meaning == Meaning::Label {
                 take(values, &first, None)
+            } else if column.meaning == Meaning::State {
+                worst(values, &groups, &column.order())
             } else {
                 merged(&rows, &column.name, values, &groups)
             }
@@ -88,9 +89,6 @@ fn merged(
         let weights = weights
             .ok_or_else(|| ArrowError::SchemaError(format!("a summary lacks `{weight}`")))?;
         return Ok(Arc::new(weighted(values.as_primitive(), weights, groups)));
-    }
-    if name.ends_with("_worst") {
-        return worst(values, groups);
     }
     let (least, greatest) = (name.ends_with("_min"), name.ends_with("_max"));
     let f64_of = |a: f64, b: f64| if least { a.min(b) } else { a.max(b) };
@@ -140,11 +138,18 @@ fn weighted(means: &Float64Array, weights: &UInt64Array, groups: &[Range<usize>]
     groups.iter().map(of_group).collect()
 }
 
-fn worst(states: &ArrayRef, groups: &[Range<usize>]) -> Result<ArrayRef, ArrowError> {
+/// The state of each group that stands last in `order`; a word that is not in it is worse.
+fn worst(
+    states: &ArrayRef,
+    groups: &[Range<usize>],
+    order: &[String],
+) -> Result<ArrayRef, ArrowError> {
     let texts = series::Texts::new(states)
         .ok_or_else(|| ArrowError::SchemaError("states are texts".into()))?;
     let of_group = |group: &Range<usize>| {
-        group.clone().filter_map(|row| texts.get(row)).max_by_key(|word| state_rank(word))
+        let rank = |word: &&str| order.iter().position(|known| known == word);
+        let words = group.clone().filter_map(|row| texts.get(row));
+        words.max_by_key(|word| rank(word).unwrap_or(order.len()))
     };
     let words: StringArray = groups.iter().map(of_group).collect();
     cast(&words, states.data_type())

@@ -9,7 +9,10 @@ use crate::wire::{AgentBody, DeviceBody};
 
 impl Opened {
     /// The devices in the order of the cluster file; those that only rows name come last.
-    pub(super) fn devices(&self, polls: Option<&TableSchema>) -> Result<Vec<DeviceBody>, ApiError> {
+    pub(super) fn devices(
+        &self,
+        answers: Option<&TableSchema>,
+    ) -> Result<Vec<DeviceBody>, ApiError> {
         let facts = devices::read(self.recording.dir()).unwrap_or_else(|error| {
             tracing::warn!(%error, "the recording's facts about devices cannot be used");
             Vec::new()
@@ -26,8 +29,8 @@ impl Opened {
             let (name, group) = (device.name, device.group);
             found.push(DeviceBody { ordinal: 0, name, role, group, agent });
         }
-        if let Some(polls) = polls {
-            let of_rows = self.with_series(polls, |series| series.labels().to_vec())?;
+        if let Some(answers) = answers {
+            let of_rows = self.with_series(answers, |series| series.labels().to_vec())?;
             let known: std::collections::BTreeSet<_> =
                 found.iter().map(|device| device.name.clone()).collect();
             for labels in of_rows {

@@ -9,8 +9,8 @@ use meikyo_units::WallTime;
 
 use super::frames::{Frame, Step};
 use super::rates::Values;
-use super::readings::{HINTS, Poll, Polls, Readings, Wish};
-use super::replay::{each, events_of, picked, take_intervals, take_polls, take_readings};
+use super::readings::{Polls, Readings, Wish};
+use super::replay::{Beside, beside, each, picked, take_readings};
 use crate::catalog::Opened;
 use meikyo_recording::rate::Freshness;
 
@@ -63,24 +63,8 @@ impl Past {
             to: Some(to),
             ..Selection::all(table)
         };
-        let mut polls: Vec<(i64, u32, Poll)> = Vec::new();
-        let columns = ["time", "device", "pdu", "received_us", "uptime_cs", "state"];
-        each(&opened, &within("polls", &columns), |batch| {
-            take_polls(&opened, batch, &mut polls);
-            Ok(())
-        })?;
-        let mut intervals = Vec::new();
-        let columns = ["time", "ok", "late", "missed", "errors", "skipped", "complete_us"];
-        each(&opened, &within("intervals", &columns), |batch| {
-            take_intervals(batch, &mut intervals);
-            Ok(())
-        })?;
-        let mut events = Vec::new();
-        let columns = ["time", "device", "event", "object", "text", "count"];
-        each(&opened, &within("events", &columns), |batch| {
-            events.extend(events_of(batch));
-            Ok(())
-        })?;
+        let Beside { mut polls, mut intervals, mut events } =
+            beside(&opened, |table, columns| within(table, columns))?;
         let mut tables = Vec::new();
         for values in &self.values {
             tables.push(ordered(&opened, values.wish(), &within)?);
@@ -145,7 +129,7 @@ fn ordered(
     let labels = meikyo_recording::series::labels(&wish.table);
     let names = labels.map(|label| wish.table.columns[label].name.as_str());
     let wanted = wish.wanted().map(|column| column.name.as_str());
-    let hints = HINTS.into_iter().filter(|hint| wish.table.column(hint).is_some());
+    let hints = wish.hint_names().into_iter().flatten();
     let mut columns: Vec<&str> = Vec::new();
     for name in std::iter::once("time").chain(names).chain(wanted).chain(hints) {
         if !columns.contains(&name) {

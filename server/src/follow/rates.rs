@@ -6,11 +6,12 @@ use std::sync::Arc;
 use meikyo_recording::Meaning;
 use meikyo_recording::counter::{Bounds, Reading, Width};
 use meikyo_recording::rate::{Edges, Freshness, Updates};
+use meikyo_recording::schema::role::answers;
+use meikyo_recording::schema::{Hint, Unit};
 
 use super::frames::Frame;
 use super::readings::{Poll, Polls, Readings, Wish, number};
 use crate::catalog::Opened;
-use crate::column_units::is_counter;
 
 /// The newest rate of one counter of one series.
 #[derive(Debug, Clone)]
@@ -21,19 +22,13 @@ struct Rate {
     last: Option<(f64, i64)>,
 }
 
-/// Positions in [`super::readings::HINTS`].
-const PDU: usize = 0;
-const DISCONTINUITY: usize = 1;
-const COUNTER_BITS: usize = 2;
-const SPEED: usize = 3;
-
 /// The values of one table as time goes on.
 #[derive(Debug)]
 pub(super) struct Values {
     wish: Wish,
     name: Arc<str>,
     columns: Arc<[String]>,
-    /// The device of each series, as `polls` numbers it; `None` for a table without devices.
+    /// The device of each series, as the table of answers numbers it; `None` for a table without devices.
     devices: Vec<Option<u32>>,
     /// The series of each device.
     of_device: Vec<Vec<u32>>,
@@ -97,7 +92,8 @@ impl Values {
     fn push_row(&mut self, readings: &Readings, row: usize, polls: &Polls, frame: &mut Frame) {
         let (due, series) = (readings.due[row], readings.series[row]);
         let device = self.devices.get(series as usize).copied().flatten();
-        let poll = device.and_then(|device| polls.of(device, due, readings.hint(PDU, row)));
+        let poll =
+            device.and_then(|device| polls.of(device, due, readings.hint(Hint::Answer, row)));
         let at = poll.and_then(|poll| poll.received).unwrap_or(due);
         let mut age_ns = None;
         let rates = &mut self.rates[series as usize];
@@ -113,10 +109,10 @@ impl Values {
                 (Some(rate), Some(value)) => {
                     let reading = reading(readings, row, at, value, poll);
                     let narrow = column.meaning == Meaning::Counter32
-                        || readings.hint(COUNTER_BITS, row) == Some(32);
+                        || readings.hint(Hint::CounterBits, row) == Some(32);
                     let width = if narrow { Width::Bits32 } else { Width::Bits64 };
-                    let octets = column.name.ends_with("_octets");
-                    let speed = readings.hint(SPEED, row);
+                    let octets = column.unit() == Some(Unit::Octets);
+                    let speed = readings.hint(Hint::LineRate, row);
                     rate.push(reading, Bounds::of_interface(width, octets, speed));
                     match rate.last {
                         Some((per_s, to)) => {
@@ -143,13 +139,13 @@ impl Values {
         }
         let labels = opened.with_known_series(&self.wish.table, |series| series.labels().to_vec());
         let names = crate::range::label_names(&self.wish.table);
-        let device_label = names.iter().position(|name| name == "device");
+        let device_label = names.iter().position(|name| name == answers::DEVICE.name());
         for labels in &labels[self.rates.len()..] {
             let device = device_label.and_then(|label| labels.get(label));
-            let instance = names.iter().position(|name| name != "device");
+            let instance = names.iter().position(|name| name != answers::DEVICE.name());
             let instance = instance.and_then(|label| labels.get(label));
             let rate = |column: &meikyo_recording::Column| {
-                is_counter(column).then(|| {
+                column.counts().then(|| {
                     let of =
                         (device.map_or("", String::as_str), instance.map_or("", String::as_str));
                     let timeline = freshness.of(of.0, &self.wish.table.name, of.1, &column.name);
@@ -178,8 +174,8 @@ impl Values {
         devices: &BTreeSet<String>,
     ) {
         let names = crate::range::label_names(&self.wish.table);
-        let device_label = names.iter().position(|name| name == "device");
-        let instance_label = names.iter().position(|name| name != "device");
+        let device_label = names.iter().position(|name| name == answers::DEVICE.name());
+        let instance_label = names.iter().position(|name| name != answers::DEVICE.name());
         let (rates, columns) = (&mut self.rates, &self.columns);
         opened.with_known_series(&self.wish.table, |series| {
             for (labels, rates) in series.labels().iter().zip(rates) {
@@ -215,7 +211,7 @@ fn reading(readings: &Readings, row: usize, at: i64, value: u64, poll: Option<Po
         at,
         value,
         uptime_cs: poll.and_then(|poll| poll.uptime_cs),
-        discontinuity_cs: readings.hint(DISCONTINUITY, row),
+        discontinuity_cs: readings.hint(Hint::Discontinuity, row),
     }
 }
 

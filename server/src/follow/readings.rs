@@ -1,8 +1,9 @@
-//! Rows of a table and of `polls` on their way to a viewer, as both sources give them: the log of a
+//! Rows of a table and of answers on their way to a viewer, as both sources give them: the log of a
 //! running recording, and the files of one that is replayed.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use meikyo_recording::schema::{Hint, State};
 use meikyo_recording::{Column, ColumnKind, TableSchema};
 
 /// What viewers want of a table: the columns, by position.
@@ -12,18 +13,21 @@ pub(crate) struct Wish {
     pub(crate) columns: Vec<usize>,
 }
 
-/// Columns that say how counters count, read along.
-pub(super) const HINTS: [&str; 4] = ["pdu", "discontinuity_cs", "counter_bits", "speed_mbps"];
-
 impl Wish {
     /// The wanted columns.
     pub(super) fn wanted(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().map(|&column| &self.table.columns[column])
     }
 
-    /// Positions of the hints, in the order of [`HINTS`]; `None` where the table has none.
+    /// Positions of the columns that say how counters count, in the order of [`Hint::ALL`]; `None`
+    /// where the table has none.
     pub(super) fn hints(&self) -> [Option<usize>; 4] {
-        HINTS.map(|name| self.table.column(name))
+        Hint::ALL.map(|hint| self.table.hint(hint))
+    }
+
+    /// Their names.
+    pub(super) fn hint_names(&self) -> [Option<&str>; 4] {
+        self.hints().map(|hint| hint.map(|hint| self.table.columns[hint].name.as_str()))
     }
 }
 
@@ -34,7 +38,7 @@ pub(super) struct Readings {
     pub(super) series: Vec<u32>,
     /// By wanted column.
     pub(super) values: Vec<Vec<Option<u64>>>,
-    /// By [`HINTS`].
+    /// By [`Hint::ALL`].
     pub(super) hints: [Vec<Option<u64>>; 4],
 }
 
@@ -43,8 +47,8 @@ impl Readings {
         Self { values: vec![Vec::new(); columns], ..Self::default() }
     }
 
-    pub(super) fn hint(&self, hint: usize, row: usize) -> Option<u64> {
-        self.hints[hint].get(row).copied().flatten()
+    pub(super) fn hint(&self, hint: Hint, row: usize) -> Option<u64> {
+        self.hints[hint as usize].get(row).copied().flatten()
     }
 }
 
@@ -110,7 +114,7 @@ impl Polls {
 
 /// The small number of a state, the greater the worse.
 pub(crate) fn state_number(word: &str) -> u8 {
-    u8::try_from(meikyo_recording::summary::state_rank(word)).unwrap_or(u8::MAX)
+    u8::try_from(State::rank(word)).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]

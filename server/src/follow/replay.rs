@@ -10,13 +10,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use arrow::array::{Array as _, AsArray as _, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
-use meikyo_recording::series::Texts;
+use meikyo_recording::schema::Role;
+use meikyo_recording::schema::role::{answers, health};
+use meikyo_recording::tables::events;
 use meikyo_recording::{ReadError, Selection};
 use meikyo_units::{Nanos, WallTime};
 
 use super::frames::{BEHIND_MAX, Event, Interval, Queue, Step};
 use super::rates::Values;
-use super::readings::{HINTS, Poll, Polls, Readings, Wish, state_number};
+use super::readings::{Poll, Polls, Readings, Wish, state_number};
 use crate::catalog::{Opened, ordinals_of_runs};
 use crate::columns::times;
 
@@ -107,22 +109,10 @@ fn read_slice(
     each(opened, &within(&wish.table.name, columns.collect()), |batch| {
         take_readings(opened, wish, batch, &mut slice.readings)
     })?;
-    let polls = ["time", "device", "pdu", "received_us", "uptime_cs", "state"];
-    each(opened, &within("polls", polls.map(str::to_owned).to_vec()), |batch| {
-        take_polls(opened, batch, &mut slice.polls);
-        Ok(())
+    let Beside { polls, intervals, events } = beside(opened, |table, columns| {
+        within(table, columns.iter().map(|&column| column.to_owned()).collect())
     })?;
-    let intervals =
-        ["time", "ok", "late", "missed", "errors", "skipped", "complete_us"].map(str::to_owned);
-    each(opened, &within("intervals", intervals.to_vec()), |batch| {
-        take_intervals(batch, &mut slice.intervals);
-        Ok(())
-    })?;
-    let events = ["time", "device", "event", "object", "text", "count"].map(str::to_owned);
-    each(opened, &within("events", events.to_vec()), |batch| {
-        slice.events.extend(events_of(batch));
-        Ok(())
-    })?;
+    (slice.polls, slice.intervals, slice.events) = (polls, intervals, events);
     let due = &slice.readings.due;
     slice.order = (0..due.len()).collect();
     slice.order.sort_by_key(|&row| due[row]);
@@ -130,6 +120,40 @@ fn read_slice(
     slice.intervals.sort_by_key(|interval| interval.time);
     slice.events.sort_by_key(|event| event.time);
     Ok(slice)
+}
+
+/// What goes with the readings of a past, whatever the table: answers by due instant and device,
+/// intervals, events.
+pub(super) struct Beside {
+    pub(super) polls: Vec<(i64, u32, Poll)>,
+    pub(super) intervals: Vec<Interval>,
+    pub(super) events: Vec<Event>,
+}
+
+/// Reads what goes with readings; `within` makes the selection of a table and some of its columns.
+pub(super) fn beside(
+    opened: &Opened,
+    within: impl Fn(&str, &[&str]) -> Selection,
+) -> Result<Beside, ReadError> {
+    let mut beside = Beside { polls: Vec::new(), intervals: Vec::new(), events: Vec::new() };
+    for role in [Role::Answers, Role::Health, Role::Events] {
+        let Some(table) = opened.table_for(role)? else { continue };
+        let contract = table.role().contract().iter().map(|(name, _)| *name);
+        let of_role = contract.filter(|name| table.column(name).is_some());
+        let columns: Vec<_> = match role {
+            Role::Events => table.columns.iter().map(|column| column.name.as_str()).collect(),
+            _ => std::iter::once("time").chain(of_role).collect(),
+        };
+        each(opened, &within(&table.name, &columns), |batch| {
+            match role {
+                Role::Answers => take_polls(opened, batch, &mut beside.polls),
+                Role::Health => take_intervals(batch, &mut beside.intervals),
+                _ => beside.events.extend(events_of(batch)),
+            }
+            Ok(())
+        })?;
+    }
+    Ok(beside)
 }
 
 pub(super) fn each(
@@ -183,17 +207,23 @@ pub(super) fn take_readings(
     for (values, column) in readings.values.iter_mut().zip(wish.wanted()) {
         values.extend(bits(batch, &column.name));
     }
-    for (values, name) in readings.hints.iter_mut().zip(HINTS) {
-        values.extend(bits(batch, name));
+    for (values, name) in readings.hints.iter_mut().zip(wish.hint_names()) {
+        match name {
+            Some(name) => values.extend(bits(batch, name)),
+            None => values.extend(std::iter::repeat_n(None, batch.num_rows())),
+        }
     }
     Ok(())
 }
 
 pub(super) fn take_polls(opened: &Opened, batch: &RecordBatch, polls: &mut Vec<(i64, u32, Poll)>) {
-    let (pdus, received, uptimes) =
-        (bits(batch, "pdu"), bits(batch, "received_us"), bits(batch, "uptime_cs"));
-    let texts = |name: &str| batch.column_by_name(name).and_then(Texts::new);
-    let (Some(devices), Some(states)) = (texts("device"), texts("state")) else { return };
+    let [pdus, received, uptimes] =
+        [answers::PDU.name(), answers::RECEIVED_US.name(), answers::UPTIME_CS.name()]
+            .map(|name| bits(batch, name));
+    let (Some(devices), Some(states)) = (answers::DEVICE.of(batch), answers::STATE.of(batch))
+    else {
+        return;
+    };
     let mut last: Option<(&str, u32)> = None;
     for (row, &due) in times(batch).iter().enumerate() {
         let device = devices.get(row).unwrap_or_default();
@@ -213,9 +243,9 @@ pub(super) fn take_polls(opened: &Opened, batch: &RecordBatch, polls: &mut Vec<(
 }
 
 pub(super) fn take_intervals(batch: &RecordBatch, intervals: &mut Vec<Interval>) {
-    let names = ["ok", "late", "missed", "errors", "skipped"];
-    let [ok, late, missed, errors, skipped] = names.map(|name| bits(batch, name));
-    let complete = bits(batch, "complete_us");
+    let counted = [health::OK, health::LATE, health::MISSED, health::ERRORS, health::SKIPPED];
+    let [ok, late, missed, errors, skipped] = counted.map(|count| bits(batch, count.name()));
+    let complete = bits(batch, health::COMPLETE_US.name());
     for (row, &time) in times(batch).iter().enumerate() {
         let count = |values: &[Option<u64>]| values[row].unwrap_or(0);
         intervals.push(Interval {
@@ -230,20 +260,18 @@ pub(super) fn take_intervals(batch: &RecordBatch, intervals: &mut Vec<Interval>)
     }
 }
 
-/// The events in some rows of table `events`.
+/// The events in some rows.
 pub(crate) fn events_of(batch: &RecordBatch) -> Vec<Event> {
-    let text = |name: &str, row: usize| {
-        let texts = batch.column_by_name(name).and_then(Texts::new)?;
-        texts.get(row).map(str::to_owned)
-    };
-    let counts = bits(batch, "count");
+    let (devices, kinds) = (events::DEVICE.of(batch), events::EVENT.of(batch));
+    let (objects, texts) = (events::OBJECT.of(batch), events::TEXT.of(batch));
+    let counts = events::COUNT.of(batch);
     let event = |(row, &time): (usize, &i64)| Event {
         time,
-        device: text("device", row),
-        event: text("event", row).unwrap_or_default(),
-        object: text("object", row),
-        text: text("text", row),
-        count: counts[row],
+        device: devices.and_then(|values| values.get(row)).map(str::to_owned),
+        event: kinds.and_then(|values| values.get(row)).unwrap_or_default().to_owned(),
+        object: objects.and_then(|values| values.get(row)).map(str::to_owned),
+        text: texts.and_then(|values| values.get(row)).map(str::to_owned),
+        count: counts.and_then(|values| values.get(row)),
     };
     times(batch).iter().enumerate().map(event).collect()
 }

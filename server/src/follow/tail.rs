@@ -10,7 +10,10 @@ use meikyo_recording::layout::{self, SegmentFile};
 use meikyo_recording::log::FrameHeader;
 use meikyo_recording::rate::{Finding, Updates};
 use meikyo_recording::read::Problem;
+use meikyo_recording::schema::role::{answers, findings, health};
+use meikyo_recording::schema::{Name, Role};
 use meikyo_recording::segment::{ReadSegmentError, SegmentReader};
+use meikyo_recording::tables::events;
 use meikyo_recording::{Batch, ColumnKind, ReadError, TableSchema};
 
 use super::frames::{Event, Interval};
@@ -84,8 +87,9 @@ impl Stream {
         wishes: &[&Wish],
     ) -> Result<Option<Self>, ReadSegmentError> {
         let first = segment.first;
-        let wanted =
-            |table: &str, (_, greatest): (i64, i64)| greatest >= from && is_wanted(table, wishes);
+        let wanted = |table: &TableSchema, (_, greatest): (i64, i64)| {
+            greatest >= from && is_wanted(table, wishes)
+        };
         let Some(reader) = SegmentReader::open_where(segment, wanted)? else {
             return Ok(None);
         };
@@ -147,9 +151,9 @@ impl Tail {
 }
 
 /// Whether rows of a table are wanted: those that every viewer needs, and those that one wishes for.
-fn is_wanted(table: &str, wishes: &[&Wish]) -> bool {
-    matches!(table, "polls" | "intervals" | "events" | "freshness")
-        || wishes.iter().any(|wish| wish.table.name == table)
+fn is_wanted(table: &TableSchema, wishes: &[&Wish]) -> bool {
+    matches!(table.role(), Role::Answers | Role::Health | Role::Events | Role::Findings)
+        || wishes.iter().any(|wish| wish.table.name == table.name)
 }
 
 /// Reads everything behind the cursor of a segment.
@@ -160,9 +164,10 @@ fn drain(
     wishes: &[&Wish],
     chunk: &mut Chunk,
 ) -> Result<bool, ReadError> {
-    let names: Vec<_> =
-        stream.reader.head().tables.iter().map(|table| table.name.clone()).collect();
-    let wanted: Vec<_> = names.iter().map(|name| is_wanted(name, wishes)).collect();
+    let tables = &stream.reader.head().tables;
+    let names: Vec<_> = tables.iter().map(|table| table.name.clone()).collect();
+    let roles: Vec<_> = tables.iter().map(TableSchema::role).collect();
+    let wanted: Vec<_> = tables.iter().map(|table| is_wanted(table, wishes)).collect();
     let mut read = false;
     while let Some(header) = stream
         .reader
@@ -175,12 +180,12 @@ fn drain(
         }
         read = true;
         chunk.newest = chunk.newest.max(header.greatest_time);
-        match names[table].as_str() {
-            "polls" => take_polls(stream, table, opened, chunk),
-            "intervals" => take_intervals(stream, table, chunk),
-            "events" => take_events(stream, table, chunk),
-            "freshness" => take_findings(stream, table, chunk),
-            _ => {}
+        match roles[table] {
+            Role::Answers => take_polls(stream, table, opened, chunk),
+            Role::Health => take_intervals(stream, table, chunk),
+            Role::Events => take_events(stream, table, chunk),
+            Role::Findings => take_findings(stream, table, chunk),
+            Role::Readings | Role::Requests | Role::Clocks => {}
         }
         for (position, wish) in wishes.iter().enumerate() {
             if wish.table.name == names[table] {
@@ -217,8 +222,8 @@ fn series_of(stream: &mut Stream, table: usize, row: usize, opened: &Opened) -> 
 
 fn take_polls(stream: &mut Stream, table: usize, opened: &Opened, chunk: &mut Chunk) {
     let at = |name: &str| stream.reader.head().tables[table].column(name);
-    let (pdu, state) = (at("pdu"), at("state"));
-    let (received, uptime) = (at("received_us"), at("uptime_cs"));
+    let (pdu, state) = (at(answers::PDU.name()), at(answers::STATE.name()));
+    let (received, uptime) = (at(answers::RECEIVED_US.name()), at(answers::UPTIME_CS.name()));
     for row in 0..stream.batches[table].rows() {
         let device = series_of(stream, table, row, opened);
         let batch = &stream.batches[table];
@@ -269,15 +274,15 @@ fn take_intervals(stream: &Stream, table: usize, chunk: &mut Chunk) {
     let (schema, batch) = (&stream.reader.head().tables[table], &stream.batches[table]);
     for row in 0..batch.rows() {
         let bits = |name: &str| batch.bits(schema.column(name)?, row);
-        let count = |name: &str| bits(name).unwrap_or(0);
+        let count = |of: Name<u64>| bits(of.name()).unwrap_or(0);
         chunk.intervals.push(Interval {
             time: due(batch, row),
-            ok: count("ok"),
-            late: count("late"),
-            missed: count("missed"),
-            errors: count("errors"),
-            skipped: count("skipped"),
-            complete_us: bits("complete_us").map(u64::cast_signed),
+            ok: count(health::OK),
+            late: count(health::LATE),
+            missed: count(health::MISSED),
+            errors: count(health::ERRORS),
+            skipped: count(health::SKIPPED),
+            complete_us: bits(health::COMPLETE_US.name()).map(u64::cast_signed),
         });
     }
 }
@@ -288,11 +293,11 @@ fn take_events(stream: &Stream, table: usize, chunk: &mut Chunk) {
     for row in 0..batch.rows() {
         chunk.events.push(Event {
             time: due(batch, row),
-            device: text("device", row),
-            event: text("event", row).unwrap_or_default(),
-            object: text("object", row),
-            text: text("text", row),
-            count: schema.column("count").and_then(|column| batch.bits(column, row)),
+            device: text(events::DEVICE.name(), row),
+            event: text(events::EVENT.name(), row).unwrap_or_default(),
+            object: text(events::OBJECT.name(), row),
+            text: text(events::TEXT.name(), row),
+            count: schema.column(events::COUNT.name()).and_then(|column| batch.bits(column, row)),
         });
     }
 }
@@ -303,16 +308,16 @@ fn take_findings(stream: &Stream, table: usize, chunk: &mut Chunk) {
         let text = |name: &str| text_of(stream, schema, batch, name, row);
         let bits = |name: &str| batch.bits(schema.column(name)?, row);
         let time = due(batch, row);
-        let class = text("class");
+        let class = text(findings::CLASS.name());
         let finding = Finding {
             class: class.as_deref(),
-            period_us: bits("period_us"),
-            period_us_max: bits("period_us_max"),
-            phase_us: bits("phase_us").map(u64::cast_signed),
+            period_us: bits(findings::PERIOD_US.name()),
+            period_us_max: bits(findings::PERIOD_US_MAX.name()),
+            phase_us: bits(findings::PHASE_US.name()).map(u64::cast_signed),
         };
         let Some(updates) = finding.updates(time) else { continue };
-        let series = ["device", "table", "instance", "column"];
-        let series = series.map(|name| text(name).unwrap_or_default());
+        let series = [findings::DEVICE, findings::TABLE, findings::INSTANCE, findings::COLUMN];
+        let series = series.map(|label| text(label.name()).unwrap_or_default());
         chunk.findings.push(Found { series, time, updates });
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use meikyo_recording::layout::{self, ParquetFile};
 use meikyo_recording::query::{self, View};
-use meikyo_recording::rate::Freshness;
 use meikyo_recording::read::Wanted;
 use meikyo_recording::summary::SUFFIX;
 use meikyo_recording::{ReadError, Selection, TableSchema};
@@ -13,7 +12,6 @@ use meikyo_units::{Nanos, WallTime};
 use super::blocks::{Block, BlockCache, Parts};
 use super::{Bins, Cells, RangeRequest, label_names};
 use crate::catalog::Opened;
-use crate::column_units::is_counter;
 use crate::errors::ApiError;
 use crate::wire::ProblemBody;
 
@@ -81,7 +79,7 @@ impl Source<'_> {
         problems: &mut Vec<ProblemBody>,
     ) -> Result<(), ApiError> {
         let column = &self.request.column;
-        let parts = Parts::of(&column.name, is_counter(column));
+        let parts = Parts::of(&column.name, column.counts());
         let hours = layout::hour_of(self.bins.from)..=layout::hour_of(self.bins.to - 1);
         let wanted = Wanted { table: Some(&summary.name), hours };
         let listing = self.opened.recording.listing(&wanted)?;
@@ -166,7 +164,7 @@ impl Source<'_> {
         problems: &mut Vec<ProblemBody>,
     ) -> Result<(), ApiError> {
         let column = &self.request.column;
-        let margin = if is_counter(column) { self.margin()? } else { Nanos::ZERO };
+        let margin = if column.counts() { self.margin()? } else { Nanos::ZERO };
         let selection = Selection {
             table: self.request.table.name.clone(),
             columns: Some(vec![column.name.clone()]),
@@ -174,7 +172,7 @@ impl Source<'_> {
             from: Some(WallTime::from_nanos(from).before(margin)),
             to: Some(WallTime::from_nanos(self.bins.to) + margin),
         };
-        let parts = Parts::of(&column.name, is_counter(column));
+        let parts = Parts::of(&column.name, column.counts());
         let mut block = Block::default();
         let view = View::Every(Nanos::new(span.unsigned_abs()));
         let outcome = query::run(&self.opened.recording, &selection, view, |batch| {
@@ -198,16 +196,7 @@ impl Source<'_> {
 
     /// How far from a reading its rate can reach.
     fn margin(&self) -> Result<Nanos, ApiError> {
-        let mut freshness = Freshness::default();
-        match self.opened.recording.scan(&Selection::all("freshness")) {
-            Ok(scan) => {
-                for batch in scan {
-                    freshness.add(&batch?);
-                }
-            }
-            Err(ReadError::UnknownTable { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+        let freshness = crate::follow::freshness(self.opened)?;
         let longest = freshness.longest().unwrap_or(MARGIN_LEAST);
         let margin = Nanos::new(longest.get().saturating_mul(2));
         Ok(margin.clamp(MARGIN_LEAST, MARGIN_MOST))

@@ -4,7 +4,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use super::cache::CacheClock;
 use super::draw::{below, draw};
-use super::objects::{CacheGroup, DISK_TOTAL_KIB, Form, Layout, MEMORY_TOTAL_KIB, Moving, Source};
+use super::objects::{CacheGroup, DISK_TOTAL_KIB, Form, Layout, Moving, Source};
 use super::traffic::{Counter, Disk, Increments, Load};
 use crate::agent::{Instances, Mib};
 use crate::{ErrorStatus, Value, ValueRef};
@@ -16,7 +16,7 @@ const LOAD_WINDOW: Nanos = Nanos::from_secs(5);
 const DISK_STREAM: u64 = 1 << 32;
 const LOAD_STREAM: u64 = 2 << 32;
 const CPU_STREAM: u64 = 3 << 32;
-const MEMORY_STREAM: u64 = 4 << 32;
+const GAUGE_STREAM: u64 = 4 << 32;
 
 /// What all machines of a farm share.
 #[derive(Debug)]
@@ -261,7 +261,10 @@ impl<'a> MachineMib<'a> {
                 machine.load.hundredths(key, window, term.into())
             }
             Moving::Cpu(kind) => machine.cpu_ticks(kind, moment.at),
-            Moving::Memory(kind) => machine.memory_kib(kind, step),
+            Moving::Gauge { stream, least, spread } => {
+                let random = draw(machine.key ^ (GAUGE_STREAM + u64::from(stream)), step);
+                u64::from(least) + below(random, spread.into())
+            }
             Moving::CacheTimeout => machine
                 .interface_cache
                 .timeout()
@@ -307,15 +310,6 @@ impl Machine {
             1 => system,
             2 => 40 * tenths + 100 - user - system - tenths,
             _ => tenths,
-        }
-    }
-
-    fn memory_kib(&self, kind: u8, step: u64) -> u64 {
-        let random = draw(self.key ^ MEMORY_STREAM, step);
-        match kind {
-            0 => MEMORY_TOTAL_KIB / 4 + below(random, 1 << 18),
-            1 => 500_000 + below(random, 1 << 6),
-            _ => MEMORY_TOTAL_KIB / 2 - below(random, 1 << 17),
         }
     }
 }

@@ -69,8 +69,13 @@ pub(crate) enum Moving {
     Load(u8),
     /// CPU ticks: 0 user, 1 system, 2 idle, 3 wait.
     Cpu(u8),
-    /// Kibibytes: 0 free, 1 buffers, 2 cached.
-    Memory(u8),
+    /// Anything from `least` on, drawn anew at every step from less than `spread` numbers.
+    Gauge {
+        /// Gauges of one stream swing together.
+        stream: u8,
+        least: u32,
+        spread: u32,
+    },
     /// Seconds that the interface table is cached.
     CacheTimeout,
 }
@@ -85,7 +90,7 @@ impl Moving {
             | Self::DiskPercent(_)
             | Self::Load(_)
             | Self::Cpu(_)
-            | Self::Memory(_) => Some(CacheGroup::Host),
+            | Self::Gauge { .. } => Some(CacheGroup::Host),
             _ => None,
         }
     }
@@ -337,8 +342,11 @@ fn host(tree: &mut Tree) {
         tree.cell(UCD_MEMORY, column, &[0], Value::Integer(value));
     }
     tree.cell(UCD_MEMORY, 2, &[0], text("swap"));
-    for (column, kind) in [(6, 0), (14, 1), (15, 2)] {
-        tree.moving(UCD_MEMORY, column, &[0], Moving::Memory(kind), Form::Integer);
+    let free = u32::try_from(MEMORY_TOTAL_KIB / 4).unwrap_or(u32::MAX);
+    let [few, some, many] = [1 << 6, 1 << 17, 1 << 18];
+    for (column, least, spread) in [(6, free, many), (14, 500_000, few), (15, 2 * free, some)] {
+        let moving = Moving::Gauge { stream: 0, least, spread };
+        tree.moving(UCD_MEMORY, column, &[0], moving, Form::Integer);
     }
     tree.builder.add(
         &Oid::from_slice(HR_SYSTEM_UPTIME),

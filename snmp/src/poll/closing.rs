@@ -7,7 +7,7 @@ use meikyo_units::{Nanos, WallTime};
 use crate::poll::ring::Tally;
 use crate::poll::rows::Rows;
 use crate::poll::{Counts, Poller};
-use crate::tables::{State, Table};
+use crate::tables::{State, Table, intervals};
 
 /// An interval whose devices have all ended, until its rows are kept.
 #[derive(Debug)]
@@ -82,46 +82,27 @@ fn write_interval(closed: &Closed, counts: Counts, rows: &mut Rows) {
     let offset = |at: WallTime| (at.as_nanos() - tally.due.as_nanos()).div_euclid(1_000);
     let batch = rows.batch(Table::Intervals);
     batch.begin_row(tally.due.as_nanos());
-    batch.put_u64(intervals::INTERVAL_US, closed.interval.as_micros());
-    batch.put_u64(intervals::DEVICES, u64::from(tally.devices));
-    batch.put_u64(intervals::OK, tally.ended(State::Ok));
-    batch.put_u64(intervals::LATE, tally.ended(State::Late));
-    batch.put_u64(intervals::MISSED, tally.ended(State::Missed));
-    batch.put_u64(intervals::ERRORS, tally.ended(State::Error));
-    batch.put_u64(intervals::SKIPPED, tally.ended(State::Skipped));
+    batch.put(intervals::INTERVAL_US, closed.interval.as_micros());
+    batch.put(intervals::DEVICES, u64::from(tally.devices));
+    batch.put(intervals::OK, tally.ended(State::Ok));
+    batch.put(intervals::LATE, tally.ended(State::Late));
+    batch.put(intervals::MISSED, tally.ended(State::Missed));
+    batch.put(intervals::ERRORS, tally.ended(State::Error));
+    batch.put(intervals::SKIPPED, tally.ended(State::Skipped));
     if let Some(first) = tally.first_sent {
-        batch.put_i64(intervals::START_US, offset(first));
+        batch.put(intervals::START_US, offset(first));
     }
     if let Some(last) = tally.last_sent {
-        batch.put_i64(intervals::SENT_US, offset(last));
+        batch.put(intervals::SENT_US, offset(last));
     }
     if let Some(last) = tally.last_answer {
-        batch.put_i64(intervals::COMPLETE_US, offset(last));
+        batch.put(intervals::COMPLETE_US, offset(last));
     }
     if let Some(kept) = tally.last_kept {
-        batch.put_i64(intervals::KEPT_US, offset(kept));
+        batch.put(intervals::KEPT_US, offset(kept));
     }
-    batch.put_u64(intervals::STALLED, u64::from(tally.stalled));
-    batch.put_u64(intervals::SOCKET_DROPS, counts.socket_drops);
-    batch.put_u64(intervals::STRAYS, counts.strays);
-    batch.put_u64(intervals::UNREADABLE, counts.unreadable);
-}
-
-/// Positions of the columns of `intervals`.
-mod intervals {
-    pub(super) const INTERVAL_US: usize = 1;
-    pub(super) const DEVICES: usize = 2;
-    pub(super) const OK: usize = 3;
-    pub(super) const LATE: usize = 4;
-    pub(super) const MISSED: usize = 5;
-    pub(super) const ERRORS: usize = 6;
-    pub(super) const SKIPPED: usize = 7;
-    pub(super) const START_US: usize = 8;
-    pub(super) const SENT_US: usize = 9;
-    pub(super) const COMPLETE_US: usize = 10;
-    pub(super) const KEPT_US: usize = 11;
-    pub(super) const STALLED: usize = 12;
-    pub(super) const SOCKET_DROPS: usize = 13;
-    pub(super) const STRAYS: usize = 14;
-    pub(super) const UNREADABLE: usize = 15;
+    batch.put(intervals::STALLED, u64::from(tally.stalled));
+    batch.put(intervals::SOCKET_DROPS, counts.socket_drops);
+    batch.put(intervals::STRAYS, counts.strays);
+    batch.put(intervals::UNREADABLE, counts.unreadable);
 }

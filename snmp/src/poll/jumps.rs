@@ -11,12 +11,11 @@ use crate::poll::alerts::Seen;
 use crate::poll::request::{Reading, RowTarget};
 use crate::poll::rows::{Event, Rows};
 use crate::poll::series::Series;
-use crate::tables::{Table, object_name};
+use crate::tables::{Table, interfaces, object_name};
 
-/// Columns of `interfaces`.
-const OCTETS: std::ops::RangeInclusive<usize> = 3..=4;
-const PACKETS: std::ops::RangeInclusive<usize> = 5..=6;
-const SPEED: usize = 11;
+/// Columns of `interfaces` that a speed limits.
+const OCTETS: [usize; 2] = [interfaces::IN_OCTETS.position(), interfaces::OUT_OCTETS.position()];
+const PACKETS: [usize; 2] = [interfaces::IN_PACKETS.position(), interfaces::OUT_PACKETS.position()];
 
 /// What the slowest port that says its speed, of 1 Mbit/s, carries of packets in a second: less is
 /// never a jump.
@@ -52,7 +51,8 @@ pub(super) fn find(
     if seen.restarted || !least {
         return None;
     }
-    let speed = target.columns.iter().position(|&column| column == SPEED)?;
+    let speed =
+        target.columns.iter().position(|&column| column == interfaces::SPEED_MBPS.position())?;
     let Reading::Unsigned(speed_mbps) = seen.answer.values[target.values.start + speed] else {
         return None;
     };

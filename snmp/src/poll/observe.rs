@@ -8,7 +8,7 @@ use crate::poll::device::{Device, asked};
 use crate::poll::jumps;
 use crate::poll::rows::{Event, Rows};
 use crate::poll::series::Change;
-use crate::tables::{Table, object_name, schema};
+use crate::tables::{Table, freshness, object_name, schema};
 
 /// Compares the values of an answer with the ones before, and writes down findings and events; whether
 /// some say that a counter began anew, see [`super::resets`].
@@ -130,26 +130,27 @@ fn write_finding(
     let source = rows.symbol(finding.source.word());
     let batch = rows.batch(Table::Freshness);
     batch.begin_row(due.as_nanos());
-    batch.put_symbol(1, device);
-    batch.put_symbol(2, table);
+    batch.put(freshness::DEVICE, device);
+    batch.put(freshness::TABLE, table);
     if let Some(instance) = instance {
-        batch.put_symbol(3, instance);
+        batch.put(freshness::INSTANCE, instance);
     }
-    batch.put_symbol(4, column);
-    batch.put_symbol(5, class);
+    batch.put(freshness::COLUMN, column);
+    batch.put(freshness::CLASS, class);
     match finding.class {
         Class::Periodic { period, phase } => {
-            batch.put_u64(6, period.as_micros());
+            batch.put(freshness::PERIOD_US, period.as_micros());
             if let Some(phase) = phase {
-                batch.put_i64(7, (phase.as_nanos() - due.as_nanos()).div_euclid(1_000));
+                let after = (phase.as_nanos() - due.as_nanos()).div_euclid(1_000);
+                batch.put(freshness::PHASE_US, after);
             }
         }
         Class::Irregular { least, mean, greatest } => {
-            batch.put_u64(6, mean.as_micros());
-            batch.put_u64(8, least.as_micros());
-            batch.put_u64(9, greatest.as_micros());
+            batch.put(freshness::PERIOD_US, mean.as_micros());
+            batch.put(freshness::PERIOD_US_MIN, least.as_micros());
+            batch.put(freshness::PERIOD_US_MAX, greatest.as_micros());
         }
         Class::EveryPoll | Class::Unchanged | Class::Frozen => {}
     }
-    batch.put_symbol(10, source);
+    batch.put(freshness::SOURCE, source);
 }

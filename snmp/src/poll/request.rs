@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::Ipv4Addr;
 
 use meikyo_recording::Symbol;
+use meikyo_recording::schema::Hint;
 
 use crate::plan::{Convert, RowPlan, Watched};
 use crate::poll::rows::Reason;
@@ -13,6 +14,9 @@ use crate::tables::{Table, schema};
 use crate::template::{RequestTemplate, Response, Security};
 use crate::value::ValueRef;
 use crate::{Oid, Version};
+
+/// A number so far from 0 says that a sensor's value is beyond its range (RFC 3433).
+const BEYOND: u32 = 1_000_000_000;
 
 /// Longest answer that is planned for: what an Ethernet frame carries over IPv4 or IPv6 and UDP
 /// (1,500 - 40 - 8), less what v3 headers may grow by.
@@ -230,7 +234,7 @@ impl Request {
             layout.rows.push(RowTarget {
                 table: planned.table,
                 instance,
-                pdu_column: schema(planned.table).column("pdu"),
+                pdu_column: schema(planned.table).hint(Hint::Answer),
                 values: first..layout.values,
                 columns,
                 series,
@@ -405,17 +409,27 @@ fn convert_value(
             Some(low) => Reading::Unsigned((u64::from(high) << 32 | low).saturating_mul(*factor)),
             None => Reading::Missing,
         },
-        Convert::Hundredths => match value {
-            // Exact: both fit 32 bits.
-            ValueRef::Integer(integer) => i32::try_from(*integer)
-                .map_or(Reading::Missing, |hundredths| {
-                    Reading::Real(f64::from(hundredths) / 100.0)
-                }),
-            _ => Reading::Missing,
-        },
+        Convert::Decimal(exponent) => decimal(value, *exponent),
         Convert::Constant(constant) => Reading::Unsigned(*constant),
         Convert::AsTyped => as_typed(value, texts),
     }
+}
+
+/// A whole number times a power of ten. Negative numbers come as `Gauge32`, too: LM-SENSORS-MIB has
+/// no other type, and net-snmp sends their low 32 bits.
+fn decimal(value: &ValueRef<'_>, exponent: i8) -> Reading {
+    let number = match value {
+        ValueRef::Integer(integer) => i32::try_from(*integer).ok(),
+        ValueRef::Gauge32(number) => Some(number.cast_signed()),
+        _ => None,
+    };
+    let told = number.filter(|number| number.unsigned_abs() < BEYOND);
+    told.map_or(Reading::Missing, |number| {
+        let power = 10_f64.powi(i32::from(exponent).abs());
+        // Dividing is exact to the last bit where multiplying with 0.01 is not.
+        let number = f64::from(number);
+        Reading::Real(if exponent < 0 { number / power } else { number * power })
+    })
 }
 
 /// The value for the table `objects`, where the agent's type chooses the column.
@@ -505,4 +519,24 @@ fn answer_size(row: &RowPlan) -> usize {
         }
     });
     guard + values.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact_and_what_a_sensor_cannot_tell_is_missing() {
+        let real = |value: ValueRef<'_>, exponent| decimal(&value, exponent);
+        assert_eq!(real(ValueRef::Integer(386), -2), Reading::Real(3.86));
+        assert_eq!(real(ValueRef::Integer(6_015), -7), Reading::Real(0.000_601_5));
+        assert_eq!(real(ValueRef::Integer(3), 3), Reading::Real(3_000.0));
+        // -12.096 V in the low 32 bits that net-snmp sends.
+        let volts = (-12_096_i32).cast_unsigned();
+        assert_eq!(real(ValueRef::Gauge32(volts), -3), Reading::Real(-12.096));
+        for beyond in [1_000_000_000, -1_000_000_000] {
+            assert_eq!(real(ValueRef::Integer(beyond), -1), Reading::Missing);
+        }
+        assert_eq!(real(ValueRef::Counter64(5), -1), Reading::Missing);
+    }
 }

@@ -6,7 +6,6 @@
 //! soon after a sign is not told again.
 
 use meikyo_recording::counter::{Bounds, Width, step};
-use meikyo_recording::schema::Meaning;
 use meikyo_units::{Nanos, WallTime};
 
 use crate::poll::alerts::{Seen, counter};
@@ -14,10 +13,10 @@ use crate::poll::device::Device;
 use crate::poll::repeats::Repeated;
 use crate::poll::request::Reading;
 use crate::poll::rows::{Event, Rows};
-use crate::tables::{Table, schema};
+use crate::tables::{Table, interfaces, schema};
 
-/// The column `discontinuity_cs` of `interfaces`.
-const DISCONTINUITY: usize = 14;
+/// The column of `interfaces` that says when its counters began anew.
+const DISCONTINUITY: usize = interfaces::DISCONTINUITY_CS.position();
 
 /// How long a cache may show a counter as it was: that of net-snmp's interfaces is 3 s, and switches
 /// refresh every 30 s at the slowest.
@@ -76,10 +75,7 @@ impl Resets {
         let fell = match reading {
             Reading::Counter(now) => now < before,
             Reading::Unsigned(now) if now < before => {
-                let counts = matches!(
-                    schema(table).columns[column].meaning,
-                    Meaning::Counter32 | Meaning::Counter64
-                );
+                let counts = schema(table).columns[column].counts();
                 // Linux takes ticks back that it had counted as idle or waiting (proc(5)).
                 counts && (table != Table::Cpu || now < before / 2)
             }

@@ -67,11 +67,7 @@ impl Watched {
         let converted = match &self.convert {
             Convert::Scaled(factor) => scaled(*factor, 0),
             Convert::LowHigh { factor, .. } => scaled(*factor, self.high),
-            Convert::Hundredths => value.as_i64().map(|hundredths| {
-                let sign = if hundredths < 0 { "-" } else { "" };
-                let size = hundredths.unsigned_abs();
-                format!("{sign}{}.{:02}", size / 100, size % 100)
-            }),
+            Convert::Decimal(exponent) => value.as_i64().map(|number| shifted(number, *exponent)),
             Convert::Unsigned | Convert::Signed | Convert::Constant(_) | Convert::AsTyped => None,
         };
         Some(converted.unwrap_or_else(|| value.to_string()))
@@ -248,6 +244,20 @@ impl Series {
     }
 }
 
+/// A whole number times a power of ten, with every digit that it has.
+fn shifted(number: i64, exponent: i8) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    let places = usize::from(exponent.unsigned_abs());
+    let size = number.unsigned_abs().to_string();
+    if exponent >= 0 {
+        let zeros = if number == 0 { 0 } else { places };
+        return format!("{sign}{size}{}", "0".repeat(zeros));
+    }
+    let size = format!("{size:0>width$}", width = places + 1);
+    let (whole, part) = size.split_at(size.len() - places);
+    format!("{sign}{whole}.{part}")
+}
+
 /// The high 32 bits of a value that two objects hold; 0 where one does.
 fn high_of(convert: &Convert, walked: &[(Oid, Value)]) -> u64 {
     let Convert::LowHigh { high, .. } = convert else { return 0 };
@@ -281,8 +291,8 @@ mod tests {
         let walked = [(high.clone(), Value::Gauge32(2))];
         let told = |value, convert| watched(value, convert, &walked).in_unit().unwrap();
         assert_eq!(told(Value::Integer(66_053_021), Convert::Scaled(1_024)), "67638293504");
-        assert_eq!(told(Value::Integer(386), Convert::Hundredths), "3.86");
-        assert_eq!(told(Value::Integer(5), Convert::Hundredths), "0.05");
+        assert_eq!(told(Value::Integer(386), Convert::Decimal(-2)), "3.86");
+        assert_eq!(told(Value::Integer(5), Convert::Decimal(-2)), "0.05");
         // 2 * 2^32 + 7 blocks of 4 KiB.
         let both = Convert::LowHigh { high, factor: 4_096 };
         assert_eq!(told(Value::Gauge32(7), both), "35184372117504");

@@ -55,6 +55,14 @@ pub enum Fault {
         /// The path.
         path: String,
     },
+    /// There is no such part of the name.
+    #[error("the agent has no {noun} `{name}`")]
+    NoPart {
+        /// What it would be: `sensor`.
+        noun: &'static str,
+        /// The name.
+        name: String,
+    },
     /// A column that was asked for by name is not there.
     #[error("the agent has no `{column}` among its {of}")]
     NoColumn {

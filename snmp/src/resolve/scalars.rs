@@ -32,9 +32,9 @@ pub(super) const LOAD: Scalars = Scalars {
     title: "load averages",
     root: &[1, 3, 6, 1, 4, 1, 2021, 10],
     columns: &[
-        column("load_1min", &[(&[1, 5, 1], Convert::Hundredths)]),
-        column("load_5min", &[(&[1, 5, 2], Convert::Hundredths)]),
-        column("load_15min", &[(&[1, 5, 3], Convert::Hundredths)]),
+        column("load_1min", &[(&[1, 5, 1], Convert::Decimal(-2))]),
+        column("load_5min", &[(&[1, 5, 2], Convert::Decimal(-2))]),
+        column("load_15min", &[(&[1, 5, 3], Convert::Decimal(-2))]),
     ],
 };
 

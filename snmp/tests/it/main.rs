@@ -11,5 +11,6 @@ mod freshness;
 mod probe;
 mod snmpd;
 mod snmpd_names;
+mod tables;
 mod twin;
 mod users;

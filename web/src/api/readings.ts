@@ -21,7 +21,13 @@ export function numberOf(value: Value | undefined): number | null {
   return Number.isFinite(number) ? number : null;
 }
 
-/** One answer of a device: a row of `polls` with the sent time of its batch. */
+/** Where answers, and the requests that they answer, stand in a recording. */
+export interface AnswerTables {
+  readonly answers: string;
+  readonly requests: string | null;
+}
+
+/** One answer of a device, with the sent time of the batch that asked for it. */
 export interface Answer {
   readonly dueUs: number;
   readonly pdu: number;
@@ -33,7 +39,7 @@ export interface Answer {
   readonly uptimeUs: number | null;
 }
 
-/** `polls` has times after the due instant, `batches` when each batch was handed to the kernel. */
+/** Answers have times after the due instant, batches when each was handed to the kernel. */
 export function answersOf(polls: readonly RawRow[], batches: readonly RawRow[]): Answer[] {
   const sent = new Map(batches.map((row) => [`${row["time_us"]} ${row["batch"]}`, numberOf(row["sent_us"])]));
   return polls.map((row) => {
@@ -53,10 +59,12 @@ export function answersOf(polls: readonly RawRow[], batches: readonly RawRow[]):
   });
 }
 
-export async function getAnswers(id: string, device: string, from: Parameter, to: Parameter, signal: AbortSignal): Promise<Answer[]> {
+export async function getAnswers(
+  id: string, tables: AnswerTables, device: string, from: Parameter, to: Parameter, signal: AbortSignal,
+): Promise<Answer[]> {
   const [polls, batches] = await Promise.all([
-    getRows(id, "readings", { table: "polls", device, from, to, limit: 1000 }, signal),
-    getRows(id, "readings", { table: "batches", from, to, limit: 20_000 }, signal),
+    getRows(id, "readings", { table: tables.answers, device, from, to, limit: 1000 }, signal),
+    tables.requests === null ? [] : getRows(id, "readings", { table: tables.requests, from, to, limit: 20_000 }, signal),
   ]);
   return answersOf(polls, batches);
 }

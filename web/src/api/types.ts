@@ -56,14 +56,26 @@ export interface CollectorBody {
 
 /** One column. */
 export interface ColumnBody {
+  /** The column that is looked at together with it: the other direction of a link. */
+  readonly beside: string | null;
   /** One sentence for people. */
   readonly doc: string;
+  /** The table whose row of the same time, device and value of this column explains the row. */
+  readonly joins: string | null;
+  /** Whether its newest value is a fact about a device, read as a number. */
+  readonly listed: boolean;
   /** `gauge`, `counter`, `state`, `label` or `detail`. */
   readonly meaning: string;
   /** Name. */
   readonly name: string;
+  /** The words of a state, from best to worst; empty for other columns. */
+  readonly order: readonly string[];
+  /** Place among what is shown without being asked for, from 1; null for what is only shown when chosen. */
+  readonly shown: number | null;
   /** Unit of its values as they are drawn, counters as rates: `octets/s`; empty when none. */
   readonly unit: string;
+  /** One or two words for people: `disk used`. */
+  readonly words: string;
 }
 
 /** One device. */
@@ -294,6 +306,14 @@ export type LiveReply = {
   readonly refused: ErrorBody;
 };
 
+/** What a device has several of. */
+export interface PartBody {
+  /** What the one with the greatest value is: `busiest`. */
+  readonly greatest: string;
+  /** One of them: `interface`. */
+  readonly noun: string;
+}
+
 /** A file that could not be read wholly. */
 export interface ProblemBody {
   /** The file, relative to the recording. */
@@ -430,7 +450,7 @@ export interface StatesRowBody {
   readonly bins: readonly number[];
   /** The device, or the first one of the row. */
   readonly device: string;
-  /** Number of the device among the series of `polls`, or of the row. */
+  /** Number of the device among the series of answers, or of the row. */
   readonly series: number;
   /** 1 late, 2 skipped, 3 error, 4 missed. */
   readonly worst: readonly number[];
@@ -477,6 +497,11 @@ export interface TableBody {
   readonly labels: readonly string[];
   /** Name. */
   readonly name: string;
+  readonly part: PartBody | null;
+  /** What it is for: `readings`, `answers` (how devices' intervals ended), `health`, `requests`, `findings` (how often values are updated), `events` or `clocks`. */
+  readonly role: string;
+  /** What people call it, as a heading. */
+  readonly title: string;
 }
 
 /** One table. */

@@ -2,6 +2,8 @@
 
 import { batch, computed, signal } from "@preact/signals";
 import { errorText, getJson, apiPath, recordingPath } from "../api/client.ts";
+import type { Quantity } from "../address/address.ts";
+import type { AnswerTables } from "../api/readings.ts";
 import type { ColumnBody, RecordingBody, SeriesBody, TableBody } from "../api/types.ts";
 import { endUs, newestUs } from "./now.ts";
 import { view } from "./view.ts";
@@ -60,6 +62,24 @@ export function columnOf(of: RecordingBody | null, table: string, column: string
 /** Whether a column can be drawn. */
 export function drawable(column: ColumnBody): boolean {
   return column.meaning === "gauge" || column.meaning === "counter";
+}
+
+/** The table that is for something, whatever it is called. */
+export function tableFor(of: RecordingBody | null, role: string): TableBody | null {
+  return of?.tables.find((table) => table.role === role) ?? null;
+}
+
+/** What is shown without being asked for, in the order that the tables declare. */
+export function usualQuantities(of: RecordingBody | null): readonly Quantity[] {
+  const places = (of?.tables ?? []).flatMap((table) => table.columns.map((column) => ({ place: column.shown, table: table.name, column: column.name })));
+  return places.filter(({ place }) => place !== null).sort((one, other) => (one.place ?? 0) - (other.place ?? 0)).map(({ table, column }) => ({ table, column }));
+}
+
+/** The tables that tell how and when devices answered, and when they were asked. */
+export function answerTables(of: RecordingBody | null): AnswerTables | null {
+  const answers = tableFor(of, "answers");
+  const requests = tableFor(of, "requests");
+  return answers === null ? null : { answers: answers.name, requests: requests?.name ?? null };
 }
 
 const known = new Map<string, Promise<readonly SeriesBody[]>>();

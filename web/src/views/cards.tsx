@@ -11,7 +11,7 @@ import { onPaint, requestPaintIn } from "../paint/painter.ts";
 import { cursor } from "../session/cursor.ts";
 import { events } from "../session/events.ts";
 import { newestUs } from "../session/now.ts";
-import { columnOf, intervalUs, recording } from "../session/recordings.ts";
+import { answerTables, columnOf, intervalUs, recording, recordings } from "../session/recordings.ts";
 import { show, view } from "../session/view.ts";
 import { NO_STATE, OK, STATE_WORDS } from "../strip/ramp.ts";
 import { clock, clockExact } from "../time/moment.ts";
@@ -123,6 +123,7 @@ function useReading(watch: Watch | null, device: string | null, us: number | nul
   const id = watch?.request.recording;
   const table = watch?.request.table;
   const column = watch?.request.column;
+  const answers = answerTables(recordings.value?.find((one) => one.id === id) ?? null);
   useEffect(() => {
     if (id === undefined || table === undefined || device === null) return undefined;
     const stop = new AbortController();
@@ -131,7 +132,7 @@ function useReading(watch: Watch | null, device: string | null, us: number | nul
       const at = us ?? newestUs.peek();
       const [from, to] = [Math.floor(at - (us === null ? 5 : 1) * intervalUs.peek()), Math.ceil(at + 1)];
       Promise.all([
-        getAnswers(id, device, from, to, stop.signal),
+        answers === null ? [] : getAnswers(id, answers, device, from, to, stop.signal),
         getRows(id, "readings", { table, device, from, to, limit: 50 }, stop.signal),
         getRows(id, "freshness", { device, table, column, limit: 20 }, stop.signal).catch(() => []),
       ]).then(([answers, rows, fresh]) => {
@@ -155,7 +156,7 @@ function useReading(watch: Watch | null, device: string | null, us: number | nul
       window.clearInterval(again);
       stop.abort();
     };
-  }, [id, table, column, device, us]);
+  }, [id, answers?.answers, answers?.requests, table, column, device, us]);
   return found !== null && found.device === device && found.us === us ? found.raw : null;
 }
 

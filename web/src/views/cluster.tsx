@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Grid } from "../grid/grid.tsx";
+import type { Quantity } from "../address/address.ts";
 import { isEmpty, Lines } from "../lines/lines.tsx";
 import { useRows, useSeries, useWatch } from "../live/watching.ts";
 import type { Watch } from "../live/watch.ts";
@@ -9,7 +10,7 @@ import { counters } from "../paint/painter.ts";
 import { drawIntervalCells } from "../paint/interval_cells.ts";
 import { useSize } from "../paint/size.ts";
 import { health } from "../session/health.ts";
-import { drawable, intervalUs, recording, tableOf } from "../session/recordings.ts";
+import { columnOf, drawable, intervalUs, recording, tableOf, usualQuantities } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Strip, type Rectangle } from "../strip/strip.tsx";
 import { Legend } from "../strip/legend.tsx";
@@ -25,16 +26,6 @@ import { Empty } from "./empty.tsx";
 import { Damaged, Problem } from "./problem.tsx";
 import { QuantityPicker } from "./quantity_picker.tsx";
 
-/** What belongs to a quantity and arrives with it. */
-const PARTNERS: Readonly<Record<string, readonly string[]>> = {
-  "interfaces.out_octets": ["in_octets"],
-  "interfaces.in_octets": ["out_octets"],
-  "interfaces.out_packets": ["in_packets"],
-  "interfaces.in_packets": ["out_packets"],
-};
-
-/** Lines that are drawn where nothing was chosen, if the recording has them. */
-const USUAL_LINES = ["interfaces.out_octets", "interfaces.in_octets", "load.load_1min", "storage.used_bytes", "memory.available_bytes"];
 const CHARTS = 4;
 const LINES_MAX = 4;
 
@@ -47,7 +38,7 @@ export function Cluster() {
   const [left, leftWidth] = useSize();
   const [middle, width, height] = useSize();
   const known = tableOf(current, table);
-  const more = (also ?? PARTNERS[`${table}.${column}`] ?? []).filter((name) => known?.columns.some((one) => one.name === name && drawable(one)) === true);
+  const more = (also ?? [columnOf(current, table, column)?.beside].filter((name) => name != null)).filter((name) => known?.columns.some((one) => one.name === name && drawable(one)) === true);
   const watch = useWatch({
     recording: known === null || !told ? null : current, table, column, also: more, model, window: window_, play, width: Math.max(100, width - 100),
     intervalUs: intervalUs.value, leads: true, onUnknownSeries: ask,
@@ -139,11 +130,8 @@ function Charts({ watch, bounds, selectedDevices, width }: { watch: Watch; bound
   const current = recording.value;
   const busiest = useBusiest(watch);
   const names = useMemo(() => (selectedDevices.length > 0 ? selectedDevices : busiest).slice(0, LINES_MAX), [selectedDevices, busiest]);
-  const shown = `${watch.request.table}.${watch.request.column}`;
-  const wanted = [shown, ...USUAL_LINES.filter((one) => one !== shown)].filter((one) => {
-    const [table = "", column = ""] = one.split(".");
-    return tableOf(current, table)?.columns.some(({ name }) => name === column) === true;
-  }).slice(0, CHARTS);
+  const { table, column } = watch.request;
+  const wanted = [{ table, column }, ...usualQuantities(current).filter((one) => one.table !== table || one.column !== column)].slice(0, CHARTS);
   if (names.length === 0) return null;
   return (
     <>
@@ -152,14 +140,13 @@ function Charts({ watch, bounds, selectedDevices, width }: { watch: Watch; bound
         {names.map((name, at) => <span key={name}><i class={`ink${at}`} />{name}</span>)}
       </div>
       <div class="charts">
-        {wanted.map((one) => <Chart key={one} quantity={one} names={names} bounds={bounds} width={width} />)}
+        {wanted.map((one) => <Chart key={`${one.table}.${one.column}`} quantity={one} names={names} bounds={bounds} width={width} />)}
       </div>
     </>
   );
 }
 
-function Chart({ quantity, names, bounds, width }: { quantity: string; names: readonly string[]; bounds: () => Bounds; width: number }) {
-  const [table = "", column = ""] = quantity.split(".");
+function Chart({ quantity: { table, column }, names, bounds, width }: { quantity: Quantity; names: readonly string[]; bounds: () => Bounds; width: number }) {
   const current = recording.value;
   const { known, series } = useSeries(current?.id ?? null, table);
   const devices = useMemo(() => names.map((name, ordinal) => ({ ordinal, name, role: "unknown" as const, group: null, agent: null })), [names]);

@@ -3,12 +3,13 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { errorText, wasAborted } from "../api/client.ts";
 import { getAnswers, getRows, numberOf, type Answer, type RawRow } from "../api/readings.ts";
-import type { DeviceBody } from "../api/types.ts";
+import type { Quantity } from "../address/address.ts";
+import type { DeviceBody, TableBody } from "../api/types.ts";
 import { freshnessWords } from "../words/freshness.ts";
 import { isEmpty, Lines } from "../lines/lines.tsx";
 import { useRows, useSeries, useWatch } from "../live/watching.ts";
 import { useSize } from "../paint/size.ts";
-import { intervalUs, recording, tableOf } from "../session/recordings.ts";
+import { answerTables, drawable, intervalUs, recording, tableOf, usualQuantities } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Legend } from "../strip/legend.tsx";
 import { Strip, type Rectangle } from "../strip/strip.tsx";
@@ -22,10 +23,6 @@ import { MISSING, quantityText, span } from "../words/quantity.ts";
 import { EventList } from "./cards.tsx";
 import { Empty } from "./empty.tsx";
 import { Problem } from "./problem.tsx";
-
-const LINES = [
-  "interfaces.out_octets", "interfaces.in_octets", "cpu.user_ticks", "cpu.system_ticks", "load.load_1min", "memory.available_bytes", "storage.used_bytes", "interfaces.in_errors",
-];
 
 /** The rows of a chart come from its series alone. */
 const NOBODY: readonly DeviceBody[] = [];
@@ -64,7 +61,7 @@ export function Device() {
 function Parts({ device }: { device: string }) {
   const current = recording.value;
   const shown = view.value.quantity;
-  const { table, column } = tableOf(current, shown.table) === null ? { table: "interfaces", column: "out_octets" } : shown;
+  const { table, column } = tableOf(current, shown.table) === null ? usualQuantities(current)[0] ?? shown : shown;
   const { known, series, error, ask } = useSeries(current?.id ?? null, table);
   const own = useMemo(() => series.filter(({ labels }) => labels["device"] === device), [series, device]);
   const one = useMemo((): readonly DeviceBody[] => [{ ordinal: 0, name: device, role: "unknown", group: null, agent: null }], [device]);
@@ -77,16 +74,13 @@ function Parts({ device }: { device: string }) {
   const watch = useWatch({
     recording: known ? current : null, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 100), intervalUs: intervalUs.value,
     devices: names, leads: true, onUnknownSeries: ask,
-    also: table === "interfaces" ? ["out_octets", "in_octets", "in_errors", "out_errors", "speed_mbps"].filter((name) => name !== column) : [],
+    also: (tableOf(current, table)?.columns ?? []).filter((of) => of.name !== column && drawable(of) && (of.shown !== null || of.beside !== null)).map(({ name }) => name),
   });
   const bounds = useBounds(watch);
   const scale = useScale(`${current?.id} ${device} ${table} ${column}`, watch);
   const select = (rectangle: Rectangle): void => show({ selected: { fromUs: Math.round(rectangle.fromUs), toUs: Math.round(rectangle.toUs) } });
   const rows = useMemo(() => [...model.rows.keys()], [model]);
-  const charts = LINES.filter((name) => {
-    const [of = "", column_ = ""] = name.split(".");
-    return tableOf(current, of)?.columns.some((known) => known.name === column_) === true;
-  });
+  const charts = usualQuantities(current);
   return (
     <section ref={middle} aria-label={`Readings of ${device}`}>
       <h1>{device}: {quantityTitle({ table, column }, "series").toLowerCase()} <small>{live ? "newest at the right" : ""}</small></h1>
@@ -103,14 +97,13 @@ function Parts({ device }: { device: string }) {
       <Legend scale={scale} watch={watch} />
       {view.value.tables && watch !== null && <StripTable watch={watch} rows={rows} bounds={bounds} />}
       <div class="charts">
-        {charts.map((name) => <Chart key={name} quantity={name} device={device} bounds={bounds} width={Math.floor((width - 50) / 2)} />)}
+        {charts.map((one) => <Chart key={`${one.table}.${one.column}`} quantity={one} device={device} bounds={bounds} width={Math.floor((width - 50) / 2)} />)}
       </div>
     </section>
   );
 }
 
-function Chart({ quantity, device, bounds, width }: { quantity: string; device: string; bounds: () => { fromUs: number; toUs: number }; width: number }) {
-  const [table = "", column = ""] = quantity.split(".");
+function Chart({ quantity: { table, column }, device, bounds, width }: { quantity: Quantity; device: string; bounds: () => { fromUs: number; toUs: number }; width: number }) {
   const current = recording.value;
   const { series } = useSeries(current?.id ?? null, table);
   const own = useMemo(() => series.filter(({ labels }) => labels["device"] === device), [series, device]);
@@ -172,7 +165,10 @@ function Freshness({ device }: { device: string }) {
 /** The newest raw answers: when they came, how long they took, how they ended. */
 function Answers({ device }: { device: string }) {
   const id = recording.value?.id;
-  const { told, error } = useAnswer<Answer[]>(id === undefined ? null : (signal) => getAnswers(id, device, "-3s", "now", signal), `${id} ${device}`, 1000);
+  const tables = answerTables(recording.value);
+  const { told, error } = useAnswer<Answer[]>(
+    id === undefined || tables === null ? null : (signal) => getAnswers(id, tables, device, "-3s", "now", signal), `${id} ${device} ${tables?.answers}`, 1000,
+  );
   const rows = told?.slice(-12).reverse() ?? [];
   const newest = rows[0];
   const agent = recording.value?.devices.find(({ name }) => name === device)?.agent;
@@ -208,29 +204,23 @@ function stateInk(state: string): string {
   return { ok: "water", late: "kin", skipped: "" }[state] ?? "shu";
 }
 
-const MACHINE: readonly (readonly [table: string, columns: readonly string[]])[] = [
-  ["load", ["load_1min", "load_5min", "load_15min"]],
-  ["memory", ["total_bytes", "available_bytes", "cached_bytes", "swap_total_bytes", "swap_available_bytes"]],
-  ["storage", ["total_bytes", "used_bytes"]],
-];
-
-/** The newest readings of load, memory and disks as numbers. */
+/** The newest readings that are read as numbers: load, memory, disks, whatever the tables declare. */
 function Machine({ device }: { device: string }) {
   const current = recording.value;
-  const tables = MACHINE.filter(([table]) => tableOf(current, table) !== null);
+  const tables = (current?.tables ?? []).filter(({ columns }) => columns.some(({ listed }) => listed));
   return (
     <section class="card" aria-label="Machine">
       <h2>Machine</h2>
-      {tables.map(([table, columns]) => <Newest key={table} device={device} table={table} columns={columns} />)}
+      {tables.map((table) => <Newest key={table.name} device={device} of={table} />)}
     </section>
   );
 }
 
-function Newest({ device, table, columns }: { device: string; table: string; columns: readonly string[] }) {
+function Newest({ device, of }: { device: string; of: TableBody }) {
   const id = recording.value?.id;
-  const of = tableOf(recording.value, table);
-  const labels = of?.labels.filter((label) => label !== "device") ?? [];
-  const shown = columns.filter((column) => of?.columns.some(({ name }) => name === column) === true);
+  const table = of.name;
+  const labels = of.labels.filter((label) => label !== "device");
+  const shown = of.columns.filter(({ listed }) => listed);
   const { told } = useAnswer<RawRow[]>(
     id === undefined ? null : (signal) => getRows(id, "readings", { table, device, from: "-60s", limit: 200 }, signal), `${id} ${device} ${table}`, 2000,
   );
@@ -238,9 +228,9 @@ function Newest({ device, table, columns }: { device: string; table: string; col
   if (byPart.size === 0) return null;
   return (
     <dl>
-      {[...byPart].map(([part, row]) => shown.filter((column) => numberOf(row[column]) !== null).map((column) => [
-        <dt key={`${part} ${column} name`}>{columnWords(table, column)}{part === "" ? "" : `, ${part}`}</dt>,
-        <dd key={`${part} ${column}`}>{table === "load" ? numberOf(row[column])?.toFixed(2) : quantityText(numberOf(row[column]), "bytes")}</dd>,
+      {[...byPart].map(([part, row]) => shown.filter(({ name }) => numberOf(row[name]) !== null).map(({ name, words, unit }) => [
+        <dt key={`${part} ${name} name`}>{words}{part === "" ? "" : `, ${part}`}</dt>,
+        <dd key={`${part} ${name}`}>{unit === "tasks" ? numberOf(row[name])?.toFixed(2) : quantityText(numberOf(row[name]), unit)}</dd>,
       ]))}
     </dl>
   );

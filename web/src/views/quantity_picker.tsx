@@ -1,18 +1,13 @@
 /** Which quantity is shown, and whether a row is a device or a single series. */
 
-import { columnWords } from "../words/names.ts";
-import { drawable, recording } from "../session/recordings.ts";
+import { drawable, recording, tableOf } from "../session/recordings.ts";
 import { show, view } from "../session/view.ts";
 
-const TABLE_WORDS: Readonly<Record<string, string>> = {
-  interfaces: "Interfaces", storage: "Disks", load: "Load", cpu: "CPU", memory: "Memory", objects: "Other objects", polls: "Answers",
-};
-
-/** Tables whose rows have a series for each of these. */
-const PARTED = new Set(["interfaces", "storage", "objects"]);
+/** Tables that have quantities of devices; the others tell about readings. */
+const ROLES = new Set(["readings", "answers"]);
 
 export function QuantityPicker() {
-  const tables = (recording.value?.tables ?? []).filter(({ labels, columns }) => labels.includes("device") && columns.some(drawable));
+  const tables = (recording.value?.tables ?? []).filter(({ role, labels, columns }) => ROLES.has(role) && labels.includes("device") && columns.some(drawable));
   const { table, column } = view.value.quantity;
   return (
     <div class="row">
@@ -25,14 +20,14 @@ export function QuantityPicker() {
         }}
       >
         {tables.map((one) => (
-          <optgroup key={one.name} label={TABLE_WORDS[one.name] ?? one.name}>
+          <optgroup key={one.name} label={one.title}>
             {one.columns.filter(drawable).map((of) => (
-              <option key={of.name} value={`${one.name}.${of.name}`} title={of.doc}>{columnWords(one.name, of.name)}</option>
+              <option key={of.name} value={`${one.name}.${of.name}`} title={of.doc}>{of.words}</option>
             ))}
           </optgroup>
         ))}
       </select>
-      {PARTED.has(table) && (
+      {tableOf(recording.value, table)?.part != null && (
         <button
           type="button"
           class="tag"

@@ -1,56 +1,20 @@
-/** Tables, columns and events in the user's words. */
+/** Quantities in the words of their declaration, and events in the user's words. */
 
 import type { Quantity } from "../address/address.ts";
+import { columnOf, recording, tableOf } from "../session/recordings.ts";
 
-const COLUMNS: Readonly<Record<string, string>> = {
-  "interfaces.out_octets": "sent",
-  "interfaces.in_octets": "received",
-  "interfaces.out_packets": "packets sent",
-  "interfaces.in_packets": "packets received",
-  "interfaces.in_errors": "receive errors",
-  "interfaces.out_errors": "send errors",
-  "interfaces.in_discards": "receive discards",
-  "interfaces.out_discards": "send discards",
-  "interfaces.speed_mbps": "link speed",
-  "interfaces.oper_status": "link state",
-  "storage.used_bytes": "disk used",
-  "storage.total_bytes": "disk size",
-  "storage.available_bytes": "disk available",
-  "load.load_1min": "load, 1 min",
-  "load.load_5min": "load, 5 min",
-  "load.load_15min": "load, 15 min",
-  "memory.total_bytes": "memory",
-  "memory.available_bytes": "memory free",
-  "memory.buffer_bytes": "memory in buffers",
-  "memory.cached_bytes": "memory in cache",
-  "memory.swap_total_bytes": "swap",
-  "memory.swap_available_bytes": "swap free",
-  "polls.uptime_cs": "uptime",
-};
-
-const PARTS: Readonly<Record<string, string>> = {
-  interfaces: "busiest interface",
-  storage: "fullest disk",
-  objects: "greatest object",
-};
-
-/** A quantity in one or two words: `sent`, `disk used`. */
+/** A quantity in one or two words, as its table declares it: `sent`, `disk used`. */
 export function columnWords(table: string, column: string): string {
-  const known = COLUMNS[`${table}.${column}`];
-  if (known !== undefined) return known;
-  const bare = column.replace(/_(bytes|octets|ticks|us|cs|mbps)$/, "").replaceAll("_", " ");
-  return table === "cpu" ? `CPU ${bare}` : bare;
+  return columnOf(recording.value, table, column)?.words ?? column.replaceAll("_", " ");
 }
 
-/** The title of a picture: `Sent, busiest interface`. */
+/** The title of a picture: `Sent, busiest interface of each device`. */
 export function quantityTitle({ table, column }: Quantity, rows: "devices" | "series"): string {
   const words = columnWords(table, column);
-  const part = PARTS[table];
-  const tail = part === undefined ? "" : rows === "devices" ? `, ${part} of each device` : `, every ${PART_NOUN[table] ?? "series"}`;
+  const part = tableOf(recording.value, table)?.part ?? null;
+  const tail = part === null ? "" : rows === "devices" ? `, ${part.greatest} ${part.noun} of each device` : `, every ${part.noun}`;
   return words.charAt(0).toUpperCase() + words.slice(1) + tail;
 }
-
-const PART_NOUN: Readonly<Record<string, string>> = { interfaces: "interface", storage: "disk", objects: "object" };
 
 const EVENTS: Readonly<Record<string, string>> = {
   reset: "counters started again",

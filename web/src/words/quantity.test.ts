@@ -14,6 +14,9 @@ describe("quantities", () => {
     [124.9999e6, "octets/s", "1.00 Gbit/s"],
     [1000, "Mbit/s", "1.00 Gbit/s"],
     [250, "ticks/s", "250 % of a CPU"],
+    [41.5, "degC", "41.5 °C"],
+    [1200, "rpm", "1200 rpm"],
+    [1250, "W", "1.25 kW"],
     [123456, "cs", "1 235 s".replace("1 235", "1235")],
   ])("%d %s reads %s", (value, unit, text) => {
     expect(plain(quantityText(value, unit))).toBe(text);

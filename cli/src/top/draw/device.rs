@@ -1,19 +1,20 @@
 //! Everything about one device: how it answers, its interfaces, disks and memory.
 
+use meikyo_server::watch::Other;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{View, cells, line, put, put_heading, put_line, table};
-use crate::top::amounts::{Unit, amount, octets};
+use crate::top::amounts::{Unit, amount, number, octets};
 use crate::top::metric::Metric;
-use crate::top::model::{Device, Interface};
+use crate::top::model::{Device, Interface, OtherPart};
 use crate::top::screen::Screen;
 
 /// The lines that a device needs.
 pub(super) fn height(device: &Device) -> u16 {
-    cells(device.interfaces.len() + device.disks.len()).saturating_add(6)
+    cells(device.interfaces.len() + device.disks.len() + device.parts.len()).saturating_add(6)
 }
 
 pub(super) fn draw(
@@ -56,6 +57,22 @@ pub(super) fn draw(
         put(buffer, line(area, at), &text, Style::new());
         at += 1;
     }
+    for part in &device.parts {
+        let Some(other) = screen.model.others.get(part.other) else { continue };
+        put(buffer, line(area, at), &of_part(other, part), Style::new());
+        at += 1;
+    }
+}
+
+/// A series of a table that is shown as its declaration says: `sensor fan 1  fan speed 1200 rpm`.
+fn of_part(other: &Other, part: &OtherPart) -> String {
+    let mut text = format!("{} {:<13}", other.noun, part.name);
+    for (column, value) in other.columns.iter().zip(&part.values) {
+        if value.is_some() {
+            text.push_str(&format!(" {} {}", column.words, number(*value, &column.unit)));
+        }
+    }
+    text
 }
 
 fn texts(interface: &Interface) -> [String; 7] {

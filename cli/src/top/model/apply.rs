@@ -1,7 +1,7 @@
 //! Steps of a measurement become the newest values of devices.
 
 use meikyo_server::watch::{Frame, Step};
-use meikyo_snmp::tables::State;
+use meikyo_snmp::tables::{State, batches, cpu, interfaces, load, memory, polls, storage};
 
 use super::{BATCH_TIMES_MAX, CPU_TICKS, Device, EVENTS_MAX, Model, Place};
 use crate::top::history::Line;
@@ -38,7 +38,7 @@ impl Model {
     pub(in crate::top) fn apply(&mut self, step: &Step) {
         for frame in &step.frames {
             match &*frame.table {
-                "batches" => self.apply_batches(frame),
+                batches::NAME => self.apply_batches(frame),
                 table => {
                     for row in 0..frame.times.len() {
                         let series = usize::try_from(frame.series[row]).ok();
@@ -68,7 +68,9 @@ impl Model {
     fn apply_batches(&mut self, frame: &Frame) {
         for row in 0..frame.times.len() {
             let row = Row { frame, row };
-            let (Some(batch), Some(sent_us)) = (row.value("batch"), row.value("sent_us")) else {
+            let (Some(batch), Some(sent_us)) =
+                (row.value(batches::BATCH.name()), row.value(batches::SENT_US.name()))
+            else {
                 continue;
             };
             let of_time = self.batches_sent_us.entry(row.due()).or_default();
@@ -91,42 +93,50 @@ impl Model {
     fn apply_row(&mut self, table: &str, place: Place, row: &Row<'_>) {
         let device = &mut self.devices[place.device];
         match table {
-            "polls" => {
+            polls::NAME => {
                 self.newest = self.newest.max(Some(row.due()));
                 let due = row.due();
                 self.oldest = Some(self.oldest.map_or(due, |oldest| oldest.min(due)));
                 take_poll(device, row);
             }
-            "interfaces" => {
+            interfaces::NAME => {
                 take_interface(device, place.instance, row);
                 let mut push = |line, column| {
                     self.history.push(place.device, line, row.due(), row.value(column));
                 };
-                push(Line::Received(place.instance), "in_octets");
-                push(Line::Sent(place.instance), "out_octets");
+                push(Line::Received(place.instance), interfaces::IN_OCTETS.name());
+                push(Line::Sent(place.instance), interfaces::OUT_OCTETS.name());
             }
-            "load" => {
-                let load = row.value("load_1min");
-                self.history.push(place.device, Line::Load, row.due(), load);
+            load::NAME => {
+                let mean = row.value(load::LOAD_1MIN.name());
+                self.history.push(place.device, Line::Load, row.due(), mean);
                 if row.is_newest(&mut device.dues[0]) {
-                    device.load = load;
+                    device.load = mean;
                 }
             }
-            "storage" => {
+            storage::NAME => {
                 let disk = &mut device.disks[place.instance];
                 if row.is_newest(&mut disk.due) {
-                    disk.total = row.value("total_bytes");
-                    disk.used = row.value("used_bytes");
+                    disk.total = row.value(storage::TOTAL_BYTES.name());
+                    disk.used = row.value(storage::USED_BYTES.name());
                 }
             }
-            "memory" if row.is_newest(&mut device.dues[1]) => {
-                device.memory.total = row.value("total_bytes");
-                device.memory.available = row.value("available_bytes");
-                device.memory.buffer = row.value("buffer_bytes");
-                device.memory.cached = row.value("cached_bytes");
+            memory::NAME if row.is_newest(&mut device.dues[1]) => {
+                device.memory.total = row.value(memory::TOTAL_BYTES.name());
+                device.memory.available = row.value(memory::AVAILABLE_BYTES.name());
+                device.memory.buffer = row.value(memory::BUFFER_BYTES.name());
+                device.memory.cached = row.value(memory::CACHED_BYTES.name());
             }
-            "cpu" if row.is_newest(&mut device.dues[2]) => device.cpu_share = cpu_share(row),
-            _ => {}
+            cpu::NAME if row.is_newest(&mut device.dues[2]) => device.cpu_share = cpu_share(row),
+            _ => {
+                let Some(part) = device.parts.get_mut(place.instance) else { return };
+                let Some(other) = self.others.get(part.other).filter(|it| it.table == table) else {
+                    return;
+                };
+                if row.is_newest(&mut part.due) {
+                    part.values = other.columns.iter().map(|of| row.value(&of.name)).collect();
+                }
+            }
         }
     }
 }
@@ -134,18 +144,18 @@ impl Model {
 /// How an interval of a device ended, of all of its PDUs the worst.
 fn take_poll(device: &mut Device, row: &Row<'_>) {
     let (due, state) = (row.due(), row.frame.states[row.row]);
-    let state = State::ALL.get(usize::from(state)).copied();
+    let state = State::of_rank(state);
     if device.due.is_none_or(|known| known < due) {
         device.due = Some(due);
         device.state = state;
     } else if device.due == Some(due) {
         device.state = device.state.max(state);
     }
-    let Some(received_us) = row.value("received_us") else { return };
+    let Some(received_us) = row.value(polls::RECEIVED_US.name()) else { return };
     let answered = due.saturating_add(whole(received_us).saturating_mul(1_000));
     if device.answered.is_none_or(|known| known <= answered) {
         device.answered = Some(answered);
-        if let Some(batch) = row.value("batch") {
+        if let Some(batch) = row.value(polls::BATCH.name()) {
             device.unsent = Some((due, ordinal(batch), received_us));
         }
     }
@@ -157,14 +167,19 @@ fn take_interface(device: &mut Device, instance: usize, row: &Row<'_>) {
     if !row.is_newest(&mut interface.due) {
         return;
     }
-    interface.received = row.value("in_octets");
-    interface.sent = row.value("out_octets");
-    interface.packets_received = row.value("in_packets");
-    interface.packets_sent = row.value("out_packets");
-    interface.trouble =
-        ["in_errors", "out_errors", "in_discards", "out_discards"].map(|name| row.value(name));
+    interface.received = row.value(interfaces::IN_OCTETS.name());
+    interface.sent = row.value(interfaces::OUT_OCTETS.name());
+    interface.packets_received = row.value(interfaces::IN_PACKETS.name());
+    interface.packets_sent = row.value(interfaces::OUT_PACKETS.name());
+    let trouble = [
+        interfaces::IN_ERRORS,
+        interfaces::OUT_ERRORS,
+        interfaces::IN_DISCARDS,
+        interfaces::OUT_DISCARDS,
+    ];
+    interface.trouble = trouble.map(|column| row.value(column.name()));
     // ifOperStatus: 1 is up (RFC 2863).
-    interface.up = row.value("oper_status").map(|status| ordinal(status) == 1);
+    interface.up = row.value(interfaces::OPER_STATUS.name()).map(|status| ordinal(status) == 1);
     let age_ms = f64::from(row.frame.ages_ms[row.row]);
     if age_ms.is_finite() {
         let known = if device.behind_due == due { device.behind_s } else { 0.0 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use meikyo_cluster::{AlertRule, Condition, Watched, What};
 use meikyo_recording::alerts::CLEARED;
-use meikyo_recording::schema::Meaning;
+use meikyo_recording::schema::{Hint, Meaning, Unit};
 use meikyo_units::WallTime;
 use meikyo_units::glob::matches;
 
@@ -98,34 +98,35 @@ fn watch_values(device: &Device, rule: usize, watched: &Watched, watches: &mut V
 /// Whether a rule's words mean a row.
 fn is_watched(watched: &Watched, row: &RowPlan) -> bool {
     let table = match &watched.what {
-        What::Interface(_) | What::Interfaces => Table::Interfaces,
-        What::Disk(_) => Table::Storage,
-        What::Load => Table::Load,
-        What::Cpu => Table::Cpu,
-        What::Memory => Table::Memory,
-        What::Object(_) => Table::Objects,
-        What::Uptime => return false,
+        What::Interface(_) | What::Interfaces => Some(Table::Interfaces),
+        What::Disk(_) => Some(Table::Storage),
+        What::Load => Some(Table::Load),
+        What::Cpu => Some(Table::Cpu),
+        What::Memory => Some(Table::Memory),
+        What::Parts { kind, .. } => Table::named(kind.table),
+        What::Object(_) => Some(Table::Objects),
+        What::Uptime => None,
     };
     let named = |pattern: &str| row.instance.as_ref().is_some_and(|name| matches(pattern, name));
-    table == row.table && watched.pattern().is_none_or(named)
+    table == Some(row.table) && watched.pattern().is_none_or(named)
 }
 
 /// What is needed for the rate of a column; `None` if it does not count.
 pub(in crate::poll) fn counter(row: &RowPlan, column: usize) -> Option<Counter> {
     let own = &schema(row.table).columns[column];
-    let slot = |name: &str| {
-        let column = schema(row.table).column(name)?;
+    let slot = |hint: Hint| {
+        let column = schema(row.table).hint(hint)?;
         asked(row).position(|value| value.column == column)
     };
-    let constant = |name: &str| {
-        let column = schema(row.table).column(name)?;
+    let constant = |hint: Hint| {
+        let column = schema(row.table).hint(hint)?;
         row.values.iter().find(|value| value.column == column).map(|value| &value.convert)
     };
     let width = match (row.table, own.meaning) {
         // The agent's type says whether it counts; how wide it is, is not kept.
         (Table::Objects, _) => CounterWidth::Unknown,
         (_, Meaning::Counter32) => CounterWidth::Narrow,
-        (_, Meaning::Counter64) => match constant("counter_bits") {
+        (_, Meaning::Counter64) => match constant(Hint::CounterBits) {
             Some(Convert::Constant(32)) => CounterWidth::Narrow,
             _ => CounterWidth::Wide,
         },
@@ -134,9 +135,9 @@ pub(in crate::poll) fn counter(row: &RowPlan, column: usize) -> Option<Counter> 
     Some(Counter {
         every: row.every,
         width,
-        octets: own.name.ends_with("octets"),
-        speed: slot("speed_mbps"),
-        discontinuity: slot("discontinuity_cs"),
+        octets: own.unit() == Some(Unit::Octets),
+        speed: slot(Hint::LineRate),
+        discontinuity: slot(Hint::Discontinuity),
         ..Counter::default()
     })
 }

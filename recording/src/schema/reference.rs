@@ -1,0 +1,70 @@
+//! A reference of tables for people, as Markdown: what `docs/tables.md` is made of.
+
+use super::{Column, ColumnKind, Meaning, Role, TableSchema};
+
+/// A section for each table, in the given order: what it is for, and its columns with type, unit,
+/// meaning, words for people and source.
+pub fn markdown(tables: &[TableSchema]) -> String {
+    tables.iter().map(section).collect()
+}
+
+fn section(table: &TableSchema) -> String {
+    let TableSchema { name, doc, .. } = table;
+    let mut text = format!("\n## `{name}`\n\n");
+    text += &format!("{}: {doc}. {}", table.title(), purpose(table.role()));
+    if let Some(part) = table.part() {
+        text += &format!(" A device has a series for each {}.", part.noun);
+    }
+    for column in &table.columns {
+        if let Some(joined) = &column.joins {
+            text += &format!(" `{}` leads to the row of `{joined}` with the same.", column.name);
+        }
+    }
+    text += "\n\n| column | type | unit | meaning | people call it | what it is |\n";
+    text += "| --- | --- | --- | --- | --- | --- |\n";
+    for column in &table.columns {
+        let Column { name, doc, .. } = column;
+        let unit = column.unit().map_or("", |unit| unit.symbol());
+        let words = match column.meaning {
+            Meaning::Gauge | Meaning::Counter32 | Meaning::Counter64 => column.words(),
+            Meaning::Label | Meaning::State | Meaning::Detail => String::new(),
+        };
+        let (kind, meaning) = (kind(column.kind), meaning(column.meaning));
+        text += &format!("| `{name}` | {kind} | {unit} | {meaning} | {words} | {doc} |\n");
+    }
+    text
+}
+
+fn purpose(role: Role) -> &'static str {
+    match role {
+        Role::Readings => "Values of devices.",
+        Role::Answers => "It says which devices there are, and readings are dated by it.",
+        Role::Health => "It says how well each interval was measured.",
+        Role::Requests => "Round trips begin here.",
+        Role::Findings => "Rates between two updates are made with it.",
+        Role::Events => "Alerts are read from it.",
+        Role::Clocks => "Clocks of several hosts are compared with it.",
+    }
+}
+
+fn kind(kind: ColumnKind) -> &'static str {
+    match kind {
+        ColumnKind::Time => "time",
+        ColumnKind::Symbol => "word",
+        ColumnKind::Text => "text",
+        ColumnKind::U64 => "u64",
+        ColumnKind::I64 => "i64",
+        ColumnKind::F64 => "f64",
+    }
+}
+
+fn meaning(meaning: Meaning) -> &'static str {
+    match meaning {
+        Meaning::Label => "label",
+        Meaning::Gauge => "gauge",
+        Meaning::Counter32 => "counter, 32 bits",
+        Meaning::Counter64 => "counter, 64 bits",
+        Meaning::State => "state",
+        Meaning::Detail => "detail",
+    }
+}
