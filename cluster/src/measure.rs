@@ -18,7 +18,18 @@ const KINDS: &[(&str, &str)] = &[
 
 impl PartKind {
     /// Every kind of parts beside interfaces and disks, which have rules of their own.
-    pub const ALL: &'static [Self] = &[];
+    pub const ALL: &'static [Self] = &[Self {
+        all: "sensors",
+        one: "sensor",
+        form: "sensor:NAME",
+        table: "sensors",
+        columns: &["celsius", "rpm", "watts", "volts", "amperes", "oper_status"],
+        subtrees: &[
+            ("1.3.6.1.2.1.47.1.1.1", "entPhysicalTable (RFC 6933)"),
+            ("1.3.6.1.2.1.99.1.1", "entPhySensorTable (RFC 3433)"),
+            ("1.3.6.1.4.1.2021.13.16", "lmSensors (LM-SENSORS-MIB)"),
+        ],
+    }];
 
     /// The kind that a word names, for all of them or for one.
     fn of(word: &str) -> Option<&'static Self> {
@@ -303,7 +314,7 @@ mod tests {
     fn errors_say_what_is_allowed() {
         let message = |text: &str| parse(text).unwrap_err();
         insta::assert_snapshot!(message("disk:/\nrwuser x"), @r#"`disk:/\nrwuser x` cannot be read; the form is `KIND[:NAME][(column,column)] [every DURATION]`"#);
-        insta::assert_snapshot!(message("interfce:eth0"), @"`interfce:eth0` is not known (did you mean `interface:NAME`?); allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, `cpu`, `memory`, `uptime`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its instance such as `ifHCInOctets.3`");
+        insta::assert_snapshot!(message("interfce:eth0"), @"`interfce:eth0` is not known (did you mean `interface:NAME`?); allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, `cpu`, `memory`, `uptime`, `sensors`, `sensor:NAME`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its instance such as `ifHCInOctets.3`");
         insta::assert_snapshot!(message("interface"), @"`interface` needs a name: write `interface:NAME`");
         insta::assert_snapshot!(message("disk:sda1"), @"`disk` needs a name: write `disk:/PATH`");
         insta::assert_snapshot!(message("load:1"), @"`load` takes no name; write `load` alone");

@@ -32,6 +32,7 @@ use crate::log::{
 };
 use crate::packed::UnpackError;
 use crate::problem::open_regular;
+use crate::schema::TableSchema;
 
 pub(crate) use index::{
     EVERY as INDEX_EVERY, IndexBuilder, SegmentIndex, remove_of as remove_index,

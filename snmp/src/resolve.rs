@@ -14,13 +14,14 @@ mod names;
 mod objects;
 mod problem;
 mod scalars;
+mod sensors;
 mod walked;
 
-use meikyo_cluster::{Access, Device, Measure, What};
+use meikyo_cluster::{Access, Device, Measure, PartKind, What};
 use meikyo_units::Nanos;
 
 use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan, Watched};
-use crate::tables::{Table, schema};
+use crate::tables::{self, Table, schema};
 use crate::{Oid, Value};
 
 pub(crate) use problem::view_line;
@@ -49,7 +50,10 @@ pub fn walks_for(device: &Device) -> Vec<Oid> {
             What::Load => walks.extend(scalars::LOAD.walks()),
             What::Cpu => walks.extend(scalars::CPU.walks()),
             What::Memory => walks.extend(scalars::MEMORY.walks()),
-            What::Uptime | What::Parts { .. } => {}
+            What::Uptime => {}
+            What::Parts { kind, .. } => {
+                walks.extend(parts(kind).into_iter().flat_map(|of| (of.walks)()))
+            }
             What::Object(name) => walks.extend(objects::walk(name)),
         }
     }
@@ -86,7 +90,12 @@ pub fn plan(device: &Device, varbinds: &[(Oid, Value)]) -> (DevicePlan, Vec<Prob
             What::Load => scalars::LOAD.resolve(&mut wanted, &walked),
             What::Cpu => scalars::CPU.resolve(&mut wanted, &walked),
             What::Memory => scalars::MEMORY.resolve(&mut wanted, &walked),
-            What::Uptime | What::Parts { .. } => {}
+            What::Uptime => {}
+            What::Parts { kind, name } => {
+                if let Some(of) = parts(kind) {
+                    (of.resolve)(&mut wanted, &walked, name.as_deref());
+                }
+            }
             What::Object(name) => objects::one(&mut wanted, &walked, name),
         }
     }
@@ -106,6 +115,23 @@ pub fn plan(device: &Device, varbinds: &[(Oid, Value)]) -> (DevicePlan, Vec<Prob
     watched.truncate(WATCHED_MAX);
     let (name, address) = (device.name.clone(), device.address);
     (DevicePlan { name, address, rows, watched, remarks, requests: 0 }, problems)
+}
+
+/// How the parts of one kind are found.
+struct Parts {
+    /// The table that they go to.
+    table: &'static str,
+    walks: fn() -> Vec<Oid>,
+    /// All of them, or the one of a name.
+    resolve: fn(&mut Wanted<'_>, &Walked<'_>, Option<&str>),
+}
+
+/// What there is beside interfaces and disks; a test compares it with what the cluster file knows.
+const PARTS: [Parts; 1] =
+    [Parts { table: tables::sensors::NAME, walks: sensors::walks, resolve: sensors::resolve }];
+
+fn parts(kind: &PartKind) -> Option<&'static Parts> {
+    PARTS.iter().find(|parts| parts.table == kind.table)
 }
 
 fn is_of_interfaces(what: &What) -> bool {

@@ -56,6 +56,8 @@ list! {
     Cpu = cpu;
     /// Memory.
     Memory = memory;
+    /// Temperatures, fans, power, voltages and currents, by sensor.
+    Sensors = sensors;
     /// Any other object.
     Objects = objects;
     /// How often each value is really updated.
@@ -286,6 +288,30 @@ table! {
         in_unit(Unit::Bytes), called("swap"), listed();
     SWAP_AVAILABLE_BYTES: u64, Gauge, "swap_available_bytes", "memAvailSwap",
         in_unit(Unit::Bytes), called("swap free"), listed();
+    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+        joins("polls"), hint(Hint::Answer);
+}
+
+table! {
+    /// Sensors. Each has its value in the column of its unit; the others are null in its rows.
+    pub sensors: Readings, "sensors",
+        "sensors, by name (ENTITY-SENSOR-MIB, RFC 3433; LM-SENSORS-MIB)",
+        titled("Sensors"), parted("sensor", "greatest");
+    DEVICE: Symbol, Label, "device", "name in the cluster file";
+    SENSOR: Symbol, Label, "sensor", "entPhysicalName, entPhysicalDescr, or lm*SensorsDevice";
+    CELSIUS: f64, Gauge, "celsius", "entPhySensorValue of type celsius, or lmTempSensorsValue",
+        in_unit(Unit::Celsius), called("temperature"), shown(9), listed();
+    RPM: f64, Gauge, "rpm", "entPhySensorValue of type rpm, or lmFanSensorsValue",
+        in_unit(Unit::RevolutionsPerMinute), called("fan speed"), shown(10), listed();
+    WATTS: f64, Gauge, "watts", "entPhySensorValue of type watts",
+        in_unit(Unit::Watts), called("power"), shown(11), listed();
+    VOLTS: f64, Gauge, "volts",
+        "entPhySensorValue of types voltsAC and voltsDC, or lmVoltSensorsValue",
+        in_unit(Unit::Volts), called("voltage"), listed();
+    AMPERES: f64, Gauge, "amperes", "entPhySensorValue of type amperes",
+        in_unit(Unit::Amperes), called("current"), listed();
+    OPER_STATUS: u64, Gauge, "oper_status",
+        "entPhySensorOperStatus: 1 ok, 2 unavailable, 3 nonoperational", called("sensor state");
     PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
         joins("polls"), hint(Hint::Answer);
 }

@@ -35,7 +35,7 @@ name = "head"
 "#;
     insta::assert_snapshot!(problems(text), @r#"
 cluster.toml:2: nmae: unknown key (did you mean `name`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`, `fabric`, `links`
-cluster.toml:3: measure: `interfce:eth0` is not known (did you mean `interface:NAME`?); allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, `cpu`, `memory`, `uptime`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its instance such as `ifHCInOctets.3`
+cluster.toml:3: measure: `interfce:eth0` is not known (did you mean `interface:NAME`?); allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, `cpu`, `memory`, `uptime`, `sensors`, `sensor:NAME`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its instance such as `ifHCInOctets.3`
 cluster.toml:4: spares: `spares` is reserved for a later version and not understood yet
 cluster.toml:7: snmp.version: "2" is not known (did you mean `2c`?); allowed are "1", "2c", "3"
 cluster.toml:8: snmp.intervall: unknown key (did you mean `interval`?); allowed are `version`, `community`, `user`, `auth`, `privacy`, `port`, `interval`, `timeout`, `rate_max`, `write`

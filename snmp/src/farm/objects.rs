@@ -26,6 +26,12 @@ const DSK_ENTRY: &[u32] = &[1, 3, 6, 1, 4, 1, 2021, 9, 1];
 const LA_ENTRY: &[u32] = &[1, 3, 6, 1, 4, 1, 2021, 10, 1];
 /// systemStats of UCD-SNMP-MIB.
 const SYSTEM_STATS: &[u32] = &[1, 3, 6, 1, 4, 1, 2021, 11];
+/// lmSensors of LM-SENSORS-MIB.
+const LM_SENSORS: &[u32] = &[1, 3, 6, 1, 4, 1, 2021, 13, 16];
+/// entPhysicalEntry (RFC 6933).
+const ENT_PHYSICAL_ENTRY: &[u32] = &[1, 3, 6, 1, 2, 1, 47, 1, 1, 1, 1];
+/// entPhySensorEntry (RFC 3433).
+const ENT_SENSOR_ENTRY: &[u32] = &[1, 3, 6, 1, 2, 1, 99, 1, 1, 1];
 /// nsCacheEntry of NET-SNMP-AGENT-MIB.
 const NS_CACHE_ENTRY: &[u32] = &[1, 3, 6, 1, 4, 1, 8072, 1, 5, 3, 1];
 /// The index of the interface table's row in nsCacheTable: 1.3.6.1.2.1.2.2.
@@ -211,6 +217,9 @@ impl Layout {
         tree.fixed(IF_NUMBER, &[0], Value::Integer(count));
         if shape.host {
             host(&mut tree);
+            sensors_of_host(&mut tree);
+        } else {
+            sensors_of_switch(&mut tree);
         }
         for (number, path) in (0..).zip(&shape.disks) {
             disk(&mut tree, number, path);
@@ -354,6 +363,41 @@ fn host(tree: &mut Tree) {
         Source::Moving(Moving::HostUptime, Form::TimeTicks),
     );
     tree.fixed(HR_MEMORY_SIZE, &[0], Value::Integer(total));
+}
+
+/// Two temperatures, a fan and a voltage, as lm-sensors tells them to net-snmp.
+fn sensors_of_host(tree: &mut Tree) {
+    let all: [(u32, u32, &str, u8, u32, u32); 4] = [
+        (2, 1, "Core 0", 1, 45_000, 20_000),
+        (2, 2, "Core 1", 2, 44_000, 20_000),
+        (3, 1, "fan1", 3, 1_200, 900),
+        (4, 1, "in0", 4, 11_900, 200),
+    ];
+    for (table, index, name, stream, least, spread) in all {
+        let table = [LM_SENSORS, &[table, 1]].concat();
+        tree.cell(&table, 1, &[index], Value::Integer(index.into()));
+        tree.cell(&table, 2, &[index], text(name));
+        let moving = Moving::Gauge { stream, least, spread };
+        tree.moving(&table, 3, &[index], moving, Form::Gauge32);
+    }
+}
+
+/// A temperature to a tenth of a degree, a fan and a power supply in thousandths of a watt.
+fn sensors_of_switch(tree: &mut Tree) {
+    let all: [(u32, &str, [i64; 3], u32, u32); 3] = [
+        (1_001, "Inlet temperature", [8, 9, 1], 215, 100),
+        (1_002, "Fan 1", [10, 9, 0], 4_000, 1_500),
+        (1_003, "PSU 1 power", [6, 8, 0], 84_000, 9_000),
+    ];
+    for (stream, (index, name, [kind, scale, precision], least, spread)) in (1..).zip(all) {
+        tree.cell(ENT_PHYSICAL_ENTRY, 2, &[index], text("sensor"));
+        tree.cell(ENT_PHYSICAL_ENTRY, 7, &[index], text(name));
+        for (column, value) in [(1, kind), (2, scale), (3, precision), (5, 1)] {
+            tree.cell(ENT_SENSOR_ENTRY, column, &[index], Value::Integer(value));
+        }
+        let moving = Moving::Gauge { stream, least, spread };
+        tree.moving(ENT_SENSOR_ENTRY, 4, &[index], moving, Form::Integer);
+    }
 }
 
 fn disk(tree: &mut Tree, number: u8, path: &str) {

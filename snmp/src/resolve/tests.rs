@@ -1,4 +1,5 @@
 mod names;
+mod sensors;
 
 use std::path::Path;
 

@@ -403,3 +403,35 @@ fn people_can_answer_what_is_raised_and_nothing_else() {
     let said = of("node002").acknowledged.as_ref().expect("acknowledged");
     assert_eq!((said.at, said.text.as_str()), (now, "busy: acknowledged by anna"));
 }
+
+#[test]
+#[expect(clippy::cast_precision_loss, reason = "an oracle: values below 10^5")]
+fn a_rule_names_a_sensor_by_the_words_of_its_table() {
+    let rules = "[[alerts]]\nname = \"hot\"\nvalue = \"sensor:Core*(celsius)\"\n\
+                 above = 62.5\nclear = 50\n";
+    let mut run = Run::new(FarmOptions::new(1, 0), "\"sensors\"", rules);
+    run.until(60);
+    let (alerts, requests) = run.end();
+    // lmTempSensorsValue.1, thousandths of a degree.
+    let core: meikyo_snmp::Oid = "1.3.6.1.4.1.2021.13.16.2.1.3.1".parse().unwrap();
+    let degrees: Vec<_> = requests
+        .iter()
+        .filter_map(|request| {
+            let at = request.objects.iter().position(|object| object.oid == core)?;
+            Some((tenths(request.received), request.answered[at] as f64 / 1_000.0))
+        })
+        .collect();
+    assert!(degrees.len() > 500, "{}", degrees.len());
+    let expected = expected(&degrees, 0, |hot| hot > 62.5, |hot| hot <= 50.0);
+    let of_core = |alert: &Alert| alert.object.as_deref() == Some("sensors.Core 0.celsius");
+    let alerts: Vec<_> = alerts.into_iter().filter(of_core).collect();
+    let mut spans = spans(&alerts);
+    if expected.last().is_some_and(|span| span.1.is_none())
+        && let Some(last) = spans.last_mut()
+    {
+        // Cleared because the measurement has ended.
+        last.1 = None;
+    }
+    assert_eq!(spans, expected);
+    assert!(expected.len() > 5, "{expected:?}");
+}

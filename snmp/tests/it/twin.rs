@@ -9,6 +9,7 @@ mod names;
 mod recovery;
 mod refused;
 mod repeats;
+mod sensors;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The varbinds of a recorded walk.
-fn recorded(text: &str) -> Vec<(Oid, Value)> {
+pub(super) fn recorded(text: &str) -> Vec<(Oid, Value)> {
     let line = |line: &str| {
         let mut parts = line.splitn(3, '|');
         let [oid, kind, value] = [(); 3].map(|()| parts.next().unwrap());
@@ -17,6 +17,7 @@ fn recorded(text: &str) -> Vec<(Oid, Value)> {
                 octets().map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect(),
             ),
             "65" => Value::Counter32(narrow()),
+            "66" => Value::Gauge32(narrow()),
             "67" => Value::TimeTicks(narrow()),
             "70" => Value::Counter64(number()),
             other => panic!("type {other}"),
