@@ -14,6 +14,7 @@
 //!     LOAD_1MIN: f64, Gauge, "load_1min", "runnable tasks";
 //! }
 //!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let dir = tempfile::tempdir()?;
 //! let (tables, options) = (vec![load::schema()], StreamOptions::COLLECTOR);
 //! let mut writer = StreamWriter::open(dir.path(), Kind::Measured, "snmp", tables, options)?;
@@ -25,7 +26,8 @@
 //! writer.submit(batch);
 //! let report = writer.close()?;
 //! assert_eq!(report.counters.rows_kept, 1);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok(())
+//! # }
 //! ```
 
 pub mod alerts;

@@ -16,6 +16,7 @@
 ///     RPM: f64, Gauge, "rpm", "turns a minute", called("fan speed"), shown(1);
 /// }
 ///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let schema = fans::schema();
 /// assert_eq!(schema.columns[fans::RPM.position()].words(), "fan speed");
 /// # let dir = tempfile::tempdir()?;
@@ -28,7 +29,8 @@
 /// batch.begin_row(1_700_000_000_000_000_000);
 /// batch.put(fans::FAN, fan);
 /// batch.put(fans::RPM, 1_200.0);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// A value of another type is refused by the compiler:
@@ -42,6 +44,7 @@
 /// fn write(batch: &mut meikyo_recording::Batch) {
 ///     batch.put(fans::RPM, 1_200_u64);
 /// }
+/// # fn main() {}
 /// ```
 #[macro_export]
 macro_rules! table {
@@ -58,10 +61,10 @@ macro_rules! table {
             $(, $set:ident($($to:expr),*))*;)+
     ) => {
         $(#[$about])*
-        #[allow(clippy::doc_markdown, reason = "the sentences stand in recordings, unmarked")]
         $visibility mod $module {
-            #[allow(unused_imports, reason = "a declaration may need nothing of its surroundings")]
+            // What a declaration names, such as units, is in scope around it.
             use super::*;
+            const _: &str = $module::NAME;
 
             /// The table's name.
             pub const NAME: &str = $table;
@@ -69,7 +72,7 @@ macro_rules! table {
             const COLUMNS: &[&str] = &["time", $($name),+];
 
             $(
-                #[doc = $of]
+                #[doc = concat!("The column `", $name, "`; `docs/tables.md` says what it is.")]
                 pub const $handle: $crate::schema::Handle<$crate::table!(@kind $kind)> =
                     $crate::schema::Handle::named(COLUMNS, $name);
             )+
