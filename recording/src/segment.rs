@@ -246,9 +246,7 @@ impl SegmentReader {
         };
         let has_wanted = |index: &SegmentIndex| {
             let mut tables = reader.head().tables.iter();
-            tables.any(|table| {
-                index.spans_of(&table.name).iter().any(|&span| wanted(table, span))
-            })
+            tables.any(|table| index.spans_of(&table.name).iter().any(|&span| wanted(table, span)))
         };
         let index = index.filter(|index| !has_wanted(index));
         if let Some(index) = index {
