@@ -177,7 +177,7 @@ fn tables_are_kept_for_their_own_time_and_unknown_ones_are_refused_with_their_li
     );
     let unknown = "[recording.tables.interface]\nkeep = \"7d\"\n";
     let directory = directory_with(&format!("{MINIMAL}\n{unknown}"));
-    for arguments in [&["config", "check"][..], &["measure", "--dry-run"]] {
+    for arguments in [&["config", "check"][..], &["measure", "--for", "1s"]] {
         let output = meikyo(directory.path(), arguments);
         assert!(!output.status.success(), "{output:?}");
         let told = stdout(&output) + &stderr(&output);

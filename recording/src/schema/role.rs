@@ -46,7 +46,7 @@ macro_rules! contract {
 }
 
 contract! {
-    /// Columns of tables of role [`Role::Answers`](super::Role::Answers).
+    /// Columns of tables of role [`Role::Answers`].
     answers {
         /// The device.
         DEVICE: crate::Symbol = "device";
@@ -62,7 +62,7 @@ contract! {
 }
 
 contract! {
-    /// Columns of tables of role [`Role::Health`](super::Role::Health).
+    /// Columns of tables of role [`Role::Health`].
     health {
         /// Span between two intervals, µs.
         INTERVAL_US: u64 = "interval_us";
@@ -82,7 +82,7 @@ contract! {
 }
 
 contract! {
-    /// Columns of tables of role [`Role::Findings`](super::Role::Findings).
+    /// Columns of tables of role [`Role::Findings`].
     findings {
         /// The device.
         DEVICE: crate::Symbol = "device";

@@ -96,9 +96,12 @@ fn panics_of_events_that_are_taken_back_are_silent() {
         .expect("it can be run again");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    // The sequential run prints its panic as every program does; the speculative ones nothing.
-    assert_eq!(said.matches("panicked at").count(), 1, "{said}");
-    assert!(said.contains("step 2000 is the last one"), "{said}");
+    // The sequential run prints its panic as every program does, and so does the optimistic one where
+    // nothing could take the event back any more. What is speculation prints nothing: all that ends
+    // wrong there is that messages are missing.
+    let panics = said.matches("panicked at").count();
+    assert!((1..=2).contains(&panics), "{said}");
+    assert_eq!(said.matches("step 2000 is the last one").count(), panics, "{said}");
 }
 
 /// What an LP does in its start, or when it is asked what it waits for.
