@@ -4,7 +4,7 @@
 fn main() -> std::io::Result<()> {
     let skipped = meikyo_testing::noted()?;
     if !skipped.is_empty() {
-        println!("\n{} tests could not run here:", skipped.len());
+        println!("\nTests that could not run here:");
     }
     for line in skipped {
         println!("  {line}");
