@@ -237,3 +237,35 @@ fn indexes_go_with_their_segments_and_recovery_makes_them_anew() {
     crate::compact::compact_recording(dir.path()).unwrap();
     assert_eq!(indexes(), Vec::<String>::new());
 }
+
+#[test]
+fn who_follows_passes_over_what_is_not_wanted_and_over_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    write_measured(dir.path());
+    let recording = Recording::open(dir.path()).unwrap();
+    let segments = || recording.listing(&Wanted::ALL).unwrap().segments;
+    let rows = |name: &str, from: i64| {
+        let of_segment = |segment| {
+            let wanted =
+                |table: &TableSchema, span: (i64, i64)| table.name == name && span.1 >= from;
+            let mut reader = SegmentReader::open_where(segment, wanted).unwrap().unwrap();
+            let tables = &reader.head().tables;
+            let place = tables.iter().position(|table| table.name == name).unwrap();
+            let is_wanted =
+                |header: &FrameHeader| header.table == place && header.greatest_time >= from;
+            let mut rows = 0;
+            while let Some(header) = reader.next_rows(is_wanted).unwrap() {
+                rows += header.rows;
+            }
+            rows
+        };
+        segments().into_iter().map(of_segment).sum::<usize>()
+    };
+    // Eighty seconds with 5 rows of one table, and four with 5 of the other.
+    assert_eq!([rows("load", 0), rows("cpu", 0)], [400, 20]);
+    assert_eq!([rows("load", 90 * SECOND), rows("cpu", 61 * SECOND)], [50, 5]);
+    for segment in segments() {
+        let mut nothing = SegmentReader::open_where(segment, |_, _| false).unwrap().unwrap();
+        assert_eq!(nothing.next_rows(|_| true).unwrap(), None, "all frames are described");
+    }
+}
