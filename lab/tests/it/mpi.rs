@@ -16,26 +16,66 @@ const PROGRAMS: [&str; 2] = ["mpicc.openmpi", "mpirun.openmpi"];
 const HEADER_BYTES: u64 = 66;
 const BYTES_PER_PAIR: u64 = 1024 * 1024;
 
-/// How many runs may have segments that were sent again.
+/// How many exchanges may have segments that were sent again.
 const TRIES: usize = 3;
 
-/// Every rank sends every other one as many bytes as it is told.
-const ALL_TO_ALL: &str = r"#include <mpi.h>
+/// An exchange without data opens the connections; then every rank sends every other one as many bytes as
+/// it is told, each time that a file `go.N` appears, until there is a file `end`. Starting a program under
+/// MPI takes half a minute in user-mode Linux, so all of it is one run.
+const ALL_TO_ALL: &str = r#"#include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+enum { WAIT, GO, END };
+static int there(const char *name, int number) {
+    char path[64];
+    snprintf(path, sizeof path, name, number);
+    return access(path, F_OK) == 0;
+}
+static void make(const char *name, int number) {
+    char path[64];
+    snprintf(path, sizeof path, name, number);
+    fclose(fopen(path, "w"));
+}
+/* Rank 0 looks for files, and the others wait without taking its processor. */
+static int told(int rank, int number) {
+    int what = WAIT, came = 0;
+    while (rank == 0 && what == WAIT) {
+        what = there("end", 0) ? END : there("go.%d", number) ? GO : WAIT;
+        usleep(10000);
+    }
+    MPI_Request request;
+    MPI_Ibcast(&what, 1, MPI_INT, 0, MPI_COMM_WORLD, &request);
+    while (MPI_Test(&request, &came, MPI_STATUS_IGNORE), !came)
+        usleep(10000);
+    return what;
+}
 int main(int argc, char **argv) {
-    int ranks;
+    int rank, ranks, good = argc == 3 && chdir(argv[2]) == 0;
     long bytes = argc > 1 ? atol(argv[1]) : 0;
     MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    char *out = malloc(bytes * ranks + 1), *in = malloc(bytes * ranks + 1);
-    memset(out, 7, bytes * ranks + 1);
-    MPI_Alltoall(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, MPI_COMM_WORLD);
-    int good = bytes == 0 || in[bytes * ranks - 1] == 7;
+    char *out = malloc(bytes * ranks), *in = malloc(bytes * ranks);
+    memset(out, 7, bytes * ranks);
+    MPI_Alltoall(out, 0, MPI_CHAR, in, 0, MPI_CHAR, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        make("ready", 0);
+    for (int number = 0; told(rank, number) == GO; number++) {
+        memset(in, 0, bytes * ranks);
+        MPI_Alltoall(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, MPI_COMM_WORLD);
+        for (long at = 0; at < bytes * ranks; at++)
+            good &= in[at] == 7;
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0)
+            make("done.%d", number);
+    }
     MPI_Finalize();
     return !good;
 }
-";
+"#;
 
 /// Starts a rank's daemon on a host, without a shell of another machine.
 const AGENT: &str = "#!/bin/sh\nhost=$1\nshift\n\
@@ -63,18 +103,20 @@ fn compare(topology: &str, fabric: &Fabric, lab: &Lab) {
     build(&files);
     meikyo_lab::prime(&lab.directory, &lab.roles, &fabric.wiring, &fabric.configuration).unwrap();
     be_patient(fabric, lab);
-    let idle = run(fabric, lab, &files, 0);
-    let busy = (0..TRIES).find_map(|_| {
-        let before = retransmissions(fabric, lab);
-        let busy = run(fabric, lab, &files, BYTES_PER_PAIR);
-        (retransmissions(fabric, lab) == before).then_some(busy)
+    let job = Job::start(fabric, lab, &files);
+    let busy = (0..TRIES).find_map(|number| {
+        let (again, before) = (retransmissions(fabric, lab), counted(lab));
+        job.exchange(number);
+        let sent = payload(&before, &counted(lab));
+        (retransmissions(fabric, lab) == again).then_some(sent)
     });
-    let busy = busy.expect("in one of a few runs no segment is sent again");
+    job.end();
+    let busy = busy.expect("in one of a few exchanges no segment is sent again");
     let planned = loads(&fabric.wiring, &fabric.plan, Pattern::AllToAll);
     for (trunk, pairs) in fabric.wiring.trunks.iter().zip(&planned.pairs) {
         for (end, &pairs) in trunk.ends.iter().zip(pairs) {
             let port = (end.switch.place(), port_interface(end.ports[0]));
-            let bytes = busy[&port].saturating_sub(idle[&port]);
+            let bytes = busy[&port];
             let due = pairs * BYTES_PER_PAIR;
             let most = due / 50;
             assert!(bytes.abs_diff(due) <= most, "{topology}, {port:?}: {bytes} bytes, {due} due");
@@ -106,26 +148,77 @@ fn build(files: &Path) {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }
 
-/// Runs a rank on every host; what each port then sent beside headers.
-fn run(fabric: &Fabric, lab: &Lab, files: &Path, bytes: u64) -> BTreeMap<(usize, String), u64> {
-    let before = counted(lab);
-    let names: Vec<&str> = fabric.wiring.hosts.iter().map(|host| host.name.as_str()).collect();
-    let path = |name: &str| files.join(name).to_string_lossy().into_owned();
-    let (agent, program) = (path("agent"), path("all"));
-    let (hosts, ranks, bytes) = (names.join(","), names.len().to_string(), bytes.to_string());
-    #[rustfmt::skip]
-    let command = [
-        "timeout", "100", PROGRAMS[1], "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-        "--mca", "plm_rsh_agent", &agent, "--mca", "plm_rsh_no_tree_spawn", "1",
-        "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth0",
-        "--mca", "oob_tcp_if_include", "eth0", "--mca", "mpi_yield_when_idle", "1",
-        "-H", &hosts, "-np", &ranks, &program, &bytes,
-    ];
-    let said = lab.exec(Some(names[0]), &command, b"");
-    assert_eq!(said.code, 0, "{}", String::from_utf8_lossy(&said.errors));
-    let after = counted(lab);
+/// A rank on every host.
+struct Job<'a> {
+    lab: &'a Lab,
+    host: &'a str,
+    files: &'a Path,
+}
+
+impl<'a> Job<'a> {
+    /// Starts it, and waits until its ranks are connected.
+    fn start(fabric: &'a Fabric, lab: &'a Lab, files: &'a Path) -> Self {
+        let names: Vec<&str> = fabric.wiring.hosts.iter().map(|host| host.name.as_str()).collect();
+        let path = |name: &str| files.join(name).to_string_lossy().into_owned();
+        let (agent, program, directory) = (path("agent"), path("all"), path(""));
+        let (hosts, ranks, bytes) =
+            (names.join(","), names.len().to_string(), BYTES_PER_PAIR.to_string());
+        #[rustfmt::skip]
+        let command = [
+            "timeout", "200", PROGRAMS[1], "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+            "--mca", "plm_rsh_agent", &agent, "--mca", "plm_rsh_no_tree_spawn", "1",
+            "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth0",
+            "--mca", "oob_tcp_if_include", "eth0", "--mca", "mpi_yield_when_idle", "1",
+            "-H", &hosts, "-np", &ranks, &program, &bytes, &directory,
+        ];
+        let job = Self { lab, host: names[0], files };
+        let script = "cd $0; (\"$@\" < /dev/null > said 2>&1; echo $? > ended) > /dev/null 2>&1 &";
+        job.shell(script, &command);
+        job.wait("ready");
+        job
+    }
+
+    /// Lets every rank send to every other one.
+    fn exchange(&self, number: usize) {
+        std::fs::write(self.files.join(format!("go.{number}")), "").unwrap();
+        self.wait(&format!("done.{number}"));
+    }
+
+    /// Ends it, and sees that each rank received what was sent to it.
+    fn end(self) {
+        std::fs::write(self.files.join("end"), "").unwrap();
+        self.wait("ended");
+        assert_eq!(self.shell("cd $0; cat ended", &[]), "0\n", "{}", self.said());
+    }
+
+    /// Waits for a file of the job, which ends by itself if it takes too long.
+    fn wait(&self, name: &str) {
+        let script = "cd $0; until [ -e $1 ] || [ -e ended ]; do sleep 0.05; done; ls";
+        let there = self.shell(script, &[name]);
+        assert!(there.lines().any(|line| line == name), "no {name}: {}", self.said());
+    }
+
+    fn said(&self) -> String {
+        self.shell("cd $0; cat said", &[])
+    }
+
+    /// What a shell script says that gets the directory of the job's files and these words.
+    fn shell(&self, script: &str, words: &[&str]) -> String {
+        let files = self.files.to_string_lossy();
+        let command = [&["sh", "-c", script, &*files], words].concat();
+        let said = self.lab.exec(Some(self.host), &command, b"");
+        assert_eq!(said.code, 0, "{}", String::from_utf8_lossy(&said.errors));
+        String::from_utf8(said.output).unwrap()
+    }
+}
+
+/// What each port sent between two readings, beside headers.
+fn payload(
+    before: &[BTreeMap<String, Counters>],
+    after: &[BTreeMap<String, Counters>],
+) -> BTreeMap<(usize, String), u64> {
     let mut sent = BTreeMap::new();
-    for (switch, (before, after)) in before.iter().zip(&after).enumerate() {
+    for (switch, (before, after)) in before.iter().zip(after).enumerate() {
         for (device, now) in after {
             let then = before[device];
             let frames = now.sent_frames - then.sent_frames;
