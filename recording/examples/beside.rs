@@ -1,9 +1,10 @@
 //! What requests cost beside a great log of another stream: `cargo run --release -p
 //! meikyo-recording --example beside [GIGABYTES] [ROUNDS]`.
 //!
-//! A small recording of readings is made twice, in one of them beside packed rows of another table
-//! (3 GB unless said) that are still in the log. Requests of both are timed in turn, so that a machine
-//! which becomes slower meanwhile does so for both; the median of all rounds counts.
+//! The recording of an hour of 64 devices is made twice: fifty minutes in Parquet files and ten in the
+//! log, as a collector leaves it. One of the two has packed rows of another table beside it (3 GB unless
+//! said) that are still in the log. Requests of both are timed in turn, so that a machine which becomes
+//! slower meanwhile does so for both; the median of all rounds counts.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for developers")]
 
@@ -74,7 +75,7 @@ fn main() {
 fn range(dir: &Path) {
     let selection = Selection {
         labels: vec![("device".into(), vec!["node7".into()])],
-        from: Some(WallTime::from_nanos(BEGIN + 540 * SECOND)),
+        from: Some(WallTime::from_nanos(BEGIN + (6 * STRETCH_S - 60) * SECOND)),
         ..Selection::all("interfaces")
     };
     let mut scan = Recording::open(dir).unwrap().scan(&selection).unwrap();
@@ -82,30 +83,44 @@ fn range(dir: &Path) {
     assert!(rows > 0 && scan.problems().is_empty());
 }
 
-/// Ten minutes of 64 devices at 10 Hz.
+/// Ten minutes, after which a collector compacts.
+const STRETCH_S: i64 = 600;
+
+/// An hour of 64 devices: interfaces at 10 Hz, five tables of states at 1 Hz.
 fn measured(dir: &Path) {
-    let table = TableSchema::new(
-        "interfaces",
-        "",
-        vec![
-            Column::new("device", ColumnKind::Symbol, Meaning::Label, ""),
-            Column::new("in_octets", ColumnKind::U64, Meaning::Counter64, ""),
-            Column::new("out_octets", ColumnKind::U64, Meaning::Counter64, ""),
-        ],
-    );
-    let mut writer = open(dir, "snmp", table);
-    let devices: Vec<_> = (0..64).map(|number| writer.symbol(&format!("node{number}"))).collect();
-    for interval in 0..6_000_i64 {
-        let mut batch = writer.batch(0);
-        for &device in &devices {
-            batch.begin_row(BEGIN + interval * SECOND / 10);
-            batch.put_symbol(1, device);
-            batch.put_u64(2, interval.unsigned_abs() * 12_345);
-            batch.put_u64(3, interval.unsigned_abs() * 54_321);
+    for stretch in 0..6_i64 {
+        let names = ["interfaces", "load", "cpu", "memory", "storage", "sensors"];
+        let tables = names.map(counters).to_vec();
+        let mut writer =
+            StreamWriter::open(dir, Kind::Measured, "snmp", tables, options(stretch < 5)).unwrap();
+        let devices: Vec<_> =
+            (0..64).map(|number| writer.symbol(&format!("node{number}"))).collect();
+        for interval in 0..STRETCH_S * 10 {
+            let time = BEGIN + stretch * STRETCH_S * SECOND + interval * SECOND / 10;
+            let tables = if interval % 10 == 0 { 0..names.len() } else { 0..1 };
+            for table in tables {
+                let mut batch = writer.batch(table);
+                for &device in &devices {
+                    batch.begin_row(time);
+                    batch.put_symbol(1, device);
+                    batch.put_u64(2, interval.unsigned_abs() * 12_345);
+                    batch.put_u64(3, interval.unsigned_abs() * 54_321);
+                }
+                writer.submit(batch);
+            }
         }
-        writer.submit(batch);
+        writer.close().unwrap();
     }
-    writer.close().unwrap();
+}
+
+/// Two counters of a device.
+fn counters(name: &str) -> TableSchema {
+    let columns = vec![
+        Column::new("device", ColumnKind::Symbol, Meaning::Label, ""),
+        Column::new("in_octets", ColumnKind::U64, Meaning::Counter64, ""),
+        Column::new("out_octets", ColumnKind::U64, Meaning::Counter64, ""),
+    ];
+    TableSchema::new(name, "", columns)
 }
 
 /// Blocks of samples, together of so many octets.
@@ -126,7 +141,8 @@ fn profiled(dir: &Path, octets: u64) {
         batch.put_u64(2, random);
     }
     let block = packer.pack().unwrap();
-    let mut writer = open(dir, "profile", table);
+    let mut writer =
+        StreamWriter::open(dir, Kind::Measured, "profile", vec![table], options(false)).unwrap();
     let mut written = 0;
     while written < octets {
         let block = PackedRows::received(block.payload().to_vec(), block.checksum()).unwrap();
@@ -136,10 +152,8 @@ fn profiled(dir: &Path, octets: u64) {
     writer.close().unwrap();
 }
 
-fn open(dir: &Path, stream: &str, table: TableSchema) -> StreamWriter {
-    let options =
-        StreamOptions { compact: false, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
-    StreamWriter::open(dir, Kind::Measured, stream, vec![table], options).unwrap()
+fn options(compact: bool) -> StreamOptions {
+    StreamOptions { compact, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a bench reads the clock on the wall")]

@@ -3,7 +3,7 @@
 //! While a segment is there, its head says it; compaction makes files of rows only. A stream without
 //! one, written by an earlier version, is whole: its tables are those that have rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::{fs, process};
@@ -13,12 +13,17 @@ use serde::{Deserialize, Serialize};
 use crate::layout::{self, ListError};
 use crate::problem::{Problem, read_regular};
 use crate::schema::TableSchema;
+use crate::summary::SUFFIX;
 
 /// The file in a stream's directory.
 pub const FILE_NAME: &str = "tables.json";
 
 #[derive(Debug, Serialize, Deserialize)]
 struct File {
+    /// The stream, where its segments can hold no rows but of these tables. Nobody knows that where the
+    /// file was lost once, and earlier versions did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    complete_for: Option<String>,
     tables: Vec<TableSchema>,
     /// CRC-32 of the JSON of `tables` without white space; earlier versions wrote none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,9 +31,9 @@ struct File {
 }
 
 impl File {
-    fn new(tables: Vec<TableSchema>) -> Self {
+    fn new(complete_for: Option<String>, tables: Vec<TableSchema>) -> Self {
         let crc32 = Some(sum(&tables));
-        Self { tables, crc32 }
+        Self { complete_for, tables, crc32 }
     }
 }
 
@@ -60,11 +65,16 @@ pub fn read(
 }
 
 fn of_stream(stream_dir: &Path) -> Result<Vec<TableSchema>, String> {
+    Ok(file_of(stream_dir)?.map_or_else(Vec::new, |file| file.tables))
+}
+
+/// The file of a stream; `None` where there is none.
+fn file_of(stream_dir: &Path) -> Result<Option<File>, String> {
     let path = stream_dir.join(FILE_NAME);
     let text = match read_regular(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         Err(error) => return Err(error.to_string()),
     };
@@ -73,7 +83,27 @@ fn of_stream(stream_dir: &Path) -> Result<Vec<TableSchema>, String> {
     if file.crc32.is_some_and(|named| named != sum(&file.tables)) {
         return Err("it does not have the checksum that it names".into());
     }
-    Ok(file.tables)
+    Ok(Some(file))
+}
+
+/// The streams whose segments can hold no row of a table, by what their writers declared. A request
+/// for the table need not open them, however many there are.
+///
+/// # Errors
+/// When the log's directory cannot be read.
+pub(crate) fn streams_without(dir: &Path, table: &str) -> Result<BTreeSet<String>, ListError> {
+    // Summaries are made of a table's rows, and a segment hides those that were made of its own.
+    let table = table.strip_suffix(SUFFIX).unwrap_or(table);
+    let streams = layout::entries(&dir.join(layout::LOG))?.into_iter();
+    let is_without = |(stream, path): &(String, PathBuf)| {
+        file_of(path).is_ok_and(|file| {
+            file.is_some_and(|file| {
+                file.complete_for.as_ref() == Some(stream)
+                    && file.tables.iter().all(|declared| declared.name != table)
+            })
+        })
+    };
+    Ok(streams.filter(is_without).map(|(stream, _)| stream).collect())
 }
 
 /// Adds the tables of a writer to those that the stream's writers have declared before.
@@ -81,20 +111,32 @@ fn of_stream(stream_dir: &Path) -> Result<Vec<TableSchema>, String> {
 /// # Errors
 /// When the file cannot be written, with its path.
 pub(crate) fn add(stream_dir: &Path, tables: &[TableSchema]) -> Result<(), (PathBuf, io::Error)> {
-    let before = of_stream(stream_dir).unwrap_or_default();
+    let path = stream_dir.join(FILE_NAME);
+    let refused = |error| (path.clone(), error);
+    let before = file_of(stream_dir).ok().flatten();
+    let complete_for = match &before {
+        Some(file) => file.complete_for.clone(),
+        // A segment that is there already may hold anything.
+        None => match layout::segments_of(stream_dir) {
+            Ok(segments) if segments.is_empty() => {
+                stream_dir.file_name().and_then(|name| name.to_str()).map(str::to_owned)
+            }
+            _ => None,
+        },
+    };
+    let before = before.map_or_else(Vec::new, |file| file.tables);
     let is_gone = |table: &&TableSchema| tables.iter().all(|new| new.name != table.name);
     let gone = before.iter().filter(is_gone).cloned();
-    let all = File::new(tables.iter().cloned().chain(gone).collect());
+    let all = File::new(complete_for, tables.iter().cloned().chain(gone).collect());
     if all.tables == before {
         return Ok(());
     }
-    let path = stream_dir.join(FILE_NAME);
     let temporary = stream_dir.join(format!(".{FILE_NAME}.{}.tmp", process::id()));
     serde_json::to_vec(&all)
         .map_err(io::Error::from)
         .and_then(|text| fs::write(&temporary, text))
         .and_then(|()| fs::rename(&temporary, &path))
-        .map_err(|error| (path, error))
+        .map_err(refused)
 }
 
 #[cfg(test)]
@@ -108,6 +150,8 @@ mod tests {
         let stream = layout::stream_dir(dir.path(), "snmp");
         fs::create_dir_all(&stream).unwrap();
         let table = |name: &str, doc: &str| TableSchema::new(name, doc, Vec::new());
+        let without =
+            |table| -> Vec<_> { streams_without(dir.path(), table).unwrap().into_iter().collect() };
         add(&stream, &[table("load", "first"), table("storage", "first")]).unwrap();
         add(&stream, &[table("load", "second"), table("cpu", "second")]).unwrap();
         let mut problems = Vec::new();
@@ -115,9 +159,33 @@ mod tests {
         assert_eq!(problems, []);
         let found: Vec<_> = found.values().map(|table| (&*table.name, &*table.doc)).collect();
         assert_eq!(found, [("cpu", "second"), ("load", "second"), ("storage", "first")]);
+        assert_eq!(without("samples"), ["snmp"]);
+        assert!(without("load").is_empty());
         fs::write(stream.join(FILE_NAME), "{").unwrap();
+        assert!(without("samples").is_empty(), "nobody knows");
         assert_eq!(read(dir.path(), &mut problems).unwrap(), BTreeMap::new());
         assert_eq!(problems.len(), 1);
         assert_eq!(problems[0].path, stream.join(FILE_NAME));
+    }
+
+    #[test]
+    fn a_list_that_is_not_of_all_segments_keeps_no_reader_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let stream = layout::stream_dir(dir.path(), "snmp");
+        fs::create_dir_all(&stream).unwrap();
+        let without = || streams_without(dir.path(), "samples").unwrap();
+        let tables = [TableSchema::new("load", "", Vec::new())];
+        add(&stream, &tables).unwrap();
+        assert_eq!(without().len(), 1);
+        // Put in the place of another stream's.
+        let other = layout::stream_dir(dir.path(), "profile");
+        fs::create_dir_all(&other).unwrap();
+        fs::copy(stream.join(FILE_NAME), other.join(FILE_NAME)).unwrap();
+        assert_eq!(without(), BTreeSet::from(["snmp".to_owned()]));
+        // Lost, and made again beside a segment of an earlier writer.
+        fs::remove_file(stream.join(FILE_NAME)).unwrap();
+        fs::write(layout::segment_path(dir.path(), "snmp", 1), "").unwrap();
+        add(&stream, &tables).unwrap();
+        assert!(without().is_empty());
     }
 }

@@ -181,9 +181,21 @@ pub fn list(dir: &Path) -> Result<Listing, ListError> {
 /// # Errors
 /// As [`list`].
 pub fn list_hours(dir: &Path, wanted: impl Fn(&str, i64) -> bool) -> Result<Listing, ListError> {
+    list_streams(dir, |_| true, wanted)
+}
+
+/// As [`list_hours`], without opening the segments of streams that `with_stream` does not want.
+///
+/// # Errors
+/// As [`list`].
+pub(crate) fn list_streams(
+    dir: &Path,
+    with_stream: impl Fn(&str) -> bool,
+    wanted: impl Fn(&str, i64) -> bool,
+) -> Result<Listing, ListError> {
     let (mut segments, mut problems) = (Vec::new(), Vec::new());
     for (stream, path) in entries(&dir.join(LOG))? {
-        if !path.is_dir() {
+        if !with_stream(&stream) || !path.is_dir() {
             continue;
         }
         for (first, path) in segments_of(&path)? {

@@ -331,7 +331,9 @@ impl Recording {
     /// # Errors
     /// When the directory cannot be read.
     pub fn log_begin(&self, table: &str) -> Result<Option<WallTime>, ReadError> {
-        let segments = layout::list_hours(&self.dir, |_, _| false)?.segments;
+        let without = declared::streams_without(&self.dir, table)?;
+        let with_stream = |stream: &str| !without.contains(stream);
+        let segments = layout::list_streams(&self.dir, with_stream, |_, _| false)?.segments;
         let spans = segments.into_iter().flat_map(|segment| segment_spans(segment, table));
         Ok(spans.map(|(least, _)| WallTime::from_nanos(least)).min())
     }

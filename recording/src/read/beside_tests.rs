@@ -84,6 +84,12 @@ fn a_request_opens_only_segments_that_hold_its_table() {
     let [alone, beside] = dirs.each_ref().map(|dir| Recording::open(dir.path()).unwrap());
     let segments = beside.listing(&Wanted::ALL).unwrap().segments.len();
     assert!(segments > 150, "{segments} segments");
+    for table in ["load", "cpu"] {
+        let of_table = |recording: &Recording| {
+            recording.listing(&Wanted::table(table)).unwrap().segments.len()
+        };
+        assert_eq!(of_table(&alone), of_table(&beside), "no other segment is even listed");
+    }
     let late =
         Selection { from: Some(WallTime::from_nanos(60 * SECOND)), ..Selection::all("load") };
     for selection in [Selection::all("load"), Selection::all("cpu"), late] {

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{ReadError, Recording};
+use crate::declared;
 use crate::layout::{self, Claim, Listing, ParquetFile, SegmentFile, hour_of};
 use crate::log::{FrameHeader, HEADER_LEN};
 use crate::manifest::{self, Manifest, Unit};
@@ -78,13 +79,31 @@ impl Recording {
     }
 
     fn list_once(&self, wanted: &Wanted<'_>) -> Result<Listing, ReadError> {
+        let passed = match wanted.table {
+            Some(table) => declared::streams_without(&self.dir, table)?,
+            None => BTreeSet::new(),
+        };
+        let listing = self.list_without(&passed, wanted)?;
+        let has_files_of_passed =
+            listing.parquet.iter().any(|file| passed.contains(&file.name.stream));
+        // A file of a stream that has no such table: all that is known of the stream judges it.
+        if has_files_of_passed { self.list_without(&BTreeSet::new(), wanted) } else { Ok(listing) }
+    }
+
+    /// Lists all but some streams, which can hold nothing that is wanted.
+    fn list_without(
+        &self,
+        passed: &BTreeSet<String>,
+        wanted: &Wanted<'_>,
+    ) -> Result<Listing, ReadError> {
         // The progress first: what is written meanwhile must not be missed. The manifest last: what
         // is compacted meanwhile is in it.
-        let progress = self.streams_with(progress::read)?;
-        let mut listing = layout::list_hours(&self.dir, |table, hour| wanted.has(table, hour))?;
+        let mut progress = self.progress_without(passed)?;
+        let with_stream = |stream: &str| !passed.contains(stream);
+        let mut listing =
+            layout::list_streams(&self.dir, with_stream, |table, hour| wanted.has(table, hour))?;
         let mut streams: BTreeSet<_> = progress.keys().cloned().collect();
         streams.extend(listing.parquet.iter().map(|file| file.name.stream.clone()));
-        let mut progress = progress;
         for stream in streams {
             let manifest = self.manifests.read(&self.dir, &stream);
             let progress = progress.remove(&stream).unwrap_or(Ok(None));
@@ -95,12 +114,13 @@ impl Recording {
         Ok(listing)
     }
 
-    fn streams_with<T>(
+    fn progress_without(
         &self,
-        read: impl Fn(&Path) -> T,
-    ) -> Result<BTreeMap<String, T>, layout::ListError> {
+        passed: &BTreeSet<String>,
+    ) -> Result<BTreeMap<String, io::Result<Option<Progress>>>, layout::ListError> {
         let streams = layout::entries(&self.dir.join(layout::LOG))?.into_iter();
-        Ok(streams.map(|(stream, path)| (stream, read(&path))).collect())
+        let wanted = streams.filter(|(stream, _)| !passed.contains(stream));
+        Ok(wanted.map(|(stream, path)| (stream, progress::read(&path))).collect())
     }
 
     /// Whether a file that has vanished should be there: retention and a compaction that is done
