@@ -1,11 +1,12 @@
-//! The whole test run: checks, then every test, one tally, one closing line.
+//! The whole test run: quick checks, every test, checks that compile, one tally, one closing line.
 //!
 //! Skipping is never silent: a test that cannot run prints a line `SKIPPED: reason` or `LACKING:
 //! reason` and is counted apart from those that passed. Where `CI` is set, want of a program is a
 //! failure.
 //!
-//! What costs time is built once: every test program by one call of cargo, and at the end the few crates
-//! that differ with MPI, in the same target folder. Test programs run in two lanes.
+//! What costs time is built once: every test program by one call of cargo, and later the few crates that
+//! differ with MPI, in the same target folder. There are two lanes: while labs boot their kernels in one,
+//! the other runs all other test programs, then lints, documentation and what is tested over ranks.
 
 mod binaries;
 #[path = "../../models/tests/ranks/lacking.rs"]
@@ -44,16 +45,14 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
             Page::Lacking(what) => tally.lacking("web", what),
             built => tally.check("web: types and build", *built == Page::Built),
         }
-        checks(root, &mut tally)?;
+        tally.check("formatting", cargo(root, &["fmt", "--all", "--check"]).run()?);
+        tally.check("tidy", tidy::run(root)?);
     }
     let interpreter = python::environment(root);
     tests(root, filter, &interpreter, &mut tally)?;
-    if filter.is_none() {
-        if page == Page::Built {
-            web::unit_tests(root, &mut tally)?;
-            web::page_tests(root, &mut tally)?;
-        }
-        over_ranks(root, &mut tally)?;
+    if filter.is_none() && page == Page::Built {
+        web::unit_tests(root, &mut tally)?;
+        web::page_tests(root, &mut tally)?;
     }
     if std::env::var_os("CI").is_some_and(|value| !value.is_empty()) {
         tally.demand_programs();
@@ -62,12 +61,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
     Ok(tally.failed() == 0)
 }
 
-/// Formatting, lints, tidy, documentation, licences: each counts once.
+/// Lints, documentation, fuzz targets, licences: each counts once. They take minutes of compiling.
 fn checks(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
-    tally.check("formatting", cargo(root, &["fmt", "--all", "--check"]).run()?);
     let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     tally.check("lints", cargo(root, &lints).run()?);
-    tally.check("tidy", tidy::run(root)?);
     let documents = ["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"];
     let documents = cargo(root, &documents).env("RUSTDOCFLAGS", "-D warnings");
     tally.check("documentation", documents.run()?);
@@ -114,11 +111,18 @@ fn tests(
     if let Ok(interpreter) = interpreter {
         variables.push(("MEIKYO_PYTHON".to_owned(), interpreter.clone()));
     }
-    lanes::run(binaries, filter, &variables, tally)?;
-    let mut arguments = vec!["test", "--workspace", "--doc", "--no-fail-fast", "--locked"];
-    arguments.extend(["--features", &features, "--", "--show-output"]);
-    arguments.extend(filter);
-    counted("documentation", cargo(root, &arguments), tally)
+    let then = |tally: &mut Tally| {
+        let mut arguments = vec!["test", "--workspace", "--doc", "--no-fail-fast", "--locked"];
+        arguments.extend(["--features", &features, "--", "--show-output"]);
+        arguments.extend(filter);
+        counted("documentation", cargo(root, &arguments), tally)?;
+        if filter.is_none() {
+            checks(root, tally)?;
+            over_ranks(root, tally)?;
+        }
+        Ok(())
+    };
+    lanes::run(binaries, filter, &variables, then, tally)
 }
 
 /// The system tests of the command line over MPI ranks, with MPICH. Built like all tests but for the
