@@ -1,8 +1,6 @@
 //! The command line as typed.
 
-use std::path::PathBuf;
-
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use meikyo_console::benches::BenchArgs;
 
 use crate::top::TopArgs;
@@ -52,12 +50,4 @@ pub(crate) enum Verb {
     Query(QueryArgs),
     Export(ExportArgs),
     Bench(BenchArgs),
-}
-
-/// The recording that a verb reads.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct RecordingArgument {
-    /// The recording's directory
-    #[arg(value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
-    pub(crate) dir: PathBuf,
 }

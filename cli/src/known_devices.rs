@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use meikyo_console::failure::Failure;
+use meikyo_live::Watch;
 use meikyo_recording::{ReadError, Recording, Selection, series};
-use meikyo_server::watch::Watch;
 use meikyo_units::glob::matches;
 
 /// Parts of a folded list of names that a hint shows at most.

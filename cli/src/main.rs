@@ -5,13 +5,15 @@ mod bench;
 mod hangup;
 mod known_devices;
 mod log;
+mod missing_rows;
+mod row_arguments;
 mod rows;
 mod top;
 mod verbs;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use meikyo_console::failure::{self, Answer, Failure};
 use meikyo_console::ranks;
 
@@ -39,8 +41,8 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Bench(_) => bench::run(),
         Verb::Config(args) => verbs::config::run(args),
         Verb::Probe(args) => verbs::probe::run(&args),
-        Verb::Completions(args) => verbs::completions::run(&args),
-        Verb::Man(args) => verbs::man::run(&args),
+        Verb::Completions(args) => verbs::completions::run(&args, Args::command()),
+        Verb::Man(args) => verbs::man::run(&args, Args::command()),
         Verb::Query(args) => verbs::query::run(&args),
         Verb::Export(args) => verbs::export::run(&args),
         Verb::Agent(args) => verbs::agent::run(&args),

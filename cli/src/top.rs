@@ -27,12 +27,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_recording::Recording;
-use meikyo_server::watch::WatchError;
+use meikyo_recording::{ReadError, Recording};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::known_devices;
-use crate::verbs::query::{tell_that_rows_may_be_missing, unfolded};
+use crate::missing_rows;
+use crate::row_arguments::unfolded;
 use metric::Metric;
 use palette::{Palette, Theme};
 use session::{Session, Subject};
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<Answer, Failure> {
         devices: args.device.as_deref().map(unfolded).transpose()?,
     };
     if let Some(patterns) = &subject.devices {
-        let recording = Recording::open(&subject.dir).map_err(|e| explained(e.into()))?;
+        let recording = Recording::open(&subject.dir).map_err(explained)?;
         known_devices::check(&recording, patterns)?;
     }
     let clock = WallTime::now();
@@ -95,13 +95,13 @@ pub(crate) fn run(args: &TopArgs) -> Result<Answer, Failure> {
     } else {
         terminal::show(session, Palette::of_environment(args.theme))?
     };
-    let whole = tell_that_rows_may_be_missing(watch.problems().map_err(explained)?);
+    let whole = missing_rows::tell_texts(watch.problems().map_err(explained)?);
     Ok(if whole == Answer::Yes { answer } else { whole })
 }
 
-fn explained(error: WatchError) -> Failure {
+fn explained(error: ReadError) -> Failure {
     let hint = match &error {
-        WatchError::Read(meikyo_recording::ReadError::Identity(_)) => {
+        ReadError::Identity(_) => {
             "name the directory that `meikyo measure --out` writes to: `meikyo top DIR`"
         }
         _ => return error.into(),

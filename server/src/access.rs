@@ -9,14 +9,10 @@ mod rate;
 mod sessions;
 mod token;
 
-use std::net::IpAddr;
-use std::sync::Arc;
-
-use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
+use meikyo_units::WallTime;
 
 pub use hosts::HostError;
 pub(crate) use hosts::Hosts;
@@ -26,21 +22,10 @@ pub(crate) use sessions::Sessions;
 pub(crate) use token::{Hash, Tokens};
 pub use token::{TokenError, hash_token, make_token};
 
-use hyper::body::Body as _;
-use meikyo_units::WallTime;
-
-use crate::counts::Closed;
 use crate::errors::ApiError;
-use crate::room::Seat;
-use crate::state::{Server, Shared};
 
 /// Most octets of a request's body.
 pub(crate) const BODY_BYTES_MAX: usize = 64 << 10;
-
-/// What a page may load: its own files and nothing else.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-    font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; \
-    form-action 'self'; frame-ancestors 'none'";
 
 /// The cookie that stands for a token that was shown once.
 const COOKIE: &str = "meikyo_session";
@@ -64,75 +49,8 @@ pub(crate) struct Access {
 #[derive(Debug, Clone)]
 pub(crate) struct Proof(pub(crate) Hash);
 
-/// Lets a request through, or refuses it.
-pub(crate) async fn guard(State(server): State<Shared>, request: Request, next: Next) -> Response {
-    let access = &server.access;
-    let client = client_of(&request);
-    let mut response = match access.admit(&request) {
-        Ok(Verdict::Pass(proof)) => pass(&server, request, Some(proof), next).await,
-        Ok(Verdict::Try) => pass(&server, request, None, next).await,
-        Ok(Verdict::Answer(response)) => response,
-        Ok(Verdict::Check { token, browser }) => match access.check(client, &token).await {
-            Ok(proof) if browser => access.welcome(proof),
-            Ok(proof) => pass(&server, request, Some(proof), next).await,
-            Err(error) => error.into_response(),
-        },
-        Err(error) => error.into_response(),
-    };
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
-    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
-}
-
-/// Takes the body of a request and answers it. Until the body has come the server waits for the
-/// client, who loses his place to newcomers; then it works for him, and a client who was let in has
-/// proven himself.
-async fn pass(
-    server: &Server,
-    mut request: Request,
-    admitted: Option<Option<Hash>>,
-    next: Next,
-) -> Response {
-    if !request.body().is_end_stream() {
-        let (head, body) = request.into_parts();
-        let whole = to_bytes(body, BODY_BYTES_MAX);
-        let octets = match tokio::time::timeout(server.limits.body.to_std(), whole).await {
-            Ok(Ok(octets)) => octets,
-            Ok(Err(_)) => return too_long("the body").into_response(),
-            Err(_) => {
-                server.counts.close(Closed::Body);
-                let wait = server.limits.body;
-                let text = format!("the body did not come within {wait}");
-                let refused = ApiError::new(StatusCode::REQUEST_TIMEOUT, text, "body");
-                let close = HeaderValue::from_static("close");
-                return ([(header::CONNECTION, close)], refused).into_response();
-            }
-        };
-        request = Request::from_parts(head, Body::from(octets));
-    }
-    let seat = request.extensions_mut().remove::<Arc<Seat>>();
-    if let (Some(seat), Some(_)) = (&seat, &admitted) {
-        seat.prove();
-    }
-    if let Some(hash) = admitted.flatten() {
-        request.extensions_mut().insert(Proof(hash));
-    }
-    let _work = seat.as_ref().map(Seat::work);
-    next.run(request).await
-}
-
 /// What becomes of a request.
-enum Verdict {
+pub(crate) enum Verdict {
     /// It goes on, with the hash of the token that its session began with.
     Pass(Option<Hash>),
     /// It goes on although nothing was shown: it is a form with a token.
@@ -145,7 +63,7 @@ enum Verdict {
 
 impl Access {
     /// Looks at the head of a request.
-    fn admit(&self, request: &Request) -> Result<Verdict, ApiError> {
+    pub(crate) fn admit(&self, request: &Request) -> Result<Verdict, ApiError> {
         let taken = self.rates.take(client_of(request), WallTime::now());
         taken.map_err(ApiError::too_often)?;
         self.check_host(request)?;
@@ -248,7 +166,8 @@ impl Access {
 
 /// Whose connection a request came by.
 pub(crate) fn client_of(request: &Request) -> Client {
-    request.extensions().get().copied().unwrap_or(Client::User(u32::MAX))
+    let client = request.extensions().get().copied();
+    client.expect("a connection is taken together with whose it is")
 }
 
 /// The value of a header that a request has once at most; one that is no text is empty.
@@ -283,7 +202,7 @@ fn check_length(headers: &HeaderMap) -> Result<(), ApiError> {
     Err(too_long(&format!("the body has {length} octets and")))
 }
 
-fn too_long(what: &str) -> ApiError {
+pub(crate) fn too_long(what: &str) -> ApiError {
     let text = format!("{what} is too long: at most {BODY_BYTES_MAX} octets are taken");
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, text, "body")
 }
@@ -292,10 +211,4 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-}
-
-/// Whether a name is this machine's own and nobody else's.
-pub(crate) fn is_loopback(name: &str) -> bool {
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

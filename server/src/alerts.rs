@@ -4,6 +4,7 @@
 //! the running measurement to note what a person says ([`meikyo_recording::control`]).
 
 use axum::http::StatusCode;
+use meikyo_live::Opened;
 use meikyo_recording::alerts::{self, Alert};
 use meikyo_recording::control::{self, AlertRequest, AlertWord, Request};
 use meikyo_units::WallTime;
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
-use crate::catalog::Opened;
 use crate::errors::ApiError;
 
 /// Most alerts that are over which are answered with, the newest.

@@ -3,6 +3,9 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use meikyo_live::NoQuantity;
+use meikyo_live::range::RangeError;
+use meikyo_live::states::StatesError;
 use meikyo_recording::ReadError;
 use meikyo_units::Nanos;
 use serde::Serialize;
@@ -69,12 +72,6 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, text, "")
     }
 
-    /// A thread of ours has ended by a mistake of ours.
-    pub(crate) fn panicked() -> Self {
-        let text = "a reading thread has panicked; its message is on the server's terminal";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, text, "")
-    }
-
     /// What is sent.
     pub(crate) fn body(&self) -> &ErrorBody {
         &self.body
@@ -90,6 +87,40 @@ impl From<ReadError> for ApiError {
             }
             ReadError::UnknownColumn { .. } => Self::bad(error.to_string(), "column"),
             _ => Self::internal(&error),
+        }
+    }
+}
+
+impl From<NoQuantity> for ApiError {
+    fn from(error: NoQuantity) -> Self {
+        Self::bad(error.to_string(), "column")
+    }
+}
+
+impl From<RangeError> for ApiError {
+    fn from(error: RangeError) -> Self {
+        match error {
+            RangeError::Read(error) => error.into(),
+            RangeError::TooMuch { .. } => {
+                let text = format!(
+                    "{error}; name fewer series with a label such as `device=node0*`, or ask for a \
+                     smaller `width`"
+                );
+                Self::bad(text, "width")
+            }
+        }
+    }
+}
+
+impl From<StatesError> for ApiError {
+    fn from(error: StatesError) -> Self {
+        match error {
+            StatesError::Read(error) => error.into(),
+            StatesError::NoAnswers => Self::unknown(error.to_string(), "table"),
+            StatesError::TooMuch { .. } => {
+                let text = format!("{error}; name fewer with `device=`, or a smaller `width`");
+                Self::bad(text, "width")
+            }
         }
     }
 }

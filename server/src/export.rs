@@ -15,6 +15,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
+use meikyo_live::{Opened, label_names};
 use meikyo_recording::Selection;
 use meikyo_recording::query::{self, View};
 use meikyo_recording::schema::Hint;
@@ -23,10 +24,8 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::catalog::Opened;
 use crate::errors::ApiError;
 use crate::parameters::Parameters;
-use crate::range::label_names;
 
 /// Pieces of [`PIECE`] octets that may wait for the client.
 const WAITING_MAX: usize = 8;

@@ -2,17 +2,17 @@
 //! own conduct.
 
 use arrow::array::RecordBatch;
+use meikyo_live::Opened;
+use meikyo_live::columns::{number, signed};
 use meikyo_recording::schema::Role;
 use meikyo_recording::{Selection, inventory};
 use meikyo_units::Nanos;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::catalog::Opened;
-use crate::columns::{number, signed};
 use crate::errors::ApiError;
 use crate::parameters::micros;
-use crate::wire::ProblemBody;
+use crate::wire::{ProblemBody, problem_bodies};
 
 /// How much of the newest time the collector's conduct is told of.
 const CONDUCT_SPAN: Nanos = Nanos::from_secs(600);
@@ -133,7 +133,7 @@ fn problems(opened: &Opened, found: &[meikyo_recording::read::Problem]) -> Vec<P
     problems.extend(opened.problems_met());
     problems.sort();
     problems.dedup_by(|a, b| a.file == b.file);
-    problems
+    problem_bodies(problems)
 }
 
 #[derive(Default)]

@@ -10,19 +10,15 @@
 
 mod access;
 mod alerts;
-mod catalog;
 mod column_units;
-mod columns;
 mod counts;
 mod errors;
 mod export;
 mod fabric;
-mod follow;
 mod health;
 mod inventory;
 mod limits;
 mod listen;
-mod live;
 mod metrics;
 mod openapi;
 mod page;
@@ -32,9 +28,9 @@ mod room;
 mod routes;
 mod rows;
 mod serve;
+mod socket;
 mod state;
 mod states;
-pub mod watch;
 mod wire;
 
 pub use access::{HostError, REQUESTS_PER_S, TokenError, hash_token, make_token};

@@ -1,5 +1,6 @@
 //! The query of a request taken apart: every parameter is known by name, or refused.
 
+use meikyo_live::Span;
 use meikyo_units::{Nanos, WallTime};
 
 use crate::errors::ApiError;
@@ -10,18 +11,12 @@ const QUERY_BYTES_MAX: usize = 16 << 10;
 /// Most parameters of a query.
 const PARAMETERS_MAX: usize = 256;
 
+/// Most pixels of one answer.
+pub(crate) const WIDTH_MAX: u32 = 10_000;
+
 /// The parameters of one request that nobody has taken yet.
 #[derive(Debug)]
 pub(crate) struct Parameters(Vec<(String, String)>);
-
-/// The instants that relative times are relative to.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
-    /// The first instant that the recording has.
-    pub(crate) from: WallTime,
-    /// The instant that `now` stands for: the clock's while it runs, its end when finished.
-    pub(crate) now: WallTime,
-}
 
 impl Parameters {
     /// The parameters of a query as it stands in the address.

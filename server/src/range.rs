@@ -1,75 +1,48 @@
-//! A column over time: least, mean and greatest value per series and pixel.
-//!
-//! A range that is wide against its pixels is answered from the summaries that compaction wrote, at
-//! the coarsest level that is at most one pixel long; a narrow one from the raw readings. Either
-//! way the least and the greatest value of every pixel are those of the readings in it, so that no
-//! spike vanishes. Rows that are still in the log are condensed on the way.
-//!
-//! # Cost
-//! 24 hours of 256 devices are 144 files, of each 10 spans of a minute per series: some pages of 6
-//! columns a file, about 1 ms a file, and nothing but memory the second time ([`blocks`]). What is
-//! held while a range is answered is 20 octets a series and pixel, at most [`CELLS_MAX`] of them.
+//! Ranges over HTTP: the query taken apart, and the answer as JSON or as one Arrow IPC stream with
+//! the facts in headers.
 
-pub(crate) mod answer;
-pub(crate) mod blocks;
-mod cells;
-mod level;
-mod source;
+use std::sync::Arc;
 
-use meikyo_recording::{Column, ColumnKind, Meaning, TableSchema};
-use meikyo_units::WallTime;
+use arrow::array::{Array as _, ArrayRef, Float32Array, RecordBatch, UInt32Array};
+use arrow::datatypes::{Field, Schema};
+use arrow::ipc::writer::StreamWriter;
+use axum::Json;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use meikyo_live::range::{Cell, Range, RangeRequest};
+use meikyo_live::{Opened, drawable, label_names};
 
-use crate::catalog::Opened;
 use crate::column_units::unit_of;
 use crate::errors::ApiError;
-use crate::parameters::Parameters;
-use crate::wire::ProblemBody;
+use crate::parameters::{Parameters, WIDTH_MAX};
+use crate::wire::{RangeBody, RangeRowBody, bins_told, problem_bodies};
 
-pub(crate) use blocks::BlockCache;
-pub(crate) use cells::{Cell, Cells};
-pub(crate) use level::Bins;
+/// The type of an Arrow IPC stream (IANA media types).
+const ARROW_STREAM: &str = "application/vnd.apache.arrow.stream";
 
-/// Most series times pixels of one answer.
-const CELLS_MAX: usize = 8_000_000;
-
-/// Most pixels of one answer.
-const WIDTH_MAX: u32 = 10_000;
-
-/// What is asked for.
-#[derive(Debug, Clone)]
-pub(crate) struct RangeRequest {
-    pub(crate) table: TableSchema,
-    pub(crate) column: Column,
-    pub(crate) from: WallTime,
-    pub(crate) to: WallTime,
-    pub(crate) width: u32,
-    /// Most rows; neighbouring series are folded into one until they fit.
-    pub(crate) fold: Option<u32>,
-    pub(crate) labels: Vec<(String, Vec<String>)>,
-    pub(crate) form: Form,
+/// What is asked for, and how the answer is written down.
+#[derive(Debug)]
+pub(crate) struct Query {
+    pub(crate) request: RangeRequest,
+    form: Form,
     /// What of every pixel an Arrow stream carries.
-    pub(crate) values: Vec<Facet>,
+    values: Vec<Facet>,
 }
 
 /// What is told of a pixel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Facet {
-    /// The least value.
+enum Facet {
     Min,
-    /// The mean.
     Mean,
-    /// The greatest value.
     Max,
-    /// The readings.
     Count,
 }
 
 impl Facet {
-    /// All of them.
     const ALL: [Self; 4] = [Self::Min, Self::Mean, Self::Max, Self::Count];
 
-    /// Its name in queries and answers.
-    pub(crate) fn name(self) -> &'static str {
+    /// The facet as it is called in queries and answers.
+    fn name(self) -> &'static str {
         match self {
             Self::Min => "min",
             Self::Mean => "mean",
@@ -77,28 +50,24 @@ impl Facet {
             Self::Count => "count",
         }
     }
+
+    fn parse(name: &str) -> Result<Self, ApiError> {
+        Self::ALL.into_iter().find(|facet| facet.name() == name).ok_or_else(|| {
+            let text =
+                format!("`values` are some of `min`, `mean`, `max` and `count`, not `{name}`");
+            ApiError::bad(text, "values")
+        })
+    }
 }
 
 /// How a range is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// An Arrow IPC stream.
-    Arrow,
-    /// JSON.
+enum Form {
+    ArrowStream,
     Json,
 }
 
-/// The answer before it is written down.
-#[derive(Debug)]
-pub(crate) struct Range {
-    pub(crate) bins: Bins,
-    pub(crate) unit: String,
-    pub(crate) cells: Cells,
-    pub(crate) series_per_row: u32,
-    pub(crate) problems: Vec<ProblemBody>,
-}
-
-impl RangeRequest {
+impl Query {
     /// Reads the query of a request.
     pub(crate) fn parse(opened: &Opened, query: Option<&str>) -> Result<Self, ApiError> {
         let mut parameters = Parameters::parse(query)?;
@@ -110,7 +79,7 @@ impl RangeRequest {
         let fold = parameters.number("fold", 0, 0..=100_000)?;
         let form = match parameters.take("format").as_deref() {
             None | Some("json") => Form::Json,
-            Some("arrow") => Form::Arrow,
+            Some("arrow") => Form::ArrowStream,
             Some(other) => {
                 let text = format!("`format` is `arrow` or `json`, not `{other}`");
                 return Err(ApiError::bad(text, "format"));
@@ -118,71 +87,114 @@ impl RangeRequest {
         };
         let values = match parameters.take("values") {
             None => Facet::ALL.to_vec(),
-            Some(names) => names.split(',').map(facet).collect::<Result<_, _>>()?,
+            Some(names) => names.split(',').map(Facet::parse).collect::<Result<_, _>>()?,
         };
         let labels = parameters.labels(&label_names(&table))?;
         let fold = (fold > 0).then_some(fold);
-        Ok(Self { table, column, from, to, width, fold, labels, form, values })
+        Ok(Self {
+            request: RangeRequest { table, column, from, to, width, fold, labels },
+            form,
+            values,
+        })
+    }
+
+    /// Writes the answer down in the form that was asked for.
+    pub(crate) fn answer(&self, opened: &Opened, range: Range) -> Result<Response, ApiError> {
+        match self.form {
+            Form::Json => Ok(Json(body(opened, &self.request, range)).into_response()),
+            Form::ArrowStream => arrow_answer(&self.request, &range, &self.values),
+        }
     }
 }
 
-fn facet(name: &str) -> Result<Facet, ApiError> {
-    Facet::ALL.into_iter().find(|facet| facet.name() == name).ok_or_else(|| {
-        let text = format!("`values` are some of `min`, `mean`, `max` and `count`, not `{name}`");
-        ApiError::bad(text, "values")
-    })
+/// Where the pixels that have a value stand, and their values.
+fn values(cells: &[Cell]) -> impl Iterator<Item = (u32, &Cell)> {
+    (0..).zip(cells).filter(|(_, cell)| cell.is_some())
 }
 
-/// The names of a table's labels but `time`.
-pub(crate) fn label_names(table: &TableSchema) -> Vec<String> {
-    let labels = meikyo_recording::series::labels(table);
-    labels.map(|label| table.columns[label].name.clone()).collect()
+fn body(opened: &Opened, request: &RangeRequest, range: Range) -> RangeBody {
+    let rows = opened.with_known_series(&request.table, |series| {
+        let row = |(row, first, cells): (u32, u32, &[Cell])| RangeRowBody {
+            series: if range.series_per_row == 1 { first } else { row },
+            labels: series.named(first),
+            of_bins: values(cells).map(|(bin, _)| bin).collect(),
+            min: values(cells).map(|(_, cell)| cell.min).collect(),
+            mean: values(cells).map(|(_, cell)| cell.mean).collect(),
+            max: values(cells).map(|(_, cell)| cell.max).collect(),
+            count: values(cells).map(|(_, cell)| cell.count).collect(),
+        };
+        range.cells.rows().map(row).filter(|row| !row.of_bins.is_empty()).collect()
+    });
+    RangeBody {
+        from_us: range.bins.from.div_euclid(1_000),
+        bin_us: range.bins.length / 1_000,
+        bins: bins_told(range.bins),
+        level_ms: range.bins.level_ms(),
+        unit: unit_of(&request.column),
+        rows,
+        series_per_row: range.series_per_row,
+        problems: problem_bodies(range.problems),
+    }
 }
 
-/// The column of that name, if its values are quantities.
-pub(crate) fn drawable(table: &TableSchema, name: &str) -> Result<Column, ApiError> {
-    let quantity = |column: &&Column| {
-        matches!(column.kind, ColumnKind::U64 | ColumnKind::I64 | ColumnKind::F64)
-            && matches!(column.meaning, Meaning::Gauge | Meaning::Counter32 | Meaning::Counter64)
-    };
-    let found = table.columns.iter().find(|column| column.name == name);
-    found.filter(quantity).cloned().ok_or_else(|| {
-        let known: Vec<_> =
-            table.columns.iter().filter(quantity).map(|column| column.name.as_str()).collect();
-        let text = format!(
-            "table `{}` has no quantity `{name}`; it has {}",
-            table.name,
-            if known.is_empty() { "none".to_owned() } else { known.join(", ") }
-        );
-        ApiError::bad(text, "column")
-    })
-}
-
-/// Answers a request. Blocks while files are read.
-pub(crate) fn read(
-    opened: &Opened,
-    cache: &BlockCache,
+fn arrow_answer(
     request: &RangeRequest,
-) -> Result<Range, ApiError> {
-    let summary = source::summary_table(opened, &request.table)?;
-    let bins = Bins::choose(request.from, request.to, request.width, summary.is_some());
-    let chosen = opened.with_series(&request.table, |series| series.chosen(&request.labels))?;
-    let most = chosen.len().saturating_mul(bins.count());
-    if most > CELLS_MAX {
-        let text = format!(
-            "{} series of {} pixels are more than {CELLS_MAX} values; name fewer series with a \
-             label such as `device=node0*`, or ask for a smaller `width`",
-            chosen.len(),
-            bins.count()
-        );
-        return Err(ApiError::bad(text, "width"));
+    range: &Range,
+    values_of: &[Facet],
+) -> Result<Response, ApiError> {
+    let told = || {
+        let rows = range.cells.rows();
+        rows.flat_map(|(row, first, cells)| {
+            let ordinal = if range.series_per_row == 1 { first } else { row };
+            values(cells).map(move |(bin, cell)| (ordinal, bin, cell))
+        })
+    };
+    let real = |value: fn(&Cell) -> f32| -> ArrayRef {
+        Arc::new(Float32Array::from_iter_values(told().map(|(.., cell)| value(cell))))
+    };
+    let whole = |value: fn((u32, u32, &Cell)) -> u32| -> ArrayRef {
+        Arc::new(UInt32Array::from_iter_values(told().map(value)))
+    };
+    let mut columns = vec![("bin", whole(|(_, bin, _)| bin)), ("series", whole(|(row, ..)| row))];
+    columns.extend(values_of.iter().map(|facet| {
+        let column = match facet {
+            Facet::Min => real(|cell| cell.min),
+            Facet::Mean => real(|cell| cell.mean),
+            Facet::Max => real(|cell| cell.max),
+            Facet::Count => whole(|(.., cell)| cell.count),
+        };
+        (facet.name(), column)
+    }));
+    let field =
+        |(name, column): &(&str, ArrayRef)| Field::new(*name, column.data_type().clone(), false);
+    let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
+    let mut headers = headers(request, range);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(ARROW_STREAM));
+    let problems = problem_bodies(range.problems.clone());
+    let problems = serde_json::to_string(&problems).expect("texts can be written as JSON");
+    let schema = Arc::new(schema.with_metadata([("problems".to_owned(), problems)]));
+    let columns = columns.into_iter().map(|(_, column)| column).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
+    let mut stream = StreamWriter::try_new(Vec::new(), &schema)?;
+    stream.write(&batch)?;
+    let octets = stream.into_inner()?;
+    Ok((headers, octets).into_response())
+}
+
+fn headers(request: &RangeRequest, range: &Range) -> HeaderMap {
+    let facts = [
+        ("meikyo-from-us", range.bins.from.div_euclid(1_000).to_string()),
+        ("meikyo-bin-us", (range.bins.length / 1_000).to_string()),
+        ("meikyo-bins", range.bins.count().to_string()),
+        ("meikyo-level", range.bins.level_ms().to_string()),
+        ("meikyo-unit", unit_of(&request.column)),
+        ("meikyo-series-per-row", range.series_per_row.to_string()),
+        ("meikyo-problems", range.problems.len().to_string()),
+    ];
+    let mut headers = HeaderMap::new();
+    for (name, value) in facts {
+        let value = HeaderValue::from_str(&value).expect("numbers and units are ASCII");
+        headers.insert(HeaderName::from_static(name), value);
     }
-    let mut cells = Cells::new(&chosen, bins.count());
-    let mut problems = Vec::new();
-    let source = source::Source { opened, cache, request, bins, summary };
-    source.fill(&mut cells, &mut problems)?;
-    let series_per_row = request.fold.map_or(1, |rows| cells.fold(rows));
-    problems.sort();
-    problems.dedup();
-    Ok(Range { bins, unit: unit_of(&request.column), cells, series_per_row, problems })
+    headers
 }

@@ -1,6 +1,7 @@
 //! The addresses, and what answers at each.
 
 mod asked;
+mod guard;
 pub(crate) mod ranges;
 pub(crate) mod recordings;
 
@@ -11,7 +12,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 
-use crate::access::{self, BODY_BYTES_MAX, Client};
+use crate::access::{BODY_BYTES_MAX, Client};
 use crate::errors::ApiError;
 use crate::openapi;
 use crate::page;
@@ -59,7 +60,7 @@ pub(crate) fn router(server: Shared) -> Router {
             .fallback(move || async move { Redirect::temporary(&home) })
     };
     app.layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(server.clone(), access::guard))
+        .layer(middleware::from_fn_with_state(server.clone(), guard::guard))
         .with_state(server)
 }
 

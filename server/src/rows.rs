@@ -1,20 +1,21 @@
 //! Rows as they are: readings with their polls, events, findings about freshness.
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::datatypes::{Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
+use meikyo_live::columns::{number, text, times};
+use meikyo_live::{Event, Opened, events_of, label_names};
 use meikyo_recording::query::{self, View};
+use meikyo_recording::read::Problem;
 use meikyo_recording::schema::role::answers;
 use meikyo_recording::schema::{Role, State};
+use meikyo_recording::series::Texts;
 use meikyo_recording::{ReadError, Selection};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::catalog::Opened;
-use crate::columns::{json, times};
 use crate::errors::ApiError;
-use crate::follow::replay::events_of;
-use crate::live::EventBody;
 use crate::parameters::Parameters;
-use crate::range::label_names;
+use crate::socket::messages::EventBody;
 use crate::wire::ProblemBody;
 
 /// Most rows of one answer.
@@ -93,7 +94,7 @@ pub(crate) fn readings(opened: &Opened, query: Option<&str>) -> Result<RowsBody,
     body.truncated |= found.len() > limit;
     keep_newest(&mut found, limit);
     body.rows = found.into_iter().map(|(_, row)| row).collect();
-    body.problems = outcome.problems.iter().map(|problem| opened.problem(problem)).collect();
+    body.problems = problems_met(opened, &outcome.problems);
     Ok(body)
 }
 
@@ -129,14 +130,14 @@ fn poll_facts(opened: &Opened, table: &str, selection: &Selection) -> Result<Pol
     };
     for batch in scan {
         let batch = batch?;
-        let pdus = crate::columns::number(&batch, answers::PDU.name());
+        let pdus = number(&batch, answers::PDU.name());
         for (row, &time) in times(&batch).iter().enumerate() {
-            let text = |name: &str| crate::columns::text(&batch, name, row).unwrap_or_default();
-            let state = text(answers::STATE.name());
+            let word = |name: &str| text(&batch, name, row).unwrap_or_default();
+            let state = word(answers::STATE.name());
             // What is ok need not be remembered.
             if state != State::Ok.word() {
                 let pdu = pdus.get(row).copied().flatten().unwrap_or(0);
-                facts.insert((text(device).to_owned(), time, pdu), state.to_owned());
+                facts.insert((word(device).to_owned(), time, pdu), state.to_owned());
             }
         }
     }
@@ -148,12 +149,12 @@ fn take_rows(
     polls: Option<&PollFacts>,
     rows: &mut Vec<(i64, Vec<serde_json::Value>)>,
 ) {
-    let pdus = crate::columns::number(batch, answers::PDU.name());
+    let pdus = number(batch, answers::PDU.name());
     for (row, &time) in times(batch).iter().enumerate() {
         let mut values: Vec<_> =
             (0..batch.num_columns()).map(|column| json(batch, column, row)).collect();
         if let Some(polls) = polls {
-            let device = crate::columns::text(batch, answers::DEVICE.name(), row);
+            let device = text(batch, answers::DEVICE.name(), row);
             let device = device.unwrap_or_default().to_owned();
             let pdu = pdus.get(row).copied().flatten().unwrap_or(0);
             let state = polls.get(&(device, time, pdu)).map_or(State::Ok.word(), String::as_str);
@@ -176,10 +177,7 @@ pub(crate) fn events(opened: &Opened, query: Option<&str>) -> Result<EventsBody,
 }
 
 /// The events of a selection, oldest first.
-pub(crate) fn all_events(
-    opened: &Opened,
-    selection: &Selection,
-) -> Result<Vec<crate::follow::frames::Event>, ApiError> {
+pub(crate) fn all_events(opened: &Opened, selection: &Selection) -> Result<Vec<Event>, ApiError> {
     let selection = Selection { columns: None, ..selection.clone() };
     let mut events = Vec::new();
     let mut scan = opened.recording.scan(&selection)?;
@@ -211,6 +209,36 @@ pub(crate) fn freshness(opened: &Opened, query: Option<&str>) -> Result<RowsBody
     let truncated = found.len() > limit;
     keep_newest(&mut found, limit);
     let rows = found.into_iter().map(|(_, row)| row).collect();
-    let problems = scan.problems().iter().map(|problem| opened.problem(problem)).collect();
+    let problems = problems_met(opened, scan.problems());
     Ok(RowsBody { columns, rows, truncated, problems })
+}
+
+/// The problems of a read, which are remembered.
+fn problems_met(opened: &Opened, problems: &[Problem]) -> Vec<ProblemBody> {
+    problems.iter().map(|problem| opened.problem(problem).into()).collect()
+}
+
+/// The value of a row as JSON; times as µs, numbers beyond 2^53 as texts.
+fn json(batch: &RecordBatch, column: usize, row: usize) -> serde_json::Value {
+    use serde_json::Value;
+    const EXACT: u64 = 1 << 53;
+    let column = batch.column(column);
+    if column.is_null(row) {
+        return Value::Null;
+    }
+    if let Some(times) = column.as_primitive_opt::<TimestampNanosecondType>() {
+        return times.value(row).div_euclid(1_000).into();
+    }
+    if let Some(values) = column.as_primitive_opt::<UInt64Type>() {
+        let value = values.value(row);
+        return if value <= EXACT { value.into() } else { value.to_string().into() };
+    }
+    if let Some(values) = column.as_primitive_opt::<Int64Type>() {
+        let value = values.value(row);
+        return if value.unsigned_abs() <= EXACT { value.into() } else { value.to_string().into() };
+    }
+    if let Some(values) = column.as_primitive_opt::<Float64Type>() {
+        return serde_json::Number::from_f64(values.value(row)).map_or(Value::Null, Value::Number);
+    }
+    Texts::new(column).and_then(|texts| texts.get(row)).map_or(Value::Null, Value::from)
 }

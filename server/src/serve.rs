@@ -9,11 +9,11 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use meikyo_live::Catalog;
 use meikyo_recording::ReadError;
 use tokio::sync::watch;
 
 use crate::access::{Access, HostError, Hosts, Rates, Sessions, TokenError, Tokens};
-use crate::catalog::Catalog;
 use crate::fabric::FabricBody;
 use crate::limits::Limits;
 use crate::listen::{self, Certificates, Door, Doorkeeper, Listener, Tls};
@@ -296,7 +296,7 @@ fn serve(doors: &[Door], certificates: Option<Arc<Certificates>>, server: Shared
         }
         let mut stop = server.stop.clone();
         listen::stopped(&mut stop).await;
-        server.catalog.stop();
+        server.stop_following();
         let ended = async { while accepting.join_next().await.is_some() {} };
         if tokio::time::timeout(FAREWELL, ended).await.is_err() {
             tracing::debug!("some conversations were cut off");

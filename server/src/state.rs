@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use meikyo_live::health::HealthCache;
+use meikyo_live::range::BlockCache;
+use meikyo_live::{Catalog, Opened};
 use meikyo_units::Nanos;
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Access;
-use crate::catalog::Catalog;
 use crate::counts::Counts;
 use crate::errors::ApiError;
 use crate::fabric::FabricBody;
-use crate::health::HealthCache;
 use crate::limits::Limits;
-use crate::metrics::Newest;
-use crate::range::BlockCache;
+use crate::metrics::newest::Newest;
 use crate::room::{Room, Rules};
+use crate::socket::audience::Audience;
 
 /// Octets of decoded summaries that are kept.
 const CACHE_BYTES: usize = 96 << 20;
@@ -33,6 +34,8 @@ const WAITING_MAX: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) catalog: Catalog,
+    /// The viewers of each recording, in the order of the catalogue.
+    audiences: Vec<Arc<Audience>>,
     pub(crate) blocks: BlockCache,
     pub(crate) health: HealthCache,
     pub(crate) newest: Newest,
@@ -71,7 +74,9 @@ impl Server {
         };
         let viewers =
             Rules { places: limits.viewers, per_client: limits.viewers, only_for_poorer: true };
+        let audience = |opened: &Arc<Opened>| Arc::new(Audience::new(Arc::clone(opened)));
         Self {
+            audiences: catalog.all().iter().map(audience).collect(),
             catalog,
             blocks: BlockCache::new(CACHE_BYTES),
             health: HealthCache::default(),
@@ -87,6 +92,29 @@ impl Server {
             readers: Semaphore::new(READERS_MAX),
             waiting: Semaphore::new(WAITING_MAX),
         }
+    }
+
+    /// The recording of that id.
+    pub(crate) fn recording(&self, id: &str) -> Result<&Arc<Opened>, ApiError> {
+        self.catalog.get(id).ok_or_else(|| self.no_recording(id))
+    }
+
+    /// The viewers of the recording of that id.
+    pub(crate) fn audience(&self, id: &str) -> Result<&Arc<Audience>, ApiError> {
+        let mut audiences = self.audiences.iter();
+        let found = audiences.find(|audience| audience.opened().id == id);
+        found.ok_or_else(|| self.no_recording(id))
+    }
+
+    fn no_recording(&self, id: &str) -> ApiError {
+        let known: Vec<_> = self.catalog.all().iter().map(|opened| opened.id.as_str()).collect();
+        let text = format!("there is no recording `{id}`; there are {}", known.join(", "));
+        ApiError::unknown(text, "id")
+    }
+
+    /// Ends everything that follows a recording.
+    pub(crate) fn stop_following(&self) {
+        self.audiences.iter().for_each(|audience| audience.follower.stop());
     }
 
     /// Does something that reads files, on a thread that may block, when it is its turn.

@@ -1,26 +1,14 @@
-//! The worst state of each device and pixel, for the red and gold of strips and grids.
+//! The worst state of each device and pixel, over HTTP.
 
-use meikyo_recording::layout;
-use meikyo_recording::query::{self, View};
-use meikyo_recording::read::Wanted;
-use meikyo_recording::schema::State;
+use meikyo_live::Opened;
+use meikyo_live::states::{self, StatesRequest, StatesRow};
 use meikyo_recording::schema::role::answers;
-use meikyo_recording::summary::SUFFIX;
-use meikyo_recording::{Selection, TableSchema};
-use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::catalog::{Opened, ordinals_of_runs};
-use crate::columns::{text, times};
 use crate::errors::ApiError;
-use crate::follow::readings::state_number;
-use crate::parameters::Parameters;
-use crate::range::Bins;
-use crate::wire::ProblemBody;
-
-/// Most devices times pixels of one answer.
-const CELLS_MAX: usize = 16_000_000;
+use crate::parameters::{Parameters, WIDTH_MAX};
+use crate::wire::{ProblemBody, bins_told, problem_bodies};
 
 /// States per device and pixel.
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,177 +43,27 @@ pub(crate) struct StatesRowBody {
     pub(crate) worst: Vec<u8>,
 }
 
+impl StatesRowBody {
+    fn new(StatesRow { series, device, of_bins, worst }: StatesRow) -> Self {
+        Self { series, device, of_bins, worst }
+    }
+}
+
 /// Answers a request. Blocks while files are read.
 pub(crate) fn read(opened: &Opened, query: Option<&str>) -> Result<StatesBody, ApiError> {
     let mut parameters = Parameters::parse(query)?;
     let (from, to) = parameters.span(opened.span()?)?;
-    let width = parameters.number("width", 600, 1..=10_000)?;
+    let width = parameters.number("width", 600, 1..=WIDTH_MAX)?;
     let fold = parameters.number("fold", u32::MAX, 1..=u32::MAX)?;
-    let wanted = parameters.labels(&[answers::DEVICE.name().into()])?;
-    let table = opened.answers()?;
-    let summarised = opened.recording.table(&format!("{}{SUFFIX}", table.name)).is_ok();
-    let bins = Bins::choose(from, to, width, summarised);
-    let chosen = opened.with_series(&table, |series| series.chosen(&wanted))?;
-    if chosen.len().saturating_mul(bins.count()) > CELLS_MAX {
-        let text = "too many devices and pixels; name fewer with `device=`, or a smaller `width`";
-        return Err(ApiError::bad(text, "width"));
-    }
-    let mut worst = Worst::new(&chosen, bins);
-    let mut problems = Vec::new();
-    let border = if bins.level > 0 {
-        let log = opened.recording.log_begin(&table.name)?;
-        let border = log.map_or(i64::MAX, |log| log.floor(span_of(bins.level)).as_nanos());
-        summaries(opened, &table, bins, border, &mut worst, &mut problems)?;
-        border
-    } else {
-        bins.from
-    };
-    if border < bins.to {
-        let from = border.max(bins.from);
-        let span = if bins.level > 0 { bins.level } else { bins.length };
-        let selection = Selection {
-            columns: Some(vec![answers::STATE.name().into()]),
-            labels: wanted,
-            from: Some(WallTime::from_nanos(from)),
-            to: Some(WallTime::from_nanos(bins.to)),
-            ..Selection::all(&table.name)
-        };
-        readings(opened, &table, &selection, span, &mut worst, &mut problems)?;
-    }
-    problems.sort();
-    problems.dedup();
-    let per_row = u32::try_from(chosen.len()).unwrap_or(u32::MAX).div_ceil(fold).max(1);
-    let rows = opened.with_known_series(&table, |series| {
-        worst.rows(per_row, |of| series.named(of).into_values().next().unwrap_or_default())
-    });
+    let labels = parameters.labels(&[answers::DEVICE.name().into()])?;
+    let states = states::read(opened, &StatesRequest { from, to, width, fold, labels })?;
     Ok(StatesBody {
-        from_us: bins.from.div_euclid(1_000),
-        bin_us: bins.length / 1_000,
-        bins: u32::try_from(bins.count()).unwrap_or(u32::MAX),
-        level_ms: bins.level_ms(),
-        rows,
-        series_per_row: per_row,
-        problems,
+        from_us: states.bins.from.div_euclid(1_000),
+        bin_us: states.bins.length / 1_000,
+        bins: bins_told(states.bins),
+        level_ms: states.bins.level_ms(),
+        rows: states.rows.into_iter().map(StatesRowBody::new).collect(),
+        series_per_row: states.series_per_row,
+        problems: problem_bodies(states.problems),
     })
-}
-
-fn span_of(ns: i64) -> Nanos {
-    Nanos::new(ns.unsigned_abs())
-}
-
-/// The worst state of each chosen device and pixel; 0 is ok, or not known.
-struct Worst {
-    rows: Vec<Option<u32>>,
-    chosen: Vec<u32>,
-    bins: Bins,
-    cells: Vec<u8>,
-}
-
-impl Worst {
-    fn new(chosen: &[u32], bins: Bins) -> Self {
-        let most = chosen.iter().max().map_or(0, |most| *most as usize + 1);
-        let mut rows = vec![None; most];
-        for (row, &series) in (0..).zip(chosen) {
-            rows[series as usize] = Some(row);
-        }
-        let cells = vec![0; chosen.len() * bins.count()];
-        Self { rows, chosen: chosen.to_vec(), bins, cells }
-    }
-
-    fn note(&mut self, series: u32, time: i64, state: u8) {
-        let row = self.rows.get(series as usize).copied().flatten();
-        if let (Some(row), Some(bin)) = (row, self.bins.of(time)) {
-            let cell = &mut self.cells[row as usize * self.bins.count() + bin];
-            *cell = (*cell).max(state);
-        }
-    }
-
-    fn rows(&self, per_row: u32, name: impl Fn(u32) -> String) -> Vec<StatesRowBody> {
-        let (width, per_row_usize) = (self.bins.count(), per_row as usize);
-        let groups =
-            self.chosen.chunks(per_row_usize).zip(self.cells.chunks(width * per_row_usize));
-        let mut rows = Vec::new();
-        for (number, (devices, cells)) in (0..).zip(groups) {
-            let worst = |bin: usize| cells.iter().skip(bin).step_by(width).max().copied();
-            let states = (0..).zip((0..width).filter_map(worst)).filter(|(_, state)| *state > 0);
-            let (of_bins, worst): (Vec<u32>, Vec<u8>) = states.unzip();
-            if !of_bins.is_empty() {
-                let series = if per_row == 1 { devices[0] } else { number };
-                rows.push(StatesRowBody { series, device: name(devices[0]), of_bins, worst });
-            }
-        }
-        rows
-    }
-}
-
-fn take(
-    opened: &Opened,
-    table: &TableSchema,
-    batch: &arrow::array::RecordBatch,
-    within: std::ops::Range<i64>,
-    worst: &mut Worst,
-) -> Result<(), ApiError> {
-    let runs = opened.with_known_series(table, |series| ordinals_of_runs(batch, series))?;
-    let (times, worst_name) = (times(batch), worst_name());
-    for (series, run) in runs {
-        for row in run.filter(|&row| within.contains(&times[row])) {
-            let state = text(batch, &worst_name, row).map_or(0, state_number);
-            worst.note(series, times[row], state);
-        }
-    }
-    Ok(())
-}
-
-/// The column of summaries that has the worst state.
-fn worst_name() -> String {
-    format!("{}_worst", answers::STATE.name())
-}
-
-fn summaries(
-    opened: &Opened,
-    table: &TableSchema,
-    bins: Bins,
-    border: i64,
-    worst: &mut Worst,
-    problems: &mut Vec<ProblemBody>,
-) -> Result<(), ApiError> {
-    let schema = opened.recording.table(&format!("{}{SUFFIX}", table.name))?;
-    let hours = layout::hour_of(bins.from)..=layout::hour_of(bins.to - 1);
-    let listing = opened.recording.listing(&Wanted { table: Some(&schema.name), hours })?;
-    problems.extend(listing.problems.iter().map(|problem| opened.problem(problem)));
-    // A file in which all was well has nothing else in its statistics, and no row of it is read.
-    let worse = State::words().split_off(1);
-    let selection = Selection {
-        columns: Some(vec!["time".into(), answers::DEVICE.name().into(), worst_name()]),
-        labels: vec![("level_ms".into(), vec![bins.level_ms().to_string()]), (worst_name(), worse)],
-        from: Some(WallTime::from_nanos(bins.from)),
-        to: Some(WallTime::from_nanos(bins.to)),
-        ..Selection::all(&schema.name)
-    };
-    for file in listing.parquet {
-        let mut scan = opened.recording.scan_file(file, schema.clone(), &selection)?;
-        for batch in &mut scan {
-            take(opened, table, &batch?, i64::MIN..border, worst)?;
-        }
-        problems.extend(scan.problems().iter().map(|problem| opened.problem(problem)));
-    }
-    Ok(())
-}
-
-fn readings(
-    opened: &Opened,
-    table: &TableSchema,
-    selection: &Selection,
-    span: i64,
-    worst: &mut Worst,
-    problems: &mut Vec<ProblemBody>,
-) -> Result<(), ApiError> {
-    let view = View::Every(span_of(span));
-    let from = selection.from.map_or(i64::MIN, WallTime::as_nanos);
-    let to = selection.to.map_or(i64::MAX, WallTime::as_nanos);
-    let outcome = query::run(&opened.recording, selection, view, |batch| {
-        take(opened, table, batch, from..to, worst)
-    })?;
-    problems.extend(outcome.problems.iter().map(|problem| opened.problem(problem)));
-    Ok(())
 }

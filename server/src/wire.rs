@@ -4,8 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use meikyo_live::{Bins, FileProblem, Opened};
+use meikyo_recording::{ReadError, TableSchema, series};
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::column_units::{meaning_of, role_of, unit_of};
+use crate::parameters::micros;
 
 /// One recording.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -28,6 +33,34 @@ pub(crate) struct RecordingBody {
     pub(crate) devices: Vec<DeviceBody>,
     /// Its tables.
     pub(crate) tables: Vec<TableBody>,
+}
+
+impl RecordingBody {
+    /// The recording as it stands. Blocks while files are read.
+    pub(crate) fn new(opened: &Opened) -> Result<Self, ReadError> {
+        let times = opened.times()?;
+        let interval = times.map(|(_, to)| opened.interval_us(to)).transpose()?;
+        let devices = (0..).zip(opened.devices()?).map(|(ordinal, device)| DeviceBody {
+            ordinal,
+            name: device.name,
+            role: device.role,
+            group: device.group,
+            agent: device
+                .agent
+                .map(|agent| AgentBody { address: agent.address, version: agent.version }),
+        });
+        Ok(Self {
+            id: opened.id.clone(),
+            name: opened.name(),
+            kind: opened.recording.identity().kind.word().to_owned(),
+            running: opened.is_running(),
+            from_us: times.map(|(from, _)| micros(from)),
+            to_us: times.map(|(_, to)| micros(to)),
+            interval_us: interval.flatten(),
+            devices: devices.collect(),
+            tables: opened.tables()?.values().map(TableBody::new).collect(),
+        })
+    }
 }
 
 /// One device.
@@ -72,6 +105,33 @@ pub(crate) struct TableBody {
     pub(crate) labels: Vec<String>,
     /// All columns but `time`.
     pub(crate) columns: Vec<ColumnBody>,
+}
+
+impl TableBody {
+    fn new(table: &TableSchema) -> Self {
+        let columns = table.columns.iter().skip(1).map(|column| ColumnBody {
+            name: column.name.clone(),
+            meaning: meaning_of(column),
+            unit: unit_of(column),
+            doc: column.doc.clone(),
+            words: column.words(),
+            shown: column.shown,
+            listed: column.listed,
+            beside: column.beside.clone(),
+            joins: column.joins.clone(),
+            order: column.order(),
+        });
+        let part = table.part().map(|part| PartBody { noun: part.noun, greatest: part.greatest });
+        Self {
+            name: table.name.clone(),
+            role: role_of(table),
+            title: table.title(),
+            part,
+            doc: table.doc.clone(),
+            labels: series::labels(table).map(|label| table.columns[label].name.clone()).collect(),
+            columns: columns.collect(),
+        }
+    }
 }
 
 /// What a device has several of.
@@ -125,6 +185,22 @@ pub(crate) struct ProblemBody {
     pub(crate) file: String,
     /// What is wrong with it.
     pub(crate) what: String,
+}
+
+impl From<FileProblem> for ProblemBody {
+    fn from(FileProblem { file, what }: FileProblem) -> Self {
+        Self { file, what }
+    }
+}
+
+/// Problems in the words of the API.
+pub(crate) fn problem_bodies(problems: Vec<FileProblem>) -> Vec<ProblemBody> {
+    problems.into_iter().map(ProblemBody::from).collect()
+}
+
+/// How many pixels there are.
+pub(crate) fn bins_told(bins: Bins) -> u32 {
+    u32::try_from(bins.count()).expect("at most `WIDTH_MAX` and one")
 }
 
 /// Values per series and pixel.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use meikyo_server::watch::{Device, Event, Frame, Interval, Step};
+use meikyo_live::{Device, Event, Frame, Interval, Step};
 use meikyo_units::{Nanos, WallTime};
 
 use super::metric::Metric;
@@ -42,8 +42,9 @@ pub(super) fn model() -> Model {
         name: format!("node{number:02}"),
         role: "host",
         group: Some(if number <= 6 { "rack1" } else { "rack2" }.to_owned()),
+        agent: None,
     };
-    let switch = Device { name: "sw".into(), role: "switch", group: None };
+    let switch = Device { name: "sw".into(), role: "switch", group: None, agent: None };
     let mut model = Model::new((1..=11).map(node).chain([switch]));
     let names: Vec<_> = model.devices.iter().map(|device| device.name.clone()).collect();
     let alone: Vec<_> = names.iter().map(|name| vec![name.clone()]).collect();

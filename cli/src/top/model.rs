@@ -1,6 +1,6 @@
 //! What is known of the cluster at the moment that is shown: the newest values of every device.
 //!
-//! Pure: it takes the steps of [`meikyo_server::watch`] as they come and reads no clock. A value
+//! Pure: it takes the steps of [`meikyo_live`] as they come and reads no clock. A value
 //! that did not come is missing; nothing is carried over from an earlier interval.
 
 mod apply;
@@ -10,7 +10,7 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use meikyo_server::watch::{Event, Interval, Other, Wanted};
+use meikyo_live::{Event, Interval, Other, Wanted};
 use meikyo_snmp::tables::{State, batches, cpu, interfaces, load, memory, polls, storage};
 use meikyo_units::{Nanos, WallTime};
 
@@ -181,7 +181,7 @@ pub(super) struct Memory {
 
 impl Model {
     /// A cluster of which nothing is known but its devices.
-    pub(super) fn new(devices: impl IntoIterator<Item = meikyo_server::watch::Device>) -> Self {
+    pub(super) fn new(devices: impl IntoIterator<Item = meikyo_live::Device>) -> Self {
         let mut model = Self::default();
         for device in devices {
             model.by_name.insert(device.name.clone(), model.devices.len());
@@ -204,10 +204,11 @@ impl Model {
 
     /// The same devices, and nothing known of them.
     pub(super) fn emptied(&self) -> Self {
-        let devices = self.devices.iter().map(|device| meikyo_server::watch::Device {
+        let devices = self.devices.iter().map(|device| meikyo_live::Device {
             name: device.name.clone(),
             role: device.role,
             group: Some(device.group.clone()),
+            agent: None,
         });
         Self::new(devices).showing(&self.others)
     }

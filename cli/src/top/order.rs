@@ -125,10 +125,11 @@ mod tests {
     use super::*;
 
     fn cluster(loads: &[Option<f64>]) -> Model {
-        let device = |at: usize| meikyo_server::watch::Device {
+        let device = |at: usize| meikyo_live::Device {
             name: format!("node{at:02}"),
             role: "host",
             group: Some(format!("rack{}", at % 3)),
+            agent: None,
         };
         let mut model = Model::new((0..loads.len()).map(device));
         for (device, load) in model.devices.iter_mut().zip(loads) {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use meikyo_console::failure::one_line;
-use meikyo_server::watch::{Past, Step, Watch, WatchError};
+use meikyo_live::{Past, Step, Watch};
+use meikyo_recording::ReadError;
 use meikyo_units::WallTime;
 
 /// What is to be read.
@@ -73,7 +74,7 @@ fn read(watch: &Watch, jobs: &Receiver<Job>, done: &Sender<Piece>) {
     }
 }
 
-fn piece(watch: &Watch, past: &mut Option<Past>, job: Job) -> Result<Vec<Step>, WatchError> {
+fn piece(watch: &Watch, past: &mut Option<Past>, job: Job) -> Result<Vec<Step>, ReadError> {
     if let Some(from) = job.from {
         *past = Some(watch.past(from)?);
     }

@@ -8,7 +8,7 @@ mod mouse;
 #[cfg(test)]
 mod tests;
 
-use meikyo_server::watch::Step;
+use meikyo_live::Step;
 use meikyo_units::{Nanos, WallTime};
 use ratatui::layout::Rect;
 

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use meikyo_server::watch::{Live, Step, Watch, WatchError};
+use meikyo_live::{Live, Step, Watch};
+use meikyo_recording::ReadError;
 use meikyo_units::glob::matches;
 use meikyo_units::{Nanos, WallTime};
 
@@ -46,7 +47,7 @@ pub(super) struct Session {
 
 impl Session {
     /// Opens the recording and reads its end.
-    pub(super) fn open(subject: Subject, metric: Metric, every: Nanos) -> Result<Self, WatchError> {
+    pub(super) fn open(subject: Subject, metric: Metric, every: Nanos) -> Result<Self, ReadError> {
         let (watch, model) = opened(&subject)?;
         let identity = watch.recording().identity();
         let name = subject.dir.canonicalize().unwrap_or_else(|_| subject.dir.clone());
@@ -100,7 +101,7 @@ impl Session {
             }
         }
         if let Some(live) = &self.live {
-            let (steps, _) = live.take();
+            let (steps, _) = live.drain();
             if self.screen.follows() {
                 self.learn();
                 self.screen.apply(steps.iter().map(Arc::as_ref));
@@ -130,7 +131,7 @@ impl Session {
     }
 
     /// Reads the end of the recording, so that values and charts are there at once.
-    fn read_end(&mut self) -> Result<(), WatchError> {
+    fn read_end(&mut self) -> Result<(), ReadError> {
         let Some((_, end)) = self.watch.times()? else { return Ok(()) };
         let mut past = self.watch.past(end.before(self.warm()))?;
         let steps = past.read(end + Nanos::new(1))?;
@@ -238,7 +239,7 @@ impl Session {
     }
 
     /// Looks whether the recording runs, and for devices and tables that are new.
-    fn look(&mut self) -> Result<(), WatchError> {
+    fn look(&mut self) -> Result<(), ReadError> {
         let running = self.watch.is_running();
         if self.screen.running && !running {
             self.live = None;
@@ -264,12 +265,12 @@ impl Session {
     }
 
     /// Whether there are devices or tables that were not there when the recording was opened.
-    fn is_outgrown(&self) -> Result<bool, WatchError> {
+    fn is_outgrown(&self) -> Result<bool, ReadError> {
         if self.watch.lacks_tables(&WANTED)? {
             return Ok(true);
         }
         let devices = self.watch.devices()?;
-        let new = |device: &meikyo_server::watch::Device| {
+        let new = |device: &meikyo_live::Device| {
             is_wanted(&self.subject, &device.name)
                 && self.screen.model.device(&device.name).is_none()
         };
@@ -282,7 +283,7 @@ fn is_wanted(subject: &Subject, name: &str) -> bool {
     patterns.is_none_or(|patterns| patterns.iter().any(|pattern| matches(pattern, name)))
 }
 
-fn opened(subject: &Subject) -> Result<(Arc<Watch>, Model), WatchError> {
+fn opened(subject: &Subject) -> Result<(Arc<Watch>, Model), ReadError> {
     let watch = Watch::open(&subject.dir, &WANTED)?;
     let devices = watch.devices()?;
     let wanted = devices.into_iter().filter(|device| is_wanted(subject, &device.name));

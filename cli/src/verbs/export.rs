@@ -16,9 +16,9 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use crate::args::RecordingArgument;
+use crate::missing_rows;
+use crate::row_arguments::{RecordingArgument, RowArguments};
 use crate::rows::{Form, RowPrinter};
-use crate::verbs::query::{RowArgs, answer, tell_problems};
 
 /// Write tables of a recording as one file each, with exact receive times joined in.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     #[command(flatten)]
-    rows: RowArgs,
+    rows: RowArguments,
     /// Until then, exclusive.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
     let refused = |source| ExportError::Write { path: args.out.clone(), source };
     fs::create_dir_all(&args.out).map_err(refused)?;
     // Of a table that nobody can read, only this tells.
-    let mut all = if args.tables.is_empty() { tell_problems(&problems) } else { Answer::Yes };
+    let mut all = if args.tables.is_empty() { missing_rows::tell(&problems) } else { Answer::Yes };
     for table in &tables {
         let schema = recording.table(table)?;
         let selection = args.rows.selection(&recording, table, args.until.as_deref())?;
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
         sink.finish()?;
         fs::rename(&temporary, &path)
             .map_err(|source| ExportError::Write { path: path.clone(), source })?;
-        if answer(&outcome) == Answer::No {
+        if missing_rows::tell(&outcome.problems) == Answer::No {
             all = Answer::No;
         }
     }

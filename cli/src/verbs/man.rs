@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command, CommandFactory as _};
+use clap::{Args, Command};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 
@@ -24,17 +24,16 @@ struct WritePageError {
     source: io::Error,
 }
 
-/// Runs the verb.
+/// Writes the pages of a program, whose command line is `command`.
 ///
 /// # Errors
 /// If the pages cannot be written.
-pub(crate) fn run(args: &ManArgs) -> Result<Answer, Failure> {
+pub(crate) fn run(args: &ManArgs, mut command: Command) -> Result<Answer, Failure> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         |source| WritePageError { path, source }
     };
     fs::create_dir_all(&args.out).map_err(failed(&args.out))?;
-    let mut command = crate::Args::command();
     // Fills in the options that every verb inherits.
     command.build();
     let mut pages = Vec::new();

@@ -13,8 +13,8 @@ use meikyo_recording::read::Problem;
 use meikyo_units::WallTime;
 use serde_json::{Value, json};
 
-use crate::args::RecordingArgument;
-use crate::verbs::query::tell_problems;
+use crate::missing_rows;
+use crate::row_arguments::RecordingArgument;
 
 /// Show what a recording holds, check that it is whole, compact its log.
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ fn info(args: &DirectoryArgs) -> Result<Answer, Failure> {
     } else {
         output::print(&info_text(&args.recording.dir, &inventory))?;
     }
-    Ok(tell_problems(&inventory.problems))
+    Ok(missing_rows::tell(&inventory.problems))
 }
 
 fn info_json(inventory: &Inventory) -> Value {

@@ -46,8 +46,9 @@ impl State {
     }
 
     /// The rank of a word, the greater the worse; one that is not known ranks worst.
-    pub fn rank(word: &str) -> usize {
-        let known = Self::ALL.iter().position(|state| state.word() == word);
-        known.unwrap_or(Self::ALL.len())
+    pub fn rank(word: &str) -> u8 {
+        const UNKNOWN: u8 = State::Missed as u8 + 1;
+        let known = Self::ALL.into_iter().find(|state| state.word() == word);
+        known.map_or(UNKNOWN, |state| state as u8)
     }
 }

@@ -1,6 +1,6 @@
 //! The names that the server may be called by, and the origins whose pages may ask (RFC 6454).
 
-use super::is_loopback;
+use std::net::IpAddr;
 
 /// What the server speaks, or a page was loaded by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,6 +134,12 @@ impl Hosts {
         };
         host.and_then(Authority::parse).is_some_and(same) || self.origins.iter().any(listed)
     }
+}
+
+/// Whether a name is this machine's own and nobody else's.
+fn is_loopback(name: &str) -> bool {
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

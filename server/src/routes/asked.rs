@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
+use meikyo_live::Opened;
 use utoipa::{IntoParams, IntoResponses};
 
-use crate::catalog::Opened;
 use crate::errors::{ApiError, ErrorBody};
 use crate::state::{Server, Shared};
 
@@ -38,8 +38,8 @@ impl Asked {
     ) -> Result<T, ApiError> {
         let Self { server, id, query } = self;
         let read = move |server: &Server| {
-            let opened = server.catalog.get(&id)?;
-            read(server, &opened, query.as_deref())
+            let opened = server.recording(&id)?;
+            read(server, opened, query.as_deref())
         };
         server.blocking(read).await
     }

@@ -1,5 +1,7 @@
 //! Ranges, health and live frames.
 
+use std::sync::Arc;
+
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -9,9 +11,10 @@ use axum::{Extension, Json};
 use crate::access::{BODY_BYTES_MAX, Client, Proof};
 use crate::errors::{ApiError, ErrorBody};
 use crate::health::{self, HealthBody};
-use crate::live::{self, LiveReply, SubscribeRequest};
-use crate::range::{self, RangeRequest};
+use crate::range;
 use crate::routes::asked::{Asked, Devices, Id, Refused, Span};
+use crate::socket;
+use crate::socket::messages::{LiveReply, SubscribeRequest};
 use crate::state::Shared;
 use crate::states::{self, StatesBody};
 use crate::wire::RangeBody;
@@ -53,9 +56,9 @@ use crate::wire::RangeBody;
 )]
 pub(crate) async fn range(asked: Asked) -> Result<Response, ApiError> {
     let answer = asked.answer(|server, opened, query| {
-        let request = RangeRequest::parse(opened, query)?;
-        let range = range::read(opened, &server.blocks, &request)?;
-        range::answer::write(opened, &request, &range)
+        let asked = range::Query::parse(opened, query)?;
+        let range = meikyo_live::range::read(opened, &server.blocks, &asked.request)?;
+        asked.answer(opened, range)
     });
     answer.await
 }
@@ -86,15 +89,15 @@ pub(crate) async fn live(
     proof: Option<Extension<Proof>>,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, ApiError> {
-    let opened = server.catalog.get(&id)?;
+    let audience = Arc::clone(server.audience(&id)?);
     let seat = server.viewers.enter(client).ok_or_else(|| {
         let text = "too many viewers; close some, or ask again later";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "")
     })?;
     let proof = proof.map(|Extension(Proof(hash))| hash);
-    let upgrade = upgrade.read_buffer_size(live::READ_BUFFER_BYTES);
+    let upgrade = upgrade.read_buffer_size(socket::READ_BUFFER_BYTES);
     let upgrade = upgrade.max_message_size(BODY_BYTES_MAX).max_frame_size(BODY_BYTES_MAX);
-    Ok(upgrade.on_upgrade(|socket| live::converse(server, opened, socket, seat, proof)))
+    Ok(upgrade.on_upgrade(|socket| socket::viewer::converse(server, audience, socket, seat, proof)))
 }
 
 /// How well was measured: states over time, silent devices, the stalest value.

@@ -6,16 +6,15 @@ use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use meikyo_live::{Opened, label_names};
 
 use crate::alerts::{self, AlertBody, SilenceRequest};
-use crate::catalog::Opened;
 use crate::errors::{ApiError, ErrorBody};
 use crate::export::{self, Export};
 use crate::fabric::FabricBody;
 use crate::inventory::{self, InventoryBody};
 use crate::metrics;
 use crate::parameters::Parameters;
-use crate::range::label_names;
 use crate::routes::asked::{Asked, Devices, Id, Newest, Refused, Span};
 use crate::rows::{self, EventsBody, RowsBody};
 use crate::state::{Server, Shared};
@@ -32,7 +31,8 @@ pub(crate) async fn recordings(
     State(server): State<Shared>,
 ) -> Result<Json<Vec<RecordingBody>>, ApiError> {
     let bodies = server.blocking(|server| {
-        server.catalog.all().iter().map(|opened| opened.body()).collect::<Result<Vec<_>, _>>()
+        let opened = server.catalog.all().iter();
+        Ok(opened.map(|opened| RecordingBody::new(opened)).collect::<Result<Vec<_>, _>>()?)
     });
     Ok(Json(bodies.await?))
 }
@@ -72,10 +72,10 @@ pub(crate) async fn series(asked: Asked) -> Result<Json<Vec<SeriesBody>>, ApiErr
         let mut parameters = Parameters::parse(query)?;
         let table = opened.table(&parameters.need("table")?)?;
         let wanted = parameters.labels(&label_names(&table))?;
-        opened.with_series(&table, |series| {
+        Ok(opened.with_series(&table, |series| {
             let chosen = series.chosen(&wanted).into_iter();
             chosen.map(|ordinal| SeriesBody { ordinal, labels: series.named(ordinal) }).collect()
-        })
+        })?)
     });
     bodies.await.map(Json)
 }
@@ -223,7 +223,7 @@ pub(crate) async fn alerts(
         let id = parameters.take("id");
         parameters.finish()?;
         let recordings = match id {
-            Some(id) => vec![server.catalog.get(&id)?],
+            Some(id) => vec![Arc::clone(server.recording(&id)?)],
             None => server.catalog.all().to_vec(),
         };
         let mut all = Vec::new();

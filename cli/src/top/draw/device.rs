@@ -1,6 +1,6 @@
 //! Everything about one device: how it answers, its interfaces, disks and memory.
 
-use meikyo_server::watch::Other;
+use meikyo_live::Other;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -144,10 +144,11 @@ fn no_size_of_the_terminal_and_no_number_of_devices_breaks_it() {
 
 #[test]
 fn ten_thousand_devices_share_cells_and_the_worst_is_seen() {
-    let device = |number: u32| meikyo_server::watch::Device {
+    let device = |number: u32| meikyo_live::Device {
         name: format!("node{number:05}"),
         role: "host",
         group: Some(format!("rack{:03}", number / 1_000)),
+        agent: None,
     };
     let (mut screen, clock) = screen(&[]);
     screen.model = crate::top::model::Model::new((0..10_000).map(device));

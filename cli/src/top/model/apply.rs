@@ -1,6 +1,6 @@
 //! Steps of a measurement become the newest values of devices.
 
-use meikyo_server::watch::{Frame, Step};
+use meikyo_live::{Frame, Step};
 use meikyo_snmp::tables::{State, batches, cpu, interfaces, load, memory, polls, storage};
 
 use super::{BATCH_TIMES_MAX, CPU_TICKS, Device, EVENTS_MAX, Model, Place};

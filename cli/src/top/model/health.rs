@@ -1,6 +1,6 @@
 //! Whether what is shown can be trusted: how the last intervals ended, who is silent, what is old.
 
-use meikyo_server::watch::Interval;
+use meikyo_live::Interval;
 use meikyo_snmp::tables::State;
 use meikyo_units::{Nanos, WallTime};
 

@@ -1,6 +1,6 @@
 //! Steps go in, values come out; the expected ones are worked out by hand.
 
-use meikyo_server::watch::{Event, Step};
+use meikyo_live::{Event, Step};
 use meikyo_snmp::tables::State;
 
 use crate::top::fixture::{START, TENTH, frame, model, step};

@@ -1,0 +1,279 @@
+//! How well a recording was measured: states over time for the time bar, and who is silent.
+//!
+//! The counts come from the table of role `health`, one row an interval; of a finished file they are
+//! kept a second at a time, so that the bar of a day is drawn from memory the second time.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use arrow::array::RecordBatch;
+use meikyo_recording::layout::{self, ParquetFile};
+use meikyo_recording::read::Wanted;
+use meikyo_recording::schema::role::{answers, findings, health};
+use meikyo_recording::schema::{Name, Role};
+use meikyo_recording::{ReadError, Selection, TableSchema};
+use meikyo_units::{Nanos, WallTime};
+
+use crate::bins::Bins;
+use crate::columns::{number, signed, text, times};
+use crate::opened::{FileProblem, Opened};
+
+/// The states that are counted, in the order of [`Counts::states`].
+const STATES: [Name<u64>; 5] =
+    [health::OK, health::LATE, health::MISSED, health::ERRORS, health::SKIPPED];
+
+/// A device is silent when it has not answered for so long.
+const SILENT_AFTER: Nanos = Nanos::from_secs(3);
+
+/// How far back it is looked for answers.
+const LOOK_BACK: Nanos = Nanos::from_secs(10);
+
+/// Seconds of how many hours are kept, of all recordings together; one is 150 kB.
+const HOURS_MAX: usize = 24 * 7;
+
+/// How well a recording was measured over some time.
+#[derive(Debug)]
+pub struct Health {
+    /// The pixels, which are whole seconds.
+    pub bins: Bins,
+    /// What ended in each of them.
+    pub counts: Vec<Counts>,
+    /// What ended in all of them together.
+    pub totals: Counts,
+    /// Devices that have not answered for 3 s at the end.
+    pub silent: Vec<String>,
+    /// The value that has stood still for longest against its usual updates; `None` when none does.
+    pub stalest: Option<Stalest>,
+    /// The shortest span between two polls of a device before the end, µs; `None` when not known.
+    pub interval_us: Option<u64>,
+    /// Files that could not be read: what they held is missing.
+    pub problems: Vec<FileProblem>,
+}
+
+/// A value that stands still.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stalest {
+    /// The device that it is a value of.
+    pub device: String,
+    /// Table, instance and column of the value, with spaces between.
+    pub object: String,
+    /// How long it has been standing still.
+    pub age: Nanos,
+}
+
+/// How device intervals ended in some span.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Device intervals that were ok, late, missed, in error and skipped, in this order.
+    pub states: [u64; 5],
+    /// Intervals of the collector, each of which all devices have.
+    pub intervals: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: &Self) {
+        for (sum, count) in self.states.iter_mut().zip(other.states) {
+            *sum += count;
+        }
+        self.intervals += other.intervals;
+    }
+}
+
+/// Seconds of one file, and what is wrong with it.
+#[derive(Debug, Default)]
+struct Seconds {
+    counts: BTreeMap<i64, Counts>,
+    problems: Vec<FileProblem>,
+}
+
+/// The seconds of finished files that are kept, of all recordings together.
+#[derive(Debug, Default)]
+pub struct HealthCache(Mutex<BTreeMap<PathBuf, Arc<Seconds>>>);
+
+impl HealthCache {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<Seconds>>> {
+        self.0.lock().expect("nothing that holds the seconds can panic")
+    }
+
+    fn get(
+        &self,
+        file: ParquetFile,
+        make: impl FnOnce(ParquetFile) -> Result<Seconds, ReadError>,
+    ) -> Result<Arc<Seconds>, ReadError> {
+        let kept = self.lock().get(&file.path).cloned();
+        if let Some(seconds) = kept {
+            return Ok(seconds);
+        }
+        let path = file.path.clone();
+        let made = Arc::new(make(file)?);
+        let mut kept = self.lock();
+        if kept.len() >= HOURS_MAX * 6 {
+            kept.pop_first();
+        }
+        kept.insert(path, Arc::clone(&made));
+        Ok(made)
+    }
+}
+
+/// How well was measured between two instants, in at most `width` and one pixels. Blocks while
+/// files are read.
+///
+/// # Errors
+/// When the recording cannot be read.
+pub fn read(
+    opened: &Opened,
+    cache: &HealthCache,
+    (from, to): (WallTime, WallTime),
+    width: u32,
+) -> Result<Health, ReadError> {
+    let bins = Bins::choose_whole_seconds(from, to, width);
+    let mut counts = vec![Counts::default(); bins.count()];
+    let mut problems = Vec::new();
+    fill(opened, cache, bins, &mut counts, &mut problems)?;
+    let mut totals = Counts::default();
+    counts.iter().for_each(|bin| totals.add(bin));
+    Ok(Health {
+        bins,
+        counts,
+        totals,
+        silent: silent(opened, to)?,
+        stalest: stalest(opened, to)?,
+        interval_us: opened.interval_us(to)?,
+        problems,
+    })
+}
+
+fn fill(
+    opened: &Opened,
+    cache: &HealthCache,
+    bins: Bins,
+    counts: &mut [Counts],
+    problems: &mut Vec<FileProblem>,
+) -> Result<(), ReadError> {
+    let Some(table) = opened.table_for(Role::Health)? else { return Ok(()) };
+    let hours = layout::hour_of(bins.from)..=layout::hour_of(bins.to - 1);
+    let listing = opened.recording.listing(&Wanted { table: Some(&table.name), hours })?;
+    problems.extend(listing.problems.iter().map(|problem| opened.problem(problem)));
+    let log = opened.recording.log_begin(&table.name)?;
+    for file in listing.parquet {
+        let seconds = cache.get(file, |file| seconds_of(opened, file, &table))?;
+        problems.extend(seconds.problems.iter().cloned());
+        for (&time, second) in &seconds.counts {
+            if let Some(bin) = bins.of(time) {
+                counts[bin].add(second);
+            }
+        }
+    }
+    let Some(log) = log else { return Ok(()) };
+    let selection = Selection {
+        columns: Some(columns()),
+        from: Some(log.max(WallTime::from_nanos(bins.from))),
+        to: Some(WallTime::from_nanos(bins.to)),
+        ..Selection::all(&table.name)
+    };
+    // Files that are not hidden end before the log begins, but for a clock that was set back.
+    let mut seconds = Seconds::default();
+    let mut scan = opened.recording.scan(&selection)?;
+    for batch in &mut scan {
+        gather(&batch?, &mut seconds.counts);
+    }
+    problems.extend(scan.problems().iter().map(|problem| opened.problem(problem)));
+    problems.sort();
+    problems.dedup();
+    for (time, second) in seconds.counts {
+        if let Some(bin) = bins.of(time) {
+            counts[bin].add(&second);
+        }
+    }
+    Ok(())
+}
+
+fn columns() -> Vec<String> {
+    std::iter::once("time").chain(STATES.map(|of| of.name())).map(str::to_owned).collect()
+}
+
+fn seconds_of(
+    opened: &Opened,
+    file: ParquetFile,
+    table: &TableSchema,
+) -> Result<Seconds, ReadError> {
+    let selection = Selection { columns: Some(columns()), ..Selection::all(&table.name) };
+    let mut seconds = Seconds::default();
+    let mut scan = opened.recording.scan_file(file, table.clone(), &selection)?;
+    for batch in &mut scan {
+        gather(&batch?, &mut seconds.counts);
+    }
+    seconds.problems = scan.problems().iter().map(|problem| opened.problem(problem)).collect();
+    Ok(seconds)
+}
+
+fn gather(batch: &RecordBatch, seconds: &mut BTreeMap<i64, Counts>) {
+    let states = STATES.map(|state| number(batch, state.name()));
+    for (row, &time) in times(batch).iter().enumerate() {
+        let second = seconds.entry(time - time.rem_euclid(1_000_000_000)).or_default();
+        let of_row = states.each_ref().map(|of| of.get(row).copied().flatten().unwrap_or(0));
+        second.add(&Counts { states: of_row, intervals: 1 });
+    }
+}
+
+/// Devices of which no answer was received in the last seconds before `to`.
+fn silent(opened: &Opened, to: WallTime) -> Result<Vec<String>, ReadError> {
+    let Some(table) = opened.table_for(Role::Answers)? else { return Ok(Vec::new()) };
+    let columns = ["time", answers::DEVICE.name(), answers::RECEIVED_US.name()];
+    let selection = Selection {
+        columns: Some(columns.map(str::to_owned).to_vec()),
+        from: Some(to.before(LOOK_BACK)),
+        to: Some(to),
+        ..Selection::all(&table.name)
+    };
+    let scan = opened.recording.scan(&selection)?;
+    let mut answered: BTreeMap<String, Option<i64>> = BTreeMap::new();
+    let mut newest = i64::MIN;
+    for batch in scan {
+        let batch = batch?;
+        let received = signed(&batch, answers::RECEIVED_US.name());
+        for (row, &time) in times(&batch).iter().enumerate() {
+            newest = newest.max(time);
+            let device = text(&batch, answers::DEVICE.name(), row).unwrap_or_default();
+            let last = match answered.get_mut(device) {
+                Some(last) => last,
+                None => answered.entry(device.to_owned()).or_default(),
+            };
+            if received.get(row).is_some_and(Option::is_some) {
+                *last = (*last).max(Some(time));
+            }
+        }
+    }
+    let least = WallTime::from_nanos(newest).before(SILENT_AFTER).as_nanos();
+    let is_silent = |last: &Option<i64>| last.is_none_or(|last| last < least);
+    Ok(answered.into_iter().filter(|(_, last)| is_silent(last)).map(|(device, _)| device).collect())
+}
+
+/// The value that was last found frozen and has been so for longest.
+fn stalest(opened: &Opened, to: WallTime) -> Result<Option<Stalest>, ReadError> {
+    let Some(table) = opened.table_for(Role::Findings)? else { return Ok(None) };
+    let selection = Selection { to: Some(to), ..Selection::all(&table.name) };
+    let scan = opened.recording.scan(&selection)?;
+    let mut newest: BTreeMap<[String; 4], (i64, bool)> = BTreeMap::new();
+    for batch in scan {
+        let batch = batch?;
+        for (row, &time) in times(&batch).iter().enumerate() {
+            let label = |name: &str| text(&batch, name, row).unwrap_or_default().to_owned();
+            let labels = [findings::DEVICE, findings::TABLE, findings::INSTANCE, findings::COLUMN];
+            let key = labels.map(|of| label(of.name()));
+            let frozen = text(&batch, findings::CLASS.name(), row) == Some("frozen");
+            let of = newest.entry(key).or_insert((time, frozen));
+            if time >= of.0 {
+                *of = (time, frozen);
+            }
+        }
+    }
+    let frozen = newest.into_iter().filter(|(_, (_, frozen))| *frozen);
+    let oldest = frozen.min_by_key(|(_, (since, _))| *since);
+    Ok(oldest.map(|([device, table, instance, column], (since, _))| {
+        let instance = if instance.is_empty() { instance } else { format!(" {instance}") };
+        let age = to.since(WallTime::from_nanos(since));
+        Stalest { device, object: format!("{table}{instance} {column}"), age }
+    }))
+}

@@ -1,0 +1,166 @@
+//! The newest value of every series of a running recording.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Mutex, MutexGuard};
+
+use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use arrow::error::ArrowError;
+use meikyo_live::columns::{text, times};
+use meikyo_live::{Opened, drawable, label_names};
+use meikyo_recording::schema::Role;
+use meikyo_recording::{Column, Selection, TableSchema};
+use meikyo_units::{Nanos, WallTime};
+
+use crate::errors::ApiError;
+
+/// How far back the log is read at most.
+const LOOK_BACK: Nanos = Nanos::from_secs(15);
+/// How long a value counts that does not come again.
+const FRESH: Nanos = Nanos::from_secs(300);
+
+/// The newest values, remembered between two questions, since slow objects come seldom.
+#[derive(Debug, Default)]
+pub(crate) struct Newest(Mutex<BTreeMap<String, OfRecording>>);
+
+impl Newest {
+    /// The values by the id of the recording.
+    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<String, OfRecording>> {
+        self.0.lock().expect("no thread panicked while it read the newest values")
+    }
+}
+
+/// The newest values of one recording.
+#[derive(Debug, Default)]
+pub(super) struct OfRecording {
+    read_to: Option<WallTime>,
+    /// The metrics by name, as they are written.
+    pub(super) metrics: BTreeMap<String, Metric>,
+}
+
+/// One metric.
+#[derive(Debug, Default)]
+pub(super) struct Metric {
+    /// Whether it only grows.
+    pub(super) counter: bool,
+    /// One sentence for people.
+    pub(super) help: String,
+    /// Time (ns since the epoch) and value by labels, which are written as they stand in the text.
+    pub(super) values: BTreeMap<String, (i64, f64)>,
+}
+
+impl OfRecording {
+    /// Reads what came since the last time, and forgets what has not come for long.
+    pub(super) fn refresh(&mut self, opened: &Opened, now: WallTime) -> Result<(), ApiError> {
+        let from = self.read_to.unwrap_or_default().max(now.before(LOOK_BACK));
+        for table in opened.tables()?.into_values() {
+            let labels = label_names(&table);
+            let is_told = match table.role() {
+                Role::Readings | Role::Answers | Role::Clocks => !labels.is_empty(),
+                Role::Health => true,
+                Role::Requests | Role::Events | Role::Findings => false,
+            };
+            if !is_told {
+                continue;
+            }
+            let columns: Vec<_> =
+                table.columns.iter().filter(|of| drawable(&table, &of.name).is_ok()).collect();
+            if !columns.is_empty() {
+                self.read(opened, &table, &labels, &columns, from)?;
+            }
+        }
+        self.read_to = Some(now.before(Nanos::from_secs(2)));
+        let least = now.before(FRESH).as_nanos();
+        for metric in self.metrics.values_mut() {
+            metric.values.retain(|_, (time, _)| *time >= least);
+        }
+        self.metrics.retain(|_, metric| !metric.values.is_empty());
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        opened: &Opened,
+        table: &TableSchema,
+        labels: &[String],
+        columns: &[&Column],
+        from: WallTime,
+    ) -> Result<(), ApiError> {
+        let names = std::iter::once("time".to_owned()).chain(labels.iter().cloned());
+        let selection = Selection {
+            columns: Some(names.chain(columns.iter().map(|column| column.name.clone())).collect()),
+            from: Some(from),
+            ..Selection::all(&table.name)
+        };
+        for batch in opened.recording.scan(&selection)? {
+            let batch = batch?;
+            let newest = newest_rows(&batch, labels)?;
+            for column in columns {
+                let Some(values) = batch.column_by_name(&column.name) else { continue };
+                let values = cast(values, &DataType::Float64)?;
+                self.keep(opened, table, column, &values, &newest);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(
+        &mut self,
+        opened: &Opened,
+        table: &TableSchema,
+        column: &Column,
+        values: &ArrayRef,
+        newest: &BTreeMap<String, (i64, usize)>,
+    ) {
+        let counter = column.counts();
+        let ending = if counter { "_total" } else { "" };
+        let name = format!("meikyo_{}_{}{ending}", plain(&table.name), plain(&column.name));
+        let values = values.as_primitive::<Float64Type>();
+        for (labels, &(time, row)) in newest.iter().filter(|(_, (_, row))| values.is_valid(*row)) {
+            let metric = self.metrics.entry(name.clone()).or_insert_with(|| Metric {
+                counter,
+                help: column.doc.clone(),
+                values: BTreeMap::new(),
+            });
+            let labels = format!("recording=\"{}\"{labels}", escaped(&opened.id));
+            let kept = metric.values.entry(labels).or_insert((time, 0.0));
+            if time >= kept.0 {
+                *kept = (time, values.value(row));
+            }
+        }
+    }
+}
+
+/// The newest row of each series: its labels as they are written, its time, its place.
+fn newest_rows(
+    batch: &RecordBatch,
+    labels: &[String],
+) -> Result<BTreeMap<String, (i64, usize)>, ArrowError> {
+    let mut newest = BTreeMap::new();
+    let columns: Vec<ArrayRef> =
+        labels.iter().filter_map(|label| batch.column_by_name(label).cloned()).collect();
+    for run in meikyo_recording::series::runs(&columns, batch.num_rows())? {
+        let mut written = String::new();
+        for label in labels {
+            let value = text(batch, label, run.start).unwrap_or_default();
+            write!(written, ",{}=\"{}\"", plain(label), escaped(value))
+                .expect("writing to a string cannot fail");
+        }
+        // Rows of a series are in order of time.
+        let last = run.end - 1;
+        newest.insert(written, (times(batch)[last], last));
+    }
+    Ok(newest)
+}
+
+/// A name of letters, digits and `_`.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+/// A text as it stands in quotes.
+pub(super) fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
