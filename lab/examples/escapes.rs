@@ -107,6 +107,8 @@ fn try_all(directory: &Path) -> io::Result<()> {
     let abstract_name = UnixAddress::from_abstract_name(told("abstract"))?;
     note("an abstract socket", UnixStream::connect_addr(&abstract_name).is_ok())?;
     note("the keeper's socket", UnixStream::connect(directory.join("socket")).is_ok())?;
+    let crash = rustix::process::getrlimit(rustix::process::Resource::Core).maximum;
+    note("leave files of crashes", crash.is_none_or(|octets| octets > 1))?;
     writeln!(report, "open: {open:?}")?;
     raw_calls(&mut note_to(&report))
 }

@@ -162,6 +162,9 @@ impl Opened {
         let mut all = self.all_series();
         let of_table = all.entry(table.name.clone()).or_insert_with(|| SeriesOfTable::new(table));
         of_table.refresh(&self.recording)?;
+        for problem in of_table.problems() {
+            self.problem(problem);
+        }
         Ok(take(of_table))
     }
 
@@ -193,7 +196,7 @@ impl Opened {
             from: Some(newest.before(meikyo_units::Nanos::from_secs(60))),
             ..Selection::all(&health)
         };
-        let scan = match self.recording.scan(&selection) {
+        let mut scan = match self.recording.scan(&selection) {
             Ok(scan) => scan,
             Err(ReadError::UnknownTable { .. } | ReadError::UnknownColumn { .. }) => {
                 return Ok(None);
@@ -201,9 +204,12 @@ impl Opened {
             Err(error) => return Err(error),
         };
         let mut least = None;
-        for batch in scan {
+        for batch in &mut scan {
             let spans = number(&batch?, health::INTERVAL_US.name());
             least = spans.into_iter().flatten().chain(least).filter(|us| *us > 0).min();
+        }
+        for problem in scan.problems() {
+            self.problem(problem);
         }
         Ok(least)
     }

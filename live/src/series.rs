@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::error::ArrowError;
-use meikyo_recording::layout::ParquetFile;
-use meikyo_recording::read::Wanted;
+use meikyo_recording::read::{Problem, Scan, Wanted};
 use meikyo_recording::series::{self, Texts};
 use meikyo_recording::summary::{SUFFIX, ZOOM_LEVELS};
 use meikyo_recording::{ReadError, Recording, Selection, TableSchema};
@@ -31,6 +30,10 @@ pub struct SeriesOfTable {
     read: BTreeSet<PathBuf>,
     /// Rows of the log up to here are known.
     log_read_to: Option<WallTime>,
+    /// What was wrong with files that are not read again.
+    met: BTreeSet<Problem>,
+    /// What is wrong with the list of files now.
+    listed: Vec<Problem>,
 }
 
 impl SeriesOfTable {
@@ -43,7 +46,14 @@ impl SeriesOfTable {
             labels: Vec::new(),
             read: BTreeSet::new(),
             log_read_to: None,
+            met: BTreeSet::new(),
+            listed: Vec::new(),
         }
+    }
+
+    /// What was found wrong while series were looked for: some of them may be unknown.
+    pub fn problems(&self) -> BTreeSet<&Problem> {
+        self.met.iter().chain(&self.listed).collect()
     }
 
     /// The labels of all series, by number.
@@ -104,12 +114,15 @@ impl SeriesOfTable {
         found: &mut BTreeSet<Labels>,
     ) -> Result<(), ReadError> {
         let summary = format!("{}{SUFFIX}", self.table.name);
-        let mut source = (summary.clone(), files(recording, &summary)?);
-        if source.1.is_empty() {
-            source = (self.table.name.clone(), files(recording, &self.table.name)?);
+        let mut source = (summary.clone(), recording.listing(&Wanted::table(&summary))?);
+        if source.1.parquet.is_empty() {
+            let name = self.table.name.clone();
+            source = (name.clone(), recording.listing(&Wanted::table(&name))?);
         }
-        let (name, files) = source;
-        let mut new = files.into_iter().filter(|file| !self.read.contains(&file.path)).peekable();
+        let (name, listing) = source;
+        self.listed = listing.problems;
+        let mut new =
+            listing.parquet.into_iter().filter(|file| !self.read.contains(&file.path)).peekable();
         if new.peek().is_none() {
             return Ok(());
         }
@@ -123,9 +136,8 @@ impl SeriesOfTable {
         };
         for file in new.collect::<Vec<_>>() {
             self.read.insert(file.path.clone());
-            for batch in recording.scan_file(file, schema.clone(), &selection)? {
-                self.collect(&batch?, found)?;
-            }
+            let scan = recording.scan_file(file, schema.clone(), &selection)?;
+            self.collect_all(scan, found)?;
         }
         Ok(())
     }
@@ -144,10 +156,20 @@ impl SeriesOfTable {
             from: Some(from),
             ..Selection::all(&self.table.name)
         };
-        for batch in recording.scan(&selection)? {
+        self.collect_all(recording.scan(&selection)?, found)?;
+        self.log_read_to = end;
+        Ok(())
+    }
+
+    fn collect_all(
+        &mut self,
+        mut scan: Scan,
+        found: &mut BTreeSet<Labels>,
+    ) -> Result<(), ReadError> {
+        for batch in &mut scan {
             self.collect(&batch?, found)?;
         }
-        self.log_read_to = end;
+        self.met.extend(scan.problems().iter().cloned());
         Ok(())
     }
 
@@ -190,11 +212,6 @@ impl SeriesOfTable {
     pub(crate) fn unassembled(&self, source: ArrowError) -> ReadError {
         ReadError::Arrow { table: self.table.name.clone(), source }
     }
-}
-
-/// The Parquet files of a table.
-fn files(recording: &Recording, table: &str) -> Result<Vec<ParquetFile>, ReadError> {
-    Ok(recording.listing(&Wanted::table(table))?.parquet)
 }
 
 fn texts_at(labels: &[ArrayRef], row: usize) -> Labels {

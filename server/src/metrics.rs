@@ -37,12 +37,15 @@ pub(crate) fn text_of(server: &Server) -> Result<String, ApiError> {
             &id,
             if running { 1.0 } else { 0.0 },
         );
-        if !running {
+        if running {
+            all.entry(opened.id.clone()).or_default().refresh(opened, now)?;
+        } else {
             all.remove(&opened.id);
-            continue;
         }
-        let of = all.entry(opened.id.clone()).or_default();
-        of.refresh(opened, now)?;
+        let help =
+            "files of the recording that are missing, damaged or do not belong, as far as met";
+        own(&mut metrics, "recording_problems", help, &id, count(opened.problems_met().len()));
+        let Some(of) = all.get(&opened.id) else { continue };
         for (name, metric) in &of.metrics {
             let into = metrics.entry(name.clone()).or_default();
             into.counter = metric.counter;
@@ -61,7 +64,6 @@ pub(crate) fn text_of(server: &Server) -> Result<String, ApiError> {
 
 /// Who is connected, and what was refused, closed and lost.
 fn of_server(metrics: &mut BTreeMap<String, Metric>, server: &Server) {
-    let count = |held: usize| u32::try_from(held).map_or(f64::INFINITY, f64::from);
     let (connections, viewers) = (&server.connections, &server.viewers);
     let help = "connections that are open, WebSockets not counted";
     own(metrics, "server_connections", help, "", count(connections.held()));
@@ -117,6 +119,10 @@ fn resident_bytes() -> Option<f64> {
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(real(kib * 1_024))
+}
+
+fn count(number: usize) -> f64 {
+    real(u64::try_from(number).expect("a length has at most 64 bits"))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "exact to 2^53, as Prometheus itself is")]

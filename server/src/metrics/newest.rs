@@ -94,7 +94,8 @@ impl OfRecording {
             from: Some(from),
             ..Selection::all(&table.name)
         };
-        for batch in opened.recording.scan(&selection)? {
+        let mut scan = opened.recording.scan(&selection)?;
+        for batch in &mut scan {
             let batch = batch?;
             let newest = newest_rows(&batch, labels)?;
             for column in columns {
@@ -102,6 +103,9 @@ impl OfRecording {
                 let values = cast(values, &DataType::Float64)?;
                 self.keep(opened, table, column, &values, &newest);
             }
+        }
+        for problem in scan.problems() {
+            opened.problem(problem);
         }
         Ok(())
     }

@@ -51,7 +51,8 @@ pub(crate) async fn fabric(State(server): State<Shared>) -> Json<Option<FabricBo
     Json(server.fabric.clone())
 }
 
-/// The series of a table, with the numbers that other answers name them by.
+/// The series of a table, with the numbers that other answers name them by. The header
+/// `meikyo-problems` counts the files that could not be looked through for series.
 #[utoipa::path(
     get,
     path = "/api/v1/recordings/{id}/series",
@@ -67,17 +68,20 @@ pub(crate) async fn fabric(State(server): State<Shared>) -> Json<Option<FabricBo
         Refused,
     ),
 )]
-pub(crate) async fn series(asked: Asked) -> Result<Json<Vec<SeriesBody>>, ApiError> {
-    let bodies = asked.answer(|_, opened, query| {
+pub(crate) async fn series(asked: Asked) -> Result<Response, ApiError> {
+    let answer = asked.answer(|_, opened, query| {
         let mut parameters = Parameters::parse(query)?;
         let table = opened.table(&parameters.need("table")?)?;
         let wanted = parameters.labels(&label_names(&table))?;
-        Ok(opened.with_series(&table, |series| {
+        let answer = opened.with_series(&table, |series| {
             let chosen = series.chosen(&wanted).into_iter();
-            chosen.map(|ordinal| SeriesBody { ordinal, labels: series.named(ordinal) }).collect()
-        })?)
+            let body = |ordinal| SeriesBody { ordinal, labels: series.named(ordinal) };
+            (series.problems().len().to_string(), chosen.map(body).collect::<Vec<_>>())
+        })?;
+        Ok(answer)
     });
-    bodies.await.map(Json)
+    let (problems, bodies) = answer.await?;
+    Ok(([("meikyo-problems", problems)], Json(bodies)).into_response())
 }
 
 /// Raw readings, each with the receive time and state of the poll that brought it.

@@ -80,3 +80,28 @@ fn a_damaged_file_is_a_gap_that_is_named_and_the_rest_is_served() {
         fs::write(&damaged[1], octets).unwrap();
     }
 }
+
+#[test]
+fn who_lists_series_or_scrapes_learns_of_damage_too() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(recording(), dir.path());
+    let told = |dir: &Path| {
+        let served = serve(dir);
+        let id = id(&served);
+        let series = served.get(&format!("/api/v1/recordings/{id}/series?table=load"));
+        assert_eq!(series.status, 200, "{}", series.text());
+        let line = format!("meikyo_recording_problems{{recording=\"{id}\"}} ");
+        let metrics = served.get("/metrics").text();
+        let counted = metrics.lines().find_map(|of| of.strip_prefix(&line)).map(str::to_owned);
+        (series.header("meikyo-problems").to_owned(), counted)
+    };
+    assert_eq!(told(dir.path()), ("0".into(), Some("0".into())));
+    let file = files(dir.path(), "load.summary").remove(1);
+    let mut broken = fs::read(&file).unwrap();
+    let end = broken.len() - 8;
+    broken[4..end].fill(0xA5);
+    fs::write(&file, &broken).unwrap();
+    assert_eq!(told(dir.path()), ("1".into(), Some("1".into())), "unreadable");
+    fs::remove_file(&file).unwrap();
+    assert_eq!(told(dir.path()), ("1".into(), Some("1".into())), "missing");
+}
