@@ -3,7 +3,6 @@
 use std::fmt;
 use std::process::Command;
 
-use meikyo_console::output::instant_text;
 use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
 
@@ -30,7 +29,7 @@ impl Machine {
             cpu,
             cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             kernel: read("/proc/sys/kernel/osrelease").trim().into(),
-            time: instant_text(WallTime::now().floor(Nanos::SECOND)),
+            time: WallTime::now().floor(Nanos::SECOND).to_string(),
             commit: commit(),
             profile: if cfg!(debug_assertions) { "debug" } else { "release" },
             load_average_1min: load_average(),

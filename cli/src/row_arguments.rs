@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use meikyo_console::failure::Failure;
-use meikyo_console::output::instant_text;
 use meikyo_recording::{Recording, Selection};
 use meikyo_units::{Nanos, WallTime};
 
@@ -67,7 +66,6 @@ impl RowArguments {
         if let (Some(first), Some(end)) = (from, to)
             && first >= end
         {
-            let [first, end] = [first, end].map(instant_text);
             return Err(Failure::new(format!(
                 "`--from` ({first}) is not before `--until` ({end})"
             ))

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use meikyo_units::{Nanos, WallTime};
+use meikyo_units::Nanos;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -79,17 +79,30 @@ pub fn tell(lines: &str) {
     drop(writeln!(io::stderr(), "{}", printable::lines(lines)));
 }
 
-/// An instant as RFC 3339 with the digits that it needs: `2026-11-21T20:14:00.1Z`.
-pub fn instant_text(time: WallTime) -> String {
-    jiff::Timestamp::from_nanosecond(time.as_nanos().into())
-        .map_or_else(|_| format!("{} ns", time.as_nanos()), |instant| instant.to_string())
-}
+/// A unit for people, the least number of least units that is told in it, and how many of them it is.
+type Step = (&'static str, u64, u64);
 
-/// A number in the greatest of the units that it reaches, least unit last, rounded to a tenth; below all
-/// of them whole, in `least`.
-pub fn in_units(value: u64, units: &[(&str, u64)], least: &str) -> String {
-    match units.iter().find(|(_, size)| value >= *size) {
-        Some((unit, size)) => {
+const SPANS: [Step; 6] = [
+    ("d", 172_800_000_000_000, 86_400_000_000_000),
+    ("h", 7_200_000_000_000, 3_600_000_000_000),
+    ("min", 120_000_000_000, 60_000_000_000),
+    ("s", 1_000_000_000, 1_000_000_000),
+    ("ms", 1_000_000, 1_000_000),
+    ("us", 1_000, 1_000),
+];
+
+const AMOUNTS: [Step; 4] = [
+    ("TB", 1_000_000_000_000, 1_000_000_000_000),
+    ("GB", 1_000_000_000, 1_000_000_000),
+    ("MB", 1_000_000, 1_000_000),
+    ("kB", 1_000, 1_000),
+];
+
+/// A number in the greatest of the units that it reaches, rounded to a tenth; below all of them whole,
+/// in `least`.
+fn in_units(value: u64, steps: &[Step], least: &str) -> String {
+    match steps.iter().find(|(_, from, _)| value >= *from) {
+        Some((unit, _, size)) => {
             let tenths = (u128::from(value) * 10 + u128::from(size / 2)) / u128::from(*size);
             format!("{}.{} {unit}", tenths / 10, tenths % 10)
         }
@@ -97,9 +110,14 @@ pub fn in_units(value: u64, units: &[(&str, u64)], least: &str) -> String {
     }
 }
 
-/// A span as people read it: `79.1 ms`.
+/// A span as people read it: `79.1 ms`, `90.0 s`, `2.5 h`.
 pub fn span_text(span: Nanos) -> String {
-    in_units(span.get(), &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)], "ns")
+    in_units(span.get(), &SPANS, "ns")
+}
+
+/// An amount of data as people read it: `999 bytes`, `2.1 GB`.
+pub fn bytes_text(bytes: u64) -> String {
+    in_units(bytes, &AMOUNTS, "bytes")
 }
 
 /// A count or a size as a real number; those of a run are far below 2^53.
@@ -174,12 +192,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_have_the_digits_that_they_need() {
-        let due = WallTime::from_nanos(1_700_000_000_100_000_000);
-        assert_eq!(instant_text(due), "2023-11-14T22:13:20.1Z");
-    }
-
-    #[test]
     fn spans_are_rounded_to_a_tenth_of_their_unit() {
         for (nanos, text) in [
             (79_114_280, "79.1 ms"),
@@ -187,9 +199,20 @@ mod tests {
             (999, "999 ns"),
             (1_050, "1.1 us"),
             (10_000_000_000, "10.0 s"),
+            (119_000_000_000, "119.0 s"),
+            (150_000_000_000, "2.5 min"),
+            (604_800_000_000_000, "7.0 d"),
         ] {
             assert_eq!(span_text(Nanos::new(nanos)), text);
         }
+    }
+
+    #[test]
+    fn amounts_are_rounded_to_a_tenth_of_their_unit() {
+        assert_eq!(bytes_text(999), "999 bytes");
+        assert_eq!(bytes_text(1_050), "1.1 kB");
+        assert_eq!(bytes_text(2_149_999_999), "2.1 GB");
+        assert_eq!(bytes_text(u64::MAX), "18446744.1 TB");
     }
 
     #[test]

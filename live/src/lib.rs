@@ -1,6 +1,6 @@
 //! Recordings as somebody looks at them, whoever that is: the page, a terminal, a script.
 //!
-//! The crate answers four questions about recordings and knows neither HTTP nor a runtime: a caller
+//! The crate answers five questions about recordings and knows neither HTTP nor a runtime: a caller
 //! brings the thread that may wait for files.
 //!
 //! - **What is there?** A [`Catalog`] opens recordings; an [`Opened`] one knows its tables by what
@@ -12,6 +12,8 @@
 //!   steps, and how many is told.
 //! - **What was?** [`range`] condenses a column to pixels, [`health`] and [`states`] say how well was
 //!   measured, and [`replay`] hands the past out as steps again, at its own pace or faster.
+//! - **How do others get it?** [`export`] writes rows as CSV or Parquet, [`values`] are what such
+//!   formats are made of.
 //! - **All of that in one hand:** a [`Watch`], for a face that draws by itself.
 //!
 //! ```
@@ -50,7 +52,9 @@
 mod bins;
 mod catalog;
 pub mod columns;
+mod csv;
 mod drawable;
+pub mod export;
 mod follow;
 mod frames;
 mod freshness;
@@ -65,11 +69,13 @@ pub mod replay;
 mod series;
 pub mod states;
 mod stored;
+pub mod values;
 mod watch;
 mod wish;
 
 pub use bins::Bins;
 pub use catalog::Catalog;
+pub use csv::csv;
 pub use drawable::{NoQuantity, drawable, label_names};
 pub use follow::Follower;
 pub use frames::{Event, Frame, Interval, Step};

@@ -31,6 +31,7 @@ use crate::problem::{open_regular, read_regular};
 use crate::progress::{self, Progress};
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader, remove_index};
+use crate::unfinished::{Durability, replace_file};
 use crate::views;
 use files::{NewFiles, SummaryFiles, TEMPORARY, parquet};
 use frames::{Frame, TableFrames, Texts};
@@ -461,9 +462,8 @@ fn note_next(dir: &Path, survey: &Survey) -> Result<(), CompactError> {
     let path = layout::next_path(dir, &survey.reader.head().stream);
     let known = read_regular(&path).ok().and_then(|text| text.trim().parse::<u64>().ok());
     let next = known.unwrap_or(0).max(survey.last + 1);
-    let temporary = path.with_extension("tmp");
-    fs::write(&temporary, format!("{next}\n")).map_err(system("write", &temporary))?;
-    fs::rename(&temporary, &path).map_err(system("rename", &temporary))
+    let text = format!("{next}\n");
+    replace_file(&path, text.as_bytes(), Durability::Kernel).map_err(system("write", &path))
 }
 
 /// Whether the stream's progress says that frames of the segment were handed to the kernel.

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, process};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +13,7 @@ use crate::layout::{self, ListError};
 use crate::problem::{Problem, read_regular};
 use crate::schema::TableSchema;
 use crate::summary::SUFFIX;
+use crate::unfinished::{Durability, replace_file};
 
 /// The file in a stream's directory.
 pub const FILE_NAME: &str = "tables.json";
@@ -112,7 +112,6 @@ pub(crate) fn streams_without(dir: &Path, table: &str) -> Result<BTreeSet<String
 /// When the file cannot be written, with its path.
 pub(crate) fn add(stream_dir: &Path, tables: &[TableSchema]) -> Result<(), (PathBuf, io::Error)> {
     let path = stream_dir.join(FILE_NAME);
-    let refused = |error| (path.clone(), error);
     let before = file_of(stream_dir).ok().flatten();
     let complete_for = match &before {
         Some(file) => file.complete_for.clone(),
@@ -131,16 +130,16 @@ pub(crate) fn add(stream_dir: &Path, tables: &[TableSchema]) -> Result<(), (Path
     if all.tables == before {
         return Ok(());
     }
-    let temporary = stream_dir.join(format!(".{FILE_NAME}.{}.tmp", process::id()));
     serde_json::to_vec(&all)
         .map_err(io::Error::from)
-        .and_then(|text| fs::write(&temporary, text))
-        .and_then(|()| fs::rename(&temporary, &path))
-        .map_err(refused)
+        .and_then(|text| replace_file(&path, &text, Durability::Kernel))
+        .map_err(|error| (path, error))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

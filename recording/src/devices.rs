@@ -5,13 +5,13 @@
 //! leaves a copy of these facts beside it. A recording without one is whole: readers then know the
 //! names only.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::problem::read_regular;
+use crate::unfinished::{Durability, replace_file};
 
 /// The file in a recording's directory.
 pub const FILE_NAME: &str = "devices.json";
@@ -100,17 +100,20 @@ pub fn read(dir: &Path) -> Result<Vec<Device>, DevicesError> {
 /// When the file cannot be written.
 pub fn write(dir: &Path, devices: &[Device]) -> Result<(), DevicesError> {
     let path = dir.join(FILE_NAME);
-    let temporary = dir.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
-    let refused = |source| DevicesError::System { doing: "write", path: path.clone(), source };
     let file = File { devices: devices.to_vec() };
     let text = serde_json::to_vec_pretty(&file)
         .map_err(|source| DevicesError::Syntax { path: path.clone(), source })?;
-    fs::write(&temporary, text).map_err(refused)?;
-    fs::rename(&temporary, &path).map_err(refused)
+    replace_file(&path, &text, Durability::Kernel).map_err(|source| DevicesError::System {
+        doing: "write",
+        path,
+        source,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::problem::read_regular;
+use crate::unfinished::Unfinished;
 
 /// The version of the format that this program writes, and the greatest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -143,19 +144,10 @@ pub fn create(dir: &Path, kind: Kind) -> Result<Identity, IdentityError> {
     fs::create_dir_all(dir).map_err(refused("create", dir))?;
     let path = dir.join(FILE_NAME);
     if !path.exists() {
-        let temporary = dir.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
-        let mut file = fs::File::create(&temporary).map_err(refused("create", &temporary))?;
-        file.write_all(text_of(kind).as_bytes()).map_err(refused("write", &temporary))?;
-        file.sync_all().map_err(refused("sync", &temporary))?;
-        // A link, unlike a rename, never replaces what another stream put there meanwhile.
-        let linked = fs::hard_link(&temporary, &path);
-        fs::remove_file(&temporary).map_err(refused("remove", &temporary))?;
-        match linked {
-            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(refused("create", &path)(source));
-            }
-            _ => {}
-        }
+        // Several streams may do this at once: the first one's file stays.
+        let mut file = Unfinished::create(&path).map_err(refused("create", &path))?;
+        file.write_all(text_of(kind).as_bytes()).map_err(refused("write", &path))?;
+        file.finish_if_absent().map_err(refused("create", &path))?;
     }
     let identity = read(dir)?;
     if identity.kind != kind {

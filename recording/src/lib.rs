@@ -57,6 +57,7 @@ pub mod series;
 pub mod summary;
 mod system_calls;
 pub mod tables;
+pub mod unfinished;
 pub mod views;
 mod writer;
 

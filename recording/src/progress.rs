@@ -4,12 +4,13 @@
 //! One line of fixed length, overwritten after every write to the log: the first sequence number of
 //! the newest segment, the last one that the kernel has, and the CRC-32 of both.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::problem::read_regular;
+use crate::unfinished::{Durability, replace_file};
 
 /// The file in a stream's directory.
 pub(crate) const FILE_NAME: &str = "progress";
@@ -71,9 +72,8 @@ pub(crate) fn read(stream_dir: &Path) -> io::Result<Option<Progress>> {
 /// # Errors
 /// When it cannot be written.
 pub(crate) fn replace(stream_dir: &Path, progress: Progress) -> io::Result<()> {
-    let temporary = stream_dir.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
-    fs::write(&temporary, progress.line())?;
-    fs::rename(&temporary, stream_dir.join(FILE_NAME))
+    let path = stream_dir.join(FILE_NAME);
+    replace_file(&path, progress.line().as_bytes(), Durability::Kernel)
 }
 
 /// Notes the progress of one stream's writer.
@@ -113,6 +113,8 @@ impl ProgressWriter {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -10,6 +10,7 @@ use std::{fs, io};
 
 use crate::schema::role::answers;
 use crate::schema::{ColumnKind, Hint, Role, TableSchema};
+use crate::unfinished::{Durability, replace_file};
 use crate::{declared, layout, read, summary};
 
 /// The file in a recording's directory.
@@ -128,9 +129,7 @@ pub fn refresh(dir: &Path) -> io::Result<()> {
     if fs::read_to_string(&path).is_ok_and(|found| found == text) {
         return Ok(());
     }
-    let temporary = dir.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
-    fs::write(&temporary, text)?;
-    fs::rename(&temporary, &path)
+    replace_file(&path, text.as_bytes(), Durability::Kernel)
 }
 
 #[cfg(test)]

@@ -7,21 +7,14 @@ use std::io::{self, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use arrow::array::RecordBatch;
-use arrow::compute::cast;
-use arrow::csv::WriterBuilder;
-use arrow::datatypes::{DataType, Field, Schema};
 use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
+use meikyo_live::export::{self, Format};
 use meikyo_live::{Opened, label_names};
 use meikyo_recording::Selection;
 use meikyo_recording::query::{self, View};
-use meikyo_recording::schema::Hint;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::WriterProperties;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::errors::ApiError;
@@ -37,7 +30,7 @@ const PIECE: usize = 128 << 10;
 pub(crate) struct Export {
     selection: Selection,
     view: View,
-    parquet: bool,
+    format: Format,
 }
 
 impl Export {
@@ -47,9 +40,9 @@ impl Export {
         let name = parameters.need("table")?;
         let table = opened.table(&name)?;
         let (from, to) = parameters.span(opened.span()?)?;
-        let parquet = match parameters.take("format").as_deref() {
-            None | Some("parquet") => true,
-            Some("csv") => false,
+        let format = match parameters.take("format").as_deref() {
+            None | Some("parquet") => Format::Parquet,
+            Some("csv") => Format::Csv,
             Some(other) => {
                 let text = format!("`format` is `parquet` or `csv`, not `{other}`");
                 return Err(ApiError::bad(text, "format"));
@@ -65,22 +58,21 @@ impl Export {
             return Err(ApiError::bad(text, "columns"));
         }
         let labels = parameters.labels(&label_names(&table))?;
-        let joins = table.answers().is_some() && table.hint(Hint::Answer).is_some();
         Ok(Self {
-            view: if joins { View::Received } else { View::Readings },
+            view: export::view_of(&table),
             selection: Selection { table: name, columns, labels, from: Some(from), to: Some(to) },
-            parquet,
+            format,
         })
     }
 
     /// The answer, whose body `write` fills.
     pub(crate) fn answer(&self, receiver: Receiver<io::Result<Bytes>>) -> Response {
-        let (kind, ending) = if self.parquet {
-            ("application/vnd.apache.parquet", "parquet")
-        } else {
-            ("text/csv; charset=utf-8", "csv")
+        let kind = match self.format {
+            Format::Parquet => "application/vnd.apache.parquet",
+            Format::Csv => "text/csv; charset=utf-8",
         };
-        let file = format!("attachment; filename=\"{}.{ending}\"", self.selection.table);
+        let (table, ending) = (&self.selection.table, self.format.extension());
+        let file = format!("attachment; filename=\"{table}.{ending}\"");
         let headers =
             [(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, file)];
         (headers, Body::new(Pieces(receiver))).into_response()
@@ -88,67 +80,22 @@ impl Export {
 
     /// Writes the rows. Blocks while files are read and while the client does not take.
     pub(crate) fn write(&self, opened: &Opened, sender: Sender<io::Result<Bytes>>) {
-        let mut sink = Sink { sender, piece: Vec::new() };
-        if let Err(error) = self.write_rows(opened, &mut sink) {
+        let sink = Sink { sender: sender.clone(), piece: Vec::new() };
+        if let Err(error) = self.write_rows(opened, sink) {
             tracing::debug!(?error, "an export ended early");
             // The client sees that the body is not whole.
             let broken = io::Error::other("the export ended early");
-            drop(sink.sender.blocking_send(Err(broken)));
+            drop(sender.blocking_send(Err(broken)));
         }
     }
 
-    fn write_rows(&self, opened: &Opened, sink: &mut Sink) -> Result<(), ApiError> {
-        let recording = &opened.recording;
-        if self.parquet {
-            let mut writer: Option<ArrowWriter<&mut Sink>> = None;
-            let mut place = Some(sink);
-            query::run(recording, &self.selection, self.view, |rows| {
-                if let Some(sink) = place.take() {
-                    let zstd = Compression::ZSTD(ZstdLevel::default());
-                    let properties = WriterProperties::builder().set_compression(zstd).build();
-                    let opened = ArrowWriter::try_new(sink, rows.schema(), Some(properties));
-                    writer = Some(opened.map_err(|error| ApiError::internal(&error))?);
-                }
-                match &mut writer {
-                    Some(writer) => writer.write(rows).map_err(|error| ApiError::internal(&error)),
-                    None => Ok(()),
-                }
-            })?;
-            if let Some(writer) = writer {
-                let sink = writer.into_inner().map_err(|error| ApiError::internal(&error))?;
-                sink.flush().map_err(|error| ApiError::internal(&error))?;
-            }
-            return Ok(());
-        }
-        let mut named = false;
-        query::run(recording, &self.selection, self.view, |rows| {
-            let mut writer = WriterBuilder::new().with_header(!named).build(&mut *sink);
-            named = true;
-            writer.write(&plain(rows)?).map_err(ApiError::from)
+    fn write_rows(&self, opened: &Opened, sink: Sink) -> Result<(), ApiError> {
+        let mut rows_out = export::Export::new(self.format, sink);
+        query::run(&opened.recording, &self.selection, self.view, |rows| {
+            rows_out.write(rows).map_err(|error| ApiError::internal(&error))
         })?;
-        sink.flush().map_err(|error| ApiError::internal(&error))
+        rows_out.finish().map(drop).map_err(|error| ApiError::internal(&error))
     }
-}
-
-/// The rows with dictionaries as texts and times in a zone that can be written.
-fn plain(rows: &RecordBatch) -> Result<RecordBatch, ApiError> {
-    let schema = rows.schema();
-    let (mut fields, mut columns) = (Vec::new(), Vec::new());
-    for (field, column) in schema.fields().iter().zip(rows.columns()) {
-        if matches!(field.data_type(), DataType::Dictionary(..)) {
-            fields.push(Field::new(field.name(), DataType::Utf8, true));
-            columns.push(cast(column, &DataType::Utf8)?);
-        } else if let DataType::Timestamp(unit, Some(_)) = field.data_type() {
-            // The same instants; a zone that needs no table of zones to be written.
-            let kind = DataType::Timestamp(*unit, Some("+00:00".into()));
-            fields.push(Field::new(field.name(), kind.clone(), true));
-            columns.push(cast(column, &kind)?);
-        } else {
-            fields.push(field.as_ref().clone());
-            columns.push(column.clone());
-        }
-    }
-    Ok(RecordBatch::try_new(std::sync::Arc::new(Schema::new(fields)), columns)?)
 }
 
 /// Where an export is written to.

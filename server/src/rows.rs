@@ -1,20 +1,19 @@
 //! Rows as they are: readings with their polls, events, findings about freshness.
 
-use arrow::array::{Array as _, AsArray as _, RecordBatch};
-use arrow::datatypes::{Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
+use arrow::array::RecordBatch;
 use meikyo_live::columns::{number, text, times};
+use meikyo_live::values::{JSON_INTEGER_MAX, Value, Values};
 use meikyo_live::{Event, Opened, events_of, label_names};
 use meikyo_recording::query::{self, View};
 use meikyo_recording::read::Problem;
 use meikyo_recording::schema::role::answers;
 use meikyo_recording::schema::{Role, State};
-use meikyo_recording::series::Texts;
 use meikyo_recording::{ReadError, Selection};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::errors::ApiError;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, micros};
 use crate::socket::messages::EventBody;
 use crate::wire::ProblemBody;
 
@@ -150,9 +149,9 @@ fn take_rows(
     rows: &mut Vec<(i64, Vec<serde_json::Value>)>,
 ) {
     let pdus = number(batch, answers::PDU.name());
+    let columns: Vec<_> = batch.columns().iter().map(Values::new).collect();
     for (row, &time) in times(batch).iter().enumerate() {
-        let mut values: Vec<_> =
-            (0..batch.num_columns()).map(|column| json(batch, column, row)).collect();
+        let mut values: Vec<_> = columns.iter().map(|column| json(column.value(row))).collect();
         if let Some(polls) = polls {
             let device = text(batch, answers::DEVICE.name(), row);
             let device = device.unwrap_or_default().to_owned();
@@ -218,27 +217,17 @@ fn problems_met(opened: &Opened, problems: &[Problem]) -> Vec<ProblemBody> {
     problems.iter().map(|problem| opened.problem(problem).into()).collect()
 }
 
-/// The value of a row as JSON; times as µs, numbers beyond 2^53 as texts.
-fn json(batch: &RecordBatch, column: usize, row: usize) -> serde_json::Value {
-    use serde_json::Value;
-    const EXACT: u64 = 1 << 53;
-    let column = batch.column(column);
-    if column.is_null(row) {
-        return Value::Null;
+/// A value as JSON; times as µs, numbers beyond 2^53 as texts.
+fn json(value: Value<'_>) -> serde_json::Value {
+    match value {
+        Value::Missing => serde_json::Value::Null,
+        Value::Time(time) => micros(time).into(),
+        Value::Text(text) => text.into(),
+        Value::Unsigned(value) if value > JSON_INTEGER_MAX => value.to_string().into(),
+        Value::Signed(value) if value.unsigned_abs() > JSON_INTEGER_MAX => value.to_string().into(),
+        Value::Unsigned(value) => value.into(),
+        Value::Signed(value) => value.into(),
+        // What is no number has no form in JSON.
+        Value::Real(value) => value.into(),
     }
-    if let Some(times) = column.as_primitive_opt::<TimestampNanosecondType>() {
-        return times.value(row).div_euclid(1_000).into();
-    }
-    if let Some(values) = column.as_primitive_opt::<UInt64Type>() {
-        let value = values.value(row);
-        return if value <= EXACT { value.into() } else { value.to_string().into() };
-    }
-    if let Some(values) = column.as_primitive_opt::<Int64Type>() {
-        let value = values.value(row);
-        return if value.unsigned_abs() <= EXACT { value.into() } else { value.to_string().into() };
-    }
-    if let Some(values) = column.as_primitive_opt::<Float64Type>() {
-        return serde_json::Number::from_f64(values.value(row)).map_or(Value::Null, Value::Number);
-    }
-    Texts::new(column).and_then(|texts| texts.get(row)).map_or(Value::Null, Value::from)
 }

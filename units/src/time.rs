@@ -166,8 +166,8 @@ impl WallTime {
     pub fn now() -> Self {
         let since = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or(std::time::Duration::ZERO);
-        Self(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+            .expect("the clock stands after 1970");
+        Self(i64::try_from(since.as_nanos()).expect("the clock stands before 2262"))
     }
 
     /// The latest multiple of `interval` since the epoch that is not after this instant.
@@ -176,6 +176,7 @@ impl WallTime {
     /// If `interval` is zero.
     #[must_use]
     pub fn floor(self, interval: Nanos) -> Self {
+        // Saturates: 292 years are longer than the time since the epoch, of which they are no multiple.
         let interval = i64::try_from(interval.get()).unwrap_or(i64::MAX);
         Self(self.0 - self.0.rem_euclid(interval))
     }
@@ -183,20 +184,20 @@ impl WallTime {
     /// The span from `earlier` to this instant, or zero when `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Nanos {
-        Nanos::new(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+        Nanos::new(self.0.saturating_sub(earlier.0).max(0).cast_unsigned())
     }
 
     /// This instant moved back by `span`.
     #[must_use]
     pub fn before(self, span: Nanos) -> Self {
-        Self(self.0.saturating_sub(i64::try_from(span.get()).unwrap_or(i64::MAX)))
+        Self(self.0.saturating_sub_unsigned(span.get()))
     }
 }
 
 impl Add<Nanos> for WallTime {
     type Output = Self;
     fn add(self, span: Nanos) -> Self {
-        Self(self.0.saturating_add(i64::try_from(span.get()).unwrap_or(i64::MAX)))
+        Self(self.0.saturating_add_unsigned(span.get()))
     }
 }
 
@@ -211,6 +212,39 @@ impl Sub for WallTime {
         debug_assert!(self >= earlier, "instants are subtracted in order");
         self.since(earlier)
     }
+}
+
+impl fmt::Display for WallTime {
+    /// RFC 3339 in UTC with the digits that it needs: `2026-11-21T20:14:00.1Z`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SECOND: i64 = 1_000_000_000;
+        const DAY: i64 = 86_400;
+        let (seconds, nanos) = (self.0.div_euclid(SECOND), self.0.rem_euclid(SECOND));
+        let (year, month, day) = date_of(seconds.div_euclid(DAY));
+        let of_day = seconds.rem_euclid(DAY);
+        let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        if nanos > 0 {
+            write!(f, ".{}", format!("{nanos:09}").trim_end_matches('0'))?;
+        }
+        f.write_str("Z")
+    }
+}
+
+/// Year, month and day of the Gregorian calendar, so many days after 1970-01-01.
+///
+/// Years are counted from March, so that a leap day is the last of its year, and 400 of them, which
+/// are 146,097 days, begin anew on 0000-03-01, 719,468 days before 1970. From March on, months have
+/// 30.6 days in the mean: the `m`th begins `(153 m + 2) / 5` days after the first.
+fn date_of(days: i64) -> (i64, i64, i64) {
+    let since = days + 719_468;
+    let (era, of_era) = (since.div_euclid(146_097), since.rem_euclid(146_097));
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    (era * 400 + year + i64::from(month <= 2), month, day)
 }
 
 /// An instant of a simulation: nanoseconds since its beginning.
@@ -306,6 +340,19 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(Nanos::new(nanos)), "{text}");
         }
+    }
+
+    #[test]
+    fn instants_read_as_another_library_writes_them() {
+        let of_jiff = |ns: i64| jiff::Timestamp::from_nanosecond(ns.into()).unwrap().to_string();
+        let same = |ns: i64| assert_eq!(WallTime::from_nanos(ns).to_string(), of_jiff(ns));
+        // Every day of the range, with its last nanosecond and its first.
+        const DAY: i64 = 86_400_000_000_000;
+        for day in i64::MIN / DAY..=i64::MAX / DAY {
+            same(day * DAY);
+            same((day * DAY).saturating_sub(1));
+        }
+        [i64::MIN, i64::MAX, 1, 1_700_000_000_100_000_000].into_iter().for_each(same);
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use meikyo_console::failure::Failure;
-use meikyo_console::output::instant_text;
 use meikyo_units::{Bytes, Nanos, WallTime};
 
 use crate::live::browser::{Browser, BrowserError};
@@ -74,5 +73,5 @@ fn bounds(recording: &Path) -> Result<(String, String), Failure> {
     let Some((first, last)) = times else {
         return Err(Failure::new(format!("`{}` holds no readings", recording.display())));
     };
-    Ok((instant_text(first), instant_text(last)))
+    Ok((first.to_string(), last.to_string()))
 }

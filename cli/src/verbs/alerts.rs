@@ -188,13 +188,13 @@ fn text(alerts: &[&Alert], all: bool, now: WallTime) -> String {
     }
     let mut table = TextTable::new(&["since", "state", "device", "what"]);
     for alert in alerts {
-        let until = |at: Option<WallTime>| at.map_or_else(String::new, output::instant_text);
+        let until = |at: Option<WallTime>| at.map_or_else(String::new, |at| at.to_string());
         let state = match state(alert, now) {
             "silenced" => format!("silenced until {}", until(alert.silenced_until)),
             "cleared" => format!("until {}", until(alert.cleared.as_ref().map(|said| said.at))),
             word => word.to_owned(),
         };
-        let since = output::instant_text(alert.raised.at);
+        let since = alert.raised.at.to_string();
         table.row([since, state, alert.device.clone(), alert.raised.text.clone()]);
     }
     table.to_string()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output::{self, TextTable, instant_text};
+use meikyo_console::output::{self, TextTable, bytes_text};
 use meikyo_console::printable::line;
 use meikyo_recording::check::{self, CheckReport};
 use meikyo_recording::compact::{self, StreamOutcome};
@@ -128,7 +128,8 @@ fn info_text(dir: &Path, inventory: &Inventory) -> String {
     let mut tables =
         TextTable::new(&["table", "rows", "in the log", "files", "bytes", "first", "last"]);
     for table in &inventory.tables {
-        let time = |time: Option<WallTime>| time.map_or_else(|| "-".into(), instant_text);
+        let time =
+            |time: Option<WallTime>| time.map_or_else(|| "-".into(), |time| time.to_string());
         tables.row([
             table.name.clone(),
             table.rows.to_string(),
@@ -142,16 +143,16 @@ fn info_text(dir: &Path, inventory: &Inventory) -> String {
     text += &tables.to_string();
     text += &format!(
         "\nParquet {}, summaries {}, log {}\n",
-        amount(inventory.parquet_bytes),
-        amount(inventory.summary_bytes),
-        amount(inventory.log_bytes),
+        bytes_text(inventory.parquet_bytes),
+        bytes_text(inventory.summary_bytes),
+        bytes_text(inventory.log_bytes),
     );
     if let Some(bytes) = inventory.bytes_a_day() {
-        text += &format!("{} a day of measuring at this rate\n", amount(bytes));
+        text += &format!("{} a day of measuring at this rate\n", bytes_text(bytes));
     }
     if let Some(room) = inventory.room_bytes {
         let days = inventory.days_left().map(|days| format!(": {days} days at this rate"));
-        text += &format!("{} are free on the disk{}\n", amount(room), days.unwrap_or_default());
+        text += &format!("{} are free on the disk{}\n", bytes_text(room), days.unwrap_or_default());
     }
     if inventory.unverified_files > 0 {
         text += &unverified(inventory.unverified_files);
@@ -166,11 +167,7 @@ fn info_text(dir: &Path, inventory: &Inventory) -> String {
         );
         for (from, to) in &stream.gaps {
             let span = to.since(*from).as_secs_f64();
-            text += &format!(
-                "  nothing from {} to {} ({span:.1} s)\n",
-                instant_text(*from),
-                instant_text(*to),
-            );
+            text += &format!("  nothing from {from} to {to} ({span:.1} s)\n",);
         }
     }
     text
@@ -187,13 +184,6 @@ fn unverified(files: u64) -> String {
         "{files} files have no checksums, an earlier version wrote them: unverified, a changed value \
          in them can stay unseen\n"
     )
-}
-
-/// An amount of data in the unit that keeps four digits, rounded to a tenth.
-fn amount(bytes: u64) -> String {
-    let units =
-        [("TB", 1_000_000_000_000_u64), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
-    output::in_units(bytes, &units, "bytes")
 }
 
 fn check(args: &DirectoryArgs) -> Result<Answer, Failure> {
@@ -300,7 +290,7 @@ fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
                     line(&stream),
                     made.rows,
                     made.files,
-                    amount(made.bytes)
+                    bytes_text(made.bytes)
                 );
                 if made.damaged_bytes > 0 || made.unread_frames > 0 {
                     text += &format!(
@@ -337,17 +327,4 @@ fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
         output::print(&text)?;
     }
     Ok(Answer::Yes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_are_rounded_to_a_tenth_of_their_unit() {
-        assert_eq!(amount(999), "999 bytes");
-        assert_eq!(amount(1_050), "1.1 kB");
-        assert_eq!(amount(2_149_999_999), "2.1 GB");
-        assert_eq!(amount(u64::MAX), "18446744.1 TB");
-    }
 }

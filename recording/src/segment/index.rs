@@ -21,6 +21,7 @@ use crate::inventory::GAP_LEAST;
 use crate::layout::SegmentFile;
 use crate::log::{Codec, FrameHeader, HEADER_LEN, Head};
 use crate::problem::open_regular;
+use crate::unfinished::{Durability, replace_file};
 
 /// Octets that a segment grows by before its index is written again.
 pub(crate) const EVERY: u64 = 16 << 20;
@@ -122,10 +123,8 @@ impl SegmentIndex {
     /// When the system refuses.
     pub(crate) fn write(&self, segment: &Path) -> io::Result<()> {
         let json = serde_json::to_string(self).map_err(io::Error::from)?;
-        let path = path_of(segment);
-        let temporary = path.with_extension("index.tmp");
-        fs::write(&temporary, format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))?;
-        fs::rename(temporary, path)
+        let line = format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()));
+        replace_file(&path_of(segment), line.as_bytes(), Durability::Kernel)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::manifest::{self, Unit};
 use crate::progress::{self, Progress};
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader, remove_index};
+use crate::unfinished::is_unfinished;
 
 /// Why a stream could not be opened for writing.
 #[derive(Debug, thiserror::Error)]
@@ -154,7 +155,7 @@ pub(super) fn recover(
     Ok(recovered)
 }
 
-/// Removes indexes of segments that are not there any more.
+/// Removes indexes of segments that are not there any more, and files that nobody finished.
 fn remove_lone_indexes(stream_dir: &Path, segments: &[(u64, PathBuf)]) -> Result<(), ListError> {
     for (name, path) in layout::entries(stream_dir)? {
         let segment = path.with_extension("log");
@@ -162,7 +163,8 @@ fn remove_lone_indexes(stream_dir: &Path, segments: &[(u64, PathBuf)]) -> Result
         if name.ends_with(".index") && is_lone {
             remove_index(&segment);
         }
-        if name.ends_with(".index.tmp") {
+        // What was written before this version had names of its own.
+        if is_unfinished(&name) || name.ends_with(".index.tmp") {
             // Of a writer that was killed while it wrote it; one that stays is passed over.
             drop(fs::remove_file(path));
         }

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use meikyo_console::output;
+use meikyo_console::output::bytes_text;
 use meikyo_recording::WriterCounters;
 use meikyo_snmp::collector::Status;
 use meikyo_snmp::tables::State;
-use meikyo_units::{Bytes, Nanos};
+use meikyo_units::Nanos;
 use serde::Serialize;
 
 /// Names of failing devices that the summary holds.
@@ -15,15 +15,19 @@ const NAMES_MAX: usize = 10;
 
 /// One line about the second that has passed.
 pub(super) fn line(status: &Status, before: Option<&Status>) -> String {
-    let mut text = output::instant_text(status.at.floor(Nanos::SECOND));
+    let mut text = status.at.floor(Nanos::SECOND).to_string();
     for (position, state) in State::ALL.into_iter().enumerate() {
         let earlier = before.map_or(0, |before| before.states[position]);
         let count = status.states[position] - earlier;
         write!(text, "  {} {count}", state.word()).expect("writing to a string cannot fail");
     }
-    let kept = Bytes::new(status.writer.bytes_kept);
-    write!(text, "  kept {} rows, {}", status.writer.rows_kept, approximate(kept))
-        .expect("writing to a string cannot fail");
+    write!(
+        text,
+        "  kept {} rows, {}",
+        status.writer.rows_kept,
+        bytes_text(status.writer.bytes_kept)
+    )
+    .expect("writing to a string cannot fail");
     if status.writer.rows_dropped > 0 {
         write!(text, "  DROPPED {} rows", status.writer.rows_dropped)
             .expect("writing to a string cannot fail");
@@ -37,15 +41,6 @@ fn names(all: &[String]) -> String {
     let rest = all.len() - shown.len();
     let others = if rest > 0 { format!(" and {rest} others") } else { String::new() };
     format!("{}{others}", shown.join(", "))
-}
-
-/// An amount with three digits: `1.23 MB`.
-pub(super) fn approximate(amount: Bytes) -> String {
-    let steps = [("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000_u64)];
-    let fitting = steps.into_iter().rev().find(|(_, size)| amount.get() >= *size);
-    let (unit, size) = fitting.unwrap_or(steps[0]);
-    let hundredths = u128::from(amount.get()) * 100 / u128::from(size);
-    format!("{}.{:02} {unit}", hundredths / 100, hundredths % 100)
 }
 
 /// The end of a measurement, for programs.
@@ -125,7 +120,7 @@ impl Summary {
             self.skipped,
             self.rows_kept,
             self.rows_dropped,
-            approximate(Bytes::new(self.bytes_logged)),
+            bytes_text(self.bytes_logged),
         );
         let own = [
             (self.stalls, "intervals spoiled by our own late wake-up"),
@@ -156,12 +151,5 @@ mod tests {
         let all: Vec<String> = (1..=22).map(|number| format!("n{number}")).collect();
         assert_eq!(names(&all[..2]), "n1, n2");
         assert_eq!(names(&all), "n1, n2, n3, n4, n5, n6, n7, n8, n9, n10 and 12 others");
-    }
-
-    #[test]
-    fn amounts_have_a_fitting_unit() {
-        assert_eq!(approximate(Bytes::new(0)), "0.00 B");
-        assert_eq!(approximate(Bytes::new(1_234)), "1.23 kB");
-        assert_eq!(approximate(Bytes::new(5_999_999_999)), "5.99 GB");
     }
 }

@@ -2,7 +2,7 @@
 
 use meikyo_cluster::{Cluster, Device};
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output::{self, TextTable};
+use meikyo_console::output::{self, TextTable, span_text};
 use meikyo_console::printable::line;
 use meikyo_snmp::Credentials;
 use meikyo_snmp::freshness::{Class, Finding};
@@ -279,18 +279,4 @@ fn cells(value: &Watched) -> [String; 5] {
         ),
     };
     [name, now, declared, observed, value.moved.to_string()]
-}
-
-/// A span for people: three digits in the unit that fits.
-fn span_text(span: Nanos) -> String {
-    let seconds = span.as_secs_f64();
-    match seconds {
-        _ if span == Nanos::ZERO => "0 s".to_owned(),
-        s if s < 1e-3 => format!("{:.0} us", s * 1e6),
-        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
-        s if s < 120.0 => format!("{s:.3} s").replace(".000 s", " s"),
-        s if s < 7_200.0 => format!("{:.0} min", s / 60.0),
-        s if s < 172_800.0 => format!("{:.0} h", s / 3_600.0),
-        s => format!("{:.0} d", s / 86_400.0),
-    }
 }

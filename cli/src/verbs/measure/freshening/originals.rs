@@ -6,17 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use meikyo_recording::unfinished::{Durability, replace_file};
 use serde::{Deserialize, Serialize};
 
 /// Name of the file in the recording's directory.
 const FILE: &str = "freshened.json";
-
-/// What is written to first, and then renamed.
-const UNFINISHED: &str = "freshened.json.tmp";
 
 const SCHEMA: &str = "meikyo.freshened/1";
 
@@ -145,11 +143,7 @@ impl Originals {
             let caches = self.seconds.iter();
             let caches = caches.map(|(&address, &timeout_s)| KeptCache { address, timeout_s });
             let kept = Kept { schema: SCHEMA.into(), caches: caches.collect() };
-            let unfinished = self.directory.join(UNFINISHED);
-            let mut file = File::create(&unfinished)?;
-            file.write_all(&serde_json::to_vec(&kept)?)?;
-            file.sync_all()?;
-            fs::rename(&unfinished, path)?;
+            return replace_file(path, &serde_json::to_vec(&kept)?, Durability::Disk);
         }
         File::open(&self.directory)?.sync_all()
     }
