@@ -16,7 +16,7 @@ use crate::real_agent::{RealAgent, RealAgentError};
 
 /// Share of a core that an agent may take, in per cent, with its caches and without.
 const REACH_PERCENT: (f64, f64) = (0.1, 1.0);
-/// What is measured.
+/// The values that are asked for.
 const MEASURED: [&str; 3] =
     ["interface:lo(in_octets,out_octets)", "disk:/(used_bytes)", "load(load_1min)"];
 /// The collector resolves names and fills the agent's caches before the window begins.

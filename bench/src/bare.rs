@@ -33,7 +33,7 @@ pub(crate) struct BareLoop<'a> {
     pub(crate) placement: Placement,
 }
 
-/// What it cost.
+/// Time and memory that a run took.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct BareCost {
     /// Answers received.

@@ -44,7 +44,7 @@ pub(crate) enum CollectorError {
 }
 
 impl Collector {
-    /// Starts it.
+    /// Starts `meikyo measure` by a plan.
     pub(crate) fn start(plan: &CollectorPlan<'_>) -> Result<Self, CollectorError> {
         let mut command = product().map_err(CollectorError::Run)?;
         command.args(["measure", "--quiet", "--cluster"]).arg(plan.cluster_file);

@@ -116,11 +116,12 @@ impl Placed {
     fn ends_within(&self, patience: Nanos) -> io::Result<bool> {
         // SAFETY: plain call; the child is not waited for yet, so that its pid is still its own.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid(), 0) };
-        let fd = i32::try_from(fd).unwrap_or(-1);
+        let fd = i32::try_from(fd).expect("a descriptor is an `int`");
         check(fd)?;
         // SAFETY: the kernel has just opened it for us, and nobody else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // Saturates: nobody waits for 24 days.
         let timeout = i32::try_from(patience.get() / 1_000_000).unwrap_or(i32::MAX);
         // SAFETY: one live pollfd.
         let ready = unsafe { libc::poll(&raw mut poll, 1, timeout) };
@@ -160,7 +161,7 @@ fn usage_of(who: libc::c_int) -> io::Result<Usage> {
 }
 
 fn used(usage: &libc::rusage) -> Usage {
-    let kib = u64::try_from(usage.ru_maxrss).unwrap_or(0);
+    let kib = u64::try_from(usage.ru_maxrss).expect("no process takes less than nothing");
     Usage { cpu: span(usage.ru_utime) + span(usage.ru_stime), peak_rss: Bytes::new(kib * 1024) }
 }
 
@@ -171,7 +172,7 @@ pub(crate) fn wait_until(until: WallTime) -> io::Result<()> {
         if left == Nanos::ZERO {
             return Ok(());
         }
-        // Rounded up, so that it does not wake just before.
+        // Rounded up, so that it does not wake just before; saturates, and is then asked again.
         let timeout = i32::try_from(left.get().div_ceil(1_000_000)).unwrap_or(i32::MAX);
         // SAFETY: no descriptors are given, only the timeout counts.
         check(unsafe { libc::poll(std::ptr::null_mut(), 0, timeout) })?;
@@ -179,7 +180,7 @@ pub(crate) fn wait_until(until: WallTime) -> io::Result<()> {
 }
 
 fn span(time: libc::timeval) -> Nanos {
-    let part = |value: i64| u64::try_from(value).unwrap_or(0);
+    let part = |value: i64| u64::try_from(value).expect("no process takes negative time");
     Nanos::from_secs(part(time.tv_sec)) + Nanos::from_micros(part(time.tv_usec))
 }
 

@@ -110,7 +110,7 @@ impl Intervals {
             for name in names {
                 let values = integers(&batch, name)?;
                 let of_length = lengths.iter().zip(values);
-                let length = i64::try_from(every.as_micros()).unwrap_or(i64::MAX);
+                let length = every.as_micros().cast_signed();
                 let kept = of_length.filter(|(of, _)| **of == Some(length)).filter_map(|(_, v)| v);
                 columns.entry(name).or_default().extend(kept);
             }

@@ -37,7 +37,7 @@ impl Observations {
 
     /// The mean; `None` where nothing was observed.
     pub(crate) fn mean(&self) -> Option<f64> {
-        let count = real(u64::try_from(self.len()).unwrap_or(u64::MAX));
+        let count = real(self.len() as u64);
         if self.sorted.is_empty() { None } else { Some(self.sorted.iter().sum::<f64>() / count) }
     }
 

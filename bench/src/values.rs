@@ -94,7 +94,7 @@ pub(crate) enum Values {
     UsedAvailable,
     /// Load average.
     Load,
-    /// All five.
+    /// All of the above together.
     Five,
 }
 

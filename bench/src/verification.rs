@@ -158,7 +158,7 @@ impl Window<'_> {
                     agent,
                     due: WallTime::from_nanos(time),
                     received: WallTime::from_nanos(time.saturating_add(received)),
-                    uptime_cs: u32::try_from(uptime).unwrap_or(0),
+                    uptime_cs: u32::try_from(uptime).expect("only 32 bits are left"),
                     values: Slots::default(),
                 };
                 polls.insert((time, device.clone()), poll);

@@ -39,7 +39,7 @@ impl Hangup {
     }
 
     /// Why a SIGHUP came since this was asked last; `None` when none came.
-    pub(crate) fn take(&self) -> Option<Reason> {
+    pub(crate) fn take_reason(&self) -> Option<Reason> {
         let raised = self.raised.swap(false, Ordering::Relaxed);
         let gone = self.ends_with_terminal && !has_terminal();
         raised.then_some(if gone { Reason::TerminalGone } else { Reason::Reload })

@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Text,
     /// A name, possibly folded, or a list of them.
     Names,
-    /// One of these words.
+    /// A text, one of these.
     Word(&'static [&'static str]),
     /// A reference to a secret.
     Secret,

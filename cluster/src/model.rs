@@ -212,17 +212,17 @@ pub enum What {
     Interfaces,
     /// `disk:PATH`.
     Disk(String),
-    /// `load`.
+    /// Load averages of the host.
     Load,
-    /// `cpu`.
+    /// Times of the host's processors.
     Cpu,
-    /// `memory`.
+    /// Amounts of the host's memory.
     Memory,
     /// `uptime`: `sysUpTime.0`, which every request carries anyway; alone it is the cheapest poll.
     Uptime,
     /// Parts of a device whose kind is declared as data, all of them or one by its name.
     Parts {
-        /// Which.
+        /// What the device has several of.
         kind: &'static PartKind,
         /// The name of the one; `None` for all.
         name: Option<String>,

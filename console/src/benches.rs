@@ -25,12 +25,12 @@ use crate::benches::scan::ScanArgs;
 /// Measure Meikyo itself on this machine, with the paper's numbers beside.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// Which one.
+    /// What is measured.
     #[command(subcommand)]
     pub bench: Bench,
 }
 
-/// A bench.
+/// What can be measured.
 #[derive(Debug, Subcommand)]
 #[expect(missing_docs, reason = "the help of each is that of its arguments")]
 pub enum Bench {

@@ -20,7 +20,7 @@ pub struct Scheduling {
     memory_limit: Option<Bytes>,
 }
 
-/// The schedulers by name.
+/// Schedulers as a person names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchedulerName {
     /// Threads while they pay, else one

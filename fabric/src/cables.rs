@@ -26,7 +26,7 @@ pub enum CableEnd {
         trunk: TrunkId,
         /// The switch at the other end.
         switch: SwitchId,
-        /// The port there.
+        /// The port that it is plugged into.
         port: PortNumber,
     },
 }

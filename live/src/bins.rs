@@ -63,13 +63,16 @@ impl Bins {
     }
 
     /// How many pixels there are.
+    ///
+    /// # Panics
+    /// When they were put together by hand and end before they begin.
     pub fn count(&self) -> usize {
         usize::try_from((self.to - self.from) / self.length).expect("`to` is not before `from`")
     }
 
     /// The pixel of an instant.
     #[inline]
-    pub(crate) fn of(&self, time: i64) -> Option<usize> {
+    pub(crate) fn bin_of(&self, time: i64) -> Option<usize> {
         if time < self.from || time >= self.to {
             return None;
         }
@@ -117,9 +120,9 @@ mod tests {
             assert!(bins.from <= from * S && bins.to >= to * S);
             assert_eq!(bins.from % bins.length, 0);
             assert!(bins.count() <= usize::try_from(width).unwrap() + 1);
-            assert_eq!(bins.of(bins.from), Some(0));
-            assert_eq!(bins.of(bins.to - 1), Some(bins.count() - 1));
-            assert_eq!(bins.of(bins.to), None);
+            assert_eq!(bins.bin_of(bins.from), Some(0));
+            assert_eq!(bins.bin_of(bins.to - 1), Some(bins.count() - 1));
+            assert_eq!(bins.bin_of(bins.to), None);
         }
         // Whatever is asked for: nothing overflows, and what is covered holds together.
         let ends = [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX];

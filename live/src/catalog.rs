@@ -22,10 +22,7 @@ impl Catalog {
     pub fn open(dirs: &[PathBuf]) -> Result<Self, ReadError> {
         let mut recordings: Vec<Arc<Opened>> = Vec::new();
         for dir in dirs {
-            let name = name_of(dir);
-            let taken = |id: &str| recordings.iter().any(|other| other.id == id);
-            let mut ids = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}-{n}")));
-            let id = ids.find(|id| !taken(id)).expect("the numbers do not end");
+            let id = free_id(&name_of(dir), &recordings);
             recordings.push(Arc::new(Opened::open(dir, id)?));
         }
         Ok(Self { recordings })
@@ -55,6 +52,14 @@ impl Catalog {
             }
         }
     }
+}
+
+/// The name, with a number behind it if one of the recordings is called so.
+fn free_id(name: &str, recordings: &[Arc<Opened>]) -> String {
+    let is_free = |id: &String| recordings.iter().all(|other| other.id != *id);
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut ids = std::iter::once(name.to_owned()).chain(numbered);
+    ids.find(is_free).expect("the numbers do not end")
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Some of its rows.
+    /// The rows at some places, in the order of the places.
     fn picked(&self, rows: &[usize]) -> Self {
         Self {
             table: Arc::clone(&self.table),
@@ -48,13 +48,13 @@ pub struct Interval {
     pub time: i64,
     /// Devices that ended ok.
     pub ok: u64,
-    /// Late.
+    /// Devices that answered after the interval.
     pub late: u64,
-    /// Missed.
+    /// Devices that did not answer.
     pub missed: u64,
-    /// In error.
+    /// Devices that answered with an error.
     pub errors: u64,
-    /// Skipped.
+    /// Devices that were not asked.
     pub skipped: u64,
     /// When the last answer was received, µs after `time`.
     pub complete_us: Option<i64>,

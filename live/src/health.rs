@@ -160,7 +160,7 @@ fn fill(
         let seconds = cache.get(file, |file| seconds_of(opened, file, &table))?;
         problems.extend(seconds.problems.iter().cloned());
         for (&time, second) in &seconds.counts {
-            if let Some(bin) = bins.of(time) {
+            if let Some(bin) = bins.bin_of(time) {
                 counts[bin].add(second);
             }
         }
@@ -182,7 +182,7 @@ fn fill(
     problems.sort();
     problems.dedup();
     for (time, second) in seconds.counts {
-        if let Some(bin) = bins.of(time) {
+        if let Some(bin) = bins.bin_of(time) {
             counts[bin].add(&second);
         }
     }

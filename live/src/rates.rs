@@ -74,6 +74,10 @@ impl Values {
             self.push_row(readings, row, polls, &mut frame);
         }
         self.push_silent(polls, &mut frame);
+        let rows = frame.times.len();
+        let whole = frame.values.iter().all(|column| column.len() == rows)
+            && [frame.series.len(), frame.states.len(), frame.ages_ms.len()] == [rows; 3];
+        assert!(whole, "the columns of a frame of `{}` differ in length", self.name);
         frame
     }
 
@@ -95,7 +99,7 @@ impl Values {
         let (due, series) = (readings.due[row], readings.series[row]);
         let device = self.devices.get(series as usize).copied().flatten();
         let poll =
-            device.and_then(|device| polls.of(device, due, readings.hint(Hint::Answer, row)));
+            device.and_then(|device| polls.find(device, due, readings.hint(Hint::Answer, row)));
         let at = poll.and_then(|poll| poll.received).unwrap_or(due);
         let mut age_ns = None;
         let rates = &mut self.rates[series as usize];
@@ -150,7 +154,8 @@ impl Values {
                 column.counts().then(|| {
                     let of =
                         (device.map_or("", String::as_str), instance.map_or("", String::as_str));
-                    let timeline = freshness.of(of.0, &self.wish.table.name, of.1, &column.name);
+                    let timeline =
+                        freshness.timeline(of.0, &self.wish.table.name, of.1, &column.name);
                     Rate { edges: Edges::default(), updates: timeline.at(i64::MAX), last: None }
                 })
             };
@@ -190,7 +195,8 @@ impl Values {
                 }
                 for (rate, column) in rates.iter_mut().zip(&**columns) {
                     let Some(rate) = rate else { continue };
-                    let timeline = freshness.of(device, &self.wish.table.name, instance, column);
+                    let timeline =
+                        freshness.timeline(device, &self.wish.table.name, instance, column);
                     rate.updates = timeline.at(i64::MAX);
                 }
             }

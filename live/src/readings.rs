@@ -13,7 +13,7 @@ pub(crate) struct Readings {
     pub(crate) series: Vec<u32>,
     /// By wanted column.
     pub(crate) values: Vec<Vec<Option<u64>>>,
-    /// By [`Hint::ALL`].
+    /// Of the columns that say how counters count, in the order of [`Hint::ALL`].
     pub(crate) hints: [Vec<Option<u64>>; 4],
 }
 
@@ -85,7 +85,7 @@ impl Polls {
     }
 
     /// The poll that brought a row.
-    pub(crate) fn of(&self, device: u32, due: i64, pdu: Option<u64>) -> Option<Poll> {
+    pub(crate) fn find(&self, device: u32, due: i64, pdu: Option<u64>) -> Option<Poll> {
         let polls = self.chunks.iter().filter_map(|chunk| chunk.get(&(device, due))).flatten();
         let fits = |poll: &&Poll| pdu.is_none() || poll.pdu.is_none() || poll.pdu == pdu;
         polls.into_iter().find(fits).copied()
@@ -109,14 +109,14 @@ mod tests {
         polls.begin_chunk();
         polls.add(7, 100, poll(0, 0));
         polls.add(7, 100, poll(1, 4));
-        assert_eq!(polls.of(7, 100, Some(1)), Some(poll(1, 4)));
-        assert_eq!(polls.of(7, 100, None), Some(poll(0, 0)));
-        assert_eq!(polls.of(7, 101, None), None);
+        assert_eq!(polls.find(7, 100, Some(1)), Some(poll(1, 4)));
+        assert_eq!(polls.find(7, 100, None), Some(poll(0, 0)));
+        assert_eq!(polls.find(7, 101, None), None);
         assert_eq!(polls.newest().count(), 2);
         polls.begin_chunk();
         polls.begin_chunk();
-        assert!(polls.of(7, 100, Some(1)).is_some());
+        assert!(polls.find(7, 100, Some(1)).is_some());
         polls.begin_chunk();
-        assert_eq!(polls.of(7, 100, Some(1)), None);
+        assert_eq!(polls.find(7, 100, Some(1)), None);
     }
 }

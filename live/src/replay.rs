@@ -27,7 +27,7 @@ const STEP: i64 = 20_000_000;
 /// The most that a replay may be faster than life.
 pub const SPEED_MAX: f64 = 1_000.0;
 
-/// What is replayed.
+/// A past that is to be played.
 #[derive(Debug, Clone)]
 pub struct Replay {
     /// What the viewer sees of it.

@@ -62,7 +62,7 @@ impl SeriesOfTable {
     }
 
     /// The number of a series; a new one when it is not known.
-    pub fn ordinal(&mut self, labels: Labels) -> u32 {
+    pub(crate) fn ordinal(&mut self, labels: Labels) -> u32 {
         let next = u32::try_from(self.labels.len()).expect("fewer than 2^32 series");
         *self.by_labels.entry(labels).or_insert_with_key(|labels| {
             self.labels.push(labels.clone());

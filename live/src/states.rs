@@ -113,12 +113,17 @@ pub fn read(opened: &Opened, request: &StatesRequest) -> Result<States, StatesEr
     }
     problems.sort();
     problems.dedup();
-    let devices = u32::try_from(chosen.len()).expect("at most `CELLS_MAX` devices");
-    let series_per_row = devices.div_ceil(fold.max(1)).max(1);
+    let series_per_row = devices_per_row(chosen.len(), fold);
     let rows = opened.with_known_series(&table, |series| {
         worst.rows(series_per_row, |of| series.named(of).into_values().next().unwrap_or_default())
     });
     Ok(States { bins, rows, series_per_row, problems })
+}
+
+/// How many devices go into one row, so that there are at most `fold` rows.
+fn devices_per_row(devices: usize, fold: u32) -> u32 {
+    let devices = u32::try_from(devices).expect("at most `CELLS_MAX` devices");
+    devices.div_ceil(fold.max(1)).max(1)
 }
 
 fn span_of(ns: i64) -> Nanos {
@@ -146,7 +151,7 @@ impl Worst {
 
     fn note(&mut self, series: u32, time: i64, state: u8) {
         let row = self.rows.get(series as usize).copied().flatten();
-        if let (Some(row), Some(bin)) = (row, self.bins.of(time)) {
+        if let (Some(row), Some(bin)) = (row, self.bins.bin_of(time)) {
             let cell = &mut self.cells[row as usize * self.bins.count() + bin];
             *cell = (*cell).max(state);
         }

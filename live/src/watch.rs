@@ -44,7 +44,7 @@ pub struct Other {
 /// A column of such a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherColumn {
-    /// Its name.
+    /// The column's name in the table.
     pub name: String,
     /// One or two words for people.
     pub words: String,
@@ -54,11 +54,11 @@ pub struct OtherColumn {
 
 impl Other {
     /// The table, if it has readings of devices that are worth showing unasked.
-    fn of(table: &TableSchema) -> Option<Self> {
+    fn if_shown(table: &TableSchema) -> Option<Self> {
         let is_shown = |column: &&Column| {
             (column.listed || column.shown.is_some()) && drawable(table, &column.name).is_ok()
         };
-        let columns: Vec<_> = table.columns.iter().filter(is_shown).map(OtherColumn::of).collect();
+        let columns: Vec<_> = table.columns.iter().filter(is_shown).map(OtherColumn::new).collect();
         let has_devices = table.column(answers::DEVICE.name()).is_some();
         let fits = table.role() == Role::Readings && has_devices && !columns.is_empty();
         fits.then(|| Self {
@@ -70,7 +70,7 @@ impl Other {
 }
 
 impl OtherColumn {
-    fn of(column: &Column) -> Self {
+    fn new(column: &Column) -> Self {
         let unit = column.unit().map_or("", |unit| unit.symbol());
         Self {
             name: column.name.clone(),
@@ -110,7 +110,7 @@ impl Watch {
         let is_wanted = |name: &str| wanted.iter().any(|wanted| wanted.table == name);
         let mut others = Vec::new();
         for table in tables.values().filter(|table| !is_wanted(&table.name)) {
-            let Some(other) = Other::of(table) else { continue };
+            let Some(other) = Other::if_shown(table) else { continue };
             let columns = other.columns.iter().filter_map(|column| table.column(&column.name));
             wishes.push(Wish { table: table.clone(), columns: columns.collect() });
             others.push(other);
@@ -181,7 +181,7 @@ impl Watch {
         let watched = |name: &str| self.wishes.iter().any(|wish| wish.table.name == name);
         let is_wanted = |name: &str| wanted.iter().any(|wanted| wanted.table == name);
         let mut new = tables.values().filter(|table| !watched(&table.name));
-        Ok(new.any(|table| is_wanted(&table.name) || Other::of(table).is_some()))
+        Ok(new.any(|table| is_wanted(&table.name) || Other::if_shown(table).is_some()))
     }
 
     /// The labels of the series of a table that are known by now, by number from `from` on.

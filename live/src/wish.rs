@@ -13,7 +13,7 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// The wanted columns.
+    /// What the table says of the columns, in the viewer's order.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().map(|&column| &self.table.columns[column])
     }

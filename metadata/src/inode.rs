@@ -27,9 +27,9 @@ impl Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
-    /// A file.
+    /// What clients store octets in.
     File,
-    /// A directory.
+    /// What holds entries of others.
     Directory,
 }
 
@@ -37,9 +37,9 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct Inode {
-    /// Its number.
+    /// What all servers know it by.
     pub number: InodeNumber,
-    /// What it is of.
+    /// File or directory.
     pub kind: Kind,
     /// When its server entered it, by that server's clock; it never changes afterwards, as nothing of
     /// an inode does.

@@ -16,7 +16,7 @@ use crate::placement::ServerList;
 pub enum Request {
     /// The server list of a directory, asked of its home. Answered by [`Reply::ServerList`].
     ServerList {
-        /// The directory.
+        /// The directory whose servers are asked for.
         directory: InodeNumber,
     },
     /// Makes a file. Answered by [`Reply::Number`].
@@ -30,7 +30,7 @@ pub enum Request {
     /// The entries of a directory that this server keeps, in the order of their names. Answered by
     /// [`Reply::Page`].
     ReadPage {
-        /// The directory.
+        /// The directory that is read.
         directory: InodeNumber,
         /// Only names after this one.
         after: Option<Name>,
@@ -46,7 +46,7 @@ pub enum Request {
     /// Lets this server accept entries of a directory; nothing changes if it does already. Answered
     /// by [`Reply::Done`].
     AddPart {
-        /// The directory.
+        /// The directory that gets a part.
         directory: InodeNumber,
         /// Its servers, of which this is one.
         servers: ServerList,
@@ -54,7 +54,7 @@ pub enum Request {
     /// Lets this server accept no entries of a directory any more, if it keeps none. Answered by
     /// [`Reply::Done`].
     RemovePart {
-        /// The directory.
+        /// The directory that loses its part.
         directory: InodeNumber,
     },
     /// Gives a directory its name. Answered by [`Reply::Done`].
@@ -78,15 +78,15 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub enum Reply {
-    /// It is done.
+    /// The server did what was asked.
     Done,
     /// The number of what was made.
     Number(InodeNumber),
     /// What has the name.
     Found {
-        /// Its number.
+        /// What the entry points to.
         number: InodeNumber,
-        /// What it is.
+        /// File or directory.
         kind: Kind,
     },
     /// The metadata.
@@ -101,7 +101,7 @@ pub enum Reply {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct Page {
-    /// The entries.
+    /// In the order of their names.
     pub entries: Box<[DirectoryEntry]>,
     /// Whether there are more after the last one, whose name then asks for the next page.
     pub more: bool,
@@ -111,11 +111,11 @@ pub struct Page {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct DirectoryEntry {
-    /// Its name.
+    /// What it is called in its directory.
     pub name: Name,
     /// The number of its inode.
     pub number: InodeNumber,
-    /// What it is.
+    /// File or directory.
     pub kind: Kind,
 }
 

@@ -99,7 +99,7 @@ impl Name {
         Self::new(&buffer[..len])
     }
 
-    /// Its bytes.
+    /// The name as it is stored and compared.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Text::Short { len, bytes } => &bytes[..usize::from(*len)],

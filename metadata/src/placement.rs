@@ -50,7 +50,7 @@ pub enum InvalidServerList {
     /// One is there twice, so its entries would be listed twice.
     #[error("`{server}` is in the server list twice")]
     Repeated {
-        /// Which one.
+        /// The server that is listed again.
         server: ServerId,
     },
 }

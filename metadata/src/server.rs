@@ -36,7 +36,7 @@ impl Server {
         Self { id, entries: Map::default(), parts, numbers_given: Cell::new(numbers_given) }
     }
 
-    /// Which server it is.
+    /// The number by which others know it.
     pub fn id(&self) -> ServerId {
         self.id
     }

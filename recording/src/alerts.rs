@@ -27,13 +27,13 @@ pub const SILENCED: &str = "alert_silenced";
 /// What an event says of an alert, in the order in which they count at the same instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AlertEventKind {
-    /// [`RAISED`].
+    /// The rule holds from now on.
     Raised,
-    /// [`ACKNOWLEDGED`].
+    /// A person has seen it.
     Acknowledged,
     /// [`SILENCED`] for this long.
     Silenced(Nanos),
-    /// [`CLEARED`].
+    /// The rule holds no more.
     Cleared,
 }
 
@@ -42,9 +42,9 @@ pub enum AlertEventKind {
 pub struct AlertEvent {
     /// When.
     pub at: WallTime,
-    /// What.
+    /// What happened to the alert.
     pub kind: AlertEventKind,
-    /// The device.
+    /// The device; empty for the collector itself.
     pub device: String,
     /// Value or table; none for the device as a whole.
     pub object: Option<String>,
@@ -66,7 +66,7 @@ pub struct Said {
 pub struct Alert {
     /// The rule that found it.
     pub rule: String,
-    /// The device.
+    /// The device; empty for the collector itself.
     pub device: String,
     /// Value or table; none for the device as a whole.
     pub object: Option<String>,

@@ -19,7 +19,8 @@ use crate::format::{self, IdentityError};
 use crate::layout::{self, ListError, ParquetFile, SegmentFile, hour_of};
 use crate::problem::{Problem, chain, decoded};
 use crate::read::{
-    Meter, OpenError, ReadError, Recording, Verification, VerifiedFile, Wanted, time_span_of,
+    Meter, OpenError, ReadError, Recording, Verification, VerifiedFile, Wanted, rows_told,
+    time_span_of,
 };
 use crate::segment::{Ending, ReadSegmentError, SegmentReader};
 
@@ -62,7 +63,7 @@ pub enum CheckError {
     Read {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// What the reader met.
         source: Box<ReadError>,
     },
     /// The directory is no recording that this program reads.
@@ -70,7 +71,7 @@ pub enum CheckError {
     Identity {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with `recording.toml`.
         source: IdentityError,
     },
     /// The files cannot be listed.
@@ -78,7 +79,7 @@ pub enum CheckError {
     List {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// Which directory cannot be listed.
         source: ListError,
     },
 }
@@ -188,7 +189,7 @@ fn check_parquet(file: &ParquetFile, report: &mut CheckReport) -> Result<(), Str
     };
     opened.verify_all()?;
     let times_of_footer = time_span_of(&metadata);
-    let rows_of_footer = u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0);
+    let rows_of_footer = rows_told(&metadata);
     let reader = ParquetRecordBatchReaderBuilder::try_new(opened)
         .and_then(ParquetRecordBatchReaderBuilder::build)
         .map_err(|error| said(&error.to_string()))?;

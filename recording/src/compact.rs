@@ -84,7 +84,7 @@ pub enum CompactError {
     Segment {
         /// The segment.
         path: PathBuf,
-        /// Why.
+        /// What the segment's reader met.
         source: ReadSegmentError,
     },
     /// A Parquet file could not be written.
@@ -92,7 +92,7 @@ pub enum CompactError {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the writer of Parquet met.
         source: parquet::errors::ParquetError,
     },
     /// The system refused.
@@ -108,7 +108,7 @@ pub enum CompactError {
     /// The recording's files cannot be listed.
     #[error("cannot look for what an earlier compaction left")]
     List {
-        /// Why.
+        /// Which directory cannot be listed.
         source: ListError,
     },
 }

@@ -67,7 +67,7 @@ pub enum AlertWord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// It is done.
+    /// The measurement did what was asked.
     Done,
     /// It is not, and why.
     Refused(String),

@@ -13,7 +13,7 @@
 //!
 //! This module computes no rates and looks at two readings only; see [`crate::rate`].
 
-use meikyo_units::Nanos;
+use meikyo_units::{Nanos, WallTime};
 
 /// How wide a counter is, and so where it wraps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +86,7 @@ impl Bounds {
         }
         let span = u128::from(elapsed.get()) * 5 / 4 + u128::from(LATE_MAX.get());
         let most = u128::from(fastest) * span / u128::from(Nanos::SECOND.get());
+        // Saturates: no counter counts further.
         Some(u64::try_from(most).unwrap_or(u64::MAX))
     }
 }
@@ -133,8 +134,8 @@ pub fn difference(earlier: &Reading, later: &Reading, bounds: Bounds) -> Delta {
     if discontinued(earlier, later) {
         return Delta::Reset;
     }
-    let elapsed = u64::try_from(later.at.saturating_sub(earlier.at)).unwrap_or(0);
-    step(earlier.value, later.value, Nanos::new(elapsed), bounds)
+    let elapsed = WallTime::from_nanos(later.at).since(WallTime::from_nanos(earlier.at));
+    step(earlier.value, later.value, elapsed, bounds)
 }
 
 /// As [`difference`] of two values, when it is known that the agent did not restart.

@@ -12,7 +12,7 @@ use crate::layout::{self, ListError, ParquetFile, SegmentFile};
 use crate::problem::{Problem, chain, open_regular};
 use crate::read::{
     Meter, OpenError, ReadCost, ReadError, Recording, Verification, VerifiedFile, Wanted,
-    time_span_of,
+    rows_told, time_span_of,
 };
 use crate::segment::{Ending, ReadSegmentError, SegmentIndex, SegmentReader};
 use crate::summary::SUFFIX;
@@ -87,6 +87,7 @@ impl Inventory {
         let bytes = u128::from(self.parquet_bytes) + u128::from(self.summary_bytes);
         let day = u128::from(Nanos::from_secs(86_400).get());
         let known = covered >= Nanos::SECOND && bytes > 0;
+        // Saturates: so many a day fill any disk at once.
         known.then(|| u64::try_from(bytes * day / u128::from(covered.get())).unwrap_or(u64::MAX))
     }
 
@@ -104,7 +105,7 @@ pub enum InventoryError {
     Identity {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with `recording.toml`.
         source: IdentityError,
     },
     /// The files cannot be listed.
@@ -112,7 +113,7 @@ pub enum InventoryError {
     Read {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// What the reader met.
         source: Box<ReadError>,
     },
 }
@@ -193,7 +194,7 @@ impl Gathered {
     }
 
     fn add_segment(&mut self, segment: SegmentFile) -> Result<(), ReadSegmentError> {
-        let index = SegmentIndex::of(&segment);
+        let index = SegmentIndex::read_beside(&segment);
         let SegmentFile { stream, path, file, ends_with, .. } = segment;
         let length = file.metadata().map_or(0, |metadata| metadata.len());
         self.log_bytes += length;
@@ -263,7 +264,7 @@ impl Gathered {
         };
         self.unverified_files += u64::from(file.claim.is_none());
         let table = self.table(&file.table);
-        table.rows += u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0);
+        table.rows += rows_told(&metadata);
         table.files += 1;
         table.parquet_bytes += fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
         let Some(times) = time_span_of(&metadata) else { return };

@@ -47,7 +47,7 @@ pub struct ParquetName {
 }
 
 impl ParquetName {
-    /// The file's name.
+    /// The name as it stands in a directory: `STREAM-FIRST-LAST.parquet`.
     pub fn file_name(&self) -> String {
         format!("{}-{}-{}.parquet", self.stream, self.first, self.last)
     }
@@ -136,7 +136,7 @@ pub struct ParquetFile {
 pub struct Claim {
     /// Octets of the file.
     pub bytes: u64,
-    /// Its rows.
+    /// How many rows were written.
     pub rows: u64,
     /// Where page indexes and footer begin.
     pub(crate) tail: u64,

@@ -8,16 +8,17 @@
 //! one chain: every part of it names the last number before it, and what is missing is a hole.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
 
 use crate::layout;
 use crate::problem::open_regular;
+use crate::unfinished::{Durability, replace_file};
 
 /// The file in a stream's directory.
 pub(crate) const FILE_NAME: &str = "manifest";
@@ -102,14 +103,14 @@ impl Manifest {
                 break;
             }
             match record_of(line) {
-                Some(record) => manifest.take(record),
+                Some(record) => manifest.add_record(record),
                 None => manifest.damaged_lines += 1,
             }
         }
         manifest
     }
 
-    fn take(&mut self, record: Record) {
+    fn add_record(&mut self, record: Record) {
         match record {
             Record::Compacted(unit) => {
                 // A segment whose compaction was killed is compacted again.
@@ -250,12 +251,7 @@ pub(crate) fn prune(stream_dir: &Path) -> io::Result<()> {
     if manifest.damaged_lines > 0 {
         return Ok(());
     }
-    let path = stream_dir.join(FILE_NAME);
-    let temporary = stream_dir.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
-    let mut file = File::create(&temporary)?;
-    file.write_all(&manifest.pruned())?;
-    file.sync_all()?;
-    fs::rename(&temporary, &path)
+    replace_file(&stream_dir.join(FILE_NAME), &manifest.pruned(), Durability::Disk)
 }
 
 fn append(stream_dir: &Path, record: &Record) -> io::Result<()> {
@@ -279,9 +275,16 @@ type Version = (u64, u64, i64, i64);
 
 /// The manifests of a recording that were read, for readers that ask often.
 #[derive(Debug, Default)]
-pub(crate) struct Manifests(Mutex<BTreeMap<PathBuf, (Version, Arc<Manifest>)>>);
+pub(crate) struct Manifests(Mutex<Known>);
+
+/// By path, with the version that was read.
+type Known = BTreeMap<PathBuf, (Version, Arc<Manifest>)>;
 
 impl Manifests {
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().expect("nothing that holds the manifests can panic")
+    }
+
     /// As [`read`], from memory where the file has not changed.
     pub(crate) fn read(&self, dir: &Path, stream: &str) -> io::Result<Option<Arc<Manifest>>> {
         let path = layout::stream_dir(dir, stream).join(FILE_NAME);
@@ -292,12 +295,12 @@ impl Manifests {
         };
         let of = file.metadata()?;
         let version = (of.ino(), of.len(), of.mtime(), of.mtime_nsec());
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&path).cloned();
+        let known = self.lock().get(&path).cloned();
         if let Some((_, manifest)) = known.filter(|(known, _)| *known == version) {
             return Ok(Some(manifest));
         }
         let manifest = Arc::new(parsed(&mut file)?);
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.lock();
         all.insert(path, (version, Arc::clone(&manifest)));
         Ok(Some(manifest))
     }
@@ -305,6 +308,8 @@ impl Manifests {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn unit(first: u64, last: u64, hours: &[i64]) -> Unit {

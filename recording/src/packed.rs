@@ -34,7 +34,7 @@ pub enum PackError {
     /// A table or column cannot be named in a block.
     #[error("`{name}` is too long a name, or has too many columns")]
     Name {
-        /// The name.
+        /// The name that is too long.
         name: String,
     },
 }

@@ -281,7 +281,7 @@ fn properties(
     let sorted_by = crate::series::labels(schema).chain([0]);
     let sorting = sorted_by
         .map(|position| SortingColumn {
-            column_idx: i32::try_from(position).unwrap_or(i32::MAX),
+            column_idx: i32::try_from(position).expect("a table has fewer than 2^31 columns"),
             descending: false,
             nulls_first: true,
         })

@@ -167,7 +167,8 @@ impl Edges {
                 reading.at.max(self.settled + 1)
             }
         };
-        let elapsed = Nanos::new(u64::try_from(edge - self.settled).unwrap_or(0));
+        // An edge that is estimated before the last one has no time of its own.
+        let elapsed = Nanos::new((edge - self.settled).max(0).cast_unsigned());
         let delta = self.steps.step(last.value, reading.value, elapsed, bounds);
         if let Some(increase) = delta.increase() {
             emit(Span { from: self.settled, to: edge, increase });
@@ -280,7 +281,7 @@ impl Clock {
 
 /// A span as a signed difference of instants, at least 1 ns.
 fn span(span: Nanos) -> i64 {
-    i64::try_from(span.get()).unwrap_or(i64::MAX / 4).clamp(1, i64::MAX / 4)
+    span.get().clamp(1, i64::MAX.unsigned_abs() / 4).cast_signed()
 }
 
 #[cfg(test)]

@@ -44,7 +44,9 @@ pub use listing::Wanted;
 pub(crate) use parquet_rows::time_span_of;
 pub use scan::Scan;
 pub use verified::Verification;
-pub(crate) use verified::{Meter, OpenError, VerifiedFile, table_schema, table_schema_of};
+pub(crate) use verified::{
+    Meter, OpenError, VerifiedFile, rows_told, table_schema, table_schema_of,
+};
 
 /// A recording that is read.
 #[derive(Debug, Clone)]
@@ -121,7 +123,7 @@ pub enum ReadError {
     /// The table has no such column.
     #[error("table `{table}` has no column `{column}`; it has {}", listed(.known))]
     UnknownColumn {
-        /// The table.
+        /// The table that was asked for.
         table: String,
         /// The column asked for.
         column: String,
@@ -131,7 +133,7 @@ pub enum ReadError {
     /// Rows could not be put into Arrow columns.
     #[error("cannot assemble rows of table `{table}`")]
     Arrow {
-        /// The table.
+        /// The table that was read.
         table: String,
         /// What Arrow said.
         source: ArrowError,
@@ -341,7 +343,7 @@ impl Recording {
 
 /// Spans of time that hold every frame of a table in a segment, and begin and end with one.
 fn segment_spans(segment: SegmentFile, table: &str) -> Vec<(i64, i64)> {
-    let index = SegmentIndex::of(&segment);
+    let index = SegmentIndex::read_beside(&segment);
     let length = segment.file.metadata().map_or(0, |metadata| metadata.len());
     if let Some(index) = index.as_ref().filter(|index| index.bytes == length) {
         return index.spans_of(table).to_vec();

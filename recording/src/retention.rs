@@ -32,7 +32,7 @@ impl Keep {
     pub const FOREVER: Self = Self { all: None, tables: BTreeMap::new() };
 
     /// How long rows of a table are kept; `None` is for ever.
-    pub fn of(&self, table: &str) -> Option<Nanos> {
+    pub fn limit_of(&self, table: &str) -> Option<Nanos> {
         let summarised = table.strip_suffix(SUFFIX);
         let own = self.tables.get(table);
         own.or_else(|| self.tables.get(summarised?)).copied().or(self.all)
@@ -51,7 +51,7 @@ pub struct Deleted {
     pub rows: u64,
     /// Octets of the files.
     pub bytes: u64,
-    /// Files.
+    /// How many files were deleted.
     pub files: u64,
     /// Rows of tables, and the hours that they were of, by table; without summaries.
     pub tables: BTreeMap<String, DeletedTable>,
@@ -62,7 +62,7 @@ pub struct Deleted {
 /// What was deleted of one table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeletedTable {
-    /// Rows.
+    /// Rows of the files that were deleted.
     pub rows: u64,
     /// Hours since the epoch of which there were some.
     pub hours: BTreeSet<i64>,
@@ -209,10 +209,10 @@ mod tests {
             ("polls", 30),
             ("polls.summary", 30),
         ] {
-            assert_eq!(keep.of(table), hours(expected), "{table}");
+            assert_eq!(keep.limit_of(table), hours(expected), "{table}");
         }
         let some = Keep { all: None, ..keep };
-        assert_eq!((some.of("polls"), some.of("cpu")), (None, hours(7)));
+        assert_eq!((some.limit_of("polls"), some.limit_of("cpu")), (None, hours(7)));
         assert!(Keep::FOREVER.is_forever() && !some.is_forever());
     }
 }

@@ -240,7 +240,7 @@ impl SegmentReader {
         segment: SegmentFile,
         wanted: impl Fn(&TableSchema, (i64, i64)) -> bool,
     ) -> Result<Option<Self>, ReadSegmentError> {
-        let index = SegmentIndex::of(&segment);
+        let index = SegmentIndex::read_beside(&segment);
         let Some(mut reader) = Self::from_file(segment.file, &segment.path)? else {
             return Ok(None);
         };

@@ -103,8 +103,10 @@ impl Summariser {
     /// # Panics
     /// If there is no span, one is zero, or one is not a multiple of the first.
     pub fn over(table: &TableSchema, levels: &[Nanos], columns: Option<&[String]>) -> Self {
-        let levels: Vec<_> =
-            levels.iter().map(|level| i64::try_from(level.get()).unwrap_or(i64::MAX)).collect();
+        let levels: Vec<_> = levels
+            .iter()
+            .map(|level| level.get().min(i64::MAX.unsigned_abs()).cast_signed())
+            .collect();
         assert!(
             levels
                 .first()
@@ -461,7 +463,8 @@ impl Series {
             }
         }
         self.base = from;
-        let count = usize::try_from(to.saturating_sub(from).saturating_add(1)).unwrap_or(0);
+        let count = usize::try_from(to.saturating_sub(from).saturating_add(1))
+            .expect("rows are in order of time");
         if count > SPANS_MAX {
             let what = format!("rows of a series are {count} spans apart, which no writer makes");
             return Err(ArrowError::ComputeError(what));
@@ -499,7 +502,7 @@ impl Series {
             let border = (span + 1).saturating_mul(self.span);
             let same = times[begin..self.rows.end].iter().take_while(|&&time| time < border);
             let end = begin + same.count().max(1);
-            let slot = usize::try_from(span - self.base).unwrap_or(0);
+            let slot = usize::try_from(span - self.base).expect("no row is before the first span");
             slots.push(Slot { slot, rows: begin..end });
             begin = end;
         }
@@ -520,7 +523,7 @@ impl Series {
                 }
             }
             for slot in 0..self.counts.len() {
-                let span = self.base + i64::try_from(slot).unwrap_or(i64::MAX);
+                let span = self.base + i64::try_from(slot).expect("at most `SPANS_MAX`");
                 let between = span > self.first && span < self.last;
                 let too_early = span < self.first - SPANS_BEFORE_MAX;
                 let empty = self.counts[slot] == 0;
@@ -544,8 +547,8 @@ impl Series {
     /// Makes every cell stand for `factor` times its span.
     fn fold(&mut self, factor: i64, cells: &mut [Cells]) {
         let base = self.base.div_euclid(factor);
-        let offset = usize::try_from(self.base - base * factor).unwrap_or(0);
-        let width = usize::try_from(factor).unwrap_or(usize::MAX);
+        let offset = usize::try_from(self.base - base * factor).expect("it is rounded down");
+        let width = usize::try_from(factor).expect("spans are positive and far apart by less");
         let slots = (self.counts.len() + offset).div_ceil(width);
         let add = |sum: &mut u64, count: &u64| *sum += count;
         cells::fold(&mut self.counts, offset, width, slots, 0, add);

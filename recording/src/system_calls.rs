@@ -78,7 +78,7 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     if read != 0 {
         return 0;
     }
-    let part = |value: i64| u64::try_from(value).unwrap_or(0);
+    let part = |value: i64| u64::try_from(value).expect("a thread has used no negative time");
     part(time.tv_sec) * 1_000_000_000 + part(time.tv_nsec)
 }
 

@@ -115,7 +115,9 @@ impl Drop for Unfinished {
 }
 
 fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .unwrap_or_else(|| Path::new("."))
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ pub struct Kept {
 pub struct Incident {
     /// When it was noticed.
     pub at: WallTime,
-    /// What it is.
+    /// What went wrong, or was put right.
     pub kind: IncidentKind,
     /// Rows that it concerns, where it does.
     pub rows: u64,
@@ -127,7 +127,7 @@ pub struct Incident {
     pub text: String,
 }
 
-/// The kinds of [`Incident`].
+/// What can go wrong while rows are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IncidentKind {
     /// The log of an earlier run ended inside a frame; the torn tail was cut.

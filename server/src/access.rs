@@ -64,7 +64,7 @@ pub(crate) enum Verdict {
 impl Access {
     /// Looks at the head of a request.
     pub(crate) fn admit(&self, request: &Request) -> Result<Verdict, ApiError> {
-        let taken = self.rates.take(client_of(request), WallTime::now());
+        let taken = self.rates.charge(client_of(request), WallTime::now());
         taken.map_err(ApiError::too_often)?;
         self.check_host(request)?;
         self.check_origin(request.headers())?;

@@ -19,12 +19,12 @@ const CLEARED_MAX: usize = 200;
 /// Longest time for which an alert can be silenced, µs: 30 days.
 const SILENCE_US_MAX: u64 = 30 * 86_400_000_000;
 
-/// One alert.
+/// An alert as the API describes it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AlertBody {
     /// What it is called in addresses.
     pub(crate) id: String,
-    /// The recording.
+    /// The id of the recording that says it.
     pub(crate) recording: String,
     /// The rule that found it.
     pub(crate) rule: String,

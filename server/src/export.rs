@@ -40,7 +40,7 @@ impl Export {
         let name = parameters.need("table")?;
         let table = opened.table(&name)?;
         let (from, to) = parameters.span(opened.span()?)?;
-        let format = match parameters.take("format").as_deref() {
+        let format = match parameters.optional("format").as_deref() {
             None | Some("parquet") => Format::Parquet,
             Some("csv") => Format::Csv,
             Some(other) => {
@@ -49,7 +49,7 @@ impl Export {
             }
         };
         let columns: Option<Vec<String>> = parameters
-            .take("columns")
+            .optional("columns")
             .map(|columns| columns.split(',').map(str::to_owned).collect());
         if let Some(unknown) =
             columns.iter().flatten().find(|column| table.column(column).is_none())

@@ -5,12 +5,12 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A fabric.
+/// A fabric as the page draws it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FabricBody {
     /// The cluster's name.
     pub name: String,
-    /// Its switches.
+    /// Its switches; other lists name them by their places here.
     pub switches: Vec<FabricSwitchBody>,
     /// What joins them.
     pub trunks: Vec<FabricTrunkBody>,
@@ -18,7 +18,7 @@ pub struct FabricBody {
     pub vlans: Vec<FabricVlanBody>,
 }
 
-/// A switch.
+/// A switch of the drawing.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FabricSwitchBody {
     /// Its name, as in the label `device`.
@@ -53,7 +53,7 @@ pub struct FabricEndBody {
     pub interfaces: Vec<String>,
 }
 
-/// A VLAN.
+/// A VLAN that is planned.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FabricVlanBody {
     /// Its identifier.

@@ -59,14 +59,14 @@ pub(crate) struct HealthTotalsBody {
     pub(crate) error: u64,
     /// Not asked.
     pub(crate) skipped: u64,
-    /// Intervals.
+    /// Intervals of the collector, each of which all devices have.
     pub(crate) intervals: u64,
 }
 
 /// A value that stands still.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct StalestBody {
-    /// The device.
+    /// The device that it is a value of.
     pub(crate) device: String,
     /// Table, instance and column of the value.
     pub(crate) object: String,

@@ -40,10 +40,10 @@ pub(crate) struct InventoryBody {
     pub(crate) collector: Option<CollectorBody>,
 }
 
-/// One table.
+/// What there is of one table.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TableInventoryBody {
-    /// Name.
+    /// The table's name.
     pub(crate) name: String,
     /// Rows, in the log and in files.
     pub(crate) rows: u64,
@@ -51,7 +51,7 @@ pub(crate) struct TableInventoryBody {
     pub(crate) log_rows: u64,
     /// Octets of its files.
     pub(crate) parquet_bytes: u64,
-    /// Its files.
+    /// How many Parquet files it has.
     pub(crate) files: u64,
     /// The first instant.
     pub(crate) from_us: Option<i64>,
@@ -181,7 +181,7 @@ fn conduct(opened: &Opened) -> Result<Option<CollectorBody>, ApiError> {
 
 impl Conduct {
     fn add(&mut self, batch: &RecordBatch) {
-        self.intervals += u64::try_from(batch.num_rows()).unwrap_or(0);
+        self.intervals += batch.num_rows() as u64;
         self.start.extend(signed(batch, "start_us").into_iter().flatten());
         self.complete.extend(signed(batch, "complete_us").into_iter().flatten());
         self.kept.extend(signed(batch, "kept_us").into_iter().flatten());

@@ -38,7 +38,7 @@ impl Parameters {
     }
 
     /// Takes the parameter of that name; the last one when it is repeated.
-    pub(crate) fn take(&mut self, name: &str) -> Option<String> {
+    pub(crate) fn optional(&mut self, name: &str) -> Option<String> {
         self.take_all(name).pop()
     }
 
@@ -53,7 +53,7 @@ impl Parameters {
     /// Takes a parameter that has to be there.
     pub(crate) fn need(&mut self, name: &str) -> Result<String, ApiError> {
         let missing = || ApiError::bad(format!("the parameter `{name}` is missing"), name);
-        self.take(name).ok_or_else(missing)
+        self.optional(name).ok_or_else(missing)
     }
 
     /// Takes a whole number between two others; `default` when it is not there.
@@ -63,7 +63,7 @@ impl Parameters {
         default: u32,
         allowed: std::ops::RangeInclusive<u32>,
     ) -> Result<u32, ApiError> {
-        let Some(text) = self.take(name) else { return Ok(default) };
+        let Some(text) = self.optional(name) else { return Ok(default) };
         let number = text.parse().ok().filter(|number| allowed.contains(number));
         number.ok_or_else(|| {
             let (least, most) = (allowed.start(), allowed.end());
@@ -75,7 +75,7 @@ impl Parameters {
     /// Takes `from` and `to`; the whole recording when they are not there.
     pub(crate) fn span(&mut self, recording: Span) -> Result<(WallTime, WallTime), ApiError> {
         let mut instant = |name: &str, default| {
-            let text = self.take(name);
+            let text = self.optional(name);
             text.map_or(Ok(default), |text| {
                 parse_instant(&text, recording.now).ok_or_else(|| {
                     let text = format!(
@@ -160,7 +160,7 @@ mod tests {
     fn what_nobody_takes_is_a_label_or_refused() {
         let mut parameters = Parameters::parse(Some("width=7&device=a&device=b%2A&x=1")).unwrap();
         assert_eq!(parameters.number("width", 600, 1..=9).unwrap(), 7);
-        assert_eq!(parameters.take("x").as_deref(), Some("1"));
+        assert_eq!(parameters.optional("x").as_deref(), Some("1"));
         let labels = parameters.labels(&["device".into()]).unwrap();
         assert_eq!(labels, [("device".to_owned(), vec!["a".to_owned(), "b*".to_owned()])]);
         let other = Parameters::parse(Some("colour=red")).unwrap();

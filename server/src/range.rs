@@ -77,7 +77,7 @@ impl Query {
         let (from, to) = parameters.span(opened.span()?)?;
         let width = parameters.number("width", 600, 1..=WIDTH_MAX)?;
         let fold = parameters.number("fold", 0, 0..=100_000)?;
-        let form = match parameters.take("format").as_deref() {
+        let form = match parameters.optional("format").as_deref() {
             None | Some("json") => Form::Json,
             Some("arrow") => Form::ArrowStream,
             Some(other) => {
@@ -85,7 +85,7 @@ impl Query {
                 return Err(ApiError::bad(text, "format"));
             }
         };
-        let values = match parameters.take("values") {
+        let values = match parameters.optional("values") {
             None => Facet::ALL.to_vec(),
             Some(names) => names.split(',').map(Facet::parse).collect::<Result<_, _>>()?,
         };

@@ -15,7 +15,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
@@ -24,7 +24,7 @@ use crate::access::Client;
 /// How many places there are, and what those who have proven themselves may expect.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// Places in all.
+    /// How many can be taken at once.
     pub(crate) places: usize,
     /// Places of one client.
     pub(crate) per_client: usize,
@@ -147,7 +147,7 @@ impl Room {
     }
 
     fn taken(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Place>>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock().expect("nothing that holds the places can panic")
     }
 }
 

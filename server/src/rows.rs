@@ -52,7 +52,7 @@ fn selection(
     let schema = opened.table(table)?;
     let (from, to) = parameters.span(opened.span()?)?;
     let limit = parameters.number("limit", 1_000, 1..=ROWS_MAX)?;
-    let columns = parameters.take("columns");
+    let columns = parameters.optional("columns");
     let columns = columns.map(|names| names.split(',').map(str::to_owned).collect());
     let labels = parameters.labels(&label_names(&schema))?;
     let selection =

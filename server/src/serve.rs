@@ -67,13 +67,13 @@ pub enum StartError {
     /// Another address than loopback needs protection.
     #[error("`{address}` is not loopback: other addresses need TLS and a token")]
     Unprotected {
-        /// The address.
+        /// Where it was to listen.
         address: SocketAddr,
     },
     /// The prefix cannot stand in an address.
     #[error("`{prefix}` is no path prefix: write for example `/meikyo`")]
     Prefix {
-        /// The prefix.
+        /// The prefix as it was given.
         prefix: String,
     },
     /// Certificate or key cannot be used.
@@ -81,15 +81,15 @@ pub enum StartError {
     Tls {
         /// The certificate chain.
         certificate: PathBuf,
-        /// The key.
+        /// The file with the private key.
         key: PathBuf,
-        /// Why.
+        /// What the system or the parser said.
         source: io::Error,
     },
     /// The system gives no address, or no threads.
     #[error("cannot listen at {door:?}")]
     Listen {
-        /// The door.
+        /// Where it was to listen.
         door: Door,
         /// What the system said.
         source: io::Error,

@@ -47,7 +47,7 @@ pub(crate) struct Server {
     pub(crate) limits: Limits,
     /// Room for connections, WebSockets not counted.
     pub(crate) connections: Arc<Room>,
-    /// Room for viewers.
+    /// Who may have a WebSocket open.
     pub(crate) viewers: Arc<Room>,
     pub(crate) counts: Arc<Counts>,
     /// Room for exports.

@@ -36,7 +36,7 @@ pub(crate) struct StatesRowBody {
     pub(crate) series: u32,
     /// The device, or the first one of the row.
     pub(crate) device: String,
-    /// The bins.
+    /// The bins that are worse than ok.
     #[serde(rename = "bins")]
     pub(crate) of_bins: Vec<u32>,
     /// 1 late, 2 skipped, 3 error, 4 missed.

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::column_units::{meaning_of, role_of, unit_of};
 use crate::parameters::micros;
 
-/// One recording.
+/// A recording as the API describes it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RecordingBody {
     /// Short and stable name in addresses.
@@ -31,7 +31,7 @@ pub(crate) struct RecordingBody {
     pub(crate) interval_us: Option<u64>,
     /// Its devices, in the order of the cluster file where that is known.
     pub(crate) devices: Vec<DeviceBody>,
-    /// Its tables.
+    /// What rows there are, by table.
     pub(crate) tables: Vec<TableBody>,
 }
 
@@ -63,7 +63,7 @@ impl RecordingBody {
     }
 }
 
-/// One device.
+/// A device as its recording knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct DeviceBody {
     /// Position in the list.
@@ -87,10 +87,10 @@ pub(crate) struct AgentBody {
     pub(crate) version: String,
 }
 
-/// One table.
+/// A table as its writer declared it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct TableBody {
-    /// Name.
+    /// The name by which requests ask for it.
     pub(crate) name: String,
     /// What it is for: `readings`, `answers` (how devices' intervals ended), `health`, `requests`,
     /// `findings` (how often values are updated), `events` or `clocks`.
@@ -143,10 +143,10 @@ pub(crate) struct PartBody {
     pub(crate) greatest: String,
 }
 
-/// One column.
+/// A column as its writer declared it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ColumnBody {
-    /// Name.
+    /// The name by which requests ask for it.
     pub(crate) name: String,
     /// `gauge`, `counter`, `state`, `label` or `detail`.
     pub(crate) meaning: &'static str,
@@ -236,7 +236,7 @@ pub(crate) struct RangeRowBody {
     pub(crate) of_bins: Vec<u32>,
     /// The least value in each of them.
     pub(crate) min: Vec<f32>,
-    /// The mean.
+    /// The mean, weighted by readings or by known time.
     pub(crate) mean: Vec<f32>,
     /// The greatest.
     pub(crate) max: Vec<f32>,

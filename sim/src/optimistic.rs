@@ -70,7 +70,7 @@ impl<'a, L: Lp, X: Exchange<Mail = Envelope<L::Message>>> Worker<'a, L, X> {
         let parts = setup.partition.parts();
         let lookaheads = (0..parts).map(|part| setup.partition.lookahead(part));
         let ahead_min = lookaheads.min().expect("a model has at least one part").max(1);
-        // A limit beyond the address space is none.
+        // Saturates: a limit beyond the address space is none.
         let memory_max = setup
             .options
             .memory_limit

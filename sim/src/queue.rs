@@ -64,7 +64,7 @@ impl<M> Rung<M> {
 
     fn bucket_start(&self, bucket: usize) -> u64 {
         let offset = u128::try_from(bucket).expect("a bucket's number fits") << self.shift;
-        // The last bucket may reach beyond the end of time.
+        // Saturates: the last bucket may reach beyond the end of time.
         u64::try_from(u128::from(self.start) + offset).unwrap_or(u64::MAX)
     }
 }

@@ -116,7 +116,7 @@ impl<T: Word> Cell<T> {
 }
 
 impl<T: Word + Add<Output = T>> Cell<T> {
-    /// Adds `amount`.
+    /// Makes the value greater by `amount`.
     pub fn add(&mut self, log: &mut impl Log, amount: T) {
         self.set(log, self.0 + amount);
     }

@@ -62,7 +62,7 @@ impl Bytes {
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
-    /// `bytes` bytes.
+    /// An amount of so many bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }

@@ -24,7 +24,7 @@ pub enum ParseQuantityError {
     Ambiguous {
         /// The text as given.
         text: String,
-        /// Its number.
+        /// The number that stands before the unit.
         number: String,
         /// The units that can be meant.
         meant: [&'static str; 2],

@@ -42,7 +42,7 @@ pub struct Nanos(u64);
 impl Nanos {
     /// No time at all.
     pub const ZERO: Self = Self(0);
-    /// One second.
+    /// 10^9 ns, as others are told by.
     pub const SECOND: Self = Self(1_000_000_000);
 
     /// A span of `nanos` nanoseconds.
@@ -162,6 +162,9 @@ impl WallTime {
     }
 
     /// Reads the system's real-time clock (`CLOCK_REALTIME`).
+    ///
+    /// # Panics
+    /// When it stands before 1970 or after 2262.
     #[expect(clippy::disallowed_methods, reason = "the one place where the wall clock is read")]
     pub fn now() -> Self {
         let since = std::time::SystemTime::now()

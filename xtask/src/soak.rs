@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use crate::program::cargo;
 
-/// One suite.
+/// A suite that can run for long.
 struct Suite {
     name: &'static str,
     package: &'static str,

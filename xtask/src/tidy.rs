@@ -4,6 +4,7 @@
 //! faults without touching the sources.
 
 mod dependencies;
+mod habits;
 mod layers;
 mod links;
 mod names;
@@ -50,6 +51,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
     let mut faults = Vec::new();
     faults.extend(names::check(&files, &rules));
     faults.extend(text::check(&files, &rules));
+    faults.extend(habits::check(&files, &rules));
     faults.extend(links::check(&files));
     faults.extend(promises::check(&files));
     faults.extend(layers::check(&workspace, &files));

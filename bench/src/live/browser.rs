@@ -48,7 +48,7 @@ pub(crate) enum BrowserError {
     Answer {
         /// What it was asked.
         method: String,
-        /// What it said.
+        /// The browser's own words.
         said: String,
     },
     /// The page threw an error.
@@ -56,7 +56,7 @@ pub(crate) enum BrowserError {
     Page {
         /// What it was to evaluate.
         expression: String,
-        /// What it said.
+        /// The page's own words.
         said: String,
     },
     /// Something did not become true.

@@ -21,7 +21,7 @@ const SERVERS: u16 = 128;
 /// LPs that each switch is divided into.
 const SWITCH_LPS: u32 = 64;
 
-/// One run.
+/// A run of one scheduler.
 #[derive(Debug, Clone)]
 pub(super) struct Run {
     figure: u8,
@@ -161,7 +161,7 @@ pub(super) fn lines(runs: &[Run]) -> Lines {
     let mut lines: Vec<Line> = Vec::new();
     for run in runs.iter().filter(|run| run.scheduler != "sequential") {
         let name = format!("{} clients", run.clients);
-        let threads = u32::try_from(run.threads * run.ranks).unwrap_or(u32::MAX);
+        let threads = u32::try_from(run.threads * run.ranks).expect("fewer than 2^32 threads");
         let at = (f64::from(threads), run.wall_s);
         match lines.iter_mut().find(|line| line.name == name) {
             Some(line) => line.points.push(at),

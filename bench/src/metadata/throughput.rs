@@ -1,7 +1,7 @@
 //! Figures 5 to 8: creates a second, between theory's two bounds.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use meikyo_console::benches::metadata::MetadataArgs;
 use meikyo_console::failure::Failure;
@@ -17,6 +17,9 @@ use crate::progress;
 
 /// Room below mean value analysis and above the bound.
 const ROOM: f64 = 0.005;
+
+/// A thread that panics ends the scope in which they all run.
+const NO_PANIC: &str = "no thread panicked while it told its point";
 
 /// What one point is made of.
 #[derive(Debug, Clone, Copy)]
@@ -78,12 +81,12 @@ pub(super) fn run(args: &MetadataArgs, figure: u8) -> Result<Vec<Point>, Failure
             scope.spawn(|| {
                 while let Some(setting) = settings.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let point = point(*setting, args.creates);
-                    points.lock().unwrap_or_else(PoisonError::into_inner).push(point);
+                    points.lock().expect(NO_PANIC).push(point);
                 }
             });
         }
     });
-    let points = points.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let points = points.into_inner().expect(NO_PANIC);
     let mut points = points.into_iter().collect::<Result<Vec<_>, _>>()?;
     points.sort_by_key(|point| {
         let Setting { servers, clients, startup, store, .. } = point.setting;

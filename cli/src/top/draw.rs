@@ -157,7 +157,7 @@ fn line(area: Rect, at: u16) -> Rect {
     Rect { y: area.y.saturating_add(at), height: u16::from(!below), ..area }
 }
 
-/// A number of lines or columns, as far as a terminal has them.
+/// A number of lines or columns; saturates at what a terminal can have.
 fn cells(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }

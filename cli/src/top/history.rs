@@ -17,7 +17,7 @@ pub(super) enum Line {
     Received(usize),
     /// Octets sent a second, by interface.
     Sent(usize),
-    /// Load.
+    /// The load average of a minute.
     Load,
 }
 
@@ -37,6 +37,13 @@ struct Bins {
     values: VecDeque<f32>,
 }
 
+impl Bins {
+    /// How many there are.
+    fn count(&self) -> i64 {
+        i64::try_from(self.values.len()).expect("at most those of `SPAN`")
+    }
+}
+
 impl History {
     /// For some devices: the more, the coarser.
     pub(super) fn new(devices: usize) -> Self {
@@ -53,13 +60,13 @@ impl History {
             None => return,
         };
         let (number, most) = (time.div_euclid(self.bin), SPAN / self.bin);
-        let end = bins.first + i64::try_from(bins.values.len()).unwrap_or(i64::MAX);
+        let end = bins.first + bins.count();
         if bins.values.is_empty() || number < bins.first - most || number >= end + most {
             // A jump beyond the span: what was there is out of sight.
             bins.values.clear();
             bins.first = number;
         }
-        let end = bins.first + i64::try_from(bins.values.len()).unwrap_or(i64::MAX);
+        let end = bins.first + bins.count();
         for _ in end..=number {
             bins.values.push_back(f32::NAN);
         }

@@ -65,7 +65,7 @@ impl Metric {
         }
     }
 
-    /// Its unit.
+    /// What its values are told in.
     pub(super) const fn unit(self) -> Unit {
         match self {
             Self::Sent | Self::Received => Unit::OctetsPerSecond,
@@ -78,7 +78,7 @@ impl Metric {
     }
 
     /// The value of a device at an instant, ns since the epoch; `None` where it is not known.
-    pub(super) fn of(self, device: &Device, now: i64) -> Option<f64> {
+    pub(super) fn value_of(self, device: &Device, now: i64) -> Option<f64> {
         match self {
             Self::Sent => device.sum(|interface| interface.sent),
             Self::Received => device.sum(|interface| interface.received),

@@ -103,7 +103,7 @@ struct Place {
     instance: usize,
 }
 
-/// One device.
+/// What is shown of one device.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Device {
     pub(super) name: String,

@@ -58,7 +58,7 @@ pub(super) struct Order {
     /// Names come from first to last, worst states and greatest values first; reversed the other
     /// way round. What is not known comes last either way.
     pub(super) reversed: bool,
-    /// Group by group.
+    /// Whether the devices of a group stand together.
     pub(super) grouped: bool,
     /// A part of a name or group, or a pattern with `*` and `?`.
     pub(super) filter: String,
@@ -114,7 +114,7 @@ fn key(device: &Device, ordinal: usize, column: Column, now: i64) -> Key {
     match column {
         Column::Name => Key::Place(ordinal),
         Column::State => Key::Number(device.state.map(|state| f64::from(state as u8))),
-        Column::Metric(metric) => Key::Number(metric.of(device, now)),
+        Column::Metric(metric) => Key::Number(metric.value_of(device, now)),
     }
 }
 

@@ -55,7 +55,7 @@ impl Reader {
     }
 
     /// A piece that is there by now.
-    pub(super) fn take(&self) -> Option<Piece> {
+    pub(super) fn try_piece(&self) -> Option<Piece> {
         self.pieces.try_recv().ok()
     }
 }

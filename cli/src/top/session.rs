@@ -182,7 +182,7 @@ impl Session {
     }
 
     fn take_pieces(&mut self) {
-        while let Some(piece) = self.reader.as_ref().and_then(Reader::take) {
+        while let Some(piece) = self.reader.as_ref().and_then(Reader::try_piece) {
             if piece.epoch != self.epoch {
                 continue;
             }
@@ -217,7 +217,7 @@ impl Session {
             // The end was read at the begin, but not piece by piece.
             None => self.ask(Job { epoch: self.epoch, from: Some(at), to: at + AHEAD }),
             Some(read_to) => {
-                let speed = u32::try_from(self.screen.speed).unwrap_or(0);
+                let speed = self.screen.speed.max(0);
                 let ahead = Nanos::new(AHEAD.get() << speed);
                 if read_to <= end && read_to.since(at) < ahead {
                     self.ask(Job { epoch: self.epoch, from: None, to: read_to + ahead });

@@ -24,7 +24,7 @@ pub(crate) struct AlertsArgs {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// The recording
+    /// The recording's directory
     #[arg(value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
     recording: PathBuf,
     /// Also those that are over
@@ -53,7 +53,7 @@ enum Say {
 struct SayArgs {
     /// The rule of the cluster file
     rule: String,
-    /// The device
+    /// The device that the alert is about
     device: String,
     /// What it is about, for example `interfaces.eth0.out_octets`; nothing for a silent device
     object: Option<String>,

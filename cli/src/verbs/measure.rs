@@ -103,7 +103,7 @@ pub(crate) struct MeasureArgs {
 enum IfRemoved {
     /// Begin a new recording at the same path, in the same file system
     Renew,
-    /// End
+    /// End the measurement with an error
     End,
 }
 
@@ -337,7 +337,7 @@ impl Measurement<'_> {
 
     /// Whether a signal says that it is over.
     fn is_asked_to_end(&self, stop: &AtomicBool) -> bool {
-        match self.hangup.take() {
+        match self.hangup.take_reason() {
             Some(Reason::TerminalGone) => return true,
             Some(Reason::Reload) => self.reload(),
             None => {}
@@ -369,7 +369,7 @@ impl Measurement<'_> {
         }
         let report = writer.close()?;
         let passed = monotonic().duration_since(self.started).as_nanos();
-        let span = Nanos::new(u64::try_from(passed).unwrap_or(u64::MAX));
+        let span = Nanos::new(u64::try_from(passed).expect("it ends within 584 years"));
         let Some(status) = &self.status else {
             return Err(Failure::new("the collector has ended without telling how it went"));
         };

@@ -227,7 +227,7 @@ impl Signals {
             if self.end.load(Ordering::Relaxed) {
                 return Ok(Asked::End);
             }
-            match self.hangup.take() {
+            match self.hangup.take_reason() {
                 Some(Reason::TerminalGone) => return Ok(Asked::End),
                 Some(Reason::Reload) => return Ok(Asked::Reload),
                 // Several signals of one kind are one.

@@ -11,7 +11,7 @@ pub struct LiveArgs {
     /// How long the live and the replayed page are watched
     #[arg(long = "for", default_value = "60s", value_name = "SPAN")]
     pub span: Nanos,
-    /// Only these parts
+    /// Run only these parts of the bench
     #[arg(long, value_delimiter = ',', value_name = "PART")]
     pub only: Vec<Part>,
     /// Where the recordings made under virtual time are kept for the next run

@@ -8,7 +8,7 @@ use super::channels::Channels;
 use super::fault::Fault;
 use super::report::Findings;
 
-/// What waits for what.
+/// The graph of channels that wait for each other.
 #[derive(Debug)]
 pub(super) struct Waits {
     /// For each channel the number of channels that leave the same switch before it.

@@ -85,7 +85,7 @@ impl PrimingSocket {
     pub fn hear(&self, span: Nanos) -> io::Result<Option<PrimingNotice>> {
         let fd = self.socket.as_raw_fd();
         let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        // `poll` waits for 24 days at most; who waits for longer is asked again.
+        // Saturates: `poll` waits for 24 days at most; who waits for longer is asked again.
         let milliseconds = i32::try_from(span.as_micros().div_ceil(1_000)).unwrap_or(i32::MAX);
         // SAFETY: the one entry is live for the call.
         let ready = unsafe { libc::poll(&raw mut poll, 1, milliseconds) };

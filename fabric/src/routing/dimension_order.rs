@@ -39,7 +39,7 @@ pub(crate) enum Lines {
 /// Which way frames go round a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rings {
-    /// The shorter one.
+    /// The way round that has fewer hops.
     Shorter,
     /// The one that avoids the seam, but from its ends.
     Seam,

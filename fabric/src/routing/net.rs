@@ -22,7 +22,7 @@ pub(crate) struct Net {
 pub(crate) struct Link {
     /// The switch that it leads to.
     pub(crate) to: usize,
-    /// The channel.
+    /// The place of the channel that it is.
     pub(crate) channel: usize,
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// The columns for a value, which is a counter or a gauge.
-    pub(crate) fn of(name: &str, counter: bool) -> Self {
+    pub(crate) fn of_column(name: &str, counter: bool) -> Self {
         let (value, weight) = if counter {
             (format!("{name}_per_s"), format!("{name}_covered_us"))
         } else {

@@ -82,7 +82,7 @@ impl Source<'_> {
         problems: &mut Vec<FileProblem>,
     ) -> Result<(), ReadError> {
         let column = &self.request.column;
-        let parts = Parts::of(&column.name, column.counts());
+        let parts = Parts::of_column(&column.name, column.counts());
         let hours = layout::hour_of(self.bins.from)..=layout::hour_of(self.bins.to - 1);
         let wanted = Wanted { table: Some(&summary.name), hours };
         let listing = self.opened.recording.listing(&wanted)?;
@@ -93,7 +93,7 @@ impl Source<'_> {
                 let Some(pixels) = cells.of_series(series) else { continue };
                 for (&time, value) in times.iter().zip(values) {
                     if time < border
-                        && let Some(bin) = self.bins.of(time)
+                        && let Some(bin) = self.bins.bin_of(time)
                     {
                         pixels[bin].add(value);
                     }
@@ -175,7 +175,7 @@ impl Source<'_> {
             from: Some(WallTime::from_nanos(from).before(margin)),
             to: Some(WallTime::from_nanos(self.bins.to) + margin),
         };
-        let parts = Parts::of(&column.name, column.counts());
+        let parts = Parts::of_column(&column.name, column.counts());
         let mut block = Block::default();
         let view = View::Every(Nanos::new(span.unsigned_abs()));
         let outcome = query::run(&self.opened.recording, &selection, view, |batch| {
@@ -187,7 +187,7 @@ impl Source<'_> {
             let Some(pixels) = cells.of_series(series) else { continue };
             for (&time, value) in times.iter().zip(values) {
                 if time >= from
-                    && let Some(bin) = self.bins.of(time)
+                    && let Some(bin) = self.bins.bin_of(time)
                 {
                     pixels[bin].add(value);
                 }

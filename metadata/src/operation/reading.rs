@@ -35,6 +35,7 @@ impl Reading {
         limit: NonZeroU16,
         servers: &ServerList,
     ) -> Step {
+        // Saturates: as many servers as there are numbers are told as one fewer.
         let parts = u16::try_from(servers.as_slice().len()).unwrap_or(u16::MAX);
         let share = NonZeroU16::new(limit.get().div_ceil(parts)).unwrap_or(NonZeroU16::MIN);
         let reading = Self {

@@ -124,5 +124,6 @@ fn is_change(request: &Request) -> bool {
 /// The run begins at the epoch. What comes after the last instant that the wall clock can tell, in the
 /// year 2262, is told as that one: simulated time goes on for twice as long.
 fn wall(instant: SimTime) -> WallTime {
+    // Saturates, as is said above.
     WallTime::from_nanos(i64::try_from(instant.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -41,13 +41,13 @@ pub(super) struct SeriesIndex {
     facts: Vec<ColumnFacts>,
 }
 
-/// One series.
+/// A series of the segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Series {
     /// In hours since the epoch.
     pub(super) hour: i64,
     pub(super) rows: u32,
-    /// Octets of its texts.
+    /// Octets of all texts in its rows.
     pub(super) text_octets: u64,
     /// Whether no row is earlier than the one before it in the log.
     pub(super) in_order: bool,

@@ -61,7 +61,7 @@ pub(super) fn divide(
     let mut before = None;
     for &id in index.order() {
         let series = index.series()[id as usize];
-        let texts = usize::try_from(series.text_octets).unwrap_or(usize::MAX);
+        let texts = usize::try_from(series.text_octets).expect("they stand in a segment");
         let rows = series.rows as usize;
         let own = (rows * row_octets).saturating_add(texts);
         let octets = own.saturating_add(beside(before, id));
@@ -287,7 +287,7 @@ fn signed(bits: Vec<u64>) -> ScalarBuffer<i64> {
 }
 
 fn key_of(symbol: u32) -> i32 {
-    i32::try_from(symbol).unwrap_or(0)
+    i32::try_from(symbol).expect("a writer makes far fewer than 2^31 symbols")
 }
 
 fn texts(places: &[(u32, u32)], octets: &str, nulls: Option<&NullBuffer>) -> StringArray {
@@ -382,7 +382,7 @@ impl Values {
                     let text = view.text(row).unwrap_or_default();
                     let begin = octets.len();
                     octets.push_str(text);
-                    let narrow = |count| u32::try_from(count).unwrap_or(u32::MAX);
+                    let narrow = |count| u32::try_from(count).expect("a part is far below 4 GiB");
                     places[to] = (narrow(begin), narrow(text.len()));
                 }
             }

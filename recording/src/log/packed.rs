@@ -68,9 +68,7 @@ impl<'a> Prefix<'a> {
         let mut octets = Octets(payload);
         let fixed = octets.take(FIXED_LEN).ok_or(SHORT)?;
         let count = usize::from(u16::from_le_bytes([fixed[2], fixed[3]]));
-        let [rows, body_len] = [4, 24].map(|at| usize::try_from(le_u32(fixed, at)));
-        let rows = rows.unwrap_or(usize::MAX);
-        let body_len = body_len.unwrap_or(usize::MAX);
+        let [rows, body_len] = [4, 24].map(|at| le_u32(fixed, at) as usize);
         let times = (le_u64(fixed, 8).cast_signed(), le_u64(fixed, 16).cast_signed());
         if fixed[1] > ZSTD || fixed[29..] != [0; 3] {
             return Err(UnpackError::Malformed { what: "it is compressed in an unknown way" });

@@ -50,7 +50,7 @@ impl Checksums {
     ///
     /// # Errors
     /// When it has some that cannot be understood.
-    pub(crate) fn of(metadata: &FileMetaData) -> Result<Option<Self>, String> {
+    pub(crate) fn read_from(metadata: &FileMetaData) -> Result<Option<Self>, String> {
         let mut pairs = metadata.key_value_metadata().into_iter().flatten();
         let Some(pair) = pairs.find(|pair| pair.key == CHECKSUMS_KEY) else { return Ok(None) };
         let sums = pair.value.as_deref().and_then(Self::parse);

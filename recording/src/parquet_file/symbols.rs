@@ -94,14 +94,14 @@ impl SymbolChunk {
         texts: &StringArray,
         known: &mut Known,
     ) -> Result<u32, ParquetError> {
-        let key = usize::try_from(key).unwrap_or(usize::MAX);
-        let slot = known.indexes.get_mut(key).ok_or_else(|| {
-            ParquetError::General(format!("symbol {key} of {} in a column", texts.len()))
-        })?;
+        let unknown =
+            || ParquetError::General(format!("symbol {key} of {} in a column", texts.len()));
+        let at = usize::try_from(key).map_err(|_| unknown())?;
+        let slot = known.indexes.get_mut(at).ok_or_else(unknown)?;
         if let Some(index) = slot {
             return Ok(*index);
         }
-        let text = texts.value(key);
+        let text = texts.value(at);
         let index = match self.indexes.get(text) {
             Some(index) => *index,
             None => {
@@ -146,7 +146,7 @@ impl SymbolChunk {
 /// Bits of an index into a dictionary of so many texts.
 fn width_of(texts: usize) -> u8 {
     let greatest = texts.saturating_sub(1);
-    u8::try_from(usize::BITS - greatest.leading_zeros()).unwrap_or(u8::MAX)
+    u8::try_from(usize::BITS - greatest.leading_zeros()).expect("an address has at most 64 bits")
 }
 
 /// The dictionary page, compressed if a codec is given.

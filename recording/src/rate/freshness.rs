@@ -81,7 +81,13 @@ impl Freshness {
     }
 
     /// What counts for one value, over time.
-    pub fn of(&self, device: &str, table: &str, instance: &str, column: &str) -> Timeline<'_> {
+    pub fn timeline(
+        &self,
+        device: &str,
+        table: &str,
+        instance: &str,
+        column: &str,
+    ) -> Timeline<'_> {
         let key = |instance: &str, column: &str| {
             [device.to_owned(), table.to_owned(), instance.to_owned(), column.to_owned()]
         };
@@ -101,7 +107,7 @@ impl Freshness {
 /// What a row of findings says, in the words of its columns.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Finding<'a> {
-    /// `class`.
+    /// How the value behaves, as the column `class` has it.
     pub class: Option<&'a str>,
     /// `period_us`, µs.
     pub period_us: Option<u64>,
@@ -161,11 +167,12 @@ mod tests {
         let mut freshness = Freshness::default();
         freshness.insert(key("eth0", "in_octets"), 200, Updates::EveryPoll);
         freshness.insert(key("eth0", "in_octets"), 100, periodic);
-        let own = freshness.of("node1", "interfaces", "eth0", "in_octets");
+        let own = freshness.timeline("node1", "interfaces", "eth0", "in_octets");
         assert_eq!(own.at(50), periodic);
         assert_eq!(own.at(199), periodic);
         assert_eq!(own.at(200), Updates::EveryPoll);
-        let of = |device, table, instance, column| freshness.of(device, table, instance, column);
+        let of =
+            |device, table, instance, column| freshness.timeline(device, table, instance, column);
         assert_eq!(of("node1", "interfaces", "eth0", "out_errors").at(100), periodic);
         assert_eq!(of("node1", "interfaces", "eth1", "in_octets").at(100), periodic);
         assert_eq!(of("node1", "cpu", "", "user_ticks").at(100), Updates::UNKNOWN);
@@ -179,7 +186,7 @@ mod tests {
         freshness.insert(key("eth0", "in_octets"), 200, Updates::UNKNOWN);
         freshness.insert(key("eth0", "in_octets"), 200, Updates::EveryPoll);
         assert_eq!(freshness.longest(), Some(Nanos::ZERO));
-        let found = freshness.of("node1", "interfaces", "eth0", "in_octets").found;
+        let found = freshness.timeline("node1", "interfaces", "eth0", "in_octets").found;
         assert_eq!(found, [(100, Updates::EveryPoll), (200, Updates::EveryPoll)]);
     }
 }

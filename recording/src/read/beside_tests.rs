@@ -159,7 +159,7 @@ fn indexes_of_any_part_of_a_segment_change_no_answer() {
     let listed = || layout::list(dir.path()).unwrap().segments;
     for segment in listed() {
         assert!(
-            SegmentIndex::of(&segment)
+            SegmentIndex::read_beside(&segment)
                 .is_some_and(|index| { index.bytes == segment.file.metadata().unwrap().len() })
         );
     }
@@ -177,7 +177,7 @@ fn indexes_of_any_part_of_a_segment_change_no_answer() {
             builder.add(&header);
             at += HEADER_LEN + header.payload_len;
             builder.index().unwrap().write(&segment.path).unwrap();
-            let index = SegmentIndex::of(&segment).unwrap();
+            let index = SegmentIndex::read_beside(&segment).unwrap();
             assert_eq!(index.bytes, at as u64);
             assert_eq!(answers(dir.path()), whole, "{at} of {} octets", octets.len());
         }
@@ -190,29 +190,29 @@ fn an_index_that_does_not_fit_its_segment_is_not_believed() {
     write_profile(dir.path(), 2);
     let segment = || layout::list(dir.path()).unwrap().segments.remove(0);
     let path = segment().path;
-    assert!(SegmentIndex::of(&segment()).is_some());
+    assert!(SegmentIndex::read_beside(&segment()).is_some());
     let (octets, index) =
         (fs::read(&path).unwrap(), fs::read(path.with_extension("index")).unwrap());
     fs::write(&path, &octets[..octets.len() - 1]).unwrap();
-    assert_eq!(SegmentIndex::of(&segment()), None, "truncated");
+    assert_eq!(SegmentIndex::read_beside(&segment()), None, "truncated");
     let headers = [0, octets.len() - usize::from(last_frame(&octets))];
     for at in headers {
         let mut changed = octets.clone();
         changed[at + 16] ^= 1;
         fs::write(&path, changed).unwrap();
-        assert_eq!(SegmentIndex::of(&segment()), None, "octet {at}");
+        assert_eq!(SegmentIndex::read_beside(&segment()), None, "octet {at}");
     }
     fs::write(&path, &octets).unwrap();
     for at in 0..index.len() {
         let mut changed = index.clone();
         changed[at] ^= 1;
         fs::write(path.with_extension("index"), changed).unwrap();
-        assert_eq!(SegmentIndex::of(&segment()), None, "octet {at} of the index");
+        assert_eq!(SegmentIndex::read_beside(&segment()), None, "octet {at} of the index");
     }
     fs::write(path.with_extension("index"), &index).unwrap();
-    assert!(SegmentIndex::of(&segment()).is_some());
+    assert!(SegmentIndex::read_beside(&segment()).is_some());
     let other = SegmentFile { stream: "other".into(), ..segment() };
-    assert_eq!(SegmentIndex::of(&other), None, "of another stream");
+    assert_eq!(SegmentIndex::read_beside(&other), None, "of another stream");
 }
 
 /// Octets of the last frame.

@@ -46,7 +46,7 @@ pub(super) fn read(
     plan: &Plan,
     cost: &mut ReadCost,
 ) -> Result<(Vec<RecordBatch>, Option<String>), LogError> {
-    let index = SegmentIndex::of(&segment);
+    let index = SegmentIndex::read_beside(&segment);
     // Not wanted is what the index describes; behind it there may be more.
     let index = index.filter(|index| {
         let spans = index.spans_of(&plan.table.name);
@@ -78,7 +78,7 @@ pub(super) fn read(
     while let Some(frame) = reader.next_rows(|header| {
         header.table == table && plan.wants_span(header.least_time, header.greatest_time)
     })? {
-        octets += u64::try_from(frame.payload_len).unwrap_or(0);
+        octets += frame.payload_len as u64;
         if reader.decode(&frame, &mut batch).is_err() {
             continue;
         }
@@ -277,9 +277,9 @@ impl LogColumn {
 
 fn octets_of(column: &crate::batch::ColumnBuffer, row: usize) -> &[u8] {
     let begin = row.checked_sub(1).map_or(0, |before| column.bits[before]);
-    let end = usize::try_from(column.bits[row]).unwrap_or(0);
-    let begin = usize::try_from(begin).unwrap_or(0);
-    column.octets.get(begin..end).unwrap_or(&[])
+    let [begin, end] = [begin, column.bits[row]]
+        .map(|at| usize::try_from(at).expect("texts of a batch lie in memory"));
+    &column.octets[begin..end]
 }
 
 fn text_of<'a>(

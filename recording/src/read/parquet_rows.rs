@@ -35,6 +35,11 @@ pub(super) fn time_span(file: &ParquetFile) -> Option<(i64, i64)> {
     time_span_of(&metadata)
 }
 
+/// A count in a footer; a damaged one can tell less than nothing, which is none.
+fn count_told(count: i64) -> usize {
+    usize::try_from(count.max(0)).expect("an address has 64 bits")
+}
+
 /// The least and the greatest `time` that a footer names.
 pub(crate) fn time_span_of(metadata: &ParquetMetaData) -> Option<(i64, i64)> {
     let time = column_of(metadata, "time")?;
@@ -148,10 +153,10 @@ fn open_file(
     let metadata = Arc::new(metadata);
     let wanted: Vec<_> =
         plan.columns.iter().filter_map(|&column| column_of(&metadata, name(column))).collect();
-    cost.row_groups_read += u64::try_from(groups.len()).unwrap_or(0);
+    cost.row_groups_read += groups.len() as u64;
     let chosen = choosing.iter().flatten().filter(|_| !whole);
     let touched: BTreeSet<_> = wanted.iter().chain(chosen).collect();
-    cost.columns_read += u64::try_from(groups.len() * touched.len()).unwrap_or(0);
+    cost.columns_read += (groups.len() * touched.len()) as u64;
     let selection = (!whole).then(|| pages(&metadata, &groups, plan, &choosing));
     let projection = ProjectionMask::roots(metadata.file_metadata().schema_descr(), wanted);
     let choosing = ProjectionMask::roots(
@@ -201,7 +206,7 @@ fn pages(
     let mut ranges = Vec::new();
     let mut base = 0;
     for &group in groups {
-        let rows = usize::try_from(metadata.row_group(group).num_rows()).unwrap_or(0);
+        let rows = count_told(metadata.row_group(group).num_rows());
         let mut wanted = RowSelection::from_consecutive_ranges(std::iter::once(0..rows), rows);
         for (ordinal, column) in columns.iter().enumerate() {
             let Some(column) = *column else { continue };
@@ -214,7 +219,7 @@ fn pages(
             let starts: Vec<_> = places
                 .page_locations()
                 .iter()
-                .map(|page| usize::try_from(page.first_row_index).unwrap_or(0))
+                .map(|page| count_told(page.first_row_index))
                 .collect();
             let kept = (0..starts.len())
                 .filter(|&page| page_may_hold(bounds, page, plan, ordinal))

@@ -30,7 +30,7 @@ impl Meter {
     }
 
     fn add(&self, bytes: usize) {
-        self.0.fetch_add(u64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
 
@@ -98,7 +98,7 @@ impl VerifiedFile {
         let metadata = metadata.map_err(|error| unfit(&error))?;
         compare_with_path(file, &metadata).map_err(OpenError::Unfit)?;
         if verification == Verification::Always {
-            let sums = Checksums::of(metadata.file_metadata()).map_err(OpenError::Unfit)?;
+            let sums = Checksums::read_from(metadata.file_metadata()).map_err(OpenError::Unfit)?;
             if sums.is_some() && file.claim.is_none() {
                 let what = "no manifest names it, and it was written with one";
                 return Err(OpenError::Unfit(what.into()));
@@ -146,13 +146,19 @@ fn compare_with_path(file: &ParquetFile, metadata: &ParquetMetaData) -> Result<(
     if schema.name != file.table {
         return Err(format!("it belongs elsewhere: its table is `{}`", schema.name));
     }
-    let rows = u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(u64::MAX);
+    let rows = rows_told(metadata);
     match &file.claim {
         Some(claim) if claim.rows != rows => {
             Err(format!("it has {rows} rows, and {} were written", claim.rows))
         }
         _ => Ok(()),
     }
+}
+
+/// How many rows a file's footer tells. A damaged one can tell less than nothing, which is no row and
+/// no number that was written.
+pub(crate) fn rows_told(metadata: &ParquetMetaData) -> u64 {
+    metadata.file_metadata().num_rows().max(0).cast_unsigned()
 }
 
 /// The schema of the table that a file belongs to.
@@ -192,7 +198,7 @@ impl Inner {
     }
 
     fn read(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        let end = start.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+        let end = start.saturating_add(length as u64);
         if end > self.len {
             return Err(ParquetError::EOF(format!("{length} octets at {start} of {}", self.len)));
         }

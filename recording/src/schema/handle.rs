@@ -146,7 +146,7 @@ impl<C: Cell> Name<C> {
         Self { name, holds: PhantomData }
     }
 
-    /// Its name.
+    /// The column's name in tables of the role.
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -184,7 +184,7 @@ impl<C: Cell> Handle<C> {
         self.position
     }
 
-    /// Its name.
+    /// The column's name in its table.
     pub const fn name(&self) -> &'static str {
         self.name.name
     }

@@ -48,7 +48,7 @@ macro_rules! contract {
 contract! {
     /// Columns of tables of role [`Role::Answers`].
     answers {
-        /// The device.
+        /// The device that was asked.
         DEVICE: crate::Symbol = "device";
         /// Ordinal of the answer in the device's interval.
         PDU: u64 = "pdu";
@@ -84,7 +84,7 @@ contract! {
 contract! {
     /// Columns of tables of role [`Role::Findings`].
     findings {
-        /// The device.
+        /// The device whose value it is.
         DEVICE: crate::Symbol = "device";
         /// The table of the value.
         TABLE: crate::Symbol = "table";

@@ -66,7 +66,7 @@ macro_rules! table {
             use super::*;
             const _: &str = $module::NAME;
 
-            /// The table's name.
+            /// What recordings call the table.
             pub const NAME: &str = $table;
 
             const COLUMNS: &[&str] = &["time", $($name),+];
@@ -77,7 +77,7 @@ macro_rules! table {
                     $crate::schema::Handle::named(COLUMNS, $name);
             )+
 
-            /// What the table is.
+            /// The declaration as it stands in recordings.
             pub fn schema() -> $crate::TableSchema {
                 let columns = vec![$(
                     $crate::Column::new(

@@ -85,7 +85,7 @@ impl SegmentIndex {
     }
 
     /// Reads the index of a segment; `None` when there is none that fits the segment.
-    pub(crate) fn of(segment: &SegmentFile) -> Option<Self> {
+    pub(crate) fn read_beside(segment: &SegmentFile) -> Option<Self> {
         let mut text = String::new();
         let file = open_regular(&path_of(&segment.path)).ok()?;
         file.take(OCTETS_MAX).read_to_string(&mut text).ok()?;

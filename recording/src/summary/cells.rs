@@ -173,7 +173,8 @@ pub(super) fn add_span(cells: &mut [Rate], span: &Span, base: i64, width: i64) {
     let first = span.from.div_euclid(width);
     let mut from = span.from;
     let mut border = (first + 1).saturating_mul(width);
-    for cell in cells.iter_mut().skip(usize::try_from(first - base).unwrap_or(0)) {
+    let skipped = usize::try_from(first - base).expect("no span begins before the first cell");
+    for cell in cells.iter_mut().skip(skipped) {
         let end = border.min(span.to);
         let covered_ns = end - from;
         let increase = rate * covered_ns as f64 / 1e9;

@@ -36,7 +36,7 @@ pub(super) fn spans(
         let described = &input.table.columns[value];
         let name = &described.name;
         let limits = hints.limits(described);
-        let timeline = context.freshness.of(&device, &input.table.name, &instance, name);
+        let timeline = context.freshness.timeline(&device, &input.table.name, &instance, name);
         for (row, reading) in rows.clone().zip(&readings) {
             if column.is_valid(row) {
                 let reading = Reading { value: column.value(row), ..*reading };

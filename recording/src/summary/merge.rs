@@ -34,6 +34,7 @@ pub fn merge(
     let schema = series::arrow_schema(summary);
     let mut rows = concat_batches(&schema, batches)?;
     if let Some(span) = span {
+        // Saturates: rows of 292 years and more are one.
         rows = rounded(&rows, i64::try_from(span.get()).unwrap_or(i64::MAX))?;
     }
     let mut by: Vec<_> = series::labels(summary).map(|label| rows.column(label).clone()).collect();

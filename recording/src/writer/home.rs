@@ -22,9 +22,9 @@ pub(super) struct Home {
 /// What lies at the path of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// The stream.
+    /// The stream's directory stands there.
     Stream,
-    /// Nothing.
+    /// No file is there.
     Nothing,
     /// Something else that has its name.
     Other,

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::counters::Counters;
@@ -116,7 +116,7 @@ impl Shared {
             if when_full == WhenFull::Drop {
                 return Err(rows);
             }
-            queue = self.room.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self.room.wait(queue).expect(UNPOISONED);
         }
         queue.batches += 1;
         queue.packed_bytes += bytes;
@@ -128,12 +128,12 @@ impl Shared {
     }
 
     /// Moves all messages into `into`, which is empty; waits for some, `patience` at most.
-    pub(super) fn take(&self, into: &mut Vec<Message>, patience: Duration) {
+    pub(super) fn wait_for_messages(&self, into: &mut Vec<Message>, patience: Duration) {
         let queue = locked(&self.queue);
         let (mut queue, _) = self
             .work
             .wait_timeout_while(queue, patience, |queue| queue.messages.is_empty())
-            .unwrap_or_else(PoisonError::into_inner);
+            .expect(UNPOISONED);
         std::mem::swap(&mut queue.messages, into);
         (queue.batches, queue.packed_bytes) = (0, 0);
         self.room.notify_all();
@@ -173,6 +173,9 @@ impl Shared {
 }
 
 /// The lock also after a panic of the other thread: vectors of messages are whole at any moment.
+/// Why a lock is never poisoned.
+const UNPOISONED: &str = "nothing that holds the queue can panic";
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock().expect(UNPOISONED)
 }

@@ -25,13 +25,13 @@ pub enum OpenStreamError {
     Recording {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with `recording.toml`.
         source: IdentityError,
     },
     /// Another writer has the stream.
     #[error("stream `{stream}` of recording `{path}` already has a writer, in another process")]
     Locked {
-        /// The stream.
+        /// The stream that somebody else writes.
         stream: String,
         /// The recording.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum OpenStreamError {
          digit first, `log` is taken"
     )]
     Name {
-        /// The name.
+        /// The name as it was given.
         name: String,
         /// Stream or table.
         what: &'static str,
@@ -60,17 +60,17 @@ pub enum OpenStreamError {
     /// An old segment cannot be read.
     #[error("cannot recover stream `{stream}`")]
     Segment {
-        /// The stream.
+        /// The stream that was to be written.
         stream: String,
-        /// Why.
+        /// What the segment's reader met.
         source: ReadSegmentError,
     },
     /// The recording's files cannot be listed.
     #[error("cannot recover stream `{stream}`")]
     List {
-        /// The stream.
+        /// The stream that was to be written.
         stream: String,
-        /// Why.
+        /// Which directory cannot be listed.
         source: ListError,
     },
     /// A thread could not be started.

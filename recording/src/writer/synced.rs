@@ -1,8 +1,11 @@
 //! How far a stream is on the disk: what a sender of rows can be acknowledged by.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use meikyo_units::Nanos;
+
+/// Why the lock is never poisoned.
+const UNPOISONED: &str = "nothing that holds the watermark can panic";
 
 /// How far a stream is on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,8 +48,7 @@ impl Watermark {
     /// over; how far the stream is on the disk then.
     pub fn wait(&self, sequence: u64, patience: Nanos) -> Synced {
         let is_ahead = |synced: &mut Synced| synced.sequence < sequence && !synced.is_stopped;
-        let waited = self.0.changed.wait_timeout_while(self.lock(), patience.to_std(), is_ahead);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+        *self.lock_while(is_ahead, patience)
     }
 
     /// Notes that everything up to some frame is on the disk.
@@ -64,8 +66,16 @@ impl Watermark {
         self.0.changed.notify_all();
     }
 
-    /// Also after a panic of another thread: the values are replaced as a whole.
+    fn lock_while(
+        &self,
+        holds: impl FnMut(&mut Synced) -> bool,
+        patience: Nanos,
+    ) -> MutexGuard<'_, Synced> {
+        let waited = self.0.changed.wait_timeout_while(self.lock(), patience.to_std(), holds);
+        waited.expect(UNPOISONED).0
+    }
+
     fn lock(&self) -> MutexGuard<'_, Synced> {
-        self.0.synced.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.synced.lock().expect(UNPOISONED)
     }
 }

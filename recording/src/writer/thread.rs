@@ -46,7 +46,7 @@ pub enum CloseError {
     /// The last rows could not be synced to the disk.
     #[error("the last rows of stream `{stream}` may not be on the disk")]
     Sync {
-        /// The stream.
+        /// The stream that was written.
         stream: String,
         /// What the system said.
         source: io::Error,
@@ -54,9 +54,9 @@ pub enum CloseError {
     /// A segment could not be compacted; its rows are in the log and are read from there.
     #[error("a segment of stream `{stream}` could not be compacted; its rows stay in the log")]
     Compact {
-        /// The stream.
+        /// The stream that was written.
         stream: String,
-        /// Why.
+        /// What stopped the compaction.
         source: CompactError,
     },
     /// A thread of the writer ended before its time: a bug.
@@ -239,7 +239,7 @@ impl Writer {
         let mut kept = Vec::new();
         let patience = self.options.sync_every.to_std().clamp(PATIENCE.0, PATIENCE.1);
         loop {
-            self.shared.take(&mut messages, patience);
+            self.shared.wait_for_messages(&mut messages, patience);
             let mut next = Next::Continue;
             let mut answers = Vec::new();
             for message in messages.drain(..) {
@@ -678,7 +678,7 @@ fn write_to(segment: &mut OpenSegment, frames: &[u8]) -> Result<(), io::Error> {
 }
 
 fn span_ns(span: Nanos) -> i64 {
-    i64::try_from(span.get().max(1)).unwrap_or(i64::MAX)
+    span.get().clamp(1, i64::MAX.unsigned_abs()).cast_signed()
 }
 
 #[expect(clippy::disallowed_methods, reason = "group commits are spaced by the time that passes")]

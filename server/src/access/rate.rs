@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use meikyo_units::{Nanos, WallTime};
 
@@ -82,13 +82,17 @@ impl Rates {
         Self { cost, room: GUESSES_ROOM, clients: Mutex::default() }
     }
 
+    fn lock(&self) -> MutexGuard<'_, Clients> {
+        self.clients.lock().expect("nothing that holds the budgets can panic")
+    }
+
     /// Takes one request out of a client's budget.
     ///
     /// # Errors
     /// How long it has to wait, when nothing is left.
-    pub(crate) fn take(&self, client: Client, now: WallTime) -> Result<(), Nanos> {
+    pub(crate) fn charge(&self, client: Client, now: WallTime) -> Result<(), Nanos> {
         let room = self.room;
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.lock();
         let whole_at = clients.whole_at.get(&client).copied().unwrap_or(now).max(now);
         // After the clock was set back the room is never emptier than empty.
         let owed = whole_at.since(now).min(room);
@@ -103,7 +107,7 @@ impl Rates {
 
     /// Gives back what was taken for one request, since it was none of those that count.
     pub(super) fn give_back(&self, client: Client) {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.lock();
         if let Some(whole_at) = clients.whole_at.get_mut(&client) {
             *whole_at = whole_at.before(self.cost);
         }
@@ -111,7 +115,7 @@ impl Rates {
 
     /// Requests that were refused since the start.
     pub(crate) fn refused(&self) -> u64 {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner).refused
+        self.lock().refused
     }
 }
 
@@ -142,7 +146,7 @@ mod tests {
 
     /// Requests that are let through at one instant, of so many.
     fn passed(rates: &Rates, client: Client, now: WallTime, asked: u32) -> usize {
-        (0..asked).filter(|_| rates.take(client, now).is_ok()).count()
+        (0..asked).filter(|_| rates.charge(client, now).is_ok()).count()
     }
 
     #[test]
@@ -150,7 +154,7 @@ mod tests {
         let (rates, client) = (rates(10), Client::User(1));
         assert_eq!(passed(&rates, client, NOW, 60), 50);
         assert_eq!(rates.refused(), 10);
-        assert_eq!(rates.take(client, NOW), Err(Nanos::from_millis(100)));
+        assert_eq!(rates.charge(client, NOW), Err(Nanos::from_millis(100)));
         let later = NOW + Nanos::SECOND;
         assert_eq!(passed(&rates, client, later, 60), 10, "a second gives ten back");
         assert_eq!(passed(&rates, client, later + Nanos::from_secs(3_600), 99), 50, "never more");
@@ -173,9 +177,9 @@ mod tests {
         let guesses = Rates::of_guesses();
         let [first, second] = [Client::User(1), Client::User(2)];
         assert_eq!(passed(&guesses, first, NOW, 25), 20);
-        assert_eq!(guesses.take(first, NOW), Err(Nanos::from_secs(3)));
+        assert_eq!(guesses.charge(first, NOW), Err(Nanos::from_secs(3)));
         for _ in 0..100 {
-            assert_eq!(guesses.take(second, NOW), Ok(()));
+            assert_eq!(guesses.charge(second, NOW), Ok(()));
             guesses.give_back(second);
         }
         assert_eq!(passed(&guesses, first, NOW + GUESSES_ROOM, 25), 20);
@@ -186,7 +190,7 @@ mod tests {
         let (rates, client) = (rates(10), Client::User(1));
         assert_eq!(passed(&rates, client, NOW, 50), 50);
         let back = NOW.before(Nanos::from_secs(86_400));
-        assert_eq!(rates.take(client, back), Err(Nanos::from_millis(100)));
+        assert_eq!(rates.charge(client, back), Err(Nanos::from_millis(100)));
     }
 
     #[test]
@@ -195,9 +199,9 @@ mod tests {
         let user = |n: usize| Client::User(u32::try_from(n).unwrap());
         assert_eq!(passed(&rates, user(0), NOW, 5), 5);
         for n in 1..2 * CLIENTS_MAX {
-            assert_eq!(rates.take(user(n), NOW), Ok(()));
+            assert_eq!(rates.charge(user(n), NOW), Ok(()));
         }
         assert_eq!(rates.clients.lock().unwrap().whole_at.len(), CLIENTS_MAX);
-        assert!(rates.take(user(0), NOW).is_err(), "who owes most is forgotten last");
+        assert!(rates.charge(user(0), NOW).is_err(), "who owes most is forgotten last");
     }
 }

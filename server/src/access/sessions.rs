@@ -1,7 +1,7 @@
 //! Sessions: what a browser holds instead of the token.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::token::{Hash, random_text};
 
@@ -23,7 +23,7 @@ impl Sessions {
     /// Begins a session of somebody who showed the token with this hash; what the browser keeps.
     pub(crate) fn begin(&self, of: Option<Hash>) -> String {
         let secret = random_text();
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.0.lock().expect("nothing that holds the sessions can panic");
         if sessions.len() == SESSIONS_MAX {
             sessions.pop_front();
         }
@@ -33,7 +33,7 @@ impl Sessions {
 
     /// The hash of the token that a session began with; `None` when there is no such session.
     pub(crate) fn holder(&self, secret: &str) -> Option<Hash> {
-        let sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sessions = self.0.lock().expect("nothing that holds the sessions can panic");
         // All are compared, so that the time tells nothing.
         let found = sessions.iter().fold(None, |found, own| {
             if same(own.secret.as_bytes(), secret.as_bytes()) { Some(own) } else { found }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _};
 use axum::http::StatusCode;
@@ -148,7 +148,7 @@ impl Tokens {
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "token").retry_after(Nanos::SECOND)
         })?;
         // Counted before it is checked, so that many at once do not slip through.
-        self.guesses.take(client, WallTime::now()).map_err(|wait| {
+        self.guesses.charge(client, WallTime::now()).map_err(|wait| {
             let text = format!("{GUESSES_MAX} wrong tokens from this address in {GUESSES_ROOM}");
             ApiError::new(StatusCode::TOO_MANY_REQUESTS, text, "token").retry_after(wait)
         })?;
@@ -171,7 +171,7 @@ impl Tokens {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().expect("nothing that holds the tokens can panic")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -24,13 +24,13 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// Reads the files.
+    /// Reads certificate chain and key.
     pub(crate) fn read(files: &Tls) -> io::Result<Self> {
         let acceptor = RwLock::new(acceptor(files)?);
         Ok(Self { files: files.clone(), acceptor })
     }
 
-    /// The files.
+    /// Where certificate and key are read from.
     pub(crate) const fn files(&self) -> &Tls {
         &self.files
     }
@@ -42,12 +42,12 @@ impl Certificates {
 
     /// Uses another certificate and key for connections that come from now on.
     pub(crate) fn replace(&self, acceptor: TlsAcceptor) {
-        *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+        *self.acceptor.write().expect("nothing that holds the certificate can panic") = acceptor;
     }
 
     /// What a handshake that begins now is made with.
     pub(super) fn current(&self) -> TlsAcceptor {
-        self.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.acceptor.read().expect("nothing that holds the certificate can panic").clone()
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) struct OfRecording {
     pub(super) metrics: BTreeMap<String, Metric>,
 }
 
-/// One metric.
+/// One metric with all its series.
 #[derive(Debug, Default)]
 pub(super) struct Metric {
     /// Whether it only grows.

@@ -66,7 +66,7 @@ pub(crate) struct Span {
     to: Option<String>,
 }
 
-/// Which devices.
+/// Which devices are asked about.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "described only; `parameters` reads them")]

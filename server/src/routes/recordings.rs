@@ -224,7 +224,7 @@ pub(crate) async fn alerts(
 ) -> Result<Json<Vec<AlertBody>>, ApiError> {
     let bodies = server.blocking(move |server| {
         let mut parameters = Parameters::parse(query.as_deref())?;
-        let id = parameters.take("id");
+        let id = parameters.optional("id");
         parameters.finish()?;
         let recordings = match id {
             Some(id) => vec![Arc::clone(server.recording(&id)?)],

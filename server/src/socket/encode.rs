@@ -42,6 +42,7 @@ impl Encoder {
     pub(crate) fn batch_message(&self, frames: &[&Frame], rows: &[(usize, usize)]) -> Vec<u8> {
         let offset = |&(frame, row): &(usize, usize)| {
             let since = WallTime::from_nanos(frames[frame].times[row]).since(self.epoch);
+            // Saturates 49 days after a view began; the page begins a new one whenever it is looked at.
             u32::try_from(since.as_micros() / 1_000).unwrap_or(u32::MAX)
         };
         let mut columns: Vec<ArrayRef> = vec![

@@ -48,12 +48,13 @@ impl Made {
 impl SharedMessages {
     /// The message of some steps, by `make` when nobody has needed it yet. Who needs the same at
     /// the same time waits for it.
-    pub(super) fn of(
+    pub(super) fn shared(
         &self,
         shape: &Arc<Shape>,
         steps: &[Arc<Step>],
         make: impl FnOnce() -> Option<Vec<u8>>,
     ) -> Option<Bytes> {
+        // What is remembered is whole also after a panic in `make`: it is added behind it.
         let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = all.iter().find(|made| made.is_of(shape, steps)) {
             return made.octets.clone();
@@ -96,16 +97,16 @@ mod tests {
         };
         let (first, second) = (Arc::new(Step::default()), Arc::new(Step::default()));
         for _ in 0..10 {
-            let octets = messages.of(&shape(&[]), &[Arc::clone(&first)], make);
+            let octets = messages.shared(&shape(&[]), &[Arc::clone(&first)], make);
             assert_eq!(octets.as_deref(), Some([1].as_slice()));
         }
         // Other steps that are equal, several steps, and another view are other messages.
-        assert_eq!(messages.of(&shape(&[]), &[Arc::clone(&second)], make).unwrap()[..], [2]);
+        assert_eq!(messages.shared(&shape(&[]), &[Arc::clone(&second)], make).unwrap()[..], [2]);
         let both = [Arc::clone(&first), Arc::clone(&second)];
-        assert_eq!(messages.of(&shape(&[]), &both, make).unwrap()[..], [3]);
+        assert_eq!(messages.shared(&shape(&[]), &both, make).unwrap()[..], [3]);
         let of_node = shape(&[("device", "node1")]);
-        assert_eq!(messages.of(&of_node, &[Arc::clone(&first)], make).unwrap()[..], [4]);
-        assert_eq!(messages.of(&shape(&[]), &[first], make).unwrap()[..], [1]);
+        assert_eq!(messages.shared(&of_node, &[Arc::clone(&first)], make).unwrap()[..], [4]);
+        assert_eq!(messages.shared(&shape(&[]), &[first], make).unwrap()[..], [1]);
         assert_eq!(made.get(), 4);
     }
 
@@ -114,12 +115,12 @@ mod tests {
         let messages = SharedMessages::default();
         let remembered = || messages.made.lock().unwrap().len();
         for _ in 0..3 {
-            messages.of(&shape(&[]), &[Arc::new(Step::default())], || None);
+            messages.shared(&shape(&[]), &[Arc::new(Step::default())], || None);
         }
         assert_eq!(remembered(), 1);
         let waiting: Vec<_> = (0..100).map(|_| Arc::new(Step::default())).collect();
         for step in &waiting {
-            messages.of(&shape(&[]), std::slice::from_ref(step), || None);
+            messages.shared(&shape(&[]), std::slice::from_ref(step), || None);
         }
         assert_eq!(remembered(), REMEMBERED_MAX);
     }

@@ -22,7 +22,7 @@ pub(crate) struct SubscribeRequest {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Subscription {
-    /// The table.
+    /// The table that is looked at.
     pub(crate) table: String,
     /// Its columns, 1 to 32.
     pub(crate) columns: Vec<String>,
@@ -86,7 +86,7 @@ pub(crate) struct SubscribedBody {
 /// A column of a view.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct LiveColumnBody {
-    /// Name.
+    /// The column's name in the table.
     pub(crate) name: String,
     /// Unit of its values, counters as rates.
     pub(crate) unit: String,
@@ -99,13 +99,13 @@ pub(crate) struct LiveHealthBody {
     pub(crate) time_us: i64,
     /// Devices that ended ok.
     pub(crate) ok: u64,
-    /// Late.
+    /// Devices that answered late.
     pub(crate) late: u64,
-    /// Missed.
+    /// Devices that did not answer.
     pub(crate) missed: u64,
-    /// In error.
+    /// Devices that answered with an error.
     pub(crate) error: u64,
-    /// Skipped.
+    /// Devices that were not asked.
     pub(crate) skipped: u64,
     /// The newest due instant of which there are rows.
     pub(crate) newest_us: i64,

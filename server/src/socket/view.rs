@@ -212,7 +212,9 @@ impl View {
             send(socket, &LiveReply::Event(EventBody::new(event))).await?;
         }
         let octets = match self.shape.clone() {
-            Some(shape) => audience.messages.of(&shape, &steps, || self.encoded(opened, &steps)),
+            Some(shape) => {
+                audience.messages.shared(&shape, &steps, || self.encoded(opened, &steps))
+            }
             None => self.encoded(opened, &steps).map(Bytes::from),
         };
         if let Some(octets) = octets {

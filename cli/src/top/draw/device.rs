@@ -33,7 +33,7 @@ pub(super) fn draw(
     put_heading(buffer, area, &device.name, facts);
     let mut facts = Vec::new();
     for metric in [Metric::Age, Metric::RoundTrip, Metric::Load, Metric::Cpu, Metric::Memory] {
-        let Some(value) = metric.of(device, view.now) else { continue };
+        let Some(value) = metric.value_of(device, view.now) else { continue };
         facts.push(Span::styled(format!("{} ", metric.words()), palette.faint()));
         facts.push(Span::raw(format!("{}  ", amount(Some(value), metric.unit()))));
     }

@@ -78,7 +78,8 @@ pub(super) fn draw(screen: &mut Screen, view: &View<'_>, area: Rect, buffer: &mu
     let room = usize::from(area.height.saturating_sub(2)).max(1);
     let fold = fold(&groups, shape, room);
     let values = groups.iter().flat_map(|(_, devices)| devices);
-    let values = values.filter_map(|&of| screen.metric.of(&screen.model.devices[of], view.now));
+    let values =
+        values.filter_map(|&of| screen.metric.value_of(&screen.model.devices[of], view.now));
     let greatest = values.max_by(f64::total_cmp);
     let before = screen.scale.filter(|(metric, _)| *metric == screen.metric);
     let scale = screen.metric.next_scale(before.map(|(_, scale)| scale), greatest);
@@ -157,7 +158,7 @@ fn draw_cell(
 ) {
     let palette = view.palette;
     let of = devices.iter().map(|&ordinal| &screen.model.devices[ordinal]);
-    let value = of.clone().filter_map(|device| screen.metric.of(device, view.now));
+    let value = of.clone().filter_map(|device| screen.metric.value_of(device, view.now));
     let value = value.max_by(f64::total_cmp);
     // The worst, but what is not asked for a reason is not broken.
     let broken =

@@ -78,7 +78,7 @@ fn health(screen: &Screen, view: &View<'_>) -> Line<'static> {
         let style = if count > 0 { style } else { Style::new() };
         Span::styled(count.to_string(), style)
     };
-    let silent = u64::try_from(health.silent.len()).unwrap_or(u64::MAX);
+    let silent = health.silent.len() as u64;
     let mut spans = vec![
         label("on time "),
         Span::raw(percent(health.ok, health.all)),

@@ -72,7 +72,7 @@ fn placed(screen: &Screen, view: &View<'_>, names: u16, area: Rect) -> Vec<(Colu
     for (column, width) in Column::ALL.into_iter().zip(WIDTHS) {
         if let Column::Metric(metric) = column
             && column != screen.order.column
-            && screen.model.devices.iter().all(|device| metric.of(device, view.now).is_none())
+            && screen.model.devices.iter().all(|device| metric.value_of(device, view.now).is_none())
         {
             continue;
         }
@@ -124,7 +124,7 @@ fn draw_row(
             Column::Name => (device.name.clone(), Style::new()),
             Column::State => state(device, view),
             Column::Metric(metric) => {
-                let value = metric.of(device, view.now);
+                let value = metric.value_of(device, view.now);
                 let style = if value.is_none() { view.palette.faint() } else { Style::new() };
                 (amount(value, metric.unit()), style)
             }

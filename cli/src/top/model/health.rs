@@ -18,7 +18,7 @@ pub(in crate::top) struct Health {
     pub(in crate::top) all: u64,
     /// Of these ended in time.
     pub(in crate::top) ok: u64,
-    /// Late.
+    /// Device intervals that ended late.
     pub(in crate::top) late: u64,
     /// Missed, in error or skipped.
     pub(in crate::top) missing: u64,

@@ -18,7 +18,7 @@ fn the_newest_values_are_those_of_the_newest_interval() {
     }
     let now = START + 10 * TENTH;
     let of = |device: &str, metric: Metric| {
-        metric.of(&model.devices[model.device(device).unwrap()], now)
+        metric.value_of(&model.devices[model.device(device).unwrap()], now)
     };
     assert!(close(of("node01", Metric::Sent), 1e6));
     assert!(close(of("sw", Metric::Sent), 12e6));

@@ -259,11 +259,11 @@ fn verdict(report: &Report) -> &'static str {
 /// `refused: `, how much is wrong, and what.
 fn listed(wiring: &Wiring, report: &Report) -> String {
     let faults = report.faults.iter().take(FAULTS_NAMED);
-    let count = report.faults_unlisted + u64::try_from(report.faults.len()).unwrap_or(u64::MAX);
+    let count = report.faults_unlisted + report.faults.len() as u64;
     let plural = if count == 1 { "" } else { "s" };
     let mut text = format!("refused: {count} fault{plural}\n");
     text.extend(faults.map(|fault| format!("  {}\n", fault.in_words(wiring))));
-    let named = u64::try_from(report.faults.len().min(FAULTS_NAMED)).unwrap_or(u64::MAX);
+    let named = report.faults.len().min(FAULTS_NAMED) as u64;
     if count > named {
         text += &format!("  and {} more\n", count - named);
     }

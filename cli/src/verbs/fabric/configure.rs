@@ -38,7 +38,7 @@ pub(super) struct ConfigureArgs {
 /// Arguments of `meikyo fabric templates`.
 #[derive(Debug, Args)]
 pub(super) struct TemplatesArgs {
-    /// The directory
+    /// The directory that the templates go to
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Write over files of the same names

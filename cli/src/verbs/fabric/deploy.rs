@@ -100,7 +100,7 @@ pub(super) fn run(args: &DeployArgs) -> Result<Answer, Failure> {
     } else if args.input.json {
         output::print_json(&document(&planned, &ready))?;
     } else {
-        output::print(&told(&planned, &ready))?;
+        output::print(&in_words(&planned, &ready))?;
         output::print("nothing was sent\n")?;
     }
     Ok(Answer::Yes)
@@ -129,7 +129,7 @@ fn unsafe_order(error: &DeployError) -> Failure {
     Failure::new(error.clone()).hint(hint)
 }
 
-fn told(planned: &Planned, ready: &[Ready]) -> String {
+fn in_words(planned: &Planned, ready: &[Ready]) -> String {
     let mut text = String::new();
     let mut put = |line: std::fmt::Arguments<'_>| {
         text.write_fmt(line).expect("writing to a string cannot fail");
@@ -174,7 +174,7 @@ fn files(planned: &Planned, ready: &[Ready], confirm_within: Nanos) -> Vec<(Stri
     files
 }
 
-/// In whole seconds, at least one.
+/// In whole seconds, at least one; saturates at the 136 years that a switch can be told.
 fn seconds(span: Nanos) -> u32 {
     u32::try_from(span.get() / 1_000_000_000).unwrap_or(u32::MAX).max(1)
 }

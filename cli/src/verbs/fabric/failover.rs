@@ -55,7 +55,7 @@ pub(super) fn run(args: &FailoverArgs) -> Result<Answer, Failure> {
         output::print(&table(&planned, &cases))?;
     } else {
         for case in &cases {
-            output::print(&told(&planned, case))?;
+            output::print(&in_words(&planned, case))?;
             if let (Ok(plan), false) = (&case.plan, args.no_texts) {
                 output::print(&to_type(&planned, plan, &args.texts)?)?;
             }
@@ -105,7 +105,7 @@ fn table(planned: &Planned, cases: &[Case]) -> String {
     table.to_string()
 }
 
-fn told(planned: &Planned, case: &Case) -> String {
+fn in_words(planned: &Planned, case: &Case) -> String {
     let name = planned.wiring.trunk_name(case.trunk);
     let plan = match &case.plan {
         Ok(plan) => plan,

@@ -76,7 +76,7 @@ impl Traffic {
     }
 
     fn bisection_bit_per_s(&self, wiring: &Wiring) -> u64 {
-        let cables = u64::try_from(self.bisection.cables).unwrap_or(u64::MAX);
+        let cables = self.bisection.cables as u64;
         wiring.rate.get().saturating_mul(cables)
     }
 }

@@ -52,7 +52,7 @@ fn trunk_body(wiring: &Wiring, plan: &Plan, trunk: TrunkId) -> FabricTrunkBody {
         let names = end.ports.iter().map(|&port| dialect::interface_name(model, port));
         FabricEndBody { switch: end.switch.place(), interfaces: names.collect() }
     };
-    let cables = u64::try_from(own.cables()).unwrap_or(u64::MAX);
+    let cables = own.cables() as u64;
     let runs = |planned: &&meikyo_fabric::PlannedVlan| planned.trunks.contains(&trunk);
     FabricTrunkBody {
         ends: own.ends.each_ref().map(end),

@@ -17,7 +17,7 @@ pub(super) struct RoleArgs {
 enum Role {
     /// The process that keeps a lab
     Keeper {
-        /// Its directory
+        /// The directory in which the lab keeps its state
         directory: PathBuf,
     },
     /// The first process inside

@@ -172,7 +172,7 @@ pub(super) fn down(args: &DownArgs) -> Result<Answer, Failure> {
         let running = meikyo_lab::running(&roles::roles()?);
         let is_alone = running.iter().all(|(own, _)| *own == directory);
         if !is_alone {
-            let each = running.iter().map(|(own, record)| told(own, record));
+            let each = running.iter().map(|(own, record)| in_words(own, record));
             let each: Vec<String> = each.collect();
             let text = format!("which lab? There is {}", each.join("; there is "));
             let hint = format!("meikyo lab down --lab {}", running[0].0.path().display());
@@ -180,7 +180,7 @@ pub(super) fn down(args: &DownArgs) -> Result<Answer, Failure> {
         }
     }
     let what = match directory.record() {
-        Ok(record) => told(&directory, &record),
+        Ok(record) => in_words(&directory, &record),
         Err(_) => format!("what is left of a lab in {}", directory.path().display()),
     };
     if directory.is_of_a_lab() {
@@ -202,7 +202,7 @@ fn may_end(owner: u32, is_named: bool) -> bool {
 }
 
 /// Which lab that is, for whoever is about to end it.
-fn told(directory: &Directory, record: &Record) -> String {
+fn in_words(directory: &Directory, record: &Record) -> String {
     let up = WallTime::now().since(WallTime::from_nanos(record.asked_ns)).as_secs_f64();
     format!(
         "`{}` in {}: {} switches and {} hosts, up for {up:.0} s",

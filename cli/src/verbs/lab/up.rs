@@ -64,7 +64,7 @@ enum On {
     Any,
     /// Namespaces of the running kernel
     Namespaces,
-    /// User-mode Linux
+    /// A kernel that runs as a process: user-mode Linux
     UserModeLinux,
 }
 

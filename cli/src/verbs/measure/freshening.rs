@@ -46,13 +46,13 @@ impl Writable {
             originals.remember(self.device.address, from)?;
             freshen::freshen(&mut client)?;
         }
-        Ok(told(decision, originals.of(self.device.address)))
+        Ok(in_words(decision, originals.seconds_of(self.device.address)))
     }
 
     /// Sets the cache back to what it was before this run, or before an earlier one that was killed.
     /// False if there was nothing to do.
     fn restore(&self, originals: &mut Originals) -> Result<bool, Box<dyn Error>> {
-        let Some(original) = originals.of(self.device.address) else { return Ok(false) };
+        let Some(original) = originals.seconds_of(self.device.address) else { return Ok(false) };
         let restored = freshen::restore(&mut self.client()?, original)?;
         originals.forget(self.device.address)?;
         Ok(restored)
@@ -64,7 +64,7 @@ impl Writable {
 }
 
 /// What is done about a cache, when `original` is what belongs there as far as that is known.
-fn told(decision: Decision, original: Option<u32>) -> String {
+fn in_words(decision: Decision, original: Option<u32>) -> String {
     match (decision, original) {
         (Decision::AlreadyFresh, Some(seconds)) => format!(
             "nsCacheTimeout of ifTable is 0 already, by Meikyo; it was {seconds} s, and will be again \
@@ -91,7 +91,7 @@ pub(super) fn dry_run(devices: &Devices, recording: &Path) -> Result<Answer, Fai
             Some(writable) => {
                 let look = || -> Result<String, Box<dyn Error>> {
                     let decision = freshen::decide(freshen::look(&mut writable.client()?)?);
-                    Ok(told(decision, originals.of(writable.device.address)))
+                    Ok(in_words(decision, originals.seconds_of(writable.device.address)))
                 };
                 match look() {
                     Ok(decision) => format!("{}: {decision}", ready.device.name),

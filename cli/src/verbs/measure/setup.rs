@@ -18,7 +18,7 @@ pub(super) enum SetupError {
         line: usize,
         /// The cluster file.
         path: String,
-        /// Why.
+        /// Which part of them is wrong.
         source: CredentialsError,
     },
     /// The file describes a fabric and does not say what to measure there.

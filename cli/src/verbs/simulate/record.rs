@@ -62,6 +62,7 @@ impl<'a> Recorder<'a> {
         let named = || writer.symbol(&scenario.series_source(line.lp));
         let device = *self.devices.entry(line.lp).or_insert_with(named);
         let object = self.writer.symbol(&self.names[series.index()]);
+        // Saturates after 292 years: simulated time goes on for twice as long as a recording's.
         let time = i64::try_from(line.key.time.as_nanos()).unwrap_or(i64::MAX);
         self.batch.begin_row(time);
         self.batch.put_symbol(self.columns.device, device);

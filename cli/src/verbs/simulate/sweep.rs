@@ -2,8 +2,8 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::str::FromStr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable};
@@ -108,6 +108,9 @@ fn points(sweeps: &[Sweep]) -> Result<Vec<Vec<String>>, Failure> {
     }))
 }
 
+/// A thread that panics ends the scope in which they all run.
+const NO_PANIC: &str = "no thread panicked while it told of its run";
+
 fn run_all(args: &SimulateArgs, scenarios: &[Scenario]) -> Result<Vec<Report>, Failure> {
     let mut options = args.options();
     let at_once = options.threads.min(scenarios.len());
@@ -124,7 +127,7 @@ fn run_all(args: &SimulateArgs, scenarios: &[Scenario]) -> Result<Vec<Report>, F
                     && let Some(scenario) = scenarios.get(at)
                 {
                     let report = scenario.run(&options, &mut Unobserved);
-                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut done = done.lock().expect(NO_PANIC);
                     done.0[at] = Some(report);
                     done.1 += 1;
                     show_bar(done.1, scenarios.len());
@@ -132,7 +135,7 @@ fn run_all(args: &SimulateArgs, scenarios: &[Scenario]) -> Result<Vec<Report>, F
             });
         }
     });
-    let (done, _) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (done, _) = done.into_inner().expect(NO_PANIC);
     let reports = done.into_iter().map(|report| report.expect("every run was carried out"));
     Ok(reports.collect::<Result<_, RunError>>()?)
 }

@@ -16,7 +16,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use super::super::site::Planned;
 use super::super::verify;
-use super::{DeployArgs, Ready, seconds, told};
+use super::{DeployArgs, Ready, in_words, seconds};
 
 /// Where switches with a shell keep the files of a step: a directory of root's, gone when they restart.
 const STEPS: &str = "/run/meikyo";
@@ -41,7 +41,7 @@ pub(super) fn carry_out(
     command: &str,
 ) -> Result<(), Failure> {
     check_command(ready, command)?;
-    output::print(&told(planned, ready))?;
+    output::print(&in_words(planned, ready))?;
     if !ready.is_empty() && !args.yes {
         confirm(ready.len())?;
     }

@@ -50,7 +50,7 @@ pub(super) enum OriginalsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
     /// It is not what was written.
@@ -58,7 +58,7 @@ pub(super) enum OriginalsError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the parser said.
         source: serde_json::Error,
     },
     /// It is of a later version.
@@ -74,7 +74,7 @@ pub(super) enum OriginalsError {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
 }
@@ -102,7 +102,7 @@ impl Originals {
     }
 
     /// The timeout of the agent at `address` before it was freshened, seconds.
-    pub(super) fn of(&self, address: SocketAddr) -> Option<u32> {
+    pub(super) fn seconds_of(&self, address: SocketAddr) -> Option<u32> {
         self.seconds.get(&address).copied()
     }
 
@@ -162,7 +162,7 @@ mod tests {
         originals.remember(one, 3).unwrap();
         originals.remember(two, 30).unwrap();
         let mut later = Originals::load(directory.path()).unwrap();
-        assert_eq!((later.of(one), later.of(two)), (Some(3), Some(30)));
+        assert_eq!((later.seconds_of(one), later.seconds_of(two)), (Some(3), Some(30)));
         later.forget(one).unwrap();
         assert_eq!(Originals::load(directory.path()).unwrap().addresses(), [two]);
         later.forget(two).unwrap();
