@@ -55,6 +55,7 @@ pub mod schema;
 pub mod segment;
 pub mod series;
 pub mod summary;
+mod symbols;
 mod system_calls;
 pub mod tables;
 pub mod unfinished;
@@ -67,6 +68,7 @@ pub use packed::{PackError, PackedRows, Packer, UnpackError};
 pub use read::{ReadCost, ReadError, Recording, Scan, Selection};
 pub use retention::Keep;
 pub use schema::{Column, ColumnKind, Meaning, TableSchema};
+pub use symbols::Symbols;
 pub use system_calls::{lower_priority, room_bytes};
 pub use writer::{
     CloseError, CloseReport, Incident, IncidentKind, Kept, OpenStreamError, StreamOptions,

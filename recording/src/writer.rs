@@ -28,7 +28,6 @@ pub use recovery::OpenStreamError;
 pub use synced::{Synced, Watermark};
 pub use thread::CloseError;
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,6 +39,7 @@ use crate::format::Kind;
 use crate::packed::PackedRows;
 use crate::retention::Keep;
 use crate::schema::TableSchema;
+use crate::symbols::Symbols;
 use queue::{Message, Shared};
 
 /// How a stream is written.
@@ -187,8 +187,7 @@ pub struct CloseReport {
 #[derive(Debug)]
 pub struct StreamWriter {
     tables: Vec<TableSchema>,
-    symbols: BTreeMap<String, Symbol>,
-    new_symbols: Vec<String>,
+    symbols: Symbols,
     options: StreamOptions,
     shared: Arc<Shared>,
     thread: Option<thread::WriterThread>,
@@ -271,8 +270,7 @@ impl StreamWriter {
         Ok(Self {
             empty: tables.iter().map(|_| Vec::new()).collect(),
             tables,
-            symbols: BTreeMap::new(),
-            new_symbols: Vec::new(),
+            symbols: Symbols::default(),
             options,
             shared,
             thread: Some(thread),
@@ -288,13 +286,7 @@ impl StreamWriter {
     /// # Panics
     /// After 2^32 different texts.
     pub fn symbol(&mut self, text: &str) -> Symbol {
-        if let Some(&symbol) = self.symbols.get(text) {
-            return symbol;
-        }
-        let number = u32::try_from(self.symbols.len()).expect("fewer than 2^32 symbols");
-        self.symbols.insert(text.into(), Symbol(number));
-        self.new_symbols.push(text.into());
-        Symbol(number)
+        self.symbols.intern(text)
     }
 
     /// An empty batch for the table at position `table`, with the buffers of one that was written.
@@ -422,8 +414,10 @@ impl StreamWriter {
     }
 
     fn hand_over_symbols(&mut self) {
-        if !self.new_symbols.is_empty() {
-            self.shared.push(Message::Symbols(std::mem::take(&mut self.new_symbols)));
+        let fresh = self.symbols.take_fresh();
+        if !fresh.is_empty() {
+            let texts = fresh.into_iter().map(|(_, text)| text).collect();
+            self.shared.push(Message::Symbols(texts));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The collector: the poll core on real sockets, on one thread.
 //!
 //! # Threads
-//! The collector's thread owns the core, the sockets and the rows. It never waits for a disk, a
+//! The collector's thread owns the core, the sockets and the writer. It never waits for a disk, a
 //! name or a viewer: rows go to the recording's writer thread through a bounded queue, names are
 //! resolved on a thread of their own ([`crate::resolver`]), and whoever wants something of it sends
 //! a [`Command`] and wakes it.
@@ -27,7 +27,6 @@ use clock::{Clock, Reading};
 use crate::plan::DevicePlan;
 use crate::poll::{
     AlertAnswer, AlertAnswerError, Counts, DeviceSpec, Event, Outage, Pace, PollOptions, Poller,
-    Rows,
 };
 use crate::socket::{ReceiveBatch, SendBatch, Socket, SocketError, charged};
 use crate::system::{self, RealtimeError, Waker};
@@ -193,6 +192,7 @@ pub struct Ends {
 #[derive(Debug)]
 pub struct Collector {
     poller: Poller,
+    writer: StreamWriter,
     sockets: Vec<Socket>,
     ends: Ends,
     realtime: bool,
@@ -244,7 +244,7 @@ impl Collector {
         let clock = Clock::new(read_clocks);
         let now = clock.at(system::monotonic());
         let poll_options = PollOptions { pace: options.pace, in_flight_max, real_time: true };
-        let mut poller = Poller::new(now, Rows::new(writer), poll_options);
+        let mut poller = Poller::new(now, poll_options);
         for device in devices {
             poller.add_device(now, device.clone());
         }
@@ -259,6 +259,7 @@ impl Collector {
         let clocks = Clocks { written: Nanos::ZERO, host: host.into() };
         Ok(Self {
             poller,
+            writer,
             sockets,
             ends,
             realtime: options.realtime,
@@ -288,8 +289,7 @@ impl Collector {
             let permitted = if realtime { system::become_realtime() } else { Ok(()) };
             let refused = permitted.is_err();
             if ready.send(permitted).is_err() || refused {
-                let now = self.now();
-                return self.poller.finish(now);
+                return self.finish();
             }
             system::sharpen_timers();
             let awake = realtime.then(system::keep_processors_awake);
@@ -322,11 +322,17 @@ impl Collector {
                 self.tell_incidents();
                 let now = self.now();
                 self.send_status(now);
-                return self.poller.finish(now);
+                return self.finish();
             }
             self.hand_over();
             self.wait();
         }
+    }
+
+    fn finish(mut self) -> StreamWriter {
+        let now = self.now();
+        self.poller.finish(now, &mut self.writer);
+        self.writer
     }
 
     /// Begins what is due; with real-time priority what is due in a moment, and waits for that moment.
@@ -463,7 +469,7 @@ impl Collector {
                 Command::Mark { text, done } => {
                     let event = Event { text: &text, ..Event::default() };
                     self.poller.rows().event(now, "mark", event);
-                    self.poller.flush();
+                    self.poller.flush(&mut self.writer);
                     if done.send(()).is_err() {
                         tracing::debug!("nobody waits for the mark any more");
                     }
@@ -501,7 +507,7 @@ impl Collector {
                 Command::Alerts(rules) => self.poller.set_alerts(rules),
                 Command::Answer { answer, done } => {
                     let outcome = self.poller.answer_alert(now, &answer);
-                    self.poller.flush();
+                    self.poller.flush(&mut self.writer);
                     if done.send(outcome).is_err() {
                         tracing::debug!("nobody waits for the answer any more");
                     }
@@ -542,9 +548,8 @@ impl Collector {
 
     /// Tells of what happened to the recording at once, and writes it down when that can be kept.
     fn tell_incidents(&mut self) {
-        let writer = self.poller.rows().writer();
-        let kept = writer.counters().rows_kept;
-        for incident in writer.take_incidents() {
+        let kept = self.writer.counters().rows_kept;
+        for incident in self.writer.take_incidents() {
             self.notify(Notice::Incident(incident.clone()));
             self.incidents.push(incident, kept);
         }
@@ -568,7 +573,7 @@ impl Collector {
             at: now,
             counts: self.poller.counts(),
             states: self.poller.states(),
-            writer: self.poller.rows().writer().counters(),
+            writer: self.writer.counters(),
             in_flight: self.poller.in_flight(),
         };
         if let Err(TrySendError::Disconnected(_)) = self.ends.status.try_send(status) {
@@ -580,14 +585,14 @@ impl Collector {
     fn hand_over(&mut self) {
         let now = self.now();
         if self.poller.rows().is_empty() {
-            self.poller.write_intervals();
+            self.poller.write_intervals(&mut self.writer);
             if self.poller.rows().is_empty() {
                 return;
             }
         }
         let since = *self.rows_since.get_or_insert(now);
         if self.poller.awaited() == 0 || now.since(since) >= HAND_OVER {
-            self.poller.flush();
+            self.poller.flush(&mut self.writer);
             self.rows_since = None;
         }
     }

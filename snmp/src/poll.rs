@@ -1,8 +1,8 @@
 //! The core of the collector: what to ask whom and when, and what each answer means.
 //!
 //! It does no input or output, reads no clock and starts no thread: it is driven with `now` and
-//! datagrams, and polled for datagrams to send. The same core runs on real sockets
-//! ([`crate::collector`]) and under virtual time against the simulated agents.
+//! datagrams, and polled for datagrams to send and rows to keep ([`RowSink`]). The same core runs on
+//! real sockets ([`crate::collector`]) and under virtual time against the simulated agents.
 //!
 //! Every (device, interval) ends in exactly one [`State`]. The PDUs of one interval follow each
 //! other; a device has at most two requests open, of two intervals, and the second only when the
@@ -31,6 +31,7 @@ mod rows;
 mod schedule;
 mod series;
 mod session;
+mod sink;
 mod values;
 mod waiting;
 
@@ -38,13 +39,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use meikyo_cluster::AlertRule;
-use meikyo_recording::{StreamWriter, Symbol};
+use meikyo_recording::Symbol;
 use meikyo_units::{Nanos, WallTime};
 
 pub use self::alerts::{AlertAction, AlertAnswer, AlertAnswerError};
 pub use self::device::DeviceSpec;
 pub use self::failing::Outage;
 pub use self::rows::{Event, Reason, Rows};
+pub use self::sink::RowSink;
 
 use self::closing::Closed;
 use self::device::{Device, Phase};
@@ -171,7 +173,7 @@ fn clock_step_text(step_ns: i64) -> String {
 
 impl Poller {
     /// A core without devices.
-    pub fn new(now: WallTime, rows: Rows, options: PollOptions) -> Self {
+    pub fn new(now: WallTime, options: PollOptions) -> Self {
         Self {
             options,
             devices: Vec::new(),
@@ -182,7 +184,7 @@ impl Poller {
             awaited: 0,
             overdue: Vec::new(),
             answer: Answer::default(),
-            rows,
+            rows: Rows::new(),
             closed: VecDeque::new(),
             tokens: 0,
             counts: Counts::default(),
@@ -323,7 +325,7 @@ impl Poller {
         }
     }
 
-    /// The rows, to write events and to hand them over.
+    /// The rows, to write events beside those of the core.
     pub fn rows(&mut self) -> &mut Rows {
         &mut self.rows
     }
@@ -423,8 +425,8 @@ impl Poller {
         self.rows.event(now, "socket_drops", event);
     }
 
-    /// Hands over what is left and gives the writer back.
-    pub fn finish(mut self, now: WallTime) -> StreamWriter {
+    /// Ends every interval and alert that is open, and hands over what is left.
+    pub fn finish(mut self, now: WallTime, sink: &mut impl RowSink) {
         for ordinal in (0..).take(self.devices.len()) {
             for which in [Open::Earlier, Open::Newest] {
                 let device = &mut self.devices[ordinal as usize];
@@ -436,8 +438,8 @@ impl Poller {
             self.withdraw_alerts(ordinal, now, "the measurement has ended");
             self.tell_last_repeats(ordinal, now);
         }
-        self.close_now();
-        self.rows.finish()
+        self.close_now(sink);
+        self.rows.flush(sink);
     }
 }
 

@@ -17,7 +17,7 @@ use meikyo_units::{Nanos, WallTime};
 use crate::client::{Received, Session, Walk};
 use crate::credentials::Credentials;
 use crate::farm::{Farm, Replies};
-use crate::poll::{DeviceSpec, Poller};
+use crate::poll::{DeviceSpec, Poller, RowSink};
 use crate::resolve;
 use crate::socket::{Datagram, SendBatch};
 use crate::{Oid, Value};
@@ -29,10 +29,11 @@ pub const TRANSIT: Nanos = Nanos::from_micros(60);
 /// How long the collector takes to hand over one request; what makes answers come one by one.
 const SPACING: Nanos = Nanos::new(1_300);
 
-/// The poll core and a farm.
+/// The poll core, where its rows go, and a farm.
 #[derive(Debug)]
-pub struct Twin {
+pub struct Twin<S> {
     poller: Poller,
+    sink: S,
     farm: Farm,
     devices: Vec<(Device, Credentials)>,
     now: WallTime,
@@ -65,11 +66,12 @@ struct Answer {
     octets: Vec<u8>,
 }
 
-impl Twin {
-    /// A measurement of `devices` on `farm` from `start` on.
+impl<S: RowSink> Twin<S> {
+    /// A measurement of `devices` on `farm` from `start` on, whose rows go to `sink`.
     pub fn new(
         start: WallTime,
         mut poller: Poller,
+        sink: S,
         farm: Farm,
         devices: Vec<(Device, Credentials)>,
     ) -> Self {
@@ -78,6 +80,7 @@ impl Twin {
         }
         Self {
             poller,
+            sink,
             farm,
             devices,
             now: start,
@@ -160,15 +163,16 @@ impl Twin {
             }
             self.poller.take_restarted().clear();
             if self.poller.in_flight() == 0 {
-                self.poller.flush();
+                self.poller.flush(&mut self.sink);
             }
         }
         self.now = self.now.max(end);
     }
 
-    /// Ends the measurement and gives the writer back.
-    pub fn finish(self) -> meikyo_recording::StreamWriter {
-        self.poller.finish(self.now)
+    /// Ends the measurement and gives the sink back.
+    pub fn finish(mut self) -> S {
+        self.poller.finish(self.now, &mut self.sink);
+        self.sink
     }
 
     /// Hands over the answers that have arrived.

@@ -8,7 +8,7 @@ use meikyo_cluster::Cluster;
 use meikyo_recording::{Kind, StreamOptions, StreamWriter, WhenFull};
 use meikyo_snmp::Credentials;
 use meikyo_snmp::farm::{Event, Farm, FarmOptions};
-use meikyo_snmp::poll::{Pace, PollOptions, Poller, Rows};
+use meikyo_snmp::poll::{Pace, PollOptions, Poller};
 use meikyo_snmp::tables::schemas;
 use meikyo_snmp::twin::Twin;
 use meikyo_units::{Nanos, WallTime};
@@ -43,17 +43,17 @@ pub(crate) fn twin(
     options: FarmOptions,
     events: &[&str],
     stream: StreamOptions,
-) -> Twin {
+) -> Twin<StreamWriter> {
     let cluster = cluster(&options);
     let writer = StreamWriter::open(dir, Kind::Measured, "snmp", schemas(), stream).unwrap();
     let pace = PollOptions { pace: Pace::AtOnce, in_flight_max: usize::MAX, real_time: false };
-    let poller = Poller::new(START, Rows::new(writer), pace);
+    let poller = Poller::new(START, pace);
     let community = Credentials::V2c { community: b"public".to_vec() };
     let devices = cluster.devices.into_iter().map(|device| (device, community.clone())).collect();
     let events: Vec<_> = events.iter().map(|line| Event::parse(line, &options).unwrap()).collect();
     let mut farm = Farm::new(options, START);
     farm.schedule(events);
-    Twin::new(START, poller, farm, devices)
+    Twin::new(START, poller, writer, farm, devices)
 }
 
 /// How the rows of a virtual measurement are written: none is dropped.

@@ -6,6 +6,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::poll::ring::Tally;
 use crate::poll::rows::Rows;
+use crate::poll::sink::RowSink;
 use crate::poll::{Counts, Poller};
 use crate::tables::{State, Table, intervals};
 
@@ -29,14 +30,14 @@ impl Poller {
     }
 
     /// Hands over all rows, with a mark behind them that tells when the kernel has them.
-    pub fn flush(&mut self) {
-        self.write_intervals();
-        if self.rows.flush() == 0 {
+    pub fn flush(&mut self, sink: &mut impl RowSink) {
+        self.write_intervals(sink);
+        if self.rows.flush(sink) == 0 {
             return;
         }
         self.tokens += 1;
         let token = self.tokens;
-        self.rows.writer().mark(token);
+        sink.mark(token);
         for tally in self.rings.iter_mut().flat_map(|ring| &mut ring.open) {
             tally.handed_over(token);
         }
@@ -47,10 +48,9 @@ impl Poller {
     }
 
     /// Writes rows of `intervals` for complete intervals whose rows the kernel has.
-    pub fn write_intervals(&mut self) {
+    pub fn write_intervals(&mut self, sink: &mut impl RowSink) {
         let Self { rows, rings, closed, counts, options, .. } = self;
-        let all_kept: Vec<_> = rows.writer().take_kept().collect();
-        for kept in all_kept {
+        for kept in sink.take_kept() {
             let at = options.real_time.then_some(kept.at);
             let open = rings.iter_mut().flat_map(|ring| &mut ring.open);
             for tally in open.chain(closed.iter_mut().map(|closed| &mut closed.tally)) {
@@ -64,8 +64,8 @@ impl Poller {
     }
 
     /// Writes rows for the intervals that are complete, kept or not: at the end of a measurement.
-    pub(super) fn close_now(&mut self) {
-        self.write_intervals();
+    pub(super) fn close_now(&mut self, sink: &mut impl RowSink) {
+        self.write_intervals(sink);
         while let Some(closed) = self.closed.pop_front() {
             write_interval(&closed, self.counts, &mut self.rows);
         }

@@ -1,9 +1,10 @@
 //! The rows of a running measurement on their way to the recording.
 
-use meikyo_recording::{Batch, StreamWriter, Symbol};
+use meikyo_recording::{Batch, Symbol, Symbols};
 use meikyo_units::WallTime;
 
-use crate::tables::{State, Table, batches, events, polls};
+use crate::poll::sink::RowSink;
+use crate::tables::{self, State, Table, batches, events, polls};
 
 /// Why a (device, interval) was skipped, or ended in error, or whose fault a late one was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,22 +110,23 @@ pub struct Event<'a> {
     pub count: Option<u64>,
 }
 
-/// Batches that are being filled, one a table.
+/// Rows in the making: a batch for each table, and the texts that they name.
 #[derive(Debug)]
 pub struct Rows {
-    writer: StreamWriter,
+    symbols: Symbols,
     batches: Vec<Batch>,
     states: [Symbol; State::ALL.len()],
     reasons: [Symbol; Reason::ALL.len()],
 }
 
 impl Rows {
-    /// Rows for a stream whose tables are [`crate::tables::schemas`].
-    pub fn new(mut writer: StreamWriter) -> Self {
-        let batches = Table::ALL.into_iter().map(|table| writer.batch(table.index())).collect();
-        let states = State::ALL.map(|state| writer.symbol(state.word()));
-        let reasons = Reason::ALL.map(|(_, word)| writer.symbol(word));
-        Self { writer, batches, states, reasons }
+    /// No rows of any of [`crate::tables::schemas`].
+    pub(super) fn new() -> Self {
+        let batch = |table: Table| Batch::new(table.index(), tables::schema(table));
+        let mut symbols = Symbols::default();
+        let states = State::ALL.map(|state| symbols.intern(state.word()));
+        let reasons = Reason::ALL.map(|(_, word)| symbols.intern(word));
+        Self { symbols, batches: Table::ALL.map(batch).into(), states, reasons }
     }
 
     /// The batch of a table.
@@ -135,7 +137,7 @@ impl Rows {
 
     /// Interns a text.
     pub(crate) fn symbol(&mut self, text: &str) -> Symbol {
-        self.writer.symbol(text)
+        self.symbols.intern(text)
     }
 
     /// Writes a row of `polls`.
@@ -173,8 +175,8 @@ impl Rows {
 
     /// Writes a row of `events`. Callers write on changes only, never once a poll.
     pub fn event(&mut self, time: WallTime, kind: &str, event: Event<'_>) {
-        let kind = self.writer.symbol(kind);
-        let object = event.object.map(|object| self.writer.symbol(object));
+        let kind = self.symbols.intern(kind);
+        let object = event.object.map(|object| self.symbols.intern(object));
         let batch = self.batch(Table::Events);
         batch.begin_row(time.as_nanos());
         if let Some(device) = event.device {
@@ -195,28 +197,23 @@ impl Rows {
         self.batches.iter().all(|batch| batch.rows() == 0)
     }
 
-    /// Hands every row over to the writer thread; returns how many.
-    pub fn flush(&mut self) -> usize {
+    /// Hands every row over; returns how many.
+    pub(super) fn flush(&mut self, sink: &mut impl RowSink) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        for (symbol, text) in self.symbols.take_fresh() {
+            sink.define(symbol, &text);
+        }
         let mut rows = 0;
-        for (table, slot) in self.batches.iter_mut().enumerate() {
+        for (table, slot) in Table::ALL.into_iter().zip(&mut self.batches) {
             if slot.rows() > 0 {
                 rows += slot.rows();
-                let full = std::mem::replace(slot, self.writer.batch(table));
-                self.writer.submit(full);
+                let empty = sink.batch(table);
+                sink.submit(std::mem::replace(slot, empty));
             }
         }
         rows
-    }
-
-    /// The writer below.
-    pub fn writer(&mut self) -> &mut StreamWriter {
-        &mut self.writer
-    }
-
-    /// Hands over what is left and gives the writer back.
-    pub fn finish(mut self) -> StreamWriter {
-        self.flush();
-        self.writer
     }
 }
 

@@ -4,16 +4,14 @@ use std::path::Path;
 
 use meikyo_cluster::Cluster;
 use meikyo_recording::alerts::{self, Alert};
-use meikyo_recording::{Kind, Recording, StreamOptions, StreamWriter, WhenFull};
 use meikyo_snmp::Credentials;
 use meikyo_snmp::farm::truth::{self, TruthRecord, TruthRequest};
 use meikyo_snmp::farm::{Event, Farm, FarmOptions};
-use meikyo_snmp::poll::{
-    AlertAction, AlertAnswer, AlertAnswerError, Pace, PollOptions, Poller, Rows,
-};
-use meikyo_snmp::tables::schemas;
+use meikyo_snmp::poll::{AlertAction, AlertAnswer, AlertAnswerError, Pace, PollOptions, Poller};
 use meikyo_snmp::twin::Twin;
 use meikyo_units::{Nanos, WallTime};
+
+use crate::memory::Memory;
 
 const START: WallTime = WallTime::from_nanos(1_767_225_600_000_000_000);
 const INTERVAL: Nanos = Nanos::from_millis(100);
@@ -36,29 +34,26 @@ fn cluster(options: &FarmOptions, measure: &str, rules: &str) -> Cluster {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A measurement under rules, and where it is recorded.
+/// A measurement under rules, and its rows.
 struct Run {
-    dir: tempfile::TempDir,
-    twin: Twin,
+    memory: Memory,
+    twin: Twin<Memory>,
     options: FarmOptions,
 }
 
 impl Run {
     fn new(options: FarmOptions, measure: &str, rules: &str) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory");
+        let memory = Memory::default();
         let cluster = cluster(&options, measure, rules);
-        let stream = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
-        let writer = StreamWriter::open(dir.path(), Kind::Measured, "snmp", schemas(), stream)
-            .expect("a temporary directory can be written");
         let poll = PollOptions { pace: Pace::AtOnce, in_flight_max: usize::MAX, real_time: false };
-        let mut poller = Poller::new(START, Rows::new(writer), poll);
+        let mut poller = Poller::new(START, poll);
         poller.set_alerts(cluster.alerts);
         let community = Credentials::V2c { community: b"public".to_vec() };
         let devices =
             cluster.devices.into_iter().map(|device| (device, community.clone())).collect();
         let mut farm = Farm::new(options.clone(), START);
         farm.record_truth();
-        Self { dir, twin: Twin::new(START, poller, farm, devices), options }
+        Self { twin: Twin::new(START, poller, memory.clone(), farm, devices), memory, options }
     }
 
     /// Lets things happen to the agents.
@@ -77,10 +72,8 @@ impl Run {
     /// Ends the measurement: its alerts, and what the agents held at every poll.
     fn end(mut self) -> (Vec<Alert>, Vec<TruthRequest>) {
         let octets = std::mem::take(self.twin.farm().truth().expect("the truth is recorded"));
-        self.twin.finish().close().expect("the recording is closed");
-        let recording = Recording::open(self.dir.path()).expect("the recording is there");
-        let (alerts, problems) = alerts::read(&recording).expect("its events can be read");
-        assert!(problems.is_empty());
+        self.twin.finish();
+        let alerts = alerts::fold(alerts::events(&self.memory.rows("events")));
         let mut requests = Vec::new();
         for record in truth::read_from(octets.as_slice()).expect("the farm writes its own format") {
             if let TruthRecord::Request(request) = record.expect("the farm writes whole records")

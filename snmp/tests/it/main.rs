@@ -8,6 +8,7 @@ mod client;
 mod codec;
 mod farm;
 mod freshness;
+mod memory;
 mod probe;
 mod snmpd;
 mod snmpd_names;

@@ -13,19 +13,21 @@ mod sensors;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
-use arrow::array::{Array as _, AsArray as _};
-use arrow::datatypes::{DataType, Int64Type, TimestampNanosecondType, UInt64Type};
+use arrow::array::{Array as _, ArrayRef, AsArray as _};
+use arrow::datatypes::{DataType, FieldRef, Int64Type, TimestampNanosecondType, UInt64Type};
 use arrow::util::display::array_value_to_string;
 use meikyo_cluster::{AuthProtocol, Cluster, PrivProtocol};
-use meikyo_recording::{Kind, Recording, Selection, StreamOptions, StreamWriter, WhenFull};
 use meikyo_snmp::Credentials;
 use meikyo_snmp::farm::truth::{self, TruthRecord, TruthRequest, flag};
 use meikyo_snmp::farm::{self, Event, Farm, FarmOptions};
-use meikyo_snmp::poll::{Pace, PollOptions, Poller, Rows};
-use meikyo_snmp::tables::{State, schemas};
+use meikyo_snmp::poll::{Pace, PollOptions, Poller};
+use meikyo_snmp::tables::State;
 use meikyo_snmp::twin::{TRANSIT, Twin};
 use meikyo_units::{Nanos, WallTime};
+
+use crate::memory::Memory;
 
 const START: WallTime = WallTime::from_nanos(1_767_225_600_000_000_000);
 const INTERVAL: Nanos = Nanos::from_millis(100);
@@ -85,16 +87,12 @@ impl Setup {
         meikyo_cluster::parse(&text, Path::new("cluster.toml")).expect("the farm's file is right")
     }
 
-    /// The poll core and the farm, recording into `dir`.
-    fn twin(self, dir: &Path) -> Twin {
+    /// The poll core and the farm, whose rows stay in `memory`.
+    fn twin(self, memory: &Memory) -> Twin<Memory> {
         let cluster = self.cluster();
-        let stream_options =
-            StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
-        let writer = StreamWriter::open(dir, Kind::Measured, "snmp", schemas(), stream_options)
-            .expect("a temporary directory can be written");
         let poll_options =
             PollOptions { pace: self.pace, in_flight_max: self.in_flight_max, real_time: false };
-        let poller = Poller::new(START, Rows::new(writer), poll_options);
+        let poller = Poller::new(START, poll_options);
         let devices = cluster.devices.into_iter();
         let devices = devices.map(|mut device| {
             device.snmp.rate_max = self.rate_max.unwrap_or(device.snmp.rate_max);
@@ -107,18 +105,18 @@ impl Setup {
         let mut farm = Farm::new(self.options, START);
         farm.schedule(events);
         farm.record_truth();
-        Twin::new(START, poller, farm, devices)
+        Twin::new(START, poller, memory.clone(), farm, devices)
     }
 }
 
-fn twin(dir: &Path, options: FarmOptions, measure: &'static str) -> Twin {
-    Setup::new(options, measure).twin(dir)
+fn twin(memory: &Memory, options: FarmOptions, measure: &'static str) -> Twin<Memory> {
+    Setup::new(options, measure).twin(memory)
 }
 
 /// Ends a measurement; what the farm held meanwhile, by agent, polls only.
-fn finish(mut twin: Twin) -> BTreeMap<u32, Vec<TruthRequest>> {
+fn finish(mut twin: Twin<Memory>) -> BTreeMap<u32, Vec<TruthRequest>> {
     let octets = std::mem::take(twin.farm().truth().expect("the truth is recorded"));
-    twin.finish().close().expect("the recording is closed");
+    twin.finish();
     let mut requests: BTreeMap<u32, Vec<TruthRequest>> = BTreeMap::new();
     for record in truth::read_from(octets.as_slice()).expect("the farm writes its own format") {
         if let TruthRecord::Request(request) = record.expect("the farm writes whole records")
@@ -136,33 +134,26 @@ type Polls = BTreeMap<(String, i64), (String, Option<i64>)>;
 /// A row as texts, by column; nulls are absent, times are ns since the epoch.
 type Row = BTreeMap<String, String>;
 
-/// The rows of a table in the order in which they are read.
-fn rows(dir: &Path, table: &str) -> Vec<Row> {
-    let recording = Recording::open(dir).expect("the recording is there");
-    let mut rows = Vec::new();
-    for batch in recording.scan(&Selection::all(table)).expect("the table is there") {
-        let batch = batch.expect("its files are whole");
-        let schema = batch.schema();
-        let columns: Vec<_> = schema
-            .fields()
-            .iter()
-            .zip(batch.columns())
-            .map(|(field, column)| {
-                let numbers = arrow::compute::cast(column, &DataType::Int64);
-                let plain = match field.data_type() {
-                    DataType::Timestamp(..) => numbers.expect("times are numbers"),
-                    _ => column.clone(),
-                };
-                (field.name().clone(), plain)
-            })
-            .collect();
-        for row in 0..batch.num_rows() {
-            let present = columns.iter().filter(|(_, column)| column.is_valid(row));
-            let text = |column| array_value_to_string(column, row).expect("a value is text");
-            rows.push(present.map(|(name, column)| (name.clone(), text(column))).collect());
-        }
-    }
-    rows
+/// The rows of a table by time.
+fn rows(memory: &Memory, table: &str) -> Vec<Row> {
+    let batch = memory.rows(table);
+    let plain = |(field, column): (&FieldRef, &ArrayRef)| {
+        let plain = match field.data_type() {
+            DataType::Timestamp(..) => {
+                arrow::compute::cast(column, &DataType::Int64).expect("times are numbers")
+            }
+            _ => Arc::clone(column),
+        };
+        (field.name().clone(), plain)
+    };
+    let schema = batch.schema();
+    let columns: Vec<_> = schema.fields().iter().zip(batch.columns()).map(plain).collect();
+    let row = |row| {
+        let present = columns.iter().filter(|(_, column)| column.is_valid(row));
+        let text = |column| array_value_to_string(column, row).expect("a value is text");
+        present.map(|(name, column)| (name.clone(), text(column))).collect()
+    };
+    (0..batch.num_rows()).map(row).collect()
 }
 
 /// How often each (state, reason) of `polls` occurs among the rows of a device.
@@ -179,30 +170,27 @@ fn time(row: &Row) -> WallTime {
     WallTime::from_nanos(row["time"].parse().expect("times are numbers"))
 }
 
-fn polls(dir: &Path) -> Polls {
-    let recording = Recording::open(dir).expect("the recording is there");
+fn polls(memory: &Memory) -> Polls {
     let mut polls = Polls::new();
-    for batch in recording.scan(&Selection::all("polls")).expect("the table is there") {
-        let batch = batch.expect("its files are whole");
-        let column = |name: &str| batch.column_by_name(name).expect("the schema is fixed").clone();
-        let (time, received) = (column("time"), column("received_us"));
-        let (device, state) = (texts(&column("device")), texts(&column("state")));
-        for row in 0..batch.num_rows() {
-            let key = (
-                device.value(row).to_owned(),
-                time.as_primitive::<TimestampNanosecondType>().value(row),
-            );
-            let received = received.as_primitive::<Int64Type>();
-            let received = received.is_valid(row).then(|| received.value(row));
-            let state = state.value(row).to_owned();
-            assert_eq!(polls.insert(key.clone(), (state, received)), None, "two rows of {key:?}");
-        }
+    let batch = memory.rows("polls");
+    let column = |name: &str| batch.column_by_name(name).expect("the schema is fixed").clone();
+    let (time, received) = (column("time"), column("received_us"));
+    let (device, state) = (texts(&column("device")), texts(&column("state")));
+    for row in 0..batch.num_rows() {
+        let key = (
+            device.value(row).to_owned(),
+            time.as_primitive::<TimestampNanosecondType>().value(row),
+        );
+        let received = received.as_primitive::<Int64Type>();
+        let received = received.is_valid(row).then(|| received.value(row));
+        let state = state.value(row).to_owned();
+        assert_eq!(polls.insert(key.clone(), (state, received)), None, "two rows of {key:?}");
     }
     polls
 }
 
 /// A column of texts without its dictionary.
-fn texts(column: &arrow::array::ArrayRef) -> arrow::array::StringArray {
+fn texts(column: &ArrayRef) -> arrow::array::StringArray {
     let plain = arrow::compute::cast(column, &DataType::Utf8);
     plain.expect("the column holds texts").as_string::<i32>().clone()
 }
@@ -282,8 +270,8 @@ fn endings_due(requests: &[TruthRequest], timeout: Nanos) -> BTreeMap<WallTime, 
 
 #[test]
 fn a_healthy_cluster_is_ok_at_every_interval() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut twin = twin(dir.path(), FarmOptions::new(16, 2), "\"interfaces\"");
+    let memory = Memory::default();
+    let mut twin = twin(&memory, FarmOptions::new(16, 2), "\"interfaces\"");
     twin.run_until(START + Nanos::from_secs(20));
     let states = twin.poller().states();
     assert_eq!(states[State::Ok as usize], 18 * 199, "{states:?}");
@@ -296,7 +284,7 @@ fn a_healthy_cluster_is_ok_at_every_interval() {
 #[test]
 #[expect(clippy::print_stdout, reason = "seed and counts are shown when the test fails")]
 fn every_state_and_every_value_is_right_under_faults() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut options = FarmOptions::new(250, 0);
     options.seed = 20_261_121;
     for fault in
@@ -306,12 +294,12 @@ fn every_state_and_every_value_is_right_under_faults() {
     }
     println!("seed {} faults {:?}", options.seed, options.faults);
     let names: Vec<String> = (0..250).map(|ordinal| options.name(ordinal)).collect();
-    let mut twin = twin(dir.path(), options, "\"interface:eth0(in_octets,out_octets)\"");
+    let mut twin = twin(&memory, options, "\"interface:eth0(in_octets,out_octets)\"");
     let end = START + Nanos::from_secs(681);
     twin.run_until(end);
     let counts = twin.poller().counts();
     let requests = finish(twin);
-    let polls = polls(dir.path());
+    let polls = polls(&memory);
     let sent = requests.values().map(Vec::len).sum::<usize>();
     assert!(sent >= 1_000_000, "{sent} requests");
     // Every multiple of the interval, but the one at which it began and the one at which it ended.
@@ -352,7 +340,7 @@ fn every_state_and_every_value_is_right_under_faults() {
         }
     }
     assert!(checked > 1_500_000, "{checked} states compared");
-    let verified = verify_octets(dir.path(), &kept);
+    let verified = verify_octets(&memory, &kept);
     assert!(verified > 3_000_000, "{verified} values compared");
 }
 
@@ -401,33 +389,30 @@ fn is_near_damage(requests: &[TruthRequest], due: WallTime) -> bool {
 }
 
 /// Compares every kept octet counter with what the farm answered to that very request.
-fn verify_octets(dir: &Path, asked: &BTreeMap<(String, i64), &TruthRequest>) -> u64 {
-    let recording = Recording::open(dir).expect("the recording is there");
+fn verify_octets(memory: &Memory, asked: &BTreeMap<(String, i64), &TruthRequest>) -> u64 {
     let mut verified = 0;
-    for batch in recording.scan(&Selection::all("interfaces")).expect("the table is there") {
-        let batch = batch.expect("its files are whole");
-        let column = |name: &str| batch.column_by_name(name).expect("the schema is fixed").clone();
-        let (time, device) = (column("time"), texts(&column("device")));
-        let columns = [(column("in_octets"), 6), (column("out_octets"), 10)];
-        for row in 0..batch.num_rows() {
-            let key = (
-                device.value(row).to_owned(),
-                time.as_primitive::<TimestampNanosecondType>().value(row),
-            );
-            let request = asked[&key];
-            for (values, arc) in &columns {
-                let object = request
-                    .objects
-                    .iter()
-                    .position(|object| {
-                        object.oid.as_slice().starts_with(&[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, *arc])
-                            && object.subject == "eth0"
-                    })
-                    .expect("the request asked for it");
-                let kept = values.as_primitive::<UInt64Type>().value(row);
-                assert_eq!(kept, request.answered[object], "{key:?}");
-                verified += 1;
-            }
+    let batch = memory.rows("interfaces");
+    let column = |name: &str| batch.column_by_name(name).expect("the schema is fixed").clone();
+    let (time, device) = (column("time"), texts(&column("device")));
+    let columns = [(column("in_octets"), 6), (column("out_octets"), 10)];
+    for row in 0..batch.num_rows() {
+        let key = (
+            device.value(row).to_owned(),
+            time.as_primitive::<TimestampNanosecondType>().value(row),
+        );
+        let request = asked[&key];
+        for (values, arc) in &columns {
+            let object = request
+                .objects
+                .iter()
+                .position(|object| {
+                    object.oid.as_slice().starts_with(&[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, *arc])
+                        && object.subject == "eth0"
+                })
+                .expect("the request asked for it");
+            let kept = values.as_primitive::<UInt64Type>().value(row);
+            assert_eq!(kept, request.answered[object], "{key:?}");
+            verified += 1;
         }
     }
     verified
@@ -435,11 +420,11 @@ fn verify_octets(dir: &Path, asked: &BTreeMap<(String, i64), &TruthRequest>) -> 
 
 #[test]
 fn interfaces_that_are_renumbered_without_a_restart_are_not_mixed() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let options = FarmOptions::new(4, 0);
     let names: Vec<String> = (0..4).map(|ordinal| options.name(ordinal)).collect();
     let renumber = Event::parse("at 5s renumber node001", &options).expect("a line of the script");
-    let mut twin = twin(dir.path(), options, "\"interface:eth0(in_octets,out_octets)\"");
+    let mut twin = twin(&memory, options, "\"interface:eth0(in_octets,out_octets)\"");
     twin.farm().schedule([renumber]);
     twin.run_until(START + Nanos::from_secs(15));
     let requests = finish(twin);
@@ -449,6 +434,6 @@ fn interfaces_that_are_renumbered_without_a_restart_are_not_mixed() {
             ((name.clone(), request.received.floor(INTERVAL).as_nanos()), request)
         })
     });
-    let verified = verify_octets(dir.path(), &asked.collect());
+    let verified = verify_octets(&memory, &asked.collect());
     assert!(verified > 4 * 2 * 140, "{verified} values compared");
 }

@@ -11,7 +11,7 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_recording::{Kind, StreamOptions, StreamWriter, WhenFull};
 use meikyo_snmp::farm::truth::TruthWriter;
 use meikyo_snmp::farm::{self, Farm};
-use meikyo_snmp::poll::{Event, Pace, PollOptions, Poller, Rows};
+use meikyo_snmp::poll::{Event, Pace, PollOptions, Poller};
 use meikyo_snmp::tables::{self, State};
 use meikyo_snmp::twin::Twin;
 use meikyo_snmp::{Credentials, CredentialsError};
@@ -57,12 +57,12 @@ pub(super) fn run(
     crate::verbs::measure::devices::note(&cluster, out, false);
     let poll_options =
         PollOptions { pace: Pace::AtOnce, in_flight_max: usize::MAX, real_time: false };
-    let mut poller = Poller::new(start, Rows::new(writer), poll_options);
+    let mut poller = Poller::new(start, poll_options);
     let text = "recorded under virtual time from simulated agents";
     poller.rows().event(start, "virtual", Event { text, ..Event::default() });
     let credentials = credentials(&args.snmp_version)?;
     let devices = cluster.devices.into_iter().map(|device| (device, credentials.clone())).collect();
-    let mut twin = Twin::new(start, poller, farm, devices);
+    let mut twin = Twin::new(start, poller, writer, farm, devices);
     let end = start + span;
     let mut told = start;
     while twin.now() < end {

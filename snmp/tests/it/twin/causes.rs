@@ -10,7 +10,7 @@ fn user(name: &str, auth: &str, privacy: &str) -> Credentials {
 
 #[test]
 fn every_cause_of_a_failure_reaches_polls_and_events_under_its_own_name() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut setup = Setup::new(FarmOptions::new(8, 0), "\"load\"");
     let (right, auth, privacy) = (farm::USER, farm::AUTH_PASSWORD, farm::PRIVACY_PASSWORD);
     setup.others = [
@@ -26,10 +26,10 @@ fn every_cause_of_a_failure_reaches_polls_and_events_under_its_own_name() {
         "at 0s set error=100% node006".into(),
         "at 5.05s set error=0% node006".into(),
     ];
-    let mut twin = setup.twin(dir.path());
+    let mut twin = setup.twin(&memory);
     twin.run_until(START + Nanos::from_secs(10));
     finish(twin);
-    let polls = rows(dir.path(), "polls");
+    let polls = rows(&memory, "polls");
     let all = |ending: &str| BTreeMap::from([(ending.to_owned(), 99)]);
     assert_eq!(endings(&polls, "node001"), all("ok"));
     assert_eq!(endings(&polls, "node002"), all("error unknown_user"));
@@ -43,7 +43,7 @@ fn every_cause_of_a_failure_reaches_polls_and_events_under_its_own_name() {
     assert!(silent.keys().all(|ending| !ending.starts_with("error")), "{silent:?}");
     assert!(silent["missed"] >= 5, "{silent:?}");
     assert_eq!(endings(&polls, "node008"), all("ok"));
-    let events = rows(dir.path(), "events");
+    let events = rows(&memory, "events");
     let told = |kind: &str| -> BTreeMap<String, (String, String)> {
         let events = events.iter().filter(|row| row["event"] == kind);
         let told =

@@ -7,10 +7,10 @@ use super::*;
 #[test]
 fn a_clock_that_is_set_loses_doubles_and_mixes_up_nothing() {
     for steps_ms in [[3_600_030, -7_200_000], [-4_950, 200], [-30, 40], [-3_600_000, 10_000_020]] {
-        let dir = tempfile::tempdir().expect("a temporary directory");
+        let memory = Memory::default();
         let options = FarmOptions::new(3, 0);
         let names: Vec<String> = (0..3).map(|ordinal| options.name(ordinal)).collect();
-        let mut twin = twin(dir.path(), options, "\"interface:eth0(in_octets,out_octets)\"");
+        let mut twin = twin(&memory, options, "\"interface:eth0(in_octets,out_octets)\"");
         // By the agents' clock: when the collector's was set, by how much it differs since, and how
         // often it was set back.
         let (mut offset_ns, mut steps_back, mut offsets) = (0, 0, vec![(START, 0, 0)]);
@@ -46,7 +46,7 @@ fn a_clock_that_is_set_loses_doubles_and_mixes_up_nothing() {
                 expected.push((names[*agent as usize].clone(), due, input, output));
             }
         }
-        let kept = rows(dir.path(), "interfaces");
+        let kept = rows(&memory, "interfaces");
         let mut kept: Vec<_> = kept
             .iter()
             .map(|row| {
@@ -63,7 +63,7 @@ fn a_clock_that_is_set_loses_doubles_and_mixes_up_nothing() {
         expected.sort_unstable();
         assert!(expected.len() > 3 * 290, "{} readings", expected.len());
         assert_eq!(kept, expected, "{steps_ms:?}");
-        let polls = rows(dir.path(), "polls");
+        let polls = rows(&memory, "polls");
         let keys: BTreeSet<_> =
             polls.iter().map(|row| (time(row), &row["device"], &row["pdu"])).collect();
         assert_eq!(keys.len(), polls.len(), "{steps_ms:?}: a (time, device, pdu) is there twice");
@@ -71,7 +71,7 @@ fn a_clock_that_is_set_loses_doubles_and_mixes_up_nothing() {
         for name in &names {
             assert!(endings(&states, name).keys().eq(["ok"]), "{:?}", endings(&states, name));
         }
-        let events = rows(dir.path(), "events");
+        let events = rows(&memory, "events");
         let told = events.iter().filter(|row| row["event"] == "clock_step");
         let told: Vec<_> = told.map(|row| row["count"].clone()).collect();
         let steps = steps_ms.map(|step: i64| (step * 1_000_000).unsigned_abs().to_string());

@@ -9,10 +9,10 @@ fn spans(requests: &BTreeMap<u32, Vec<TruthRequest>>) -> Vec<(WallTime, WallTime
 
 #[test]
 fn requests_are_spread_over_the_interval() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut setup = Setup::new(FarmOptions::new(40, 0), "\"load\"");
     setup.pace = Pace::Spread;
-    let mut twin = setup.twin(dir.path());
+    let mut twin = setup.twin(&memory);
     twin.run_until(START + Nanos::from_secs(5));
     let requests = finish(twin);
     // Four fifths of 100 ms among 40 devices: one every 2 ms, each always at the same moment.
@@ -25,19 +25,19 @@ fn requests_are_spread_over_the_interval() {
         assert!(requests.len() >= 48);
     }
     let states: Vec<_> = (1..=40).map(|n| format!("node{n:03}")).collect();
-    let polls = rows(dir.path(), "polls");
+    let polls = rows(&memory, "polls");
     assert!(states.iter().all(|name| endings(&polls, name).keys().eq(["ok"])));
 }
 
 #[test]
 fn a_device_is_never_asked_more_often_than_its_cap_allows() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut setup = Setup::new(FarmOptions::new(2, 0), "\"load\"");
     setup.rate_max = Some(4);
-    let mut twin = setup.twin(dir.path());
+    let mut twin = setup.twin(&memory);
     twin.run_until(START + Nanos::from_secs(20));
     let requests = finish(twin);
-    let polls = rows(dir.path(), "polls");
+    let polls = rows(&memory, "polls");
     for (agent, requests) in &requests {
         let arrivals: Vec<WallTime> = requests.iter().map(|request| request.received).collect();
         assert!((76..=81).contains(&arrivals.len()), "{} requests in 20 s", arrivals.len());
@@ -73,14 +73,14 @@ fn open_max(requests: &BTreeMap<u32, Vec<TruthRequest>>) -> i32 {
 #[test]
 fn requests_in_flight_never_exceed_what_the_receive_buffer_holds() {
     let measured = |delay: &str| {
-        let dir = tempfile::tempdir().expect("a temporary directory");
+        let memory = Memory::default();
         let mut setup = Setup::new(FarmOptions::new(64, 0), "\"load\"");
         setup.in_flight_max = 8;
         setup.script = vec![format!("at 0s set delay={delay} all")];
-        let mut twin = setup.twin(dir.path());
+        let mut twin = setup.twin(&memory);
         twin.run_until(START + Nanos::from_secs(5));
         let requests = finish(twin);
-        (requests, rows(dir.path(), "polls"))
+        (requests, rows(&memory, "polls"))
     };
     // Eight at a time, 5 ms each: 64 take 40 ms.
     let (requests, polls) = measured("5ms");
@@ -104,7 +104,7 @@ fn requests_in_flight_never_exceed_what_the_receive_buffer_holds() {
 
 #[test]
 fn what_our_own_socket_dropped_is_not_blamed_on_the_agents() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut setup = Setup::new(FarmOptions::new(6, 0), "\"load\"");
     let lose = |from: &str, to: &str, names: &str| {
         [format!("at {from} set loss=100% {names}"), format!("at {to} set loss=0% {names}")]
@@ -112,14 +112,14 @@ fn what_our_own_socket_dropped_is_not_blamed_on_the_agents() {
     // At 3.1 s our socket drops the answers of four; at 8.1 s the network loses those of another.
     setup.script = lose("3.05s", "3.15s", "node[001-004]").to_vec();
     setup.script.extend(lose("8.05s", "8.15s", "node005"));
-    let mut twin = setup.twin(dir.path());
+    let mut twin = setup.twin(&memory);
     twin.run_until(START + Nanos::from_millis(3_250));
     let now = twin.now();
     twin.poller().handle_drops(now, 0, 4);
     twin.run_until(START + Nanos::from_secs(15));
     assert_eq!(twin.poller().counts().socket_drops, 4);
     finish(twin);
-    let polls = rows(dir.path(), "polls");
+    let polls = rows(&memory, "polls");
     let missed = |name: &str| {
         let rows = polls.iter().filter(|row| row["device"] == name && row["state"] == "missed");
         rows.map(|row| row.get("reason").cloned()).collect::<Vec<_>>()
@@ -129,7 +129,7 @@ fn what_our_own_socket_dropped_is_not_blamed_on_the_agents() {
     }
     assert_eq!(missed("node005"), [None]);
     assert_eq!(missed("node006"), []);
-    let events = rows(dir.path(), "events");
+    let events = rows(&memory, "events");
     let drops: Vec<_> = events.iter().filter(|row| row["event"] == "socket_drops").collect();
     assert_eq!(drops.len(), 1);
     assert_eq!((drops[0].get("device"), drops[0]["count"].as_str()), (None, "4"));
@@ -148,13 +148,13 @@ const COLUMNS: [&str; 8] = [
 
 #[test]
 fn a_switch_that_can_only_answer_little_at_a_time_is_read_whole() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut options = FarmOptions::new(0, 1);
     // The least that every agent must take (RFC 3417, section 3.2).
     options.access.message_bytes_max = 484;
     let measure = "\"interfaces(in_octets,out_octets,in_packets,out_packets,in_errors,out_errors,\
                    in_discards,out_discards)\"";
-    let mut twin = twin(dir.path(), options, measure);
+    let mut twin = twin(&memory, options, measure);
     twin.run_until(START + Nanos::from_secs(5));
     let requests = finish(twin);
     let too_big: Vec<_> = requests[&0].iter().filter(|request| request.error_status == 1).collect();
@@ -170,7 +170,7 @@ fn a_switch_that_can_only_answer_little_at_a_time_is_read_whole() {
             answered.insert((due, object.subject.clone(), column), *value);
         }
     }
-    let interfaces = rows(dir.path(), "interfaces");
+    let interfaces = rows(&memory, "interfaces");
     let mut intervals: BTreeMap<WallTime, usize> = BTreeMap::new();
     for row in &interfaces {
         assert!(COLUMNS.iter().all(|column| row.contains_key(*column)), "{row:?}");
@@ -182,7 +182,7 @@ fn a_switch_that_can_only_answer_little_at_a_time_is_read_whole() {
     }
     let whole = intervals.values().filter(|&&ports| ports == 48).count();
     assert!(whole >= 45, "{whole} of 49 intervals have all 48 ports: {intervals:?}");
-    let last = endings(&rows(dir.path(), "polls"), "switch01");
+    let last = endings(&rows(&memory, "polls"), "switch01");
     assert_eq!(last.keys().filter(|state| state.as_str() != "ok").count(), 0, "{last:?}");
 }
 
@@ -194,26 +194,26 @@ fn one_missing_object_is_a_null_and_an_event_and_not_a_failed_device() {
     let v1 = Credentials::V1 { community: b"public".to_vec() };
     let v2c = Credentials::V2c { community: b"public".to_vec() };
     for credentials in [v1, v2c] {
-        let dir = tempfile::tempdir().expect("a temporary directory");
+        let memory = Memory::default();
         let mut setup =
             Setup::new(FarmOptions::new(2, 0), "\"interface:eth0(in_octets,in_errors)\", \"load\"");
         let version = credentials.version();
         setup.credentials = credentials;
         setup.script = vec![format!("at 3.05s hide {IN_ERRORS} node001")];
-        let mut twin = setup.twin(dir.path());
+        let mut twin = setup.twin(&memory);
         twin.run_until(START + Nanos::from_secs(6));
         let requests = finish(twin);
-        let polls = rows(dir.path(), "polls");
+        let polls = rows(&memory, "polls");
         for name in ["node001", "node002"] {
             assert_eq!(endings(&polls, name), [("ok".to_owned(), 59)].into(), "{version:?} {name}");
         }
         let hidden = START + Nanos::from_millis(3_050);
-        for row in rows(dir.path(), "interfaces") {
+        for row in rows(&memory, "interfaces") {
             let has = row.contains_key("in_errors");
             assert_eq!(has, row["device"] == "node002" || time(&row) < hidden, "{row:?}");
             assert!(row.contains_key("in_octets"), "{row:?}");
         }
-        let events = rows(dir.path(), "events");
+        let events = rows(&memory, "events");
         let missing = events.iter().filter(|row| row["event"] == "missing_object");
         let missing: Vec<_> = missing.map(|row| (row["device"].as_str(), &row["object"])).collect();
         assert_eq!(missing.len(), 1, "{version:?} {missing:?}");

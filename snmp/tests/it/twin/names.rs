@@ -6,9 +6,9 @@ use super::*;
 const IF_NUMBER: &str = "1.3.6.1.2.1.2.1";
 
 /// Events of the kinds that tell of names: (ms since the start, kind, object, text).
-fn told(dir: &Path) -> Vec<(u64, String, Option<String>, String)> {
+fn told(memory: &Memory) -> Vec<(u64, String, Option<String>, String)> {
     let kinds = ["gone", "back", "appeared", "renumbered"];
-    let events = rows(dir, "events").into_iter();
+    let events = rows(memory, "events").into_iter();
     let events = events.filter(|row| kinds.contains(&&*row["event"]));
     let mut told: Vec<_> = events
         .map(|row| {
@@ -21,22 +21,22 @@ fn told(dir: &Path) -> Vec<(u64, String, Option<String>, String)> {
 }
 
 /// Instants, in ms since the start, at which an interface of `node001` has a row with octets.
-fn measured(dir: &Path, name: &str) -> Vec<u64> {
-    let rows = rows(dir, "interfaces").into_iter();
+fn measured(memory: &Memory, name: &str) -> Vec<u64> {
+    let rows = rows(memory, "interfaces").into_iter();
     let rows = rows.filter(|row| row["interface"] == name && row.contains_key("in_octets"));
     rows.map(|row| time(&row).since(START).get() / 1_000_000).collect()
 }
 
 /// Measures one host for so long; returns the farm's record and the requests of its walks.
 fn run(
-    dir: &Path,
+    memory: &Memory,
     measure: &'static str,
     script: &[&str],
     span: Nanos,
 ) -> (BTreeMap<u32, Vec<TruthRequest>>, u64) {
     let mut setup = Setup::new(FarmOptions::new(1, 0), measure);
     setup.script = script.iter().map(|&line| line.into()).collect();
-    let mut twin = setup.twin(dir);
+    let mut twin = setup.twin(memory);
     twin.run_until(START + span);
     let walks = twin.walk_requests();
     (finish(twin), walks)
@@ -51,11 +51,11 @@ fn an_interface_that_vanishes_for_3_s_is_measured_again_in_the_interval_of_its_r
     let hide = format!("at 0s hide {IF_NUMBER} all");
     for measure in [OCTETS, ALL] {
         for hidden in [None, Some(&*hide)] {
-            let dir = tempfile::tempdir().expect("a temporary directory");
+            let memory = Memory::default();
             let script = ["at 4.05s detach eth0 all", "at 7.05s attach eth0 all"];
             let script: Vec<_> = hidden.into_iter().chain(script).collect();
-            run(dir.path(), measure, &script, Nanos::from_secs(20));
-            let times = measured(dir.path(), "eth0");
+            run(&memory, measure, &script, Nanos::from_secs(20));
+            let times = measured(&memory, "eth0");
             let expected: Vec<u64> =
                 (200..20_000).step_by(100).filter(|ms| !(4_100..7_100).contains(ms)).collect();
             assert_eq!(times, expected, "{measure} {hidden:?}");
@@ -64,13 +64,13 @@ fn an_interface_that_vanishes_for_3_s_is_measured_again_in_the_interval_of_its_r
                 (4_100, "gone".to_owned(), eth0.clone(), "interface `eth0` is gone".to_owned()),
                 (7_100, "back".to_owned(), eth0, "interface `eth0` is back".to_owned()),
             ];
-            let told: Vec<_> = told(dir.path())
+            let told: Vec<_> = told(&memory)
                 .into_iter()
                 .map(|(at, kind, object, text)| (at / 100 * 100, kind, object, text))
                 .collect();
             assert_eq!(told, expected, "{measure} {hidden:?}");
             // Nothing else is missed meanwhile.
-            let polls = rows(dir.path(), "polls");
+            let polls = rows(&memory, "polls");
             assert_eq!(endings(&polls, "node001"), [("ok".to_owned(), 199)].into());
         }
     }
@@ -81,17 +81,17 @@ fn a_new_interface_is_measured_within_ten_seconds_however_the_agent_shows_it() {
     // `ifNumber` tells, or without it the place after the last interface.
     let hide = format!("at 0s hide {IF_NUMBER} all");
     for (measure, hidden) in [(ALL, None), (OCTETS, None), (ALL, Some(&*hide))] {
-        let dir = tempfile::tempdir().expect("a temporary directory");
+        let memory = Memory::default();
         let name = if measure == ALL { "eth1" } else { "eth0" };
         let (detach, attach) =
             (format!("at 0s detach {name} all"), format!("at 5.05s attach {name} all"));
         let script: Vec<&str> = hidden.into_iter().chain([&*detach, &*attach]).collect();
-        run(dir.path(), measure, &script, Nanos::from_secs(30));
-        let times = measured(dir.path(), name);
+        run(&memory, measure, &script, Nanos::from_secs(30));
+        let times = measured(&memory, name);
         let first = *times.first().expect("it is measured");
         assert!((5_100..15_050).contains(&first), "{measure} {hidden:?}: first at {first} ms");
         assert_eq!(times.len() as u64, (30_000 - first) / 100, "{measure} {hidden:?}");
-        let told = told(dir.path());
+        let told = told(&memory);
         assert_eq!(told.len(), 1, "{told:?}");
         assert_eq!(told[0].1, "appeared");
         assert_eq!(told[0].3, format!("new interface `{name}`"));
@@ -100,9 +100,9 @@ fn a_new_interface_is_measured_within_ten_seconds_however_the_agent_shows_it() {
 
 #[test]
 fn interfaces_that_get_other_indexes_are_told_of_once_and_read_where_they_are() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    run(dir.path(), ALL, &["at 5.05s renumber all"], Nanos::from_secs(20));
-    let texts: Vec<_> = told(dir.path()).into_iter().map(|event| (event.1, event.3)).collect();
+    let memory = Memory::default();
+    run(&memory, ALL, &["at 5.05s renumber all"], Nanos::from_secs(20));
+    let texts: Vec<_> = told(&memory).into_iter().map(|event| (event.1, event.3)).collect();
     let text = |text: &str| ("renumbered".to_owned(), text.to_owned());
     let expected = [
         text("interface `eth0` is renumbered: at ifIndex 3, was 2"),
@@ -112,22 +112,22 @@ fn interfaces_that_get_other_indexes_are_told_of_once_and_read_where_they_are() 
     // The interval in which it is noticed is lost, and no other.
     let expected: Vec<u64> = (200..20_000).step_by(100).filter(|&ms| ms != 5_100).collect();
     for name in ["eth0", "eth1"] {
-        assert_eq!(measured(dir.path(), name), expected, "{name}");
+        assert_eq!(measured(&memory, name), expected, "{name}");
     }
 }
 
 #[test]
 fn a_line_card_that_vanishes_is_one_event_and_its_return_another() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut setup = Setup::new(FarmOptions::new(0, 1), ALL);
     for port in 5..=48 {
         setup.script.push(format!("at 4.05s detach port{port} all"));
         setup.script.push(format!("at 60.05s attach port{port} all"));
     }
-    let mut twin = setup.twin(dir.path());
+    let mut twin = setup.twin(&memory);
     twin.run_until(START + Nanos::from_secs(90));
     finish(twin);
-    let told = told(dir.path());
+    let told = told(&memory);
     let of = |kind: &str| -> Vec<_> { told.iter().filter(|event| event.1 == kind).collect() };
     assert_eq!(of("gone").len(), 1, "{told:?}");
     let listed: Vec<_> = (10..22).map(|port| format!("`port{port}`")).collect();
@@ -135,7 +135,7 @@ fn a_line_card_that_vanishes_is_one_event_and_its_return_another() {
     assert_eq!(of("gone")[0].3, text);
     assert!(told.len() <= 6, "{told:?}");
     for port in 5..=48 {
-        let times = measured(dir.path(), &format!("port{port}"));
+        let times = measured(&memory, &format!("port{port}"));
         let back = *times.iter().find(|&&ms| ms > 4_000).expect("it is back");
         assert!((60_050..70_050).contains(&back), "port{port} is back at {back} ms");
     }
@@ -145,33 +145,33 @@ fn a_line_card_that_vanishes_is_one_event_and_its_return_another() {
 fn looking_for_names_takes_at_most_a_thousandth_of_the_polls() {
     let hour = Nanos::from_secs(3_600);
     // Nothing happens: only time asks for walks.
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let (requests, walks) = run(dir.path(), ALL, &[], hour);
+    let memory = Memory::default();
+    let (requests, walks) = run(&memory, ALL, &[], hour);
     let polls = requests[&0].len() as u64;
     assert!(polls >= 35_990, "{polls} polls");
-    let first = run(tempfile::tempdir().expect("a directory").path(), ALL, &[], Nanos::SECOND).1;
+    let first = run(&Memory::default(), ALL, &[], Nanos::SECOND).1;
     assert!(walks > first, "{walks} requests of walks: there was no periodic one");
     let later = walks - first;
     assert!(later * 1_000 <= polls, "{later} requests of walks to {polls} polls");
-    assert_eq!(told(dir.path()), []);
+    assert_eq!(told(&memory), []);
 }
 
 #[test]
 fn an_interface_that_flaps_for_ever_costs_little_more_and_writes_few_events() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut script = Vec::new();
     for turn in 0..225_u64 {
         script.push(format!("at {}ms detach eth0 all", turn * 8_000 + 4_050));
         script.push(format!("at {}ms attach eth0 all", turn * 8_000 + 8_050));
     }
     let lines: Vec<&str> = script.iter().map(String::as_str).collect();
-    let (requests, walks) = run(dir.path(), ALL, &lines, Nanos::from_secs(1_800));
+    let (requests, walks) = run(&memory, ALL, &lines, Nanos::from_secs(1_800));
     let polls = requests[&0].len() as u64;
     // Ten walks at the beginning, until the device is left alone for a whole period each time.
     assert!(walks * 1_000 <= polls * 4, "{walks} requests of walks to {polls} polls");
-    let told = told(dir.path());
+    let told = told(&memory);
     assert!((4..=80).contains(&told.len()), "{} events", told.len());
     // It is measured in every interval in which it is there, but for those right after a return.
-    let times = measured(dir.path(), "eth0").len() as u64;
+    let times = measured(&memory, "eth0").len() as u64;
     assert!(times >= polls / 2 * 99 / 100, "{times} rows in {polls} polls");
 }

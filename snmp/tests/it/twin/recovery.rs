@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_dead_device_is_back_within_a_second_of_answering_again() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let options = FarmOptions::new(41, 0);
     let names: Vec<String> = (0..41).map(|ordinal| options.name(ordinal)).collect();
     // Short silences and long ones, ended at every phase of the interval and of the back-off.
@@ -14,10 +14,10 @@ fn a_dead_device_is_back_within_a_second_of_answering_again() {
     for (name, position) in names[..40].iter().zip(0..) {
         setup.script.push(format!("at {}ms wake {name}", wake_ms(position)));
     }
-    let mut twin = setup.twin(dir.path());
+    let mut twin = setup.twin(&memory);
     twin.run_until(START + Nanos::from_secs(20));
     finish(twin);
-    let polls = rows(dir.path(), "polls");
+    let polls = rows(&memory, "polls");
     for (name, position) in names[..40].iter().zip(0..) {
         let woken = START + Nanos::from_millis(wake_ms(position));
         let answers = polls.iter().filter(|row| row["device"] == *name && row["state"] == "ok");
@@ -34,7 +34,7 @@ fn a_dead_device_is_back_within_a_second_of_answering_again() {
 
 #[test]
 fn a_restart_in_a_silence_is_told_although_the_agent_has_been_up_for_longer_since() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut setup = Setup::new(FarmOptions::new(2, 0), "\"load\"");
     // Both were up for 2 s and are silent for 14 s, of which one of them is up for 4 s.
     setup.script = vec![
@@ -43,10 +43,10 @@ fn a_restart_in_a_silence_is_told_although_the_agent_has_been_up_for_longer_sinc
         "at 14.05s restart node001".into(),
         "at 18.05s wake all".into(),
     ];
-    let mut twin = setup.twin(dir.path());
+    let mut twin = setup.twin(&memory);
     twin.run_until(START + Nanos::from_secs(25));
     finish(twin);
-    let events = rows(dir.path(), "events");
+    let events = rows(&memory, "events");
     let told = |seconds: std::ops::Range<u64>| -> Vec<String> {
         let times = START + Nanos::from_secs(seconds.start)..START + Nanos::from_secs(seconds.end);
         let restarts = events.iter().filter(|row| row["event"] == "restart");
@@ -58,7 +58,7 @@ fn a_restart_in_a_silence_is_told_although_the_agent_has_been_up_for_longer_sinc
 
 #[test]
 fn an_agent_that_restarts_or_is_replaced_goes_on_under_v3() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let options = FarmOptions::new(3, 0);
     let names: Vec<String> = (0..3).map(|ordinal| options.name(ordinal)).collect();
     let mut setup = Setup::new(options, "\"interface:eth0(in_octets,out_octets)\"");
@@ -70,10 +70,10 @@ fn an_agent_that_restarts_or_is_replaced_goes_on_under_v3() {
     .expect("the farm's own user");
     // One boot more (RFC 3414, 2.2.2), and another engine in the same place (RFC 3414, 1.5.1).
     setup.script = vec!["at 5.05s restart node001".into(), "at 8.05s replace node002".into()];
-    let mut twin = setup.twin(dir.path());
+    let mut twin = setup.twin(&memory);
     twin.run_until(START + Nanos::from_secs(15));
     let requests = finish(twin);
-    let polls = rows(dir.path(), "polls");
+    let polls = rows(&memory, "polls");
     for name in &names {
         assert_eq!(endings(&polls, name), [("ok".to_owned(), 149)].into(), "{name}");
     }
@@ -84,7 +84,7 @@ fn an_agent_that_restarts_or_is_replaced_goes_on_under_v3() {
     };
     // The agents did refuse: once each, after which nothing has to be found out any more.
     assert_eq!((reports(0, 5), reports(1, 8), reports(2, 5)), (1, 1, 0));
-    let restarts: Vec<_> = rows(dir.path(), "events")
+    let restarts: Vec<_> = rows(&memory, "events")
         .into_iter()
         .filter(|row| row["event"] == "restart")
         .map(|row| row["device"].clone())
@@ -96,6 +96,6 @@ fn an_agent_that_restarts_or_is_replaced_goes_on_under_v3() {
             ((name.clone(), request.received.floor(INTERVAL).as_nanos()), request)
         })
     });
-    let verified = verify_octets(dir.path(), &asked.collect());
+    let verified = verify_octets(&memory, &asked.collect());
     assert!(verified > 3 * 2 * 140, "{verified} values compared");
 }

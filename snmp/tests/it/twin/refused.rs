@@ -64,8 +64,8 @@ fn with_content(answer: &mut Vec<u8>, column: &[u32], content: &[u8]) {
     [list, response, message].into_iter().for_each(|open| ber::close(answer, open));
 }
 
-fn events_of(dir: &Path, kind: &str) -> Vec<Row> {
-    rows(dir, "events").into_iter().filter(|row| row["event"] == kind).collect()
+fn events_of(memory: &Memory, kind: &str) -> Vec<Row> {
+    rows(memory, "events").into_iter().filter(|row| row["event"] == kind).collect()
 }
 
 fn second(row: &Row) -> u64 {
@@ -74,8 +74,8 @@ fn second(row: &Row) -> u64 {
 
 #[test]
 fn an_object_that_the_agent_fails_at_is_left_out_by_name_and_comes_back() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut twin = twin(dir.path(), FarmOptions::new(1, 0), MEASURE);
+    let memory = Memory::default();
+    let mut twin = twin(&memory, FarmOptions::new(1, 0), MEASURE);
     let healed = START + Nanos::from_secs(25);
     twin.tamper_with(move |now, _, request, answer| {
         if let Some(index) = index_of(request, OUT_OCTETS).filter(|_| now < healed) {
@@ -84,19 +84,19 @@ fn an_object_that_the_agent_fails_at_is_left_out_by_name_and_comes_back() {
     });
     twin.run_until(START + Nanos::from_secs(45));
     let requests = finish(twin);
-    assert_eq!(endings(&rows(dir.path(), "polls"), "node001"), [("ok".to_owned(), 449)].into());
-    let interfaces = rows(dir.path(), "interfaces");
+    assert_eq!(endings(&rows(&memory, "polls"), "node001"), [("ok".to_owned(), 449)].into());
+    let interfaces = rows(&memory, "interfaces");
     assert_eq!(interfaces.len(), 448, "every interval but the first, which asks for the names");
     assert!(interfaces.iter().all(|row| row.contains_key("in_octets")));
     // Refused at 0.2 s, ten seconds later, and answered twenty seconds after that.
     let back = START + Nanos::from_millis(30_200);
     assert!(interfaces.iter().all(|row| row.contains_key("out_octets") == (time(row) >= back)));
-    assert_eq!(rows(dir.path(), "load").len(), 448);
-    let refused = events_of(dir.path(), "refused_object");
+    assert_eq!(rows(&memory, "load").len(), 448);
+    let refused = events_of(&memory, "refused_object");
     let told: Vec<_> = refused.iter().map(|row| (&*row["device"], &*row["object"])).collect();
     assert_eq!(told, [("node001", "interfaces.eth0.out_octets")]);
     assert!(refused[0]["text"].contains("genErr"), "{refused:?}");
-    let returned = events_of(dir.path(), "object_returned");
+    let returned = events_of(&memory, "object_returned");
     assert_eq!(returned.len(), 1, "{returned:?}");
     // Once at first, once after ten seconds; the third time it is answered.
     assert_eq!(requests[&0].len(), 449 + 2);
@@ -104,8 +104,8 @@ fn an_object_that_the_agent_fails_at_is_left_out_by_name_and_comes_back() {
 
 #[test]
 fn a_counter_that_cannot_be_read_is_missing_and_the_rest_is_not() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut twin = twin(dir.path(), FarmOptions::new(2, 0), MEASURE);
+    let memory = Memory::default();
+    let mut twin = twin(&memory, FarmOptions::new(2, 0), MEASURE);
     let bad = START + Nanos::from_secs(5)..START + Nanos::from_secs(8);
     twin.tamper_with(move |now, from, _, answer| {
         if bad.contains(&now) {
@@ -116,8 +116,8 @@ fn a_counter_that_cannot_be_read_is_missing_and_the_rest_is_not() {
     twin.run_until(START + Nanos::from_secs(12));
     finish(twin);
     for name in ["node001", "node002"] {
-        assert_eq!(endings(&rows(dir.path(), "polls"), name), [("ok".to_owned(), 119)].into());
-        let interfaces = rows(dir.path(), "interfaces");
+        assert_eq!(endings(&rows(&memory, "polls"), name), [("ok".to_owned(), 119)].into());
+        let interfaces = rows(&memory, "interfaces");
         let own = interfaces.iter().filter(|row| row["device"] == name);
         assert_eq!(own.clone().count(), 118);
         for row in own {
@@ -126,7 +126,7 @@ fn a_counter_that_cannot_be_read_is_missing_and_the_rest_is_not() {
             assert!(row.contains_key("in_octets"), "{row:?}");
         }
         for kind in ["unreadable_object", "object_returned"] {
-            let events = events_of(dir.path(), kind);
+            let events = events_of(&memory, kind);
             let of_device = events.iter().filter(|row| row["device"] == name);
             let told: Vec<_> = of_device.map(|row| &*row["object"]).collect();
             assert_eq!(told, ["interfaces.eth0.out_octets"], "{kind}");
@@ -136,8 +136,8 @@ fn a_counter_that_cannot_be_read_is_missing_and_the_rest_is_not() {
 
 #[test]
 fn an_agent_that_answers_less_than_a_row_is_asked_for_as_much_as_it_can() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut twin = twin(dir.path(), FarmOptions::new(1, 0), "\"interface:eth0\"");
+    let memory = Memory::default();
+    let mut twin = twin(&memory, FarmOptions::new(1, 0), "\"interface:eth0\"");
     twin.tamper_with(|_, _, request, answer| {
         if pdu_of(request).varbinds.len() > 4 {
             fail(answer, request, ErrorStatus::TooBig, 0);
@@ -145,13 +145,13 @@ fn an_agent_that_answers_less_than_a_row_is_asked_for_as_much_as_it_can() {
     });
     twin.run_until(START + Nanos::from_secs(9));
     finish(twin);
-    assert_eq!(endings(&rows(dir.path(), "polls"), "node001"), [("ok".to_owned(), 89)].into());
-    let interfaces = rows(dir.path(), "interfaces");
+    assert_eq!(endings(&rows(&memory, "polls"), "node001"), [("ok".to_owned(), 89)].into());
+    let interfaces = rows(&memory, "interfaces");
     assert_eq!(interfaces.len(), 88);
     // sysUpTime and the name of the row are asked for too.
     let whole = |row: &Row| row.contains_key("in_octets") && row.contains_key("out_octets");
     assert!(interfaces.iter().all(whole), "{:?}", interfaces[0]);
-    let refused = events_of(dir.path(), "refused_object");
+    let refused = events_of(&memory, "refused_object");
     assert!(refused.len() >= 5, "{refused:?}");
     let named = |row: &Row| row["object"].starts_with("interfaces.eth0.");
     assert!(refused.iter().all(|row| named(row) && row["text"].contains("tooBig")), "{refused:?}");
@@ -159,8 +159,8 @@ fn an_agent_that_answers_less_than_a_row_is_asked_for_as_much_as_it_can() {
 
 #[test]
 fn an_agent_that_names_no_object_is_told_with_what_it_was_asked() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut twin = twin(dir.path(), FarmOptions::new(1, 0), MEASURE);
+    let memory = Memory::default();
+    let mut twin = twin(&memory, FarmOptions::new(1, 0), MEASURE);
     let bad = START + Nanos::from_secs(5)..START + Nanos::from_secs(8);
     twin.tamper_with(move |now, _, request, answer| {
         if bad.contains(&now) && index_of(request, IN_OCTETS).is_some() {
@@ -169,9 +169,9 @@ fn an_agent_that_names_no_object_is_told_with_what_it_was_asked() {
     });
     twin.run_until(START + Nanos::from_secs(12));
     finish(twin);
-    let endings = endings(&rows(dir.path(), "polls"), "node001");
+    let endings = endings(&rows(&memory, "polls"), "node001");
     assert_eq!(endings, [("ok".to_owned(), 89), ("error error_status".to_owned(), 30)].into());
-    let told = events_of(dir.path(), "refused_request");
+    let told = events_of(&memory, "refused_request");
     assert_eq!(told.len(), 1, "{told:?}");
     let text = &told[0]["text"];
     assert!(text.contains("genErr"), "{text}");
@@ -208,10 +208,10 @@ fn forged(answer: &[u8], kind: usize) -> Vec<u8> {
 
 #[test]
 fn forged_answers_with_the_right_id_are_counted_and_the_wait_goes_on() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut setup = Setup::new(FarmOptions::new(1, 0), MEASURE);
     setup.script = vec!["at 0s set delay=5ms all".into()];
-    let mut twin = setup.twin(dir.path());
+    let mut twin = setup.twin(&memory);
     let asked = std::rc::Rc::new(std::cell::RefCell::new((None, Vec::new())));
     let seen = asked.clone();
     twin.tamper_with(move |_, from, _, answer| {
@@ -228,20 +228,20 @@ fn forged_answers_with_the_right_id_are_counted_and_the_wait_goes_on() {
     assert_eq!(twin.poller().counts().unreadable, injected);
     assert_eq!(twin.poller().counts().strays, 0);
     let requests = finish(twin);
-    assert_eq!(endings(&rows(dir.path(), "polls"), "node001"), [("ok".to_owned(), 109)].into());
+    assert_eq!(endings(&rows(&memory, "polls"), "node001"), [("ok".to_owned(), 109)].into());
     let asked = requests[&0].iter().map(|request| {
         (("node001".to_owned(), request.received.floor(INTERVAL).as_nanos()), request)
     });
-    assert_eq!(verify_octets(dir.path(), &asked.collect()), 2 * 108);
-    let intervals = rows(dir.path(), "intervals");
+    assert_eq!(verify_octets(&memory, &asked.collect()), 2 * 108);
+    let intervals = rows(&memory, "intervals");
     let last = intervals.last().expect("intervals are recorded");
     assert_eq!(last["unreadable"], injected.to_string(), "{last:?}");
 }
 
 #[test]
 fn a_counter_that_jumps_beyond_line_rate_is_told_with_what_it_would_have_been() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut twin = twin(dir.path(), FarmOptions::new(2, 0), "\"interface:eth0\", \"interface:lo\"");
+    let memory = Memory::default();
+    let mut twin = twin(&memory, FarmOptions::new(2, 0), "\"interface:eth0\", \"interface:lo\"");
     let jump = START + Nanos::from_secs(10);
     twin.tamper_with(move |now, from, _, answer| {
         if now < jump || !from.ip().to_string().ends_with(".2") {
@@ -261,8 +261,8 @@ fn a_counter_that_jumps_beyond_line_rate_is_told_with_what_it_would_have_been() 
     });
     twin.run_until(START + Nanos::from_secs(20));
     finish(twin);
-    let resets = events_of(dir.path(), "reset");
-    let speeds: BTreeMap<String, String> = rows(dir.path(), "interfaces")
+    let resets = events_of(&memory, "reset");
+    let speeds: BTreeMap<String, String> = rows(&memory, "interfaces")
         .iter()
         .filter_map(|row| Some((row["interface"].clone(), row.get("speed_mbps")?.clone())))
         .collect();

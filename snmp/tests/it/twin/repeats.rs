@@ -2,8 +2,11 @@
 
 use super::*;
 
-fn events_of(dir: &Path, kinds: &[&str]) -> Vec<Row> {
-    rows(dir, "events").into_iter().filter(|row| kinds.contains(&row["event"].as_str())).collect()
+fn events_of(memory: &Memory, kinds: &[&str]) -> Vec<Row> {
+    rows(memory, "events")
+        .into_iter()
+        .filter(|row| kinds.contains(&row["event"].as_str()))
+        .collect()
 }
 
 /// Seconds since the start.
@@ -14,7 +17,7 @@ fn second(row: &Row) -> i64 {
 #[test]
 fn counters_that_begin_anew_are_told_with_device_and_interface() {
     for cache in ["none", "3s"] {
-        let dir = tempfile::tempdir().expect("a temporary directory");
+        let memory = Memory::default();
         let mut options = FarmOptions::new(4, 1);
         options.cache = cache.parse().expect("a cache");
         let mut setup = Setup::new(options, "\"interfaces\", \"load\", \"memory\", \"cpu\"");
@@ -25,15 +28,15 @@ fn counters_that_begin_anew_are_told_with_device_and_interface() {
             "at 35s restart node003".into(),
             "at 40s reset switch01".into(),
         ];
-        let mut twin = setup.twin(dir.path());
+        let mut twin = setup.twin(&memory);
         twin.run_until(START + Nanos::from_secs(60));
         finish(twin);
-        let interfaces: BTreeSet<String> = rows(dir.path(), "interfaces")
+        let interfaces: BTreeSet<String> = rows(&memory, "interfaces")
             .into_iter()
             .filter(|row| row["device"] == "node001")
             .map(|row| format!("interfaces.{}", row["interface"]))
             .collect();
-        let told = events_of(dir.path(), &["reset"]);
+        let told = events_of(&memory, &["reset"]);
         let of_host: Vec<_> = told.iter().filter(|row| row["device"] == "node001").collect();
         let objects: BTreeSet<String> = of_host.iter().map(|row| row["object"].clone()).collect();
         assert_eq!(objects, interfaces, "cache {cache}: {told:?}");
@@ -45,7 +48,7 @@ fn counters_that_begin_anew_are_told_with_device_and_interface() {
         );
         // The many ports of a switch are a few events, with the number of them all.
         let of_switch: Vec<_> = told.iter().filter(|row| row["device"] == "switch01").collect();
-        let ports = rows(dir.path(), "interfaces")
+        let ports = rows(&memory, "interfaces")
             .into_iter()
             .filter(|row| row["device"] == "switch01")
             .map(|row| row["interface"].clone())
@@ -60,7 +63,7 @@ fn counters_that_begin_anew_are_told_with_device_and_interface() {
         assert_eq!(counted, ports.len(), "cache {cache}: {of_switch:?}");
         assert!(of_switch.len() < 8, "{of_switch:?}");
         assert_eq!(of_host.len() + of_switch.len(), told.len(), "cache {cache}: {told:?}");
-        let restarts = events_of(dir.path(), &["restart"]);
+        let restarts = events_of(&memory, &["restart"]);
         let names: Vec<_> = restarts.iter().map(|row| row["device"].as_str()).collect();
         assert_eq!(names, ["node002", "node003"], "cache {cache}");
     }
@@ -69,15 +72,15 @@ fn counters_that_begin_anew_are_told_with_device_and_interface() {
 #[test]
 fn a_counter_that_falls_without_a_sign_is_told_and_one_that_wraps_is_not() {
     // ifOutOctets of eth0, which wraps within the minute, and goes to zero when all is reset.
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut options = FarmOptions::new(2, 0);
     options.counters = farm::CounterStart::Before32BitWrap;
     let mut setup = Setup::new(options, "\"ifOutOctets.2\", \"ifInOctets.2\"");
     setup.script = vec!["at 50s reset node002".into()];
-    let mut twin = setup.twin(dir.path());
+    let mut twin = setup.twin(&memory);
     twin.run_until(START + Nanos::from_secs(60));
     finish(twin);
-    let values = rows(dir.path(), "objects");
+    let values = rows(&memory, "objects");
     let wrapped = |name: &str| {
         let values = values.iter().filter(|row| row["device"] == name && second(row) < 50);
         let values: Vec<u64> = values
@@ -87,7 +90,7 @@ fn a_counter_that_falls_without_a_sign_is_told_and_one_that_wraps_is_not() {
         values.windows(2).filter(|pair| pair[1] < pair[0]).count()
     };
     assert_eq!((wrapped("node001"), wrapped("node002")), (1, 1), "both wrap once");
-    let told = events_of(dir.path(), &["reset"]);
+    let told = events_of(&memory, &["reset"]);
     assert!(told.iter().all(|row| row["device"] == "node002" && second(row) >= 50), "{told:?}");
     assert!(!told.is_empty() && told.len() <= 2, "{told:?}");
     assert!(told.iter().all(|row| row["text"].contains("fell from")), "{told:?}");
@@ -96,7 +99,7 @@ fn a_counter_that_falls_without_a_sign_is_told_and_one_that_wraps_is_not() {
 #[test]
 fn a_device_that_comes_and_goes_is_told_a_few_times_and_then_as_a_number() {
     const CYCLES: usize = 75;
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let memory = Memory::default();
     let mut setup = Setup::new(FarmOptions::new(2, 0), "\"load\"");
     setup.snmp = "timeout = \"100ms\"";
     for cycle in 0..CYCLES {
@@ -104,11 +107,11 @@ fn a_device_that_comes_and_goes_is_told_a_few_times_and_then_as_a_number() {
         setup.script.push(format!("at {second}s die node001"));
         setup.script.push(format!("at {}s wake node001", second + 1));
     }
-    let mut twin = setup.twin(dir.path());
+    let mut twin = setup.twin(&memory);
     twin.run_until(START + Nanos::from_secs(170));
     finish(twin);
-    let told = events_of(dir.path(), &["failing", "answering"]);
-    let sums = events_of(dir.path(), &["flapping"]);
+    let told = events_of(&memory, &["failing", "answering"]);
+    let sums = events_of(&memory, &["flapping"]);
     assert_eq!(told.len(), 6, "{told:?}");
     assert!(sums.iter().chain(&told).all(|row| row["device"] == "node001"));
     // Each cycle began to fail once and answered again once: none is lost.

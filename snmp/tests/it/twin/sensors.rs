@@ -16,10 +16,10 @@ const SENSORS: [(u32, &str, &str, &str, f64); 7] = [
 #[test]
 #[expect(clippy::cast_precision_loss, reason = "an oracle: values below 10^5")]
 fn every_sensor_is_recorded_as_its_agent_held_it() {
-    let dir = tempfile::tempdir().unwrap();
+    let memory = Memory::default();
     let options = FarmOptions::new(1, 1);
     let names = [0, 1].map(|agent| options.name(agent));
-    let mut twin = twin(dir.path(), options, "\"sensors\"");
+    let mut twin = twin(&memory, options, "\"sensors\"");
     twin.run_until(START + Nanos::from_secs(8));
     let mut expected: BTreeMap<(String, String, i64), (&str, f64)> = BTreeMap::new();
     for (agent, requests) in finish(twin) {
@@ -34,7 +34,7 @@ fn every_sensor_is_recorded_as_its_agent_held_it() {
             }
         }
     }
-    let rows = rows(dir.path(), "sensors");
+    let rows = rows(&memory, "sensors");
     assert!(expected.len() > 400, "{}", expected.len());
     assert_eq!(rows.len(), expected.len());
     for row in rows {
