@@ -2,11 +2,15 @@
 #![expect(unsafe_code, reason = "scheduling and resource usage are asked of the kernel")]
 
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus};
 
+use meikyo_sockets::{readable, wait};
 use meikyo_units::{Bytes, Nanos, WallTime};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, pidfd_open, set_parent_process_death_signal,
+};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// Priority of a farm under `SCHED_FIFO`: above the collector's, so that an answer is never late
 /// because of the one who asks.
@@ -48,13 +52,9 @@ pub(crate) struct Placed {
 /// Puts the calling thread where `placement` says; what it starts is put there, too.
 pub(crate) fn place_thread(placement: Placement) -> io::Result<()> {
     if let Some(core) = placement.core {
-        // SAFETY: an all-zero cpu_set_t is an empty set, a valid value of the plain C struct.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        // SAFETY: `set` is a live cpu_set_t, and CPU_SET ignores cores outside of it.
-        unsafe { libc::CPU_SET(core, &mut set) };
-        // SAFETY: `set` is live for the call and its size is the one given; 0 is this thread.
-        let result = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
-        check(result)?;
+        let mut cores = CpuSet::new();
+        cores.set(core);
+        sched_setaffinity(None, &cores)?;
     }
     if placement.realtime {
         let parameter = libc::sched_param { sched_priority: FIFO_PRIORITY };
@@ -70,8 +70,7 @@ pub(crate) fn spawn(mut command: Command, placement: Placement) -> io::Result<Pl
     let parent = std::process::id();
     let begin = move || {
         place_thread(placement)?;
-        // SAFETY: the call takes no pointer.
-        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+        set_parent_process_death_signal(Some(Signal::KILL))?;
         // Who has ended before that sends no signal any more.
         let orphaned = std::os::unix::process::parent_id() != parent;
         if orphaned { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(()) }
@@ -89,8 +88,8 @@ impl Placed {
 
     /// Asks it to end (`SIGTERM`).
     pub(crate) fn terminate(&self) -> io::Result<()> {
-        // SAFETY: plain call; the child is not waited for yet, so that its pid is still its own.
-        check(unsafe { libc::kill(self.pid(), libc::SIGTERM) })
+        // The child is not waited for yet, so that its pid is still its own.
+        Ok(kill_process(self.pid(), Signal::TERM)?)
     }
 
     /// Waits for its end, at most for `patience`, then kills it. The usage is of the whole process.
@@ -106,7 +105,9 @@ impl Placed {
         // SAFETY: an all-zero rusage is a valid value of the plain C struct.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: both out-parameters are live for the call.
-        let waited = unsafe { libc::wait4(self.pid(), &raw mut status, 0, &raw mut usage) };
+        let waited = unsafe {
+            libc::wait4(self.pid().as_raw_nonzero().get(), &raw mut status, 0, &raw mut usage)
+        };
         check(waited)?;
         self.ended = true;
         Ok((ExitStatus::from_raw(status), used(&usage)))
@@ -114,23 +115,13 @@ impl Placed {
 
     /// Whether the process has ended within `patience`; it is not reaped.
     fn ends_within(&self, patience: Nanos) -> io::Result<bool> {
-        // SAFETY: plain call; the child is not waited for yet, so that its pid is still its own.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid(), 0) };
-        let fd = i32::try_from(fd).expect("a descriptor is an `int`");
-        check(fd)?;
-        // SAFETY: the kernel has just opened it for us, and nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // Saturates: nobody waits for 24 days.
-        let timeout = i32::try_from(patience.get() / 1_000_000).unwrap_or(i32::MAX);
-        // SAFETY: one live pollfd.
-        let ready = unsafe { libc::poll(&raw mut poll, 1, timeout) };
-        check(ready)?;
-        Ok(ready > 0)
+        // The child is not waited for yet, so that its pid is still its own.
+        let child = pidfd_open(self.pid(), PidfdFlags::empty())?;
+        Ok(wait(&mut [readable(&child)], Some(patience))? > 0)
     }
 
-    fn pid(&self) -> libc::pid_t {
-        libc::pid_t::try_from(self.child.id()).expect("the kernel's pids fit their own type")
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
     }
 }
 
@@ -161,7 +152,7 @@ fn usage_of(who: libc::c_int) -> io::Result<Usage> {
 }
 
 fn used(usage: &libc::rusage) -> Usage {
-    let kib = u64::try_from(usage.ru_maxrss).expect("no process takes less than nothing");
+    let kib = u64::try_from(usage.ru_maxrss).expect("a size is not negative");
     Usage { cpu: span(usage.ru_utime) + span(usage.ru_stime), peak_rss: Bytes::new(kib * 1024) }
 }
 
@@ -172,15 +163,12 @@ pub(crate) fn wait_until(until: WallTime) -> io::Result<()> {
         if left == Nanos::ZERO {
             return Ok(());
         }
-        // Rounded up, so that it does not wake just before; saturates, and is then asked again.
-        let timeout = i32::try_from(left.get().div_ceil(1_000_000)).unwrap_or(i32::MAX);
-        // SAFETY: no descriptors are given, only the timeout counts.
-        check(unsafe { libc::poll(std::ptr::null_mut(), 0, timeout) })?;
+        wait(&mut [], Some(left))?;
     }
 }
 
 fn span(time: libc::timeval) -> Nanos {
-    let part = |value: i64| u64::try_from(value).expect("no process takes negative time");
+    let part = |value: i64| u64::try_from(value).expect("time that was used is not negative");
     Nanos::from_secs(part(time.tv_sec)) + Nanos::from_micros(part(time.tv_usec))
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use crate::directory::{Directory, DirectoryError, Status};
@@ -211,22 +211,16 @@ struct Attached<'a> {
 
 impl Attached<'_> {
     fn turn(&mut self) -> Result<Option<u8>, RunError> {
-        let never = -1;
-        let input = self.input.as_ref().filter(|_| self.credit > 0);
+        let stream = self.stream.as_fd();
+        let input = self.input.as_ref().filter(|_| self.credit > 0).map(AsFd::as_fd);
+        let signals = self.signals.as_ref().map(AsFd::as_fd);
+        // Where there is no source, nothing is waited for.
         let interests = [
-            Interest { fd: self.stream.as_raw_fd(), read: true, write: !self.to_write.is_empty() },
-            Interest {
-                fd: input.map_or(never, File::as_raw_fd),
-                read: input.is_some(),
-                write: false,
-            },
-            Interest {
-                fd: self.signals.as_ref().map_or(never, UnixStream::as_raw_fd),
-                read: self.signals.is_some(),
-                write: false,
-            },
+            Interest { fd: stream, read: true, write: !self.to_write.is_empty() },
+            Interest { fd: input.unwrap_or(stream), read: input.is_some(), write: false },
+            Interest { fd: signals.unwrap_or(stream), read: signals.is_some(), write: false },
         ];
-        let ready = system::wait(&interests, -1).map_err(RunError::Io)?;
+        let ready = system::wait(&interests, None).map_err(RunError::Io)?;
         if ready[1].read {
             self.read_input()?;
         }

@@ -23,10 +23,10 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::mount::{MountPropagationFlags, mount_change};
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, getpid, setrlimit};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities,
-    set_no_new_privs, set_thread_groups,
+    CapabilitySet, CapabilitySets, LinkNameSpaceType, UnshareFlags,
+    remove_capability_from_bounding_set, set_capabilities, set_no_new_privs, set_thread_groups,
 };
 
 use self::owner::Owner;
@@ -46,7 +46,7 @@ const CRASH_BYTES: u64 = 1;
 /// Everything about the process that is made before it is started.
 #[derive(Debug)]
 pub(crate) struct Confinement {
-    parent: i32,
+    parent: Pid,
     owner: Owner,
     view: View,
 }
@@ -72,21 +72,21 @@ impl Confinement {
             files: record.files.clone(),
             memory_mib: machine.then_some(record.memory_mib),
         };
-        Ok(Self { parent: std::process::id().cast_signed(), owner, view })
+        Ok(Self { parent: getpid(), owner, view })
     }
 
     /// Confines the calling process, which was just forked off one with a single thread, and continues
     /// in a child of it. What fails is told on standard error.
     pub(crate) fn enter(&self) -> io::Result<()> {
         let machine = self.view.memory_mib.is_some();
-        system::end_with_parent(self.parent)?;
-        let mut namespaces = libc::CLONE_NEWNS | libc::CLONE_NEWPID;
+        system::end_with_parent(Some(self.parent))?;
+        let mut namespaces = UnshareFlags::NEWNS | UnshareFlags::NEWPID;
         if !machine {
             // Only who has a network may mount what shows networks.
-            namespaces |= libc::CLONE_NEWNET;
+            namespaces |= UnshareFlags::NEWNET;
         }
         if let Owner::Starter { user, group } = self.owner {
-            doing(&"make namespaces", system::unshare(namespaces | libc::CLONE_NEWUSER))?;
+            doing(&"make namespaces", system::unshare(namespaces | UnshareFlags::NEWUSER))?;
             let own = doing(&"find this process", File::open("/proc/self"))?;
             doing(&"map ids", system::map_own_ids(&own, user, group))?;
         } else {
@@ -121,25 +121,25 @@ impl Confinement {
 
     /// Becomes root of a user namespace inside of which no mount from before can be changed.
     fn leave_privileges(&self, own: &File) -> io::Result<()> {
-        let namespaces = libc::CLONE_NEWNS
-            | libc::CLONE_NEWNET
-            | libc::CLONE_NEWIPC
-            | libc::CLONE_NEWUTS
-            | libc::CLONE_NEWCGROUP;
+        let namespaces = UnshareFlags::NEWNS
+            | UnshareFlags::NEWNET
+            | UnshareFlags::NEWIPC
+            | UnshareFlags::NEWUTS
+            | UnshareFlags::NEWCGROUP;
         match &self.owner {
             Owner::Starter { .. } => {
-                system::unshare(namespaces | libc::CLONE_NEWUSER)?;
+                system::unshare(namespaces | UnshareFlags::NEWUSER)?;
                 system::map_own_ids(own, 0, 0)?;
             }
             Owner::Other { namespace, .. } => {
                 set_thread_groups(&[])?;
-                system::enter(namespace, libc::CLONE_NEWUSER)?;
+                system::enter(namespace, LinkNameSpaceType::User)?;
                 system::become_root()?;
                 system::unshare(namespaces)?;
             }
         }
         // Whoever changes his id is forgotten by this.
-        system::end_with_parent(0)
+        system::end_with_parent(None)
     }
 }
 

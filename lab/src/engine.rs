@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::netlink::Netlink;
@@ -144,7 +145,7 @@ fn try_namespaces(mut probe: Command) -> Result<(), String> {
 /// # Errors
 /// As a text, why not.
 pub(crate) fn probe() -> Result<(), String> {
-    system::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWUSER)
+    system::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWUSER)
         .map_err(|error| format!("no network namespace: {error}"))?;
     let bridge = network::probe_messages();
     Netlink::open()

@@ -93,7 +93,8 @@ pub(crate) fn run(directory: &Path) -> u8 {
     };
     system::sync();
     if orders.machine {
-        system::power_off();
+        // Whoever started the machine ends it when it does not do so itself.
+        drop(system::power_off());
     }
     u8::from(served.is_err())
 }

@@ -15,6 +15,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use meikyo_units::Nanos;
+
 use crate::confinement::{Confinement, Kernel, SCRATCH_INSIDE};
 use crate::directory::{self, CONSOLE, Directory, DirectoryError, Record, SOCKET, Status};
 use crate::engine::{self, Engine};
@@ -27,7 +29,7 @@ use crate::system::{self, Interest};
 /// More commands than this at once wait until others have ended.
 const CLIENTS_MAX: usize = 1_024;
 /// How long the inside may take to write everything and end.
-const END_MILLISECONDS: i32 = 5_000;
+const END_PATIENCE: Nanos = Nanos::from_secs(5);
 
 /// Why a lab could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -163,21 +165,19 @@ impl Keep {
     fn end_inside(&mut self) -> Result<(), KeepError> {
         let handle =
             system::process_handle(self.inside.id()).map_err(failed("watch the inside"))?;
-        let wait = |fd, write: bool| {
-            let interest = Interest { fd, read: !write, write };
-            system::wait(&[interest], END_MILLISECONDS)
-        };
         // Commands that still run are not waited for: what they would be told is dropped.
         self.to_inside.clear();
         protocol::encode(&mut self.to_inside, LAB, Kind::PowerOff, &[]);
         self.on_the_line = 0;
-        let ready = wait(self.channel.as_raw_fd(), true).map_err(failed("wait"))?;
+        let channel = Interest { fd: self.channel.as_fd(), read: false, write: true };
+        let ready = system::wait(&[channel], Some(END_PATIENCE)).map_err(failed("wait"))?;
         if ready.iter().any(|ready| ready.write) && self.write_inside().is_err() {
             // It has ended already, which the wait below shows.
         }
-        let ended = wait(handle.as_raw_fd(), false).map_err(failed("wait"))?;
+        let inside = Interest { fd: handle.as_fd(), read: true, write: false };
+        let ended = system::wait(&[inside], Some(END_PATIENCE)).map_err(failed("wait"))?;
         if !ended.iter().any(|ready| ready.read) {
-            system::signal_process(&handle, libc::SIGKILL).map_err(failed("end the inside"))?;
+            system::kill(&handle).map_err(failed("end the inside"))?;
         }
         self.inside.wait().map_err(failed("wait for the inside")).map(drop)
     }
@@ -186,23 +186,24 @@ impl Keep {
         let may_connect = self.ready.is_some() && self.clients.len() < CLIENTS_MAX;
         let mut interests = vec![
             Interest {
-                fd: self.channel.as_raw_fd(),
+                fd: self.channel.as_fd(),
                 read: true,
                 write: !self.to_inside.is_empty() && self.on_the_line < LINE_BYTES,
             },
-            Interest { fd: self.listener.as_raw_fd(), read: may_connect, write: false },
+            Interest { fd: self.listener.as_fd(), read: may_connect, write: false },
         ];
         let ids: Vec<u32> = self.clients.keys().copied().collect();
+        let output = io::stdout();
         interests.extend(self.clients.values().map(|client| Interest {
-            fd: client.stream.as_raw_fd(),
+            fd: client.stream.as_fd(),
             read: true,
             write: !client.to_write.is_empty(),
         }));
         if self.ready.is_none() {
             // Whoever asked for the lab may give up before it is there.
-            interests.push(Interest { fd: io::stdout().as_raw_fd(), read: true, write: false });
+            interests.push(Interest { fd: output.as_fd(), read: true, write: false });
         }
-        let ready = system::wait(&interests, -1).map_err(failed("wait"))?;
+        let ready = system::wait(&interests, None).map_err(failed("wait"))?;
         if self.ready.is_none() && ready.last().is_some_and(|output| output.read) {
             self.ends = true;
             return Ok(());

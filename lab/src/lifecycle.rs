@@ -4,10 +4,13 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use meikyo_units::Nanos;
 
 use crate::blueprint::Blueprint;
 use crate::client;
@@ -19,7 +22,7 @@ use crate::protocol::Ready;
 use crate::system::{self, Interest};
 
 /// How long a keeper may take to end before it is killed: longer than it waits for the inside.
-const END_MILLISECONDS: i32 = 10_000;
+const END_PATIENCE: Nanos = Nanos::from_secs(10);
 /// Memory of a machine of its own: the kernel and files that were read, and some for every space.
 const MEMORY_MIB: u64 = 768;
 const MEMORY_MIB_PER_SPACE: u64 = 8;
@@ -248,19 +251,15 @@ fn end_keeper(directory: &Directory) -> Result<(), DirectoryError> {
     if directory.keeper().as_ref() != Some(&keeper) {
         return Ok(());
     }
-    let interest =
-        [Interest { fd: std::os::fd::AsRawFd::as_raw_fd(&handle), read: true, write: false }];
+    let interest = [Interest { fd: handle.as_fd(), read: true, write: false }];
     if client::ask_to_end(directory).is_ok() {
-        let ended = system::wait(&interest, END_MILLISECONDS).map_err(failed)?;
+        let ended = system::wait(&interest, Some(END_PATIENCE)).map_err(failed)?;
         if ended.iter().any(|ready| ready.read) {
             return Ok(());
         }
     }
-    match system::signal_process(&handle, libc::SIGKILL) {
-        Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(failed(error)),
-        _ => {}
-    }
-    system::wait(&interest, -1).map_err(failed).map(drop)
+    system::kill(&handle).map_err(failed)?;
+    system::wait(&interest, None).map_err(failed).map(drop)
 }
 
 /// The labs of this user that run, wherever their directories are, in no order that means anything.

@@ -10,6 +10,8 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use meikyo_units::{Nanos, WallTime};
+use rustix::mount::mount_bind;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
 use crate::blueprint::{
     self, BRIDGE, Blueprint, Bridge, BridgePort, Bundle, Cable, CableEnd, MANAGEMENT_INTERFACE,
@@ -162,7 +164,7 @@ pub(crate) fn set_up(blueprint: &Blueprint, home: &File) -> Result<(), NetworkEr
         let up = up.into_iter().chain(bundles).collect();
         await_state(&mut made[place].netlink, up, true).map_err(refused(place))?;
     }
-    system::enter(home, libc::CLONE_NEWNET).map_err(namespace_error("home", "to come back"))
+    system::enter(home, LinkNameSpaceType::Network).map_err(namespace_error("home", "to come back"))
 }
 
 /// Waits until devices carry frames, or none of them does. Switches pass nothing through a port before.
@@ -187,7 +189,7 @@ pub(crate) fn await_state(
         if WallTime::now() > deadline {
             return Err(NetlinkError::NoCarrier(devices.len()));
         }
-        system::wait(&[], 5).map_err(NetlinkError::Socket)?;
+        system::wait(&[], Some(Nanos::from_millis(5))).map_err(NetlinkError::Socket)?;
     }
 }
 
@@ -210,7 +212,8 @@ fn namespace_error(space: &str, step: &'static str) -> impl Fn(io::Error) -> Net
 }
 
 fn enter(space: &Space, file: &File) -> Result<(), NetworkError> {
-    system::enter(file, libc::CLONE_NEWNET).map_err(namespace_error(&space.name, "to enter it"))
+    system::enter(file, LinkNameSpaceType::Network)
+        .map_err(namespace_error(&space.name, "to enter it"))
 }
 
 /// Where the namespace of a space is found.
@@ -223,19 +226,19 @@ fn make_namespaces(spaces: &[Space], home: &File) -> Result<Vec<Made>, NetworkEr
     std::fs::create_dir_all(NAMESPACES).map_err(namespace_error("all", "its directory"))?;
     for space in spaces {
         let error = |step| namespace_error(&space.name, step);
-        system::unshare(libc::CLONE_NEWNET).map_err(error("to make it"))?;
+        system::unshare(UnshareFlags::NEWNET).map_err(error("to make it"))?;
         let path = namespace_path(&space.name);
         File::create(&path).map_err(error("its name"))?;
-        let target = system::c_path(&path).map_err(error("its name"))?;
-        system::mount(c"/proc/thread-self/ns/net", &target, c"", libc::MS_BIND, c"")
-            .map_err(error("to name it"))?;
+        mount_bind(c"/proc/thread-self/ns/net", &path)
+            .map_err(|refused| error("to name it")(refused.into()))?;
         let file = File::open(&path).map_err(error("to open it"))?;
         quieten().map_err(error("to quieten it"))?;
         let netlink = Netlink::open()
             .map_err(|source| NetworkError::Space { space: space.name.clone(), source })?;
         made.push(Made { file, netlink });
     }
-    system::enter(home, libc::CLONE_NEWNET).map_err(namespace_error("home", "to come back"))?;
+    system::enter(home, LinkNameSpaceType::Network)
+        .map_err(namespace_error("home", "to come back"))?;
     Ok(made)
 }
 

@@ -4,10 +4,20 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+
+use meikyo_sockets::{PollFd, PollFlags};
+use meikyo_units::Nanos;
+use rustix::fs::{CWD, FileType, MemfdFlags, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto};
+use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid, WaitOptions, WaitStatus};
+use rustix::termios::OptionalActions;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
 /// `move_mount` and `mount_setattr` on everything below, too.
 const AT_RECURSIVE: libc::c_uint = 0x8000;
@@ -27,33 +37,29 @@ fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-fn check_size(result: isize) -> io::Result<usize> {
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
-}
-
 /// A path as the kernel wants it.
 pub(crate) fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)
 }
 
-/// Puts the calling thread into new namespaces, as `CLONE_NEWNET`.
-pub(crate) fn unshare(namespaces: libc::c_int) -> io::Result<()> {
-    // SAFETY: the call takes no pointer.
-    check(unsafe { libc::unshare(namespaces) }).map(drop)
+/// Puts the calling thread into new namespaces.
+pub(crate) fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
+    assert!(!namespaces.contains(UnshareFlags::FILES), "threads go on with the same descriptors");
+    // SAFETY: only a table of descriptors of its own would be unsafe, which is ruled out above.
+    Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
 }
 
 /// Puts the calling thread into a namespace.
-pub(crate) fn enter(namespace: &impl AsFd, kind: libc::c_int) -> io::Result<()> {
-    // SAFETY: the call takes no pointer, and the descriptor is open as long as it is borrowed.
-    check(unsafe { libc::setns(namespace.as_fd().as_raw_fd(), kind) }).map(drop)
+pub(crate) fn enter(namespace: &impl AsFd, kind: LinkNameSpaceType) -> io::Result<()> {
+    Ok(rustix::thread::move_into_link_name_space(namespace.as_fd(), Some(kind))?)
 }
 
 /// Says that one user and one group are root in the user namespace that the process of this directory of
 /// `/proc` has just made.
 pub(crate) fn map_own_ids(process: &File, user: u32, group: u32) -> io::Result<()> {
     let write = |name: &str, text: String| {
-        let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CLOEXEC;
-        let file = rustix::fs::openat(process, name, flags, rustix::fs::Mode::empty())?;
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(process, name, flags, Mode::empty())?;
         File::from(file).write_all(text.as_bytes())
     };
     write("setgroups", "deny".into())?;
@@ -68,7 +74,7 @@ pub(crate) fn user_namespace(user: u32, group: u32) -> io::Result<OwnedFd> {
     let child = check(unsafe { libc::fork() })?;
     if child == 0 {
         drop(made);
-        let done = unshare(libc::CLONE_NEWUSER).and_then(|()| make.write_all(&[0]));
+        let done = unshare(UnshareFlags::NEWUSER).and_then(|()| make.write_all(&[0]));
         // Until nobody needs it any more.
         let ended = done.and_then(|()| make.read(&mut [0]));
         // SAFETY: the call does not return, and nothing is to be run at the end of this process.
@@ -82,18 +88,14 @@ pub(crate) fn user_namespace(user: u32, group: u32) -> io::Result<OwnedFd> {
         File::open(place("ns/user"))
     });
     drop(made);
-    let mut status = 0;
-    // SAFETY: `status` is live for the call.
-    check(unsafe { libc::waitpid(child, &raw mut status, 0) })?;
+    rustix::process::waitpid(Pid::from_raw(child), WaitOptions::empty())?;
     namespace.map(Into::into)
 }
 
-/// Becomes root of the user namespace that the calling process has entered.
+/// Becomes root of the user namespace that the calling process, which has one thread, has entered.
 pub(crate) fn become_root() -> io::Result<()> {
-    // SAFETY: the call takes no pointer.
-    check(unsafe { libc::setresgid(0, 0, 0) })?;
-    // SAFETY: the call takes no pointer.
-    check(unsafe { libc::setresuid(0, 0, 0) }).map(drop)
+    rustix::thread::set_thread_res_gid(Gid::ROOT, Gid::ROOT, Gid::ROOT)?;
+    Ok(rustix::thread::set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT)?)
 }
 
 /// Leaves the keyring of the session, which whoever started the lab has as well.
@@ -143,19 +145,6 @@ pub(crate) fn close_on_exec_beyond(number: libc::c_uint) -> io::Result<()> {
     check(unsafe { libc::close_range(number + 1, libc::c_uint::MAX, flags) }).map(drop)
 }
 
-/// Mounts; an empty text stands for "none".
-pub(crate) fn mount(
-    source: &CStr,
-    target: &CStr,
-    kind: &CStr,
-    flags: libc::c_ulong,
-    options: &CStr,
-) -> io::Result<()> {
-    let (source, target, kind) = (source.as_ptr(), target.as_ptr(), kind.as_ptr());
-    // SAFETY: all four texts end with a zero and outlive the call.
-    check(unsafe { libc::mount(source, target, kind, flags, options.as_ptr().cast()) }).map(drop)
-}
-
 /// What is changed about a mount (`mount_setattr(2)`).
 #[repr(C)]
 #[derive(Debug)]
@@ -199,12 +188,12 @@ fn change_mount(
 
 /// Changes a mount, and none that is mounted below it.
 pub(crate) fn set_mount(path: &Path, attributes: &MountAttributes) -> io::Result<()> {
-    change_mount(rustix::fs::CWD, &c_path(path)?, 0, attributes)
+    change_mount(CWD, &c_path(path)?, 0, attributes)
 }
 
 /// Changes a mount and everything that is mounted below it.
 pub(crate) fn set_mounts_below(path: &Path, attributes: &MountAttributes) -> io::Result<()> {
-    change_mount(rustix::fs::CWD, &c_path(path)?, AT_RECURSIVE, attributes)
+    change_mount(CWD, &c_path(path)?, AT_RECURSIVE, attributes)
 }
 
 /// Shows the files of a mount that is attached nowhere yet under the owners that a user namespace says.
@@ -219,55 +208,30 @@ pub(crate) fn map_owners(mount: &OwnedFd, namespace: &OwnedFd) -> io::Result<()>
 
 /// Loads a module of the kernel; one that is loaded already is fine.
 pub(crate) fn load_module(file: &impl AsFd, options: &CStr) -> io::Result<()> {
-    let file = file.as_fd().as_raw_fd();
-    // SAFETY: the options are a text that ends with a zero.
-    let result =
-        check_long(unsafe { libc::syscall(libc::SYS_finit_module, file, options.as_ptr(), 0) });
-    match result {
-        Err(error) if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
-        result => result.map(drop),
+    match rustix::system::finit_module(file, options, 0) {
+        Err(Errno::EXIST) => Ok(()),
+        result => Ok(result?),
     }
 }
 
 /// Makes a character device that everybody may use.
 pub(crate) fn make_device(path: &Path, major: u32, minor: u32) -> io::Result<()> {
-    let path = c_path(path)?;
-    let number = libc::makedev(major, minor);
-    // SAFETY: the path ends with a zero and outlives the call.
-    check(unsafe { libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o666, number) })?;
+    let (mode, number) = (Mode::from_raw_mode(0o666), rustix::fs::makedev(major, minor));
+    rustix::fs::mknodat(CWD, path, FileType::CharacterDevice, mode, number)?;
     // The mask of new files does not apply to `chmod`.
-    // SAFETY: as above.
-    check(unsafe { libc::chmod(path.as_ptr(), 0o666) }).map(drop)
-}
-
-/// Gives the calling process's UTS namespace a name.
-pub(crate) fn set_host_name(name: &[u8]) -> io::Result<()> {
-    // SAFETY: the bytes are live and of the length given.
-    check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
+    Ok(rustix::fs::chmod(path, mode)?)
 }
 
 /// Makes a terminal a plain way for bytes. What is none is one already.
 pub(crate) fn make_raw(terminal: &impl AsFd) -> io::Result<()> {
-    let fd = terminal.as_fd().as_raw_fd();
-    // SAFETY: an all-zero termios is a valid value of the plain C struct.
-    let mut settings: libc::termios = unsafe { std::mem::zeroed() };
-    // SAFETY: `settings` is live for the call.
-    if unsafe { libc::tcgetattr(fd, &raw mut settings) } != 0 {
-        return Ok(());
-    }
-    // SAFETY: `settings` is live for the call.
-    unsafe { libc::cfmakeraw(&raw mut settings) };
-    // SAFETY: `settings` is live for the call.
-    check(unsafe { libc::tcsetattr(fd, libc::TCSANOW, &raw const settings) }).map(drop)
+    let Ok(mut settings) = rustix::termios::tcgetattr(terminal) else { return Ok(()) };
+    settings.make_raw();
+    Ok(rustix::termios::tcsetattr(terminal, OptionalActions::Now, &settings)?)
 }
 
 /// Lets reads and writes return at once.
 pub(crate) fn set_nonblocking(fd: &impl AsFd) -> io::Result<()> {
-    let fd = fd.as_fd().as_raw_fd();
-    // SAFETY: the call takes no pointer.
-    let flags = check(unsafe { libc::fcntl(fd, libc::F_GETFL) })?;
-    // SAFETY: the call takes no pointer.
-    check(unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) }).map(drop)
+    Ok(rustix::io::ioctl_fionbio(fd, true)?)
 }
 
 /// Puts a descriptor at a number, where the program that is started next finds it.
@@ -292,43 +256,42 @@ pub(crate) fn inherited(number: RawFd) -> io::Result<OwnedFd> {
 
 /// Ends with the process that started it, whatever ends that. For use between `fork` and `exec`.
 ///
-/// `parent` is what that process is called here: 0 if it is outside of a new PID namespace.
-pub(crate) fn end_with_parent(parent: libc::pid_t) -> io::Result<()> {
-    // SAFETY: the call takes no pointer.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
-    // SAFETY: the call takes no pointer.
-    let now = unsafe { libc::getppid() };
-    if now == parent { Ok(()) } else { Err(io::Error::other("whoever started this has ended")) }
+/// `parent` is what that process is called here: `None` if it is outside of a new PID namespace.
+pub(crate) fn end_with_parent(parent: Option<Pid>) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    let same = rustix::process::getppid() == parent;
+    if same { Ok(()) } else { Err(io::Error::other("whoever started this has ended")) }
 }
 
 /// Makes the calling process the first of a session of its own, without a terminal.
 pub(crate) fn new_session() -> io::Result<()> {
-    // SAFETY: the call takes no pointer.
-    check(unsafe { libc::setsid() }).map(drop)
+    Ok(rustix::process::setsid().map(drop)?)
+}
+
+/// A process id of the standard library as the kernel has it.
+fn pid(id: u32) -> Pid {
+    let id = i32::try_from(id).expect("the kernel's process ids have 22 bits");
+    Pid::from_raw(id).expect("no child has the number 0")
 }
 
 /// Sends a signal to a group of processes; one that has ended is fine.
-pub(crate) fn signal_group(leader: u32, signal: libc::c_int) {
-    let Ok(leader) = libc::pid_t::try_from(leader) else { return };
-    // SAFETY: the call takes no pointer. It fails only for groups that are gone.
-    unsafe { libc::kill(-leader, signal) };
+pub(crate) fn signal_group(leader: u32, signal: Signal) {
+    if rustix::process::kill_process_group(pid(leader), signal).is_err() {
+        // It fails only for groups that are gone.
+    }
 }
 
 /// A handle of a process that cannot come to mean another one.
 pub(crate) fn process_handle(id: u32) -> io::Result<OwnedFd> {
-    // SAFETY: the call takes no pointer.
-    let fd = check_long(unsafe { libc::syscall(libc::SYS_pidfd_open, id, 0) })?;
-    let fd = RawFd::try_from(fd).map_err(io::Error::other)?;
-    // SAFETY: the descriptor was just made and nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    Ok(rustix::process::pidfd_open(pid(id), PidfdFlags::empty())?)
 }
 
-/// Sends a signal to the process of a handle.
-pub(crate) fn signal_process(handle: &OwnedFd, signal: libc::c_int) -> io::Result<()> {
-    let none = std::ptr::null::<libc::siginfo_t>();
-    let fd = handle.as_raw_fd();
-    // SAFETY: a null pointer stands for the usual information.
-    check_long(unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, none, 0) }).map(drop)
+/// Kills the process of a handle; one that has ended is fine.
+pub(crate) fn kill(handle: &OwnedFd) -> io::Result<()> {
+    match rustix::process::pidfd_send_signal(handle, Signal::KILL) {
+        Err(Errno::SRCH) => Ok(()),
+        result => Ok(result?),
+    }
 }
 
 /// A child that has ended.
@@ -342,23 +305,21 @@ pub(crate) struct Ended {
 
 /// A child of the calling process that has ended, adopted ones included.
 pub(crate) fn reap() -> Option<Ended> {
-    let mut status = 0;
-    // SAFETY: `status` is live for the call.
-    let id = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
-    let id = u32::try_from(id).ok().filter(|&id| id != 0)?;
-    let code = if libc::WIFSIGNALED(status) {
-        128 + libc::WTERMSIG(status)
-    } else {
-        libc::WEXITSTATUS(status)
-    };
-    Some(Ended { id, code: u8::try_from(code).unwrap_or(u8::MAX) })
+    let (id, status) = rustix::process::wait(WaitOptions::NOHANG).ok().flatten()?;
+    Some(Ended { id: id.as_raw_nonzero().get().unsigned_abs(), code: code_of(status) })
+}
+
+/// The exit code of a child that has ended, or 128 and the signal.
+fn code_of(status: WaitStatus) -> u8 {
+    let code = status.exit_status().or_else(|| Some(128 + status.terminating_signal()?));
+    u8::try_from(code.expect("it was waited for its end")).expect("codes and signals are small")
 }
 
 /// What one waits for at a descriptor.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Interest {
+pub(crate) struct Interest<'a> {
     /// The descriptor.
-    pub(crate) fd: RawFd,
+    pub(crate) fd: BorrowedFd<'a>,
     /// Until something can be read, or the other side is gone.
     pub(crate) read: bool,
     /// Until something can be written.
@@ -374,131 +335,51 @@ pub(crate) struct Ready {
     pub(crate) write: bool,
 }
 
-/// Waits until something happened or the milliseconds are over; −1 waits for ever.
-pub(crate) fn wait(interests: &[Interest], milliseconds: i32) -> io::Result<Vec<Ready>> {
-    let mut polls: Vec<libc::pollfd> = interests
-        .iter()
-        .map(|interest| libc::pollfd {
-            fd: interest.fd,
-            events: if interest.read { libc::POLLIN } else { 0 }
-                | if interest.write { libc::POLLOUT } else { 0 },
-            revents: 0,
-        })
-        .collect();
-    let count = libc::nfds_t::try_from(polls.len()).map_err(io::Error::other)?;
-    // SAFETY: the array is live for the call and of the length given.
-    let result = check(unsafe { libc::poll(polls.as_mut_ptr(), count, milliseconds) });
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-            return Ok(vec![Ready::default(); interests.len()]);
-        }
-        result => result?,
+/// Waits until something happened or the span is over; `None` waits for ever.
+pub(crate) fn wait(interests: &[Interest<'_>], span: Option<Nanos>) -> io::Result<Vec<Ready>> {
+    let flags = |is_wanted: bool, flags| if is_wanted { flags } else { PollFlags::empty() };
+    let mut polls = Vec::with_capacity(interests.len());
+    for interest in interests {
+        let wanted = flags(interest.read, PollFlags::IN) | flags(interest.write, PollFlags::OUT);
+        polls.push(PollFd::from_borrowed_fd(interest.fd, wanted));
+    }
+    meikyo_sockets::wait(&mut polls, span)?;
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    let ready = |(poll, interest): (&PollFd<'_>, &Interest<'_>)| Ready {
+        read: interest.read && poll.revents().intersects(PollFlags::IN | gone),
+        write: interest.write && poll.revents().intersects(PollFlags::OUT | gone),
     };
-    let gone = libc::POLLHUP | libc::POLLERR | libc::POLLNVAL;
-    let ready = |poll: &libc::pollfd, interest: &Interest| Ready {
-        read: interest.read && poll.revents & (libc::POLLIN | gone) != 0,
-        write: interest.write && poll.revents & (libc::POLLOUT | gone) != 0,
-    };
-    Ok(polls.iter().zip(interests).map(|(poll, interest)| ready(poll, interest)).collect())
+    Ok(polls.iter().zip(interests).map(ready).collect())
 }
 
 /// A routing socket of the namespace that the calling thread is in.
 pub(crate) fn netlink_socket() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: the call takes no pointer.
-    let fd = check(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) })?;
-    // SAFETY: the descriptor was just made and nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// A socket for whole Ethernet frames at an interface of the namespace that the calling thread is
-/// in, which receives those of one type and never waits.
-pub(crate) fn packet_socket(interface: u32, ethertype: u16) -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // Type 0 receives nothing until the socket is bound to its interface.
-    // SAFETY: the call takes no pointer.
-    let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-    // SAFETY: the descriptor was just made and nobody else owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-    let (address, length) = packet_address(interface, ethertype)?;
-    // SAFETY: the address is live for the call and of the length given.
-    check(unsafe { libc::bind(fd, (&raw const address).cast(), length) })?;
-    Ok(socket)
-}
-
-fn packet_address(
-    interface: u32,
-    ethertype: u16,
-) -> io::Result<(libc::sockaddr_ll, libc::socklen_t)> {
-    // SAFETY: an all-zero sockaddr_ll is a valid value of the plain C struct.
-    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-    address.sll_family = u16::try_from(libc::AF_PACKET).map_err(io::Error::other)?;
-    address.sll_protocol = ethertype.to_be();
-    address.sll_ifindex = i32::try_from(interface).map_err(io::Error::other)?;
-    let length = libc::socklen_t::try_from(size_of_val(&address)).map_err(io::Error::other)?;
-    Ok((address, length))
-}
-
-/// Sends a whole Ethernet frame, as one of the type that stands in it: rules of `tc` go by what the
-/// sender says, and not by the bytes.
-pub(crate) fn send_frame(socket: &OwnedFd, interface: u32, frame: &[u8]) -> io::Result<usize> {
-    let ethertype = frame.get(12..).and_then(|rest| rest.first_chunk());
-    let ethertype = ethertype.map_or(ETHERTYPE_LOCAL, |bytes| u16::from_be_bytes(*bytes));
-    let (address, length) = packet_address(interface, ethertype)?;
-    let (fd, data, address) = (socket.as_raw_fd(), frame.as_ptr().cast(), &raw const address);
-    // SAFETY: frame and address are live for the call and of the lengths given.
-    check_size(unsafe { libc::sendto(fd, data, frame.len(), 0, address.cast(), length) })
+    // No protocol is NETLINK_ROUTE.
+    let flags = SocketFlags::CLOEXEC;
+    Ok(rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?)
 }
 
 /// A socket for ICMP messages in the namespace that the calling thread is in, which never waits.
 pub(crate) fn icmp_socket() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: the call takes no pointer.
-    let fd = check(unsafe { libc::socket(libc::AF_INET, kind, libc::IPPROTO_ICMP) })?;
-    // SAFETY: the descriptor was just made and nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// Lets a socket keep this much that nobody has read yet: beyond the system's limit in a machine of
-/// its own, else as much as that allows.
-pub(crate) fn set_receive_buffer(socket: &OwnedFd, bytes: i32) -> io::Result<()> {
-    let length = libc::socklen_t::try_from(size_of::<i32>()).map_err(io::Error::other)?;
-    let (fd, level, value) = (socket.as_raw_fd(), libc::SOL_SOCKET, (&raw const bytes).cast());
-    let set = |name| {
-        // SAFETY: the value is live for the call and of the length given.
-        check(unsafe { libc::setsockopt(fd, level, name, value, length) }).map(drop)
-    };
-    match set(libc::SO_RCVBUFFORCE) {
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => set(libc::SO_RCVBUF),
-        result => result,
-    }
+    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
+    Ok(rustix::net::socket_with(family, SocketType::RAW, flags, Some(ipproto::ICMP))?)
 }
 
 /// Sends an ICMP message to an Internet address.
-pub(crate) fn send_to(socket: &OwnedFd, bytes: &[u8], to: std::net::Ipv4Addr) -> io::Result<usize> {
-    // SAFETY: an all-zero sockaddr_in is a valid value of the plain C struct.
-    let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
-    address.sin_family = u16::try_from(libc::AF_INET).map_err(io::Error::other)?;
-    address.sin_addr.s_addr = u32::from(to).to_be();
-    let length = libc::socklen_t::try_from(size_of_val(&address)).map_err(io::Error::other)?;
-    let (fd, data) = (socket.as_raw_fd(), bytes.as_ptr().cast());
-    // SAFETY: bytes and address are live for the call and of the lengths given.
-    check_size(unsafe {
-        libc::sendto(fd, data, bytes.len(), 0, (&raw const address).cast(), length)
-    })
+pub(crate) fn send_to(socket: &OwnedFd, bytes: &[u8], to: Ipv4Addr) -> io::Result<usize> {
+    let to = std::net::SocketAddrV4::new(to, 0);
+    Ok(rustix::net::sendto(socket, bytes, SendFlags::empty(), &to)?)
 }
 
 /// Sends a datagram.
 pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
-    // SAFETY: the bytes are live for the call and of the length given.
-    check_size(unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) })
+    Ok(rustix::net::send(socket, bytes, SendFlags::empty())?)
 }
 
 /// Receives a datagram, and how long it is.
 pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
-    let (fd, data) = (socket.as_raw_fd(), buffer.as_mut_ptr().cast());
-    // SAFETY: the buffer is live for the call and of the length given.
-    check_size(unsafe { libc::recv(fd, data, buffer.len(), 0) })
+    let (length, _) = rustix::net::recv(socket, buffer, RecvFlags::empty())?;
+    Ok(length)
 }
 
 /// The features of a device that put several packets together or leave sums to the hardware:
@@ -537,10 +418,7 @@ pub(crate) fn turn_offloads_off(socket: &OwnedFd, device: &str) -> io::Result<()
 
 /// A file in memory that can be executed.
 pub(crate) fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
-    // SAFETY: the name ends with a zero and outlives the call.
-    let fd = check(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) })?;
-    // SAFETY: the descriptor was just made and nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    Ok(rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?)
 }
 
 /// A file in memory that holds these bytes, to be read from their beginning.
@@ -559,37 +437,33 @@ pub(crate) fn continue_as_first_process() -> io::Result<()> {
     // SAFETY: this process has one thread, and the child goes on as the caller would have.
     let child = check(unsafe { libc::fork() })?;
     if child == 0 {
-        return end_with_parent(0);
+        return end_with_parent(None);
     }
     // SAFETY: nothing of this process is used after this but the calls below.
     unsafe { libc::close_range(0, libc::c_uint::MAX, 0) };
-    let mut status = 0;
-    // SAFETY: `status` is live for the call.
-    while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {
-        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            break;
+    let code = loop {
+        match rustix::process::waitpid(Pid::from_raw(child), WaitOptions::empty()) {
+            Err(Errno::INTR) => {}
+            Ok(Some((_, status))) => break status.exit_status().unwrap_or_default(),
+            // Nobody else waits for the child: its end is unknown, and nothing is left to do here.
+            _ => break 0,
         }
-    }
+    };
     // SAFETY: the call does not return, and nothing is to be run at the end of this process.
-    unsafe { libc::_exit(libc::WEXITSTATUS(status)) }
+    unsafe { libc::_exit(code) }
 }
 
 /// Everything that was written reaches what it was written to.
 pub(crate) fn sync() {
-    // SAFETY: the call takes no pointer.
-    unsafe { libc::sync() };
+    rustix::fs::sync();
 }
 
-/// Ends the machine.
-pub(crate) fn power_off() {
-    // SAFETY: the call takes no pointer; it does not return when it works.
-    unsafe { libc::reboot(libc::RB_POWER_OFF) };
+/// Ends the machine; returns only if that is refused.
+pub(crate) fn power_off() -> io::Result<()> {
+    Ok(rustix::system::reboot(rustix::system::RebootCommand::PowerOff)?)
 }
 
 /// Who runs this process.
 pub(crate) fn user() -> (u32, u32) {
-    // SAFETY: the call takes no pointer and cannot fail.
-    let user = unsafe { libc::geteuid() };
-    // SAFETY: as above.
-    (user, unsafe { libc::getegid() })
+    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }

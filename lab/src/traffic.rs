@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 
+use rustix::thread::LinkNameSpaceType;
 use serde::{Deserialize, Serialize};
 
 use crate::blueprint::Blueprint;
@@ -277,7 +278,7 @@ impl Inside {
     ) -> Result<T, TaskError> {
         let failed = self.failed(space, doing);
         let namespace = File::open(network::namespace_path(self.name(space))).map_err(&failed)?;
-        system::enter(&namespace, libc::CLONE_NEWNET).map_err(&failed)?;
+        system::enter(&namespace, LinkNameSpaceType::Network).map_err(&failed)?;
         open().map_err(&failed)
     }
 

@@ -20,7 +20,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError};
 
 use meikyo_cluster::AlertRule;
 use meikyo_recording::{Incident, StreamWriter, WriterCounters};
+use meikyo_sockets::{BATCH, ReceiveBatch, SendBatch, readable, wait};
 use meikyo_units::{Bytes, Nanos, WallTime};
+use rustix::io::Errno;
 
 use clock::{Clock, Reading};
 
@@ -28,7 +30,7 @@ use crate::plan::DevicePlan;
 use crate::poll::{
     AlertAnswer, AlertAnswerError, Counts, DeviceSpec, Event, Outage, Pace, PollOptions, Poller,
 };
-use crate::socket::{ReceiveBatch, SendBatch, Socket, SocketError, charged};
+use crate::socket::{DATAGRAM, Socket, SocketError, charged};
 use crate::system::{self, RealtimeError, Waker};
 use crate::tables::{Table, clocks};
 
@@ -306,7 +308,7 @@ impl Collector {
     }
 
     fn run(mut self) -> StreamWriter {
-        let (mut sends, mut receives) = (SendBatch::default(), ReceiveBatch::new());
+        let (mut sends, mut receives) = (SendBatch::default(), ReceiveBatch::new(DATAGRAM));
         loop {
             self.look_at_clocks();
             let now = self.now();
@@ -403,7 +405,7 @@ impl Collector {
             if !self.poller.has_queued() {
                 // Let answers gather; they are stamped already.
                 let open = self.poller.awaited() as u64;
-                system::wait(&[], Some((NAP_EACH * open).min(NAP_MAX)));
+                nap((NAP_EACH * open).min(NAP_MAX));
             }
         }
     }
@@ -413,14 +415,14 @@ impl Collector {
         let v6_socket = self.sockets.len() - 1;
         while from < batch.len() {
             let socket = if batch.address(from).is_ipv6() { v6_socket } else { 0 };
-            match self.sockets[socket].send(batch, from) {
+            match batch.send(&self.sockets[socket], from) {
                 Ok(sent) => from += sent.max(1),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    system::wait(&[], Some(NAP_MAX));
+                    nap(NAP_MAX);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error)
-                    if error.raw_os_error() == Some(libc::EMSGSIZE)
+                    if error.raw_os_error() == Some(Errno::MSGSIZE.raw_os_error())
                         && self.sockets[socket].permit_fragments() => {}
                 Err(_) => {
                     self.poller.handle_send_error(batch, from);
@@ -436,7 +438,7 @@ impl Collector {
         for position in 0..self.sockets.len() {
             loop {
                 // An error of the socket itself (a port unreachable elsewhere) is no datagram.
-                let count = self.sockets[position].receive(batch).unwrap_or(0);
+                let count = batch.receive(&self.sockets[position]).unwrap_or(0);
                 if count > 0 {
                     // The stamps are of the real-time clock, which may have been set a moment ago.
                     self.look_at_clocks();
@@ -453,7 +455,7 @@ impl Collector {
                     self.poller.handle_drops(self.now(), position, drops);
                 }
                 total += count;
-                if count < crate::socket::BATCH {
+                if count < BATCH {
                     break;
                 }
             }
@@ -611,15 +613,24 @@ impl Collector {
         if span == Nanos::ZERO {
             return;
         }
-        let mut fds = [self.ends.waker.fd(); 3];
-        for (slot, socket) in fds[1..].iter_mut().zip(&self.sockets) {
-            *slot = socket.fd();
+        let waker = readable(&*self.ends.waker);
+        let mut polls = [waker.clone(), waker.clone(), waker];
+        for (poll, socket) in polls[1..].iter_mut().zip(&self.sockets) {
+            *poll = readable(socket);
         }
-        let ready = system::wait(&fds[..=self.sockets.len()], Some(span));
-        if ready & 1 != 0 {
+        wait(&mut polls[..=self.sockets.len()], Some(span)).expect(WAITS);
+        if !polls[0].revents().is_empty() {
             self.ends.waker.clear();
         }
     }
+}
+
+/// Why a wait of the collector cannot fail.
+const WAITS: &str = "the kernel has memory for three descriptors";
+
+/// Lets this span pass.
+fn nap(span: Nanos) {
+    wait(&mut [], Some(span)).expect(WAITS);
 }
 
 /// Reads the real-time clock between two readings of the monotonic one.

@@ -17,10 +17,9 @@ pub mod poll;
 pub mod probe;
 pub mod resolve;
 pub mod resolver;
-#[expect(unsafe_code, reason = "batches of datagrams are system calls")]
 mod socket;
 pub mod survey;
-#[expect(unsafe_code, reason = "priority, waiting and clocks are system calls")]
+#[expect(unsafe_code, reason = "priority and the discipline of the clock are system calls")]
 pub mod system;
 pub mod tables;
 pub mod template;

@@ -158,7 +158,8 @@ pub fn lookup(text: &str) -> Result<Instance, LookupError> {
     let (name, index) =
         text.split_once('.').map_or((text, None), |(name, rest)| (name, Some(rest)));
     let Some(object) = by_name(name) else {
-        return Err(LookupError::UnknownName { name: name.into(), nearest: nearest(name) });
+        let nearest = meikyo_places::nearest(name, all().map(|object| object.name));
+        return Err(LookupError::UnknownName { name: name.into(), nearest });
     };
     let index = match (index, object.instances) {
         (None, Instances::Scalar) => vec![0],
@@ -175,31 +176,6 @@ pub fn lookup(text: &str) -> Result<Instance, LookupError> {
         return Err(LookupError::NotAColumn { name: object.name });
     }
     Ok(Instance { oid: object.oid.child(&index), object: Some(object) })
-}
-
-/// The known name with the fewest edits, if it is close enough to be meant.
-fn nearest(name: &str) -> Option<&'static str> {
-    all()
-        .map(|object| (edits(&name.to_lowercase(), &object.name.to_lowercase()), object.name))
-        .min()
-        .filter(|(edits, _)| *edits <= name.len() / 3)
-        .map(|(_, name)| name)
-}
-
-/// The Levenshtein distance.
-fn edits(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, here) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, there) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(here != *there);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

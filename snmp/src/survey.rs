@@ -32,15 +32,14 @@ pub use core::SurveyCore;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd as _;
 
+use meikyo_sockets::{readable, wait};
 use meikyo_units::{Nanos, WallTime};
 use thiserror::Error;
 
 use crate::Oid;
 use crate::client::{ReceiveError, WalkError, heard, is_retryable};
 use crate::credentials::Credentials;
-use crate::system;
 use crate::usm::EngineClock;
 use crate::value::Value;
 
@@ -150,11 +149,11 @@ impl Survey {
     /// # Errors
     ///
     /// [`SurveySocketError`] if there is no socket to be had, or it fails.
-    pub fn step(&mut self, wait: Nanos) -> Result<(), SurveySocketError> {
+    pub fn step(&mut self, span: Nanos) -> Result<(), SurveySocketError> {
         self.transmit()?;
         let now = WallTime::now();
-        let due = self.core.poll_timeout().map_or(wait, |due| due.since(now));
-        self.receive(wait.min(due)).map_err(SurveySocketError)?;
+        let due = self.core.poll_timeout().map_or(span, |due| due.since(now));
+        self.receive(span.min(due)).map_err(SurveySocketError)?;
         self.core.handle_timeout(WallTime::now());
         Ok(())
     }
@@ -174,7 +173,7 @@ impl Survey {
             };
             while let Err(error) = socket.send_to(&self.out, to) {
                 if error.kind() == io::ErrorKind::WouldBlock {
-                    system::wait(&[], Some(FULL_WAIT));
+                    wait(&mut [], Some(FULL_WAIT)).map_err(SurveySocketError)?;
                     continue;
                 }
                 // No route, or nothing listening: that device's silence, not the survey's end.
@@ -185,10 +184,10 @@ impl Survey {
     }
 
     /// Takes everything that is there, after waiting for the first datagram.
-    fn receive(&mut self, wait: Nanos) -> io::Result<()> {
+    fn receive(&mut self, span: Nanos) -> io::Result<()> {
         let sockets: Vec<&UdpSocket> = [&self.v4, &self.v6].into_iter().flatten().collect();
-        let fds: Vec<_> = sockets.iter().map(|socket| socket.as_raw_fd()).collect();
-        system::wait(&fds, Some(wait));
+        let mut polls: Vec<_> = sockets.iter().map(|socket| readable(*socket)).collect();
+        wait(&mut polls, Some(span))?;
         for socket in sockets {
             loop {
                 match socket.recv_from(&mut self.buffer) {

@@ -2,9 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, RawFd};
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use meikyo_units::Nanos;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::thread::set_current_timer_slack;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Priority under `SCHED_FIFO`: above ordinary work, below the kernel's own threads (50 is the
 /// priority of threaded interrupts).
@@ -52,11 +57,7 @@ pub fn become_realtime() -> Result<(), RealtimeError> {
     }
     // Only what is there now: locking the future would also pin what the compaction needs for a
     // moment. Buffers of the hot path have grown before the first interval is over.
-    // SAFETY: the call takes no pointer.
-    if unsafe { libc::mlockall(libc::MCL_CURRENT) } != 0 {
-        return Err(RealtimeError::Memory(io::Error::last_os_error()));
-    }
-    Ok(())
+    mlockall(MlockAllFlags::CURRENT).map_err(|error| RealtimeError::Memory(error.into()))
 }
 
 /// Keeps idle processors from sleeping, as long as the file is open (`cpu_dma_latency`).
@@ -74,8 +75,7 @@ pub(crate) fn keep_processors_awake() -> io::Result<File> {
 
 /// Lets timers of the calling thread expire when they are due, not up to 50 µs later.
 pub(crate) fn sharpen_timers() {
-    // SAFETY: the call takes no pointer. It cannot fail for a positive slack of 1 ns.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+    set_current_timer_slack(NonZeroU64::new(1)).expect("1 ns is a slack that every kernel takes");
 }
 
 /// Lets one thread wake another that waits for datagrams.
@@ -88,13 +88,7 @@ impl Waker {
     /// # Errors
     /// When the kernel has no descriptor left.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: the call takes no pointer.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was just made and nobody else owns it.
-        Ok(Self(unsafe { File::from_raw_fd(fd) }))
+        Ok(Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?.into()))
     }
 
     /// Wakes the waiting thread, now or at its next wait.
@@ -112,47 +106,20 @@ impl Waker {
             tracing::trace!("nobody has used the waker");
         }
     }
-
-    pub(crate) fn fd(&self) -> RawFd {
-        self.0.as_raw_fd()
-    }
 }
 
-/// Waits until one of the descriptors is readable or the span is over; `None` waits for ever.
-///
-/// Returns which are readable, by position, as bits.
-pub(crate) fn wait(fds: &[RawFd], span: Option<Nanos>) -> u64 {
-    let mut polls: [libc::pollfd; 8] = [libc::pollfd { fd: -1, events: 0, revents: 0 }; 8];
-    for (slot, &fd) in polls.iter_mut().zip(fds) {
-        *slot = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
-    let span = span.map(|span| libc::timespec {
-        tv_sec: i64::try_from(span.get() / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(span.get() % 1_000_000_000).unwrap_or(0),
-    });
-    let limit = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    let count = libc::nfds_t::try_from(fds.len().min(polls.len())).unwrap_or(0);
-    // SAFETY: `count` entries are valid, the timespec outlives the call, and no mask is given.
-    let ready = unsafe { libc::ppoll(polls.as_mut_ptr(), count, limit, std::ptr::null()) };
-    if ready <= 0 {
-        // A signal is as good as a time-out: the caller looks at everything anyway.
-        return 0;
-    }
-    polls
-        .iter()
-        .take(fds.len())
-        .enumerate()
-        .filter(|(_, poll)| poll.revents != 0)
-        .fold(0, |bits, (position, _)| bits | 1 << position)
 }
 
 /// The monotonic clock (`CLOCK_MONOTONIC`): time since boot, never set.
+#[inline]
 pub(crate) fn monotonic() -> Nanos {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the timespec is live; this clock always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    Nanos::from_secs(seconds) + Nanos::new(u64::try_from(time.tv_nsec).unwrap_or(0))
+    let time = clock_gettime(ClockId::Monotonic);
+    let part = |value: i64| u64::try_from(value).expect("time since boot is not negative");
+    Nanos::from_secs(part(time.tv_sec)) + Nanos::new(part(time.tv_nsec))
 }
 
 /// How far the kernel believes its real-time clock to be off.
@@ -172,7 +139,7 @@ pub(crate) fn clock_offset() -> ClockOffset {
     let state = unsafe { libc::adjtimex(&raw mut timex) };
     let unit = if timex.status & libc::STA_NANO == 0 { 1_000 } else { 1 };
     let synchronised = state >= 0 && state != libc::TIME_ERROR;
-    let error = u64::try_from(timex.esterror).unwrap_or(0);
+    let error = u64::try_from(timex.esterror).expect("an estimate of an error is not negative");
     ClockOffset {
         offset_ns: timex.offset.saturating_mul(unit),
         error: synchronised.then(|| Nanos::from_micros(error)),
@@ -181,17 +148,20 @@ pub(crate) fn clock_offset() -> ClockOffset {
 
 #[cfg(test)]
 mod tests {
+    use meikyo_sockets::{readable, wait};
+
     use super::*;
 
     #[test]
     fn a_waker_ends_a_wait_once() {
         let waker = Waker::new().unwrap();
-        assert_eq!(wait(&[waker.fd()], Some(Nanos::from_millis(1))), 0);
+        let wait = |span| wait(&mut [readable(&waker)], span).unwrap();
+        assert_eq!(wait(Some(Nanos::from_millis(1))), 0);
         waker.wake();
         waker.wake();
-        assert_eq!(wait(&[waker.fd()], None), 1);
+        assert_eq!(wait(None), 1);
         waker.clear();
-        assert_eq!(wait(&[waker.fd()], Some(Nanos::from_millis(1))), 0);
+        assert_eq!(wait(Some(Nanos::from_millis(1))), 0);
     }
 
     #[test]

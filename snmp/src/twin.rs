@@ -12,6 +12,7 @@ use std::collections::BinaryHeap;
 use std::net::{IpAddr, SocketAddr};
 
 use meikyo_cluster::Device;
+use meikyo_sockets::{Datagram, SendBatch};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::client::{Received, Session, Walk};
@@ -19,7 +20,6 @@ use crate::credentials::Credentials;
 use crate::farm::{Farm, Replies};
 use crate::poll::{DeviceSpec, Poller, RowSink};
 use crate::resolve;
-use crate::socket::{Datagram, SendBatch};
 use crate::{Oid, Value};
 
 /// How long a datagram takes from one side to the other: what a switch and two network stacks take
@@ -141,6 +141,7 @@ impl<S: RowSink> Twin<S> {
             received: Some(self.now),
             octets: &mut octets.to_vec(),
             cut: false,
+            to: None,
             drops: None,
         };
         self.poller.handle_datagram(self.now, datagram);
@@ -184,6 +185,7 @@ impl<S: RowSink> Twin<S> {
                 received: Some(answer.received),
                 octets: &mut answer.octets,
                 cut: false,
+                to: None,
                 drops: None,
             };
             self.poller.handle_datagram(answer.received, datagram);

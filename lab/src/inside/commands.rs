@@ -7,6 +7,9 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
+
 use super::PROGRAMS_INSIDE;
 use crate::blueprint::{Role, Space};
 use crate::network;
@@ -54,12 +57,12 @@ pub(crate) fn command(start: &Start) -> io::Result<Command> {
         None => system::new_session(),
         Some((namespace, name)) => {
             system::new_session()?;
-            system::enter(namespace, libc::CLONE_NEWNET)?;
-            system::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWUTS)?;
-            system::set_host_name(name)?;
-            system::mount(c"", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
-            system::mount(c"sys", c"/sys", c"sysfs", 0, c"")?;
-            system::mount(c"/run/meikyo/hosts", c"/etc/hosts", c"", libc::MS_BIND, c"")
+            system::enter(namespace, LinkNameSpaceType::Network)?;
+            system::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWUTS)?;
+            rustix::system::sethostname(name)?;
+            mount_change(c"/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
+            mount(c"sys", c"/sys", c"sysfs", MountFlags::empty(), None)?;
+            Ok(mount_bind(c"/run/meikyo/hosts", c"/etc/hosts")?)
         }
     };
     // SAFETY: the closure calls only the system, and allocates nothing.

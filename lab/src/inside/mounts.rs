@@ -4,6 +4,8 @@
 use std::io;
 use std::path::Path;
 
+use rustix::mount::{MountFlags, mount, mount_bind};
+
 use super::{Orders, PROGRAMS_INSIDE};
 use crate::system;
 
@@ -29,9 +31,9 @@ pub(crate) struct MountError {
     source: io::Error,
 }
 
-fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> MountError {
+fn failed<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> MountError {
     let what = what.into();
-    move |source| MountError { what, source }
+    move |source| MountError { what, source: source.into() }
 }
 
 /// Devices of a machine of its own; a kernel that has mounted them itself is content.
@@ -39,8 +41,7 @@ pub(crate) fn devices() -> Result<(), MountError> {
     if Path::new("/dev/null").exists() && Path::new("/dev/ttyS0").exists() {
         return Ok(());
     }
-    system::mount(c"dev", c"/dev", c"tmpfs", libc::MS_NOSUID, c"mode=755")
-        .map_err(failed("/dev"))?;
+    mount(c"dev", c"/dev", c"tmpfs", MountFlags::NOSUID, c"mode=755").map_err(failed("/dev"))?;
     for (path, major, minor) in DEVICES {
         system::make_device(Path::new(path), major, minor).map_err(failed(path))?;
     }
@@ -50,15 +51,15 @@ pub(crate) fn devices() -> Result<(), MountError> {
 /// Everything that is mounted before the network is set up.
 pub(super) fn set_up(orders: &Orders) -> Result<(), MountError> {
     if orders.machine {
-        system::mount(c"proc", c"/proc", c"proc", 0, c"").map_err(failed("/proc"))?;
+        mount(c"proc", c"/proc", c"proc", MountFlags::empty(), None).map_err(failed("/proc"))?;
         for path in ["/dev/pts", "/dev/shm"] {
             std::fs::create_dir_all(path).map_err(failed(path))?;
         }
     }
     // In namespaces, what is there shows the network from before.
-    system::mount(c"sys", c"/sys", c"sysfs", 0, c"").map_err(failed("/sys"))?;
+    mount(c"sys", c"/sys", c"sysfs", MountFlags::empty(), None).map_err(failed("/sys"))?;
     let options = c"ptmxmode=666,mode=620";
-    system::mount(c"devpts", c"/dev/pts", c"devpts", libc::MS_NOSUID, options)
+    mount(c"devpts", c"/dev/pts", c"devpts", MountFlags::NOSUID, options)
         .map_err(failed("/dev/pts"))?;
     // Whatever hides them below: all stay reachable by descriptors that are opened before.
     let program = std::fs::File::open("/proc/self/exe").map_err(failed("the program"))?;
@@ -67,10 +68,8 @@ pub(super) fn set_up(orders: &Orders) -> Result<(), MountError> {
     let hidden = hidden.map(|path| std::fs::File::open(path).map(|file| (path, file)));
     let hidden = hidden.collect::<Result<Vec<_>, _>>().map_err(failed("what is to be read"))?;
     for path in MEMORY.into_iter().filter(|path| Path::new(path).is_dir()) {
-        let target = system::c_path(Path::new(path)).map_err(failed(path))?;
         let options = if path == "/run" { c"mode=755" } else { c"mode=1777" };
-        system::mount(c"tmpfs", &target, c"tmpfs", libc::MS_NOSUID, options)
-            .map_err(failed(path))?;
+        mount(c"tmpfs", path, c"tmpfs", MountFlags::NOSUID, options).map_err(failed(path))?;
     }
     bind(&program, &Path::new(PROGRAMS_INSIDE).join("meikyo"))?;
     for (path, file) in &hidden {
@@ -92,9 +91,7 @@ fn bind(file: &std::fs::File, target: &Path) -> Result<(), MountError> {
         std::fs::File::create(target).map_err(failed(what.clone()))?;
     }
     let source = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let source = system::c_path(Path::new(&source)).map_err(failed(what.clone()))?;
-    let target = system::c_path(target).map_err(failed(what.clone()))?;
-    system::mount(&source, &target, c"", libc::MS_BIND, c"").map_err(failed(what))
+    mount_bind(source, target).map_err(failed(what))
 }
 
 /// The one directory of the host that may be written, at the place where it is on the host.
@@ -103,11 +100,11 @@ fn writable_files(orders: &Orders, files: &std::fs::File) -> Result<(), MountErr
     let what = orders.files.to_string_lossy().into_owned();
     // In one of the memory directories its place is gone and has to be made anew.
     std::fs::create_dir_all(&orders.files).map_err(failed(what.clone()))?;
-    let target = system::c_path(&orders.files).map_err(failed(what.clone()))?;
     if orders.machine {
-        return system::mount(c"none", &target, c"hostfs", 0, &target).map_err(failed(what));
+        let place = system::c_path(&orders.files).map_err(failed(what.clone()))?;
+        return mount(c"none", &*place, c"hostfs", MountFlags::empty(), &*place)
+            .map_err(failed(what));
     }
     let source = format!("/proc/self/fd/{}", files.as_raw_fd());
-    let source = system::c_path(Path::new(&source)).map_err(failed(what.clone()))?;
-    system::mount(&source, &target, c"", libc::MS_BIND, c"").map_err(failed(what))
+    mount_bind(source, &orders.files).map_err(failed(what))
 }

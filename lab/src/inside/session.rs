@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
+
+use rustix::process::Signal;
 
 use crate::blueprint::Blueprint;
 use crate::protocol::{self, FRAME_BYTES_MAX, Frame, Kind, Start, WINDOW_BYTES};
@@ -116,7 +118,7 @@ enum Source {
 impl Server<'_> {
     fn turn(&mut self, mut ended: &UnixStream) -> io::Result<()> {
         let (sources, interests) = self.interests(ended);
-        let ready = system::wait(&interests, -1)?;
+        let ready = system::wait(&interests, None)?;
         for (source, ready) in sources.into_iter().zip(ready) {
             match source {
                 _ if ready == Ready::default() => {}
@@ -135,24 +137,24 @@ impl Server<'_> {
         Ok(())
     }
 
-    fn interests(&self, ended: &UnixStream) -> (Vec<Source>, Vec<Interest>) {
+    fn interests<'a>(&'a self, ended: &'a UnixStream) -> (Vec<Source>, Vec<Interest<'a>>) {
         let mut list = vec![
-            (Source::Channel, self.channel.as_raw_fd(), true, !self.to_write.is_empty()),
-            (Source::Ended, ended.as_raw_fd(), true, false),
+            (Source::Channel, self.channel.as_fd(), true, !self.to_write.is_empty()),
+            (Source::Ended, ended.as_fd(), true, false),
         ];
         for (&id, session) in &self.sessions {
             if let Some(input) = session.input.as_ref().filter(|_| !session.waiting.is_empty()) {
-                list.push((Source::Input(id), input.as_raw_fd(), false, true));
+                list.push((Source::Input(id), input.as_fd(), false, true));
             }
             if let Some(output) =
                 session.output.stream.as_ref().filter(|_| session.output.credit > 0)
             {
-                list.push((Source::Output(id), output.as_raw_fd(), true, false));
+                list.push((Source::Output(id), output.as_fd(), true, false));
             }
             if let Some(errors) =
                 session.errors.stream.as_ref().filter(|_| session.errors.credit > 0)
             {
-                list.push((Source::Errors(id), errors.as_raw_fd(), true, false));
+                list.push((Source::Errors(id), errors.as_fd(), true, false));
             }
         }
         list.into_iter()
@@ -208,13 +210,15 @@ impl Server<'_> {
                 let Some(session) = self.sessions.get(&id).filter(|one| one.code.is_none()) else {
                     return;
                 };
-                if let [signal] = *frame.bytes {
-                    system::signal_group(session.process, signal.into());
+                if let [signal] = *frame.bytes
+                    && let Some(signal) = Signal::from_named_raw(signal.into())
+                {
+                    system::signal_group(session.process, signal);
                 }
             }
             Kind::Abandon => {
                 if let Some(session) = self.sessions.remove(&id) {
-                    system::signal_group(session.process, libc::SIGKILL);
+                    system::signal_group(session.process, Signal::KILL);
                 }
             }
             Kind::Credit => {

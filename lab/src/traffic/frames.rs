@@ -1,6 +1,11 @@
 //! Single frames, and where they arrive.
 
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::io;
+use std::os::fd::AsFd as _;
+
+use meikyo_sockets::PacketSocket;
+use meikyo_sockets::options::enlarge_receive_buffer;
+use meikyo_units::{Bytes, Nanos};
 
 use super::tables::Counting;
 use super::{Counters, Done, Frame, Inside, TaskError, Trace};
@@ -17,7 +22,7 @@ const MAGIC: [u8; 4] = *b"MKYO";
 /// How often in a row nothing must arrive.
 const QUIET_TIMES: u32 = 5;
 /// Enough for what arrives between two looks: every host's broadcast.
-const RECEIVE_BYTES: i32 = 4 * 1024 * 1024;
+const RECEIVE_BUFFER: Bytes = Bytes::new(4 * 1024 * 1024);
 
 /// Sends frames and gives where each arrived.
 pub(super) fn send(
@@ -33,8 +38,7 @@ pub(super) fn send(
     for (number, frame) in frames.iter().enumerate() {
         let bytes = frame_bytes(inside, frame, number)?;
         let from = inside.host(frame.from)?;
-        system::send_frame(&sockets[frame.from], blueprint::host_index(), &bytes)
-            .map_err(inside.failed(from, "send"))?;
+        send_whole(&sockets[frame.from], &bytes).map_err(inside.failed(from, "send"))?;
         // Often enough that no queue of a socket fills.
         if each || number % 64 == 63 || number + 1 == frames.len() {
             collect(inside, &sockets, &mut traces, quiet_ms)?;
@@ -70,18 +74,26 @@ pub(super) fn send_raw(inside: &Inside, frames: &[(usize, Vec<u8>)]) -> Result<(
     let sockets = open_all(inside)?;
     for (from, bytes) in frames {
         let space = inside.host(*from)?;
-        system::send_frame(&sockets[*from], blueprint::host_index(), bytes)
-            .map_err(inside.failed(space, "send"))?;
+        send_whole(&sockets[*from], bytes).map_err(inside.failed(space, "send"))?;
     }
     Ok(())
 }
 
-/// A socket at the interface of every host.
-fn open_all(inside: &Inside) -> Result<Vec<OwnedFd>, TaskError> {
+/// Sends a frame, as one of the type that stands in it.
+fn send_whole(socket: &PacketSocket, frame: &[u8]) -> io::Result<usize> {
+    let ethertype = frame.get(12..).and_then(|rest| rest.first_chunk());
+    let ethertype = ethertype.map_or(ETHERTYPE_LOCAL, |bytes| u16::from_be_bytes(*bytes));
+    socket.send(frame, ethertype)
+}
+
+/// A socket at the interface of every host, which never waits.
+fn open_all(inside: &Inside) -> Result<Vec<PacketSocket>, TaskError> {
     let open = |space| {
         inside.within(space, "open a packet socket", || {
-            let socket = system::packet_socket(blueprint::host_index(), ETHERTYPE_LOCAL)?;
-            system::set_receive_buffer(&socket, RECEIVE_BYTES)?;
+            let interface = blueprint::host_index().cast_signed();
+            let socket = PacketSocket::open(interface, ETHERTYPE_LOCAL)?;
+            system::set_nonblocking(&socket)?;
+            enlarge_receive_buffer(&socket, RECEIVE_BUFFER)?;
             Ok(socket)
         })
     };
@@ -115,24 +127,24 @@ fn frame_bytes(inside: &Inside, frame: &Frame, number: usize) -> Result<Vec<u8>,
 /// keep busy may find a wait over before it had a turn at all.
 fn collect(
     inside: &Inside,
-    sockets: &[OwnedFd],
+    sockets: &[PacketSocket],
     traces: &mut [Trace],
     quiet_ms: u32,
 ) -> Result<(), TaskError> {
-    let interests: Vec<Interest> = sockets
+    let interests: Vec<Interest<'_>> = sockets
         .iter()
-        .map(|socket| Interest { fd: socket.as_raw_fd(), read: true, write: false })
+        .map(|socket| Interest { fd: socket.as_fd(), read: true, write: false })
         .collect();
-    let quiet_ms = i32::try_from(quiet_ms).unwrap_or(i32::MAX);
+    let quiet_span = Nanos::from_millis(quiet_ms.into());
     let mut quiet = 0;
     while quiet < QUIET_TIMES {
         let failed = |host: usize| inside.failed(inside.hosts()[host], "wait");
-        let ready = system::wait(&interests, quiet_ms).map_err(|error| failed(0)(error))?;
+        let ready = system::wait(&interests, Some(quiet_span)).map_err(|error| failed(0)(error))?;
         let mut any = false;
         for (host, ready) in ready.iter().enumerate().filter(|(_, ready)| ready.read) {
             any |= ready.read;
             let mut buffer = [0; 2 * FRAME_BYTES];
-            while let Ok(length) = system::receive(&sockets[host], &mut buffer) {
+            while let Ok(length) = sockets[host].receive(&mut buffer) {
                 if let Some(trace) = number_of(&buffer[..length]).and_then(|at| traces.get_mut(at))
                 {
                     *trace.copies.entry(host).or_default() += 1;

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use meikyo_sockets::options::enlarge_receive_buffer;
+use meikyo_units::{Bytes, Nanos};
 
 use super::{Done, Inside, TaskError};
 use crate::blueprint::Role;
@@ -10,7 +13,7 @@ use crate::system::{self, Interest};
 
 const ECHO: u8 = 8;
 const ECHO_REPLY: u8 = 0;
-const RECEIVE_BYTES: i32 = 1024 * 1024;
+const RECEIVE_BUFFER: Bytes = Bytes::new(1024 * 1024);
 
 /// Every host pings every other one.
 pub(super) fn all(inside: &Inside, patience_ms: u32) -> Result<Done, TaskError> {
@@ -39,7 +42,7 @@ impl Pinging {
         let open = |space: usize| {
             inside.within(space, "open an ICMP socket", || {
                 let socket = system::icmp_socket()?;
-                system::set_receive_buffer(&socket, RECEIVE_BYTES)?;
+                enlarge_receive_buffer(&socket, RECEIVE_BUFFER)?;
                 Ok(socket)
             })
         };
@@ -90,15 +93,12 @@ impl Pinging {
         patience_ms: u32,
     ) -> Result<bool, TaskError> {
         let waiting: Vec<usize> = missing.iter().map(|&(from, _)| from).collect();
-        let interest = |&from: &usize| Interest {
-            fd: self.sockets[from].as_raw_fd(),
-            read: true,
-            write: false,
-        };
-        let interests: Vec<Interest> = waiting.iter().map(interest).collect();
-        let patience = i32::try_from(patience_ms).unwrap_or(i32::MAX);
+        let interest =
+            |&from: &usize| Interest { fd: self.sockets[from].as_fd(), read: true, write: false };
+        let interests: Vec<Interest<'_>> = waiting.iter().map(interest).collect();
+        let patience = Nanos::from_millis(patience_ms.into());
         let failed = inside.failed(inside.hosts()[0], "wait");
-        let ready = system::wait(&interests, patience).map_err(failed)?;
+        let ready = system::wait(&interests, Some(patience)).map_err(failed)?;
         for (&from, _) in waiting.iter().zip(&ready).filter(|(_, ready)| ready.read) {
             let mut buffer = [0; 256];
             while let Ok(length) = system::receive(&self.sockets[from], &mut buffer) {

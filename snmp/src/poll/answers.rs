@@ -1,5 +1,6 @@
 //! What comes back: answers are matched, read and written down.
 
+use meikyo_sockets::{Datagram, SendBatch};
 use meikyo_units::WallTime;
 
 use crate::pdu::PduType;
@@ -10,7 +11,6 @@ use crate::poll::rows::{Event, PollRow, Reason};
 use crate::poll::session::Report;
 use crate::poll::waiting::Open;
 use crate::poll::{DEVICE_BITS, Poller, observe, renewal, resets, values};
-use crate::socket::{Datagram, SendBatch};
 use crate::tables::State;
 use crate::template;
 use crate::usm::ReportKind;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use meikyo_recording::Symbol;
+use meikyo_sockets::Address;
 use meikyo_units::{Nanos, WallTime};
 
 use crate::Oid;
@@ -20,7 +21,6 @@ use crate::poll::series::Series;
 use crate::poll::session::Session;
 use crate::poll::waiting::RoundTrip;
 use crate::poll::{DEVICE_BITS, GENERATION_MAX, GENERATION_MIN, observe};
-use crate::socket::Address;
 use crate::tables::{State, Table};
 
 /// Unanswered requests in a row after which a device is asked less often.

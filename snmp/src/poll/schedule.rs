@@ -1,5 +1,6 @@
 //! When what is asked: intervals begin, requests leave, waits end.
 
+use meikyo_sockets::{BATCH, SendBatch};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::poll::alerts::compile;
@@ -7,7 +8,6 @@ use crate::poll::device::{Pending, Phase};
 use crate::poll::rows::{Event, PollRow, Reason};
 use crate::poll::waiting::Open;
 use crate::poll::{Pace, Poller, due, index};
-use crate::socket::{BATCH, SendBatch};
 use crate::tables::State;
 
 /// Overslept intervals that are written device by device; of longer sleeps the rest is counted in
@@ -372,14 +372,14 @@ impl Poller {
         let device = &mut self.devices[ordinal as usize];
         if open.shared {
             let template = self.layouts.template(open.layout as usize);
-            template.write(open.id, None, 0, &mut batch.octets);
+            template.write(open.id, None, 0, batch.octets_mut());
         } else {
             let engine = device.session.engine(now);
             self.salt = self.salt.wrapping_add(1);
             let requests = &mut device.sets[open.set as usize].requests;
             let own = requests[open.pdu as usize].own_template();
             let template = own.expect("a request that shares no template has its own");
-            template.write(open.id, engine.as_ref(), self.salt, &mut batch.octets);
+            template.write(open.id, engine.as_ref(), self.salt, batch.octets_mut());
         }
         batch.end_datagram(&device.address);
         self.counts.requests += 1;

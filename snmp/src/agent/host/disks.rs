@@ -1,7 +1,5 @@
 //! File systems on disks of this host (UCD-SNMP-MIB dskTable, RFC 2790 hrStorageTable).
-#![expect(unsafe_code, reason = "statvfs(3) has no safe wrapper in std")]
 
-use std::ffi::CString;
 use std::fs;
 use std::io;
 
@@ -57,12 +55,8 @@ fn unescaped(text: &str) -> String {
 }
 
 fn space(path: &str) -> Option<Space> {
-    let path = CString::new(path).ok()?;
-    // SAFETY: statvfs is a plain C structure for which all zeroes is a valid value.
-    let mut answer: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends with a zero, and both live across the call.
-    let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut answer) };
-    (result == 0).then_some(Space {
+    let answer = rustix::fs::statvfs(path).ok()?;
+    Some(Space {
         block_bytes: answer.f_frsize,
         blocks: answer.f_blocks,
         free: answer.f_bfree,

@@ -1,0 +1,85 @@
+//! Options of sockets.
+#![expect(unsafe_code, reason = "three options have no safe wrapper in `rustix`")]
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd as _};
+
+use meikyo_units::Bytes;
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    set_socket_recv_buffer_size, set_socket_recv_buffer_size_force, set_socket_send_buffer_size,
+    set_socket_send_buffer_size_force, socket_recv_buffer_size,
+};
+
+/// Lets a socket keep so much that nobody has read yet: beyond the system's limit
+/// (`net.core.rmem_max`) with `CAP_NET_ADMIN`, else as much as that allows. The kernel counts its own
+/// overhead and doubles what is asked for, see [`receive_buffer`].
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn enlarge_receive_buffer(socket: impl AsFd, size: Bytes) -> io::Result<()> {
+    let (socket, size) = (socket.as_fd(), capped(size));
+    match set_socket_recv_buffer_size_force(socket, size) {
+        Err(Errno::PERM) => Ok(set_socket_recv_buffer_size(socket, size)?),
+        result => Ok(result?),
+    }
+}
+
+/// Lets a socket keep so much that is not sent yet, as [`enlarge_receive_buffer`] does.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn enlarge_send_buffer(socket: impl AsFd, size: Bytes) -> io::Result<()> {
+    let (socket, size) = (socket.as_fd(), capped(size));
+    match set_socket_send_buffer_size_force(socket, size) {
+        Err(Errno::PERM) => Ok(set_socket_send_buffer_size(socket, size)?),
+        result => Ok(result?),
+    }
+}
+
+/// The size of the receive buffer that the kernel granted, in its own accounting.
+///
+/// # Errors
+/// When it is no socket.
+pub fn receive_buffer(socket: impl AsFd) -> io::Result<Bytes> {
+    Ok(Bytes::new(socket_recv_buffer_size(socket)? as u64))
+}
+
+/// The greatest size of a buffer that the kernel takes, or a smaller one.
+fn capped(size: Bytes) -> usize {
+    usize::try_from(size.get().min(i32::MAX.unsigned_abs().into())).expect("it has 31 bits")
+}
+
+/// Has every datagram stamped with the instant of its arrival, ns of the real-time clock.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn stamp_arrivals(socket: impl AsFd) -> io::Result<()> {
+    switch_on(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS)
+}
+
+/// Has every datagram say how many the socket dropped before it.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn count_drops(socket: impl AsFd) -> io::Result<()> {
+    switch_on(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL)
+}
+
+/// Has every IPv4 datagram say to which address of this machine it was sent.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn tell_destinations(socket: impl AsFd) -> io::Result<()> {
+    switch_on(socket, libc::IPPROTO_IP, libc::IP_PKTINFO)
+}
+
+fn switch_on(socket: impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).expect("an int is small");
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the pointer and the length describe `on`, which lives across the call.
+    let result = unsafe { libc::setsockopt(socket, level, name, (&raw const on).cast(), length) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
