@@ -110,7 +110,7 @@ impl Dialect {
     }
 
     fn delivery(self) -> Delivery {
-        self.vendor().map_or(Delivery::Typed { refusals: &[] }, |vendor| vendor.delivery())
+        self.vendor().map_or(Delivery::Typed { refusals: &[] }, |vendor| vendor.language().delivery)
     }
 }
 
@@ -205,7 +205,7 @@ pub fn read(
     text: &str,
 ) -> Result<SwitchState, ParseError> {
     match dialect.vendor() {
-        Ok(vendor) => vendor.read(model, before, text),
+        Ok(vendor) => (vendor.language().read)(model, before, text),
         Err(refusal) => {
             Err(ParseError::whole(format!("texts of {dialect} are not read: {}", refusal.not_read)))
         }

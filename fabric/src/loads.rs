@@ -7,7 +7,7 @@ mod bisection;
 
 use std::collections::BTreeMap;
 
-use crate::routing::{Adjacent, Net};
+use crate::routing::{Adjacent, Net, Walk};
 use crate::{HostId, Plan, SwitchId, TrunkId, Vlan, Wiring};
 
 pub use bisection::{Bisection, Certainty, bisection};
@@ -97,26 +97,34 @@ pub fn loads(wiring: &Wiring, plan: &Plan, pattern: Pattern<'_>) -> Loads {
             of_pairs(wiring, plan, &net, to.iter().map(|host| host.place()).enumerate())
         }
     };
-    for vlan in &plan.working {
-        let trunks: Vec<usize> = vlan.trunks.iter().map(|trunk| trunk.place()).collect();
-        let forest = Adjacent::new(&net, &trunks);
-        for source in &vlan.sources {
-            let Some(to) = demand.get(&(vlan.vlan, source.place())) else { continue };
-            let walk = forest.walk(source.place());
-            let beyond = walk.beyond(&net, to.clone());
-            for &switch in &walk.order {
-                if let Some(channel) = walk.by[switch] {
-                    channels[channel] +=
-                        u64::try_from(beyond[switch]).expect("a count fits in 64 bits");
-                }
+    each_walk(plan, &net, &demand, |walk, to| {
+        let beyond = walk.beyond(&net, to.to_vec());
+        for &switch in &walk.order {
+            if let Some(channel) = walk.by[switch] {
+                channels[channel] +=
+                    u64::try_from(beyond[switch]).expect("a count fits in 64 bits");
             }
         }
-    }
+    });
     Loads { pairs: channels.chunks_exact(2).map(|both| [both[0], both[1]]).collect() }
 }
 
 /// For each VLAN and the switch that sends in it, how many pairs end at each switch.
 type Demand = BTreeMap<(Vlan, usize), Vec<usize>>;
+
+/// Visits every source of every VLAN that has a demand: the walk of its frames, and how many pairs end
+/// at each switch.
+fn each_walk(plan: &Plan, net: &Net, demand: &Demand, mut visit: impl FnMut(&Walk, &[usize])) {
+    for vlan in &plan.working {
+        let trunks: Vec<usize> = vlan.trunks.iter().map(|trunk| trunk.place()).collect();
+        let forest = Adjacent::new(net, &trunks);
+        for source in &vlan.sources {
+            if let Some(to) = demand.get(&(vlan.vlan, source.place())) {
+                visit(&forest.walk(source.place()), to);
+            }
+        }
+    }
+}
 
 fn all_to_all(wiring: &Wiring, plan: &Plan, net: &Net) -> Demand {
     let mut demand = Demand::new();
@@ -165,23 +173,17 @@ pub fn diameter(wiring: &Wiring, plan: &Plan) -> usize {
     let net = Net::new(wiring, &std::collections::BTreeSet::new());
     let demand = all_to_all(wiring, plan, &net);
     let mut most = 0;
-    for vlan in &plan.working {
-        let trunks: Vec<usize> = vlan.trunks.iter().map(|trunk| trunk.place()).collect();
-        let forest = Adjacent::new(&net, &trunks);
-        for source in &vlan.sources {
-            let Some(to) = demand.get(&(vlan.vlan, source.place())) else { continue };
-            let walk = forest.walk(source.place());
-            let mut switches = vec![1; net.switches()];
-            for &at in &walk.order {
-                if let Some(channel) = walk.by[at] {
-                    switches[at] = switches[net.tail(channel)] + 1;
-                }
-                if to[at] > 0 {
-                    most = most.max(switches[at]);
-                }
+    each_walk(plan, &net, &demand, |walk, to| {
+        let mut switches = vec![1; net.switches()];
+        for &at in &walk.order {
+            if let Some(channel) = walk.by[at] {
+                switches[at] = switches[net.tail(channel)] + 1;
+            }
+            if to[at] > 0 {
+                most = most.max(switches[at]);
             }
         }
-    }
+    });
     most
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Port {
     open: bool,
     /// In general mode; otherwise in access mode. A switch that keeps what was set for a mode changes
     /// this alone.
-    pub(super) general: bool,
+    general: bool,
     access: Vlan,
     pvid: Vlan,
     tagged_only: bool,
@@ -90,7 +90,7 @@ impl Port {
 
     /// Enters a mode in which everything is as delivered, as a switch does that forgets what was set for
     /// the mode before.
-    pub(super) fn enter_mode_anew(&mut self, general: bool) {
+    fn enter_mode_anew(&mut self, general: bool) {
         if self.general != general {
             let (open, group) = (self.open, self.group);
             *self = Self { general, group, ..Self::factory(open) };
@@ -107,13 +107,27 @@ pub(super) enum Interfaces {
     Bundles(Vec<u16>),
 }
 
+/// In what makers differ where they otherwise write alike.
+#[derive(Debug)]
+pub(super) struct Maker {
+    /// Where a VLAN is defined, for people: the end of "`vlan 101`".
+    pub(super) defined_where: &'static str,
+    /// The mode of a channel group that speaks LACP; the other is `on`.
+    pub(super) lacp: &'static str,
+    /// Whether an interface forgets what was set for a mode when it enters the other one.
+    pub(super) forgets_modes: bool,
+    /// Beginnings of lines that make no difference to frames of the fabric, outside of any interface.
+    pub(super) ignored: &'static [&'static str],
+    /// Beginnings of lines that make no difference to frames of the fabric, of an interface.
+    pub(super) ignored_of_interface: &'static [&'static str],
+}
+
 /// A switch that carries out commands.
 pub(super) struct Fastpath<'a> {
     pub(super) model: &'a SwitchModel,
-    /// Where a VLAN is defined, for people: the end of "`vlan 101`".
-    pub(super) defined_where: &'static str,
-    pub(super) spanning_tree: bool,
-    pub(super) pause: bool,
+    maker: &'static Maker,
+    spanning_tree: bool,
+    pause: bool,
     pub(super) ageing: Option<Nanos>,
     pub(super) management: Option<Vlan>,
     pub(super) interfaces: Option<Interfaces>,
@@ -126,11 +140,7 @@ pub(super) struct Fastpath<'a> {
 
 impl<'a> Fastpath<'a> {
     /// A switch of the model in a state.
-    pub(super) fn new(
-        model: &'a SwitchModel,
-        before: &SwitchState,
-        defined_where: &'static str,
-    ) -> Self {
+    pub(super) fn new(model: &'a SwitchModel, before: &SwitchState, maker: &'static Maker) -> Self {
         let settings = &before.settings;
         let mut ports: BTreeMap<_, _> =
             (1..=model.ports).map(|port| (PortNumber(port), Port::factory(false))).collect();
@@ -153,7 +163,7 @@ impl<'a> Fastpath<'a> {
         }
         Self {
             model,
-            defined_where,
+            maker,
             spanning_tree: settings.spanning_tree,
             pause: settings.ports.first().is_none_or(|port| port.flow_control),
             ageing: settings.ageing,
@@ -204,7 +214,7 @@ impl<'a> Fastpath<'a> {
     }
 
     /// Puts the ports that commands are about into a port channel.
-    pub(super) fn join_bundle(
+    fn join_bundle(
         &mut self,
         line: Line<'_>,
         number: u16,
@@ -216,7 +226,7 @@ impl<'a> Fastpath<'a> {
     }
 
     /// Changes every interface that commands are about.
-    pub(super) fn each(&mut self, change: impl Fn(&mut Port)) {
+    fn each(&mut self, change: impl Fn(&mut Port)) {
         self.targets().into_iter().for_each(change);
     }
 
@@ -234,16 +244,50 @@ impl<'a> Fastpath<'a> {
         }
     }
 
-    /// Carries out a command of an interface that all makers write alike; false if it is none of them.
+    /// Carries out a command of the whole switch that all makers write alike.
+    pub(super) fn global(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
+        match words {
+            ["spanning-tree"] => self.spanning_tree = true,
+            ["no", "spanning-tree"] => self.spanning_tree = false,
+            ["flowcontrol"] => self.pause = true,
+            ["no", "flowcontrol"] => self.pause = false,
+            _ if begins_any(line.text, self.maker.ignored) => {}
+            _ => {
+                return Err(
+                    line.wrong("is not understood (docs/fabric-deployment.md lists what is)")
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out a command of an interface.
     pub(super) fn of_interface(
         &mut self,
         line: Line<'_>,
         words: &[&str],
-    ) -> Result<bool, ParseError> {
+    ) -> Result<(), ParseError> {
         match (words, &self.interfaces) {
+            (["channel-group", number, "mode", mode], Some(Interfaces::Ports(_))) => {
+                let number = line.number(number)?;
+                let bundling = match *mode {
+                    "on" => Bundling::Static,
+                    mode if mode == self.maker.lacp => Bundling::Lacp,
+                    _ => {
+                        let lacp = self.maker.lacp;
+                        let allowed = format!("allowed modes are `{lacp}` (LACP) and `on`");
+                        return Err(line.wrong(allowed));
+                    }
+                };
+                self.join_bundle(line, number, bundling)?;
+            }
             (["no", "channel-group"], Some(Interfaces::Ports(_))) => {
                 self.each(|port| port.group = None);
             }
+            (["switchport", "mode", "access"] | ["no", "switchport", "mode"], _) => {
+                self.enter_mode(false);
+            }
+            (["switchport", "mode", "general"], _) => self.enter_mode(true),
             (["shutdown"], _) => self.each(|port| port.open = false),
             (["no", "shutdown"], _) => self.each(|port| port.open = true),
             (["switchport", "access", "vlan", vlan], _) => {
@@ -264,9 +308,21 @@ impl<'a> Fastpath<'a> {
                 self.in_mode(line, true)?;
                 self.each(|port| port.pvid = Vlan::DEFAULT);
             }
-            _ => return Ok(false),
+            _ if begins_any(line.text, self.maker.ignored_of_interface) => {}
+            _ => {
+                return Err(line
+                    .wrong("is not understood for an interface (see docs/fabric-deployment.md)"));
+            }
         }
-        Ok(true)
+        Ok(())
+    }
+
+    fn enter_mode(&mut self, general: bool) {
+        if self.maker.forgets_modes {
+            self.each(|port| port.enter_mode_anew(general));
+        } else {
+            self.each(|port| port.general = general);
+        }
     }
 
     fn general(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
@@ -359,7 +415,7 @@ impl<'a> Fastpath<'a> {
             None => Ok(()),
             Some(vlan) => Err(line.wrong(format!(
                 "VLAN {vlan} is not defined; `vlan {vlan}`{} comes first",
-                self.defined_where
+                self.maker.defined_where
             ))),
         }
     }
@@ -417,9 +473,12 @@ impl<'a> Fastpath<'a> {
     }
 }
 
-/// Whether a line begins with these words.
-pub(super) fn begins(text: &str, words: &str) -> bool {
-    text.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+/// Whether a line begins with the words of one of these.
+fn begins_any(text: &str, beginnings: &[&str]) -> bool {
+    let begins = |words: &&str| {
+        text.strip_prefix(*words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    beginnings.iter().any(begins)
 }
 
 /// Ports in ascending order as spans of neighbours of the same kind: the first and the last of each.

@@ -77,7 +77,8 @@ impl Templates {
     /// text.
     pub fn files() -> Vec<(String, &'static str)> {
         let vendors = Dialect::all().filter_map(|dialect| dialect.vendor().ok());
-        vendors.map(|vendor| (file_name(vendor.name()), vendor.template())).collect()
+        let languages = vendors.map(|vendor| vendor.language());
+        languages.map(|language| (file_name(language.name), language.template)).collect()
     }
 
     /// The built-in templates, those in `own` (file name and text) in place of theirs.
@@ -164,15 +165,15 @@ impl Templates {
         let Change { wiring, switch, before, after, .. } = *change;
         let own = &wiring.switches[switch.place()];
         let vendor = fit::check(dialect, own, after)?;
-        let template = file_name(vendor.name());
+        let template = file_name(vendor.language().name);
         let failed = |error| wrong(&template, &error);
         let text = self.0.get_template(&template).map_err(failed)?;
         let text = text.render(Page { vendor, change }.variables()).map_err(failed)?;
-        let said = vendor.read(&own.model, before, &text).map_err(|source| {
+        let said = (vendor.language().read)(&own.model, before, &text).map_err(|source| {
             let (template, switch) = (template.clone(), own.name.clone());
             RenderError::NotUnderstood { template, switch, source }
         })?;
-        let meant = after.clone().normal(vendor.defines_vlans());
+        let meant = after.clone().normal(vendor.language().defines_vlans);
         if said.means_the_same(&meant) {
             return Ok(text);
         }

@@ -50,7 +50,7 @@ impl Entry {
     /// The name of the dialect.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Self::Spoken(vendor) => vendor.name(),
+            Self::Spoken(vendor) => vendor.language().name,
             Self::Refused(refusal) => refusal.name,
         }
     }
@@ -58,7 +58,7 @@ impl Entry {
     /// The models that are built in, whatever can be done with them.
     pub(super) fn models(&self) -> &'static [ModelFacts] {
         match self {
-            Self::Spoken(vendor) => vendor.models(),
+            Self::Spoken(vendor) => vendor.language().models,
             Self::Refused(refusal) => std::slice::from_ref(&refusal.model),
         }
     }
@@ -76,30 +76,39 @@ pub(super) enum Delivery {
     Script,
 }
 
+/// What of a vendor is the same for all its switches.
+pub(super) struct Language {
+    /// The name of the dialect in the cluster file, at `--dialect`, and of its template: `NAME.j2`.
+    pub(super) name: &'static str,
+    /// The models that are built in. A switch of one of them speaks this dialect.
+    pub(super) models: &'static [ModelFacts],
+    /// The built-in template, for the engine `minijinja`. Its variables are those of the page, and
+    /// [`Vendor::own_variables`]; `docs/fabric-deployment.md` lists them.
+    pub(super) template: &'static str,
+    /// How a text gets to the switch.
+    pub(super) delivery: Delivery,
+    /// Whether a VLAN exists by a command of its own, also without a port; elsewhere a VLAN is there
+    /// as long as a port is in it, and sets of VLANs are compared so.
+    pub(super) defines_vlans: bool,
+    /// The parser: the state of a switch of the model after the text was carried out, if it was in the
+    /// one given. It refuses a line that it does not understand, or that the switch would refuse, and
+    /// never panics, whatever the text.
+    pub(super) read: fn(&SwitchModel, &SwitchState, &str) -> Result<SwitchState, ParseError>,
+}
+
 /// The commands of one vendor's switches: what they can say, how it is written, how it is read.
 ///
 /// **The round-trip law.** For every state that [`check_port`](Self::check_port) and
-/// [`check_switch`](Self::check_switch) accept, the text that [`template`](Self::template) makes of a
-/// change from `before` to `after` must be read by [`read`](Self::read), begun at `before`, as exactly
-/// `after`. Every text is read back before anybody sees it, so a text that cannot be read back as the
+/// [`check_switch`](Self::check_switch) accept, the text that [`Language::template`] makes of a change
+/// from `before` to `after` must be read by [`Language::read`], begun at `before`, as exactly `after`. Every text is read back before anybody sees it, so a text that cannot be read back as the
 /// same settings is never written: not a wrong text, but an error names the first difference.
 ///
 /// The law is worth what the parser is worth. A parser carries out each line as the switch would,
 /// refuses what the switch would refuse, and refuses what it does not know: it never skips a line that
 /// could matter to a frame.
 pub(super) trait Vendor: Sync {
-    /// The name of the dialect in the cluster file, at `--dialect`, and of its template: `NAME.j2`.
-    fn name(&self) -> &'static str;
-
-    /// The models that are built in. A switch of one of them speaks this dialect.
-    fn models(&self) -> &'static [ModelFacts];
-
-    /// The built-in template, for the engine `minijinja`. Its variables are those of the page, and
-    /// [`own_variables`](Self::own_variables); `docs/fabric-deployment.md` lists them.
-    fn template(&self) -> &'static str;
-
-    /// How a text gets to the switch.
-    fn delivery(&self) -> Delivery;
+    /// What is the same for all its switches.
+    fn language(&self) -> &'static Language;
 
     /// What the commands, and the agent of the switch (`ifName`), call a port.
     fn port_name(&self, model: &SwitchModel, port: PortNumber) -> String;
@@ -120,10 +129,6 @@ pub(super) trait Vendor: Sync {
     fn blank(&self, model: &SwitchModel) -> SwitchState {
         self.factory(model)
     }
-
-    /// Whether a VLAN exists by a command of its own, also without a port; elsewhere a VLAN is there
-    /// as long as a port is in it, and sets of VLANs are compared so.
-    fn defines_vlans(&self) -> bool;
 
     /// The VLANs that a port is an untagged member of once it is set anew, before the text adds its
     /// own: what the text has to remove.
@@ -155,16 +160,4 @@ pub(super) trait Vendor: Sync {
     fn tolerant(&self, text: String) -> String {
         text
     }
-
-    /// The state of a switch of the model after the text was carried out, if it was in `before`.
-    /// Never panics, whatever the text.
-    ///
-    /// # Errors
-    /// If a line is not understood, or would be refused by the switch.
-    fn read(
-        &self,
-        model: &SwitchModel,
-        before: &SwitchState,
-        text: &str,
-    ) -> Result<SwitchState, ParseError>;
 }

@@ -6,51 +6,55 @@
 //! could be routed past their VLANs, which is refused.
 
 use super::names::ports_named;
-use crate::dialect::fastpath::{Fastpath, Interfaces, begins};
+use crate::dialect::fastpath::{Fastpath, Interfaces, Maker};
 use crate::dialect::reading::{Line, ParseError, statements};
 use crate::dialect::state::{AGEING, SwitchState};
-use crate::{Bundling, PortNumber, SwitchModel, Vlan, VlanSet};
+use crate::{PortNumber, SwitchModel, Vlan, VlanSet};
 
-/// Beginnings of lines that make no difference to frames of the fabric, outside of any interface.
-const IGNORED: [&str; 24] = [
-    "hostname",
-    "username",
-    "aaa",
-    "snmp-server",
-    "logging",
-    "sntp",
-    "clock",
-    "ip default-gateway",
-    "ip domain",
-    "ip name-server",
-    "ip route",
-    "ip routing",
-    "ip ssh",
-    "ip telnet",
-    "ip http",
-    "no ip http",
-    "crypto",
-    "slot",
-    "switch",
-    "lldp",
-    "isdp",
-    "spanning-tree mode",
-    "spanning-tree priority",
-    "enable password",
-];
-/// Beginnings of lines that make no difference to frames of the fabric, of an interface.
-const IGNORED_OF_INTERFACE: [&str; 10] = [
-    "description",
-    "spanning-tree portfast",
-    "spanning-tree cost",
-    "lldp",
-    "isdp",
-    "mtu",
-    "speed",
-    "negotiation",
-    "hashing-mode",
-    "storm-control",
-];
+/// What its commands are where FASTPATH's makers differ.
+static MAKER: Maker = Maker {
+    defined_where: "",
+    lacp: "active",
+    forgets_modes: false,
+    ignored: &[
+        "hostname",
+        "username",
+        "aaa",
+        "snmp-server",
+        "logging",
+        "sntp",
+        "clock",
+        "ip default-gateway",
+        "ip domain",
+        "ip name-server",
+        "ip route",
+        "ip routing",
+        "ip ssh",
+        "ip telnet",
+        "ip http",
+        "no ip http",
+        "crypto",
+        "slot",
+        "switch",
+        "lldp",
+        "isdp",
+        "spanning-tree mode",
+        "spanning-tree priority",
+        "enable password",
+    ],
+    ignored_of_interface: &[
+        "description",
+        "spanning-tree portfast",
+        "spanning-tree cost",
+        "lldp",
+        "isdp",
+        "mtu",
+        "speed",
+        "negotiation",
+        "hashing-mode",
+        "storm-control",
+    ],
+};
 
 /// What lines are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +87,7 @@ pub(super) fn read(
     before: &SwitchState,
     text: &str,
 ) -> Result<SwitchState, ParseError> {
-    let switch = Fastpath::new(model, before, "");
+    let switch = Fastpath::new(model, before, &MAKER);
     let mut machine = Machine { mode: Mode::Exec, switch, addressed: None };
     for line in statements(text, '!') {
         machine.carry_out(line)?;
@@ -105,7 +109,7 @@ impl Machine<'_> {
             }
             (_, Mode::Access) => {}
             (words, Mode::VlanInterface(vlan)) => self.vlan_interface(line, vlan, words)?,
-            (words, Mode::Interface) => self.of_interface(line, words)?,
+            (words, Mode::Interface) => self.switch.of_interface(line, words)?,
             (words, Mode::Global) => self.global(line, words)?,
             (_, Mode::Vlan) => {
                 return Err(line.wrong("is not understood for `vlan`; allowed is `name`"));
@@ -132,21 +136,12 @@ impl Machine<'_> {
             }
             ["stack"] => self.mode = Mode::Stack,
             ["line", "console" | "telnet" | "ssh"] => self.mode = Mode::Access,
-            ["spanning-tree"] => self.switch.spanning_tree = true,
-            ["no", "spanning-tree"] => self.switch.spanning_tree = false,
-            ["flowcontrol"] => self.switch.pause = true,
-            ["no", "flowcontrol"] => self.switch.pause = false,
             ["mac", "address-table", "aging-time", "0"] => self.switch.ageing = None,
             ["mac", "address-table", "aging-time", span] => {
                 self.switch.ageing = Some(Fastpath::ageing(line, line.number(span)?)?);
             }
             ["no", "mac", "address-table", "aging-time"] => self.switch.ageing = Some(AGEING),
-            _ if IGNORED.iter().any(|begin| begins(line.text, begin)) => {}
-            _ => {
-                return Err(
-                    line.wrong("is not understood (docs/fabric-deployment.md lists what is)")
-                );
-            }
+            _ => self.switch.global(line, words)?,
         }
         Ok(())
     }
@@ -221,34 +216,5 @@ impl Machine<'_> {
         self.addressed = self.addressed.filter(|vlan| !vlans.contains(*vlan));
         let managed = self.switch.management;
         self.switch.management = managed.filter(|vlan| !vlans.contains(*vlan));
-    }
-
-    fn of_interface(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
-        let of_ports = matches!(self.switch.interfaces, Some(Interfaces::Ports(_)));
-        match words {
-            ["channel-group", number, "mode", mode] if of_ports => {
-                let number = line.number(number)?;
-                let bundling = match *mode {
-                    "active" => Bundling::Lacp,
-                    "on" => Bundling::Static,
-                    _ => return Err(line.wrong("allowed modes are `active` (LACP) and `on`")),
-                };
-                self.switch.join_bundle(line, number, bundling)
-            }
-            ["switchport", "mode", "access"] | ["no", "switchport", "mode"] => {
-                self.switch.each(|port| port.general = false);
-                Ok(())
-            }
-            ["switchport", "mode", "general"] => {
-                self.switch.each(|port| port.general = true);
-                Ok(())
-            }
-            _ if self.switch.of_interface(line, words)? => Ok(()),
-            _ if IGNORED_OF_INTERFACE.iter().any(|begin| begins(line.text, begin)) => Ok(()),
-            _ => {
-                Err(line
-                    .wrong("is not understood for an interface (see docs/fabric-deployment.md)"))
-            }
-        }
     }
 }

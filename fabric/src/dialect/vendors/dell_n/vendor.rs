@@ -15,10 +15,8 @@ mod parser;
 mod tests;
 
 use crate::dialect::fastpath;
-use crate::dialect::reading::ParseError;
 use crate::dialect::state::{self, SwitchState};
-use crate::dialect::vendors::{Delivery, Vendor};
-use crate::model::ModelFacts;
+use crate::dialect::vendors::{Delivery, Language, Vendor};
 use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan};
 
 /// A switch of the N series.
@@ -28,21 +26,18 @@ pub(super) struct DellN;
 /// As the switch is called in messages.
 const SWITCH: &str = "an N-series switch";
 
+static LANGUAGE: Language = Language {
+    name: "dell-n",
+    models: &models::MODELS,
+    template: include_str!("template.j2"),
+    delivery: Delivery::Typed { refusals: &fastpath::REFUSALS },
+    defines_vlans: true,
+    read: parser::read,
+};
+
 impl Vendor for DellN {
-    fn name(&self) -> &'static str {
-        "dell-n"
-    }
-
-    fn models(&self) -> &'static [ModelFacts] {
-        &models::MODELS
-    }
-
-    fn template(&self) -> &'static str {
-        include_str!("template.j2")
-    }
-
-    fn delivery(&self) -> Delivery {
-        Delivery::Typed { refusals: &fastpath::REFUSALS }
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
     }
 
     fn port_name(&self, model: &SwitchModel, port: PortNumber) -> String {
@@ -65,10 +60,6 @@ impl Vendor for DellN {
         SwitchState::managed(settings, in_band.then_some(Vlan::DEFAULT))
     }
 
-    fn defines_vlans(&self) -> bool {
-        true
-    }
-
     fn check_port(&self, port: &PortSettings) -> Result<(), String> {
         fastpath::check_port(SWITCH, port)
     }
@@ -78,14 +69,5 @@ impl Vendor for DellN {
             fastpath::check_ageing(span, ", or never")?;
         }
         fastpath::check_pause(SWITCH, settings)
-    }
-
-    fn read(
-        &self,
-        model: &SwitchModel,
-        before: &SwitchState,
-        text: &str,
-    ) -> Result<SwitchState, ParseError> {
-        parser::read(model, before, text)
     }
 }

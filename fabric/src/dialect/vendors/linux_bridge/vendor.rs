@@ -2,9 +2,8 @@
 
 mod parser;
 
-use super::{Delivery, Vendor};
+use super::{Delivery, Language, Vendor};
 use crate::dialect::linux;
-use crate::dialect::reading::ParseError;
 use crate::dialect::state::{self, SwitchState};
 use crate::model::{GENERIC, ModelFacts};
 use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings};
@@ -29,21 +28,18 @@ static MODELS: [ModelFacts; 1] = [ModelFacts {
     ..GENERIC
 }];
 
+static LANGUAGE: Language = Language {
+    name: NAME,
+    models: &MODELS,
+    template: include_str!("template.j2"),
+    delivery: Delivery::Script,
+    defines_vlans: false,
+    read: parser::read,
+};
+
 impl Vendor for LinuxBridge {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn models(&self) -> &'static [ModelFacts] {
-        &MODELS
-    }
-
-    fn template(&self) -> &'static str {
-        include_str!("template.j2")
-    }
-
-    fn delivery(&self) -> Delivery {
-        Delivery::Script
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
     }
 
     fn port_name(&self, _model: &SwitchModel, port: PortNumber) -> String {
@@ -65,10 +61,6 @@ impl Vendor for LinuxBridge {
         SwitchState::unmanaged(state::without_ports())
     }
 
-    fn defines_vlans(&self) -> bool {
-        false
-    }
-
     fn check_port(&self, port: &PortSettings) -> Result<(), String> {
         if !port.accept_tagged {
             return Err("a Linux bridge takes tagged frames of every VLAN that a port is in".into());
@@ -88,14 +80,5 @@ impl Vendor for LinuxBridge {
 
     fn tolerant(&self, text: String) -> String {
         linux::tolerant(&text)
-    }
-
-    fn read(
-        &self,
-        model: &SwitchModel,
-        before: &SwitchState,
-        text: &str,
-    ) -> Result<SwitchState, ParseError> {
-        parser::read(model, before, text)
     }
 }

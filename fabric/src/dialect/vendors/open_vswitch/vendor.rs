@@ -5,10 +5,9 @@ mod parser;
 
 use minijinja::Value;
 
-use super::{Delivery, Vendor};
+use super::{Delivery, Language, Vendor};
 use crate::dialect::linux;
 use crate::dialect::page;
-use crate::dialect::reading::ParseError;
 use crate::dialect::state::{self, SwitchState};
 use crate::model::{GENERIC, ModelFacts};
 use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan};
@@ -34,21 +33,18 @@ static MODELS: [ModelFacts; 1] = [ModelFacts {
     ..GENERIC
 }];
 
+static LANGUAGE: Language = Language {
+    name: NAME,
+    models: &MODELS,
+    template: include_str!("template.j2"),
+    delivery: Delivery::Script,
+    defines_vlans: false,
+    read: parser::read,
+};
+
 impl Vendor for OpenVswitch {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn models(&self) -> &'static [ModelFacts] {
-        &MODELS
-    }
-
-    fn template(&self) -> &'static str {
-        include_str!("template.j2")
-    }
-
-    fn delivery(&self) -> Delivery {
-        Delivery::Script
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
     }
 
     fn port_name(&self, _model: &SwitchModel, port: PortNumber) -> String {
@@ -68,10 +64,6 @@ impl Vendor for OpenVswitch {
     /// A machine without a bridge.
     fn blank(&self, _model: &SwitchModel) -> SwitchState {
         SwitchState::unmanaged(state::without_ports())
-    }
-
-    fn defines_vlans(&self) -> bool {
-        false
     }
 
     fn check_port(&self, port: &PortSettings) -> Result<(), String> {
@@ -106,15 +98,6 @@ impl Vendor for OpenVswitch {
 
     fn tolerant(&self, text: String) -> String {
         linux::tolerant(&text)
-    }
-
-    fn read(
-        &self,
-        model: &SwitchModel,
-        before: &SwitchState,
-        text: &str,
-    ) -> Result<SwitchState, ParseError> {
-        parser::read(model, before, text)
     }
 }
 

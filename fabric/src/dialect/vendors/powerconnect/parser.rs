@@ -5,45 +5,49 @@
 //! before, as the switch does.
 
 use super::names::port_named;
-use crate::dialect::fastpath::{Fastpath, Interfaces, begins};
+use crate::dialect::fastpath::{Fastpath, Interfaces, Maker};
 use crate::dialect::reading::{Line, ParseError, statements};
 use crate::dialect::state::{AGEING, SwitchState};
-use crate::{Bundling, PortNumber, SwitchModel};
+use crate::{PortNumber, SwitchModel};
 
-/// Beginnings of lines that make no difference to frames of the fabric, outside of any mode.
-const IGNORED: [&str; 19] = [
-    "hostname",
-    "username",
-    "snmp-server",
-    "logging",
-    "sntp",
-    "clock",
-    "ip address",
-    "no ip address",
-    "ip default-gateway",
-    "ip domain",
-    "ip name-server",
-    "ip ssh",
-    "ip telnet",
-    "ip http",
-    "crypto",
-    "switch",
-    "lldp",
-    "spanning-tree mode",
-    "spanning-tree priority",
-];
-/// Beginnings of lines that make no difference to frames of the fabric, of an interface.
-const IGNORED_OF_INTERFACE: [&str; 9] = [
-    "description",
-    "spanning-tree portfast",
-    "lldp",
-    "mtu",
-    "speed",
-    "negotiation",
-    "hashing-mode",
-    "storm-control",
-    "spanning-tree cost",
-];
+/// What its commands are where FASTPATH's makers differ.
+static MAKER: Maker = Maker {
+    defined_where: " in `vlan database`",
+    lacp: "auto",
+    forgets_modes: true,
+    ignored: &[
+        "hostname",
+        "username",
+        "snmp-server",
+        "logging",
+        "sntp",
+        "clock",
+        "ip address",
+        "no ip address",
+        "ip default-gateway",
+        "ip domain",
+        "ip name-server",
+        "ip ssh",
+        "ip telnet",
+        "ip http",
+        "crypto",
+        "switch",
+        "lldp",
+        "spanning-tree mode",
+        "spanning-tree priority",
+    ],
+    ignored_of_interface: &[
+        "description",
+        "spanning-tree portfast",
+        "lldp",
+        "mtu",
+        "speed",
+        "negotiation",
+        "hashing-mode",
+        "storm-control",
+        "spanning-tree cost",
+    ],
+};
 
 /// What lines are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +75,7 @@ pub(super) fn read(
     before: &SwitchState,
     text: &str,
 ) -> Result<SwitchState, ParseError> {
-    let mut switch = Fastpath::new(model, before, " in `vlan database`");
+    let mut switch = Fastpath::new(model, before, &MAKER);
     switch.ageing = switch.ageing.or(Some(AGEING));
     let mut machine = Machine { mode: Mode::Exec, switch };
     for line in statements(text, '!') {
@@ -108,7 +112,7 @@ impl Machine<'_> {
             (_, Mode::VlanInterface) => {
                 Err(line.wrong("is not understood for `interface vlan`; allowed are `name`, `ip`"))
             }
-            (words, Mode::Interface) => self.of_interface(line, words),
+            (words, Mode::Interface) => self.switch.of_interface(line, words),
             (words, Mode::Global) => self.global(line, words),
         }
     }
@@ -117,10 +121,6 @@ impl Machine<'_> {
         match words {
             ["vlan", "database"] => self.mode = Mode::VlanDatabase,
             ["stack"] => self.mode = Mode::Stack,
-            ["spanning-tree"] => self.switch.spanning_tree = true,
-            ["no", "spanning-tree"] => self.switch.spanning_tree = false,
-            ["flowcontrol"] => self.switch.pause = true,
-            ["no", "flowcontrol"] => self.switch.pause = false,
             ["bridge", "aging-time", span] => {
                 self.switch.ageing = Some(Fastpath::ageing(line, line.number(span)?)?);
             }
@@ -134,12 +134,7 @@ impl Machine<'_> {
                 let way = "name the VLAN that is to be managed in: `ip address vlan 4000`";
                 return Err(line.wrong(format!("moves the manager to VLAN 1; {way}")));
             }
-            _ if IGNORED.iter().any(|begin| begins(line.text, begin)) => {}
-            _ => {
-                return Err(
-                    line.wrong("is not understood (docs/fabric-deployment.md lists what is)")
-                );
-            }
+            _ => self.switch.global(line, words)?,
         }
         Ok(())
     }
@@ -183,34 +178,5 @@ impl Machine<'_> {
         }
         self.mode = Mode::Interface;
         Ok(())
-    }
-
-    fn of_interface(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
-        let of_ports = matches!(self.switch.interfaces, Some(Interfaces::Ports(_)));
-        match words {
-            ["channel-group", number, "mode", mode] if of_ports => {
-                let number = line.number(number)?;
-                let bundling = match *mode {
-                    "auto" => Bundling::Lacp,
-                    "on" => Bundling::Static,
-                    _ => return Err(line.wrong("allowed modes are `auto` (LACP) and `on`")),
-                };
-                self.switch.join_bundle(line, number, bundling)
-            }
-            ["switchport", "mode", "access"] | ["no", "switchport", "mode"] => {
-                self.switch.each(|port| port.enter_mode_anew(false));
-                Ok(())
-            }
-            ["switchport", "mode", "general"] => {
-                self.switch.each(|port| port.enter_mode_anew(true));
-                Ok(())
-            }
-            _ if self.switch.of_interface(line, words)? => Ok(()),
-            _ if IGNORED_OF_INTERFACE.iter().any(|begin| begins(line.text, begin)) => Ok(()),
-            _ => {
-                Err(line
-                    .wrong("is not understood for an interface (see docs/fabric-deployment.md)"))
-            }
-        }
     }
 }

@@ -6,9 +6,8 @@ mod parser;
 mod tests;
 
 use crate::dialect::fastpath;
-use crate::dialect::reading::ParseError;
 use crate::dialect::state::{self, SwitchState};
-use crate::dialect::vendors::{Delivery, Vendor};
+use crate::dialect::vendors::{Delivery, Language, Vendor};
 use crate::model::{GENERIC, ModelFacts};
 use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan, VlanSet};
 
@@ -35,21 +34,18 @@ static MODELS: [ModelFacts; 1] = [ModelFacts {
     ..GENERIC
 }];
 
+static LANGUAGE: Language = Language {
+    name: NAME,
+    models: &MODELS,
+    template: include_str!("template.j2"),
+    delivery: Delivery::Typed { refusals: &fastpath::REFUSALS },
+    defines_vlans: true,
+    read: parser::read,
+};
+
 impl Vendor for PowerConnect {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn models(&self) -> &'static [ModelFacts] {
-        &MODELS
-    }
-
-    fn template(&self) -> &'static str {
-        include_str!("template.j2")
-    }
-
-    fn delivery(&self) -> Delivery {
-        Delivery::Typed { refusals: &fastpath::REFUSALS }
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
     }
 
     fn port_name(&self, _model: &SwitchModel, port: PortNumber) -> String {
@@ -69,10 +65,6 @@ impl Vendor for PowerConnect {
         SwitchState::managed(settings, Some(Vlan::DEFAULT))
     }
 
-    fn defines_vlans(&self) -> bool {
-        true
-    }
-
     /// A port that enters general mode is in VLAN 1.
     fn initial_members(&self, port: &PortSettings) -> VlanSet {
         port.accept_tagged.then_some(Vlan::DEFAULT).into_iter().collect()
@@ -86,14 +78,5 @@ impl Vendor for PowerConnect {
         let span = settings.ageing.ok_or_else(|| format!("{SWITCH} forgets addresses always"))?;
         fastpath::check_ageing(span, "")?;
         fastpath::check_pause(SWITCH, settings)
-    }
-
-    fn read(
-        &self,
-        model: &SwitchModel,
-        before: &SwitchState,
-        text: &str,
-    ) -> Result<SwitchState, ParseError> {
-        parser::read(model, before, text)
     }
 }
