@@ -244,14 +244,20 @@ fn a_damaged_segment_is_kept_aside_when_its_other_rows_are_compacted() {
     assert!(Path::new(&segment).with_extension("log.damaged").exists());
 }
 
-#[test]
-fn hours_that_are_too_old_are_deleted_and_counted() {
+/// A recording of 10,000 rows in two hours, compacted.
+fn two_hours() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let options = StreamOptions::COLLECTOR;
     let mut writer =
         StreamWriter::open(dir.path(), Kind::Simulated, "s", vec![schema()], options).unwrap();
     submit(&mut writer, &rows(10_000));
     writer.close().unwrap();
+    dir
+}
+
+#[test]
+fn hours_that_are_too_old_are_deleted_and_counted() {
+    let dir = two_hours();
     let before = list(dir.path()).unwrap().parquet;
     let old = before.iter().filter(|file| file.hour == 99 && file.table == "t");
     let old: u64 = old.map(|file| rows_of(file).len() as u64).sum();
@@ -267,12 +273,7 @@ fn hours_that_are_too_old_are_deleted_and_counted() {
 
 #[test]
 fn a_table_and_its_summary_go_each_by_its_own_limit_and_the_rest_is_whole() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = StreamOptions::COLLECTOR;
-    let mut writer =
-        StreamWriter::open(dir.path(), Kind::Simulated, "s", vec![schema()], options).unwrap();
-    submit(&mut writer, &rows(10_000));
-    writer.close().unwrap();
+    let dir = two_hours();
     let of_table = |table: &str| {
         let files = list(dir.path()).unwrap().parquet.into_iter();
         files.filter(|file| file.table == table).map(|file| file.hour).collect::<Vec<_>>()

@@ -25,24 +25,35 @@ type Row = (i64, Option<u64>, Option<i64>, Option<f64>, Option<u32>, Option<Stri
 fn filled(schema: &TableSchema, rows: &[Row]) -> Batch {
     let mut batch = Batch::new(0, schema);
     for (time, unsigned, signed, real, symbol, text) in rows {
-        batch.begin_row(*time);
-        if let Some(value) = unsigned {
-            batch.put_u64(1, *value);
-        }
-        if let Some(value) = signed {
-            batch.put_i64(2, *value);
-        }
-        if let Some(value) = real {
-            batch.put_f64(3, *value);
-        }
-        if let Some(value) = symbol {
-            batch.put_symbol(4, crate::Symbol(*value));
-        }
-        if let Some(value) = text {
-            batch.put_text(5, value);
-        }
+        let symbol = symbol.map(crate::Symbol);
+        put_row(&mut batch, *time, (*unsigned, *signed, *real, symbol, text.as_deref()));
     }
     batch
+}
+
+/// A value of each kind of column, or none.
+pub(in crate::log) type Values<'a> =
+    (Option<u64>, Option<i64>, Option<f64>, Option<crate::Symbol>, Option<&'a str>);
+
+/// Puts a row into a batch whose columns are of these kinds, in this order.
+pub(in crate::log) fn put_row(batch: &mut Batch, time: i64, values: Values<'_>) {
+    let (unsigned, signed, real, symbol, text) = values;
+    batch.begin_row(time);
+    if let Some(value) = unsigned {
+        batch.put_u64(1, value);
+    }
+    if let Some(value) = signed {
+        batch.put_i64(2, value);
+    }
+    if let Some(value) = real {
+        batch.put_f64(3, value);
+    }
+    if let Some(value) = symbol {
+        batch.put_symbol(4, value);
+    }
+    if let Some(value) = text {
+        batch.put_text(5, value);
+    }
 }
 
 fn read_back(schema: &TableSchema, frame: &[u8]) -> Vec<Row> {

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::log::tests::put_row;
 use crate::packed::{PackedRows, Packer};
 use crate::schema::{Column as SchemaColumn, Meaning};
 
@@ -26,23 +27,8 @@ fn packed(rows: &[Row]) -> PackedRows {
     let mut packer = Packer::new(schema());
     for (time, unsigned, signed, real, symbol, text) in rows {
         let symbol = symbol.map(|symbol| packer.symbol(&format!("host{symbol}")));
-        let batch = packer.batch();
-        batch.begin_row(*time);
-        if let Some(value) = unsigned {
-            batch.put_u64(1, *value);
-        }
-        if let Some(value) = signed {
-            batch.put_i64(2, *value);
-        }
-        if let Some(value) = real {
-            batch.put_f64(3, *value);
-        }
-        if let Some(value) = symbol {
-            batch.put_symbol(4, value);
-        }
-        if let Some(value) = text {
-            batch.put_text(5, value);
-        }
+        let values = (*unsigned, *signed, *real, symbol, text.as_deref());
+        put_row(packer.batch(), *time, values);
     }
     packer.pack().unwrap()
 }
