@@ -63,7 +63,7 @@ const ANSWER_USUAL: usize = 1_400;
 pub enum Command {
     /// Put a person's mark into `events`; the answer comes when it is handed to the writer.
     Mark {
-        /// The text.
+        /// What a person marks, as it will stand in the events.
         text: String,
         /// Told when the mark is on its way.
         done: Sender<()>,
@@ -102,7 +102,7 @@ pub enum Command {
     },
     /// An event for the recording, by its kind and text.
     Note {
-        /// The kind.
+        /// The kind of event, one of the words of the table `events`.
         kind: &'static str,
         /// The device that it concerns.
         ordinal: Option<u32>,
@@ -145,7 +145,7 @@ pub struct Status {
     pub counts: Counts,
     /// How many (device, interval)s ended in each state since the start.
     pub states: [u64; 5],
-    /// What the writer counts.
+    /// Rows that the writer kept and dropped so far.
     pub writer: WriterCounters,
     /// Requests open now.
     pub in_flight: usize,
@@ -186,7 +186,7 @@ pub struct Ends {
     pub notices: Sender<Notice>,
     /// Its state, once a second; a status that nobody takes is replaced by none.
     pub status: SyncSender<Status>,
-    /// Wakes it.
+    /// Ends the collector's wait after a command was sent.
     pub waker: Arc<Waker>,
 }
 
@@ -389,11 +389,11 @@ impl Collector {
     fn exchange_datagrams(&mut self, sends: &mut SendBatch, receives: &mut ReceiveBatch) {
         loop {
             self.poller.poll_transmit(self.now(), sends);
-            if sends.len() > 0 {
+            if !sends.is_empty() {
                 self.send(sends);
             }
             let read = self.receive(receives);
-            if sends.len() > 0 {
+            if !sends.is_empty() {
                 continue;
             }
             if self.poller.awaited() == 0 || self.stopping {
@@ -443,16 +443,15 @@ impl Collector {
                     // The stamps are of the real-time clock, which may have been set a moment ago.
                     self.look_at_clocks();
                 }
-                let mut drops = None;
+                if let Some(drops) = batch.drops() {
+                    // Before the answers, which may end the wait for one that was dropped.
+                    self.poller.handle_drops(self.now(), position, drops);
+                }
                 self.poller.touch(batch.octets());
                 for datagram in batch.datagrams() {
-                    drops = datagram.drops.or(drops);
                     let now = self.clock.at(system::monotonic());
                     let received = datagram.received.map_or(now, |at| self.clock.received(at, now));
                     self.poller.handle_datagram(received, datagram);
-                }
-                if let Some(drops) = drops {
-                    self.poller.handle_drops(self.now(), position, drops);
                 }
                 total += count;
                 if count < BATCH {
@@ -555,7 +554,7 @@ impl Collector {
             self.notify(Notice::Incident(incident.clone()));
             self.incidents.push(incident, kept);
         }
-        let ready = self.incidents.take(if self.stopping { u64::MAX } else { kept });
+        let ready = self.incidents.take_ready(if self.stopping { u64::MAX } else { kept });
         for incident in ready {
             let event =
                 Event { text: &incident.text, count: Some(incident.rows), ..Event::default() };

@@ -196,7 +196,7 @@ impl<S: RowSink> Twin<S> {
     fn transmit(&mut self, sends: &mut SendBatch, replies: &mut Replies) {
         loop {
             self.poller.poll_transmit(self.now, sends);
-            if sends.len() == 0 {
+            if sends.is_empty() {
                 return;
             }
             for index in 0..sends.len() {

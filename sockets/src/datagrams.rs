@@ -103,6 +103,9 @@ impl SendBatch {
     ///
     /// # Errors
     /// The kernel's error for the first of them; `WouldBlock` when its send buffer is full.
+    ///
+    /// # Panics
+    /// When some datagrams of the batch have a source and others have none.
     pub fn send(&mut self, socket: impl AsFd, from: usize) -> io::Result<usize> {
         self.lay_out();
         let rest = &mut self.headers[from..];
@@ -222,6 +225,9 @@ impl ReceiveBatch {
     ///
     /// # Errors
     /// `WouldBlock` when none is waiting, otherwise the kernel's error.
+    ///
+    /// # Panics
+    /// When the kernel says that it wrote more than there is room for.
     pub fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
         self.prepare();
         let most = libc::c_uint::try_from(BATCH).expect("a batch is small");
@@ -251,6 +257,12 @@ impl ReceiveBatch {
             header.msg_hdr.msg_controllen = SPACE;
         }
         self.count = 0;
+    }
+
+    /// Datagrams that the socket dropped since it was opened, as known at the newest arrival that
+    /// says it.
+    pub fn drops(&self) -> Option<u32> {
+        self.facts[..self.count].iter().rev().find_map(|facts| facts.said.drops)
     }
 
     /// The octets of the datagrams of the last receive, in the order of their arrival.

@@ -15,8 +15,9 @@ use rustix::io::Errno;
 /// # Errors
 /// When the kernel has no memory for it.
 pub fn wait(descriptors: &mut [PollFd<'_>], span: Option<Nanos>) -> io::Result<usize> {
-    let span = span.map(|span| {
-        Timespec::try_from(span.to_std()).expect("a span of 64 bits is less than 600 years")
+    let span = span.map(|span| Timespec {
+        tv_sec: (span.get() / 1_000_000_000).cast_signed(),
+        tv_nsec: (span.get() % 1_000_000_000).cast_signed(),
     });
     match poll(descriptors, span.as_ref()) {
         Err(Errno::INTR) => Ok(0),

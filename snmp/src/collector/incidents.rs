@@ -23,7 +23,7 @@ impl Waiting {
     }
 
     /// The incidents since which rows were kept, now that `kept` of them are.
-    pub(super) fn take(&mut self, kept: u64) -> impl Iterator<Item = Incident> + use<> {
+    pub(super) fn take_ready(&mut self, kept: u64) -> impl Iterator<Item = Incident> + use<> {
         let ready = self.0.iter().take_while(|(_, before)| *before < kept).count();
         self.0.drain(..ready).map(|(incident, _)| incident).collect::<Vec<_>>().into_iter()
     }
@@ -43,8 +43,8 @@ mod tests {
         let incident = Incident { at, kind: IncidentKind::DiskRefused, rows: 5, text };
         let mut waiting = Waiting::default();
         waiting.push(incident.clone(), 40);
-        assert_eq!(waiting.take(40).count(), 0);
-        assert_eq!(waiting.take(41).collect::<Vec<_>>(), [incident]);
-        assert_eq!(waiting.take(u64::MAX).count(), 0);
+        assert_eq!(waiting.take_ready(40).count(), 0);
+        assert_eq!(waiting.take_ready(41).collect::<Vec<_>>(), [incident]);
+        assert_eq!(waiting.take_ready(u64::MAX).count(), 0);
     }
 }

@@ -240,12 +240,12 @@ impl Poller {
     pub(crate) fn poll_transmit(&mut self, now: WallTime, batch: &mut SendBatch) {
         batch.clear();
         self.transmit_overdue(now, batch);
-        if batch.len() > 0 {
+        if !batch.is_empty() {
             return;
         }
         for ring in 0..self.rings.len() {
             self.transmit_ring(ring, now, batch);
-            if batch.len() > 0 {
+            if !batch.is_empty() {
                 return;
             }
         }
