@@ -19,7 +19,7 @@ pub(crate) use read::read_rules;
 /// Most rules of one cluster file: every one is compared with every device.
 pub const ALERT_RULES_MAX: usize = 1_000;
 
-/// An entry of `[[alerts]]`.
+/// A rule under which an alert is raised: one entry of `[[alerts]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertRule {
     /// Unique name; it begins the text of the rule's events.

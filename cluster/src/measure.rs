@@ -32,7 +32,7 @@ impl PartKind {
     }];
 
     /// The kind that a word names, for all of them or for one.
-    fn of(word: &str) -> Option<&'static Self> {
+    fn named(word: &str) -> Option<&'static Self> {
         Self::ALL.iter().find(|kind| kind.all == word || kind.one == word)
     }
 }
@@ -206,7 +206,7 @@ fn parse_what(body: &str, text: &str) -> Result<What, ParseMeasureError> {
         None => (body, None),
         Some((word, name)) => (word, Some(name)),
     };
-    if let Some(kind) = PartKind::of(word) {
+    if let Some(kind) = PartKind::named(word) {
         return match name {
             None if word == kind.all => Ok(What::Parts { kind, name: None }),
             Some(name) if word == kind.one && !name.is_empty() => {

@@ -212,11 +212,11 @@ pub enum What {
     Interfaces,
     /// `disk:PATH`.
     Disk(String),
-    /// Load averages of the host.
+    /// Load averages of one, five and fifteen minutes.
     Load,
-    /// Times of the host's processors.
+    /// Time that processors spent, by kind of work.
     Cpu,
-    /// Amounts of the host's memory.
+    /// Memory and swap space, used and free.
     Memory,
     /// `uptime`: `sysUpTime.0`, which every request carries anyway; alone it is the cheapest poll.
     Uptime,

@@ -45,7 +45,7 @@ const BUNDLE_INDEX: u32 = 0x1_0000;
 pub struct Blueprint {
     /// The spaces: switches first, then hosts, then the manager if there is one.
     pub spaces: Vec<Space>,
-    /// The cables.
+    /// Cables between ports, each with two ends.
     pub cables: Vec<Cable>,
     /// The rate that every cable is shaped to, in bit/s; `None` leaves them as fast as the machine.
     pub rate: Option<u64>,
@@ -56,7 +56,7 @@ pub struct Blueprint {
 pub struct Space {
     /// Its name: that of the switch or the host.
     pub name: String,
-    /// What it is.
+    /// Host or switch, with what either needs.
     pub role: Role,
     /// Bundles of devices.
     pub bundles: Vec<Bundle>,
@@ -113,7 +113,7 @@ pub struct BridgePort {
 pub struct Bundle {
     /// The name of the whole.
     pub device: String,
-    /// Its index.
+    /// The index that its interface is given.
     pub index: u32,
     /// The Ethernet address; `None` leaves it to the kernel.
     pub mac: Option<[u8; 6]>,
@@ -126,9 +126,9 @@ pub struct Bundle {
 /// A cable between two spaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cable {
-    /// What it is for.
+    /// Which traffic the cable carries.
     pub purpose: Purpose,
-    /// Its ends.
+    /// The interface at either end.
     pub ends: [CableEnd; 2],
 }
 
@@ -185,9 +185,9 @@ pub enum BlueprintError {
     /// A cable without settings at one end would be silently dead.
     #[error("port {port} of `{switch}` is in two bundles, or set twice")]
     PortTwice {
-        /// The switch.
+        /// The switch that cannot be set up.
         switch: String,
-        /// The port.
+        /// The port that cannot be set up.
         port: u16,
     },
     /// Linux bridges have no such setting.
@@ -195,9 +195,9 @@ pub enum BlueprintError {
         "port {port} of `{switch}` is to refuse frames with a tag, which a Linux bridge cannot"
     )]
     RefusesTags {
-        /// The switch.
+        /// The switch that cannot be set up.
         switch: String,
-        /// The port.
+        /// The port that cannot be set up.
         port: u16,
     },
     /// Hosts that tag need rules of their own.

@@ -278,14 +278,14 @@ impl Attached<'_> {
         }
         let wrong = |error| RunError::Io(io::Error::other(error));
         while let Some(frame) = protocol::decode(&mut self.read).map_err(wrong)? {
-            if let Some(code) = self.take(&frame)? {
+            if let Some(code) = self.handle(&frame)? {
                 return Ok(Some(code));
             }
         }
         Ok(None)
     }
 
-    fn take(&mut self, frame: &Frame) -> Result<Option<u8>, RunError> {
+    fn handle(&mut self, frame: &Frame) -> Result<Option<u8>, RunError> {
         match frame.kind {
             Kind::Output | Kind::Errors => {
                 let (number, to) = if frame.kind == Kind::Output {

@@ -137,7 +137,7 @@ impl Directory {
         }
     }
 
-    /// Its path.
+    /// Where the lab keeps its files on the host.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -31,7 +31,7 @@ pub enum Engine {
     Namespaces,
     /// A kernel as a process.
     UserModeLinux {
-        /// The kernel.
+        /// The program that user-mode Linux is.
         kernel: PathBuf,
         /// The directory of its modules.
         modules: PathBuf,
@@ -78,7 +78,7 @@ pub enum EngineError {
     Modules {
         /// The kernel.
         path: PathBuf,
-        /// Its version.
+        /// The version that the kernel says it has.
         version: String,
     },
     /// The kernel is too old for the processor, and is not built as expected.

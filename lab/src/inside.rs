@@ -53,7 +53,7 @@ pub(crate) struct Orders {
 /// A program that runs in a space as long as the lab.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Service {
-    /// The space.
+    /// The host or switch that the service runs on.
     pub space: String,
     /// The program and its arguments.
     pub command: Vec<String>,

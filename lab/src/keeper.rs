@@ -258,13 +258,13 @@ impl Keep {
         while let Some(frame) = protocol::decode(&mut self.from_inside)
             .map_err(|error: BadFrame| KeepError::Channel(error.to_string()))?
         {
-            self.take(frame)?;
+            self.handle(frame)?;
         }
         Ok(())
     }
 
     /// What the inside says.
-    fn take(&mut self, frame: Frame) -> Result<(), KeepError> {
+    fn handle(&mut self, frame: Frame) -> Result<(), KeepError> {
         match frame.kind {
             Kind::Ready => {
                 let ready = serde_json::from_slice(&frame.bytes)
@@ -281,7 +281,7 @@ impl Keep {
             }
             Kind::Taken => {
                 let count = frame.bytes.first_chunk().map_or(0, |count| u32::from_le_bytes(*count));
-                let count = usize::try_from(count).unwrap_or(usize::MAX);
+                let count = usize::try_from(count).expect("32 bits");
                 self.on_the_line = self.on_the_line.saturating_sub(count);
             }
             kind => {

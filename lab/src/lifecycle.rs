@@ -30,7 +30,7 @@ const MEMORY_MIB_PER_SPACE: u64 = 8;
 /// How this program is started in its other roles: the arguments, to which a directory is added.
 #[derive(Debug, Clone)]
 pub struct Roles {
-    /// This program.
+    /// The program that is started again in its other roles.
     pub program: PathBuf,
     /// As the process that keeps a lab: calls [`crate::keep`].
     pub keeper: Vec<String>,
@@ -169,7 +169,7 @@ fn write_orders(
         services: options.services.clone(),
     };
     let switches = blueprint.switches().count();
-    let spaces = u64::try_from(blueprint.spaces.len()).unwrap_or(u64::MAX);
+    let spaces = blueprint.spaces.len() as u64;
     let usual = MEMORY_MIB + MEMORY_MIB_PER_SPACE * spaces;
     directory.write(BLUEPRINT, blueprint)?;
     directory.write(ORDERS, &orders)?;

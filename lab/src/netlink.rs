@@ -170,7 +170,7 @@ impl Netlink {
             let mut refused = None;
             self.receive(|kind, sequence, body| {
                 let Some(nth) = sequence.checked_sub(first) else { return };
-                let nth = usize::try_from(nth).unwrap_or(usize::MAX);
+                let nth = usize::try_from(nth).expect("32 bits");
                 if kind != NLMSG_ERROR || nth >= whats.len() {
                     return;
                 }
@@ -229,7 +229,7 @@ impl Netlink {
                 return Err(NetlinkError::Malformed(length));
             };
             let [l0, l1, l2, l3, k0, k1, _, _, s0, s1, s2, s3, ..] = *header;
-            let whole = usize::try_from(u32::from_ne_bytes([l0, l1, l2, l3])).unwrap_or(usize::MAX);
+            let whole = usize::try_from(u32::from_ne_bytes([l0, l1, l2, l3])).expect("32 bits");
             if whole < HEADER_BYTES || whole > rest.len() {
                 return Err(NetlinkError::Malformed(length));
             }

@@ -87,7 +87,7 @@ pub(crate) enum NetworkError {
     /// A namespace could not be made.
     #[error("cannot make the namespace `{space}`: {step}")]
     Namespace {
-        /// The space.
+        /// The host or switch whose namespace it is.
         space: String,
         /// What was tried.
         step: &'static str,
@@ -98,7 +98,7 @@ pub(crate) enum NetworkError {
     /// The kernel refused what should be in it.
     #[error("cannot set up `{space}`")]
     Space {
-        /// The space.
+        /// The host or switch whose messages were refused.
         space: String,
         /// Why not.
         #[source]
@@ -107,9 +107,9 @@ pub(crate) enum NetworkError {
     /// A device has offloads that cannot be turned off.
     #[error("cannot turn the offloads of `{device}` of `{space}` off")]
     Offloads {
-        /// The space.
+        /// The host or switch that the device belongs to.
         space: String,
-        /// The device.
+        /// The device that keeps putting packets together.
         device: String,
         /// Why not.
         #[source]

@@ -106,20 +106,20 @@ pub struct Ready {
 /// One step of setting up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// What.
+    /// The step in words for people.
     pub step: String,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
 }
 
-/// A frame.
+/// One message between keeper, inside and clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// Which command it belongs to.
     pub(crate) session: u32,
-    /// What it is.
+    /// By which the receiver knows what the bytes are.
     pub(crate) kind: Kind,
-    /// Its bytes.
+    /// At most [`FRAME_BYTES_MAX`] bytes.
     pub(crate) bytes: Vec<u8>,
 }
 

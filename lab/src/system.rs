@@ -268,22 +268,25 @@ pub(crate) fn new_session() -> io::Result<()> {
     Ok(rustix::process::setsid().map(drop)?)
 }
 
-/// A process id of the standard library as the kernel has it.
-fn pid(id: u32) -> Pid {
-    let id = i32::try_from(id).expect("the kernel's process ids have 22 bits");
-    Pid::from_raw(id).expect("no child has the number 0")
+/// A process id as the kernel has it; `None` if no process can have this one.
+fn pid(id: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(id).ok()?)
 }
 
-/// Sends a signal to a group of processes; one that has ended is fine.
+/// Sends a signal to the group of a child; one that has ended is fine.
 pub(crate) fn signal_group(leader: u32, signal: Signal) {
-    if rustix::process::kill_process_group(pid(leader), signal).is_err() {
+    let leader = pid(leader).expect("the kernel has given the child its number");
+    if rustix::process::kill_process_group(leader, signal).is_err() {
         // It fails only for groups that are gone.
     }
 }
 
 /// A handle of a process that cannot come to mean another one.
+///
+/// The number may be one that was read in a file, and no process's.
 pub(crate) fn process_handle(id: u32) -> io::Result<OwnedFd> {
-    Ok(rustix::process::pidfd_open(pid(id), PidfdFlags::empty())?)
+    let id = pid(id).ok_or(Errno::SRCH)?;
+    Ok(rustix::process::pidfd_open(id, PidfdFlags::empty())?)
 }
 
 /// Kills the process of a handle; one that has ended is fine.

@@ -49,7 +49,7 @@ pub enum Task {
     Flush,
     /// Cuts a cable or mends it, by its place in the blueprint.
     SetCable {
-        /// The cable.
+        /// The cable's place among those of the blueprint.
         cable: usize,
         /// Whether it carries frames.
         up: bool,
@@ -76,7 +76,7 @@ pub struct PortMove {
     pub switch: usize,
     /// The port's device.
     pub device: String,
-    /// The VLAN.
+    /// The VLAN that the port is a member of.
     pub vlan: u16,
 }
 
@@ -149,7 +149,7 @@ pub struct Trace {
 /// An address that a switch has learned.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Entry {
-    /// In this VLAN.
+    /// The VLAN that the address was learned in.
     pub vlan: u16,
     /// The address.
     pub mac: [u8; 6],
@@ -181,9 +181,9 @@ pub enum TaskError {
     /// A host, switch or cable that does not exist.
     #[error("there is no {kind} {place}")]
     Unknown {
-        /// What.
+        /// What was looked for: a host, a switch or a cable.
         kind: &'static str,
-        /// Its place.
+        /// Its place among those of its kind.
         place: usize,
     },
     /// A namespace or a socket.

@@ -113,7 +113,7 @@ pub fn verify(
     let broadcast = |from| Frame { from, to: None, vlan: None };
     let copies = send((0..hosts).map(broadcast).collect(), false)?;
     found.broadcast_copies = copies.iter().map(copies_of).sum();
-    found.broadcast_copies_due = u64::try_from(found.pairs).unwrap_or(u64::MAX);
+    found.broadcast_copies_due = found.pairs as u64;
     let traces = send(pairs.iter().map(frame).collect(), true)?;
     found.flooded_copies = flooded(&traces, &pairs);
     let ways = Ways::new(wiring);
@@ -143,7 +143,7 @@ pub fn verify(
     found.table_entries_due = check(wiring, configuration, &CheckOptions::INTACT).table_entries;
     let lost = lost_at_last(directory, roles, options.patience_ms, TRIES_OF_PINGS)?;
     found.pairs_without_answer = lost.iter().map(name).collect();
-    let sizes = found.table_entries.iter().map(|&size| u64::try_from(size).unwrap_or(u64::MAX));
+    let sizes = found.table_entries.iter().map(|&size| size as u64);
     found.good = found.pairs_without_answer.is_empty()
         && found.broadcast_copies == found.broadcast_copies_due
         && found.flooded_copies == 0
@@ -251,14 +251,14 @@ fn followed(hosts: usize, most: usize) -> Vec<(usize, usize)> {
 }
 
 fn copies_of(trace: &Trace) -> u64 {
-    trace.copies.values().map(|&copies| u64::try_from(copies).unwrap_or(u64::MAX)).sum()
+    trace.copies.values().map(|&copies| copies as u64).sum()
 }
 
 /// Copies that went to others than the one whose they were.
 fn flooded(traces: &[Trace], pairs: &[(usize, usize)]) -> u64 {
     let beside = |(trace, (_, to)): (&Trace, &(usize, usize))| {
         let own = trace.copies.get(to).copied().unwrap_or(0).min(1);
-        copies_of(trace) - u64::try_from(own).unwrap_or(0)
+        copies_of(trace) - own as u64
     };
     traces.iter().zip(pairs).map(beside).sum()
 }

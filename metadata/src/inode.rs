@@ -27,9 +27,9 @@ impl Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
-    /// What clients store octets in.
+    /// Data, which storage servers keep.
     File,
-    /// What holds entries of others.
+    /// Names that lead to inodes.
     Directory,
 }
 
@@ -37,9 +37,9 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct Inode {
-    /// What all servers know it by.
+    /// The number by which all servers know it.
     pub number: InodeNumber,
-    /// File or directory.
+    /// Whether it is a file or a directory.
     pub kind: Kind,
     /// When its server entered it, by that server's clock; it never changes afterwards, as nothing of
     /// an inode does.

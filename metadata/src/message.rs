@@ -30,7 +30,7 @@ pub enum Request {
     /// The entries of a directory that this server keeps, in the order of their names. Answered by
     /// [`Reply::Page`].
     ReadPage {
-        /// The directory that is read.
+        /// The directory whose entries are listed.
         directory: InodeNumber,
         /// Only names after this one.
         after: Option<Name>,
@@ -46,7 +46,7 @@ pub enum Request {
     /// Lets this server accept entries of a directory; nothing changes if it does already. Answered
     /// by [`Reply::Done`].
     AddPart {
-        /// The directory that gets a part.
+        /// The directory of which the server is to keep entries.
         directory: InodeNumber,
         /// Its servers, of which this is one.
         servers: ServerList,
@@ -54,7 +54,7 @@ pub enum Request {
     /// Lets this server accept no entries of a directory any more, if it keeps none. Answered by
     /// [`Reply::Done`].
     RemovePart {
-        /// The directory that loses its part.
+        /// The directory of which the server kept entries.
         directory: InodeNumber,
     },
     /// Gives a directory its name. Answered by [`Reply::Done`].
@@ -78,15 +78,15 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub enum Reply {
-    /// The server did what was asked.
+    /// The request was carried out; there is nothing to tell.
     Done,
     /// The number of what was made.
     Number(InodeNumber),
     /// What has the name.
     Found {
-        /// What the entry points to.
+        /// The inode that the name leads to.
         number: InodeNumber,
-        /// File or directory.
+        /// Whether it is a file or a directory.
         kind: Kind,
     },
     /// The metadata.
@@ -101,7 +101,7 @@ pub enum Reply {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct Page {
-    /// In the order of their names.
+    /// Entries in the order of their names.
     pub entries: Box<[DirectoryEntry]>,
     /// Whether there are more after the last one, whose name then asks for the next page.
     pub more: bool,
@@ -111,11 +111,11 @@ pub struct Page {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct DirectoryEntry {
-    /// What it is called in its directory.
+    /// The name under which its directory has it.
     pub name: Name,
     /// The number of its inode.
     pub number: InodeNumber,
-    /// File or directory.
+    /// Whether it is a file or a directory.
     pub kind: Kind,
 }
 

@@ -99,7 +99,7 @@ impl Name {
         Self::new(&buffer[..len])
     }
 
-    /// The name as it is stored and compared.
+    /// The octets as they were given, which need not be UTF-8.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Text::Short { len, bytes } => &bytes[..usize::from(*len)],

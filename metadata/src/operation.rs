@@ -57,7 +57,7 @@ pub enum Command {
     /// List a directory in the order of the names, a page at a time. Ends with [`Reply::Page`], which
     /// has at least one entry if there is any; it has fewer than `limit` also where there are more.
     ReadDirectory {
-        /// The directory that is read.
+        /// The directory whose entries are listed.
         directory: InodeNumber,
         /// Only names after this one.
         after: Option<Name>,
@@ -82,7 +82,7 @@ pub enum Step {
     Send {
         /// To whom.
         server: ServerId,
-        /// What the server is asked.
+        /// The request that it is sent.
         request: Request,
         /// Who takes the answer.
         then: Operation,

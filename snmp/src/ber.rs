@@ -7,33 +7,33 @@ use thiserror::Error;
 
 /// Types on the wire (RFC 2578, RFC 3416).
 pub mod tag {
-    /// INTEGER.
+    /// The tag of an INTEGER (X.690, 8.3).
     pub const INTEGER: u8 = 0x02;
-    /// OCTET STRING.
+    /// The tag of an OCTET STRING (X.690, 8.7).
     pub const OCTET_STRING: u8 = 0x04;
-    /// NULL.
+    /// The tag of NULL, which has no content (X.690, 8.8).
     pub const NULL: u8 = 0x05;
     /// OBJECT IDENTIFIER.
     pub const OBJECT_ID: u8 = 0x06;
-    /// SEQUENCE.
+    /// The tag of a SEQUENCE, whose content is elements (X.690, 8.9).
     pub const SEQUENCE: u8 = 0x30;
     /// IpAddress.
     pub const IP_ADDRESS: u8 = 0x40;
-    /// Counter32.
+    /// The tag of a Counter32 (RFC 2578, 2).
     pub const COUNTER32: u8 = 0x41;
     /// Gauge32 and Unsigned32.
     pub const GAUGE32: u8 = 0x42;
-    /// TimeTicks.
+    /// The tag of TimeTicks, hundredths of a second (RFC 2578, 2).
     pub const TIME_TICKS: u8 = 0x43;
-    /// Opaque.
+    /// The tag of an Opaque value (RFC 2578, 2).
     pub const OPAQUE: u8 = 0x44;
-    /// Counter64.
+    /// The tag of a Counter64 (RFC 2578, 2).
     pub const COUNTER64: u8 = 0x46;
     /// noSuchObject.
     pub const NO_SUCH_OBJECT: u8 = 0x80;
     /// noSuchInstance.
     pub const NO_SUCH_INSTANCE: u8 = 0x81;
-    /// endOfMibView.
+    /// The tag in place of a value where no object follows (RFC 3416, 3).
     pub const END_OF_MIB_VIEW: u8 = 0x82;
 }
 

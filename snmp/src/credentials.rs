@@ -21,12 +21,12 @@ use crate::usm::{self, KeyError, LocalKeys, MasterKey, User};
 pub enum Credentials {
     /// SNMPv1.
     V1 {
-        /// The community.
+        /// What the agent lets readers in by; sent in the clear.
         community: Vec<u8>,
     },
     /// SNMPv2c.
     V2c {
-        /// The community.
+        /// What the agent lets readers in by; sent in the clear.
         community: Vec<u8>,
     },
     /// SNMPv3 with USM.
@@ -68,13 +68,13 @@ pub enum CredentialsError {
     UserName {
         /// The name.
         user: String,
-        /// Its octets.
+        /// How many octets the password has.
         octets: usize,
     },
     /// Encryption without authentication.
     #[error("user `{user}` has encryption without authentication, which SNMPv3 does not have")]
     PrivacyWithoutAuth {
-        /// The user.
+        /// The user who has only a password for encryption.
         user: String,
     },
 }
@@ -177,7 +177,7 @@ impl Credentials {
         Ok(Self::V3 { user: user.into(), auth, privacy })
     }
 
-    /// The version.
+    /// The version of SNMP that these credentials are for.
     pub const fn version(&self) -> Version {
         match self {
             Self::V1 { .. } => Version::V1,

@@ -245,7 +245,7 @@ impl Farm {
         let key = stream_key(self.options.seed, ordinal.into());
         let layout = self.layout(self.options.shape(ordinal));
         let up = Nanos::from_secs(3_600 + below(draw(key, u64::MAX - 1), 30 * 86_400));
-        let boots = 1 + u32::try_from(below(draw(key, u64::MAX - 2), 20)).unwrap_or(0);
+        let boots = 1 + u32::try_from(below(draw(key, u64::MAX - 2), 20)).expect("below 20");
         let engine = Engine::new(engine_id(self.options.seed, ordinal), boots, start.before(up));
         let mut machine = Machine::new(
             self.options.name(ordinal),
@@ -382,7 +382,7 @@ impl Farm {
         let report = exchange.is_some_and(|exchange| exchange.report);
         let seen = Seen {
             flags: fate.flags() | if report { truth::flag::REPORT } else { 0 },
-            agent: u32::try_from(ordinal).unwrap_or(u32::MAX),
+            agent: u32::try_from(ordinal).expect("agents are numbered with 32 bits"),
             request_id: request_id.unwrap_or(0),
             received: now,
             sent: now + fate.delay,

@@ -84,13 +84,13 @@ pub enum FreshenError {
              view hides it"
     )]
     NoCache {
-        /// The object.
+        /// The setting of the agent's cache that is written.
         object: Oid,
     },
     /// The credential may read and not write.
     #[error("the agent refuses to set `{object}`: the write credential may not write it")]
     NotWritable {
-        /// The object.
+        /// The setting of the agent's cache that is written.
         object: Oid,
         /// Why.
         source: RequestError,
@@ -98,7 +98,7 @@ pub enum FreshenError {
     /// Any other trouble while setting.
     #[error("cannot set `{object}` to {seconds}")]
     Set {
-        /// The object.
+        /// The setting of the agent's cache that is written.
         object: Oid,
         /// The value.
         seconds: u32,
@@ -108,7 +108,7 @@ pub enum FreshenError {
     /// The agent said yes and did not do it.
     #[error("the agent accepted {wanted} for `{object}`, and still says {seconds}")]
     NotKept {
-        /// The object.
+        /// The setting of the agent's cache that is written.
         object: Oid,
         /// What was set.
         wanted: u32,

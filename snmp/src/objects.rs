@@ -19,11 +19,11 @@ pub enum Kind {
     Octets,
     /// OBJECT IDENTIFIER.
     ObjectId,
-    /// Counter32.
+    /// Counts up and wraps at 2^32.
     Counter32,
-    /// Counter64.
+    /// Counts up and wraps at 2^64.
     Counter64,
-    /// Gauge32.
+    /// Goes up and down, and stays at its ends.
     Gauge32,
     /// TimeTicks, hundredths of a second.
     TimeTicks,
@@ -75,7 +75,7 @@ pub enum LookupError {
     /// No object has this name.
     #[error("`{name}` is no object that is known by name{}; objects can be written as OIDs, like `1.3.6.1.2.1.1.3.0`", Hint(.nearest))]
     UnknownName {
-        /// The name.
+        /// The name as it was written, without an index.
         name: String,
         /// A known name that looks like it.
         nearest: Option<&'static str>,
@@ -83,13 +83,13 @@ pub enum LookupError {
     /// A column needs the index of a row.
     #[error("`{name}` is a column of a table: add the index of a row, like `{name}.1`")]
     IndexMissing {
-        /// The name.
+        /// The column, which is written with an index behind it.
         name: &'static str,
     },
     /// A scalar has one instance only.
     #[error("`{name}` has one instance only: write `{name}` or `{name}.0`")]
     NotAColumn {
-        /// The name.
+        /// The scalar, whose only index is 0.
         name: &'static str,
     },
     /// The index is no row of dotted numbers.

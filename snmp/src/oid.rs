@@ -136,7 +136,7 @@ pub enum ParseOidError {
     /// An arc is no whole number of 32 bits.
     #[error("`{arc}` in `{text}` is no whole number up to 4294967295")]
     Arc {
-        /// The arc.
+        /// The part between two dots that is no number of 32 bits.
         arc: String,
         /// The whole text.
         text: String,

@@ -4,17 +4,17 @@ use crate::Oid;
 use crate::ber::{self, DecodeError, Reader, tag};
 use crate::value::{Value, ValueRef};
 
-/// What a PDU is.
+/// What a PDU asks or tells (RFC 3416, 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PduType {
-    /// GetRequest.
+    /// Asks for exactly these objects.
     Get = 0xa0,
-    /// GetNextRequest.
+    /// Asks for the objects that follow these.
     GetNext = 0xa1,
     /// Response (GetResponse in v1).
     Response = 0xa2,
-    /// SetRequest.
+    /// Asks the agent to write values.
     Set = 0xa3,
     /// GetBulkRequest, not in v1.
     GetBulk = 0xa5,
@@ -53,7 +53,7 @@ impl PduType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ErrorStatus {
-    /// No error.
+    /// The request was carried out.
     NoError = 0,
     /// The response would not fit.
     TooBig = 1,
@@ -71,7 +71,7 @@ pub enum ErrorStatus {
     WrongType = 7,
     /// Another length is due.
     WrongLength = 8,
-    /// The encoding is wrong.
+    /// A value to be written is encoded otherwise than its type says.
     WrongEncoding = 9,
     /// The value is not allowed.
     WrongValue = 10,
@@ -140,7 +140,7 @@ pub fn error_status_name(code: i32) -> &'static str {
 /// A protocol data unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pdu {
-    /// What it is.
+    /// Request or answer, and which.
     pub kind: PduType,
     /// Joins response and request.
     pub request_id: i32,

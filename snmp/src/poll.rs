@@ -139,7 +139,7 @@ pub struct Poller {
     /// The last salt of an encrypted request (RFC 3826, 3.1.2.1): never used twice with a key, also
     /// not by the next process, since it begins with the time.
     salt: u64,
-    /// What is alerted of.
+    /// The rules by which devices are watched and alerts raised.
     alerts: Arc<[AlertRule]>,
     /// Devices whose watches are of earlier rules.
     to_compile: Vec<u32>,
@@ -426,6 +426,9 @@ impl Poller {
     }
 
     /// Ends every interval and alert that is open, and hands over what is left.
+    ///
+    /// # Panics
+    /// When requests are still counted as open after every one has ended.
     pub fn finish(mut self, now: WallTime, sink: &mut impl RowSink) {
         for ordinal in (0..).take(self.devices.len()) {
             for which in [Open::Earlier, Open::Newest] {
@@ -438,6 +441,7 @@ impl Poller {
             self.withdraw_alerts(ordinal, now, "the measurement has ended");
             self.tell_last_repeats(ordinal, now);
         }
+        assert_eq!((self.in_flight, self.awaited), (0, 0), "every open request has ended");
         self.close_now(sink);
         self.rows.flush(sink);
     }

@@ -29,7 +29,7 @@ pub struct Job {
     pub ordinal: u32,
     /// The device as the cluster file has it.
     pub device: Device,
-    /// Its credentials.
+    /// How the device is spoken to.
     pub credentials: Credentials,
 }
 

@@ -22,9 +22,9 @@ pub const REQUEST_ID_MIN: i32 = 0x0080_0000;
 pub enum Security<'a> {
     /// v1 or v2c with this community.
     Community {
-        /// The version.
+        /// The version that every datagram begins with.
         version: Version,
-        /// The community.
+        /// The community that every datagram carries in the clear.
         community: &'a [u8],
     },
     /// v3 with this user, at the security level that the keys allow.

@@ -68,7 +68,7 @@ impl fmt::Debug for EngineId {
 /// The time of an SNMP engine (RFC 3414, 2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EngineTime {
-    /// The engine.
+    /// The engine whose boots and time these are.
     pub engine_id: EngineId,
     /// How often it was started.
     pub boots: u32,

@@ -10,21 +10,21 @@ use crate::ber::{self, DecodeError, tag};
 pub enum Value {
     /// INTEGER; 32 bits by the standard, some agents send more.
     Integer(i64),
-    /// OCTET STRING.
+    /// OCTET STRING: any octets, text or not.
     OctetString(Vec<u8>),
     /// OBJECT IDENTIFIER.
     ObjectId(Oid),
     /// IpAddress.
     IpAddress([u8; 4]),
-    /// Counter32.
+    /// Counter32: counts up and wraps at 2^32 (RFC 2578, 7.1.6).
     Counter32(u32),
     /// Gauge32 and Unsigned32.
     Gauge32(u32),
     /// TimeTicks, hundredths of a second.
     TimeTicks(u32),
-    /// Opaque.
+    /// Opaque: octets that wrap another encoding, as net-snmp's floats.
     Opaque(Vec<u8>),
-    /// Counter64.
+    /// Counter64: counts up and wraps at 2^64; unknown to v1 (RFC 2578, 7.1.10).
     Counter64(u64),
     /// NULL: what requests hold.
     Null,
@@ -139,25 +139,25 @@ fn write_octets(octets: &[u8], formatter: &mut fmt::Formatter<'_>) -> fmt::Resul
 /// A value that borrows from the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ValueRef<'a> {
-    /// INTEGER.
+    /// INTEGER: signed, of 32 bits where agents keep to RFC 2578.
     Integer(i64),
-    /// OCTET STRING.
+    /// OCTET STRING: any octets, text or not.
     OctetString(&'a [u8]),
     /// OBJECT IDENTIFIER: its content octets, not checked.
     ObjectId(&'a [u8]),
     /// IpAddress.
     IpAddress([u8; 4]),
-    /// Counter32.
+    /// Counter32: counts up and wraps at 2^32 (RFC 2578, 7.1.6).
     Counter32(u32),
     /// Gauge32 and Unsigned32.
     Gauge32(u32),
     /// TimeTicks, hundredths of a second.
     TimeTicks(u32),
-    /// Opaque.
+    /// Opaque: octets that wrap another encoding, as net-snmp's floats.
     Opaque(&'a [u8]),
-    /// Counter64.
+    /// Counter64: counts up and wraps at 2^64; unknown to v1 (RFC 2578, 7.1.10).
     Counter64(u64),
-    /// NULL.
+    /// NULL: the value of every object in a request.
     Null,
     /// The agent has no such object.
     NoSuchObject,

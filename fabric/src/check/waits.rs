@@ -8,7 +8,7 @@ use super::channels::Channels;
 use super::fault::Fault;
 use super::report::Findings;
 
-/// The graph of channels that wait for each other.
+/// Which channels wait for room in which others.
 #[derive(Debug)]
 pub(super) struct Waits {
     /// For each channel the number of channels that leave the same switch before it.

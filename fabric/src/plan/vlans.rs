@@ -24,7 +24,7 @@ pub(super) struct Use {
 /// Working VLANs, and how the hosts of each switch are dealt out to them.
 #[derive(Debug, Clone)]
 pub(super) struct Assignment {
-    /// What each of them is used for.
+    /// Working VLANs, each with what uses it.
     pub(super) vlans: Vec<Use>,
     /// For each switch the VLANs that its hosts take in turn.
     pub(super) turns: Vec<Vec<usize>>,

@@ -22,7 +22,7 @@ pub(crate) struct Net {
 pub(crate) struct Link {
     /// The switch that it leads to.
     pub(crate) to: usize,
-    /// The place of the channel that it is.
+    /// The number of the channel that leads there.
     pub(crate) channel: usize,
 }
 

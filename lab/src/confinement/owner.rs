@@ -26,9 +26,9 @@ const NOBODY: u32 = 0x6000_0000;
 pub(super) enum Owner {
     /// Whoever starts it, in a user namespace of his own.
     Starter {
-        /// The user.
+        /// Who is root inside, by number.
         user: u32,
-        /// The group.
+        /// The group that is root's inside, by number.
         group: u32,
     },
     /// Somebody without privileges, for root.

@@ -182,13 +182,13 @@ impl Server<'_> {
                 result => drop(drop_would_block(result)?),
             }
             while let Some(frame) = protocol::decode(&mut self.read).map_err(io::Error::other)? {
-                self.take(frame);
+                self.handle(frame);
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, frame: Frame) {
+    fn handle(&mut self, frame: Frame) {
         let id = frame.session;
         match frame.kind {
             Kind::PowerOff => self.ends = true,

@@ -15,7 +15,7 @@ pub(crate) enum TaggingError {
     /// The program could not be run.
     #[error("cannot run `tc` on `{host}` (Debian package iproute2)")]
     Run {
-        /// The host.
+        /// The host whose frames were to be tagged.
         host: String,
         /// Why not.
         #[source]
@@ -24,7 +24,7 @@ pub(crate) enum TaggingError {
     /// It does not take the text.
     #[error("`tc` on `{host}` does not take its rules: {said}")]
     Refused {
-        /// The host.
+        /// The host whose frames were to be tagged.
         host: String,
         /// What it says.
         said: String,

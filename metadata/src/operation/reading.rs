@@ -35,8 +35,8 @@ impl Reading {
         limit: NonZeroU16,
         servers: &ServerList,
     ) -> Step {
-        // Saturates: as many servers as there are numbers are told as one fewer.
-        let parts = u16::try_from(servers.as_slice().len()).unwrap_or(u16::MAX);
+        let parts =
+            u16::try_from(servers.as_slice().len()).expect("servers are numbered with 16 bits");
         let share = NonZeroU16::new(limit.get().div_ceil(parts)).unwrap_or(NonZeroU16::MIN);
         let reading = Self {
             directory,
@@ -56,7 +56,7 @@ impl Reading {
             Ok(Reply::Page(page)) if page.more && page.entries.is_empty() => {
                 return Step::Done(Err(Errno::Protocol));
             }
-            Ok(Reply::Page(page)) => self.take(page),
+            Ok(Reply::Page(page)) => self.accept(page),
             // An `rmdir` found this part empty and removed it; the home's goes last.
             Err(Errno::NotFound) if self.at > 0 => {}
             other => return Step::Done(Err(refusal(other))),
@@ -80,7 +80,7 @@ impl Reading {
         Step::Send { server, request, then: Operation(State::Reading(self)) }
     }
 
-    fn take(&mut self, page: &Page) {
+    fn accept(&mut self, page: &Page) {
         self.entries.extend_from_slice(&page.entries);
         let read_to = page.entries.last().filter(|_| page.more).map(|entry| &entry.name);
         self.complete_to = self.complete_to.iter().chain(read_to).min().cloned();

@@ -83,7 +83,9 @@ impl Removing {
             (Stage::Probing(_), Ok(Reply::Page(_))) => Step::Done(Err(Errno::NotEmpty)),
             (Stage::Probing(part), Err(Errno::NotFound)) => self.probe(part.following()),
             (Stage::Probing(_), other) => Step::Done(Err(refusal(other))),
-            (Stage::Taking(part), Ok(Reply::Done) | Err(Errno::NotFound)) => self.take(part),
+            (Stage::Taking(part), Ok(Reply::Done) | Err(Errno::NotFound)) => {
+                self.remove_parts_before(part)
+            }
             (Stage::Taking(part), other) => self.restore(part.following(), refusal(other)),
             (Stage::Restoring(part, why), _) => self.restore(part.following(), why),
             (Stage::Unlinking, Ok(Reply::Done)) => Step::Done(Ok(Reply::Done)),
@@ -103,14 +105,14 @@ impl Removing {
 
     /// Asks `part` and all after it for an entry, then takes all parts.
     fn probe(self: Box<Self>, part: Part) -> Step {
-        let Some(server) = part.server() else { return self.take(part) };
+        let Some(server) = part.server() else { return self.remove_parts_before(part) };
         let limit = NonZeroU16::MIN;
         let request = Request::ReadPage { directory: part.number, after: None, limit };
         self.send(Stage::Probing(part), server, request)
     }
 
     /// Removes all parts before `end`, the home's last, then the name.
-    fn take(self: Box<Self>, end: Part) -> Step {
+    fn remove_parts_before(self: Box<Self>, end: Part) -> Step {
         let Some(at) = end.at.checked_sub(1) else { return self.unlink(end.number) };
         let part = Part { at, ..end };
         let server = part.servers.as_slice()[at];

@@ -41,7 +41,7 @@ impl AgentUser {
         Some(Self { name: user.clone(), credentials, write })
     }
 
-    /// The name.
+    /// The user's name as it stands in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -98,7 +98,7 @@ impl Engine {
         Self { id, boots, started, users: Vec::new(), reports: [0; 6], salt: 0 }
     }
 
-    /// The engine's time.
+    /// Identity, boots and age in seconds, as messages carry them.
     pub fn time(&self, now: WallTime) -> EngineTime {
         let seconds = now.since(self.started).get() / 1_000_000_000;
         let time = u32::try_from(seconds).unwrap_or(u32::MAX).min(0x7fff_ffff);

@@ -25,9 +25,9 @@ use crate::{ErrorStatus, Value, ValueRef};
 /// Where the kernel shows its values.
 #[derive(Debug, Clone)]
 pub struct Roots {
-    /// `/proc`.
+    /// Where the kernel's `/proc` is mounted; a copy in tests.
     pub proc: PathBuf,
-    /// `/sys`.
+    /// Where the kernel's `/sys` is mounted; a copy in tests.
     pub sys: PathBuf,
 }
 
@@ -55,13 +55,19 @@ impl Engine {
         let key = machine.trim().bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, octet| {
             (hash ^ u64::from(octet)).wrapping_mul(0x0000_0100_0000_01B3)
         });
-        // The enterprise number that RFC 5612 sets aside for documentation: the project has none.
-        let id = [&[0x80, 0x00, 0x7e, 0xd9, 0x05], &key.to_be_bytes()[..]].concat();
         let seconds = now.since(WallTime::default()).get() / 1_000_000_000;
-        let boots =
-            u32::try_from(seconds.saturating_sub(BOOTS_EPOCH_S)).unwrap_or(0).min(0x7fff_fffe);
-        Self::new(EngineId::from_slice(&id).unwrap_or_default(), boots, now)
+        let boots = u32::try_from(seconds.saturating_sub(BOOTS_EPOCH_S))
+            .unwrap_or(u32::MAX)
+            .min(0x7fff_fffe);
+        Self::new(engine_id(key), boots, now)
     }
+}
+
+/// An engine id of format 5 with these octets.
+fn engine_id(key: u64) -> EngineId {
+    // The enterprise number that RFC 5612 sets aside for documentation: the project has none.
+    let id = [&[0x80, 0x00, 0x7e, 0xd9, 0x05], &key.to_be_bytes()[..]].concat();
+    EngineId::from_slice(&id).expect("13 octets are an engine id")
 }
 
 /// This host's values as a MIB that can only be read.
@@ -177,7 +183,7 @@ impl Host {
 
 /// The low 32 bits.
 fn low(number: u64) -> u32 {
-    u32::try_from(number & 0xffff_ffff).unwrap_or(0)
+    u32::try_from(number & 0xffff_ffff).expect("masked to 32 bits")
 }
 
 /// As an Integer32, which saturates.

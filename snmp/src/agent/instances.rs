@@ -128,8 +128,11 @@ impl<T> Default for InstancesBuilder<T> {
 
 impl<T> InstancesBuilder<T> {
     /// Adds instance `index` of the object type `object`: `&[0]` for a scalar.
+    ///
+    /// # Panics
+    /// When the OID of the object type has more than 255 octets.
     pub fn add(&mut self, object: &Oid, index: &[u32], with: T) {
-        let octets = u8::try_from(object.encoded().len()).unwrap_or(u8::MAX);
+        let octets = u8::try_from(object.encoded().len()).expect("object types have short OIDs");
         self.entries.push((object.child(index), octets, with));
     }
 

@@ -57,7 +57,8 @@ impl RequestCache {
         if self.lists.is_empty() {
             self.lists.resize_with(LISTS_MAX, || None);
         }
-        let place = usize::try_from(hash(bytes, instances.generation())).unwrap_or(0) % LISTS_MAX;
+        let place = usize::try_from(hash(bytes, instances.generation()) % LISTS_MAX as u64)
+            .expect("less than the number of lists");
         let known = self.lists[place]
             .as_ref()
             .is_some_and(|list| list.generation == instances.generation() && list.bytes == bytes);
@@ -215,7 +216,7 @@ pub(crate) fn answer<M: Mib>(
     out.truncate(start);
     exchange.error_status = status;
     exchange.list = None;
-    let index = i32::try_from(index).unwrap_or(0);
+    let index = i32::try_from(index).expect("a message holds fewer varbinds than octets");
     let pdu = open_response(out, answer_id, status.code(), index);
     out.extend_from_slice(if empty { &[] } else { request.list });
     close_response(out, pdu);

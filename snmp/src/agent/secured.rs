@@ -177,7 +177,8 @@ fn seal(
 ) {
     let head = Head {
         msg_id,
-        max_size: i32::try_from(here.access.message_bytes_max).unwrap_or(i32::MAX),
+        max_size: i32::try_from(here.access.message_bytes_max)
+            .expect("messages are at most 64 KiB"),
         level,
         reportable: false,
         engine: here.engine.time(here.now),

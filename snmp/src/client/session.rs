@@ -29,7 +29,7 @@ struct Engine {
 /// What a datagram means to the request that is waited for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
-    /// The answer.
+    /// The answer to the request, decrypted.
     Answer(Pdu),
     /// No answer, but the engine's id or time is known now: the request is to be sent again.
     Again,

@@ -42,7 +42,7 @@ pub enum WalkError {
     /// More values than a walk may have.
     #[error("more than {WALK_VALUES_MAX} values below `{subtree}`")]
     TooLong {
-        /// The subtree.
+        /// The subtree that holds too many values.
         subtree: Oid,
     },
 }
@@ -105,6 +105,7 @@ impl Walk {
         Some(if self.version == Version::V1 {
             Pdu::request(PduType::GetNext, request_id, &names)
         } else {
+            // The agent answers with as many as fit, and never with more.
             let repetitions = i32::try_from(self.values / names.len()).unwrap_or(i32::MAX);
             Pdu::bulk(request_id, 0, repetitions, &names)
         })
@@ -120,7 +121,7 @@ impl Walk {
         if width == 0 {
             return Ok(());
         }
-        let taken = self.take(answer, width);
+        let taken = self.accept_values(answer, width);
         self.open.retain(|branch| !branch.at_end);
         if taken.is_err() && width > 1 {
             self.width_max = 1;
@@ -129,7 +130,7 @@ impl Walk {
         taken
     }
 
-    fn take(&mut self, answer: Pdu, width: usize) -> Result<(), WalkError> {
+    fn accept_values(&mut self, answer: Pdu, width: usize) -> Result<(), WalkError> {
         let asked = || self.open[0].last.clone();
         match ErrorStatus::from_code(answer.error_status) {
             Some(ErrorStatus::NoError) => {}

@@ -26,7 +26,7 @@ pub(crate) const fn draw(key: u64, counter: u64) -> u64 {
 /// The bias is below `bound` / 2^64.
 #[inline]
 pub(crate) fn below(bits: u64, bound: u64) -> u64 {
-    u64::try_from((u128::from(bits) * u128::from(bound)) >> 64).unwrap_or(0)
+    u64::try_from((u128::from(bits) * u128::from(bound)) >> 64).expect("64 bits are left")
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ impl Machine {
         world: &World,
     ) -> Self {
         let (layout, shape) = (layout.0, &layout.1.shape);
-        let slots = u64::try_from(shape.interfaces.len() * 4).unwrap_or(0);
+        let slots = shape.interfaces.len() as u64 * 4;
         let counters = (0..slots)
             .map(|slot| {
                 let key = draw(key, slot);
@@ -389,12 +389,14 @@ impl Mib for MachineMib<'_> {
 /// The number as a value of this form.
 #[inline]
 fn shown(number: u64, form: Form, buffer: &mut [u8; 24]) -> ValueRef<'_> {
-    let low = u32::try_from(number & 0xffff_ffff).unwrap_or(0);
+    let low = u32::try_from(number & 0xffff_ffff).expect("masked to 32 bits");
     match form {
         Form::Counter64 => ValueRef::Counter64(number),
         Form::Counter32 => ValueRef::Counter32(low),
         Form::Gauge32 => ValueRef::Gauge32(low),
-        Form::HighGauge32 => ValueRef::Gauge32(u32::try_from(number >> 32).unwrap_or(0)),
+        Form::HighGauge32 => {
+            ValueRef::Gauge32(u32::try_from(number >> 32).expect("32 bits are left"))
+        }
         Form::Integer => ValueRef::Integer(i32::try_from(number).unwrap_or(i32::MAX).into()),
         Form::TimeTicks => ValueRef::TimeTicks(low),
         Form::HundredthsText => ValueRef::OctetString(hundredths_text(number, buffer)),
@@ -411,7 +413,7 @@ fn hundredths_text(mut number: u64, buffer: &mut [u8; 24]) -> &[u8] {
             buffer[at] = b'.';
         }
         at -= 1;
-        buffer[at] = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        buffer[at] = b'0' + u8::try_from(number % 10).expect("a digit");
         number /= 10;
         digits += 1;
     }

@@ -164,7 +164,8 @@ impl Shape {
     /// interface: the worst that an agent can do.
     pub(crate) fn if_index(&self, interface: u32) -> u32 {
         let fixed = u32::from(self.host);
-        let moving = u32::try_from(self.interfaces.len()).unwrap_or(0).saturating_sub(fixed);
+        let moving = u32::try_from(self.interfaces.len()).expect("options bound the interfaces");
+        let moving = moving.saturating_sub(fixed);
         if interface < fixed || moving == 0 {
             return interface + 1;
         }
@@ -179,7 +180,7 @@ impl Shape {
         match action {
             Action::Renumber | Action::RestartRenumbered => {
                 let moving = shape.interfaces.len().saturating_sub(usize::from(self.host)).max(1);
-                let moving = u32::try_from(moving).unwrap_or(u32::MAX);
+                let moving = u32::try_from(moving).expect("options bound the interfaces");
                 // Bounded, so that a farm has few layouts however often it is renumbered.
                 shape.rotation = (shape.rotation + 1) % moving;
             }
@@ -306,7 +307,7 @@ fn interface(tree: &mut Tree, shape: &Shape, number: u16, name: &str) {
     }
     tree.cell(IF_ENTRY, 2, &index, text(name));
     tree.cell(IF_ENTRY, 5, &index, Value::Gauge32(u32::MAX));
-    let address = Source::PhysicalAddress(u8::try_from(number & 0xff).unwrap_or(0));
+    let address = Source::PhysicalAddress(u8::try_from(number & 0xff).expect("masked to 8 bits"));
     tree.add(IF_ENTRY, 6, &index, address);
     tree.cell(IF_ENTRY, 9, &index, Value::TimeTicks(0));
     for (column, offset, shift) in [(10, 0, 0), (16, 1, 0), (11, 2, 10), (17, 3, 10)] {
@@ -346,12 +347,12 @@ fn host(tree: &mut Tree) {
     for column in [51, 56, 61, 64] {
         tree.cell(SYSTEM_STATS, column, &[0], Value::Counter32(0));
     }
-    let total = i64::try_from(MEMORY_TOTAL_KIB).unwrap_or(i64::MAX);
+    let total = i64::try_from(MEMORY_TOTAL_KIB).expect("a small constant");
     for (column, value) in [(1, 0), (3, 0), (4, 0), (5, total), (12, 16_000)] {
         tree.cell(UCD_MEMORY, column, &[0], Value::Integer(value));
     }
     tree.cell(UCD_MEMORY, 2, &[0], text("swap"));
-    let free = u32::try_from(MEMORY_TOTAL_KIB / 4).unwrap_or(u32::MAX);
+    let free = u32::try_from(MEMORY_TOTAL_KIB / 4).expect("a small constant");
     let [few, some, many] = [1 << 6, 1 << 17, 1 << 18];
     for (column, least, spread) in [(6, free, many), (14, 500_000, few), (15, 2 * free, some)] {
         let moving = Moving::Gauge { stream: 0, least, spread };
@@ -402,7 +403,7 @@ fn sensors_of_switch(tree: &mut Tree) {
 
 fn disk(tree: &mut Tree, number: u8, path: &str) {
     let index = [u32::from(number) + 1];
-    let total = i64::try_from(DISK_TOTAL_KIB).unwrap_or(i64::MAX);
+    let total = i64::try_from(DISK_TOTAL_KIB).expect("a small constant");
     let (used, available) = (Moving::DiskUsed(number), Moving::DiskAvailable(number));
     for (column, value) in [(1, index[0].into()), (4, 100_000), (5, -1), (6, total), (100, 0)] {
         tree.cell(DSK_ENTRY, column, &index, Value::Integer(value));
@@ -412,7 +413,12 @@ fn disk(tree: &mut Tree, number: u8, path: &str) {
     tree.moving(DSK_ENTRY, 7, &index, available, Form::Integer);
     tree.moving(DSK_ENTRY, 8, &index, used, Form::Integer);
     tree.moving(DSK_ENTRY, 9, &index, Moving::DiskPercent(number), Form::Integer);
-    tree.cell(DSK_ENTRY, 11, &index, Value::Gauge32(u32::try_from(DISK_TOTAL_KIB).unwrap_or(0)));
+    tree.cell(
+        DSK_ENTRY,
+        11,
+        &index,
+        Value::Gauge32(u32::try_from(DISK_TOTAL_KIB).expect("a small constant")),
+    );
     tree.cell(DSK_ENTRY, 12, &index, Value::Gauge32(0));
     tree.moving(DSK_ENTRY, 13, &index, available, Form::Gauge32);
     tree.moving(DSK_ENTRY, 14, &index, available, Form::HighGauge32);

@@ -85,8 +85,9 @@ impl Replies {
         cut: Option<u64>,
     ) {
         if let Some(bits) = cut {
-            let whole = u64::try_from(self.bytes.len() - start).unwrap_or(0);
-            self.bytes.truncate(start + usize::try_from(below(bits, whole)).unwrap_or(0));
+            let whole = (self.bytes.len() - start) as u64;
+            let left = usize::try_from(below(bits, whole)).expect("below a length");
+            self.bytes.truncate(start + left);
         }
         let end = self.bytes.len();
         self.places.push(Place { send_at, from, start, end });

@@ -26,7 +26,7 @@ pub struct RunError(#[source] io::Error);
 /// What a farm did while it ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunReport {
-    /// What the farm counted.
+    /// Requests and answers of all agents.
     pub farm: FarmCounters,
     /// Answers that the kernel did not take, or for which there was no room to hold them back.
     pub refused: u64,
@@ -118,7 +118,7 @@ pub fn run(
         held_back.release(now, &mut outbox);
         refused += outbox.send(socket);
         if let (Some(writer), Some(bytes)) = (&mut truth, farm.truth()) {
-            writer.take(bytes);
+            writer.append(bytes);
         }
     }
     Ok(RunReport { farm: farm.counters(), refused })

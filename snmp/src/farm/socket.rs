@@ -21,7 +21,7 @@ const SOCKET_BUFFER: Bytes = Bytes::new(64 << 20);
 #[derive(Debug, Error)]
 #[error("cannot bind UDP port {port} for the agents")]
 pub struct BindError {
-    /// The port.
+    /// The UDP port that was asked for.
     port: u16,
     /// What the system said.
     source: io::Error,

@@ -112,7 +112,7 @@ pub enum TruthRecord {
         agent: u32,
         /// When.
         at: WallTime,
-        /// What.
+        /// What happened to the agent.
         kind: TruthEventKind,
     },
 }
@@ -177,7 +177,7 @@ impl TruthLog {
     /// Whether this list has to be written before a request refers to it; counts as written then.
     #[inline]
     pub(super) fn is_new(&mut self, list: u32) -> bool {
-        let list = usize::try_from(list).unwrap_or(usize::MAX - 1);
+        let list = usize::try_from(list).expect("a list has a number of 32 bits");
         if list >= self.lists.len() {
             self.lists.resize(list + 1, false);
         }
@@ -216,11 +216,13 @@ impl TruthLog {
         out.extend_from_slice(&seen.request_id.to_le_bytes());
         out.extend_from_slice(&seen.received.as_nanos().to_le_bytes());
         out.extend_from_slice(&seen.sent.as_nanos().to_le_bytes());
-        let uptime = u32::try_from(seen.uptime_cs & 0xffff_ffff).unwrap_or(0);
+        let uptime = u32::try_from(seen.uptime_cs & 0xffff_ffff).expect("masked to 32 bits");
         out.extend_from_slice(&uptime.to_le_bytes());
         out.extend_from_slice(&seen.list.unwrap_or(NO_LIST).to_le_bytes());
         out.push(seen.error_status);
-        out.extend_from_slice(&u16::try_from(values.len()).unwrap_or(u16::MAX).to_le_bytes());
+        out.extend_from_slice(
+            &u16::try_from(values.len()).expect("a message has 64 KiB at most").to_le_bytes(),
+        );
         for value in values {
             out.extend_from_slice(&value.answered.to_le_bytes());
         }
@@ -270,7 +272,7 @@ impl TruthWriter {
     }
 
     /// Takes the octets away if there are enough of them.
-    pub fn take(&mut self, bytes: &mut Vec<u8>) {
+    pub fn append(&mut self, bytes: &mut Vec<u8>) {
         if bytes.len() >= CHUNK_BYTES {
             self.send(bytes);
         }
@@ -347,21 +349,21 @@ pub fn read(path: &Path) -> Result<Truth<BufReader<File>>, ReadTruthError> {
 ///
 /// If it cannot be read or is none.
 pub fn read_from<R: Read>(mut source: R) -> Result<Truth<R>, ReadTruthError> {
-    if take::<8>(&mut source)? != *MAGIC {
+    if read_array::<8>(&mut source)? != *MAGIC {
         return Err(ReadTruthError::Magic);
     }
     let head = TruthHead {
-        agents: u32::from_le_bytes(take(&mut source)?),
-        hosts: u32::from_le_bytes(take(&mut source)?),
-        seed: u64::from_le_bytes(take(&mut source)?),
-        step: Nanos::new(u64::from_le_bytes(take(&mut source)?)),
-        start: WallTime::from_nanos(i64::from_le_bytes(take(&mut source)?)),
+        agents: u32::from_le_bytes(read_array(&mut source)?),
+        hosts: u32::from_le_bytes(read_array(&mut source)?),
+        seed: u64::from_le_bytes(read_array(&mut source)?),
+        step: Nanos::new(u64::from_le_bytes(read_array(&mut source)?)),
+        start: WallTime::from_nanos(i64::from_le_bytes(read_array(&mut source)?)),
     };
     let nothing = Arc::from([]);
     Ok(Truth { head, source, lists: Vec::new(), nothing, record: 0, failed: false })
 }
 
-fn take<const N: usize>(source: &mut impl Read) -> io::Result<[u8; N]> {
+fn read_array<const N: usize>(source: &mut impl Read) -> io::Result<[u8; N]> {
     let mut octets = [0; N];
     source.read_exact(&mut octets)?;
     Ok(octets)
@@ -374,7 +376,7 @@ impl<R: Read> Truth<R> {
     }
 
     fn number<const N: usize>(&mut self) -> Result<[u8; N], ReadTruthError> {
-        Ok(take(&mut self.source)?)
+        Ok(read_array(&mut self.source)?)
     }
 
     fn short(&mut self) -> Result<Vec<u8>, ReadTruthError> {
@@ -396,7 +398,7 @@ impl<R: Read> Truth<R> {
             };
             objects.push(TruthObject { oid, subject });
         }
-        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let number = usize::try_from(number).expect("a list has a number of 32 bits");
         // Numbers count up, but for lists that were not answered at first.
         if number > self.lists.len() + (1 << 16) {
             return Err(damaged);

@@ -41,7 +41,7 @@ enum Refresh {
     Between(i64, i64),
     /// At every request.
     Always,
-    /// Never.
+    /// The value never changes in a run.
     Never,
 }
 

@@ -158,7 +158,7 @@ impl DeviceAlerts {
     pub(super) fn answered(&mut self, received: WallTime, device: Symbol, rows: &mut Rows) {
         self.unanswered = None;
         for watch in &mut self.silences {
-            if watch.standing.take(received, Zone::Back, Nanos::ZERO) == Some(Turn::Cleared) {
+            if watch.standing.observe(received, Zone::Back, Nanos::ZERO) == Some(Turn::Cleared) {
                 let text =
                     text::answers_again(&self.rules[watch.rule], received.since(watch.since));
                 let at = watch.standing.tell(received);
@@ -177,7 +177,7 @@ impl DeviceAlerts {
         for watch in &mut self.silences {
             let Condition::Silent { span } = self.rules[watch.rule].condition else { continue };
             let zone = if now.since(since) > span { Zone::Beyond } else { Zone::Between };
-            if watch.standing.take(now, zone, Nanos::ZERO) == Some(Turn::Raised) {
+            if watch.standing.observe(now, zone, Nanos::ZERO) == Some(Turn::Raised) {
                 watch.since = since;
                 let text = text::silent(&self.rules[watch.rule], span);
                 let at = watch.standing.tell(now);
@@ -213,9 +213,9 @@ impl DeviceAlerts {
                 };
                 let value = value.in_unit(threshold.raise.unit());
                 let zone = zone(threshold, value);
-                if let Some(turn) = watch.standing.take(due, zone, threshold.lasting) {
+                if let Some(turn) = watch.standing.observe(due, zone, threshold.lasting) {
                     let text = text::threshold(threshold, zone, value);
-                    watch.told(turn, due, rule, &text, device, rows);
+                    watch.write(turn, due, rule, &text, device, rows);
                 }
             }
         }
@@ -241,7 +241,7 @@ impl DeviceAlerts {
                 (false, true) => Zone::Beyond,
                 (false, false) => Zone::Between,
             };
-            if let Some(turn) = watch.standing.take(now, zone, Nanos::ZERO) {
+            if let Some(turn) = watch.standing.observe(now, zone, Nanos::ZERO) {
                 let text = text::frozen(&self.rules[watch.rule], turn, watch.table);
                 let object = Some(schema(watch.table).name.as_str());
                 let event = Event { device: Some(device.name), object, text: &text, count: None };
@@ -279,7 +279,7 @@ impl ValueWatch {
         let whole = |thousandths| Some(Value { thousandths, counter: false, whole: true });
         match (readings[slot], &mut self.counter) {
             (Reading::Unsigned(number) | Reading::Counter(number), Some(counter)) => {
-                let thousandths = counter.take(due, number, readings, series)?;
+                let thousandths = counter.observe(due, number, readings, series)?;
                 Some(Value { thousandths, counter: true, whole: false })
             }
             (Reading::Unsigned(number) | Reading::Counter(number), None) => {
@@ -295,7 +295,7 @@ impl ValueWatch {
     }
 
     /// Writes down that the alert was raised or cleared.
-    fn told(
+    fn write(
         &mut self,
         turn: Turn,
         due: WallTime,
@@ -320,7 +320,7 @@ impl ValueWatch {
 
 impl Counter {
     /// Takes a value of the counter; its rate in thousandths a second.
-    fn take(
+    fn observe(
         &mut self,
         due: WallTime,
         number: u64,
@@ -333,7 +333,7 @@ impl Counter {
             self.rate.interrupt();
         }
         let bounds = self.bounds(readings);
-        self.rate.take(due, number, bounds, refresh(series, self.every), self.every)
+        self.rate.observe(due, number, bounds, refresh(series, self.every), self.every)
     }
 
     /// What the values of its row say of how it grows; `None` where a wrap cannot be told from a reset.

@@ -48,9 +48,13 @@ impl Poller {
     }
 
     /// Writes rows of `intervals` for complete intervals whose rows the kernel has.
+    ///
+    /// # Panics
+    /// When the sink gives back a mark that it was not given.
     pub fn write_intervals(&mut self, sink: &mut impl RowSink) {
-        let Self { rows, rings, closed, counts, options, .. } = self;
+        let Self { rows, rings, closed, counts, options, tokens, .. } = self;
         for kept in sink.take_kept() {
+            assert!(kept.token <= *tokens, "a sink gives back only marks that it was given");
             let at = options.real_time.then_some(kept.at);
             let open = rings.iter_mut().flat_map(|ring| &mut ring.open);
             for tally in open.chain(closed.iter_mut().map(|closed| &mut closed.tally)) {

@@ -226,7 +226,7 @@ pub(super) struct Device {
 pub(super) struct First {
     /// Position in [`Device::sets`].
     pub(super) set: u32,
-    /// Its layout.
+    /// The number of its layout among those that devices share.
     pub(super) layout: u32,
     /// Whether devices of that layout share the template.
     pub(super) shared: bool,

@@ -60,7 +60,7 @@ impl Limit {
 
     /// The number of events that were held back and the span in which they were, once the window is
     /// over or `ending`. What goes on is told as a number only, until a window passes without it.
-    fn take(&mut self, now: WallTime, ending: bool) -> Option<(u32, Nanos)> {
+    fn take_due(&mut self, now: WallTime, ending: bool) -> Option<(u32, Nanos)> {
         let span = now.since(self.window);
         if self.held == 0 || (span < WINDOW && !ending) {
             return None;
@@ -100,7 +100,7 @@ impl Repeats {
 fn tell(device: &mut Device, now: WallTime, ending: bool, rows: &mut Rows) {
     let (name, fails) = (device.name, device.is_failing());
     let Some(repeats) = &mut device.repeats else { return };
-    if let Some((held, span)) = repeats.outages.take(now, ending) {
+    if let Some((held, span)) = repeats.outages.take_due(now, ending) {
         let state = if fails { "it fails" } else { "it answers" };
         let text = format!(
             "it failed and answered again, {held} changes in {}; {state} now",
@@ -109,7 +109,7 @@ fn tell(device: &mut Device, now: WallTime, ending: bool, rows: &mut Rows) {
         let count = Some(u64::from(held));
         rows.event(now, "flapping", Event { device: Some(name), object: None, text: &text, count });
     }
-    if let Some((held, span)) = repeats.resets.take(now, ending) {
+    if let Some((held, span)) = repeats.resets.take_due(now, ending) {
         let text = format!("counters began anew {held} more times in {}", seconds(span));
         let count = Some(u64::from(held));
         rows.event(now, "reset", Event { device: Some(name), object: None, text: &text, count });
@@ -163,15 +163,15 @@ mod tests {
         let mut limit = Limit::default();
         let told = (0..50).filter(|&second| limit.admit(at(second))).count();
         assert_eq!(told, 6);
-        assert_eq!(limit.take(at(59), false), None);
-        assert_eq!(limit.take(at(60), false), Some((44, Nanos::from_secs(60))));
+        assert_eq!(limit.take_due(at(59), false), None);
+        assert_eq!(limit.take_due(at(60), false), Some((44, Nanos::from_secs(60))));
         // It goes on: a number only.
         assert!(!(61..70).any(|second| limit.admit(at(second))));
-        assert_eq!(limit.take(at(120), false), Some((9, Nanos::from_secs(60))));
+        assert_eq!(limit.take_due(at(120), false), Some((9, Nanos::from_secs(60))));
         // A window without any, and the next is told by itself.
-        assert_eq!(limit.take(at(180), false), None);
+        assert_eq!(limit.take_due(at(180), false), None);
         assert!(limit.admit(at(181)));
-        assert_eq!(limit.take(at(182), true), None);
+        assert_eq!(limit.take_due(at(182), true), None);
     }
 
     proptest! {
@@ -183,7 +183,7 @@ mod tests {
             let (mut told, mut counted, mut written) = (0, 0, Vec::new());
             for gap in &gaps {
                 for second in now..now + gap {
-                    if let Some((held, _)) = limit.take(at(second), false) {
+                    if let Some((held, _)) = limit.take_due(at(second), false) {
                         counted += held;
                         written.push(second);
                     }
@@ -194,7 +194,7 @@ mod tests {
                     written.push(now);
                 }
             }
-            counted += limit.take(at(now), true).map_or(0, |(held, _)| held);
+            counted += limit.take_due(at(now), true).map_or(0, |(held, _)| held);
             prop_assert_eq!(u64::from(told + counted), gaps.len() as u64);
             for &first in &written {
                 let within = written.iter().filter(|&&at| (first..first + 60).contains(&at)).count();

@@ -123,7 +123,9 @@ impl Device {
         }
         let Some(after) = self.round_trip.overdue_after(interval, self.timeout) else { return 0 };
         let in_time = after.get() * 2 <= interval.get().min(patience.get());
-        if in_time { u32::try_from(after.as_micros()).unwrap_or(0) } else { 0 }
+        let after_us =
+            || u32::try_from(after.as_micros()).expect("intervals are at most an hour long");
+        if in_time { after_us() } else { 0 }
     }
 
     /// Whether the open request may stand aside for one that is sent at `at`.

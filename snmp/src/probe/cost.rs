@@ -15,7 +15,7 @@ use crate::client::Client;
 /// What polling a device at its interval costs its agent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// The interval.
+    /// How often the device would be polled.
     pub interval: Nanos,
     /// Requests at each.
     pub requests: usize,

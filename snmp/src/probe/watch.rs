@@ -35,7 +35,7 @@ pub struct Watched {
     pub table: Table,
     /// Interface, path or object; `None` where the table has none.
     pub instance: Option<String>,
-    /// The column.
+    /// The column's name in its table.
     pub column: String,
     /// The object instance.
     pub oid: Oid,
@@ -184,7 +184,7 @@ impl Watch {
                 if uptime_moved {
                     activity.uptime_moved(received);
                 }
-                series.take(value, received, activity);
+                series.observe(value, received, activity);
             }
             first += request.len() - 1;
         }
@@ -220,7 +220,7 @@ impl Watch {
 }
 
 impl Series {
-    fn take(&mut self, value: Value, at: WallTime, activity: &mut Activity) {
+    fn observe(&mut self, value: Value, at: WallTime, activity: &mut Activity) {
         let value = Some(value).filter(|value| !value.is_exception());
         let known = self.watched.value.is_some();
         let changed = known && value.is_some() && value != self.watched.value;

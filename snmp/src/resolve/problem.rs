@@ -38,13 +38,13 @@ pub enum Fault {
     /// There is no interface of the name.
     #[error("the agent has no interface `{name}`")]
     NoInterface {
-        /// The name.
+        /// The interface that the cluster file asks for.
         name: String,
     },
     /// Several interfaces have the name, and would be mixed up.
     #[error("{count} interfaces are called `{name}`, so none of them is measured by that name")]
     Ambiguous {
-        /// The name.
+        /// The interface that the cluster file asks for.
         name: String,
         /// How many.
         count: usize,
@@ -52,7 +52,7 @@ pub enum Fault {
     /// There is no disk of the path.
     #[error("the agent has no disk `{path}`")]
     NoDisk {
-        /// The path.
+        /// The mount point that the cluster file asks for.
         path: String,
     },
     /// There is no such part of the name.
@@ -60,13 +60,13 @@ pub enum Fault {
     NoPart {
         /// What it would be: `sensor`.
         noun: &'static str,
-        /// The name.
+        /// The sensor that the cluster file asks for.
         name: String,
     },
     /// A column that was asked for by name is not there.
     #[error("the agent has no `{column}` among its {of}")]
     NoColumn {
-        /// The column.
+        /// The column of which the agent has no object.
         column: String,
         /// What it would be of.
         of: String,

@@ -56,7 +56,7 @@ impl AuthKey {
         Self { protocol, state }
     }
 
-    /// The protocol.
+    /// The algorithm by which messages are authenticated.
     pub const fn protocol(&self) -> AuthProtocol {
         self.protocol
     }

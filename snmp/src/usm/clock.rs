@@ -34,7 +34,7 @@ impl EngineClock {
         Self { heard, heard_at: now, time_latest: 0, trusted: false }
     }
 
-    /// The engine.
+    /// The engine whose clock this follows.
     pub const fn engine_id(&self) -> EngineId {
         self.heard.engine_id
     }

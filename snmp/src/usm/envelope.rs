@@ -23,7 +23,7 @@ const FLAG_REPORTABLE: u8 = 4;
 pub enum SecurityLevel {
     /// Not at all.
     NoAuthNoPriv,
-    /// Authenticated.
+    /// Authenticated, but sent in the clear.
     AuthNoPriv,
     /// Authenticated and encrypted.
     AuthPriv,
@@ -67,7 +67,7 @@ pub struct Message {
     pub context_engine_id: Vec<u8>,
     /// The context within it.
     pub context_name: Vec<u8>,
-    /// The PDU.
+    /// What is asked or told inside the scope.
     pub pdu: Pdu,
 }
 

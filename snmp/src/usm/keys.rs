@@ -47,7 +47,7 @@ impl fmt::Debug for MasterKey {
 /// Why a password makes no key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KeyError {
-    /// Too short.
+    /// RFC 3414 asks for at least eight octets.
     #[error("the password has {octets} octets, and SNMPv3 wants at least {PASSWORD_OCTETS_MIN}")]
     PasswordTooShort {
         /// Octets that it has.
@@ -83,7 +83,7 @@ pub(crate) fn wipe_stack() {
 
 #[inline(never)]
 fn digest<'a>(protocol: AuthProtocol, parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    fn of<'a, D: Digest>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    fn digest_of<'a, D: Digest>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
         let mut state = D::new();
         for part in parts {
             state.update(part);
@@ -91,12 +91,12 @@ fn digest<'a>(protocol: AuthProtocol, parts: impl IntoIterator<Item = &'a [u8]>)
         state.finalize().to_vec()
     }
     match protocol {
-        AuthProtocol::Md5 => of::<Md5>(parts),
-        AuthProtocol::Sha1 => of::<Sha1>(parts),
-        AuthProtocol::Sha224 => of::<Sha224>(parts),
-        AuthProtocol::Sha256 => of::<Sha256>(parts),
-        AuthProtocol::Sha384 => of::<Sha384>(parts),
-        AuthProtocol::Sha512 => of::<Sha512>(parts),
+        AuthProtocol::Md5 => digest_of::<Md5>(parts),
+        AuthProtocol::Sha1 => digest_of::<Sha1>(parts),
+        AuthProtocol::Sha224 => digest_of::<Sha224>(parts),
+        AuthProtocol::Sha256 => digest_of::<Sha256>(parts),
+        AuthProtocol::Sha384 => digest_of::<Sha384>(parts),
+        AuthProtocol::Sha512 => digest_of::<Sha512>(parts),
     }
 }
 

@@ -34,7 +34,7 @@ impl PrivKey {
         Self(Schedule::Aes256(Box::new(Aes256Enc::new(key.into()))))
     }
 
-    /// The protocol.
+    /// The algorithm by which messages are encrypted.
     pub const fn protocol(&self) -> PrivProtocol {
         match self.0 {
             Schedule::Aes128(_) => PrivProtocol::Aes128,

@@ -68,7 +68,7 @@ pub(super) fn run(
     while twin.now() < end {
         twin.run_until((twin.now() + STEP).min(end));
         if let (Some(truth), Some(octets)) = (&mut truth, twin.farm().truth()) {
-            truth.take(octets);
+            truth.append(octets);
         }
         if twin.now().since(told) >= Nanos::from_secs(3_600) || twin.now() >= end {
             told = twin.now();

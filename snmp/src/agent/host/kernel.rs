@@ -9,7 +9,7 @@ fn file(roots: &Roots, name: &str) -> Option<String> {
     fs::read_to_string(roots.proc.join(name)).ok()
 }
 
-/// The host's name.
+/// What the kernel calls this host.
 pub(super) fn host_name(roots: &Roots) -> String {
     file(roots, "sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }

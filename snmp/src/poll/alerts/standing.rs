@@ -34,7 +34,7 @@ impl Standing {
     /// Takes a reading. The alert turns when every reading for at least `lasting` spoke against it,
     /// so at the first one when that is zero.
     #[inline]
-    pub(super) fn take(&mut self, at: WallTime, zone: Zone, lasting: Nanos) -> Option<Turn> {
+    pub(super) fn observe(&mut self, at: WallTime, zone: Zone, lasting: Nanos) -> Option<Turn> {
         let against = if self.raised { Zone::Back } else { Zone::Beyond };
         if zone != against {
             self.since = None;
@@ -114,7 +114,7 @@ mod tests {
             let mut standing = Standing::default();
             for (step, zone) in zones.iter().enumerate() {
                 let before = standing.is_raised();
-                let turn = standing.take(instant(step), *zone, lasting);
+                let turn = standing.observe(instant(step), *zone, lasting);
                 prop_assert_eq!(standing.is_raised(), expected[step], "step {}", step);
                 prop_assert_eq!(turn.is_some(), before != expected[step]);
             }

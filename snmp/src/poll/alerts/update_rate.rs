@@ -42,7 +42,7 @@ impl UpdateRate {
     ///
     /// `bounds` says how a counter that went back is to be read; without, as a reset. `every` is
     /// the span between two polls.
-    pub(super) fn take(
+    pub(super) fn observe(
         &mut self,
         due: WallTime,
         value: u64,
@@ -131,7 +131,9 @@ mod tests {
     /// Polls of a counter that counts `per_second` and that the agent reads every `period` polls.
     fn cached(rate: &mut UpdateRate, polls: std::ops::Range<u64>, period: u64) -> Vec<Option<i64>> {
         let read = |poll: u64| (poll + 7) / period * period * 1_000;
-        polls.map(|poll| rate.take(due(poll), read(poll), None, Refresh::Unknown, EVERY)).collect()
+        polls
+            .map(|poll| rate.observe(due(poll), read(poll), None, Refresh::Unknown, EVERY))
+            .collect()
     }
 
     #[test]
@@ -151,7 +153,7 @@ mod tests {
         let period = Refresh::Every(Nanos::from_secs(1));
         let value = |poll: u64| poll.min(30) / 10 * 500;
         let rates: Vec<_> =
-            (0..60).map(|poll| rate.take(due(poll), value(poll), None, period, EVERY)).collect();
+            (0..60).map(|poll| rate.observe(due(poll), value(poll), None, period, EVERY)).collect();
         assert_eq!(rates[30], Some(500_000));
         assert_eq!(rates[45], Some(500_000));
         assert_eq!(rates[46], Some(0));
@@ -165,7 +167,7 @@ mod tests {
         let mut said = Vec::new();
         for poll in 0..40 {
             value += if (10..30).contains(&poll) { 0 } else { 100 };
-            said.push(rate.take(due(poll), value, None, fresh, EVERY));
+            said.push(rate.observe(due(poll), value, None, fresh, EVERY));
         }
         assert_eq!(said[20], Some(0));
         // Not 100 in the 2 s since it moved.
@@ -177,7 +179,7 @@ mod tests {
         let narrow = Bounds { width: Width::Bits32, fastest_per_s: Some(2_000_000) };
         let mut rate = UpdateRate::default();
         let mut take =
-            |poll, value| rate.take(due(poll), value, Some(narrow), Refresh::Unknown, EVERY);
+            |poll, value| rate.observe(due(poll), value, Some(narrow), Refresh::Unknown, EVERY);
         assert_eq!(take(0, 4_294_960_000), None);
         assert_eq!(take(1, 4_294_961_000), None);
         assert_eq!(take(2, 4_294_962_000), Some(10_000_000));
@@ -197,10 +199,10 @@ mod tests {
     fn a_frozen_counter_has_no_rate() {
         let mut rate = UpdateRate::default();
         for poll in 0..3 {
-            rate.take(due(poll), poll, None, Refresh::Unknown, EVERY);
+            rate.observe(due(poll), poll, None, Refresh::Unknown, EVERY);
         }
-        assert_eq!(rate.take(due(3), 2, None, Refresh::Unknown, EVERY), Some(10_000));
-        assert_eq!(rate.take(due(90), 2, None, Refresh::Stopped, EVERY), None);
+        assert_eq!(rate.observe(due(3), 2, None, Refresh::Unknown, EVERY), Some(10_000));
+        assert_eq!(rate.observe(due(90), 2, None, Refresh::Stopped, EVERY), None);
     }
 
     proptest! {
@@ -216,7 +218,7 @@ mod tests {
                     continue;
                 }
                 let read = poll / period * period * 1_000;
-                if let Some(rate) = rate.take(due(poll), read, None, Refresh::Unknown, EVERY) {
+                if let Some(rate) = rate.observe(due(poll), read, None, Refresh::Unknown, EVERY) {
                     let most = if period == 1 { 1 } else { period - 1 };
                     let most = 10_000_000 * period / most;
                     prop_assert!(rate.unsigned_abs() <= most, "{} at {}", rate, poll);
