@@ -51,7 +51,7 @@ pub enum UnpackError {
         expected: u32,
     },
     /// The block is of a version that this program does not read.
-    #[error("the block has version {found}, this program reads version {}", packed::VERSION)]
+    #[error("the block has version {found}, this program reads versions 1 to {}", packed::VERSION)]
     Version {
         /// Its version.
         found: u8,
@@ -174,13 +174,15 @@ pub struct Packer {
     batch: Batch,
     texts: Vec<String>,
     symbols: BTreeMap<String, Symbol>,
+    sections: packed::SectionWriter,
 }
 
 impl Packer {
     /// A packer of the rows of a table.
     pub fn new(schema: TableSchema) -> Self {
         let batch = Batch::new(0, &schema);
-        Self { schema, batch, texts: Vec::new(), symbols: BTreeMap::new() }
+        let (texts, symbols) = (Vec::new(), BTreeMap::new());
+        Self { schema, batch, texts, symbols, sections: packed::SectionWriter::default() }
     }
 
     /// The symbol of `text` in the block that is being filled.
@@ -208,7 +210,7 @@ impl Packer {
     /// # Errors
     /// When there are no rows, or too many of them.
     pub fn pack(&mut self) -> Result<PackedRows, PackError> {
-        let payload = packed::pack(&self.schema, &mut self.batch, &self.texts);
+        let payload = packed::pack(&self.schema, &mut self.batch, &self.texts, &mut self.sections);
         let rows = self.batch.rows();
         let times = self.batch.columns[0].bits.iter().map(|bits| bits.cast_signed());
         let times = times.clone().min().zip(times.max()).unwrap_or((0, 0));

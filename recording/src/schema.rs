@@ -173,6 +173,13 @@ impl TableSchema {
         self
     }
 
+    /// The same table whose `time` is something else than the due instant of an interval.
+    #[must_use]
+    pub fn timed(mut self, doc: &str) -> Self {
+        self.columns[0].doc = doc.into();
+        self
+    }
+
     /// The same table under this heading.
     #[must_use]
     pub fn titled(mut self, title: &str) -> Self {

@@ -20,6 +20,8 @@ pub(crate) fn role_of(table: &TableSchema) -> &'static str {
         Role::Findings => "findings",
         Role::Events => "events",
         Role::Clocks => "clocks",
+        Role::Samples => "samples",
+        Role::Context => "context",
     }
 }
 

@@ -93,7 +93,8 @@ pub(crate) struct TableBody {
     /// The name by which requests ask for it.
     pub(crate) name: String,
     /// What it is for: `readings`, `answers` (how devices' intervals ended), `health`, `requests`,
-    /// `findings` (how often values are updated), `events` or `clocks`.
+    /// `findings` (how often values are updated), `events`, `clocks`, `samples` (of processors) or
+    /// `context` (what explains them).
     pub(crate) role: &'static str,
     /// What people call it, as a heading.
     pub(crate) title: String,

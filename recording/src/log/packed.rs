@@ -1,24 +1,34 @@
 //! The payload of packed rows: made, and taken apart.
 //!
-//! A payload is a prefix that says what the rows are, and a body that is compressed as a whole.
-//! Columns in the body are those of the codec of rows, or differences from row to row where these
-//! are narrower. Who reads it turns it into a payload of the codec of rows for the reader's own
-//! schema: columns are found by name, and those that the block does not have are null. So all code
-//! behind that knows one form only.
+//! A payload is a prefix that says what the rows are, and a body. In a body of version 2, which is
+//! written, each column has a form of its own (`packed/columns.rs`) and what is compressed is
+//! compressed by itself. A body of version 1 is compressed as a whole; its columns are those of the
+//! codec of rows, or differences from row to row where these are narrower. Who reads a payload turns
+//! it into one of the codec of rows for the reader's own schema: columns are found by name, and those
+//! that the block does not have are null. So all code behind that knows one form only.
 //!
 //! Every size that a payload claims is compared with a limit before memory is taken for it.
+
+mod columns;
+mod magnitudes;
+mod sections;
 
 use std::borrow::Cow;
 
 use super::decode::{ColumnView, Octets, column_of};
 use super::encode::{FORM_ALL_NULL, FORM_FULL, FORM_NULLABLE, encode_column};
 use super::{le_u32, le_u64, narrow_u32};
+pub(crate) use sections::SectionWriter;
+use sections::{Section, SectionReader, put_varint, take_varint};
 use crate::batch::{Batch, ColumnBuffer};
 use crate::packed::{PackError, UnpackError};
 use crate::schema::{ColumnKind, TableSchema};
 
-/// The version of the payload that is written, and the only one that is read.
-pub(crate) const VERSION: u8 = 1;
+/// The version of the payload that is written.
+pub(crate) const VERSION: u8 = 2;
+
+/// The first version, which is still read.
+const VERSION_1: u8 = 1;
 
 /// Octets of a body before it is compressed, at most.
 pub(crate) const BODY_MAX: usize = 1 << 24;
@@ -29,11 +39,9 @@ pub(crate) const CELLS_MAX: usize = 1 << 20;
 /// Octets of the prefix before the names.
 const FIXED_LEN: usize = 32;
 
-/// The level of zstd: blocks are compressed where the rows are made, beside the work that is
-/// measured.
-const LEVEL: i32 = 1;
-
+/// A body that is stored, or whose sections say themselves how they are kept.
 const STORED: u8 = 0;
+/// A body of version 1 that is one frame of zstd.
 const ZSTD: u8 = 1;
 
 /// A column whose values stand as in the codec of rows.
@@ -45,6 +53,7 @@ const DIFFERENCES: u8 = 1;
 /// What a payload says about itself before its body.
 #[derive(Debug)]
 pub(crate) struct Prefix<'a> {
+    version: u8,
     compression: u8,
     pub(crate) rows: usize,
     /// The least and the greatest `time` of the rows.
@@ -62,15 +71,17 @@ impl<'a> Prefix<'a> {
         const SHORT: UnpackError = UnpackError::Malformed { what: "its prefix is cut off" };
         match payload.first() {
             None => return Err(SHORT),
-            Some(&VERSION) => {}
+            Some(&(VERSION | VERSION_1)) => {}
             Some(&found) => return Err(UnpackError::Version { found }),
         }
+        let version = payload[0];
         let mut octets = Octets(payload);
         let fixed = octets.take(FIXED_LEN).ok_or(SHORT)?;
         let count = usize::from(u16::from_le_bytes([fixed[2], fixed[3]]));
         let [rows, body_len] = [4, 24].map(|at| le_u32(fixed, at) as usize);
         let times = (le_u64(fixed, 8).cast_signed(), le_u64(fixed, 16).cast_signed());
-        if fixed[1] > ZSTD || fixed[29..] != [0; 3] {
+        let compressed_most = if version == VERSION_1 { ZSTD } else { STORED };
+        if fixed[1] > compressed_most || fixed[29..] != [0; 3] {
             return Err(UnpackError::Malformed { what: "it is compressed in an unknown way" });
         }
         if rows == 0 || count == 0 || times.0 > times.1 {
@@ -94,10 +105,11 @@ impl<'a> Prefix<'a> {
         if columns.first().is_none_or(|(kind, _)| *kind != ColumnKind::Time) {
             return Err(UnpackError::Malformed { what: "its first column is no time" });
         }
-        Ok(Self { compression: fixed[1], rows, times, body_len, table, columns, body: octets.0 })
+        let (compression, body) = (fixed[1], octets.0);
+        Ok(Self { version, compression, rows, times, body_len, table, columns, body })
     }
 
-    /// The body as it was before it was compressed.
+    /// The body of version 1 as it was before it was compressed.
     fn body(&self) -> Result<Cow<'a, [u8]>, UnpackError> {
         const WRONG: UnpackError = UnpackError::Malformed { what: "its body is damaged" };
         let body = match self.compression {
@@ -136,6 +148,7 @@ pub(crate) fn pack(
     schema: &TableSchema,
     batch: &mut Batch,
     texts: &[String],
+    sections: &mut SectionWriter,
 ) -> Result<Vec<u8>, PackError> {
     let limited = |what, found, limit| {
         if found > limit { Err(PackError::TooLarge { what, found, limit }) } else { Ok(()) }
@@ -145,30 +158,31 @@ pub(crate) fn pack(
         return Err(PackError::Empty);
     }
     limited("values", rows.saturating_mul(count), CELLS_MAX)?;
-    let mut body = Vec::new();
-    body.extend_from_slice(&narrow_u32(texts.len()).to_le_bytes());
+    let columns_octets: usize = batch.columns.iter().map(|column| column.octets.len()).sum();
+    limited("octets of texts", columns_octets, BODY_MAX)?;
+    sections.begin();
+    let (mut body, mut words) = (Vec::new(), Vec::new());
+    put_varint(texts.len() as u64, &mut body);
     for text in texts {
-        limited("octets in a text", text.len(), BODY_MAX)?;
-        body.extend_from_slice(&narrow_u32(text.len()).to_le_bytes());
-        body.extend_from_slice(text.as_bytes());
+        put_varint(text.len() as u64, &mut words);
+        words.extend_from_slice(text.as_bytes());
+        limited("octets in texts", words.len(), BODY_MAX)?;
+    }
+    if !texts.is_empty() {
+        sections.put(&words, &mut body);
     }
     let times = batch.columns[0].bits.iter().map(|bits| bits.cast_signed());
     let (least, greatest) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
-    for column in &mut batch.columns {
-        put_column(column, rows, &mut body);
-    }
-    limited("octets", body.len(), BODY_MAX)?;
-    let compressed = zstd::bulk::compress(&body, LEVEL).ok();
-    let compressed = compressed.filter(|compressed| compressed.len() < body.len());
-    let mut out = Vec::new();
-    out.extend_from_slice(&[VERSION, if compressed.is_some() { ZSTD } else { STORED }]);
+    columns::put(batch, sections, &mut body);
+    limited("octets", sections.plain_len, BODY_MAX)?;
+    let mut out = vec![VERSION, STORED];
     let columns =
         u16::try_from(count).map_err(|_| PackError::Name { name: schema.name.clone() })?;
     out.extend_from_slice(&columns.to_le_bytes());
     out.extend_from_slice(&narrow_u32(rows).to_le_bytes());
     out.extend_from_slice(&least.to_le_bytes());
     out.extend_from_slice(&greatest.to_le_bytes());
-    out.extend_from_slice(&narrow_u32(body.len()).to_le_bytes());
+    out.extend_from_slice(&narrow_u32(sections.plain_len).to_le_bytes());
     let length = |name: &str| {
         u8::try_from(name.len()).map_err(|_| PackError::Name { name: name.to_owned() })
     };
@@ -178,11 +192,11 @@ pub(crate) fn pack(
         out.extend_from_slice(&[number_of(column.kind), length(&column.name)?]);
         out.extend_from_slice(column.name.as_bytes());
     }
-    out.extend_from_slice(&compressed.unwrap_or(body));
+    out.extend_from_slice(&body);
     Ok(out)
 }
 
-/// Appends a column in the narrower of its two forms.
+/// Appends a column of version 1 in the narrower of its two forms.
 fn put_column(column: &mut ColumnBuffer, rows: usize, out: &mut Vec<u8>) {
     let begin = out.len();
     out.push(VALUES);
@@ -240,6 +254,9 @@ pub(crate) fn unpack(
         let found = prefix.table.to_owned();
         return Err(UnpackError::Table { found, expected: schema.name.clone() });
     }
+    if prefix.version != VERSION_1 {
+        return unpack_sections(&prefix, schema, number, out);
+    }
     let body = prefix.body()?;
     let mut octets = Octets(&body);
     let wrong = |what| UnpackError::Malformed { what };
@@ -270,7 +287,64 @@ pub(crate) fn unpack(
     Ok(prefix.rows)
 }
 
-/// The reader's numbers of the texts of a body, by their places.
+/// As [`unpack`], of a body of version 2.
+fn unpack_sections(
+    prefix: &Prefix<'_>,
+    schema: &TableSchema,
+    mut number: impl FnMut(&str) -> Option<u64>,
+    out: &mut Vec<u8>,
+) -> Result<usize, UnpackError> {
+    let wrong = |what| UnpackError::Malformed { what };
+    let mut octets = Octets(prefix.body);
+    let (mut room, mut reader) = (prefix.body_len, SectionReader::default());
+    let numbers = words_of(&mut octets, &mut room, &mut reader, &mut number);
+    let numbers = numbers.ok_or_else(|| wrong("its texts are damaged"))?;
+    let kinds = prefix.columns.iter().map(|(kind, _)| *kind);
+    let columns = columns::Columns::take(&mut octets, kinds, prefix.rows, &mut room, reader);
+    let mut columns = columns.ok_or_else(|| wrong("a column is damaged"))?;
+    if !octets.0.is_empty() || room > 0 {
+        return Err(wrong("something is behind its columns"));
+    }
+    let mut times = Vec::new();
+    columns.put(0, &numbers, &mut times).ok_or_else(|| wrong("its times are damaged"))?;
+    let view = column_of(&mut Octets(&times), prefix.rows, ColumnKind::Time);
+    let view = view.ok_or_else(|| wrong("its times are damaged"))?;
+    compare_times(&Column { kind: ColumnKind::Time, name: "", start: None, view }, prefix)?;
+    out.clear();
+    for wanted in &schema.columns {
+        let of_name = |column: &(ColumnKind, &str)| *column == (wanted.kind, &*wanted.name);
+        match prefix.columns.iter().position(of_name) {
+            None => out.push(FORM_ALL_NULL),
+            Some(0) => out.extend_from_slice(&times),
+            Some(at) => columns
+                .put(at, &numbers, out)
+                .ok_or_else(|| wrong("a column is damaged, or a value has no text"))?,
+        }
+    }
+    Ok(prefix.rows)
+}
+
+/// The reader's numbers of the texts of a body of version 2, by their places.
+fn words_of(
+    octets: &mut Octets<'_>,
+    room: &mut usize,
+    reader: &mut SectionReader,
+    number: &mut impl FnMut(&str) -> Option<u64>,
+) -> Option<Vec<u64>> {
+    let count = take_varint(octets)?;
+    if count == 0 {
+        return Some(Vec::new());
+    }
+    let words = Section::take(octets, room)?.octets(reader)?;
+    let (mut words, mut numbers) = (Octets(&words), Vec::new());
+    for _ in 0..count {
+        let length = usize::try_from(take_varint(&mut words)?).ok()?;
+        numbers.push(number(std::str::from_utf8(words.take(length)?).ok()?)?);
+    }
+    words.0.is_empty().then_some(numbers)
+}
+
+/// The reader's numbers of the texts of a body of version 1, by their places.
 fn texts_of(
     octets: &mut Octets<'_>,
     number: &mut impl FnMut(&str) -> Option<u64>,

@@ -44,6 +44,8 @@ fn purpose(role: Role) -> &'static str {
         Role::Findings => "Rates between two updates are made with it.",
         Role::Events => "Alerts are read from it.",
         Role::Clocks => "Clocks of several hosts are compared with it.",
+        Role::Samples => "Its rows are counted, not drawn.",
+        Role::Context => "It explains rows of other tables.",
     }
 }
 

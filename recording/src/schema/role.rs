@@ -27,6 +27,10 @@ pub enum Role {
     Events,
     /// Real time against monotonic time, see [`crate::tables::clocks`].
     Clocks,
+    /// Samples of processors: one row a sample, which is neither a value nor a series.
+    Samples,
+    /// What explains the rows of other tables of the stream, such as what addresses mean.
+    Context,
 }
 
 /// Declares the columns that tables of a role have, each as a [`super::Name`].
@@ -110,7 +114,12 @@ impl Role {
             Self::Answers => answers::ALL,
             Self::Health => health::ALL,
             Self::Findings => findings::ALL,
-            Self::Readings | Self::Requests | Self::Events | Self::Clocks => &[],
+            Self::Readings
+            | Self::Requests
+            | Self::Events
+            | Self::Clocks
+            | Self::Samples
+            | Self::Context => &[],
         }
     }
 

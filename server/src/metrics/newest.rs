@@ -60,7 +60,9 @@ impl OfRecording {
             let is_told = match table.role() {
                 Role::Readings | Role::Answers | Role::Clocks => !labels.is_empty(),
                 Role::Health => true,
-                Role::Requests | Role::Events | Role::Findings => false,
+                Role::Requests | Role::Events | Role::Findings | Role::Samples | Role::Context => {
+                    false
+                }
             };
             if !is_told {
                 continue;

@@ -498,7 +498,7 @@ export interface TableBody {
   /** Name. */
   readonly name: string;
   readonly part: PartBody | null;
-  /** What it is for: `readings`, `answers` (how devices' intervals ended), `health`, `requests`, `findings` (how often values are updated), `events` or `clocks`. */
+  /** What it is for: `readings`, `answers` (how devices' intervals ended), `health`, `requests`, `findings` (how often values are updated), `events`, `clocks`, `samples` (of processors) or `context` (what explains them). */
   readonly role: string;
   /** What people call it, as a heading. */
   readonly title: string;

@@ -1,0 +1,667 @@
+//! Columns of a body of version 2, each in the form that fits what it holds.
+//!
+//! | form | fits | what is kept |
+//! | --- | --- | --- |
+//! | none | nulls | nothing |
+//! | plain | doubles, and what no other form takes | the column as in version 1 |
+//! | steps | times, counters | first value, usual step, and how far each step is from it |
+//! | dictionary | addresses, threads, words, texts | each value once, in order, and its place by row |
+//! | by another | what follows from another column, as a process does from its thread | a value for each entry of the other's dictionary |
+//!
+//! The form is chosen from counts of bits, never by trying: who packs is beside the work that is
+//! measured.
+
+use std::collections::BTreeMap;
+
+use super::magnitudes::{self, Magnitudes};
+use super::sections::{
+    Section, SectionReader, SectionWriter, put_varint, take_varint, unzigzag, zigzag,
+};
+use super::{
+    BODY_MAX, CELLS_MAX, Column as PlainColumn, FORM_ALL_NULL, FORM_FULL, FORM_NULLABLE, Octets,
+    le_u64, narrow_u32, put_column as put_plain_column,
+};
+use crate::batch::{Batch, ColumnBuffer};
+use crate::schema::ColumnKind;
+
+const NONE: u8 = 0;
+const PLAIN: u8 = 1;
+const STEPS: u8 = 2;
+const DICTIONARY: u8 = 3;
+const BY_ANOTHER: u8 = 4;
+
+/// Octets that tell a place among at most [`CELLS_MAX`] entries.
+const PLANES_MAX: usize = 3;
+
+/// What the rows of a column have, as places in the list of its different values.
+struct Places {
+    /// By row; 0 is null where the column has nulls.
+    of_rows: Vec<u32>,
+    /// How many different ones there are, null among them.
+    count: usize,
+}
+
+/// Appends the columns of the rows of `batch`.
+pub(super) fn put(batch: &mut Batch, sections: &mut SectionWriter, out: &mut Vec<u8>) {
+    let rows = batch.rows;
+    let mut dictionaries: Vec<Option<Places>> = Vec::with_capacity(batch.columns.len());
+    for column in &mut batch.columns {
+        let places = put_column(column, rows, &dictionaries, sections, out);
+        dictionaries.push(places);
+    }
+}
+
+/// Appends a column; the places of its values where it became a dictionary.
+fn put_column(
+    column: &mut ColumnBuffer,
+    rows: usize,
+    earlier: &[Option<Places>],
+    sections: &mut SectionWriter,
+    out: &mut Vec<u8>,
+) -> Option<Places> {
+    if column.bits.is_empty() {
+        out.push(NONE);
+        return None;
+    }
+    column.pad(rows);
+    let is_full = column.nulls.iter().all(|&word| word == 0);
+    match column.kind {
+        ColumnKind::Text => return Some(put_texts(column, is_full, sections, out)),
+        ColumnKind::Time if is_full => {
+            put_steps(&column.bits, &Steps::of(&column.bits), sections, out);
+            return None;
+        }
+        ColumnKind::Time | ColumnKind::F64 => {}
+        ColumnKind::U64 | ColumnKind::I64 | ColumnKind::Symbol => {
+            return put_integers(column, is_full, earlier, sections, out);
+        }
+    }
+    out.push(PLAIN);
+    let mut plain = Vec::new();
+    put_plain_column(column, rows, &mut plain);
+    sections.put(&plain, out);
+    None
+}
+
+fn put_integers(
+    column: &ColumnBuffer,
+    is_full: bool,
+    earlier: &[Option<Places>],
+    sections: &mut SectionWriter,
+    out: &mut Vec<u8>,
+) -> Option<Places> {
+    let (values, places) = distinct(column, is_full);
+    if places.count > 1 {
+        let decides = |places_of: &&Option<Places>| places_of.as_ref().is_some_and(|of| of.count > 1);
+        for (at, another) in earlier.iter().enumerate().filter(|(_, another)| decides(another)) {
+            let Some(another) = another else { continue };
+            if let Some(by) = follows(&places, another) {
+                put_by_another(at, &by, &values, is_full, sections, out);
+                return None;
+            }
+        }
+        if is_full && column.kind != ColumnKind::Symbol {
+            let steps = Steps::of(&column.bits);
+            if steps.bits < dictionary_bits(&values, places.of_rows.len()) {
+                put_steps(&column.bits, &steps, sections, out);
+                return None;
+            }
+        }
+    }
+    out.extend_from_slice(&[DICTIONARY, u8::from(!is_full)]);
+    put_varint(places.count as u64, out);
+    magnitudes::put(gaps(&values), sections, out);
+    put_places(&places, sections, out);
+    Some(places)
+}
+
+/// The different values of a column of integers in order, and the place of each row's one.
+fn distinct(column: &ColumnBuffer, is_full: bool) -> (Vec<u64>, Places) {
+    let is_null = |row: usize| !is_full && column.is_null(row);
+    let mut values: Vec<u64> = Vec::new();
+    for (row, &bits) in column.bits.iter().enumerate() {
+        if !is_null(row) && values.last() != Some(&bits) {
+            values.push(bits);
+        }
+    }
+    values.sort_unstable();
+    values.dedup();
+    let first = u32::from(!is_full);
+    let mut of_rows: Vec<u32> = Vec::with_capacity(column.bits.len());
+    let mut before = None;
+    for (row, &bits) in column.bits.iter().enumerate() {
+        let place = match before {
+            _ if is_null(row) => 0,
+            Some((known, place)) if known == bits => place,
+            _ => {
+                let at = values.binary_search(&bits).expect("every value is among them");
+                let place = narrow_u32(at) + first;
+                before = Some((bits, place));
+                place
+            }
+        };
+        of_rows.push(place);
+    }
+    let count = values.len() + usize::from(!is_full);
+    (values, Places { of_rows, count })
+}
+
+/// What each value is above the one before it, the first above 0.
+fn gaps(values: &[u64]) -> impl Iterator<Item = u64> {
+    let before = std::iter::once(&0).chain(values);
+    values.iter().zip(before).map(|(value, before)| value.wrapping_sub(*before))
+}
+
+/// The place in `places` that follows from each place in `another`; `None` when it does not follow.
+fn follows(places: &Places, another: &Places) -> Option<Vec<u32>> {
+    let mut by = vec![u32::MAX; another.count];
+    for (&place, &other) in places.of_rows.iter().zip(&another.of_rows) {
+        let known = &mut by[other as usize];
+        if *known == u32::MAX {
+            *known = place;
+        } else if *known != place {
+            return None;
+        }
+    }
+    // Every entry of a dictionary stands for a row, but null in one that has a place for it.
+    by.iter_mut().filter(|place| **place == u32::MAX).for_each(|place| *place = 0);
+    Some(by)
+}
+
+fn put_by_another(
+    another: usize,
+    by: &[u32],
+    values: &[u64],
+    is_full: bool,
+    sections: &mut SectionWriter,
+    out: &mut Vec<u8>,
+) {
+    out.extend_from_slice(&[BY_ANOTHER, u8::from(!is_full)]);
+    put_varint(another as u64, out);
+    let first = u32::from(!is_full);
+    if !is_full {
+        let there: Vec<u8> = by.iter().map(|&place| u8::from(place > 0)).collect();
+        sections.put(&there, out);
+    }
+    let mut before = 0;
+    let present = by.iter().filter(|&&place| is_full || place > 0);
+    let numbers = present.map(|&place| {
+        let value = values[(place - first) as usize];
+        zigzag(value.wrapping_sub(std::mem::replace(&mut before, value)))
+    });
+    magnitudes::put(numbers, sections, out);
+}
+
+/// Appends the octets of the places, the lowest ones of all rows first.
+fn put_places(places: &Places, sections: &mut SectionWriter, out: &mut Vec<u8>) {
+    for plane in 0..planes_of(places.count) {
+        let octets: Vec<u8> =
+            places.of_rows.iter().map(|place| place.to_le_bytes()[plane]).collect();
+        sections.put(&octets, out);
+    }
+}
+
+/// Octets that tell one of `count` places.
+fn planes_of(count: usize) -> usize {
+    match count {
+        0 | 1 => 0,
+        2..=0x100 => 1,
+        0x101..=0x1_0000 => 2,
+        _ => PLANES_MAX,
+    }
+}
+
+/// Values whose differences are mostly alike.
+struct Steps {
+    /// The usual difference.
+    step: u64,
+    /// What all differences are apart from it by a multiple of: 1,000 where a clock of microseconds
+    /// is kept in nanoseconds.
+    unit: u64,
+    /// About how many bits they take.
+    bits: u64,
+}
+
+impl Steps {
+    fn of(values: &[u64]) -> Self {
+        let mut steps: Vec<i64> = differences(values).map(u64::cast_signed).collect();
+        let middle = steps.len() / 2;
+        let step = if steps.is_empty() { 0 } else { *steps.select_nth_unstable(middle).1 };
+        let step = step.cast_unsigned();
+        let mut unit = 0;
+        for apart in differences(values).map(|difference| difference.wrapping_sub(step)) {
+            unit = greatest_divisor(unit, apart.cast_signed().unsigned_abs());
+            if unit == 1 {
+                break;
+            }
+        }
+        let mut steps = Self { step, unit: unit.max(1), bits: 0 };
+        steps.bits = steps.apart(values).map(bits_of).sum();
+        steps
+    }
+
+    /// How many units each difference is apart from the usual one.
+    fn apart(&self, values: &[u64]) -> impl Iterator<Item = u64> {
+        let (step, unit) = (self.step, self.unit);
+        differences(values).map(move |difference| {
+            let apart = difference.wrapping_sub(step).cast_signed();
+            let units = (apart.unsigned_abs() / unit).cast_signed();
+            zigzag(if apart < 0 { units.wrapping_neg() } else { units }.cast_unsigned())
+        })
+    }
+}
+
+fn differences(values: &[u64]) -> impl Iterator<Item = u64> {
+    values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]))
+}
+
+/// The greatest common divisor (Euclid); that of a number and 0 is the number.
+fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+/// About how many bits a number takes as magnitude and rest.
+fn bits_of(number: u64) -> u64 {
+    const MAGNITUDE: u64 = 4;
+    MAGNITUDE + u64::from(u64::BITS - number.leading_zeros()).saturating_sub(2)
+}
+
+fn dictionary_bits(values: &[u64], rows: usize) -> u64 {
+    let places = u64::from(usize::BITS - values.len().leading_zeros()) * rows as u64;
+    gaps(values).map(bits_of).sum::<u64>() + places
+}
+
+fn put_steps(values: &[u64], steps: &Steps, sections: &mut SectionWriter, out: &mut Vec<u8>) {
+    out.push(STEPS);
+    for number in [values[0], steps.step, steps.unit] {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+    magnitudes::put(steps.apart(values), sections, out);
+}
+
+fn put_texts(
+    column: &ColumnBuffer,
+    is_full: bool,
+    sections: &mut SectionWriter,
+    out: &mut Vec<u8>,
+) -> Places {
+    let first = u32::from(!is_full);
+    // By length first: texts with long common beginnings are told apart without reading them.
+    let mut places: BTreeMap<(usize, &[u8]), u32> = BTreeMap::new();
+    let mut of_rows: Vec<u32> = Vec::with_capacity(column.bits.len());
+    let mut begin = 0;
+    for (row, &end) in column.bits.iter().enumerate() {
+        let end = usize::try_from(end).expect("an offset in memory");
+        let text = &column.octets[begin..end];
+        begin = end;
+        if column.is_null(row) {
+            of_rows.push(0);
+            continue;
+        }
+        let next = narrow_u32(places.len()) + first;
+        of_rows.push(*places.entry((text.len(), text)).or_insert(next));
+    }
+    let mut texts: Vec<(&[u8], u32)> =
+        places.into_iter().map(|((_, text), place)| (text, place)).collect();
+    texts.sort_unstable();
+    let count = texts.len() + usize::from(!is_full);
+    let mut sorted = vec![0; count];
+    for (place, (_, met)) in (first..).zip(&texts) {
+        sorted[*met as usize] = place;
+    }
+    of_rows.iter_mut().for_each(|place| *place = sorted[*place as usize]);
+    out.extend_from_slice(&[DICTIONARY, u8::from(!is_full)]);
+    put_varint(count as u64, out);
+    let (mut shared, mut lengths, mut octets) = (Vec::new(), Vec::new(), Vec::new());
+    let mut before: &[u8] = &[];
+    for (text, _) in texts {
+        let same = text.iter().zip(before).take_while(|(one, other)| one == other).count();
+        shared.push(same as u64);
+        lengths.push((text.len() - same) as u64);
+        octets.extend_from_slice(&text[same..]);
+        before = text;
+    }
+    magnitudes::put(shared.into_iter(), sections, out);
+    magnitudes::put(lengths.into_iter(), sections, out);
+    sections.put(&octets, out);
+    let places = Places { of_rows, count };
+    put_places(&places, sections, out);
+    places
+}
+
+/// A column as it lies in a body.
+#[derive(Debug)]
+enum Form<'a> {
+    None,
+    Plain(Section<'a>),
+    Steps { first: u64, step: u64, unit: u64, apart: Magnitudes<'a> },
+    Dictionary { entries: Entries<'a>, places: PlacesTaken<'a> },
+    ByAnother { another: usize, there: Option<Section<'a>>, values: Magnitudes<'a> },
+}
+
+#[derive(Debug)]
+enum Entries<'a> {
+    Numbers(Magnitudes<'a>),
+    Texts { shared: Magnitudes<'a>, lengths: Magnitudes<'a>, octets: Section<'a> },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct PlacesTaken<'a> {
+    count: usize,
+    has_null: bool,
+    planes: [Option<Section<'a>>; PLANES_MAX],
+}
+
+/// The columns of a body, none of which is read before it is asked for.
+pub(super) struct Columns<'a> {
+    rows: usize,
+    kinds: Vec<ColumnKind>,
+    forms: Vec<Form<'a>>,
+    reader: SectionReader,
+}
+
+impl<'a> Columns<'a> {
+    /// Takes the columns of a body of `rows` rows; `None` when it is not that.
+    pub(super) fn take(
+        octets: &mut Octets<'a>,
+        kinds: impl Iterator<Item = ColumnKind>,
+        rows: usize,
+        room: &mut usize,
+        reader: SectionReader,
+    ) -> Option<Self> {
+        let mut columns = Self { rows, kinds: kinds.collect(), forms: Vec::new(), reader };
+        for at in 0..columns.kinds.len() {
+            let form = columns.take_form(octets, columns.kinds[at], room)?;
+            columns.forms.push(form);
+        }
+        Some(columns)
+    }
+
+    fn take_form(
+        &mut self,
+        octets: &mut Octets<'a>,
+        kind: ColumnKind,
+        room: &mut usize,
+    ) -> Option<Form<'a>> {
+        Some(match octets.take(1)?[0] {
+            NONE => Form::None,
+            PLAIN => Form::Plain(Section::take(octets, room)?),
+            STEPS if kind != ColumnKind::Text => {
+                let fixed = octets.take(24)?;
+                let [first, step, unit] = [0, 8, 16].map(|at| le_u64(fixed, at));
+                let apart = Magnitudes::take(octets, self.rows - 1, room)?;
+                Form::Steps { first, step, unit, apart }
+            }
+            DICTIONARY => {
+                let has_null = take_flag(octets)?;
+                let count = usize::try_from(take_varint(octets)?).ok()?;
+                let entries = count.checked_sub(usize::from(has_null))?;
+                if count == 0 || count > CELLS_MAX {
+                    return None;
+                }
+                let entries = if kind == ColumnKind::Text {
+                    let shared = Magnitudes::take(octets, entries, room)?;
+                    let lengths = Magnitudes::take(octets, entries, room)?;
+                    Entries::Texts { shared, lengths, octets: Section::take(octets, room)? }
+                } else {
+                    Entries::Numbers(Magnitudes::take(octets, entries, room)?)
+                };
+                let mut planes = [None; PLANES_MAX];
+                for plane in planes.iter_mut().take(planes_of(count)) {
+                    let section = Section::take(octets, room)?;
+                    *plane = Some(section).filter(|section| section.len == self.rows);
+                    (*plane)?;
+                }
+                Form::Dictionary { entries, places: PlacesTaken { count, has_null, planes } }
+            }
+            BY_ANOTHER if kind != ColumnKind::Text => {
+                let has_null = take_flag(octets)?;
+                let another = usize::try_from(take_varint(octets)?).ok()?;
+                let Some(Form::Dictionary { places, .. }) = self.forms.get(another) else {
+                    return None;
+                };
+                let count = places.count;
+                let mut values = count;
+                let mut there = None;
+                if has_null {
+                    let section = Section::take(octets, room)?;
+                    let present = section.octets(&mut self.reader)?;
+                    if present.len() != count || present.iter().any(|&octet| octet > 1) {
+                        return None;
+                    }
+                    values = present.iter().filter(|&&octet| octet == 1).count();
+                    there = Some(section);
+                }
+                let values = Magnitudes::take(octets, values, room)?;
+                Form::ByAnother { another, there, values }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Appends a column in the codec of rows; `None` when it is damaged, or a symbol has no text.
+    pub(super) fn put(&mut self, at: usize, numbers: &[u64], out: &mut Vec<u8>) -> Option<()> {
+        let kind = self.kinds[at];
+        match &self.forms[at] {
+            Form::None => out.push(FORM_ALL_NULL),
+            Form::Plain(section) => {
+                let plain = section.octets(&mut self.reader)?;
+                let mut octets = Octets(&plain);
+                let column = PlainColumn::take(&mut octets, self.rows, (kind, ""))?;
+                if !octets.0.is_empty() {
+                    return None;
+                }
+                column.put(self.rows, numbers, out)?;
+            }
+            Form::Steps { first, step, unit, apart } => {
+                let (mut value, step, unit) = (*first, *step, *unit);
+                let apart = apart.numbers(&mut self.reader)?;
+                begin_full(out);
+                put_number(value, kind, numbers, out)?;
+                for number in apart {
+                    let apart = unzigzag(number).wrapping_mul(unit);
+                    value = value.wrapping_add(step).wrapping_add(apart);
+                    put_number(value, kind, numbers, out)?;
+                }
+            }
+            Form::Dictionary { entries: Entries::Numbers(gaps), places } => {
+                let mut value = 0_u64;
+                let entries: Vec<u64> = gaps.numbers(&mut self.reader)?;
+                let entries = entries.into_iter().map(|gap| {
+                    value = value.wrapping_add(gap);
+                    mapped(value, kind, numbers)
+                });
+                let entries: Vec<u64> = entries.collect::<Option<_>>()?;
+                let null = places.has_null.then_some(None);
+                let entries: Vec<Option<u64>> =
+                    null.into_iter().chain(entries.into_iter().map(Some)).collect();
+                let places = *places;
+                self.put_entries(&entries, places, out)?;
+            }
+            Form::Dictionary { entries: Entries::Texts { shared, lengths, octets }, places } => {
+                let reader = &mut self.reader;
+                let shared = shared.numbers(reader)?;
+                let lengths = lengths.numbers(reader)?;
+                let octets = octets.octets(reader)?;
+                let texts = Texts::of(&shared, &lengths, &octets)?;
+                let places = *places;
+                self.put_texts(&texts, places, out)?;
+            }
+            Form::ByAnother { another, there, values } => {
+                let there = there.as_ref().map(|there| there.octets(&mut self.reader));
+                let there = there.map_or(Some(None), |there| there.map(Some))?;
+                let mut value = 0_u64;
+                let mut values = values.numbers(&mut self.reader)?.into_iter().map(|number| {
+                    value = value.wrapping_add(unzigzag(number));
+                    mapped(value, kind, numbers)
+                });
+                let Form::Dictionary { places, .. } = &self.forms[*another] else { return None };
+                let places = *places;
+                let is_there = |at: usize| there.as_ref().is_none_or(|there| there[at] == 1);
+                let entries: Option<Vec<Option<u64>>> = (0..places.count)
+                    .map(|at| if is_there(at) { values.next()?.map(Some) } else { Some(None) })
+                    .collect();
+                self.put_entries(&entries?, places, out)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Appends the entries that the rows have in the codec of rows.
+    fn put_entries(
+        &mut self,
+        entries: &[Option<u64>],
+        places: PlacesTaken<'a>,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        if let [entry] = entries {
+            match entry {
+                None => out.push(FORM_ALL_NULL),
+                Some(value) => {
+                    out.extend_from_slice(&[FORM_FULL, 0]);
+                    out.extend_from_slice(&value.to_le_bytes());
+                }
+            }
+            return Some(());
+        }
+        let of_rows = self.places(places)?;
+        if entries.iter().all(Option::is_some) {
+            let entries: Vec<u64> = entries.iter().copied().flatten().collect();
+            begin_full(out);
+            for place in of_rows {
+                out.extend_from_slice(&entries.get(place as usize)?.to_le_bytes());
+            }
+            return Some(());
+        }
+        let values: Vec<Option<u64>> = of_rows
+            .into_iter()
+            .map(|place| entries.get(place as usize).copied())
+            .collect::<Option<_>>()?;
+        out.extend_from_slice(&[FORM_NULLABLE, 8]);
+        out.extend_from_slice(&0_u64.to_le_bytes());
+        put_nulls(values.iter().map(Option::is_none), out);
+        for value in values {
+            out.extend_from_slice(&value.unwrap_or(0).to_le_bytes());
+        }
+        Some(())
+    }
+
+    fn put_texts(
+        &mut self,
+        texts: &Texts,
+        places: PlacesTaken<'a>,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        let first = u32::from(places.has_null);
+        let of_rows = self.places(places)?;
+        out.extend_from_slice(&[if places.has_null { FORM_NULLABLE } else { FORM_FULL }, 8]);
+        out.extend_from_slice(&0_u64.to_le_bytes());
+        if places.has_null {
+            put_nulls(of_rows.iter().map(|&place| place == 0), out);
+        }
+        let mut octets = Vec::new();
+        for place in of_rows {
+            if place >= first {
+                octets.extend_from_slice(texts.get((place - first) as usize)?.as_bytes());
+                if octets.len() > BODY_MAX {
+                    return None;
+                }
+            }
+            out.extend_from_slice(&(octets.len() as u64).to_le_bytes());
+        }
+        out.extend_from_slice(&narrow_u32(octets.len()).to_le_bytes());
+        out.extend_from_slice(&octets);
+        Some(())
+    }
+
+    /// The places of the rows, which may lie beyond the entries.
+    fn places(&mut self, places: PlacesTaken<'_>) -> Option<Vec<u32>> {
+        let mut of_rows = vec![0_u32; self.rows];
+        for (plane, section) in places.planes.iter().enumerate() {
+            let Some(section) = section else { break };
+            let octets = section.octets(&mut self.reader)?;
+            for (place, &octet) in of_rows.iter_mut().zip(octets.iter()) {
+                *place |= u32::from(octet) << (8 * plane);
+            }
+        }
+        Some(of_rows)
+    }
+}
+
+/// Texts one behind the other.
+struct Texts {
+    octets: String,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// The texts of a dictionary, put together from what each shares with the one before it; `None`
+    /// when they are no texts, or too long to be ones that somebody packed.
+    fn of(shared: &[u64], lengths: &[u64], octets: &[u8]) -> Option<Self> {
+        let (mut whole, mut ends) = (Vec::new(), Vec::with_capacity(shared.len()));
+        let (mut rest, mut before) = (octets, 0..0);
+        for (&shared, &length) in shared.iter().zip(lengths) {
+            let (shared, length) = (usize::try_from(shared).ok()?, usize::try_from(length).ok()?);
+            let (own, behind) = rest.split_at_checked(length)?;
+            rest = behind;
+            if shared > before.len() || whole.len() + shared + length > BODY_MAX {
+                return None;
+            }
+            let begin = whole.len();
+            whole.extend_from_within(before.start..before.start + shared);
+            whole.extend_from_slice(own);
+            before = begin..whole.len();
+            ends.push(whole.len());
+        }
+        let octets = String::from_utf8(whole).ok().filter(|_| rest.is_empty())?;
+        ends.iter().all(|&end| octets.is_char_boundary(end)).then_some(Self { octets, ends })
+    }
+
+    fn get(&self, at: usize) -> Option<&str> {
+        let end = *self.ends.get(at)?;
+        let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.octets.get(begin..end)
+    }
+}
+
+fn take_flag(octets: &mut Octets<'_>) -> Option<bool> {
+    match octets.take(1)?[0] {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
+}
+
+fn begin_full(out: &mut Vec<u8>) {
+    out.extend_from_slice(&[FORM_FULL, 8]);
+    out.extend_from_slice(&0_u64.to_le_bytes());
+}
+
+/// The raw bits that a value has for the reader.
+fn mapped(value: u64, kind: ColumnKind, numbers: &[u64]) -> Option<u64> {
+    match kind {
+        ColumnKind::Symbol => numbers.get(usize::try_from(value).ok()?).copied(),
+        _ => Some(value),
+    }
+}
+
+fn put_number(value: u64, kind: ColumnKind, numbers: &[u64], out: &mut Vec<u8>) -> Option<()> {
+    out.extend_from_slice(&mapped(value, kind, numbers)?.to_le_bytes());
+    Some(())
+}
+
+/// Appends a bit for each row, set where it is null.
+fn put_nulls(nulls: impl Iterator<Item = bool>, out: &mut Vec<u8>) {
+    let begin = out.len();
+    for (row, is_null) in nulls.enumerate() {
+        if row % 8 == 0 {
+            out.push(0);
+        }
+        if is_null {
+            out[begin + row / 8] |= 1 << (row % 8);
+        }
+    }
+}
