@@ -16,6 +16,7 @@ use crate::verbs::man::ManArgs;
 use crate::verbs::mark::MarkArgs;
 use crate::verbs::measure::MeasureArgs;
 use crate::verbs::probe::ProbeArgs;
+use crate::verbs::profile::ProfileArgs;
 use crate::verbs::query::QueryArgs;
 use crate::verbs::recording::RecordingArgs;
 use crate::verbs::serve::ServeArgs;
@@ -33,6 +34,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Measure(MeasureArgs),
+    Profile(ProfileArgs),
     Serve(ServeArgs),
     Top(TopArgs),
     Fabric(FabricArgs),

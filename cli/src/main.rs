@@ -30,6 +30,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
     }
     match verb {
         Verb::Measure(args) => verbs::measure::run(&args),
+        Verb::Profile(args) => verbs::profile::run(&args),
         Verb::Serve(args) => verbs::serve::run(&args),
         Verb::Top(args) => top::run(&args),
         Verb::Fabric(args) => verbs::fabric::run(&args),

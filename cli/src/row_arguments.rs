@@ -102,7 +102,7 @@ pub(crate) fn unfolded(list: &str) -> Result<Vec<String>, Failure> {
 }
 
 /// An instant as typed: RFC 3339, a date, or a span before the end of the table's rows.
-fn instant(text: &str, recording: &Recording, table: &str) -> Result<WallTime, Failure> {
+pub(crate) fn instant(text: &str, recording: &Recording, table: &str) -> Result<WallTime, Failure> {
     if let Some(span) = text.strip_prefix('-') {
         let span: Nanos = span.parse()?;
         let end = recording.span(table)?.map_or_else(WallTime::default, |(_, end)| end);

@@ -12,6 +12,7 @@ pub(crate) mod man;
 pub(crate) mod mark;
 pub(crate) mod measure;
 pub(crate) mod probe;
+pub(crate) mod profile;
 pub(crate) mod query;
 pub(crate) mod recording;
 pub(crate) mod serve;

@@ -1,8 +1,8 @@
 //! Packed rows from anywhere: any octets are a block or refused, and a block that is read has the rows
 //! that it says and takes bounded memory.
 //!
-//! The first octet says whether the rest is the block as it is, or its body is put behind a prefix
-//! that is right, so that the fuzzer reaches the columns.
+//! The first octet says whether the rest is the block as it is, or its body is put behind a prefix of
+//! either version that is right, so that the fuzzer reaches the columns.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,10 @@ use meikyo_recording::{Column, ColumnKind, Meaning, PackedRows, TableSchema};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&form, rest)) = bytes.split_first() else { return };
-    let octets = if form % 2 == 0 { rest.to_vec() } else { with_prefix(rest) };
+    let octets = match form % 3 {
+        0 => rest.to_vec(),
+        version => with_prefix(version, rest),
+    };
     let checksum = crc32fast::hash(&octets);
     let Ok(rows) = PackedRows::received(octets, checksum) else { return };
     assert!(rows.rows() > 0 && rows.times().0 <= rows.times().1);
@@ -38,15 +41,20 @@ fn schema() -> TableSchema {
     TableSchema::new("t", "", columns)
 }
 
-/// A prefix as docs/recording-format.md describes it, of a stored body and as many rows as its first
-/// octet says.
-fn with_prefix(body: &[u8]) -> Vec<u8> {
+/// A prefix as docs/recording-format.md describes it, of as many rows as the first octet of the body
+/// says. A body of version 1 is stored; the sections of version 2 have as many octets as the next two
+/// say.
+fn with_prefix(version: u8, body: &[u8]) -> Vec<u8> {
     let (&rows, body) = body.split_first().unwrap_or((&0, &[]));
-    let mut octets = vec![1, 0, 6, 0];
+    let (length, body) = match (version, body) {
+        (2, [low, high, body @ ..]) => (u16::from_le_bytes([*low, *high]).into(), body),
+        _ => (u32::try_from(body.len()).unwrap_or(u32::MAX), body),
+    };
+    let mut octets = vec![version, 0, 6, 0];
     octets.extend_from_slice(&u32::from(rows).to_le_bytes());
     octets.extend_from_slice(&i64::MIN.to_le_bytes());
     octets.extend_from_slice(&i64::MAX.to_le_bytes());
-    octets.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
+    octets.extend_from_slice(&length.to_le_bytes());
     octets.extend_from_slice(&[1, 0, 0, 0]);
     octets.extend_from_slice(b"t\x00\x04time\x01\x01a\x02\x01b\x03\x01c\x04\x01d\x05\x01e");
     octets.extend_from_slice(body);

@@ -515,7 +515,7 @@ fn say(line: &str) {
 }
 
 /// A flag that SIGINT and SIGTERM set.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, std::io::Error> {
+pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>, std::io::Error> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         // The second signal ends the process at once: what is kept is kept.
@@ -531,7 +531,7 @@ fn monotonic() -> Instant {
 }
 
 /// The name of this host, for the table `clocks`.
-fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     let path = Path::new("/proc/sys/kernel/hostname");
     std::fs::read_to_string(path).map_or_else(|_| "localhost".into(), |name| name.trim().into())
 }

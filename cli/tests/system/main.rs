@@ -21,6 +21,7 @@ mod measure;
 mod measure_snmpd;
 mod packaging;
 mod probe;
+mod profile;
 mod query;
 mod recording;
 mod running;

@@ -186,11 +186,7 @@ fn drain(
             Role::Health => take_intervals(stream, table, chunk),
             Role::Events => take_events(stream, table, chunk),
             Role::Findings => take_findings(stream, table, chunk),
-            Role::Readings
-            | Role::Requests
-            | Role::Clocks
-            | Role::Samples
-            | Role::Context => {}
+            Role::Readings | Role::Requests | Role::Clocks | Role::Samples | Role::Context => {}
         }
         for (position, wish) in wishes.iter().enumerate() {
             if wish.table.name == names[table] {

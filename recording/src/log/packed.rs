@@ -18,11 +18,11 @@ use std::borrow::Cow;
 use super::decode::{ColumnView, Octets, column_of};
 use super::encode::{FORM_ALL_NULL, FORM_FULL, FORM_NULLABLE, encode_column};
 use super::{le_u32, le_u64, narrow_u32};
-pub(crate) use sections::SectionWriter;
-use sections::{Section, SectionReader, put_varint, take_varint};
 use crate::batch::{Batch, ColumnBuffer};
 use crate::packed::{PackError, UnpackError};
 use crate::schema::{ColumnKind, TableSchema};
+pub(crate) use sections::SectionWriter;
+use sections::{Section, SectionReader, put_varint, take_varint};
 
 /// The version of the payload that is written.
 pub(crate) const VERSION: u8 = 2;

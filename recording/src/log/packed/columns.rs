@@ -92,7 +92,8 @@ fn put_integers(
 ) -> Option<Places> {
     let (values, places) = distinct(column, is_full);
     if places.count > 1 {
-        let decides = |places_of: &&Option<Places>| places_of.as_ref().is_some_and(|of| of.count > 1);
+        let decides =
+            |places_of: &&Option<Places>| places_of.as_ref().is_some_and(|of| of.count > 1);
         for (at, another) in earlier.iter().enumerate().filter(|(_, another)| decides(another)) {
             let Some(another) = another else { continue };
             if let Some(by) = follows(&places, another) {

@@ -110,8 +110,7 @@ impl<'a> Section<'a> {
         let len = usize::try_from(head >> 1).ok()?;
         *room = room.checked_sub(len)?;
         let is_compressed = head & 1 == 1;
-        let stored =
-            if is_compressed { usize::try_from(take_varint(octets)?).ok()? } else { len };
+        let stored = if is_compressed { usize::try_from(take_varint(octets)?).ok()? } else { len };
         Some(Self { len, is_compressed, stored: octets.take(stored)? })
     }
 

@@ -1,0 +1,39 @@
+//! `meikyo profile`: what every CPU of this host does, a thousand times a second.
+
+mod record;
+mod report;
+
+use clap::{Args, Subcommand};
+use meikyo_console::failure::{Answer, Failure};
+
+/// Sample what runs on every CPU, keep every sample, and show where the time went.
+#[derive(Debug, Args)]
+pub(crate) struct ProfileArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Sample a program, processes or everything on this host into a recording
+    Record(record::RecordArgs),
+    /// Count the samples of a recording by function, file, process, thread, CPU or control group
+    Report(report::ReportArgs),
+    /// Count the newest samples of a recording, also while it is written
+    Top(report::TopArgs),
+    /// Compare two profiles: what has another share of the samples
+    Diff(report::DiffArgs),
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// If this host cannot be sampled, or the recording cannot be written or read.
+pub(crate) fn run(args: &ProfileArgs) -> Result<Answer, Failure> {
+    match &args.what {
+        What::Record(args) => record::run(args),
+        What::Report(args) => report::run(args),
+        What::Top(args) => report::top(args),
+        What::Diff(args) => report::diff(args),
+    }
+}

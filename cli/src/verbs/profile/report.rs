@@ -1,0 +1,236 @@
+//! `meikyo profile report`, `top` and `diff`: what samples say.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable, instant_text, real};
+use meikyo_profile::report::{self, By, Report, ReportOptions};
+use meikyo_profile::tables::samples;
+use meikyo_recording::Recording;
+use meikyo_units::{Nanos, WallTime};
+use serde_json::{Value, json};
+
+use super::record::percent;
+use crate::args::RecordingArgument;
+use crate::verbs::query::{instant, tell_problems};
+
+/// What samples are counted by
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ByChoice {
+    /// Function and file
+    Function,
+    /// File
+    File,
+    /// Name of the process
+    Process,
+    /// Name of the thread
+    Thread,
+    /// CPU and host
+    Cpu,
+    /// Control group, where those were kept
+    Cgroup,
+}
+
+/// What is counted, and how it is printed.
+#[derive(Debug, Args)]
+struct CountArgs {
+    /// What samples are counted by
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ByChoice::Function)]
+    by: ByChoice,
+    /// Samples of that process only
+    #[arg(long, value_name = "PID")]
+    pid: Option<u64>,
+    /// Lines at most
+    #[arg(long, value_name = "COUNT", default_value_t = 30)]
+    lines: usize,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Count the samples of a recording
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    recording: RecordingArgument,
+    #[command(flatten)]
+    count: CountArgs,
+    /// From then on: 2026-11-21T20:14:00Z, 2026-11-21, or -15min (before the recording's end)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    from: Option<String>,
+    /// Until then, exclusive
+    #[arg(long, value_name = "TIME", visible_alias = "to", allow_hyphen_values = true)]
+    until: Option<String>,
+}
+
+/// Count the newest samples of a recording
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    #[command(flatten)]
+    recording: RecordingArgument,
+    #[command(flatten)]
+    count: CountArgs,
+    /// How far back from the newest sample
+    #[arg(long, value_name = "SPAN", default_value = "10s")]
+    last: Nanos,
+}
+
+/// Compare two profiles
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The recording before
+    #[arg(value_name = "BEFORE")]
+    before: PathBuf,
+    /// The recording after
+    #[arg(value_name = "AFTER")]
+    after: PathBuf,
+    #[command(flatten)]
+    count: CountArgs,
+}
+
+impl CountArgs {
+    fn options(&self, [from, until]: [Option<WallTime>; 2]) -> ReportOptions {
+        let by = match self.by {
+            ByChoice::Function => By::Function,
+            ByChoice::File => By::File,
+            ByChoice::Process => By::Process,
+            ByChoice::Thread => By::Thread,
+            ByChoice::Cpu => By::Cpu,
+            ByChoice::Cgroup => By::Cgroup,
+        };
+        ReportOptions { by, from, until, pid: self.pid }
+    }
+}
+
+/// Carries out `meikyo profile report`.
+pub(super) fn run(args: &ReportArgs) -> Result<Answer, Failure> {
+    let recording = opened(&args.recording.dir)?;
+    let time = |text: &Option<String>| {
+        text.as_ref().map(|text| instant(text, &recording, samples::NAME)).transpose()
+    };
+    let span = [time(&args.from)?, time(&args.until)?];
+    print(&report::report(&recording, &args.count.options(span))?, &args.count)
+}
+
+/// Carries out `meikyo profile top`.
+pub(super) fn top(args: &TopArgs) -> Result<Answer, Failure> {
+    let recording = opened(&args.recording.dir)?;
+    let end = recording.span(samples::NAME)?.map(|(_, end)| end);
+    let from = end.map(|end| end.before(args.last));
+    print(&report::report(&recording, &args.count.options([from, None]))?, &args.count)
+}
+
+/// Carries out `meikyo profile diff`.
+pub(super) fn diff(args: &DiffArgs) -> Result<Answer, Failure> {
+    let options = args.count.options([None, None]);
+    let [before, after] = [&args.before, &args.after].map(|dir| {
+        let recording = opened(dir)?;
+        Ok::<_, Failure>(report::report(&recording, &options)?)
+    });
+    let (before, after) = (before?, after?);
+    let differences = report::compare(&before, &after);
+    let shown = differences.iter().take(args.count.lines);
+    if args.count.json {
+        let lines: Vec<Value> = shown
+            .map(|it| {
+                json!({
+                    "name": it.name, "file": it.file,
+                    "samples_before": it.own[0], "samples_after": it.own[1],
+                    "percent_before": percent(it.share_ppm[0]),
+                    "percent_after": percent(it.share_ppm[1]),
+                })
+            })
+            .collect();
+        let samples = [before.samples, after.samples];
+        output::print_json(&json!({
+            "schema": "meikyo.profile.diff/1", "samples_before": samples[0],
+            "samples_after": samples[1], "lines": lines,
+        }))?;
+    } else {
+        let mut table = TextTable::new(&["before", "after", "change", "name", "file"]);
+        for it in shown {
+            let [one, other] = it.share_ppm.map(percent);
+            let cells =
+                [format!("{one:.2}%"), format!("{other:.2}%"), format!("{:+.2}%", other - one)];
+            table.row(cells.into_iter().chain([it.name.clone(), it.file.clone()]));
+        }
+        output::print(&table.to_string())?;
+    }
+    let problems = [before.problems, after.problems].concat();
+    Ok(tell_problems(&problems))
+}
+
+fn opened(dir: &Path) -> Result<Recording, Failure> {
+    let recording = Recording::open(dir)?;
+    if !recording.tables()?.contains_key(samples::NAME) {
+        return Err(Failure::new(format!("`{}` holds no profile", dir.display()))
+            .hint(format!("meikyo profile record --out {} --all --for 10s", dir.display())));
+    }
+    Ok(recording)
+}
+
+fn print(report: &Report, args: &CountArgs) -> Result<Answer, Failure> {
+    if args.json {
+        output::print_json(&document(report, args.lines))?;
+    } else {
+        output::print(&text(report, args.lines))?;
+    }
+    Ok(tell_problems(&report.problems))
+}
+
+fn document(report: &Report, lines: usize) -> Value {
+    let lines: Vec<Value> = report
+        .lines
+        .iter()
+        .take(lines)
+        .map(|line| {
+            json!({
+                "name": line.name, "file": line.file, "samples": line.own,
+                "samples_with_callees": line.total, "percent": share(line.own, report),
+                "percent_with_callees": share(line.total, report),
+            })
+        })
+        .collect();
+    let unnamed: serde_json::Map<String, Value> =
+        report.unnamed.iter().map(|(why, count)| (why.word().to_owned(), json!(count))).collect();
+    let losses: serde_json::Map<String, Value> =
+        report.losses.iter().map(|loss| (loss.what.clone(), json!(loss.count))).collect();
+    json!({
+        "schema": "meikyo.profile.report/1", "samples": report.samples,
+        "from": report.span.map(|span| instant_text(span.0)),
+        "to": report.span.map(|span| instant_text(span.1)),
+        "lines": lines, "unnamed": unnamed, "losses": losses,
+    })
+}
+
+fn text(report: &Report, lines: usize) -> String {
+    let mut table = TextTable::new(&["own", "with callees", "samples", "name", "file"]);
+    for line in report.lines.iter().take(lines) {
+        table.row([
+            format!("{:.2}%", share(line.own, report)),
+            format!("{:.2}%", share(line.total, report)),
+            line.own.to_string(),
+            line.name.clone(),
+            line.file.clone(),
+        ]);
+    }
+    let mut text = table.to_string();
+    let unnamed: u64 = report.unnamed.iter().map(|(_, count)| count).sum();
+    text += &format!("{} samples, {unnamed} without a name", report.samples);
+    let reasons: Vec<_> =
+        report.unnamed.iter().map(|(why, count)| format!("{} {count}", why.word())).collect();
+    if !reasons.is_empty() {
+        text += &format!(" ({})", reasons.join(", "));
+    }
+    text.push('\n');
+    for loss in &report.losses {
+        text += &format!("lost: {} {}\n", loss.what, loss.count);
+    }
+    text
+}
+
+/// The share of all samples, %.
+fn share(count: u64, report: &Report) -> f64 {
+    100.0 * real(count) / real(report.samples.max(1))
+}

@@ -1,0 +1,129 @@
+//! `meikyo profile`: a recording of a real program, read by every verb that reads recordings, and what
+//! is said to those who may not sample.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::running::{meikyo, text};
+
+/// A program that keeps a CPU busy for a moment, which every machine has.
+const BUSY: [&str; 3] = ["sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"];
+
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+}
+
+/// Records the program; `None`, which is told, where this user may not sample.
+fn recorded(out: &Path) -> Option<Value> {
+    let output = meikyo()
+        .args(["profile", "record", "--budget", "none", "--json", "--out"])
+        .arg(out)
+        .arg("--")
+        .args(BUSY)
+        .output()
+        .unwrap();
+    if text(&output).contains("sampling is not permitted") {
+        meikyo_testing::skipped("sampling needs root or CAP_PERFMON");
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    Some(document(&output))
+}
+
+#[test]
+fn a_profile_is_a_recording_that_every_verb_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(summary) = recorded(dir.path()) else { return };
+    assert_eq!(summary["schema"], "meikyo.profile.record/1");
+    assert_eq!(summary["lost"], 0);
+    let samples = summary["samples"].as_u64().unwrap();
+    assert!(samples > 20, "{summary}");
+
+    let run = |words: &[&str]| {
+        let output = meikyo().args(words).arg(dir.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output));
+        output
+    };
+    let info = document(&run(&["recording", "info", "--json"]));
+    let tables = info["tables"].as_array().unwrap();
+    let table = tables.iter().find(|table| table["table"] == "samples").unwrap();
+    assert_eq!(table["rows"], samples);
+    run(&["recording", "check"]);
+    let queried =
+        meikyo().args(["query", "--json"]).arg(dir.path()).arg("samples").output().unwrap();
+    let rows = String::from_utf8(queried.stdout).unwrap();
+    assert_eq!(rows.lines().count(), usize::try_from(samples).unwrap());
+
+    let report = document(&run(&["profile", "report", "--json", "--by", "process"]));
+    assert_eq!(
+        (&report["samples"], &report["lines"][0]["name"]),
+        (&summary["samples"], &"sh".into())
+    );
+    let top = document(&run(&["profile", "top", "--json", "--last", "1h"]));
+    assert_eq!(top["samples"], samples);
+    let both = [dir.path(), dir.path()];
+    let diff = meikyo().args(["profile", "diff", "--json"]).args(both).output().unwrap();
+    let diff = document(&diff);
+    let lines = diff["lines"].as_array().unwrap();
+    assert!(lines.iter().all(|line| line["percent_before"] == line["percent_after"]), "{diff}");
+
+    // As Parquet files, the same samples give the same report.
+    run(&["recording", "compact"]);
+    let compacted = document(&run(&["profile", "report", "--json", "--by", "process"]));
+    assert_eq!(compacted, report);
+}
+
+#[test]
+fn the_program_ends_as_it_would_and_a_profile_is_asked_for_where_there_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    if recorded(dir.path()).is_none() {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let output = meikyo()
+        .args(["profile", "record", "--out"])
+        .arg(out.path())
+        .args(["--", "sh", "-c", "exit 7"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output));
+    let missing = meikyo().args(["profile", "record", "--pid", "4294967295"]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing).contains("there is no process 4294967295"), "{}", text(&missing));
+    let nothing = meikyo().args(["profile", "record"]).output().unwrap();
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(text(&nothing).contains("--all"), "{}", text(&nothing));
+}
+
+#[test]
+fn who_may_not_sample_is_told_what_it_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    if recorded(dir.path()).is_none() {
+        return;
+    }
+    // Root takes all of its rights away first.
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--clear-groups", "--inh-caps=-all"]);
+    let Ok(output) = command
+        .args([env!("CARGO_BIN_EXE_meikyo"), "profile", "record", "--all", "--for", "1s"])
+        .output()
+    else {
+        meikyo_testing::lacking("setpriv, which Debian has in util-linux");
+        return;
+    };
+    let said = text(&output);
+    if said.contains("setpriv:") || said.contains("failed to execute") {
+        meikyo_testing::skipped("this user cannot become one with fewer rights");
+        return;
+    }
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    if level.trim().parse::<i32>().unwrap() < 1 {
+        meikyo_testing::skipped("everybody may sample here");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("sampling is not permitted") && said.contains("cap_perfmon"), "{said}");
+}

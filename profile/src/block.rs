@@ -1,0 +1,220 @@
+//! Blocks of samples: the rows of one CPU and one second, packed.
+//!
+//! A block is rows of the table [`samples`] in the packed form of a recording, so that whoever reads
+//! recordings reads it. It needs no other block: addresses, threads and stacks stand in it once each.
+//! What it takes in octets is in `docs/profiling.md`.
+
+use std::fmt::Write as _;
+
+use meikyo_recording::{PackError, PackedRows, Packer, Symbol, UnpackError};
+
+use crate::tables::samples;
+
+/// How samples are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockOptions {
+    /// Whether the stacks of the samples are kept.
+    pub stacks: bool,
+    /// Whether the control groups of the samples are kept.
+    pub cgroups: bool,
+    /// Whether times are rounded down to whole microseconds, which saves more than an octet a sample.
+    pub whole_microseconds: bool,
+}
+
+/// A sample of a processor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// When it was taken, ns since the epoch.
+    pub time: i64,
+    /// The thread that ran.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// The instruction.
+    pub address: u64,
+    /// Its control group.
+    pub cgroup: Option<u64>,
+    /// Where its callers go on, innermost first, as the kernel walks them.
+    pub callers: Vec<u64>,
+}
+
+/// Samples of one CPU on their way into a block.
+#[derive(Debug)]
+pub struct BlockWriter {
+    host: String,
+    cpu: u64,
+    options: BlockOptions,
+    packer: Packer,
+    /// The host's name in the block that is being filled.
+    name: Option<Symbol>,
+    stack: String,
+}
+
+impl BlockWriter {
+    /// A writer of the samples of a CPU of a host.
+    pub fn new(host: &str, cpu: u32, options: BlockOptions) -> Self {
+        let packer = Packer::new(samples::schema());
+        let (host, stack) = (host.to_owned(), String::new());
+        Self { host, cpu: cpu.into(), options, packer, name: None, stack }
+    }
+
+    /// Samples of the block so far.
+    pub fn samples(&mut self) -> usize {
+        self.packer.batch().rows()
+    }
+
+    /// Takes the next sample.
+    pub fn push(&mut self, sample: &Sample) {
+        const MICROSECOND: i64 = 1_000;
+        let (host, packer) = (&self.host, &mut self.packer);
+        let host = *self.name.get_or_insert_with(|| packer.symbol(host));
+        let batch = self.packer.batch();
+        let past = if self.options.whole_microseconds { sample.time % MICROSECOND } else { 0 };
+        batch.begin_row(sample.time - past);
+        batch.put(samples::HOST, host);
+        batch.put(samples::CPU, self.cpu);
+        batch.put(samples::TID, sample.tid.into());
+        batch.put(samples::PID, sample.pid.into());
+        batch.put(samples::ADDRESS, sample.address);
+        if let Some(cgroup) = sample.cgroup.filter(|_| self.options.cgroups) {
+            batch.put(samples::CGROUP, cgroup);
+        }
+        if self.options.stacks {
+            write_stack(&sample.callers, &mut self.stack);
+            batch.put(samples::STACK, &self.stack);
+        }
+    }
+
+    /// The block of the samples so far, and begins the next one; `None` when there are none.
+    ///
+    /// # Errors
+    /// When the samples are more than a block holds.
+    pub fn finish(&mut self) -> Result<Option<PackedRows>, PackError> {
+        self.name = None;
+        match self.packer.pack() {
+            Err(PackError::Empty) => Ok(None),
+            packed => packed.map(Some),
+        }
+    }
+}
+
+/// Samples of a block by their host and CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockSamples {
+    /// The host; `None` where the block does not say.
+    pub host: Option<String>,
+    /// The CPU; `None` where the block does not say.
+    pub cpu: Option<u64>,
+    /// The samples in their order.
+    pub samples: Vec<Sample>,
+}
+
+/// The samples of a block.
+///
+/// # Errors
+/// When it is of another table, or damaged.
+pub fn read(block: &PackedRows) -> Result<BlockSamples, UnpackError> {
+    let (batch, words) = block.unpack(&samples::schema())?;
+    let bits = |column: usize, row| batch.bits(column, row);
+    let host = bits(samples::HOST.position(), 0).and_then(|at| usize::try_from(at).ok());
+    let host = host.and_then(|at| words.get(at).cloned());
+    let cpu = bits(samples::CPU.position(), 0);
+    let narrow = |value: Option<u64>| {
+        u32::try_from(value.unwrap_or(0))
+            .map_err(|_| UnpackError::Malformed { what: "the number of a thread is too large" })
+    };
+    let samples = (0..batch.rows()).map(|row| {
+        Ok(Sample {
+            time: bits(0, row).unwrap_or(0).cast_signed(),
+            tid: narrow(bits(samples::TID.position(), row))?,
+            pid: narrow(bits(samples::PID.position(), row))?,
+            address: bits(samples::ADDRESS.position(), row).unwrap_or(0),
+            cgroup: bits(samples::CGROUP.position(), row),
+            callers: read_stack(batch.text(samples::STACK.position(), row).unwrap_or_default())
+                .ok_or(UnpackError::Malformed { what: "a stack is no list of addresses" })?,
+        })
+    });
+    let samples = samples.collect::<Result<_, _>>()?;
+    Ok(BlockSamples { host, cpu, samples })
+}
+
+/// Writes callers, innermost first, as the text of a stack, which begins with the outermost.
+fn write_stack(callers: &[u64], stack: &mut String) {
+    stack.clear();
+    for caller in callers.iter().rev() {
+        if !stack.is_empty() {
+            stack.push(';');
+        }
+        write!(stack, "{caller:x}").expect("writing to a string cannot fail");
+    }
+}
+
+/// The callers, innermost first, in the text of a stack; `None` when it is none.
+pub fn read_stack(stack: &str) -> Option<Vec<u64>> {
+    if stack.is_empty() {
+        return Some(Vec::new());
+    }
+    stack.rsplit(';').map(|caller| u64::from_str_radix(caller, 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sample() -> impl Strategy<Value = Sample> {
+        let callers = prop::collection::vec(any::<u64>(), 0..6);
+        (any::<i64>(), 0_u32..9, any::<u32>(), any::<u64>(), prop::option::of(0_u64..4), callers)
+            .prop_map(|(time, tid, pid, address, cgroup, callers)| Sample {
+                time,
+                tid,
+                pid,
+                address,
+                cgroup,
+                callers,
+            })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn samples_come_back_as_they_were(samples in prop::collection::vec(sample(), 1..200)) {
+            let options = BlockOptions { stacks: true, cgroups: true, whole_microseconds: false };
+            let mut writer = BlockWriter::new("node001", 7, options);
+            samples.iter().for_each(|sample| writer.push(sample));
+            let block = writer.finish().unwrap().unwrap();
+            let sent = PackedRows::received(block.payload().to_vec(), block.checksum()).unwrap();
+            let read = read(&sent).unwrap();
+            prop_assert_eq!((read.host.as_deref(), read.cpu), (Some("node001"), Some(7)));
+            prop_assert_eq!(read.samples, samples);
+        }
+    }
+
+    #[test]
+    fn stacks_are_texts_that_a_person_reads_from_the_outermost_on() {
+        let mut stack = String::new();
+        write_stack(&[0x30, 0x2f, u64::MAX], &mut stack);
+        assert_eq!(stack, "ffffffffffffffff;2f;30");
+        assert_eq!(read_stack(&stack), Some(vec![0x30, 0x2f, u64::MAX]));
+        assert_eq!(read_stack(""), Some(vec![]));
+        assert_eq!([read_stack("x"), read_stack("1;"), read_stack(";")], [None, None, None]);
+    }
+
+    #[test]
+    fn a_block_that_is_damaged_or_of_another_table_is_refused() {
+        let options = BlockOptions { stacks: false, cgroups: false, whole_microseconds: false };
+        let mut writer = BlockWriter::new("node001", 0, options);
+        writer.push(&Sample::default());
+        let block = writer.finish().unwrap().unwrap();
+        let mut octets = block.payload().to_vec();
+        let last = octets.len() - 1;
+        octets[last] ^= 1;
+        let damaged = PackedRows::received(octets, block.checksum());
+        assert!(matches!(damaged, Err(UnpackError::Checksum { .. })));
+        let mut packer = Packer::new(crate::tables::cgroups::schema());
+        packer.batch().begin_row(1);
+        let other = read(&packer.pack().unwrap());
+        assert!(matches!(other, Err(UnpackError::Table { .. })));
+    }
+}

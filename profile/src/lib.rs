@@ -1,0 +1,51 @@
+//! The profiling engine: samples of every processor of a host, kept one by one.
+//!
+//! What runs on a CPU is looked at up to a thousand times a second (`perf_event_open(2)`), and each
+//! sample is a row: time, CPU, thread, process, instruction, and the callers where they are asked
+//! for. The rows of a (CPU, second) become one [block](block) of packed rows, which is what a recording
+//! keeps and what can be sent elsewhere. Beside the samples are kept what makes their addresses mean
+//! something later: mappings with build IDs, names of threads, what compilers at run time made.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`tables`] | the tables of a profile |
+//! | [`block`] | samples to packed rows and back |
+//! | [`records`] | what the kernel writes into its rings, taken apart |
+//! | [`sampler`] | events, rings, the thin layer of system calls |
+//! | [`disturbance`] | what a sample takes from the thread that it interrupts |
+//! | [`governor`] | how often may be sampled within a budget |
+//! | [`recorder`] | the loop that joins them |
+//! | [`symbols`] | files and functions of addresses |
+//! | [`report`] | samples by function, for people |
+//!
+//! `block`, `records` and `governor` read no clock and call no system.
+
+pub mod block;
+mod clock;
+pub mod disturbance;
+mod existing;
+pub mod governor;
+mod perf_event;
+mod program;
+pub mod recorder;
+pub mod records;
+pub mod report;
+mod ring;
+pub mod sampler;
+pub mod symbols;
+pub mod tables;
+
+pub use program::{HeldProgram, ProgramError};
+
+/// The stream of a recording that profiles are written to.
+pub const STREAM: &str = "profile";
+
+/// Whether the kernel tells this user where its functions are.
+pub fn kernel_has_names() -> bool {
+    use std::io::{BufRead as _, BufReader};
+
+    let Ok(file) = std::fs::File::open("/proc/kallsyms") else { return false };
+    let mut first = String::new();
+    let read = BufReader::new(file).read_line(&mut first);
+    read.is_ok() && first.bytes().take_while(|octet| octet.is_ascii_hexdigit()).any(|it| it != b'0')
+}

@@ -1,0 +1,95 @@
+//! A program that is started and held until sampling has begun.
+//!
+//! A shell stops itself and, once it is told to go on, becomes the program: what is sampled begins
+//! with the execve(2) of the program, and its first instruction is not missed.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "starts the program that a person wants to have sampled"
+)]
+
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
+/// A program that waits to be released.
+#[derive(Debug)]
+pub struct HeldProgram {
+    child: Child,
+}
+
+/// Why a program could not be started or attended to.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {doing} `{program}`")]
+pub struct ProgramError {
+    doing: &'static str,
+    program: String,
+    source: io::Error,
+}
+
+impl HeldProgram {
+    /// Starts a program with its arguments, the first word being the program, and holds it.
+    ///
+    /// # Errors
+    /// When the system starts no process.
+    pub fn start(words: &[String]) -> Result<Self, ProgramError> {
+        let failed = |source| ProgramError {
+            doing: "start",
+            program: words.first().cloned().unwrap_or_default(),
+            source,
+        };
+        let held = "kill -STOP $$; exec \"$@\"";
+        let child = Command::new("/bin/sh").args(["-c", held, "sh"]).args(words).spawn();
+        let held = Self { child: child.map_err(failed)? };
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(held.process()), options).map_err(|error| failed(error.into()))?;
+        Ok(held)
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn release(&self) -> Result<(), ProgramError> {
+        let failed = |error: rustix::io::Errno| self.error("release", error.into());
+        kill_process(self.process(), Signal::CONT).map_err(failed)
+    }
+
+    /// How it ended, as a shell tells it; `None` while it runs.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn ended(&mut self) -> Result<Option<u8>, ProgramError> {
+        const KILLED: i32 = 128;
+        let status = self.child.try_wait().map_err(|source| self.error("wait for", source))?;
+        Ok(status.map(|status| {
+            let code = status.code().or_else(|| status.signal().map(|signal| KILLED + signal));
+            u8::try_from(code.unwrap_or(1)).unwrap_or(1)
+        }))
+    }
+
+    fn process(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    fn error(&self, doing: &'static str, source: io::Error) -> ProgramError {
+        ProgramError { doing, program: format!("process {}", self.child.id()), source }
+    }
+}
+
+impl Drop for HeldProgram {
+    /// A program that was never released would wait for ever.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            // When it is gone meanwhile, nobody waits.
+            kill_process(self.process(), Signal::CONT).unwrap_or_default();
+        }
+    }
+}

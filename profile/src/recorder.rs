@@ -1,0 +1,422 @@
+//! The loop of a host that is profiled: drains the rings, makes blocks, keeps to the budget.
+//!
+//! One thread does all of it. Once a second it wakes, takes what the kernel has written for each CPU,
+//! and hands on a block of samples for every (CPU, second) that is over, and blocks of what explains
+//! them. Where they go (a recording, another host) is not its business.
+
+mod cgroup_names;
+mod side_band;
+
+use std::io;
+
+use meikyo_recording::{PackError, PackedRows};
+use meikyo_units::Nanos;
+
+use crate::block::{BlockOptions, BlockWriter, Sample};
+use crate::governor::{Change, Governor, Observation};
+use crate::records::Record;
+use crate::sampler::{OpenSamplerError, STACK_MAX, Sampler, SamplerOptions, Target};
+use crate::{clock, disturbance, existing};
+use cgroup_names::CgroupNames;
+use side_band::SideBand;
+
+/// Samples at which a block ends before its second does: more do not fit into one.
+const BLOCK_SAMPLES_MAX: usize = 100_000;
+
+/// Of a comparison of clocks that differs by more than this from the last, the clock was set.
+const CLOCK_STEP: u64 = 1_000_000;
+
+/// How a host is profiled.
+#[derive(Debug, Clone)]
+pub struct RecorderOptions {
+    /// The host's name.
+    pub host: String,
+    /// How samples are taken.
+    pub sampling: SamplerOptions,
+    /// Whether times are rounded down to whole microseconds.
+    pub whole_microseconds: bool,
+    /// The share of the host's CPUs that sampling may take, millionths; `None` for any.
+    pub budget_ppm: Option<u64>,
+}
+
+/// Why profiling ends.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Sampling cannot begin.
+    #[error("cannot sample this host")]
+    Open(#[from] OpenSamplerError),
+    /// The kernel refused to begin, to stop or to change the rate.
+    #[error("cannot {doing}")]
+    System {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Rows do not fit into a block.
+    #[error("cannot pack rows")]
+    Pack(#[from] PackError),
+}
+
+/// What was counted so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Samples that were kept.
+    pub samples: u64,
+    /// Blocks of samples.
+    pub blocks: u64,
+    /// Octets of the blocks of samples.
+    pub sample_bytes: u64,
+    /// Octets of the blocks of everything else.
+    pub other_bytes: u64,
+    /// Records that found no room in a ring.
+    pub lost: u64,
+    /// Stacks that were longer than is kept.
+    pub cut: u64,
+    /// Times that the kernel stopped sampling for a while.
+    pub throttled: u64,
+    /// Processes whose mappings could not be read when sampling began.
+    pub unreadable: u64,
+    /// Changes of the rate after the start.
+    pub rate_changes: u64,
+}
+
+/// Profiles this host.
+#[derive(Debug)]
+pub struct Recorder {
+    sampler: Sampler,
+    cpus: Vec<OfCpu>,
+    side: SideBand,
+    cgroup_names: CgroupNames,
+    governor: Governor,
+    /// What a sample takes.
+    interrupt: Nanos,
+    offset: clock::Offset,
+    next_turn: u64,
+    observed: Observed,
+    counts: Counts,
+    disturbance_ppm: u64,
+}
+
+#[derive(Debug)]
+struct OfCpu {
+    cpu: u32,
+    writer: BlockWriter,
+    /// The second that the block is of.
+    second: i64,
+}
+
+/// Where the observation of a second began.
+#[derive(Debug, Clone, Copy)]
+struct Observed {
+    at: u64,
+    own: u64,
+    samples: u64,
+}
+
+impl Recorder {
+    /// Opens everything and writes down what there is; nothing is sampled before [`Recorder::begin`].
+    ///
+    /// `pids` are the processes whose threads and mappings are read; `None` for all.
+    ///
+    /// # Errors
+    /// When the system permits or has less than is asked for.
+    pub fn open(
+        target: &Target,
+        pids: Option<&[u32]>,
+        options: &RecorderOptions,
+    ) -> Result<Self, RecordError> {
+        let system = |doing| move |source| RecordError::System { doing, source };
+        let mut sampling = options.sampling;
+        let mut governor = Governor::new(sampling.period, options.budget_ppm);
+        let interrupt = disturbance::measure().map_err(|source| match source.raw_os_error() {
+            Some(libc::EACCES | libc::EPERM) => OpenSamplerError::Permission(source).into(),
+            _ => system("measure what a sample takes")(source),
+        })?;
+        governor.begin(interrupt);
+        sampling.period = governor.period();
+        let sampler = Sampler::open(target, sampling)?;
+        let block = BlockOptions {
+            stacks: sampling.stacks,
+            cgroups: sampling.cgroups,
+            whole_microseconds: options.whole_microseconds,
+        };
+        let of_cpu = |cpu| OfCpu {
+            cpu,
+            writer: BlockWriter::new(&options.host, cpu, block),
+            second: i64::MIN,
+        };
+        let mut recorder = Self {
+            cpus: sampler.cpus().map(of_cpu).collect(),
+            sampler,
+            side: SideBand::new(&options.host),
+            cgroup_names: CgroupNames::default(),
+            governor,
+            interrupt,
+            offset: clock::offset(),
+            next_turn: clock::monotonic(),
+            observed: Observed { at: 0, own: 0, samples: 0 },
+            counts: Counts::default(),
+            disturbance_ppm: 0,
+        };
+        recorder.write_down_what_is_there(pids);
+        Ok(recorder)
+    }
+
+    fn write_down_what_is_there(&mut self, pids: Option<&[u32]>) {
+        let there = existing::read(pids);
+        self.counts.unreadable = there.unreadable;
+        let now = self.wall(clock::monotonic());
+        self.side.clock(now, self.offset);
+        for thread in &there.threads {
+            self.side.thread_there(now, thread);
+        }
+        for mapping in &there.mappings {
+            self.side.mapping(now, mapping);
+        }
+    }
+
+    /// What a sample takes from the thread that it interrupts.
+    pub fn interrupt(&self) -> Nanos {
+        self.interrupt
+    }
+
+    /// The span between two samples of a CPU as it is now.
+    pub fn period(&self) -> Nanos {
+        self.governor.period()
+    }
+
+    /// The share of the host's CPUs that sampling took in the second that was observed last, millionths.
+    pub fn disturbance_ppm(&self) -> u64 {
+        self.disturbance_ppm
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Whether CPUs are interrupted also while they are idle.
+    pub fn interrupts_idle(&self) -> bool {
+        self.sampler.interrupts_idle()
+    }
+
+    /// Begins to sample.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn begin(&mut self) -> Result<(), RecordError> {
+        let refused = |source| RecordError::System { doing: "begin to sample", source };
+        self.sampler.enable().map_err(refused)?;
+        self.write_rate("start", None);
+        let at = clock::monotonic();
+        self.next_turn = at + self.sampler.drain_every().get();
+        self.observed = Observed { at, own: clock::process_cpu(), samples: 0 };
+        Ok(())
+    }
+
+    /// The monotonic clock, since some start.
+    pub fn now(&self) -> Nanos {
+        Nanos::new(clock::monotonic())
+    }
+
+    /// Waits for a part of the span to the next turn, or until a signal comes; whether the turn is due.
+    pub fn wait(&self, part: Nanos) -> bool {
+        let now = clock::monotonic();
+        clock::wait_until(self.next_turn.min(now + part.get()));
+        clock::monotonic() >= self.next_turn
+    }
+
+    /// Takes what the kernel has told, and hands on the blocks that are whole.
+    ///
+    /// # Errors
+    /// When the kernel refuses another rate, or rows do not fit into a block.
+    pub fn turn(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
+        self.drain(sink)?;
+        let now = clock::monotonic();
+        self.next_turn = now + self.sampler.drain_every().get();
+        // A CPU on which nothing ran since has no later sample that ends its block.
+        let over = self.wall(now.saturating_sub(self.sampler.drain_every().get()));
+        for at in 0..self.cpus.len() {
+            if self.cpus[at].second < over.div_euclid(1_000_000_000) {
+                self.finish_block(at, sink)?;
+            }
+        }
+        if now - self.observed.at >= Nanos::SECOND.get() {
+            self.compare_clocks();
+            self.govern(now)?;
+        }
+        self.flush_side_band(sink)
+    }
+
+    /// Stops sampling and hands on everything that is left.
+    ///
+    /// # Errors
+    /// As [`Recorder::turn`].
+    pub fn finish(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
+        let refused = |source| RecordError::System { doing: "stop sampling", source };
+        self.sampler.disable().map_err(refused)?;
+        self.drain(sink)?;
+        for at in 0..self.cpus.len() {
+            self.finish_block(at, sink)?;
+        }
+        let observed = self.observe(clock::monotonic()).map(|it| it.disturbance_ppm());
+        if let Some(disturbance) = observed.filter(|_| self.disturbance_ppm == 0) {
+            self.disturbance_ppm = disturbance;
+        }
+        self.write_rate("end", observed);
+        let now = self.wall(clock::monotonic());
+        self.side.perf_maps(now);
+        self.flush_side_band(sink)
+    }
+
+    fn drain(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
+        let offset = self.offset.ns;
+        let (cpus, side, counts) = (&mut self.cpus, &mut self.side, &mut self.counts);
+        let names = &mut self.cgroup_names;
+        let mut failed = None;
+        let mut sample = Sample::default();
+        // Records come CPU by CPU.
+        let mut at = 0;
+        let mut finished =
+            |packed: Result<Option<PackedRows>, PackError>, counts: &mut Counts| match packed {
+                Ok(Some(block)) => {
+                    count_block(counts, &block);
+                    sink(block);
+                }
+                Ok(None) => {}
+                Err(error) => failed = Some(error),
+            };
+        let wall = |time: u64| time.cast_signed().wrapping_add(offset);
+        self.sampler.drain(|cpu, record| match record {
+            Record::Sample { time, ids, address, chain, cgroup } => {
+                if cpus[at].cpu != cpu {
+                    at = cpus.iter().position(|of| of.cpu == cpu).expect("one that is sampled");
+                }
+                let of = &mut cpus[at];
+                let time = wall(time);
+                let second = time.div_euclid(1_000_000_000);
+                if second != of.second || of.writer.samples() >= BLOCK_SAMPLES_MAX {
+                    finished(of.writer.finish(), counts);
+                    of.second = second;
+                }
+                sample.time = time;
+                (sample.tid, sample.pid) = (ids.tid, ids.pid);
+                (sample.address, sample.cgroup) = (address, cgroup);
+                sample.callers.clear();
+                sample.callers.extend(chain.callers());
+                of.writer.push(&sample);
+                counts.samples += 1;
+                if chain.len() >= STACK_MAX.into() {
+                    counts.cut += 1;
+                    side.lost(time, "cut", cpu, 1);
+                }
+                if let Some((cgroup, path)) = cgroup.and_then(|cgroup| names.met(cgroup)) {
+                    side.cgroup(time, cgroup, &path);
+                }
+            }
+            Record::Lost { count } => {
+                counts.lost += count;
+                side.lost(wall(clock::monotonic()), "ring_full", cpu, count);
+            }
+            Record::Throttle => {
+                counts.throttled += 1;
+                side.lost(wall(clock::monotonic()), "throttled", cpu, 1);
+            }
+            told => side.told(&told, wall),
+        });
+        let unread = self.sampler.take_unread();
+        if unread > 0 {
+            self.side.lost(self.wall(clock::monotonic()), "unread", 0, unread);
+        }
+        failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    fn finish_block(
+        &mut self,
+        at: usize,
+        sink: &mut impl FnMut(PackedRows),
+    ) -> Result<(), RecordError> {
+        if let Some(block) = self.cpus[at].writer.finish()? {
+            count_block(&mut self.counts, &block);
+            sink(block);
+        }
+        Ok(())
+    }
+
+    fn flush_side_band(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
+        let counts = &mut self.counts;
+        Ok(self.side.flush(&mut |block: PackedRows| {
+            counts.other_bytes += block.payload().len() as u64;
+            sink(block);
+        })?)
+    }
+
+    /// Notices when the clock of the day was set.
+    fn compare_clocks(&mut self) {
+        let offset = clock::offset();
+        if offset.ns.abs_diff(self.offset.ns) > CLOCK_STEP {
+            self.offset = offset;
+            self.side.clock(self.wall(offset.at), offset);
+        }
+    }
+
+    /// Looks at what the second took, and changes the rate where the budget asks for it.
+    fn govern(&mut self, now: u64) -> Result<(), RecordError> {
+        let Some(observed) = self.observe(now) else { return Ok(()) };
+        self.disturbance_ppm = observed.disturbance_ppm();
+        let Some(change) = self.governor.observe(&observed) else { return Ok(()) };
+        let refused = |source| RecordError::System { doing: "change the rate", source };
+        self.sampler.set_period(self.governor.period()).map_err(refused)?;
+        self.counts.rate_changes += 1;
+        let reason = match change {
+            Change::Slower => "budget",
+            Change::Faster => "recovered",
+        };
+        self.write_rate(reason, Some(self.disturbance_ppm));
+        Ok(())
+    }
+
+    /// What was taken since the last observation; `None` before sampling began.
+    fn observe(&mut self, now: u64) -> Option<Observation> {
+        let before = self.observed;
+        let (own, samples) = (clock::process_cpu(), self.counts.samples);
+        self.observed = Observed { at: now, own, samples };
+        let span = now.checked_sub(before.at).filter(|&span| span > 0 && before.at > 0)?;
+        let cpus = self.cpus.len() as u64;
+        let interrupts = if self.sampler.interrupts_idle() {
+            cpus * span / self.governor.period().get().max(1)
+        } else {
+            samples - before.samples
+        };
+        Some(Observation {
+            span: Nanos::new(span),
+            cpus,
+            interrupts,
+            interrupt: self.interrupt,
+            own: Nanos::new(own - before.own),
+        })
+    }
+
+    fn write_rate(&mut self, reason: &str, disturbance_ppm: Option<u64>) {
+        let time = self.wall(clock::monotonic());
+        let period = self.governor.period();
+        let budget = self.governor.budget_ppm();
+        self.side.rate(time, reason, [period, self.interrupt], [disturbance_ppm, budget]);
+    }
+
+    /// A monotonic time as ns since the epoch.
+    fn wall(&self, monotonic: u64) -> i64 {
+        monotonic.cast_signed().wrapping_add(self.offset.ns)
+    }
+}
+
+fn count_block(counts: &mut Counts, block: &PackedRows) {
+    counts.blocks += 1;
+    counts.sample_bytes += block.payload().len() as u64;
+}
+
+/// The threads that a process has.
+pub fn threads_of(pid: u32) -> Vec<u32> {
+    existing::threads_of(pid)
+}

@@ -1,0 +1,345 @@
+//! What the kernel writes into the ring of a CPU, taken apart.
+//!
+//! The layout is that of `perf_event_open(2)` for events that are opened as in `perf_event.rs`: samples
+//! with instruction, thread, time, and callers and control group where asked for; every other record
+//! ends in its thread and time (`sample_id_all`).
+
+/// What samples carry beside instruction, thread and time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carried {
+    /// The callers.
+    pub callers: bool,
+    /// The control group.
+    pub cgroup: bool,
+}
+
+/// A record of a ring. Times are of the clock that the events were opened with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// What ran.
+    Sample {
+        /// When.
+        time: u64,
+        /// Process and thread.
+        ids: Ids,
+        /// The instruction.
+        address: u64,
+        /// The chain as the kernel has it: the instruction first, marks of contexts among it.
+        chain: Chain<'a>,
+        /// The control group.
+        cgroup: Option<u64>,
+    },
+    /// Code was mapped.
+    Mapping {
+        /// When.
+        time: u64,
+        /// Process and thread.
+        ids: Ids,
+        /// Where, how far, and where in the file.
+        range: [u64; 3],
+        /// The build ID; empty where the kernel did not find one.
+        build_id: &'a [u8],
+        /// The file.
+        path: &'a [u8],
+    },
+    /// A thread was named.
+    Name {
+        /// When.
+        time: u64,
+        /// Process and thread.
+        ids: Ids,
+        /// Whether by execve(2).
+        is_exec: bool,
+        /// Its name.
+        name: &'a [u8],
+    },
+    /// A thread began.
+    Fork {
+        /// When.
+        time: u64,
+        /// Process and thread.
+        ids: Ids,
+        /// The process that began it.
+        parent: u32,
+    },
+    /// A thread ended.
+    Exit {
+        /// When.
+        time: u64,
+        /// Process and thread.
+        ids: Ids,
+    },
+    /// Records found no room.
+    Lost {
+        /// How many.
+        count: u64,
+    },
+    /// The kernel stopped sampling for a while, because it took too long.
+    Throttle,
+    /// Anything else.
+    Other(u32),
+}
+
+/// Process and thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ids {
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+}
+
+/// A call chain as it lies in a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chain<'a>(&'a [u8]);
+
+/// Marks in chains of what follows are at this value and above (`PERF_CONTEXT_MAX`).
+const CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
+
+impl Chain<'_> {
+    /// The callers, innermost first: the chain without marks and without the instruction itself.
+    pub fn callers(&self) -> impl Iterator<Item = u64> {
+        let (words, _) = self.0.as_chunks::<8>();
+        let addresses = words.iter().map(|word| u64::from_le_bytes(*word));
+        addresses.filter(|address| *address < CONTEXT_MAX).skip(1)
+    }
+
+    /// Addresses of the chain, marks among them.
+    pub fn len(&self) -> usize {
+        self.0.len() / 8
+    }
+
+    /// Whether there is no chain.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const EXIT: u32 = 4;
+const THROTTLE: u32 = 5;
+const FORK: u32 = 7;
+const SAMPLE: u32 = 9;
+const MMAP2: u32 = 10;
+const LOST_SAMPLES: u32 = 13;
+
+const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
+
+/// Octets of a build ID at most.
+const BUILD_ID_MAX: usize = 20;
+
+/// Octets behind every record but samples: thread and time.
+const IDENTITY: usize = 16;
+
+/// Octets of the header of a record.
+pub(crate) const HEADER: usize = 8;
+
+/// The length of the record that begins with these octets; `None` when they are no header.
+pub(crate) fn length(header: &[u8]) -> Option<usize> {
+    let octets = header.get(6..8)?;
+    let length = usize::from(u16::from_le_bytes([octets[0], octets[1]]));
+    (length >= HEADER).then_some(length)
+}
+
+/// The record in `octets`, its header included; `None` when it is not laid out as its kind is.
+pub fn read(octets: &[u8], carried: Carried) -> Option<Record<'_>> {
+    let mut octets = Octets(octets);
+    let kind = octets.u32()?;
+    let misc = octets.u32()?.to_le_bytes();
+    let misc = u16::from_le_bytes([misc[0], misc[1]]);
+    if kind == SAMPLE {
+        return sample(octets, carried);
+    }
+    if kind == LOST_SAMPLES {
+        return Some(Record::Lost { count: octets.u64()? });
+    }
+    let body = octets.0.len().checked_sub(IDENTITY)?;
+    let (body, identity) = octets.0.split_at_checked(body)?;
+    let mut identity = Octets(identity);
+    identity.ids()?;
+    let time = identity.u64()?;
+    let mut octets = Octets(body);
+    Some(match kind {
+        LOST => {
+            octets.u64()?;
+            Record::Lost { count: octets.u64()? }
+        }
+        COMM => {
+            let ids = octets.ids()?;
+            let is_exec = misc & MISC_COMM_EXEC != 0;
+            Record::Name { time, ids, is_exec, name: octets.until_zero() }
+        }
+        FORK | EXIT => {
+            let [pid, parent, tid] = [octets.u32()?, octets.u32()?, octets.u32()?];
+            let ids = Ids { pid, tid };
+            if kind == FORK {
+                Record::Fork { time, ids, parent }
+            } else {
+                Record::Exit { time, ids }
+            }
+        }
+        THROTTLE => Record::Throttle,
+        MMAP2 => {
+            let ids = octets.ids()?;
+            let range = [octets.u64()?, octets.u64()?, octets.u64()?];
+            let file = octets.take(24)?;
+            octets.take(8)?;
+            let has_build_id = misc & MISC_MMAP_BUILD_ID != 0;
+            let size = if has_build_id { usize::from(file[0]).min(BUILD_ID_MAX) } else { 0 };
+            let build_id = &file[4..4 + size];
+            Record::Mapping { time, ids, range, build_id, path: octets.until_zero() }
+        }
+        other => Record::Other(other),
+    })
+}
+
+fn sample(mut octets: Octets<'_>, carried: Carried) -> Option<Record<'_>> {
+    let address = octets.u64()?;
+    let ids = octets.ids()?;
+    let time = octets.u64()?;
+    let chain = if carried.callers {
+        let count = usize::try_from(octets.u64()?).ok()?;
+        octets.take(count.checked_mul(8)?)?
+    } else {
+        &[]
+    };
+    let cgroup = if carried.cgroup { Some(octets.u64()?) } else { None };
+    octets.0.is_empty().then_some(Record::Sample {
+        time,
+        ids,
+        address,
+        chain: Chain(chain),
+        cgroup,
+    })
+}
+
+/// Octets that are taken from their begin.
+struct Octets<'a>(&'a [u8]);
+
+impl<'a> Octets<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
+    }
+
+    fn ids(&mut self) -> Option<Ids> {
+        Some(Ids { pid: self.u32()?, tid: self.u32()? })
+    }
+
+    /// What is before the first zero, or all.
+    fn until_zero(&mut self) -> &'a [u8] {
+        let end = self.0.iter().position(|&octet| octet == 0).unwrap_or(self.0.len());
+        &self.0[..end]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PLAIN: Carried = Carried { callers: false, cgroup: false };
+
+    /// Thread 8 of process 7, and when.
+    const IDENTITY_WORDS: [u64; 2] = [8 << 32 | 7, 1_000];
+
+    /// A record as the kernel lays it out: header, words of 64 bits, octets, and words again.
+    fn record(kind: u32, misc: u16, words: &[u64], octets: &[u8], tail: &[u64]) -> Vec<u8> {
+        let of_words = |words: &[u64]| -> Vec<u8> {
+            words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        };
+        let body = [of_words(words), octets.to_vec(), of_words(tail)].concat();
+        let length = u16::try_from(HEADER + body.len()).unwrap();
+        [&kind.to_le_bytes()[..], &misc.to_le_bytes(), &length.to_le_bytes(), &body].concat()
+    }
+
+    #[test]
+    fn samples_are_read_with_what_they_carry() {
+        let ids = Ids { pid: 7, tid: 8 };
+        let plain = record(SAMPLE, 0, &[0xabc, IDENTITY_WORDS[0], 1_000], &[], &[]);
+        let Some(Record::Sample { time, address, chain, cgroup, ids: found }) = read(&plain, PLAIN)
+        else {
+            panic!("a sample")
+        };
+        assert_eq!((time, address, cgroup, found), (1_000, 0xabc, None, ids));
+        assert!(chain.is_empty());
+        let mark = (-128_i64).cast_unsigned();
+        let user = (-512_i64).cast_unsigned();
+        let words = [0xabc, IDENTITY_WORDS[0], 1_000, 5, mark, 0xabc, user, 0x20, 0x30, 99];
+        let whole = record(SAMPLE, 0, &words, &[], &[]);
+        let carried = Carried { callers: true, cgroup: true };
+        let Some(Record::Sample { chain, cgroup, .. }) = read(&whole, carried) else {
+            panic!("a sample")
+        };
+        assert_eq!((chain.callers().collect(), chain.len()), (vec![0x20, 0x30], 5));
+        assert_eq!(cgroup, Some(99));
+        // A chain that claims more than there is.
+        let mut cut = whole;
+        cut[HEADER + 24] = 7;
+        assert_eq!(read(&cut, carried), None);
+        assert_eq!(length(&plain), Some(plain.len()));
+        assert_eq!([length(&[0; 8]), length(&[9; 7])], [None, None]);
+    }
+
+    #[test]
+    fn what_is_mapped_named_and_begun_is_read() {
+        let ids = Ids { pid: 7, tid: 8 };
+        let mut octets = vec![3, 0, 0, 0, 0xab, 0xcd, 0xef];
+        octets.resize(24 + 8, 0);
+        octets.extend_from_slice(b"/bin/x\0\0");
+        let words = [IDENTITY_WORDS[0], 0x1000, 0x200, 0x40];
+        let mapped = record(MMAP2, MISC_MMAP_BUILD_ID, &words, &octets, &IDENTITY_WORDS);
+        let expected = Record::Mapping {
+            time: 1_000,
+            ids,
+            range: [0x1000, 0x200, 0x40],
+            build_id: &[0xab, 0xcd, 0xef],
+            path: b"/bin/x",
+        };
+        assert_eq!(read(&mapped, PLAIN), Some(expected));
+        let plain = record(MMAP2, 0, &words, &octets, &IDENTITY_WORDS);
+        assert!(matches!(read(&plain, PLAIN), Some(Record::Mapping { build_id: &[], .. })));
+        let named = record(COMM, MISC_COMM_EXEC, &words[..1], b"sh\0\0\0\0\0\0", &IDENTITY_WORDS);
+        let expected = Record::Name { time: 1_000, ids, is_exec: true, name: b"sh" };
+        assert_eq!(read(&named, PLAIN), Some(expected));
+        let words = [5 << 32 | 9, 6 << 32 | 10, 0];
+        let begun = record(FORK, 0, &words, &[], &IDENTITY_WORDS);
+        let ids = Ids { pid: 9, tid: 10 };
+        assert_eq!(read(&begun, PLAIN), Some(Record::Fork { time: 1_000, ids, parent: 5 }));
+        let ended = record(EXIT, 0, &words, &[], &IDENTITY_WORDS);
+        assert_eq!(read(&ended, PLAIN), Some(Record::Exit { time: 1_000, ids }));
+        let lost = record(LOST, 0, &[3, 12], &[], &IDENTITY_WORDS);
+        assert_eq!(read(&lost, PLAIN), Some(Record::Lost { count: 12 }));
+        let throttled = record(THROTTLE, 0, &[1, 2, 3], &[], &IDENTITY_WORDS);
+        assert_eq!(read(&throttled, PLAIN), Some(Record::Throttle));
+        let other = record(77, 0, &[], &[], &IDENTITY_WORDS);
+        assert_eq!(read(&other, PLAIN), Some(Record::Other(77)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_octets_make_a_reader_panic(
+            kind in 0_u8..20,
+            octets: Vec<u8>,
+            callers: bool,
+            cgroup: bool,
+        ) {
+            let octets = [&[kind, 0, 0, 0][..], &octets].concat();
+            if let Some(Record::Sample { chain, .. }) = read(&octets, Carried { callers, cgroup }) {
+                prop_assert!(chain.callers().count() <= chain.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Samples by function, thread, process or CPU: what a recording of a profile says.
+
+mod reading;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use meikyo_recording::read::Problem;
+use meikyo_recording::{ReadError, Recording};
+use meikyo_units::WallTime;
+
+use crate::symbols::Unnamed;
+use reading::Reading;
+
+/// What samples are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Function and file.
+    Function,
+    /// File.
+    File,
+    /// Process, by the name of its first thread.
+    Process,
+    /// Thread, by its name.
+    Thread,
+    /// CPU and host.
+    Cpu,
+    /// Control group.
+    Cgroup,
+}
+
+/// Which samples are counted, and by what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportOptions {
+    /// By what.
+    pub by: By,
+    /// From then on.
+    pub from: Option<WallTime>,
+    /// Until then, exclusive.
+    pub until: Option<WallTime>,
+    /// Those of one process only.
+    pub pid: Option<u64>,
+}
+
+/// A line of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The function, thread, process, CPU or control group.
+    pub name: String,
+    /// Where the function lies; empty where the line is of no function.
+    pub file: String,
+    /// Samples in it.
+    pub own: u64,
+    /// Samples in it and in what it called; as `own` where stacks were not kept.
+    pub total: u64,
+}
+
+/// What was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// What was lost, in the word of the table `losses`.
+    pub what: String,
+    /// How much.
+    pub count: u64,
+}
+
+/// Samples counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// All samples that were counted.
+    pub samples: u64,
+    /// The time of the first and the last of them.
+    pub span: Option<(WallTime, WallTime)>,
+    /// Lines with most samples first; ties by name.
+    pub lines: Vec<Line>,
+    /// Samples whose address has no name, by reason.
+    pub unnamed: Vec<(Unnamed, u64)>,
+    /// What was lost in the span.
+    pub losses: Vec<Loss>,
+    /// What is wrong with the recording.
+    pub problems: Vec<Problem>,
+}
+
+/// What two reports differ in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The name of the line.
+    pub name: String,
+    /// Where the function lies.
+    pub file: String,
+    /// Samples in it, before and after.
+    pub own: [u64; 2],
+    /// Share of all samples before and after, millionths.
+    pub share_ppm: [u64; 2],
+}
+
+/// Counts the samples of a recording.
+///
+/// # Errors
+/// When the recording has no samples or cannot be read.
+pub fn report(recording: &Recording, options: &ReportOptions) -> Result<Report, ReadError> {
+    let mut reading = Reading::new(recording, options)?;
+    let counted = reading.count(options)?;
+    let mut lines: BTreeMap<(Rc<str>, Rc<str>), (u64, u64)> = BTreeMap::new();
+    let mut unnamed: BTreeMap<Unnamed, u64> = BTreeMap::new();
+    for (met, count) in &counted.met {
+        let frames = reading.frames(met, options.by);
+        if let Some(reason) = reading.reason(met) {
+            *unnamed.entry(reason).or_default() += count;
+        }
+        for (at, frame) in frames.iter().enumerate() {
+            let line = lines.entry(frame.clone()).or_default();
+            line.0 += if at == 0 { *count } else { 0 };
+            // A function that calls itself is there once.
+            line.1 += if frames[..at].contains(frame) { 0 } else { *count };
+        }
+    }
+    let mut lines: Vec<Line> = lines
+        .into_iter()
+        .map(|((name, file), (own, total))| Line {
+            name: name.to_string(),
+            file: file.to_string(),
+            own,
+            total,
+        })
+        .collect();
+    lines.sort_by(|one, other| {
+        (other.own, other.total, &one.name).cmp(&(one.own, one.total, &other.name))
+    });
+    Ok(Report {
+        samples: counted.met.values().sum(),
+        span: counted.span,
+        lines,
+        unnamed: unnamed.into_iter().collect(),
+        losses: reading.losses(options)?,
+        problems: reading.problems,
+    })
+}
+
+/// Compares two reports line by line, those that differ most in their share first.
+pub fn compare(before: &Report, after: &Report) -> Vec<Difference> {
+    let mut of_lines: BTreeMap<(&str, &str), [u64; 2]> = BTreeMap::new();
+    for (at, report) in [before, after].into_iter().enumerate() {
+        for line in &report.lines {
+            of_lines.entry((&line.name, &line.file)).or_default()[at] += line.own;
+        }
+    }
+    let share = |count: u64, of: u64| {
+        let ppm = u128::from(count) * 1_000_000 / u128::from(of.max(1));
+        u64::try_from(ppm).expect("a share is at most 1")
+    };
+    let mut differences: Vec<Difference> = of_lines
+        .into_iter()
+        .filter(|(_, own)| *own != [0, 0])
+        .map(|((name, file), own)| Difference {
+            name: name.to_owned(),
+            file: file.to_owned(),
+            own,
+            share_ppm: [share(own[0], before.samples), share(own[1], after.samples)],
+        })
+        .collect();
+    differences.sort_by_key(|it| std::cmp::Reverse(it.share_ppm[0].abs_diff(it.share_ppm[1])));
+    differences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report_of(lines: &[(&str, u64)]) -> Report {
+        let line = |(name, own): &(&str, u64)| Line {
+            name: (*name).to_owned(),
+            file: String::new(),
+            own: *own,
+            total: *own,
+        };
+        Report {
+            samples: lines.iter().map(|line| line.1).sum(),
+            span: None,
+            lines: lines.iter().map(line).collect(),
+            unnamed: vec![],
+            losses: vec![],
+            problems: vec![],
+        }
+    }
+
+    #[test]
+    fn what_differs_most_in_its_share_comes_first() {
+        let before = report_of(&[("a", 50), ("b", 50)]);
+        let after = report_of(&[("a", 100), ("b", 60), ("c", 40)]);
+        let found = compare(&before, &after);
+        let shares: Vec<_> = found.iter().map(|it| (&*it.name, it.own, it.share_ppm)).collect();
+        assert_eq!(shares[0], ("b", [50, 60], [500_000, 300_000]));
+        assert_eq!(shares[1], ("c", [0, 40], [0, 200_000]));
+        assert_eq!(shares[2], ("a", [50, 100], [500_000, 500_000]));
+    }
+}

@@ -1,0 +1,12 @@
+//! What addresses mean: which file they lie in, and which function of it.
+//!
+//! An address means something only together with the process and the time: what was mapped there then
+//! ([`AddressSpaces`]). From that follow a file, known by its build ID, and an offset in it, whose
+//! function is looked up once whatever process it was met in ([`Symbols`]).
+
+mod address_spaces;
+mod files;
+pub mod perf_map;
+
+pub use address_spaces::{AddressSpaces, Place};
+pub use files::{Function, Symbols, Unnamed};

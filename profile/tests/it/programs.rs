@@ -1,0 +1,56 @@
+//! Small programs whose hot functions are known, compiled by `cc`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// A program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// Two functions, one of which takes three times as long, called through another. It runs for as
+    /// many milliseconds of its CPU time as it is told, and prints the share of the longer one that
+    /// it measured itself, in millionths.
+    Calls,
+    /// Products of matrices, for as many milliseconds of its CPU time as it is told.
+    Matrix,
+}
+
+/// Where a compiled program lies.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    _directory: TempDir,
+    path: PathBuf,
+}
+
+impl Compiled {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Compiles a program; `None`, which is told, where there is no compiler.
+pub(crate) fn compiled(program: Program) -> Option<Compiled> {
+    let directory = tempfile::tempdir().unwrap();
+    let (name, text) = match program {
+        Program::Calls => ("calls", include_str!("calls.c")),
+        Program::Matrix => ("matrix", include_str!("matrix.c")),
+    };
+    let (path, source) = (directory.path().join(name), directory.path().join("program.c"));
+    std::fs::write(&source, text).unwrap();
+    let mut cc = Command::new("cc");
+    // Optimised, a function that calls nothing sets up no frame and hides the one that called it.
+    cc.args(["-O0", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o"])
+        .arg(&path)
+        .arg(&source);
+    match cc.output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(Compiled { _directory: directory, path })
+        }
+        Err(_) => {
+            meikyo_testing::lacking("cc, which Debian has in gcc and libc6-dev");
+            None
+        }
+    }
+}
