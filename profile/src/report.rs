@@ -138,6 +138,9 @@ pub fn report(recording: &Recording, options: &ReportOptions) -> Result<Report, 
 }
 
 /// Compares two reports line by line, those that differ most in their share first.
+///
+/// # Panics
+/// When a line has more samples than its report, which none has that [`report`] made.
 pub fn compare(before: &Report, after: &Report) -> Vec<Difference> {
     let mut of_lines: BTreeMap<(&str, &str), [u64; 2]> = BTreeMap::new();
     for (at, report) in [before, after].into_iter().enumerate() {

@@ -243,7 +243,7 @@ fn perf_map_files(pid: u32) -> Vec<PathBuf> {
     });
     let inside = inside.unwrap_or(pid);
     vec![
-        PathBuf::from(format!("/proc/{pid}/root/tmp/perf-{inside}.map")),
+        PathBuf::from(format!("/proc/{pid}")).join(format!("root/tmp/perf-{inside}.map")),
         PathBuf::from(format!("/tmp/perf-{pid}.map")),
     ]
 }

@@ -98,13 +98,13 @@ impl<'a> Reading<'a> {
             let numbers = numbers.map(|column| column.of(rows));
             let (path, build_id) = (mappings::PATH.of(rows), mappings::BUILD_ID.of(rows));
             let (pids, times) = (mappings::PID.of(rows), times(rows));
-            for row in 0..rows.num_rows() {
+            for (row, &time) in times.iter().enumerate() {
                 let range = numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
                 let path = reading.word(get(&path, row).unwrap_or_default());
                 let build_id = get(&build_id, row).map(|id| reading.word(id));
                 match get(&pids, row) {
                     Some(pid) => {
-                        events.push((times[row], 1, pid, Event::Mapped(range, path, build_id)));
+                        events.push((time, 1, pid, Event::Mapped(range, path, build_id)));
                     }
                     None if *path == *KERNEL => kernel = build_id,
                     None => {}
@@ -116,10 +116,9 @@ impl<'a> Reading<'a> {
             let numbers = [threads::TID, threads::PID, threads::PARENT_PID];
             let numbers = numbers.map(|column| column.of(rows));
             let times = times(rows);
-            for row in 0..rows.num_rows() {
+            for (row, &time) in times.iter().enumerate() {
                 let [tid, pid, parent] = numbers.each_ref().map(|numbers| get(numbers, row));
                 let (Some(tid), Some(pid)) = (tid, pid) else { continue };
-                let time = times[row];
                 match (get(&event, row), parent) {
                     (Some("exec"), _) => events.push((time, 0, pid, Event::Executed)),
                     (Some("fork"), Some(parent)) => {
@@ -197,8 +196,7 @@ impl<'a> Reading<'a> {
             let numbers = numbers.map(|column| column.of(rows));
             let (cgroup, stack) = (samples::CGROUP.of(rows), samples::STACK.of(rows));
             let (host, times) = (samples::HOST.of(rows), times(rows));
-            for row in 0..rows.num_rows() {
-                let time = times[row];
+            for (row, &time) in times.iter().enumerate() {
                 let [tid, pid, address, cpu] =
                     numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
                 if options.pid.is_some_and(|wanted| wanted != pid) {

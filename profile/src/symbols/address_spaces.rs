@@ -50,10 +50,14 @@ impl AddressSpaces {
         path: &Rc<str>,
         build_id: Option<&Rc<str>>,
     ) {
-        let eras = self.processes.entry(pid).or_insert_with(|| vec![Era::default()]);
+        let eras = self.processes.entry(pid).or_default();
+        if eras.is_empty() {
+            eras.push(Era::default());
+        }
         let (path, build_id) = (Rc::clone(path), build_id.map(Rc::clone));
-        let era = eras.last_mut().expect("a process has an era");
-        era.mapped.push(Mapped { time, address, size, offset, path, build_id });
+        if let Some(era) = eras.last_mut() {
+            era.mapped.push(Mapped { time, address, size, offset, path, build_id });
+        }
     }
 
     /// A process executed another program.

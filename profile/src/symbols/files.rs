@@ -64,12 +64,15 @@ impl Unnamed {
 /// Where the kernel's addresses begin.
 pub(crate) const KERNEL_BEGIN: u64 = 1 << 63;
 
+/// A file by its path and its build ID.
+type FileKey = (Rc<str>, Option<Rc<str>>);
+
 /// Functions of the files of this host.
 #[derive(Debug)]
 pub struct Symbols {
     symbolizer: Symbolizer,
-    /// By path and build ID, the file to read or why there is none.
-    files: BTreeMap<(Rc<str>, Option<Rc<str>>), Result<PathBuf, Unnamed>>,
+    /// The file to read, or why there is none.
+    files: BTreeMap<FileKey, Result<PathBuf, Unnamed>>,
     known: BTreeMap<Place, Function>,
     kernel: BTreeMap<u64, Function>,
     /// Whether the kernel that runs is the one that was sampled.
@@ -92,7 +95,7 @@ impl Symbols {
 
     /// Looks the functions of many places up, file by file, which is faster than one by one.
     pub fn look_up(&mut self, places: impl IntoIterator<Item = Place>) {
-        let mut of_files: BTreeMap<(Rc<str>, Option<Rc<str>>), Vec<u64>> = BTreeMap::new();
+        let mut of_files: BTreeMap<FileKey, Vec<u64>> = BTreeMap::new();
         for place in places {
             if !self.known.contains_key(&place) {
                 of_files.entry((place.path, place.build_id)).or_default().push(place.offset);

@@ -1,6 +1,7 @@
 //! The profiling engine on this machine: real programs, the kernel's own samples, `perf` as the oracle.
 
 #![expect(clippy::disallowed_methods, reason = "starts the programs that are sampled")]
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod blocks;
 mod programs;

@@ -161,13 +161,16 @@ fn perf_finds_the_same_functions_in_the_same_run() {
     });
     assert!(perf.take().unwrap().wait().unwrap().success());
     let report = recorded.report(&BY_FUNCTION);
-    let script =
-        Command::new("perf").args(["script", "-F", "sym", "-i"]).arg(&data).output().unwrap();
+    let mut script = Command::new("perf");
+    let script = script.args(["script", "-F", "ip,sym", "-i"]).arg(&data).output().unwrap();
+    let said = String::from_utf8_lossy(&script.stderr);
     let script = String::from_utf8(script.stdout).unwrap();
-    let symbols: Vec<_> = script.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    assert!(symbols.len() > 500, "perf took {} samples", symbols.len());
+    // A line is an address and the name of a function.
+    let symbols: Vec<_> =
+        script.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    assert!(symbols.len() > 500, "perf took {} samples: {said}", symbols.len());
     for name in ["longer", "shorter"] {
-        let count = symbols.iter().filter(|&&symbol| symbol == name).count();
+        let count = symbols.iter().filter(|symbol| **symbol == name).count();
         let theirs = u64::try_from(count * 1_000_000 / symbols.len()).unwrap();
         let ours = share(&report, name).0;
         assert!(ours.abs_diff(theirs) < 50_000, "{name}: {ours} here, {theirs} by perf");

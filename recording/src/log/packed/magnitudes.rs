@@ -62,7 +62,7 @@ impl<'a> Magnitudes<'a> {
             numbers.push(match magnitude {
                 0 | 1 => u64::from(magnitude),
                 // No number of two bits or more begins with a zero, and none has more than 64.
-                _ if length < SAID || length > u64::BITS => return None,
+                _ if !(SAID..=u64::BITS).contains(&length) => return None,
                 _ => {
                     let below = length - SAID;
                     let high = (2 | u64::from(magnitude & 1)) << below;
