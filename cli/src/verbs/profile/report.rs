@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output::{self, TextTable, instant_text, real};
+use meikyo_console::output::{self, TextTable, real};
 use meikyo_profile::report::{self, By, Report, ReportOptions};
 use meikyo_profile::tables::samples;
 use meikyo_recording::Recording;
@@ -12,8 +12,8 @@ use meikyo_units::{Nanos, WallTime};
 use serde_json::{Value, json};
 
 use super::record::percent;
-use crate::args::RecordingArgument;
-use crate::verbs::query::{instant, tell_problems};
+use crate::missing_rows;
+use crate::row_arguments::{RecordingArgument, instant};
 
 /// What samples are counted by
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -158,7 +158,7 @@ pub(super) fn diff(args: &DiffArgs) -> Result<Answer, Failure> {
         output::print(&table.to_string())?;
     }
     let problems = [before.problems, after.problems].concat();
-    Ok(tell_problems(&problems))
+    Ok(missing_rows::tell(&problems))
 }
 
 fn opened(dir: &Path) -> Result<Recording, Failure> {
@@ -176,7 +176,7 @@ fn print(report: &Report, args: &CountArgs) -> Result<Answer, Failure> {
     } else {
         output::print(&text(report, args.lines))?;
     }
-    Ok(tell_problems(&report.problems))
+    Ok(missing_rows::tell(&report.problems))
 }
 
 fn document(report: &Report, lines: usize) -> Value {
@@ -198,8 +198,8 @@ fn document(report: &Report, lines: usize) -> Value {
         report.losses.iter().map(|loss| (loss.what.clone(), json!(loss.count))).collect();
     json!({
         "schema": "meikyo.profile.report/1", "samples": report.samples,
-        "from": report.span.map(|span| instant_text(span.0)),
-        "to": report.span.map(|span| instant_text(span.1)),
+        "from": report.span.map(|span| span.0.to_string()),
+        "to": report.span.map(|span| span.1.to_string()),
         "lines": lines, "unnamed": unnamed, "losses": losses,
     })
 }
