@@ -8,7 +8,7 @@ export interface AgentBody {
   readonly version: string;
 }
 
-/** One alert. */
+/** An alert as the API describes it. */
 export interface AlertBody {
   /** When it was acknowledged since; null when not. */
   readonly acknowledged_us: number | null;
@@ -22,7 +22,7 @@ export interface AlertBody {
   readonly object: string | null;
   /** When it was raised. */
   readonly raised_us: number;
-  /** The recording. */
+  /** The id of the recording that says it. */
   readonly recording: string;
   /** The rule that found it. */
   readonly rule: string;
@@ -54,7 +54,7 @@ export interface CollectorBody {
   readonly strays: number;
 }
 
-/** One column. */
+/** A column as its writer declared it. */
 export interface ColumnBody {
   /** The column that is looked at together with it: the other direction of a link. */
   readonly beside: string | null;
@@ -66,7 +66,7 @@ export interface ColumnBody {
   readonly listed: boolean;
   /** `gauge`, `counter`, `state`, `label` or `detail`. */
   readonly meaning: string;
-  /** Name. */
+  /** The name by which requests ask for it. */
   readonly name: string;
   /** The words of a state, from best to worst; empty for other columns. */
   readonly order: readonly string[];
@@ -78,7 +78,7 @@ export interface ColumnBody {
   readonly words: string;
 }
 
-/** One device. */
+/** A device as its recording knows it. */
 export interface DeviceBody {
   readonly agent: AgentBody | null;
   /** The group it stands in, for example a rack. */
@@ -123,11 +123,11 @@ export interface EventsBody {
   readonly truncated: boolean;
 }
 
-/** A fabric. */
+/** A fabric as the page draws it. */
 export interface FabricBody {
   /** The cluster's name. */
   readonly name: string;
-  /** Its switches. */
+  /** Its switches; other lists name them by their places here. */
   readonly switches: readonly FabricSwitchBody[];
   /** What joins them. */
   readonly trunks: readonly FabricTrunkBody[];
@@ -143,7 +143,7 @@ export interface FabricEndBody {
   readonly switch: number;
 }
 
-/** A switch. */
+/** A switch of the drawing. */
 export interface FabricSwitchBody {
   /** Their names, folded. */
   readonly host_names: string;
@@ -167,7 +167,7 @@ export interface FabricTrunkBody {
   readonly vlans: readonly number[];
 }
 
-/** A VLAN. */
+/** A VLAN that is planned. */
 export interface FabricVlanBody {
   /** `frames`, `failures` or `management`. */
   readonly purpose: string;
@@ -224,7 +224,7 @@ export interface HealthBody {
 export interface HealthTotalsBody {
   /** Answered with an error. */
   readonly error: number;
-  /** Intervals. */
+  /** Intervals of the collector, each of which all devices have. */
   readonly intervals: number;
   /** Answered late. */
   readonly late: number;
@@ -259,7 +259,7 @@ export interface InventoryBody {
 
 /** A column of a view. */
 export interface LiveColumnBody {
-  /** Name. */
+  /** The column's name in the table. */
   readonly name: string;
   /** Unit of its values, counters as rates. */
   readonly unit: string;
@@ -267,11 +267,11 @@ export interface LiveColumnBody {
 
 /** One interval. */
 export interface LiveHealthBody {
-  /** In error. */
+  /** Devices that answered with an error. */
   readonly error: number;
-  /** Late. */
+  /** Devices that answered late. */
   readonly late: number;
-  /** Missed. */
+  /** Devices that did not answer. */
   readonly missed: number;
   /** The newest due instant of which there are rows. */
   readonly newest_us: number;
@@ -279,7 +279,7 @@ export interface LiveHealthBody {
   readonly ok: number;
   /** When the last answer of the interval was received; null without an answer. */
   readonly received_us: number | null;
-  /** Skipped. */
+  /** Devices that were not asked. */
   readonly skipped: number;
   /** Its due instant. */
   readonly time_us: number;
@@ -352,7 +352,7 @@ export interface RangeRowBody {
   readonly labels: Readonly<Record<string, string>>;
   /** The greatest. */
   readonly max: readonly number[];
-  /** The mean. */
+  /** The mean, weighted by readings or by known time. */
   readonly mean: readonly number[];
   /** The least value in each of them. */
   readonly min: readonly number[];
@@ -360,7 +360,7 @@ export interface RangeRowBody {
   readonly series: number;
 }
 
-/** One recording. */
+/** A recording as the API describes it. */
 export interface RecordingBody {
   /** Its devices, in the order of the cluster file where that is known. */
   readonly devices: readonly DeviceBody[];
@@ -376,7 +376,7 @@ export interface RecordingBody {
   readonly name: string;
   /** Whether somebody writes it now. */
   readonly running: boolean;
-  /** Its tables. */
+  /** What rows there are, by table. */
   readonly tables: readonly TableBody[];
   /** The last instant; null while it has no rows. */
   readonly to_us: number | null;
@@ -420,7 +420,7 @@ export interface SilenceRequest {
 export interface StalestBody {
   /** How long it has been standing still. */
   readonly age_us: number;
-  /** The device. */
+  /** The device that it is a value of. */
   readonly device: string;
   /** Table, instance and column of the value. */
   readonly object: string;
@@ -446,7 +446,7 @@ export interface StatesBody {
 
 /** The pixels of one device that are worse than ok; columns of equal length. */
 export interface StatesRowBody {
-  /** The bins. */
+  /** The bins that are worse than ok. */
   readonly bins: readonly number[];
   /** The device, or the first one of the row. */
   readonly device: string;
@@ -483,11 +483,11 @@ export interface Subscription {
   /** Texts that labels have, `*` and `?` stand for any text; all series when empty. */
   readonly labels?: Readonly<Record<string, readonly string[]>>;
   readonly replay: ReplayRequest | null;
-  /** The table. */
+  /** The table that is looked at. */
   readonly table: string;
 }
 
-/** One table. */
+/** A table as its writer declared it. */
 export interface TableBody {
   /** All columns but `time`. */
   readonly columns: readonly ColumnBody[];
@@ -495,7 +495,7 @@ export interface TableBody {
   readonly doc: string;
   /** The columns that name a series. */
   readonly labels: readonly string[];
-  /** Name. */
+  /** The name by which requests ask for it. */
   readonly name: string;
   readonly part: PartBody | null;
   /** What it is for: `readings`, `answers` (how devices' intervals ended), `health`, `requests`, `findings` (how often values are updated), `events`, `clocks`, `samples` (of processors) or `context` (what explains them). */
@@ -504,15 +504,15 @@ export interface TableBody {
   readonly title: string;
 }
 
-/** One table. */
+/** What there is of one table. */
 export interface TableInventoryBody {
-  /** Its files. */
+  /** How many Parquet files it has. */
   readonly files: number;
   /** The first instant. */
   readonly from_us: number | null;
   /** Rows of these in the log. */
   readonly log_rows: number;
-  /** Name. */
+  /** The table's name. */
   readonly name: string;
   /** Octets of its files. */
   readonly parquet_bytes: number;
