@@ -85,6 +85,35 @@ fn stamp(data: &[u8]) -> Option<WallTime> {
 mod tests {
     use super::*;
 
+    /// A message as the kernel writes it, with what fills its last word.
+    fn message(level: i32, kind: i32, data: &[u8]) -> Vec<u8> {
+        let mut octets = (HEAD + data.len()).to_ne_bytes().to_vec();
+        octets.extend_from_slice(&level.to_ne_bytes());
+        octets.extend_from_slice(&kind.to_ne_bytes());
+        octets.extend_from_slice(data);
+        octets.resize(octets.len().next_multiple_of(8), 0xee);
+        octets
+    }
+
+    #[test]
+    fn every_message_is_read_whatever_stands_before_it() {
+        let stamp = [7_i64.to_ne_bytes(), 9_i64.to_ne_bytes()].concat();
+        let messages = [
+            message(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &3_u32.to_ne_bytes()),
+            message(libc::IPPROTO_IP, libc::IP_TTL, &[64, 0, 0, 0]),
+            message(libc::IPPROTO_IP, libc::IP_PKTINFO, &[1, 0, 0, 0, 9, 9, 9, 9, 127, 0, 0, 2]),
+            message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &stamp),
+        ];
+        let expected = Said {
+            received: Some(WallTime::from_nanos(7_000_000_009)),
+            drops: Some(3),
+            to: Some(Ipv4Addr::new(127, 0, 0, 2)),
+        };
+        assert_eq!(read(&messages.concat()), expected);
+        let backwards: Vec<u8> = messages.into_iter().rev().flatten().collect();
+        assert_eq!(read(&backwards), expected);
+    }
+
     #[test]
     fn messages_that_are_cut_say_nothing() {
         let source = Source::new(Ipv4Addr::new(127, 1, 2, 3));

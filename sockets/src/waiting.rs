@@ -35,6 +35,8 @@ mod tests {
     use std::io::Write as _;
     use std::os::unix::net::UnixStream;
 
+    use meikyo_units::WallTime;
+
     use super::*;
 
     #[test]
@@ -46,7 +48,16 @@ mod tests {
         end.write_all(&[1])?;
         assert_eq!(wait(&mut both, None)?, 1);
         assert_eq!(both.map(|poll| poll.revents()), [PollFlags::empty(), PollFlags::IN]);
-        assert_eq!(wait(&mut [], Some(Nanos::from_millis(1)))?, 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_nap_is_no_shorter_than_its_span() -> io::Result<()> {
+        for span in [Nanos::from_millis(5), Nanos::SECOND + Nanos::from_millis(1)] {
+            let before = WallTime::now();
+            assert_eq!(wait(&mut [], Some(span))?, 0);
+            assert!(WallTime::now().since(before) >= span);
+        }
         Ok(())
     }
 }

@@ -73,6 +73,13 @@ fn a_batch_that_grows_after_it_was_sent_is_laid_out_anew() {
         assert_eq!(peer.recv(&mut buffer).unwrap(), length);
         assert!(buffer[..length].iter().all(|&octet| octet == 9));
     }
+    // One without octets, which goes behind those that were laid out.
+    sends.end_datagram(&to);
+    assert_eq!(sends.send(&socket, 3).unwrap(), 1);
+    assert_eq!(peer.recv(&mut buffer).unwrap(), 0);
+    // Whoever appends may move the octets that the kernel is pointed at.
+    sends.octets_mut();
+    assert!(!sends.is_laid_out);
     sends.clear();
     assert!(sends.is_empty());
 }
