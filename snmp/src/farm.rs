@@ -7,7 +7,6 @@
 //! that every run can be repeated exactly.
 
 mod cache;
-mod draw;
 mod faults;
 mod machine;
 mod objects;
@@ -22,9 +21,9 @@ mod users;
 use std::net::Ipv4Addr;
 
 use meikyo_units::{Nanos, WallTime};
+use meikyo_worlds::random::{below, draw, stream_key};
 
 use self::cache::CacheClock;
-use self::draw::{below, draw, stream_key};
 use self::faults::Fate;
 use self::machine::{Held, Machine, MachineMib, World};
 use self::objects::{Layout, Shape};

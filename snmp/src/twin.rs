@@ -7,13 +7,12 @@
 //! # Cost
 //! About 2 µs a poll, half of it the simulated agent.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::net::{IpAddr, SocketAddr};
 
 use meikyo_cluster::Device;
 use meikyo_sockets::{Datagram, SendBatch};
 use meikyo_units::{Nanos, WallTime};
+use meikyo_worlds::Agenda;
 
 use crate::client::{Received, Session, Walk};
 use crate::credentials::Credentials;
@@ -39,8 +38,7 @@ pub struct Twin<S> {
     now: WallTime,
     /// By how much the collector's clock was set, ns: the agents' world goes on without a step.
     clock_step_ns: i64,
-    under_way: BinaryHeap<Reverse<Answer>>,
-    answers: u64,
+    under_way: Agenda<WallTime, Answer>,
     walk_requests: u64,
     between: Option<Between>,
 }
@@ -57,11 +55,9 @@ impl std::fmt::Debug for Between {
     }
 }
 
-/// An answer on its way; the earliest first, and of equals the one that was sent first.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// An answer on its way.
+#[derive(Debug)]
 struct Answer {
-    received: WallTime,
-    ordinal: u64,
     from: SocketAddr,
     octets: Vec<u8>,
 }
@@ -85,8 +81,7 @@ impl<S: RowSink> Twin<S> {
             devices,
             now: start,
             clock_step_ns: 0,
-            under_way: BinaryHeap::new(),
-            answers: 0,
+            under_way: Agenda::new(),
             walk_requests: 0,
             between: None,
         }
@@ -117,12 +112,7 @@ impl<S: RowSink> Twin<S> {
     pub fn step_clock(&mut self, step_ns: i64) {
         self.now = moved(self.now, step_ns);
         self.clock_step_ns += step_ns;
-        let answers = std::mem::take(&mut self.under_way).into_iter();
-        self.under_way = answers
-            .map(|Reverse(answer)| {
-                Reverse(Answer { received: moved(answer.received, step_ns), ..answer })
-            })
-            .collect();
+        self.under_way.shift(|received| moved(received, step_ns));
         self.poller.handle_clock_step(self.now, step_ns);
     }
 
@@ -152,7 +142,7 @@ impl<S: RowSink> Twin<S> {
         let mut sends = SendBatch::default();
         let mut replies = Replies::new();
         loop {
-            let arrival = self.under_way.peek().map(|Reverse(answer)| answer.received);
+            let arrival = self.under_way.next_at();
             let next = self.poller.next_wakeup().into_iter().chain(arrival).min();
             let Some(next) = next.filter(|&next| next < end) else { break };
             self.now = self.now.max(next);
@@ -178,17 +168,16 @@ impl<S: RowSink> Twin<S> {
 
     /// Hands over the answers that have arrived.
     fn deliver(&mut self) {
-        while self.under_way.peek().is_some_and(|Reverse(answer)| answer.received <= self.now) {
-            let Some(Reverse(mut answer)) = self.under_way.pop() else { break };
+        while let Some((received, mut answer)) = self.under_way.pop_until(self.now) {
             let datagram = Datagram {
                 from: answer.from,
-                received: Some(answer.received),
+                received: Some(received),
                 octets: &mut answer.octets,
                 cut: false,
                 to: None,
                 drops: None,
             };
-            self.poller.handle_datagram(answer.received, datagram);
+            self.poller.handle_datagram(received, datagram);
         }
     }
 
@@ -206,18 +195,13 @@ impl<S: RowSink> Twin<S> {
                 replies.clear();
                 self.farm.handle(arrival, *to.ip(), sends.datagram(index), replies);
                 for reply in replies.iter() {
-                    self.answers += 1;
                     let from = SocketAddr::new(IpAddr::V4(reply.from), to.port());
                     let mut octets = reply.bytes.to_vec();
                     if let Some(Between(tamper)) = &mut self.between {
                         tamper(reply.send_at, from, sends.datagram(index), &mut octets);
                     }
-                    self.under_way.push(Reverse(Answer {
-                        received: moved(reply.send_at, self.clock_step_ns) + TRANSIT,
-                        ordinal: self.answers,
-                        from,
-                        octets,
-                    }));
+                    let received = moved(reply.send_at, self.clock_step_ns) + TRANSIT;
+                    self.under_way.add(received, Answer { from, octets });
                 }
             }
         }

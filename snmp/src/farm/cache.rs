@@ -3,8 +3,7 @@
 use std::str::FromStr;
 
 use meikyo_units::{Nanos, ParseQuantityError, WallTime};
-
-use super::draw::{below, draw};
+use meikyo_worlds::random::{below, draw};
 
 /// How an agent caches a group of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use meikyo_units::Nanos;
+use meikyo_worlds::random::{below, draw};
 
-use super::draw::draw;
 use super::truth::flag;
 use crate::ErrorStatus;
 
@@ -209,8 +209,7 @@ impl Faults {
             return Fate::default();
         }
         let bits = |purpose: u64| draw(key ^ 0xFA7E, count * 16 + purpose);
-        let up_to =
-            |purpose, span: Nanos| Nanos::new(super::draw::below(bits(purpose), span.get() + 1));
+        let up_to = |purpose, span: Nanos| Nanos::new(below(bits(purpose), span.get() + 1));
         let lost = self.loss.holds(bits(0));
         let lost_there = self.loss_each_way.holds(bits(11));
         let lost_back = self.loss_each_way.holds(bits(12));

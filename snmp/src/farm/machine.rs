@@ -1,9 +1,9 @@
 //! One simulated machine: its state, and the [`Mib`] that a request sees.
 
 use meikyo_units::{Nanos, WallTime};
+use meikyo_worlds::random::{below, draw};
 
 use super::cache::CacheClock;
-use super::draw::{below, draw};
 use super::objects::{CacheGroup, DISK_TOTAL_KIB, Form, Layout, Moving, Source};
 use super::traffic::{Counter, Disk, Increments, Load};
 use crate::agent::{Instances, Mib};

@@ -3,8 +3,7 @@
 use std::net::Ipv4Addr;
 
 use meikyo_units::{Nanos, WallTime};
-
-use super::draw::below;
+use meikyo_worlds::random::below;
 
 /// An answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

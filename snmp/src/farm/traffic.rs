@@ -4,7 +4,7 @@
 //! state that is kept beside it only saves recomputing what the previous reading already knew, and
 //! never changes a result.
 
-use super::draw::{below, draw};
+use meikyo_worlds::random::{below, draw};
 
 /// Steps in a block. Over a block every counter gains the same amount, which makes the value at any
 /// step computable from the block's beginning alone.
