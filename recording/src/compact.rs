@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use crate::layout::{self, ListError, ParquetName};
 use crate::log::columns_of;
 use crate::manifest::{self, Unit};
+use crate::origin::{self, Received};
 use crate::problem::{open_regular, read_regular};
 use crate::progress::{self, Progress};
 use crate::schema::TableSchema;
@@ -122,6 +123,8 @@ struct Survey {
     /// By table, its frames that have rows.
     frames: Vec<Vec<Frame>>,
     texts: Texts,
+    /// Where its packed rows come from.
+    received: Received,
     /// The least and the greatest `time`; the least is greater where there is no row.
     times: (i64, i64),
 }
@@ -169,6 +172,7 @@ pub fn compact(
     match compacted.and_then(|compacted| files.publish().map(|()| compacted)) {
         Ok(compacted) => {
             summaries.end(survey.last);
+            note_received(dir, &survey)?;
             note_in_manifest(dir, &survey, files.entries())?;
             note_next(dir, &survey)?;
             views::refresh(dir).map_err(system("write", &dir.join(views::FILE_NAME)))?;
@@ -258,10 +262,11 @@ fn survey(path: &Path) -> Result<Option<Survey>, CompactError> {
     let last = reader.ending().last_sequence;
     let file = open_regular(path).map_err(system("open", path))?;
     let mut texts = Texts::new(reader.symbols().of_log());
+    let mut received = Received::default();
     for (schema, frames) in reader.head().tables.iter().zip(&frames) {
-        frames::number_texts((&file, path), schema, frames, &mut texts)?;
+        frames::number_texts((&file, path), schema, frames, (&mut texts, &mut received))?;
     }
-    Ok(Some(Survey { reader, file, first, last, frames, texts, times }))
+    Ok(Some(Survey { reader, file, first, last, frames, texts, received, times }))
 }
 
 /// Removes what an earlier compaction of the same segment left when it was killed.
@@ -432,6 +437,13 @@ fn readable_frames(
 fn changed(segment: &Path) -> CompactError {
     let source = io::Error::other("its octets change while it is read");
     CompactError::System { doing: "read", path: segment.into(), source }
+}
+
+/// Notes which blocks from elsewhere the files hold, before the segment that says so is gone.
+fn note_received(dir: &Path, survey: &Survey) -> Result<(), CompactError> {
+    let stream_dir = layout::stream_dir(dir, &survey.reader.head().stream);
+    let path = stream_dir.join(origin::FILE_NAME);
+    origin::note(&stream_dir, &survey.received).map_err(system("write", &path))
 }
 
 /// Notes in the manifest which files were made; from then on they must be there.

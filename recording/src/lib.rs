@@ -43,6 +43,7 @@ pub mod inventory;
 pub mod layout;
 pub mod log;
 mod manifest;
+pub mod origin;
 mod packed;
 pub mod parquet_file;
 mod problem;
@@ -64,6 +65,7 @@ mod writer;
 
 pub use batch::{Batch, Symbol};
 pub use format::Kind;
+pub use origin::{Origin, Received, Source};
 pub use packed::{PackError, PackedRows, Packer, UnpackError};
 pub use read::{ReadCost, ReadError, Recording, Scan, Selection};
 pub use retention::Keep;

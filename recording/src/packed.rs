@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::batch::{Batch, Symbol};
 use crate::log::{decode_rows, packed};
+use crate::origin::Origin;
 use crate::schema::TableSchema;
 
 /// Why rows could not be packed.
@@ -30,6 +31,14 @@ pub enum PackError {
         found: usize,
         /// How much there may be.
         limit: usize,
+    },
+    /// The numbers of an origin go back.
+    #[error("a block cannot account for the numbers from {first} to {last}")]
+    Origin {
+        /// The first number.
+        first: u64,
+        /// The last one.
+        last: u64,
     },
     /// A table or column cannot be named in a block.
     #[error("`{name}` is too long a name, or has too many columns")]
@@ -90,6 +99,7 @@ pub struct PackedRows {
     times: (i64, i64),
     payload: Vec<u8>,
     checksum: u32,
+    origin: Option<Origin>,
 }
 
 impl PackedRows {
@@ -107,7 +117,8 @@ impl PackedRows {
         }
         let prefix = packed::Prefix::read(&payload)?;
         let (table, rows, times) = (prefix.table.to_owned(), prefix.rows, prefix.times);
-        Ok(Self { table, rows, times, payload, checksum })
+        let origin = prefix.origin;
+        Ok(Self { table, rows, times, payload, checksum, origin })
     }
 
     /// The name of the table that the rows are of.
@@ -133,6 +144,22 @@ impl PackedRows {
     /// The CRC-32 (IEEE 802.3) of the octets, to be sent with them.
     pub fn checksum(&self) -> u32 {
         self.checksum
+    }
+
+    /// Where the block comes from, if it says so.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    /// The same rows in a block that says where it comes from, in place of what it said before.
+    ///
+    /// # Errors
+    /// When a name is too long, or the numbers go back.
+    pub fn with_origin(&self, origin: &Origin) -> Result<Self, PackError> {
+        let payload = packed::with_origin(&self.payload, origin)?;
+        let checksum = crc32fast::hash(&payload);
+        let (table, origin) = (self.table.clone(), Some(origin.clone()));
+        Ok(Self { table, rows: self.rows, times: self.times, payload, checksum, origin })
     }
 
     /// The rows as those of a table, and the texts that their symbols are the places of.
@@ -219,6 +246,7 @@ impl Packer {
         self.symbols.clear();
         let payload = payload?;
         let checksum = crc32fast::hash(&payload);
-        Ok(PackedRows { table: self.schema.name.clone(), rows, times, payload, checksum })
+        let (table, origin) = (self.schema.name.clone(), None);
+        Ok(PackedRows { table, rows, times, payload, checksum, origin })
     }
 }

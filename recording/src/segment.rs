@@ -30,6 +30,7 @@ use crate::layout::SegmentFile;
 use crate::log::{
     self, Codec, FrameHeader, HEADER_LEN, Head, MAGIC, ROWS_MAX, decode_rows, packed,
 };
+use crate::origin::Origin;
 use crate::packed::UnpackError;
 use crate::problem::open_regular;
 use crate::schema::TableSchema;
@@ -447,6 +448,14 @@ impl SegmentReader {
     pub(crate) fn rows_payload(&mut self, header: &FrameHeader) -> Option<&[u8]> {
         let is_plain = self.unpack(header).ok()?;
         Some(if is_plain { &self.payload } else { &self.plain })
+    }
+
+    /// Where the packed rows come from that were returned last, if they say so.
+    pub(crate) fn origin(&self, header: &FrameHeader) -> Option<Origin> {
+        if header.codec != Codec::Packed {
+            return None;
+        }
+        packed::Prefix::read(&self.payload).ok()?.origin
     }
 
     fn misfit(&self, sequence: u64) -> ReadSegmentError {

@@ -36,6 +36,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::batch::{Batch, Symbol};
 use crate::format::Kind;
+use crate::origin::Received;
 use crate::packed::PackedRows;
 use crate::retention::Keep;
 use crate::schema::TableSchema;
@@ -197,6 +198,8 @@ pub struct StreamWriter {
     lost_rows: u64,
     /// Rows dropped at the queue since it became full; `None` while it is not.
     full: Option<u64>,
+    /// The blocks from elsewhere that the stream had when it was opened.
+    received: Received,
     /// Holds the stream's lock as long as the writer lives.
     _lock: File,
 }
@@ -277,6 +280,7 @@ impl StreamWriter {
             kept: Vec::new(),
             lost_rows: 0,
             full: None,
+            received: recovered.received,
             _lock: lock,
         })
     }
@@ -381,6 +385,12 @@ impl StreamWriter {
     /// How far the stream is on the disk.
     pub fn synced(&self) -> Synced {
         self.shared.watermark.get()
+    }
+
+    /// Which blocks from elsewhere the stream had when it was opened; all of them are on the disk
+    /// unless [`Synced::is_stopped`].
+    pub fn received(&self) -> &Received {
+        &self.received
     }
 
     /// Where any thread can read and wait for how far the stream is on the disk.

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::{CompactError, system};
 use crate::log::{Codec, ColumnView, FrameHeader, columns_of, packed};
+use crate::origin::Received;
 use crate::schema::TableSchema;
 
 /// The texts of all symbols of a segment, those of packed rows among them.
@@ -114,19 +115,21 @@ fn read_payload(file: &File, frame: &Frame, payload: &mut Vec<u8>) -> std::io::R
     Ok(crc32fast::hash(payload) == frame.payload_crc)
 }
 
-/// Numbers the texts of the packed rows among some frames. Frames that cannot be read are left out
+/// Numbers the texts of the packed rows among some frames, and notes where they come from. Frames that cannot be read are left out
 /// here as they are where their rows are read.
 pub(super) fn number_texts(
     (file, segment): (&File, &Path),
     schema: &TableSchema,
     frames: &[Frame],
-    texts: &mut Texts,
+    (texts, received): (&mut Texts, &mut Received),
 ) -> Result<(), CompactError> {
     let (mut payload, mut plain) = (Vec::new(), Vec::new());
     for frame in frames.iter().filter(|frame| frame.is_packed) {
         if read_payload(file, frame, &mut payload).map_err(system("read", segment))? {
             // What is wrong with it is told when its rows are read.
             drop(packed::unpack(&payload, schema, |text| texts.intern(text), &mut plain));
+            let origin = packed::Prefix::read(&payload).ok().and_then(|prefix| prefix.origin);
+            origin.iter().for_each(|origin| received.add(origin));
         }
     }
     Ok(())

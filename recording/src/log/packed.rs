@@ -19,6 +19,7 @@ use super::decode::{ColumnView, Octets, column_of};
 use super::encode::{FORM_ALL_NULL, FORM_FULL, FORM_NULLABLE, encode_column};
 use super::{le_u32, le_u64, narrow_u32};
 use crate::batch::{Batch, ColumnBuffer};
+use crate::origin::{NAME_MAX, Origin, Source};
 use crate::packed::{PackError, UnpackError};
 use crate::schema::{ColumnKind, TableSchema};
 pub(crate) use sections::SectionWriter;
@@ -38,6 +39,9 @@ pub(crate) const CELLS_MAX: usize = 1 << 20;
 
 /// Octets of the prefix before the names.
 const FIXED_LEN: usize = 32;
+
+/// The octet that is 1 if an origin stands behind the names of the columns, else 0.
+const HAS_ORIGIN_AT: usize = 29;
 
 /// A body that is stored, or whose sections say themselves how they are kept.
 const STORED: u8 = 0;
@@ -62,6 +66,10 @@ pub(crate) struct Prefix<'a> {
     pub(crate) table: &'a str,
     /// The columns that the rows were written with.
     columns: Vec<(ColumnKind, &'a str)>,
+    /// Where the block comes from.
+    pub(crate) origin: Option<Origin>,
+    /// Octets before the origin, or before the body where there is none.
+    names_end: usize,
     body: &'a [u8],
 }
 
@@ -81,7 +89,7 @@ impl<'a> Prefix<'a> {
         let [rows, body_len] = [4, 24].map(|at| le_u32(fixed, at) as usize);
         let times = (le_u64(fixed, 8).cast_signed(), le_u64(fixed, 16).cast_signed());
         let compressed_most = if version == VERSION_1 { ZSTD } else { STORED };
-        if fixed[1] > compressed_most || fixed[29..] != [0; 3] {
+        if fixed[1] > compressed_most || fixed[HAS_ORIGIN_AT] > 1 || fixed[30..] != [0; 2] {
             return Err(UnpackError::Malformed { what: "it is compressed in an unknown way" });
         }
         if rows == 0 || count == 0 || times.0 > times.1 {
@@ -105,8 +113,24 @@ impl<'a> Prefix<'a> {
         if columns.first().is_none_or(|(kind, _)| *kind != ColumnKind::Time) {
             return Err(UnpackError::Malformed { what: "its first column is no time" });
         }
+        let names_end = payload.len() - octets.0.len();
+        let origin = match fixed[HAS_ORIGIN_AT] {
+            0 => None,
+            _ => Some(origin_of(&mut octets)?),
+        };
         let (compression, body) = (fixed[1], octets.0);
-        Ok(Self { version, compression, rows, times, body_len, table, columns, body })
+        Ok(Self {
+            version,
+            compression,
+            rows,
+            times,
+            body_len,
+            table,
+            columns,
+            origin,
+            names_end,
+            body,
+        })
     }
 
     /// The body of version 1 as it was before it was compressed.
@@ -118,6 +142,50 @@ impl<'a> Prefix<'a> {
         };
         if body.len() == self.body_len { Ok(body) } else { Err(WRONG) }
     }
+}
+
+/// Takes an origin: the names of sender and stream, each behind its length, and three numbers.
+fn origin_of(octets: &mut Octets<'_>) -> Result<Origin, UnpackError> {
+    const SHORT: UnpackError = UnpackError::Malformed { what: "its origin is cut off" };
+    let mut name = || {
+        let length = usize::from(octets.take(1).ok_or(SHORT)?[0]);
+        text(octets.take(length).ok_or(SHORT)?).map(str::to_owned)
+    };
+    let (sender, stream) = (name()?, name()?);
+    let numbers = octets.take(24).ok_or(SHORT)?;
+    let [boot, first, last] = [0, 8, 16].map(|at| le_u64(numbers, at));
+    if first > last {
+        return Err(UnpackError::Malformed { what: "its origin ends before it begins" });
+    }
+    Ok(Origin { source: Source { sender, boot, stream }, first, last })
+}
+
+/// The same payload with another origin, or with one where it had none.
+///
+/// # Errors
+/// When a name does not fit, or the numbers go back.
+pub(crate) fn with_origin(payload: &[u8], origin: &Origin) -> Result<Vec<u8>, PackError> {
+    let prefix = Prefix::read(payload).expect("a block that was made or received has its prefix");
+    let Source { sender, boot, stream } = &origin.source;
+    let length = |name: &String| {
+        let fits = u8::try_from(name.len()).ok().filter(|_| name.len() <= NAME_MAX);
+        fits.ok_or_else(|| PackError::Name { name: name.clone() })
+    };
+    if origin.first > origin.last {
+        return Err(PackError::Origin { first: origin.first, last: origin.last });
+    }
+    let mut out = Vec::with_capacity(payload.len() + sender.len() + stream.len() + 26);
+    out.extend_from_slice(&payload[..prefix.names_end]);
+    out[HAS_ORIGIN_AT] = 1;
+    for name in [sender, stream] {
+        out.push(length(name)?);
+        out.extend_from_slice(name.as_bytes());
+    }
+    for number in [*boot, origin.first, origin.last] {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+    out.extend_from_slice(prefix.body);
+    Ok(out)
 }
 
 fn text(octets: &[u8]) -> Result<&str, UnpackError> {

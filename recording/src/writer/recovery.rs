@@ -12,6 +12,7 @@ use crate::declared;
 use crate::format::{self, IdentityError, Kind};
 use crate::layout::{self, ListError};
 use crate::manifest::{self, Unit};
+use crate::origin::{self, Received};
 use crate::progress::{self, Progress};
 use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader, remove_index};
@@ -97,6 +98,8 @@ pub(super) struct Recovered {
     pub(super) torn_bytes: u64,
     /// Whether all old segments are on the disk.
     pub(super) is_synced: bool,
+    /// The blocks from elsewhere that the stream has.
+    pub(super) received: Received,
     pub(super) incidents: Vec<Incident>,
 }
 
@@ -121,6 +124,7 @@ pub(super) fn recover(
         leftovers: Vec::new(),
         torn_bytes: 0,
         is_synced: true,
+        received: Received::default(),
         incidents: Vec::new(),
     };
     if let Err((path, error)) = declared {
@@ -140,6 +144,18 @@ pub(super) fn recover(
     let listed_last = manifest::read(&stream_dir).ok().flatten().map_or(0, |known| known.last());
     let progress = progress::read(&stream_dir).ok().flatten();
     recovered.last_sequence = recovered.last_sequence.max(listed_last);
+    match origin::read(&stream_dir) {
+        Ok(received) => recovered.received = received,
+        Err(error) => {
+            let path = stream_dir.join(origin::FILE_NAME);
+            let text = format!(
+                "cannot read `{}`: {error}; blocks that are sent again may be stored twice",
+                path.display()
+            );
+            let kind = IncidentKind::Damage;
+            recovered.incidents.push(Incident { at: WallTime::now(), kind, rows: 0, text });
+        }
+    }
     let segments = layout::segments_of(&stream_dir).map_err(listed)?;
     remove_lone_indexes(&stream_dir, &segments).map_err(listed)?;
     for (first, path) in segments {
@@ -287,6 +303,9 @@ fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64
     reader.begin_index();
     while let Some(frame) = reader.next_rows(|_| true).map_err(failed)? {
         rows += frame.rows;
+        if let Some(origin) = reader.origin(&frame) {
+            recovered.received.add(&origin);
+        }
     }
     let ending = reader.ending();
     if ending.torn_bytes > 0 {
