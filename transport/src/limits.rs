@@ -1,0 +1,65 @@
+//! Every limit of the transport, and what happens beyond it.
+
+use meikyo_units::{Bytes, Nanos};
+
+/// The longest block; the sender refuses a longer one when it is offered.
+pub const BLOCK_BYTES_MAX: usize = 1 << 20;
+
+/// The longest other message; a session that announces a longer one is ended.
+pub const CONTROL_BYTES_MAX: usize = 256 << 10;
+
+/// Streams of one sender; a session that declares more is refused.
+pub const STREAMS_MAX: usize = 16;
+
+/// Lives and streams whose blocks a sender tells of when it greets; more are told of the next time.
+pub const HOLDS_MAX: usize = 256;
+
+/// Ranges of numbers in one answer; what is left out is sent again and recognised.
+pub const RANGES_MAX: usize = 1_024;
+
+/// Octets of blocks of one sender that may be under way without an acknowledgement. The receiver
+/// ends a session that sends more than twice that.
+pub const WINDOW_BYTES: u64 = 8 << 20;
+
+/// Gaps that are under way at once; more wait, and neighbours among them become one.
+pub const GAPS_UNDER_WAY_MAX: usize = 8;
+
+/// A block that was not sent for that long is caught up with beside newer ones.
+pub const LATE_AFTER: Nanos = Nanos::from_secs(2);
+
+/// How often a sender asks for the receiver's time.
+pub const PING_EVERY: Nanos = Nanos::from_secs(2);
+
+/// How long either side waits for anything to come before it ends the session.
+pub const SILENCE_MAX: Nanos = Nanos::from_secs(15);
+
+/// How long a sender waits before it connects again: the first time, and at most. The wait doubles
+/// with each failure, and a random half of it is left out, so that a thousand senders do not come
+/// back at once.
+pub const RECONNECT_AFTER: (Nanos, Nanos) = (Nanos::from_millis(250), Nanos::from_secs(30));
+
+/// Blocks that wait for the sender's thread; of more the numbers are lost, which is told as a gap.
+pub const QUEUE_BLOCKS_MAX: usize = 1_024;
+
+/// Octets that the sender's thread hands to its socket ahead of what the system takes.
+pub const UNWRITTEN_BYTES_MAX: usize = 64 << 10;
+
+/// How long a connection may take to be had, the answer to its upgrade included.
+pub const CONNECT_MAX: Nanos = Nanos::from_secs(10);
+
+/// Octets of the answer to an upgrade.
+pub const ANSWER_BYTES_MAX: usize = 16 << 10;
+
+/// What a spool holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpoolLimits {
+    /// Octets at most; the oldest whole blocks go first.
+    pub bytes: Bytes,
+    /// Blocks at most: each takes about 150 octets of memory, also where it lies on a disk.
+    pub blocks: usize,
+}
+
+impl SpoolLimits {
+    /// 256 MiB and 100,000 blocks.
+    pub const STANDARD: Self = Self { bytes: Bytes::new(256 << 20), blocks: 100_000 };
+}

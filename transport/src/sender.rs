@@ -1,0 +1,556 @@
+//! The sender's side of the transport, without IO.
+//!
+//! The shell hands over rows ([`Sender::offer`]), says when a connection is there and when it is
+//! gone, hands over what came ([`Sender::handle`]) and asks for what is to be sent
+//! ([`Sender::poll_transmit`]), one frame at a time: it asks again only when its socket has room, so
+//! that a block that is made meanwhile goes first. Times are given with every call.
+//!
+//! Blocks of the last two seconds go first, then what is older, as fast as
+//! [`SenderOptions::catch_up`] and half of the window allow. Every block stays in the spool until the
+//! receiver says that it is on its disk.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use meikyo_recording::{Origin, PackedRows, Source, TableSchema};
+use meikyo_units::{Bytes, Nanos, WallTime};
+
+use crate::clock::ClockFilter;
+use crate::limits::{
+    BLOCK_BYTES_MAX, GAPS_UNDER_WAY_MAX, HOLDS_MAX, LATE_AFTER, PING_EVERY, RECONNECT_AFTER,
+    SILENCE_MAX, STREAMS_MAX, SpoolLimits, WINDOW_BYTES,
+};
+use crate::spool::{Files, Spool, SpoolCounts};
+use crate::wire::{
+    Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Ping, Reason, Refusal,
+    SpoolHead, VERSION, WireError,
+};
+
+/// An instant as a core is told it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// A clock that never goes back, for waits.
+    pub monotonic: Nanos,
+    /// The clock that people read, which may be set.
+    pub wall: WallTime,
+}
+
+/// Who sends, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SenderOptions {
+    /// The sender's name, which the receiver's token must allow.
+    pub name: String,
+    /// What tells this life of the sender from every other, for example its start in nanoseconds.
+    pub boot: u64,
+    /// What tells this life of the machine from every other: the kernel's boot id.
+    pub machine: String,
+    /// The streams, and the tables that their blocks are of.
+    pub streams: Vec<Declared>,
+    /// What the spool holds.
+    pub spool: SpoolLimits,
+    /// Octets a second at which older blocks are caught up with; as fast as the line is when `None`.
+    pub catch_up: Option<Bytes>,
+}
+
+/// Why a sender cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenSenderError {
+    /// The spool cannot be read.
+    #[error("cannot read the spool")]
+    Spool {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There are too many streams.
+    #[error("a sender has at most {STREAMS_MAX} streams, not {found}")]
+    Streams {
+        /// How many there are.
+        found: usize,
+    },
+}
+
+/// Why rows were not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OfferError {
+    /// The stream was not declared with that table.
+    #[error("stream `{stream}` of the sender has no table `{table}`")]
+    Undeclared {
+        /// The stream.
+        stream: String,
+        /// The table.
+        table: String,
+    },
+    /// The block is too long.
+    #[error("a block of {found} octets is longer than {BLOCK_BYTES_MAX}")]
+    TooLarge {
+        /// How long it is.
+        found: usize,
+    },
+}
+
+/// Why a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    /// What came is no message.
+    #[error("the receiver said what cannot be understood")]
+    Wire(#[from] WireError),
+    /// The receiver ended the session.
+    #[error("the receiver ended the session: {text}")]
+    Refused {
+        /// Why, for programs.
+        code: Code,
+        /// Why, in the receiver's words.
+        text: String,
+    },
+    /// A message came that does not belong there.
+    #[error("the receiver sent {0} where it does not belong")]
+    Unexpected(&'static str),
+    /// The receiver speaks another version.
+    #[error("the receiver wants to speak version {found}, and this sender speaks {VERSION}")]
+    Version {
+        /// The version.
+        found: u16,
+    },
+    /// Nothing came for too long.
+    #[error("nothing came from the receiver for {SILENCE_MAX}")]
+    Silent,
+}
+
+/// Blocks of a stream that could not be offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skipped {
+    /// How many they are.
+    pub blocks: u64,
+    /// Rows in them.
+    pub rows: u64,
+    /// The least time of the rows, ns since the epoch.
+    pub from_ns: i64,
+    /// The greatest one.
+    pub until_ns: i64,
+}
+
+/// How a sender stands, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SenderStatus {
+    /// Whether the receiver has greeted.
+    pub is_welcome: bool,
+    /// Whether it was said that nothing more comes.
+    pub is_finished: bool,
+    /// What waits and what was lost.
+    pub spool: SpoolCounts,
+    /// Blocks that the receiver has on its disk, since the sender began.
+    pub acknowledged_blocks: u64,
+    /// Octets of blocks that were sent, repeated ones included.
+    pub sent_bytes: u64,
+    /// Sessions that were begun.
+    pub sessions: u64,
+    /// How the receiver's clock stands against this one's, when it was measured.
+    pub clock: Option<Offset>,
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    decoder: Decoder,
+    hello_sent: bool,
+    /// `None` until the receiver has greeted.
+    window: Option<u64>,
+    /// What is under way: octets by number, and whether it is caught up with.
+    under_way: BTreeMap<u64, (u64, Kind)>,
+    bytes_under_way: u64,
+    late_under_way: u64,
+    gaps_under_way: usize,
+    last_heard: Nanos,
+    next_ping: Nanos,
+    answers: Vec<Message>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Live,
+    Late,
+    Gap,
+}
+
+/// The sender's side.
+#[derive(Debug)]
+pub struct Sender<F> {
+    options: SenderOptions,
+    spool: Spool<F>,
+    next: BTreeMap<String, u64>,
+    session: Option<Session>,
+    clock: ClockFilter,
+    offset: Option<Offset>,
+    acknowledged_blocks: u64,
+    sent_bytes: u64,
+    sessions: u64,
+    failures: u32,
+    connect_at: Nanos,
+    /// What may be caught up with now, and when that was worked out.
+    allowance: (u64, Nanos),
+    sync_at: Nanos,
+    is_finished: bool,
+}
+
+/// How often what the spool accepted is forced to the disk: what a sender's power cut takes.
+const SYNC_EVERY: Nanos = Nanos::SECOND;
+
+impl<F: Files> Sender<F> {
+    /// A sender in a new life; `files` are those of its spool, which is in memory when there are
+    /// none.
+    ///
+    /// # Errors
+    /// When the spool cannot be read, or there are too many streams.
+    pub fn open(options: SenderOptions, files: Option<F>) -> Result<Self, OpenSenderError> {
+        if options.streams.len() > STREAMS_MAX {
+            return Err(OpenSenderError::Streams { found: options.streams.len() });
+        }
+        let next: BTreeMap<String, u64> =
+            options.streams.iter().map(|declared| (declared.stream.clone(), 1)).collect();
+        let (version, machine, boot) = (1, options.machine.clone(), options.boot);
+        let numbers = next.iter().map(|(stream, next)| (stream.clone(), *next)).collect();
+        let head = SpoolHead { version, machine, boot, next: numbers };
+        let spool = Spool::open(options.spool, files, &options.name, head)
+            .map_err(|source| OpenSenderError::Spool { source })?;
+        Ok(Self {
+            options,
+            spool,
+            next,
+            session: None,
+            clock: ClockFilter::default(),
+            offset: None,
+            acknowledged_blocks: 0,
+            sent_bytes: 0,
+            sessions: 0,
+            failures: 0,
+            connect_at: Nanos::ZERO,
+            allowance: (0, Nanos::ZERO),
+            sync_at: Nanos::ZERO,
+            is_finished: false,
+        })
+    }
+
+    /// Accepts rows as the next block of a stream; returns its number. What there is no room for any
+    /// more is counted ([`SenderStatus::spool`]) and told to the receiver.
+    ///
+    /// # Errors
+    /// When the stream or the table was not declared, or the block is too long.
+    pub fn offer(&mut self, now: Now, stream: &str, rows: &PackedRows) -> Result<u64, OfferError> {
+        let declared = self.options.streams.iter().find(|declared| declared.stream == stream);
+        let has_table =
+            |tables: &Vec<TableSchema>| tables.iter().any(|table| table.name == rows.table());
+        let next = self.next.get_mut(stream);
+        let (Some(_), Some(next)) = (declared.filter(|declared| has_table(&declared.tables)), next)
+        else {
+            let (stream, table) = (stream.to_owned(), rows.table().to_owned());
+            return Err(OfferError::Undeclared { stream, table });
+        };
+        let source = Source {
+            sender: self.options.name.clone(),
+            boot: self.options.boot,
+            stream: stream.to_owned(),
+        };
+        let origin = Origin { source: source.clone(), first: *next, last: *next };
+        let too_large = |found| OfferError::TooLarge { found };
+        let rows = rows.with_origin(&origin).map_err(|_| too_large(rows.payload().len()))?;
+        if rows.payload().len() > BLOCK_BYTES_MAX {
+            return Err(too_large(rows.payload().len()));
+        }
+        let number = *next;
+        *next += 1;
+        self.spool.accept(now.monotonic, source, number, &rows);
+        Ok(number)
+    }
+
+    /// Blocks that were made and could not even be offered: their numbers are told as a gap.
+    pub fn skip(&mut self, stream: &str, skipped: Skipped) {
+        let Some(next) = self.next.get_mut(stream).filter(|_| skipped.blocks > 0) else { return };
+        let (first, last) = (*next, *next + skipped.blocks - 1);
+        *next += skipped.blocks;
+        let (boot, stream) = (self.options.boot, stream.to_owned());
+        let source = Source { sender: self.options.name.clone(), boot, stream: stream.clone() };
+        let Skipped { rows, from_ns, until_ns, .. } = skipped;
+        let (rows, reason) = (Some(rows), Reason::QueueFull);
+        let gap = Gap { boot, stream, first, last, rows, from_ns, until_ns, reason };
+        self.spool.tell_gap(source, gap);
+    }
+
+    /// Says that this life ends: once everything else is delivered the receiver knows that nothing
+    /// is missing.
+    pub fn finish(&mut self, now: Now) {
+        self.is_finished = true;
+        for (stream, next) in self.next.clone() {
+            let boot = self.options.boot;
+            let source = Source { sender: self.options.name.clone(), boot, stream: stream.clone() };
+            let at = now.wall.as_nanos();
+            let gap = Gap {
+                boot,
+                stream,
+                first: next,
+                last: u64::MAX,
+                rows: Some(0),
+                from_ns: at,
+                until_ns: at,
+                reason: Reason::Ended,
+            };
+            self.spool.tell_gap(source, gap);
+        }
+        self.spool.sync();
+    }
+
+    /// Whether the receiver has everything on its disk.
+    pub fn is_delivered(&self) -> bool {
+        self.spool.is_empty()
+    }
+
+    /// How the sender stands.
+    pub fn status(&self) -> SenderStatus {
+        SenderStatus {
+            is_welcome: self.session.as_ref().is_some_and(|session| session.window.is_some()),
+            is_finished: self.is_finished,
+            spool: self.spool.counts(),
+            acknowledged_blocks: self.acknowledged_blocks,
+            sent_bytes: self.sent_bytes,
+            sessions: self.sessions,
+            clock: self.offset,
+        }
+    }
+
+    /// Whether a connection should be tried now.
+    pub fn wants_connection(&self, now: Now) -> bool {
+        self.session.is_none() && now.monotonic >= self.connect_at
+    }
+
+    /// A connection is there.
+    pub fn connected(&mut self, now: Now) {
+        let (last_heard, next_ping) = (now.monotonic, now.monotonic);
+        self.session = Some(Session { last_heard, next_ping, ..Session::default() });
+        self.sessions += 1;
+        // Nothing is carried over from the time without a connection.
+        self.allowance = (0, now.monotonic);
+        self.spool.reset_sent();
+    }
+
+    /// The connection is gone, or could not be had. `chance` is any random number: it spreads when
+    /// senders come back.
+    pub fn disconnected(&mut self, now: Now, chance: u64) {
+        let was_welcome = self.session.take().is_some_and(|session| session.window.is_some());
+        self.failures = if was_welcome { 0 } else { self.failures.saturating_add(1) };
+        let (least, most) = RECONNECT_AFTER;
+        let wait = least.get().saturating_mul(1 << self.failures.min(16)).min(most.get());
+        let wait = wait / 2 + chance % (wait / 2 + 1);
+        self.connect_at = now.monotonic + Nanos::new(wait);
+    }
+
+    /// Takes what came over the connection.
+    ///
+    /// # Errors
+    /// When the session is at its end: the shell closes the connection and says so by
+    /// [`Sender::disconnected`].
+    pub fn handle(&mut self, now: Now, octets: &[u8]) -> Result<(), SessionError> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        session.last_heard = now.monotonic;
+        session.decoder.push(octets);
+        while let Some(session) = &mut self.session
+            && let Some(message) = session.decoder.next_message()?
+        {
+            self.message(now, message)?;
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, now: Now, message: Message) -> Result<(), SessionError> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        match message {
+            Message::Refusal(Refusal { code, text }) => {
+                return Err(SessionError::Refused { code, text });
+            }
+            Message::Welcome(welcome) if session.window.is_none() => {
+                if welcome.version != VERSION {
+                    return Err(SessionError::Version { found: welcome.version });
+                }
+                session.window = Some(welcome.window_bytes.min(WINDOW_BYTES));
+                self.acknowledge(&welcome.has);
+            }
+            Message::Ack(numbers) if session.window.is_some() => self.acknowledge(&numbers),
+            Message::Pong(pong) => {
+                if let Some(offset) = self.clock.answer(now.wall, &pong) {
+                    self.offset = Some(offset);
+                    session.answers.push(Message::Offset(offset));
+                }
+            }
+            Message::Welcome(_) => return Err(SessionError::Unexpected("a second welcome")),
+            Message::Ack(_) => return Err(SessionError::Unexpected("an acknowledgement")),
+            _ => return Err(SessionError::Unexpected("a sender's message")),
+        }
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, numbers: &[Numbers]) {
+        for Numbers { boot, stream, ranges } in numbers {
+            let sender = self.options.name.clone();
+            let source = Source { sender, boot: *boot, stream: stream.clone() };
+            let (before, held) = (self.spool.counts().blocks, self.spool.holds(&source));
+            self.spool.acknowledge(&source, ranges);
+            let is_over = held && *boot != self.options.boot && !self.spool.holds(&source);
+            if let Some(session) = self.session.as_mut().filter(|_| is_over) {
+                let (boot, stream) = (source.boot, source.stream);
+                session.answers.push(Message::Over(Over { boot, stream }));
+            }
+            self.acknowledged_blocks += before.saturating_sub(self.spool.counts().blocks);
+        }
+        let Some(session) = &mut self.session else { return };
+        let spool = &self.spool;
+        session.under_way.retain(|&ordinal, &mut (bytes, kind)| {
+            // What was dropped meanwhile stays under way until the receiver has it: never, perhaps,
+            // but then its octets are in its acknowledgement's place.
+            let is_known = spool.numbers_of(ordinal).is_some();
+            if !is_known {
+                session.bytes_under_way -= bytes;
+                match kind {
+                    Kind::Live => {}
+                    Kind::Late => session.late_under_way -= bytes,
+                    Kind::Gap => session.gaps_under_way -= 1,
+                }
+            }
+            is_known
+        });
+    }
+
+    /// The next frame to be sent; `None` when there is none, or it may not be sent yet.
+    pub fn poll_transmit(&mut self, now: Now) -> Option<Vec<u8>> {
+        let session = self.session.as_mut()?;
+        if !session.hello_sent {
+            session.hello_sent = true;
+            return Some(self.hello());
+        }
+        session.window?;
+        if now.monotonic >= session.next_ping {
+            session.next_ping = now.monotonic + PING_EVERY;
+            return Some(Message::Ping(Ping { sent_ns: now.wall.as_nanos() }).encoded());
+        }
+        if let Some(answer) = session.answers.pop() {
+            return Some(answer.encoded());
+        }
+        // What cannot be read back becomes a gap, and the next is looked for.
+        while let Some((ordinal, kind)) = self.choose(now) {
+            let bytes = self.spool.bytes_of(ordinal);
+            if let Some(octets) = self.spool.send(ordinal) {
+                self.note_sent(ordinal, bytes, kind);
+                return Some(octets);
+            }
+        }
+        None
+    }
+
+    fn hello(&self) -> Vec<u8> {
+        let holds = self.spool.holdings();
+        let tells_all = holds.len() <= HOLDS_MAX;
+        let holds = holds.into_iter().take(HOLDS_MAX);
+        let holds = holds.map(|(source, span)| Numbers {
+            boot: source.boot,
+            stream: source.stream,
+            ranges: vec![span],
+        });
+        let SenderOptions { name, boot, streams, .. } = &self.options;
+        let hello = Hello {
+            version: VERSION,
+            sender: name.clone(),
+            boot: *boot,
+            streams: streams.clone(),
+            holds: holds.collect(),
+            tells_all,
+        };
+        Message::Hello(hello).encoded()
+    }
+
+    /// What goes next, if anything may.
+    fn choose(&mut self, now: Now) -> Option<(u64, Kind)> {
+        let session = self.session.as_ref()?;
+        let window = session.window?;
+        let since = now.monotonic.saturating_sub(LATE_AFTER);
+        let fits = |ordinal: u64, taken: u64, room: u64| {
+            // One block may always be under way.
+            taken == 0 || taken + self.spool.bytes_of(ordinal) <= room
+        };
+        if let Some(live) = self.spool.next_live(since)
+            && fits(live, session.bytes_under_way, window)
+        {
+            return Some((live, Kind::Live));
+        }
+        if session.gaps_under_way < GAPS_UNDER_WAY_MAX
+            && let Some(gap) = self.spool.next_gap()
+        {
+            return Some((gap, Kind::Gap));
+        }
+        let late = self.spool.next_late(since)?;
+        let half = window / 2;
+        let (all, own) = (session.bytes_under_way, session.late_under_way);
+        let may = fits(late, all, window) && fits(late, own, half);
+        (may && self.is_allowed(now, self.spool.bytes_of(late))).then_some((late, Kind::Late))
+    }
+
+    fn is_allowed(&mut self, now: Now, bytes: u64) -> bool {
+        let Some(rate) = self.options.catch_up else { return true };
+        let (saved, at) = self.allowance;
+        let passed = now.monotonic.saturating_sub(at).get();
+        let earned = u128::from(rate.get()) * u128::from(passed) / 1_000_000_000;
+        if earned > 0 {
+            let saved = saved.saturating_add(u64::try_from(earned).unwrap_or(u64::MAX));
+            // A tenth of a second's worth is saved up, and one block in any case.
+            let most = (rate.get() / 10).max(BLOCK_BYTES_MAX as u64);
+            self.allowance = (saved.min(most), now.monotonic);
+        }
+        self.allowance.0 >= bytes
+    }
+
+    fn note_sent(&mut self, ordinal: u64, bytes: u64, kind: Kind) {
+        let Some(session) = &mut self.session else { return };
+        session.under_way.insert(ordinal, (bytes, kind));
+        session.bytes_under_way += bytes;
+        self.sent_bytes += bytes;
+        match kind {
+            Kind::Live => {}
+            Kind::Late => {
+                session.late_under_way += bytes;
+                self.allowance.0 = self.allowance.0.saturating_sub(bytes);
+            }
+            Kind::Gap => session.gaps_under_way += 1,
+        }
+    }
+
+    /// Lets time pass: what was accepted is forced to the spool's disk now and then.
+    ///
+    /// # Errors
+    /// When nothing came from the receiver for too long: the session is at its end.
+    pub fn tick(&mut self, now: Now) -> Result<(), SessionError> {
+        if now.monotonic >= self.sync_at {
+            self.sync_at = now.monotonic + SYNC_EVERY;
+            self.spool.sync();
+        }
+        let silent = self
+            .session
+            .as_ref()
+            .is_some_and(|session| now.monotonic.saturating_sub(session.last_heard) >= SILENCE_MAX);
+        if silent { Err(SessionError::Silent) } else { Ok(()) }
+    }
+
+    /// When the shell is to ask again at the latest, if nothing else happens.
+    pub fn next_wakeup(&self, now: Now) -> Nanos {
+        let Some(session) = &self.session else {
+            return self.connect_at.max(now.monotonic).min(self.sync_at.max(now.monotonic));
+        };
+        let mut next = (session.last_heard + SILENCE_MAX).min(self.sync_at);
+        if session.window.is_some() {
+            next = next.min(session.next_ping);
+            if let (Some(rate), Some(late)) =
+                (self.options.catch_up, self.spool.next_late(now.monotonic))
+            {
+                let lacking = self.spool.bytes_of(late).saturating_sub(self.allowance.0);
+                let wait = u128::from(lacking) * 1_000_000_000 / u128::from(rate.get().max(1)) + 1;
+                next = next
+                    .min(self.allowance.1 + Nanos::new(u64::try_from(wait).unwrap_or(u64::MAX)));
+            }
+        }
+        next.max(now.monotonic)
+    }
+}

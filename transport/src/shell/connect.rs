@@ -1,0 +1,262 @@
+//! Having a connection: TCP, TLS where it leaves the machine, and the upgrade of HTTP.
+
+use std::fmt;
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use super::wake;
+use crate::limits::{ANSWER_BYTES_MAX, CONNECT_MAX};
+
+/// Where the receiver is, and what it is shown.
+#[derive(Clone)]
+pub struct Target {
+    /// Name or address and port.
+    pub authority: String,
+    /// Path before everything, as the receiver's `--prefix`; empty for none.
+    pub prefix: String,
+    /// The certificates that may vouch for the receiver, in PEM; without TLS when `None`.
+    pub roots: Option<PathBuf>,
+    /// A token of role `ingest`; none is shown when `None`.
+    pub token: Option<String>,
+}
+
+impl fmt::Debug for Target {
+    /// Without the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { authority, prefix, roots, .. } = self;
+        write!(f, "Target({authority}{prefix}, roots: {roots:?})")
+    }
+}
+
+/// Why no connection could be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The receiver's name is none, or the address is not reachable.
+    #[error("cannot connect to `{authority}`: {source}")]
+    Tcp {
+        /// Name or address and port.
+        authority: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A connection without TLS would leave the machine.
+    #[error("`{authority}` is not loopback: rows and tokens leave a machine by TLS only")]
+    Unprotected {
+        /// Name or address and port.
+        authority: String,
+    },
+    /// The certificates cannot be used, or the receiver is not vouched for.
+    #[error("no TLS with `{authority}`: {text}")]
+    Tls {
+        /// Name or address and port.
+        authority: String,
+        /// What is wrong.
+        text: String,
+    },
+    /// The receiver did not upgrade.
+    #[error("the receiver refused: {status}: {text}")]
+    Refused {
+        /// The status line.
+        status: String,
+        /// What it said.
+        text: String,
+    },
+    /// The answer is too long, or no answer.
+    #[error("what answers at `{authority}` is no receiver")]
+    NoReceiver {
+        /// Name or address and port.
+        authority: String,
+    },
+}
+
+/// A connection that rows go over.
+pub(super) enum Line {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Line {
+    pub(super) fn socket(&self) -> &TcpStream {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(stream) => &stream.sock,
+        }
+    }
+
+    /// Whether something waits below that the system has not taken.
+    pub(super) fn wants_write(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.conn.wants_write())
+    }
+
+    pub(super) fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read(octets),
+            Self::Tls(stream) => stream.read(octets),
+        }
+    }
+
+    pub(super) fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.write(octets),
+            Self::Tls(stream) => stream.write(octets),
+        }
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(_) => Ok(()),
+            Self::Tls(stream) => stream.flush(),
+        }
+    }
+}
+
+type Outcome = Result<(Line, Vec<u8>), String>;
+
+/// A connection in the making, by a thread of its own.
+pub(super) struct Connecting {
+    outcome: Receiver<Outcome>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Connecting {
+    pub(super) fn begin(target: &Target, waker: &UnixStream) -> io::Result<Self> {
+        let (told, outcome) = sync_channel(1);
+        let (target, waker) = (target.clone(), waker.try_clone()?);
+        let thread =
+            std::thread::Builder::new().name("uplink-connect".into()).spawn(move || {
+                // Who waited may be gone.
+                drop(told.send(connect(&target).map_err(|error| error.to_string())));
+                drop(told);
+                wake(&waker);
+            })?;
+        Ok(Self { outcome, thread })
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// What came of it; also that the thread has panicked, which has told of itself.
+    pub(super) fn outcome(self) -> Outcome {
+        self.outcome.recv().unwrap_or_else(|_| Err("the connecting thread has ended".into()))
+    }
+}
+
+/// Has a connection whose next octets are the transport's; the first of them may have come already.
+fn connect(target: &Target) -> Result<(Line, Vec<u8>), ConnectError> {
+    let authority = target.authority.clone();
+    let failed = |source| ConnectError::Tcp { authority: authority.clone(), source };
+    let socket = tcp(target).map_err(failed)?;
+    let is_near = socket.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
+    let mut line = match &target.roots {
+        Some(roots) => Line::Tls(Box::new(tls(target, roots, socket)?)),
+        None if is_near => Line::Plain(socket),
+        None => return Err(ConnectError::Unprotected { authority }),
+    };
+    let token = target.token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n"));
+    let request = format!(
+        "GET {}/api/v1/ingest HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\n\
+         Upgrade: meikyo-rows/1\r\n{}\r\n",
+        target.prefix,
+        target.authority,
+        token.unwrap_or_default()
+    );
+    let mut left = request.as_bytes();
+    while !left.is_empty() {
+        let written = line.write(left).map_err(failed)?;
+        left = &left[written..];
+    }
+    line.flush().map_err(failed)?;
+    let first = upgraded(&mut line, &authority)?;
+    line.socket().set_nonblocking(true).map_err(failed)?;
+    Ok((line, first))
+}
+
+fn tcp(target: &Target) -> io::Result<TcpStream> {
+    let mut refused = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in target.authority.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_MAX.to_std()) {
+            Ok(socket) => {
+                socket.set_nodelay(true)?;
+                socket.set_read_timeout(Some(CONNECT_MAX.to_std()))?;
+                socket.set_write_timeout(Some(CONNECT_MAX.to_std()))?;
+                return Ok(socket);
+            }
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
+fn tls(
+    target: &Target,
+    roots: &std::path::Path,
+    socket: TcpStream,
+) -> Result<StreamOwned<ClientConnection, TcpStream>, ConnectError> {
+    let failed = |text: String| ConnectError::Tls { authority: target.authority.clone(), text };
+    let unreadable = |error| failed(format!("`{}`: {error}", roots.display()));
+    let mut store = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(roots).map_err(unreadable)? {
+        let certificate = certificate.map_err(unreadable)?;
+        store.add(certificate).map_err(|error| failed(error.to_string()))?;
+    }
+    let config = ClientConfig::builder().with_root_certificates(store).with_no_client_auth();
+    let name = target.authority.rsplit_once(':').map_or(&*target.authority, |(name, _)| name);
+    let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let name = ServerName::try_from(name).map_err(|error| failed(error.to_string()))?;
+    let connection = ClientConnection::new(Arc::new(config), name);
+    let connection = connection.map_err(|error| failed(error.to_string()))?;
+    let mut stream = StreamOwned::new(connection, socket);
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock).map_err(|error| failed(error.to_string()))?;
+    }
+    Ok(stream)
+}
+
+/// Reads the answer to the upgrade; what came behind it.
+fn upgraded(line: &mut Line, authority: &str) -> Result<Vec<u8>, ConnectError> {
+    let no_receiver = || ConnectError::NoReceiver { authority: authority.to_owned() };
+    let (mut answer, mut octets) = (Vec::new(), [0; 1_024]);
+    let end = loop {
+        if let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+        if answer.len() > ANSWER_BYTES_MAX {
+            return Err(no_receiver());
+        }
+        match line.read(&mut octets) {
+            Ok(0) => return Err(no_receiver()),
+            Ok(count) => answer.extend_from_slice(&octets[..count]),
+            Err(source) => {
+                return Err(ConnectError::Tcp { authority: authority.to_owned(), source });
+            }
+        }
+    };
+    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+    let status = head.lines().next().unwrap_or_default().to_owned();
+    if status.starts_with("HTTP/1.1 101") {
+        return Ok(answer.split_off(end));
+    }
+    // A refusal is short, and the connection need not end behind it.
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    let wanted = end + length.unwrap_or(0).min(ANSWER_BYTES_MAX);
+    while answer.len() < wanted {
+        match line.read(&mut octets) {
+            Ok(0) | Err(_) => break,
+            Ok(count) => answer.extend_from_slice(&octets[..count]),
+        }
+    }
+    let text = String::from_utf8_lossy(&answer[end..]).trim().to_owned();
+    Err(ConnectError::Refused { status, text })
+}

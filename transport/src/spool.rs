@@ -1,0 +1,666 @@
+//! What a sender keeps until the receiver has it on its disk.
+//!
+//! In memory, or in files of a directory (a disk, or a tmpfs). Blocks are numbered by stream, the
+//! oldest are sent first, and when there is no room the oldest whole blocks go: in memory one by one,
+//! in files a file's worth at a time, since only a whole file gives its room back. What went becomes
+//! a gap with its numbers, its rows and its span of time, which is kept like a block until the
+//! receiver has it.
+//!
+//! A file is a row of frames as they are sent ([`crate::wire`]), with a head that says whose life it
+//! is of and which number each stream goes on with. So a sender that was killed finds everything that
+//! it had accepted; one whose machine went down says that nobody knows what the torn end held.
+//!
+//! The spool calls its [`Files`] and nothing else of the system.
+
+mod directory;
+mod restore;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+
+use meikyo_recording::origin::Ranges;
+use meikyo_recording::{PackedRows, Source};
+use meikyo_units::Nanos;
+
+use crate::limits::SpoolLimits;
+use crate::wire::{Decoder, Gap, Message, Reason, SpoolHead};
+
+pub use directory::Directory;
+
+/// The version of a file of the spool.
+const FILE_VERSION: u16 = 1;
+
+/// A file ends at a sixteenth of what the spool may hold, within these bounds.
+const FILE_BYTES: (u64, u64) = (4 << 10, 16 << 20);
+
+/// Where a spool keeps its files.
+pub trait Files {
+    /// The names of all files.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn names(&mut self) -> io::Result<Vec<String>>;
+    /// Appends to a file, which is made where there is none.
+    ///
+    /// # Errors
+    /// What the system said; a part may have been written.
+    fn append(&mut self, name: &str, octets: &[u8]) -> io::Result<()>;
+    /// All octets of a file.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn read(&mut self, name: &str) -> io::Result<Vec<u8>>;
+    /// `len` octets of a file from `at` on.
+    ///
+    /// # Errors
+    /// What the system said, and when the file is shorter.
+    fn read_at(&mut self, name: &str, at: u64, len: usize) -> io::Result<Vec<u8>>;
+    /// Forces a file, and that it is there, to the disk.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn sync(&mut self, name: &str) -> io::Result<()>;
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn remove(&mut self, name: &str) -> io::Result<()>;
+}
+
+/// Where something of the spool lies.
+#[derive(Debug, Clone)]
+enum Place {
+    Memory(Vec<u8>),
+    File { file: u64, at: u64, len: usize },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) rows: Option<u64>,
+    pub(crate) from_ns: i64,
+    pub(crate) until_ns: i64,
+}
+
+/// A block or a gap that the receiver does not have yet.
+#[derive(Debug, Clone)]
+struct Entry {
+    source: Source,
+    first: u64,
+    last: u64,
+    span: Span,
+    /// Why it is missing, of a gap.
+    reason: Option<Reason>,
+    place: Place,
+    /// When it was accepted, by the sender's monotonic clock; `None` in an earlier life.
+    accepted: Option<Nanos>,
+    /// Whether the receiver may have it.
+    was_sent: bool,
+}
+
+impl Entry {
+    fn bytes(&self) -> u64 {
+        match &self.place {
+            Place::Memory(octets) => octets.len() as u64,
+            Place::File { len, .. } => *len as u64,
+        }
+    }
+
+    fn gap(&self) -> Option<Gap> {
+        let Span { rows, from_ns, until_ns } = self.span;
+        Some(Gap {
+            boot: self.source.boot,
+            stream: self.source.stream.clone(),
+            first: self.first,
+            last: self.last,
+            rows,
+            from_ns,
+            until_ns,
+            reason: self.reason?,
+        })
+    }
+}
+
+/// A file of the spool.
+#[derive(Debug)]
+struct FileState {
+    number: u64,
+    bytes: u64,
+    /// Entries in it that are still needed.
+    needed: usize,
+    /// Whether a write to it failed: nothing is appended behind a part.
+    is_broken: bool,
+}
+
+/// What became of blocks, for people and tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SpoolCounts {
+    /// Blocks that wait for the receiver, and their octets.
+    pub blocks: u64,
+    /// Octets that the spool takes, in memory or in files.
+    pub bytes: u64,
+    /// Gaps that the receiver does not know of yet.
+    pub gaps: u64,
+    /// Blocks that had to go since the sender began.
+    pub dropped_blocks: u64,
+    /// Rows in them.
+    pub dropped_rows: u64,
+    /// Calls that the system refused; blocks stay in memory then.
+    pub refused_calls: u64,
+}
+
+/// Blocks and gaps in the order of their age.
+#[derive(Debug)]
+pub(crate) struct Spool<F> {
+    limits: SpoolLimits,
+    files: Option<F>,
+    head: SpoolHead,
+    sender: String,
+    entries: BTreeMap<u64, Entry>,
+    /// First and last number and place of all entries.
+    numbers: BTreeMap<Source, BTreeSet<(u64, u64, u64)>>,
+    gaps: BTreeSet<u64>,
+    unsent_gaps: BTreeSet<u64>,
+    unsent_blocks: BTreeSet<u64>,
+    next_ordinal: u64,
+    order: VecDeque<FileState>,
+    /// Octets of entries in memory.
+    in_memory: u64,
+    next_file: u64,
+    /// What of a source the receiver has.
+    acknowledged: BTreeMap<Source, Ranges>,
+    counts: SpoolCounts,
+    is_unsynced: bool,
+    /// Whether the directory says that it holds everything.
+    is_vouched: bool,
+}
+
+impl<F: Files> Spool<F> {
+    /// A spool of a sender's new life, with what earlier lives left in its files.
+    pub(crate) fn open(
+        limits: SpoolLimits,
+        files: Option<F>,
+        sender: &str,
+        head: SpoolHead,
+    ) -> io::Result<Self> {
+        let mut spool = Self {
+            limits,
+            files,
+            head,
+            sender: sender.into(),
+            entries: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            gaps: BTreeSet::new(),
+            unsent_gaps: BTreeSet::new(),
+            unsent_blocks: BTreeSet::new(),
+            next_ordinal: 0,
+            order: VecDeque::new(),
+            in_memory: 0,
+            next_file: 1,
+            acknowledged: BTreeMap::new(),
+            counts: SpoolCounts::default(),
+            is_unsynced: false,
+            is_vouched: false,
+        };
+        if spool.files.is_some() {
+            let told = spool.restore()?;
+            spool.begin_file();
+            told.into_iter().for_each(|(source, gap)| spool.tell_gap(source, gap));
+            spool.vouch();
+        }
+        Ok(spool)
+    }
+
+    /// Says in the directory that everything that this life accepts is in it, in place of what earlier
+    /// lives said.
+    fn vouch(&mut self) {
+        let Some(files) = &mut self.files else { return };
+        let names = files.names().unwrap_or_default();
+        for earlier in names.iter().filter(|name| vouched_life(name).is_some()) {
+            self.counts.refused_calls += u64::from(files.remove(earlier).is_err());
+        }
+        let name = vouching_name(self.head.boot);
+        self.is_vouched = files.append(&name, b"").and_then(|()| files.sync(&name)).is_ok();
+    }
+
+    /// Takes that back: something is in memory only, and gone when the sender is killed. A full disk
+    /// lets a file be removed.
+    fn stop_vouching(&mut self) {
+        if let Some(files) = &mut self.files
+            && std::mem::take(&mut self.is_vouched)
+        {
+            self.counts.refused_calls +=
+                u64::from(files.remove(&vouching_name(self.head.boot)).is_err());
+        }
+    }
+
+    pub(crate) fn counts(&self) -> SpoolCounts {
+        let gaps = self.gaps.len() as u64;
+        let blocks = self.entries.len() as u64 - gaps;
+        SpoolCounts { blocks, gaps, bytes: self.used(), ..self.counts }
+    }
+
+    /// Accepts rows as the next block of a stream; its number.
+    pub(crate) fn accept(&mut self, now: Nanos, source: Source, number: u64, rows: &PackedRows) {
+        let octets = Message::Block(rows.clone()).encoded();
+        self.make_room(octets.len() as u64);
+        let (from_ns, until_ns) = rows.times();
+        let span = Span { rows: Some(rows.rows() as u64), from_ns, until_ns };
+        let stream = source.stream.clone();
+        self.put(Some(now), (source, number, number), span, None, octets);
+        // Not before: a file whose head knows the number must not be without its block.
+        self.note_number(&stream, number + 1);
+    }
+
+    /// Keeps a gap; neighbours that were not sent become one with it.
+    pub(crate) fn tell_gap(&mut self, source: Source, mut gap: Gap) {
+        let joins = |entry: &Entry| {
+            entry.reason == Some(gap.reason)
+                && !entry.was_sent
+                && entry.source == source
+                && self.follows(&source, entry.last, gap.first)
+        };
+        let joined = self.gaps.iter().rev().find(|ordinal| joins(&self.entries[*ordinal])).copied();
+        let joined = joined.and_then(|ordinal| self.take_out(ordinal));
+        if let Some(before) = joined.as_ref().and_then(Entry::gap) {
+            gap = joined_gap(&before, &gap);
+        }
+        let span = Span { rows: gap.rows, from_ns: gap.from_ns, until_ns: gap.until_ns };
+        let numbers = (source, gap.first, gap.last);
+        let reason = Some(gap.reason);
+        self.put(None, numbers, span, reason, Message::Gap(gap).encoded());
+        // What it joined is written again before it is gone.
+        joined.iter().for_each(|entry| self.leave(&entry.place));
+    }
+
+    fn put(
+        &mut self,
+        accepted: Option<Nanos>,
+        (source, first, last): (Source, u64, u64),
+        span: Span,
+        reason: Option<Reason>,
+        octets: Vec<u8>,
+    ) {
+        let place = self.place(octets);
+        let entry = Entry { source, first, last, span, reason, place, accepted, was_sent: false };
+        self.insert(entry);
+    }
+
+    fn insert(&mut self, entry: Entry) {
+        if let Place::Memory(octets) = &entry.place {
+            self.in_memory += octets.len() as u64;
+        }
+        self.next_ordinal += 1;
+        let ordinal = self.next_ordinal;
+        let numbers = (entry.first, entry.last, ordinal);
+        self.numbers.entry(entry.source.clone()).or_default().insert(numbers);
+        if entry.reason.is_some() {
+            self.gaps.insert(ordinal);
+            self.unsent_gaps.insert(ordinal);
+        } else {
+            self.unsent_blocks.insert(ordinal);
+        }
+        self.entries.insert(ordinal, entry);
+    }
+
+    /// Writes octets to the file that is being filled; keeps them in memory where the system refuses.
+    fn place(&mut self, octets: Vec<u8>) -> Place {
+        let is_full = |file: &FileState| file.is_broken || file.bytes >= self.file_bytes();
+        let full = self.order.back().is_none_or(is_full);
+        if self.files.is_some() && full {
+            self.begin_file();
+        }
+        let file = self.order.back_mut().filter(|file| !file.is_broken);
+        let (Some(files), Some(file)) = (&mut self.files, file) else {
+            self.stop_vouching();
+            return Place::Memory(octets);
+        };
+        match files.append(&file_name(file.number), &octets) {
+            Ok(()) => {
+                let place = Place::File { file: file.number, at: file.bytes, len: octets.len() };
+                file.bytes += octets.len() as u64;
+                file.needed += 1;
+                self.is_unsynced = true;
+                place
+            }
+            Err(_) => {
+                self.counts.refused_calls += 1;
+                file.is_broken = true;
+                self.stop_vouching();
+                Place::Memory(octets)
+            }
+        }
+    }
+
+    fn file_bytes(&self) -> u64 {
+        (self.limits.bytes.get() / 16).clamp(FILE_BYTES.0, FILE_BYTES.1)
+    }
+
+    /// Begins a file: its head is on the disk before anything is in it.
+    fn begin_file(&mut self) {
+        self.sync();
+        let Some(files) = &mut self.files else { return };
+        let head = Message::SpoolHead(self.head.clone()).encoded();
+        let name = file_name(self.next_file);
+        let begun = files.append(&name, &head).and_then(|()| files.sync(&name));
+        let number = self.next_file;
+        self.next_file += 1;
+        if begun.is_err() {
+            self.counts.refused_calls += 1;
+            // Whatever is there is not gone on with, and the next call tries another one.
+            drop(files.remove(&name));
+            return;
+        }
+        self.order.push_back(FileState {
+            number,
+            bytes: head.len() as u64,
+            needed: 0,
+            is_broken: false,
+        });
+        self.remove_unneeded();
+    }
+
+    /// Forces what was accepted to the disk.
+    pub(crate) fn sync(&mut self) {
+        if !std::mem::take(&mut self.is_unsynced) {
+            return;
+        }
+        if let (Some(files), Some(file)) = (&mut self.files, self.order.back())
+            && files.sync(&file_name(file.number)).is_err()
+        {
+            self.counts.refused_calls += 1;
+        }
+    }
+
+    fn note_number(&mut self, stream: &str, next: u64) {
+        match self.head.next.iter_mut().find(|(name, _)| name == stream) {
+            Some((_, known)) => *known = next,
+            None => self.head.next.push((stream.to_owned(), next)),
+        }
+    }
+
+    /// Octets that the spool takes.
+    fn used(&self) -> u64 {
+        self.in_memory + self.order.iter().map(|file| file.bytes).sum::<u64>()
+    }
+
+    /// Lets the oldest blocks go until so many octets fit.
+    fn make_room(&mut self, octets: u64) {
+        let limit = self.limits.bytes.get();
+        while self.used() + octets > limit || self.entries.len() >= self.limits.blocks {
+            if !self.drop_oldest() {
+                return;
+            }
+        }
+    }
+
+    /// Lets the oldest block go, with all that lies in its file; whether there was one.
+    fn drop_oldest(&mut self) -> bool {
+        let mut blocks = self.entries.iter().filter(|(_, entry)| entry.reason.is_none());
+        let Some((&ordinal, oldest)) = blocks.next() else { return false };
+        let Place::File { file, .. } = oldest.place else {
+            self.give_up(&[ordinal], Reason::SpoolFull);
+            return true;
+        };
+        let lies_there =
+            |entry: &Entry| matches!(entry.place, Place::File { file: of, .. } if of == file);
+        let inside: Vec<u64> =
+            self.entries.iter().filter(|(_, entry)| lies_there(entry)).map(|(&at, _)| at).collect();
+        if self.order.back().is_some_and(|last| last.number == file) {
+            self.begin_file();
+        }
+        // Gaps that it tells of are written again before it goes.
+        let (gaps, blocks): (Vec<u64>, Vec<u64>) =
+            inside.into_iter().partition(|at| self.entries[at].reason.is_some());
+        for at in gaps {
+            let Some(gap) = self.entries[&at].gap() else { continue };
+            let place = self.place(Message::Gap(gap).encoded());
+            if let Place::Memory(octets) = &place {
+                self.in_memory += octets.len() as u64;
+            }
+            if let Some(entry) = self.entries.get_mut(&at) {
+                entry.place = place;
+            }
+            self.release(file);
+        }
+        self.give_up(&blocks, Reason::SpoolFull);
+        self.remove_unneeded();
+        true
+    }
+
+    /// Makes gaps of blocks.
+    pub(crate) fn give_up(&mut self, ordinals: &[u64], reason: Reason) {
+        let mut gaps: Vec<(Source, Gap)> = Vec::new();
+        let mut places = Vec::new();
+        for ordinal in ordinals {
+            let Some(entry) = self.take_out(*ordinal) else { continue };
+            self.counts.dropped_blocks += 1;
+            self.counts.dropped_rows += entry.span.rows.unwrap_or(0);
+            let Entry { source, first, last, span, place, .. } = entry;
+            places.push(place);
+            let Span { rows, from_ns, until_ns } = span;
+            let (boot, stream) = (source.boot, source.stream.clone());
+            let gap = Gap { boot, stream, first, last, rows, from_ns, until_ns, reason };
+            let before = gaps.iter_mut().rev().find(|(of, _)| *of == source);
+            match before.filter(|(_, before)| self.follows(&source, before.last, first)) {
+                Some((_, before)) => *before = joined_gap(before, &gap),
+                None => gaps.push((source, gap)),
+            }
+        }
+        for (source, gap) in gaps {
+            self.tell_gap(source, gap);
+        }
+        // The gaps are written before what they tell of is gone.
+        for place in places {
+            self.leave(&place);
+        }
+    }
+
+    /// Whether a gap that ends with `last` can go on with `first`: what lies between them the receiver
+    /// has. Of an earlier life's numbers that is known only when the receiver has said so.
+    fn follows(&self, source: &Source, last: u64, first: u64) -> bool {
+        let own = self.numbers.get(source).into_iter();
+        let mut own = own.flat_map(|numbers| numbers.range((last + 1, 0, 0)..(first, 0, 0)));
+        // A block between them is still to come.
+        let nothing_comes = last < first && own.all(|(_, _, ordinal)| self.gaps.contains(ordinal));
+        let known = self.acknowledged.get(source);
+        let is_known = source.boot == self.head.boot
+            || last + 1 == first
+            || known.is_some_and(|known| known.missing(last + 1, first - 1) == 0);
+        nothing_comes && is_known
+    }
+
+    fn leave(&mut self, place: &Place) {
+        match place {
+            Place::Memory(octets) => self.in_memory -= octets.len() as u64,
+            Place::File { file, .. } => self.release(*file),
+        }
+    }
+
+    fn release(&mut self, file: u64) {
+        if let Some(file) = self.order.iter_mut().find(|state| state.number == file) {
+            file.needed -= 1;
+        }
+    }
+
+    /// Removes an entry and gives its room back.
+    fn forget(&mut self, ordinal: u64) -> Option<Entry> {
+        let entry = self.take_out(ordinal)?;
+        self.leave(&entry.place);
+        Some(entry)
+    }
+
+    /// Takes an entry out; its octets stay where they are.
+    fn take_out(&mut self, ordinal: u64) -> Option<Entry> {
+        let entry = self.entries.remove(&ordinal)?;
+        for set in [&mut self.gaps, &mut self.unsent_gaps, &mut self.unsent_blocks] {
+            set.remove(&ordinal);
+        }
+        if let Some(numbers) = self.numbers.get_mut(&entry.source) {
+            numbers.remove(&(entry.first, entry.last, ordinal));
+            if numbers.is_empty() {
+                self.numbers.remove(&entry.source);
+            }
+        }
+        Some(entry)
+    }
+
+    /// Removes files that nothing is needed of, but the one that is being filled.
+    fn remove_unneeded(&mut self) {
+        let Some(files) = &mut self.files else { return };
+        let last = self.order.back().map(|file| file.number);
+        let counts = &mut self.counts;
+        self.order.retain(|file| {
+            if file.needed > 0 || Some(file.number) == last {
+                return true;
+            }
+            let removed = files.remove(&file_name(file.number));
+            counts.refused_calls += u64::from(removed.is_err());
+            false
+        });
+    }
+
+    /// What the receiver has; whatever it accounts for is not needed any more.
+    pub(crate) fn acknowledge(&mut self, source: &Source, ranges: &[(u64, u64)]) {
+        let known = self.acknowledged.entry(source.clone()).or_default();
+        let mut done = Vec::new();
+        for &(first, last) in ranges {
+            known.add(first, last);
+            // With what was acknowledged before: a gap may be known only in parts so far.
+            let Some((begin, end)) = known.around(first) else { continue };
+            let own = self.numbers.get(source).into_iter();
+            let whole = (begin, 0, 0)..=(end, u64::MAX, u64::MAX);
+            let own = own.flat_map(|numbers| numbers.range(whole.clone()));
+            done.extend(own.filter(|(_, last, _)| *last <= end).map(|(_, _, ordinal)| *ordinal));
+        }
+        for ordinal in done {
+            self.forget(ordinal);
+        }
+        self.remove_unneeded();
+    }
+
+    /// Whether anything of a source is still needed.
+    pub(crate) fn holds(&self, source: &Source) -> bool {
+        self.numbers.contains_key(source)
+    }
+
+    /// Nothing is under way any more.
+    pub(crate) fn reset_sent(&mut self) {
+        for (&ordinal, entry) in &self.entries {
+            let is_gap = entry.reason.is_some();
+            let unsent = if is_gap { &mut self.unsent_gaps } else { &mut self.unsent_blocks };
+            unsent.insert(ordinal);
+        }
+    }
+
+    /// What the spool holds of each source, as one span each.
+    pub(crate) fn holdings(&self) -> BTreeMap<Source, (u64, u64)> {
+        let mut holdings: BTreeMap<Source, (u64, u64)> = BTreeMap::new();
+        for entry in self.entries.values() {
+            match holdings.get_mut(&entry.source) {
+                Some(span) => *span = (span.0.min(entry.first), span.1.max(entry.last)),
+                None => drop(holdings.insert(entry.source.clone(), (entry.first, entry.last))),
+            }
+        }
+        holdings
+    }
+
+    /// The oldest gap that was not sent.
+    pub(crate) fn next_gap(&self) -> Option<u64> {
+        self.unsent_gaps.first().copied()
+    }
+
+    /// The oldest block that was not sent and was accepted at `since` or later.
+    pub(crate) fn next_live(&self, since: Nanos) -> Option<u64> {
+        let is_live = |ordinal: &&u64| {
+            self.entries[*ordinal].accepted.is_some_and(|accepted| accepted >= since)
+        };
+        self.unsent_blocks.iter().rev().take_while(is_live).last().copied()
+    }
+
+    /// The oldest block that was not sent and was accepted before `since`.
+    pub(crate) fn next_late(&self, since: Nanos) -> Option<u64> {
+        let oldest = self.unsent_blocks.first().copied()?;
+        let accepted = self.entries[&oldest].accepted;
+        accepted.is_none_or(|accepted| accepted < since).then_some(oldest)
+    }
+
+    /// Whose numbers an entry accounts for.
+    pub(crate) fn numbers_of(&self, ordinal: u64) -> Option<(&Source, u64, u64)> {
+        self.entries.get(&ordinal).map(|entry| (&entry.source, entry.first, entry.last))
+    }
+
+    pub(crate) fn bytes_of(&self, ordinal: u64) -> u64 {
+        self.entries.get(&ordinal).map_or(0, Entry::bytes)
+    }
+
+    /// The octets to be sent of an entry, which is under way from then on. `None` when they cannot be
+    /// read; a gap tells so.
+    pub(crate) fn send(&mut self, ordinal: u64) -> Option<Vec<u8>> {
+        let entry = self.entries.get_mut(&ordinal)?;
+        let octets = match (&entry.place, &mut self.files) {
+            (Place::Memory(octets), _) => Some(octets.clone()),
+            (Place::File { file, at, len }, Some(files)) => {
+                let read = files.read_at(&file_name(*file), *at, *len).ok();
+                read.filter(|octets| is_whole(octets))
+            }
+            (Place::File { .. }, None) => None,
+        };
+        if octets.is_some() {
+            entry.was_sent = true;
+            self.unsent_gaps.remove(&ordinal);
+            self.unsent_blocks.remove(&ordinal);
+        } else {
+            self.counts.refused_calls += 1;
+            match entry.gap() {
+                // What it said is known without the file.
+                Some(gap) => {
+                    let octets = Message::Gap(gap).encoded();
+                    self.in_memory += octets.len() as u64;
+                    let place = std::mem::replace(&mut entry.place, Place::Memory(octets));
+                    self.leave(&place);
+                }
+                None => self.give_up(&[ordinal], Reason::SpoolDamaged),
+            }
+        }
+        octets
+    }
+
+    /// Whether everything was delivered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// One gap for two of which the second follows the first.
+fn joined_gap(before: &Gap, gap: &Gap) -> Gap {
+    Gap {
+        first: before.first,
+        rows: before.rows.zip(gap.rows).map(|(a, b)| a + b),
+        from_ns: before.from_ns.min(gap.from_ns),
+        until_ns: before.until_ns.max(gap.until_ns),
+        ..gap.clone()
+    }
+}
+
+fn is_whole(octets: &[u8]) -> bool {
+    let mut decoder = Decoder::new();
+    decoder.push(octets);
+    matches!(decoder.next_message(), Ok(Some(_)))
+}
+
+fn file_name(number: u64) -> String {
+    format!("{number:016x}.spool")
+}
+
+/// The file whose being there says that a life has nothing in memory only.
+fn vouching_name(boot: u64) -> String {
+    format!("{boot:016x}.whole")
+}
+
+fn vouched_life(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_suffix(".whole")?, 16).ok()
+}
+
+fn file_number(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_suffix(".spool")?, 16).ok()
+}

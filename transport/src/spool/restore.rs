@@ -1,0 +1,223 @@
+//! What earlier lives of the sender left in the files.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use meikyo_recording::Source;
+
+use super::{
+    Entry, FILE_VERSION, FileState, Files, Place, Span, Spool, file_name, file_number, vouched_life,
+};
+use crate::wire::{Decoder, Gap, Message, Reason, SpoolHead};
+
+/// What is known of one earlier life.
+#[derive(Debug)]
+struct Life {
+    /// Whether the machine has been up ever since.
+    same_machine: bool,
+    /// Whether the last file of it ends with octets that are no frames.
+    is_torn: bool,
+    /// Whether nothing of it was in memory only.
+    is_vouched: bool,
+    /// Of each stream, the next number, and the greatest time of what was found.
+    next: BTreeMap<String, (u64, i64)>,
+}
+
+impl<F: Files> Spool<F> {
+    /// Reads all files; what is to be told to the receiver of them. What is torn is left where it is.
+    pub(super) fn restore(&mut self) -> io::Result<Vec<(Source, Gap)>> {
+        let Some(files) = &mut self.files else { return Ok(Vec::new()) };
+        let names = files.names()?;
+        let mut numbers: Vec<u64> = names.iter().filter_map(|name| file_number(name)).collect();
+        numbers.sort_unstable();
+        let mut lives: BTreeMap<u64, Life> = BTreeMap::new();
+        let mut told = Vec::new();
+        for number in numbers {
+            self.next_file = self.next_file.max(number + 1);
+            self.restore_file(number, &mut lives, &mut told)?;
+        }
+        self.leave_out_what_gaps_tell();
+        for (boot, mut life) in lives {
+            life.is_vouched = names.iter().any(|name| vouched_life(name) == Some(boot));
+            self.end_life(boot, &life, &mut told);
+        }
+        Ok(told)
+    }
+
+    fn restore_file(
+        &mut self,
+        number: u64,
+        lives: &mut BTreeMap<u64, Life>,
+        told: &mut Vec<(Source, Gap)>,
+    ) -> io::Result<()> {
+        let name = file_name(number);
+        let Some(files) = &mut self.files else { return Ok(()) };
+        let octets = files.read(&name)?;
+        let mut decoder = Decoder::new();
+        decoder.push(&octets);
+        let head = match decoder.next_message() {
+            Ok(Some(Message::SpoolHead(head))) if head.version <= FILE_VERSION => head,
+            Ok(Some(Message::SpoolHead(head))) => {
+                let text = format!(
+                    "`{name}` has version {}, and this program reads {FILE_VERSION}",
+                    head.version
+                );
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
+            // Begun and not finished: nothing was in it.
+            _ => return files.remove(&name),
+        };
+        let boot = head.boot;
+        let life = lives.entry(boot).or_insert_with(|| Life::of(&head, &self.head.machine));
+        for (stream, gap) in life.note_head(&head) {
+            told.push((Source { sender: self.sender.clone(), boot, stream }, gap));
+        }
+        let (bytes, is_broken) = (octets.len() as u64, true);
+        let mut state = FileState { number, bytes, needed: 0, is_broken };
+        let mut at = decoder.consumed();
+        // What is behind an error cannot be read.
+        while let Ok(Some(message)) = decoder.next_message() {
+            let begin = at;
+            at = decoder.consumed();
+            let place = Place::File { file: number, at: begin as u64, len: at - begin };
+            let Some(entry) = entry_of(message, place, &self.sender) else { continue };
+            if self.head.next.iter().all(|(stream, _)| *stream != entry.source.stream) {
+                // Of a stream that this life does not have: it waits for one that does.
+                state.needed += 1;
+                continue;
+            }
+            if let Some(life) = lives.get_mut(&entry.source.boot) {
+                life.note(&entry);
+            }
+            state.needed += 1;
+            self.insert(entry);
+        }
+        if at < octets.len()
+            && let Some(life) = lives.get_mut(&boot)
+        {
+            life.is_torn = true;
+        }
+        self.order.push_back(state);
+        Ok(())
+    }
+
+    /// A sender that was killed while it dropped a file, or joined two gaps, had told of it already.
+    fn leave_out_what_gaps_tell(&mut self) {
+        let wide = |&ordinal: &u64| {
+            let entry = &self.entries[&ordinal];
+            (ordinal, entry.source.clone(), entry.first, entry.last)
+        };
+        let gaps: Vec<_> = self.gaps.iter().map(wide).collect();
+        let is_told = |(at, entry): (&u64, &Entry)| {
+            gaps.iter().any(|(gap, source, first, last)| {
+                // Of two that say the same the later one stays.
+                let is_other = gap > at
+                    || entry.reason.is_none()
+                    || entry.first > *first
+                    || entry.last < *last;
+                is_other
+                    && gap != at
+                    && *source == entry.source
+                    && *first <= entry.first
+                    && entry.last <= *last
+            })
+        };
+        let told: Vec<u64> =
+            self.entries.iter().filter(|&of| is_told(of)).map(|(&at, _)| at).collect();
+        for ordinal in told {
+            self.forget(ordinal);
+        }
+    }
+
+    /// Tells how a life ended: everything that it numbered beyond what was found is gone.
+    fn end_life(&self, boot: u64, life: &Life, told: &mut Vec<(Source, Gap)>) {
+        for (stream, &(next, until)) in &life.next {
+            let source = Source { sender: self.sender.clone(), boot, stream: stream.clone() };
+            let is_told = self.entries.values().any(|entry| {
+                entry.source == source && entry.last == u64::MAX && entry.reason.is_some()
+            });
+            if is_told {
+                continue;
+            }
+            let whole = life.same_machine && life.is_vouched && !life.is_torn;
+            let reason = if whole { Reason::Ended } else { Reason::Restarted };
+            let gap = Gap {
+                boot,
+                stream: stream.clone(),
+                first: next,
+                last: u64::MAX,
+                rows: whole.then_some(0),
+                from_ns: until,
+                until_ns: until,
+                reason,
+            };
+            told.push((source, gap));
+        }
+    }
+}
+
+impl Life {
+    fn of(head: &SpoolHead, machine: &str) -> Self {
+        let same_machine = head.machine == machine;
+        Self { same_machine, is_torn: false, is_vouched: false, next: BTreeMap::new() }
+    }
+
+    /// Takes the head of the next file; what is missing where the file before it is damaged.
+    fn note_head(&mut self, head: &SpoolHead) -> Vec<(String, Gap)> {
+        let is_damaged = std::mem::take(&mut self.is_torn);
+        let mut missing = Vec::new();
+        for (stream, number) in &head.next {
+            let known = self.next.entry(stream.clone()).or_insert((*number, 0));
+            if is_damaged && known.0 < *number {
+                let (boot, from_ns) = (head.boot, known.1);
+                let (first, last, reason) = (known.0, number - 1, Reason::SpoolDamaged);
+                let (of, rows, until_ns) = (stream.clone(), None, from_ns);
+                let gap = Gap { boot, stream: of, first, last, rows, from_ns, until_ns, reason };
+                missing.push((stream.clone(), gap));
+            }
+            known.0 = known.0.max(*number);
+        }
+        missing
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        if entry.reason.is_some() {
+            return;
+        }
+        let known = self.next.entry(entry.source.stream.clone()).or_insert((0, 0));
+        known.0 = known.0.max(entry.last + 1);
+        known.1 = known.1.max(entry.span.until_ns);
+    }
+}
+
+/// A frame of a file as an entry; `None` for what is nothing of this sender's.
+fn entry_of(message: Message, place: Place, sender: &str) -> Option<Entry> {
+    let accepted = None;
+    match message {
+        Message::Block(rows) => {
+            let origin = rows.origin()?.clone();
+            let (source, first, last) = (origin.source, origin.first, origin.last);
+            let (from_ns, until_ns) = rows.times();
+            let span = Span { rows: Some(rows.rows() as u64), from_ns, until_ns };
+            let (reason, was_sent) = (None, true);
+            (source.sender == sender).then_some(Entry {
+                source,
+                first,
+                last,
+                span,
+                reason,
+                place,
+                accepted,
+                was_sent,
+            })
+        }
+        Message::Gap(gap) => {
+            let source = Source { sender: sender.into(), boot: gap.boot, stream: gap.stream };
+            let span = Span { rows: gap.rows, from_ns: gap.from_ns, until_ns: gap.until_ns };
+            let (first, last, reason) = (gap.first, gap.last, Some(gap.reason));
+            // It may have been sent: it stays as it is.
+            Some(Entry { source, first, last, span, reason, place, accepted, was_sent: true })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,500 @@
+//! The octets of a session: frames with checksums, and what is in them.
+//!
+//! A frame is a header of 16 octets (kind, length, CRC-32 of the body, CRC-32 of the header) and a
+//! body. The body of a block is a payload of packed rows as it is stored; all other bodies are JSON,
+//! since they are rare, and a field that a later version adds is passed over by this one.
+//! `docs/transport.md` describes every octet.
+//!
+//! A decoder takes any octets and never more memory than the limit that its side gave it.
+
+use meikyo_recording::{PackedRows, TableSchema};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{BLOCK_BYTES_MAX, CONTROL_BYTES_MAX};
+
+/// The version of the protocol that is spoken, and the greatest that is understood.
+pub const VERSION: u16 = 1;
+
+/// Octets of a frame's header.
+pub const HEADER_LEN: usize = 16;
+
+const MAGIC: u8 = 0x4d;
+
+/// A stream of a sender and the tables that its blocks are of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declared {
+    /// The stream's name.
+    pub stream: String,
+    /// Its tables.
+    pub tables: Vec<TableSchema>,
+}
+
+/// Numbers of a stream in one of the sender's lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Numbers {
+    /// The life.
+    pub boot: u64,
+    /// The stream.
+    pub stream: String,
+    /// Ranges of numbers, first and last.
+    pub ranges: Vec<(u64, u64)>,
+}
+
+/// The first that a sender says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The version of the protocol that it wants to speak.
+    pub version: u16,
+    /// Who it is.
+    pub sender: String,
+    /// Which of its lives it is.
+    pub boot: u64,
+    /// Its streams.
+    pub streams: Vec<Declared>,
+    /// What it has to send, this life's and that of earlier ones; `ranges` are one span each.
+    pub holds: Vec<Numbers>,
+    /// Whether `holds` is everything: lives that are not named are then over.
+    pub tells_all: bool,
+}
+
+/// The answer to [`Hello`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The version that is spoken from now on.
+    pub version: u16,
+    /// Octets of blocks that may be under way without an acknowledgement.
+    pub window_bytes: u64,
+    /// What of the sender's holdings is on the receiver's disk already.
+    pub has: Vec<Numbers>,
+}
+
+/// Why blocks are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The spool was full, and the oldest blocks had to go.
+    SpoolFull,
+    /// The sender's thread did not follow, and its queue was full.
+    QueueFull,
+    /// What the spool held could not be read back.
+    SpoolDamaged,
+    /// The sender began anew, and nobody knows what it had made and not delivered.
+    Restarted,
+    /// The sender's life ended with everything delivered or kept: nothing is missing.
+    Ended,
+}
+
+impl Reason {
+    /// The word that is recorded.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::SpoolFull => "spool_full",
+            Self::QueueFull => "queue_full",
+            Self::SpoolDamaged => "spool_damaged",
+            Self::Restarted => "restarted",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// Blocks that will never come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// The life that they are of.
+    pub boot: u64,
+    /// The stream.
+    pub stream: String,
+    /// The first number.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    /// How many rows they had; `None` when nobody knows.
+    pub rows: Option<u64>,
+    /// The least `time` of the rows, ns since the epoch.
+    pub from_ns: i64,
+    /// The greatest one.
+    pub until_ns: i64,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// A life that is over: the sender holds nothing of it any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Over {
+    /// The life.
+    pub boot: u64,
+    /// The stream.
+    pub stream: String,
+}
+
+/// What a sender says to measure how its clock stands against the receiver's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ping {
+    /// When it was sent, by the sender's clock, ns since the epoch.
+    pub sent_ns: i64,
+}
+
+/// The answer to [`Ping`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pong {
+    /// As it was in the question.
+    pub sent_ns: i64,
+    /// When the question was received, by the receiver's clock.
+    pub received_ns: i64,
+    /// When the answer was sent, by the receiver's clock.
+    pub answered_ns: i64,
+}
+
+/// How the receiver's clock stands against the sender's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offset {
+    /// By how much the receiver's clock is ahead of the sender's.
+    pub offset_ns: i64,
+    /// The truth is at most so far from that, either way.
+    pub error_ns: u64,
+}
+
+/// Why a session is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// The other side speaks a version that is too new.
+    Version,
+    /// The token does not allow it.
+    Forbidden,
+    /// Octets were damaged, or not what belongs there.
+    Damaged,
+    /// A limit was passed.
+    TooLarge,
+    /// The same sender has begun another session.
+    Displaced,
+    /// Nothing came for too long.
+    Silent,
+    /// The receiver cannot store: a full disk, or a recording that is gone.
+    Unable,
+    /// The receiver ends.
+    Ending,
+}
+
+/// The last that a side says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Why, for programs.
+    pub code: Code,
+    /// Why, for people: what happened, and what to do.
+    pub text: String,
+}
+
+/// What a frame says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// The first that a sender says.
+    Hello(Hello),
+    /// The answer to it.
+    Welcome(Welcome),
+    /// Rows.
+    Block(PackedRows),
+    /// Rows that will not come.
+    Gap(Gap),
+    /// An earlier life that everything was delivered of.
+    Over(Over),
+    /// Numbers that are on the receiver's disk.
+    Ack(Vec<Numbers>),
+    /// A question for the time.
+    Ping(Ping),
+    /// The answer to it.
+    Pong(Pong),
+    /// What the sender made of the answers.
+    Offset(Offset),
+    /// The end.
+    Refusal(Refusal),
+    /// The head of a file of the spool.
+    SpoolHead(SpoolHead),
+}
+
+/// What stands at the beginning of a file of a sender's spool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpoolHead {
+    /// The version of the file.
+    pub version: u16,
+    /// Since when the machine has been up, in whatever words the system has for it.
+    pub machine: String,
+    /// The sender's life.
+    pub boot: u64,
+    /// The next number of each stream.
+    pub next: Vec<(String, u64)>,
+}
+
+const HELLO: u8 = 1;
+const WELCOME: u8 = 2;
+const BLOCK: u8 = 3;
+const GAP: u8 = 4;
+const ACK: u8 = 5;
+const PING: u8 = 6;
+const PONG: u8 = 7;
+const OFFSET: u8 = 8;
+const REFUSAL: u8 = 9;
+const SPOOL_HEAD: u8 = 10;
+const OVER: u8 = 11;
+
+/// Why octets are no message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// The header is not one.
+    #[error("a frame's header is damaged, or the other side speaks something else")]
+    Header,
+    /// The header names a kind that this version does not know.
+    #[error("a frame is of kind {0}, which this version does not know")]
+    Kind(u8),
+    /// The body is longer than that kind may be.
+    #[error("a frame of {found} octets was announced, and {limit} are the most")]
+    TooLarge {
+        /// How long it would be.
+        found: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// The body does not have its checksum.
+    #[error("a frame's body does not have its checksum: it was damaged on the way")]
+    Checksum,
+    /// The body is not what its kind says.
+    #[error("a frame cannot be understood: {0}")]
+    Body(String),
+}
+
+impl WireError {
+    /// What a session that hears this ends with.
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::TooLarge { .. } => Code::TooLarge,
+            _ => Code::Damaged,
+        }
+    }
+}
+
+/// Appends a frame of a kind.
+fn frame(kind: u8, body: &[u8], crc: u32, out: &mut Vec<u8>) {
+    let begin = out.len();
+    let length = u32::try_from(body.len()).expect("bodies are bounded by BLOCK_BYTES_MAX");
+    out.extend_from_slice(&[MAGIC, kind, 0, 0]);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(&crc.to_le_bytes());
+    let header = crc32fast::hash(&out[begin..]);
+    out.extend_from_slice(&header.to_le_bytes());
+    out.extend_from_slice(body);
+}
+
+/// Appends a frame with a JSON body.
+fn json(kind: u8, body: &impl Serialize, out: &mut Vec<u8>) {
+    let body = serde_json::to_vec(body).expect("texts and numbers can be written as JSON");
+    frame(kind, &body, crc32fast::hash(&body), out);
+}
+
+impl Message {
+    /// Appends the message's frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Hello(body) => json(HELLO, body, out),
+            Self::Welcome(body) => json(WELCOME, body, out),
+            Self::Block(rows) => frame(BLOCK, rows.payload(), rows.checksum(), out),
+            Self::Gap(body) => json(GAP, body, out),
+            Self::Ack(body) => json(ACK, body, out),
+            Self::Ping(body) => json(PING, body, out),
+            Self::Pong(body) => json(PONG, body, out),
+            Self::Offset(body) => json(OFFSET, body, out),
+            Self::Refusal(body) => json(REFUSAL, body, out),
+            Self::SpoolHead(body) => json(SPOOL_HEAD, body, out),
+            Self::Over(body) => json(OVER, body, out),
+        }
+    }
+
+    /// The message's frame.
+    pub fn encoded(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.encode(&mut out);
+        out
+    }
+
+    fn decode(kind: u8, body: &[u8], crc: u32) -> Result<Self, WireError> {
+        if kind == BLOCK {
+            // Compares the checksum.
+            let rows = PackedRows::received(body.to_vec(), crc);
+            return rows.map(Self::Block).map_err(|error| match error {
+                meikyo_recording::UnpackError::Checksum { .. } => WireError::Checksum,
+                other => WireError::Body(other.to_string()),
+            });
+        }
+        if crc32fast::hash(body) != crc {
+            return Err(WireError::Checksum);
+        }
+        Ok(match kind {
+            HELLO => Self::Hello(hello(body)?),
+            WELCOME => Self::Welcome(parse(body)?),
+            GAP => Self::Gap(parse(body)?),
+            ACK => Self::Ack(parse(body)?),
+            PING => Self::Ping(parse(body)?),
+            PONG => Self::Pong(parse(body)?),
+            OFFSET => Self::Offset(parse(body)?),
+            REFUSAL => Self::Refusal(parse(body)?),
+            SPOOL_HEAD => Self::SpoolHead(parse(body)?),
+            OVER => Self::Over(parse(body)?),
+            other => return Err(WireError::Kind(other)),
+        })
+    }
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, WireError> {
+    serde_json::from_slice(body).map_err(|error| WireError::Body(error.to_string()))
+}
+
+/// A greeting in a version that this one does not know is told from one that is damaged: only the
+/// field `version` must be there.
+fn hello(body: &[u8]) -> Result<Hello, WireError> {
+    #[derive(Deserialize)]
+    struct Wanted {
+        version: u16,
+    }
+    let Wanted { version } = parse(body)?;
+    if version > VERSION {
+        let (sender, boot, streams, holds) = (String::new(), 0, Vec::new(), Vec::new());
+        return Ok(Hello { version, sender, boot, streams, holds, tells_all: false });
+    }
+    parse(body)
+}
+
+/// Takes octets as they come, and gives the messages in them.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    octets: Vec<u8>,
+    /// Where the next frame begins.
+    at: usize,
+}
+
+impl Decoder {
+    /// A decoder that has taken nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes octets. What is kept of them is bounded by the longest frame and one call's octets, if
+    /// [`Decoder::next_message`] is called until it gives nothing.
+    pub fn push(&mut self, octets: &[u8]) {
+        if self.at > 0 {
+            self.octets.drain(..self.at);
+            self.at = 0;
+        }
+        self.octets.extend_from_slice(octets);
+    }
+
+    /// Octets of messages that were given so far since the last push, from its beginning on.
+    pub fn consumed(&self) -> usize {
+        self.at
+    }
+
+    /// Octets that no message was made of yet.
+    pub fn buffered(&self) -> usize {
+        self.octets.len() - self.at
+    }
+
+    /// The next message; `None` when more octets are needed.
+    ///
+    /// # Errors
+    /// When the octets are no message; nothing behind can be read then.
+    pub fn next_message(&mut self) -> Result<Option<Message>, WireError> {
+        let rest = &self.octets[self.at..];
+        let Some(header) = rest.get(..HEADER_LEN) else { return Ok(None) };
+        let word = |at: usize| {
+            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        if header[0] != MAGIC
+            || header[2..4] != [0, 0]
+            || word(12) != crc32fast::hash(&header[..12])
+        {
+            return Err(WireError::Header);
+        }
+        let kind = header[1];
+        let limit = if kind == BLOCK { BLOCK_BYTES_MAX } else { CONTROL_BYTES_MAX };
+        let found = usize::try_from(word(4)).map_err(|_| WireError::Header)?;
+        if found > limit {
+            return Err(WireError::TooLarge { found, limit });
+        }
+        let Some(body) = rest.get(HEADER_LEN..HEADER_LEN + found) else { return Ok(None) };
+        let message = Message::decode(kind, body, word(8))?;
+        self.at += HEADER_LEN + found;
+        Ok(Some(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages() -> Vec<Message> {
+        let numbers = Numbers { boot: 7, stream: "s".into(), ranges: vec![(1, 5), (9, u64::MAX)] };
+        vec![
+            Message::Hello(Hello {
+                version: 1,
+                sender: "node001".into(),
+                boot: 7,
+                streams: vec![Declared { stream: "s".into(), tables: Vec::new() }],
+                holds: vec![numbers.clone()],
+                tells_all: true,
+            }),
+            Message::Welcome(Welcome { version: 1, window_bytes: 9, has: vec![numbers.clone()] }),
+            Message::Ack(vec![numbers]),
+            Message::Ping(Ping { sent_ns: -5 }),
+            Message::Offset(Offset { offset_ns: i64::MIN, error_ns: u64::MAX }),
+            Message::Refusal(Refusal { code: Code::Forbidden, text: "no".into() }),
+        ]
+    }
+
+    #[test]
+    fn messages_come_back_however_the_octets_are_cut() {
+        let octets: Vec<u8> = messages().iter().flat_map(Message::encoded).collect();
+        for step in [1, 7, 64, octets.len()] {
+            let mut decoder = Decoder::new();
+            let mut found = Vec::new();
+            for piece in octets.chunks(step) {
+                decoder.push(piece);
+                while let Some(message) = decoder.next_message().unwrap() {
+                    found.push(message);
+                }
+            }
+            assert_eq!(found, messages(), "pieces of {step}");
+        }
+    }
+
+    #[test]
+    fn every_changed_bit_is_seen() {
+        let octets = messages()[4].encoded();
+        for bit in 0..octets.len() * 8 {
+            let mut changed = octets.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            let mut decoder = Decoder::new();
+            decoder.push(&changed);
+            assert!(decoder.next_message().is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_length_that_is_too_great_is_refused_before_its_octets_come() {
+        let mut octets = Vec::new();
+        frame(PING, &vec![b' '; CONTROL_BYTES_MAX + 1], 0, &mut octets);
+        let mut decoder = Decoder::new();
+        decoder.push(&octets[..HEADER_LEN]);
+        let limit = CONTROL_BYTES_MAX;
+        assert_eq!(decoder.next_message(), Err(WireError::TooLarge { found: limit + 1, limit }));
+    }
+
+    #[test]
+    fn a_greeting_of_a_later_version_is_known_as_one() {
+        let mut octets = Vec::new();
+        let later = serde_json::json!({"version": 2, "something": "else"});
+        json(HELLO, &later, &mut octets);
+        let mut decoder = Decoder::new();
+        decoder.push(&octets);
+        let Ok(Some(Message::Hello(hello))) = decoder.next_message() else { panic!("a greeting") };
+        assert_eq!(hello.version, 2);
+    }
+}

@@ -1,0 +1,192 @@
+//! What must hold when a history is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use meikyo_recording::{PackedRows, schema::TableSchema};
+use meikyo_transport::gaps;
+
+use super::parties::{Machine, table};
+use super::world::World;
+
+/// What histories went through, so that they are not too tame.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    blocks: u64,
+    missing_blocks: u64,
+    counted_gaps: u64,
+    restarts: u64,
+    repeated: u64,
+    cuts: u64,
+    sender_kills: u64,
+    power_cuts: u64,
+    receiver_kills: u64,
+    lives_on_disk: u64,
+}
+
+impl Seen {
+    pub(crate) fn is_rich(&self) -> bool {
+        let Self { blocks, missing_blocks, counted_gaps, restarts, repeated, cuts, .. } = self;
+        let Self { sender_kills, power_cuts, receiver_kills, lives_on_disk, .. } = self;
+        [blocks, missing_blocks, counted_gaps, restarts, repeated, cuts]
+            .into_iter()
+            .chain([sender_kills, power_cuts, receiver_kills, lives_on_disk])
+            .all(|count| *count > 20)
+    }
+}
+
+/// A row of the table of gaps.
+#[derive(Debug)]
+struct Told {
+    boot: u64,
+    first: u64,
+    last: u64,
+    /// Blocks and rows; `None` when nobody knows.
+    counted: Option<(u64, u64)>,
+    reason: String,
+}
+
+pub(crate) fn judge(world: &World, seen: &mut Seen) -> Result<(), String> {
+    if let Some(text) = &world.too_early {
+        return Err(text.clone());
+    }
+    if !world.is_delivered {
+        let statuses = world
+            .machines
+            .iter()
+            .map(|machine| machine.sender.as_ref().map(meikyo_transport::Sender::status));
+        let statuses: Vec<_> = statuses.collect();
+        return Err(format!("not everything was delivered once nothing went wrong: {statuses:?}"));
+    }
+    for machine in &world.machines {
+        judge_machine(world, machine, seen).map_err(|text| format!("{}: {text}", machine.name))?;
+        judge_clock(world, machine)?;
+        seen.sender_kills += machine.kills;
+        seen.power_cuts += machine.power_cuts;
+    }
+    seen.cuts += world.cuts;
+    seen.receiver_kills += world.receiver_kills;
+    seen.repeated += world.repeated;
+    Ok(())
+}
+
+fn judge_machine(world: &World, machine: &Machine, seen: &mut Seen) -> Result<(), String> {
+    let own = |rows: &&PackedRows| {
+        rows.origin().is_some_and(|origin| origin.source.sender == machine.name)
+    };
+    let (mut there, mut gaps) = (BTreeMap::new(), Vec::new());
+    for rows in world.store.blocks().filter(own) {
+        let origin = rows.origin().ok_or("a block without an origin")?;
+        if rows.table() != table().name {
+            gaps.push(told(rows)?);
+            continue;
+        }
+        let (batch, _) = rows.unpack(&table()).map_err(|error| error.to_string())?;
+        let values: Option<Vec<u64>> = (0..batch.rows()).map(|row| batch.bits(1, row)).collect();
+        let number = (origin.source.boot, origin.first);
+        if machine.made.get(&number) != values.as_ref() {
+            return Err(format!("block {number:?} has rows that nobody made"));
+        }
+        if there.insert(number, batch.rows()).is_some() {
+            return Err(format!("block {number:?} is there twice"));
+        }
+    }
+    // A life without room on a disk that never reached the receiver: nobody is left who knows of it.
+    let is_known = |boot: u64| {
+        machine.disk.is_some() && !machine.disk_was_full
+            || boot == machine.boot
+            || world
+                .store
+                .blocks()
+                .filter(own)
+                .any(|rows| rows.origin().is_some_and(|origin| origin.source.boot == boot))
+    };
+    let missing: BTreeSet<_> = machine
+        .made
+        .keys()
+        .filter(|number| !there.contains_key(number) && is_known(number.0))
+        .copied()
+        .collect();
+    for (boot, number) in &missing {
+        let is_it = |gap: &&Told| {
+            gap.boot == *boot && (gap.first..=gap.last).contains(number) && gap.reason != "ended"
+        };
+        if !gaps.iter().any(|gap| is_it(&gap)) {
+            let of_life: Vec<_> = gaps.iter().filter(|gap| gap.boot == *boot).collect();
+            return Err(format!("block {boot} {number} is missing, and nobody told: {of_life:?}"));
+        }
+    }
+    for gap in &gaps {
+        judge_gap(machine, gap, &missing, &gaps)?;
+        seen.counted_gaps += u64::from(gap.counted.is_some_and(|counted| counted.0 > 0));
+        seen.restarts += u64::from(gap.reason == "restarted");
+    }
+    // A spool on a disk that never was full nor lost its power loses nothing.
+    let dropped = machine.dropped
+        + machine.sender.as_ref().map_or(0, |sender| sender.status().spool.dropped_blocks);
+    if machine.disk.is_some() && machine.power_cuts == 0 && !machine.disk_was_full {
+        seen.lives_on_disk += machine.boot;
+        if missing.len() as u64 > dropped {
+            return Err(format!("{} blocks are missing, {dropped} were dropped", missing.len()));
+        }
+    }
+    if missing.len() as u64 > dropped && machine.kills == 0 {
+        return Err(format!("{} blocks are missing, {dropped} were dropped", missing.len()));
+    }
+    seen.blocks += there.len() as u64;
+    seen.missing_blocks += missing.len() as u64;
+    Ok(())
+}
+
+/// What a gap says is counted right.
+fn judge_gap(
+    machine: &Machine,
+    gap: &Told,
+    missing: &BTreeSet<(u64, u64)>,
+    all: &[Told],
+) -> Result<(), String> {
+    let overlaps = all.iter().filter(|other| {
+        other.boot == gap.boot && other.first <= gap.last && gap.first <= other.last
+    });
+    let alone = overlaps.count() == 1;
+    let Some((blocks, rows)) = gap.counted else { return Ok(()) };
+    let inside: Vec<_> =
+        missing.range((gap.boot, gap.first)..=(gap.boot, gap.last)).copied().collect();
+    if alone && blocks != inside.len() as u64 {
+        return Err(format!("{gap:?}, and {} blocks are missing there", inside.len()));
+    }
+    let missing_rows: usize = inside.iter().map(|number| machine.made[number].len()).sum();
+    if rows < missing_rows as u64 && alone {
+        return Err(format!("{gap:?}, and {missing_rows} rows are missing there"));
+    }
+    Ok(())
+}
+
+fn told(rows: &PackedRows) -> Result<Told, String> {
+    let schema: TableSchema = gaps::transport_gaps::schema();
+    let (batch, texts) = rows.unpack(&schema).map_err(|error| error.to_string())?;
+    let column = |name: &str| {
+        let column = schema.column(name).expect("the table has it");
+        batch.bits(column, 0)
+    };
+    let must = |name: &str| column(name).ok_or_else(|| format!("a gap without `{name}`"));
+    let reason = usize::try_from(must("reason")?).map_err(|error| error.to_string())?;
+    Ok(Told {
+        boot: must("boot")?,
+        first: must("first")?,
+        last: must("last")?,
+        counted: column("blocks").zip(column("rows")),
+        reason: texts[reason].clone(),
+    })
+}
+
+/// The offset that was measured is within its error.
+fn judge_clock(world: &World, machine: &Machine) -> Result<(), String> {
+    let clock = machine.sender.as_ref().and_then(|sender| sender.status().clock);
+    let Some(clock) = clock.filter(|_| world.has_steady_clocks()) else { return Ok(()) };
+    // The receiver's clock is the world's.
+    let wrong = (clock.offset_ns + machine.skew_ns).unsigned_abs();
+    if wrong > clock.error_ns {
+        return Err(format!("{clock:?} is wrong by {wrong} ns"));
+    }
+    Ok(())
+}
