@@ -19,13 +19,16 @@ pub(crate) use hosts::Hosts;
 pub use rate::REQUESTS_PER_S;
 pub(crate) use rate::{Client, Rates};
 pub(crate) use sessions::Sessions;
-pub(crate) use token::{Hash, Tokens};
+pub(crate) use token::{Hash, Role, Tokens};
 pub use token::{TokenError, hash_token, make_token};
 
 use crate::errors::ApiError;
 
 /// Most octets of a request's body.
 pub(crate) const BODY_BYTES_MAX: usize = 64 << 10;
+
+/// Where senders send rows to.
+const INGEST_PATH: &str = "/api/v1/ingest";
 
 /// The cookie that stands for a token that was shown once.
 const COOKIE: &str = "meikyo_session";
@@ -91,6 +94,26 @@ impl Access {
         }
         let page = (StatusCode::UNAUTHORIZED, [HTML], login_page(&self.prefix));
         Ok(Verdict::Answer(page.into_response()))
+    }
+
+    /// Whether the token that somebody came with is for what is asked: those for viewing send no
+    /// rows, and those for sending rows show nothing.
+    pub(crate) fn allow(&self, request: &Request, proof: Option<&Hash>) -> Result<(), ApiError> {
+        let path = request.uri().path().strip_prefix(self.prefix.as_str()).unwrap_or_default();
+        self.allow_role(path == INGEST_PATH, proof)
+    }
+
+    /// As [`Access::allow`], of somebody who sends rows or does not.
+    pub(crate) fn allow_role(&self, ingests: bool, proof: Option<&Hash>) -> Result<(), ApiError> {
+        let text = match proof.map(|taken| &taken.role) {
+            Some(Role::View) if ingests => {
+                "the token is for viewing: sending rows needs one made with \
+                 `meikyo serve --new-token=ingest:PATTERN`"
+            }
+            Some(Role::Ingest(_)) if !ingests => "the token is for sending rows, not for viewing",
+            _ => return Ok(()),
+        };
+        Err(ApiError::new(StatusCode::FORBIDDEN, text, "authorization"))
     }
 
     /// Checks a token that a client shows; every one is right when none is asked for.

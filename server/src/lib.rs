@@ -16,6 +16,7 @@ mod errors;
 mod export;
 mod fabric;
 mod health;
+mod ingest;
 mod inventory;
 mod limits;
 mod listen;
@@ -35,6 +36,7 @@ mod wire;
 
 pub use access::{HostError, REQUESTS_PER_S, TokenError, hash_token, make_token};
 pub use fabric::{FabricBody, FabricEndBody, FabricSwitchBody, FabricTrunkBody, FabricVlanBody};
+pub use ingest::KeeperError;
 pub use limits::Limits;
 pub use listen::{Door, Tls};
 pub use openapi::document as openapi_document;

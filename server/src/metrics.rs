@@ -16,6 +16,7 @@ use meikyo_units::WallTime;
 use crate::access::Tokens;
 use crate::counts::Closed;
 use crate::errors::ApiError;
+use crate::ingest::Taken;
 use crate::state::Server;
 use newest::{Metric, escaped};
 
@@ -87,6 +88,29 @@ fn of_server(metrics: &mut BTreeMap<String, Metric>, server: &Server) {
     }
     let help = "steps that viewers who were too slow did not get";
     own(metrics, "server_lost_steps_total", help, "", real(server.counts.lost_steps()));
+    if let Some(taken) = &server.taken {
+        let taken = *taken.lock().unwrap_or_else(PoisonError::into_inner);
+        of_ingest(metrics, &taken);
+    }
+}
+
+/// What senders sent, and what they told to be missing.
+fn of_ingest(metrics: &mut BTreeMap<String, Metric>, taken: &Taken) {
+    let senders = u32::try_from(taken.senders).map_or(f64::INFINITY, f64::from);
+    own(metrics, "ingest_senders", "senders that are connected", "", senders);
+    let counts = taken.counts;
+    for (name, help, count) in [
+        ("sessions", "sessions that senders began", counts.sessions),
+        ("refused", "sessions that the receiver ended", counts.refused),
+        ("blocks", "blocks that were taken, those that tell of gaps among them", counts.blocks),
+        ("rows", "rows in them", counts.rows),
+        ("bytes", "octets of them", counts.bytes),
+        ("repeated_blocks", "blocks that came again and were not stored twice", counts.repeated),
+        ("gaps", "gaps that were told", counts.gaps),
+        ("missing_rows", "rows that were told to be missing", counts.missing_rows),
+    ] {
+        own(metrics, &format!("ingest_{name}_total"), help, "", real(count));
+    }
 }
 
 fn own(metrics: &mut BTreeMap<String, Metric>, name: &str, help: &str, labels: &str, value: f64) {

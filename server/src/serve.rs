@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use crate::access::{Access, HostError, Hosts, Rates, Sessions, TokenError, Tokens};
 use crate::fabric::FabricBody;
+use crate::ingest::{Event, Keeper, KeeperError};
 use crate::limits::Limits;
 use crate::listen::{self, Certificates, Door, Doorkeeper, Listener, Tls};
 use crate::routes;
@@ -24,6 +25,8 @@ use crate::state::{Server, Shared};
 const WORKERS: usize = 2;
 /// Threads that read files.
 const READING_THREADS: usize = 8;
+/// How often the thread that takes rows looks what is on the disk by now.
+const INGEST_TICK: Duration = Duration::from_millis(50);
 /// How long conversations may take to end when the server ends.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -50,6 +53,8 @@ pub struct Options {
     pub limits: Limits,
     /// The fabric that is drawn; `None`: the page says how to name one.
     pub fabric: Option<FabricBody>,
+    /// The recording that rows of other hosts are written to; none are taken when `None`.
+    pub ingest: Option<PathBuf>,
 }
 
 /// Why the server could not be started.
@@ -64,6 +69,9 @@ pub enum StartError {
     /// A name that the server may be called by is none.
     #[error(transparent)]
     Host(#[from] HostError),
+    /// Rows from other hosts cannot be taken.
+    #[error(transparent)]
+    Ingest(#[from] KeeperError),
     /// Another address than loopback needs protection.
     #[error("`{address}` is not loopback: other addresses need TLS and a token")]
     Unprotected {
@@ -111,6 +119,8 @@ pub struct Running {
     thread: Option<JoinHandle<()>>,
     server: Shared,
     certificates: Option<Arc<Certificates>>,
+    /// Ends after the conversations have.
+    keeper: Option<Keeper>,
 }
 
 /// What was read anew.
@@ -162,6 +172,7 @@ impl Running {
         {
             tracing::error!("the server's thread has panicked");
         }
+        self.keeper = None;
     }
 }
 
@@ -188,13 +199,15 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
         tls,
     };
     let (stop, stopped) = watch::channel(false);
+    // First: it makes the recording that may be served, too.
+    let keeper = options.ingest.as_deref().map(Keeper::start).transpose()?;
     let catalog = Catalog::open(&options.recordings)?;
     let limits = Limits {
         connections: options.limits.connections.min(listen::connections_possible()),
         ..options.limits
     };
     let fabric = options.fabric.clone();
-    let server = Arc::new(Server::new(catalog, access, fabric, limits, stopped));
+    let server = Arc::new(Server::new(catalog, access, fabric, limits, keeper.as_ref(), stopped));
     let (ready, opened) = channel();
     let doors = options.doors.clone();
     let (shared, to_shake) = (Arc::clone(&server), certificates.clone());
@@ -203,7 +216,7 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
         .spawn(move || serve(&doors, to_shake, shared, &ready))
         .map_err(|source| StartError::Threads { source })?;
     let thread = Some(thread);
-    let mut running = Running { urls: Vec::new(), stop, thread, server, certificates };
+    let mut running = Running { urls: Vec::new(), stop, thread, server, certificates, keeper };
     let gone = || StartError::Threads { source: io::Error::other("the thread has ended") };
     let addresses = opened.recv().map_err(|_| gone())??;
     running.urls =
@@ -293,6 +306,14 @@ fn serve(doors: &[Door], certificates: Option<Arc<Certificates>>, server: Shared
         });
         for listener in listeners {
             accepting.spawn(Arc::clone(&keeper).accept(listener));
+        }
+        if let Some(inbox) = server.ingest.clone() {
+            drop(tokio::spawn(async move {
+                let mut ticks = tokio::time::interval(INGEST_TICK);
+                while inbox.tell(Event::Tick).await.is_ok() {
+                    ticks.tick().await;
+                }
+            }));
         }
         let mut stop = server.stop.clone();
         listen::stopped(&mut stop).await;

@@ -1,6 +1,6 @@
 //! What all conversations share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::http::StatusCode;
 use meikyo_live::health::HealthCache;
@@ -13,6 +13,7 @@ use crate::access::Access;
 use crate::counts::Counts;
 use crate::errors::ApiError;
 use crate::fabric::FabricBody;
+use crate::ingest::{Inbox, Keeper, SENDERS_MAX, Taken};
 use crate::limits::Limits;
 use crate::metrics::newest::Newest;
 use crate::room::{Room, Rules};
@@ -50,6 +51,12 @@ pub(crate) struct Server {
     /// Who may have a WebSocket open.
     pub(crate) viewers: Arc<Room>,
     pub(crate) counts: Arc<Counts>,
+    /// Where rows from afar are handed over, if they are taken.
+    pub(crate) ingest: Option<Inbox>,
+    /// What of them was taken.
+    pub(crate) taken: Option<Arc<Mutex<Taken>>>,
+    /// Room for senders.
+    pub(crate) senders: Arc<Semaphore>,
     /// Room for exports.
     pub(crate) exports: Arc<Semaphore>,
     readers: Semaphore,
@@ -65,6 +72,7 @@ impl Server {
         access: Access,
         fabric: Option<FabricBody>,
         limits: Limits,
+        keeper: Option<&Keeper>,
         stop: watch::Receiver<bool>,
     ) -> Self {
         let connections = Rules {
@@ -88,6 +96,9 @@ impl Server {
             connections: Arc::new(Room::new(connections)),
             viewers: Arc::new(Room::new(viewers)),
             counts: Arc::default(),
+            ingest: keeper.map(Keeper::inbox),
+            taken: keeper.map(Keeper::taken),
+            senders: Arc::new(Semaphore::new(SENDERS_MAX)),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
             readers: Semaphore::new(READERS_MAX),
             waiting: Semaphore::new(WAITING_MAX),

@@ -16,7 +16,11 @@ struct Suite {
     test: &'static str,
 }
 
-const SUITES: [Suite; 1] = [Suite { name: "damage", package: "meikyo-recording", test: "damage" }];
+const SUITES: [Suite; 3] = [
+    Suite { name: "damage", package: "meikyo-recording", test: "damage" },
+    Suite { name: "schedules", package: "meikyo-transport", test: "schedules" },
+    Suite { name: "afar", package: "meikyo-cli", test: "afar" },
+];
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,6 +27,10 @@ pub(crate) struct ServeArgs {
     /// The recordings' directories
     #[arg(value_name = "RECORDING", default_value = "recording", env = "MEIKYO_RECORDING")]
     recordings: Vec<PathBuf>,
+    /// Take rows that other hosts send, and write them to the recording in this directory, which is
+    /// served, too
+    #[arg(long, value_name = "DIR")]
+    ingest: Option<PathBuf>,
     /// The address; other addresses than loopback need --token-file, --tls-cert and --tls-key
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
@@ -38,9 +43,51 @@ pub(crate) struct ServeArgs {
     cluster: Option<PathBuf>,
     #[command(flatten)]
     protection: Protection,
-    /// Print a new token, and its hash as a line for --token-file, and exit
-    #[arg(long)]
-    new_token: bool,
+    /// Print a new token, and its line for --token-file, and exit: one for viewing, or with
+    /// `=ingest:PATTERN,...` one for senders of these names, who can do nothing else with it
+    #[arg(
+        long,
+        value_name = "ROLE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "view"
+    )]
+    new_token: Option<TokenRole>,
+}
+
+/// What a token is made for, as it stands before its hash.
+#[derive(Debug, Clone)]
+struct TokenRole {
+    words: String,
+}
+
+impl FromStr for TokenRole {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "view" {
+            return Ok(Self { words: String::new() });
+        }
+        let patterns = text.strip_prefix("ingest:").unwrap_or_default();
+        let fits = |pattern: &str| {
+            let is_name = |c: char| c.is_alphanumeric() || "-_.:@*?".contains(c);
+            !pattern.is_empty() && pattern.chars().all(is_name)
+        };
+        if patterns.split(',').all(fits) {
+            return Ok(Self { words: format!("ingest {patterns} ") });
+        }
+        Err("write `view`, or `ingest:PATTERN,...` as in `--new-token='ingest:node*'`".into())
+    }
+}
+
+impl ServeArgs {
+    /// The recordings that are served: the one that rows are written to among them, and alone where
+    /// no other was named.
+    fn recordings(&self) -> Vec<PathBuf> {
+        let Some(ingest) = &self.ingest else { return self.recordings.clone() };
+        let is_named = |path: &&PathBuf| *path != ingest && path.exists();
+        self.recordings.iter().filter(is_named).cloned().chain([ingest.clone()]).collect()
+    }
 }
 
 /// Who may ask, and by which name.
@@ -73,8 +120,8 @@ pub(crate) const DEFAULT_ADDRESS: &str = "127.0.0.1:8420";
 
 /// Serves until a signal comes.
 pub(crate) fn run(args: &ServeArgs) -> Result<Answer, Failure> {
-    if args.new_token {
-        return new_token();
+    if let Some(role) = &args.new_token {
+        return new_token(role);
     }
     let mut signals = Signals::hear()?;
     let running = start(args)?;
@@ -114,7 +161,7 @@ fn start(args: &ServeArgs) -> Result<Running, Failure> {
         args.protection.clone();
     let tls = tls_cert.zip(tls_key).map(|(certificate, key)| Tls { certificate, key });
     meikyo_server::start(&Options {
-        recordings: args.recordings.clone(),
+        recordings: args.recordings(),
         doors: doors.collect(),
         tls,
         token_file,
@@ -123,6 +170,7 @@ fn start(args: &ServeArgs) -> Result<Running, Failure> {
         requests_per_s: requests_per_second,
         limits: Limits::STANDARD,
         fabric: args.cluster.as_deref().map(fabric_of).transpose()?,
+        ingest: args.ingest.clone(),
     })
     .map_err(explained)
 }
@@ -156,6 +204,7 @@ pub(crate) fn beside(
         requests_per_s: REQUESTS_PER_S,
         limits: Limits::STANDARD,
         fabric,
+        ingest: None,
     })
     .map_err(explained)?;
     for url in running.urls() {
@@ -183,11 +232,11 @@ fn explained(error: StartError) -> Failure {
     Failure::from(error).hint(hint)
 }
 
-fn new_token() -> Result<Answer, Failure> {
+fn new_token(role: &TokenRole) -> Result<Answer, Failure> {
     let token = meikyo_server::make_token();
     let hash = meikyo_server::hash_token(&token)?;
     say(&format!("token, shown this once: {token}"));
-    output::print(&format!("{hash}\n"))?;
+    output::print(&format!("{}{hash}\n", role.words))?;
     Ok(Answer::Yes)
 }
 

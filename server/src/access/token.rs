@@ -1,7 +1,9 @@
 //! Tokens: what stands in the token file, and how one is checked.
 //!
 //! The file holds Argon2id hashes (RFC 9106) in PHC form, one a line, so that reading it gives
-//! nobody access. Checking one takes tens of milliseconds on purpose; a token that was right is
+//! nobody access. A hash may stand behind what its token is for: `view`, which is meant without a
+//! word, or `ingest PATTERN,...`, which lets senders of these names send rows and nothing else.
+//! Checking one takes tens of milliseconds on purpose; a token that was right is
 //! remembered by its SHA-256, and wrong ones are limited in number for each client, so that nobody
 //! guesses at the cost of others. One token is checked at a time, beside the threads that read.
 
@@ -38,8 +40,44 @@ pub(crate) struct Tokens {
     revoked: watch::Sender<()>,
 }
 
-/// The hash of a token, which stands for whoever showed it.
-pub(crate) type Hash = Arc<str>;
+/// A token that is taken, which stands for whoever showed it.
+pub(crate) type Hash = Arc<Taken>;
+
+/// What a line of the token file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Taken {
+    hash: String,
+    pub(crate) role: Role,
+}
+
+/// What a token is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Everything that the page and the API show and do.
+    View,
+    /// Sending rows, by senders whose names fit one of these patterns.
+    Ingest(Vec<String>),
+}
+
+impl Taken {
+    /// Reads a line of the token file; `None` when it ends with no hash, or begins with other words.
+    fn parse(line: &str) -> Option<Self> {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let (hash, role) = match words[..] {
+            [hash] | ["view", hash] => (hash, Role::View),
+            ["ingest", patterns, hash] => {
+                let patterns: Vec<_> = patterns.split(',').map(str::to_owned).collect();
+                if patterns.iter().any(String::is_empty) {
+                    return None;
+                }
+                (hash, Role::Ingest(patterns))
+            }
+            _ => return None,
+        };
+        argon2::PasswordHash::new(hash).ok()?;
+        Some(Self { hash: hash.to_owned(), role })
+    }
+}
 
 #[derive(Debug)]
 struct Known {
@@ -60,7 +98,9 @@ pub enum TokenError {
         source: io::Error,
     },
     /// A line is no hash.
-    #[error("`{path}`:{line}: this is no Argon2 hash")]
+    #[error(
+        "`{path}`:{line}: this is no Argon2 hash, nor one behind `view` or `ingest PATTERN,...`"
+    )]
     NoHash {
         /// The file.
         path: PathBuf,
@@ -180,14 +220,13 @@ fn read_hashes(path: &Path) -> Result<Arc<[Hash]>, TokenError> {
         .map_err(|source| TokenError::System { path: path.into(), source })?;
     let mut hashes = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
-        let hash = text.trim();
-        if hash.is_empty() || hash.starts_with('#') {
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        if argon2::PasswordHash::new(hash).is_err() {
-            return Err(TokenError::NoHash { path: path.into(), line });
-        }
-        hashes.push(Hash::from(hash));
+        let taken = Taken::parse(text);
+        hashes
+            .push(Hash::new(taken.ok_or_else(|| TokenError::NoHash { path: path.into(), line })?));
     }
     if hashes.is_empty() {
         return Err(TokenError::Empty { path: path.into() });
@@ -197,7 +236,7 @@ fn read_hashes(path: &Path) -> Result<Arc<[Hash]>, TokenError> {
 
 /// The hash that a token fits.
 fn fitting(token: &str, hashes: &[Hash]) -> Option<Hash> {
-    let fits = |hash: &&Hash| Argon2::default().verify_password(token.as_bytes(), &***hash).is_ok();
+    let fits = |of: &&Hash| Argon2::default().verify_password(token.as_bytes(), &*of.hash).is_ok();
     hashes.iter().find(fits).cloned()
 }
 
@@ -229,6 +268,12 @@ fn random_octets<const N: usize>() -> [u8; N] {
     octets
 }
 
+/// A token as the tests of sessions need one.
+#[cfg(test)]
+pub(super) fn taken_for_viewing() -> Hash {
+    Hash::new(Taken { hash: String::new(), role: Role::View })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,10 +282,24 @@ mod tests {
     fn a_token_fits_its_own_hash_only() {
         let token = make_token();
         assert_eq!(token.len(), 64);
-        let hashes = ["another", &token].map(|token| Hash::from(hash_token(token).unwrap()));
-        assert!(hashes[1].starts_with("$argon2id$"));
+        let taken = |token: &str| Hash::new(Taken::parse(&hash_token(token).unwrap()).unwrap());
+        let hashes = ["another", &token].map(taken);
+        assert!(hashes[1].hash.starts_with("$argon2id$"));
         assert_eq!(fitting(&token, &hashes).as_ref(), Some(&hashes[1]));
         assert_eq!(fitting(&make_token(), &hashes), None);
+    }
+
+    #[test]
+    fn a_line_says_what_its_token_is_for() {
+        let hash = hash_token("secret").unwrap();
+        let role = |words: &str| Taken::parse(&format!("{words}{hash}")).map(|taken| taken.role);
+        let ingest = Role::Ingest(vec!["node*".into(), "west:*".into()]);
+        assert_eq!(role(""), Some(Role::View));
+        assert_eq!(role("view "), Some(Role::View));
+        assert_eq!(role("ingest node*,west:*  "), Some(ingest));
+        for wrong in ["ingest ", "ingest , ", "write ", "ingest a b "] {
+            assert_eq!(role(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

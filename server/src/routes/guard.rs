@@ -26,12 +26,18 @@ pub(crate) async fn guard(State(server): State<Shared>, request: Request, next: 
     let access = &server.access;
     let client = client_of(&request);
     let mut response = match access.admit(&request) {
-        Ok(Verdict::Pass(proof)) => pass(&server, request, Some(proof), next).await,
+        Ok(Verdict::Pass(proof)) => match access.allow(&request, proof.as_ref()) {
+            Ok(()) => pass(&server, request, Some(proof), next).await,
+            Err(error) => error.into_response(),
+        },
         Ok(Verdict::Try) => pass(&server, request, None, next).await,
         Ok(Verdict::Answer(response)) => response,
         Ok(Verdict::Check { token, browser }) => match access.check(client, &token).await {
-            Ok(proof) if browser => access.welcome(proof),
-            Ok(proof) => pass(&server, request, Some(proof), next).await,
+            Ok(proof) => match access.allow(&request, proof.as_ref()) {
+                Ok(()) if browser => access.welcome(proof),
+                Ok(()) => pass(&server, request, Some(proof), next).await,
+                Err(error) => error.into_response(),
+            },
             Err(error) => error.into_response(),
         },
         Err(error) => error.into_response(),

@@ -37,6 +37,7 @@ pub(crate) fn options(recording: &Path) -> Options {
         requests_per_s: REQUESTS_PER_S,
         limits: Limits::STANDARD,
         fabric: None,
+        ingest: None,
     }
 }
 
