@@ -89,15 +89,14 @@ fn of_server(metrics: &mut BTreeMap<String, Metric>, server: &Server) {
     let help = "steps that viewers who were too slow did not get";
     own(metrics, "server_lost_steps_total", help, "", real(server.counts.lost_steps()));
     if let Some(taken) = &server.taken {
-        let taken = *taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = *taken.lock().expect("whoever holds the counts only copies them");
         of_ingest(metrics, &taken);
     }
 }
 
 /// What senders sent, and what they told to be missing.
 fn of_ingest(metrics: &mut BTreeMap<String, Metric>, taken: &Taken) {
-    let senders = u32::try_from(taken.senders).map_or(f64::INFINITY, f64::from);
-    own(metrics, "ingest_senders", "senders that are connected", "", senders);
+    own(metrics, "ingest_senders", "senders that are connected", "", count(taken.senders));
     let counts = taken.counts;
     for (name, help, count) in [
         ("sessions", "sessions that senders began", counts.sessions),

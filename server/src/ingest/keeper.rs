@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -153,7 +153,8 @@ impl Work {
 
     fn publish(&self) {
         let (counts, senders) = (self.receiver.counts(), self.receiver.senders().count());
-        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = Taken { counts, senders };
+        let mut told = self.taken.lock().expect("whoever holds the counts only copies them");
+        *told = Taken { counts, senders };
     }
 
     fn leave(&mut self, session: SessionId) {
