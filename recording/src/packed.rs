@@ -99,7 +99,7 @@ pub struct PackedRows {
     times: (i64, i64),
     payload: Vec<u8>,
     checksum: u32,
-    origin: Option<Origin>,
+    origin: Option<Box<Origin>>,
 }
 
 impl PackedRows {
@@ -117,7 +117,7 @@ impl PackedRows {
         }
         let prefix = packed::Prefix::read(&payload)?;
         let (table, rows, times) = (prefix.table.to_owned(), prefix.rows, prefix.times);
-        let origin = prefix.origin;
+        let origin = prefix.origin.map(Box::new);
         Ok(Self { table, rows, times, payload, checksum, origin })
     }
 
@@ -148,7 +148,7 @@ impl PackedRows {
 
     /// Where the block comes from, if it says so.
     pub fn origin(&self) -> Option<&Origin> {
-        self.origin.as_ref()
+        self.origin.as_deref()
     }
 
     /// The same rows in a block that says where it comes from, in place of what it said before.
@@ -158,7 +158,7 @@ impl PackedRows {
     pub fn with_origin(&self, origin: &Origin) -> Result<Self, PackError> {
         let payload = packed::with_origin(&self.payload, origin)?;
         let checksum = crc32fast::hash(&payload);
-        let (table, origin) = (self.table.clone(), Some(origin.clone()));
+        let (table, origin) = (self.table.clone(), Some(Box::new(origin.clone())));
         Ok(Self { table, rows: self.rows, times: self.times, payload, checksum, origin })
     }
 

@@ -32,8 +32,6 @@ pub const fn below(bits: u64, bound: u64) -> u64 {
 }
 
 /// The upper 64 bits of the product.
-#[expect(clippy::cast_possible_truncation, reason = "the product is shifted by 64 bits before")]
-#[expect(clippy::cast_lossless, reason = "`u128::from` is no constant function")]
 const fn widening_high(a: u64, b: u64) -> u64 {
     ((a as u128 * b as u128) >> 64) as u64
 }
