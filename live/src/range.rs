@@ -7,7 +7,7 @@
 //!
 //! # Cost
 //! 24 hours of 256 devices are 144 files, of each 10 spans of a minute per series: some pages of 6
-//! columns a file, about 1 ms a file, and nothing but memory the second time ([`blocks`]). What is
+//! columns a file, about 1 ms a file, and nothing but memory the second time ([`BlockCache`]). What is
 //! held while a range is answered is 20 octets a series and pixel, at most [`CELLS_MAX`] of them.
 
 mod blocks;

@@ -2,7 +2,7 @@
 //!
 //! A thread reads ahead, one slice while another is played; both end when the viewer lets go of his
 //! queue. Rows are found by time, which the files are not sorted by, so that a slice costs a pass
-//! over the pages of its files; [`SLICE`] is long enough that this is seldom.
+//! over the pages of its files; ten seconds are long enough that this is seldom.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use meikyo_units::WallTime;
 pub struct RangeRequest {
     /// The table, as its recording declares it.
     pub table: TableSchema,
-    /// One of its quantities, see [`drawable`](crate::drawable).
+    /// One of its quantities, see [`drawable()`](crate::drawable()).
     pub column: Column,
     /// The first instant.
     pub from: WallTime,
