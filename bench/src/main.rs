@@ -17,6 +17,7 @@ mod metadata;
 mod paper;
 mod phold;
 mod placement;
+mod profile;
 mod reading;
 mod real_agent;
 mod requests;
@@ -52,6 +53,7 @@ fn run(args: &BenchArgs) -> Result<Answer, Failure> {
         Bench::Requests(args) => requests::run(args),
         Bench::Agent(args) => agent_cost::run(args),
         Bench::Scan(args) => scan::run(args),
+        Bench::Profile(args) => profile::run(args),
         Bench::Live(args) => live::run(args),
         Bench::Phold(args) => ranks::over(|| phold::run(args)),
         Bench::Metadata(args) => ranks::over(|| metadata::run(args)),

@@ -8,6 +8,7 @@ pub mod fabric;
 pub mod live;
 pub mod metadata;
 pub mod phold;
+pub mod profile;
 pub mod requests;
 pub mod scan;
 
@@ -19,6 +20,7 @@ use crate::benches::fabric::FabricArgs;
 use crate::benches::live::LiveArgs;
 use crate::benches::metadata::MetadataArgs;
 use crate::benches::phold::PholdArgs;
+use crate::benches::profile::ProfileArgs;
 use crate::benches::requests::RequestsArgs;
 use crate::benches::scan::ScanArgs;
 
@@ -38,6 +40,7 @@ pub enum Bench {
     Requests(RequestsArgs),
     Agent(AgentCostArgs),
     Scan(ScanArgs),
+    Profile(ProfileArgs),
     Live(LiveArgs),
     Phold(PholdArgs),
     Metadata(MetadataArgs),

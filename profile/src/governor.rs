@@ -104,7 +104,7 @@ impl Governor {
     }
 }
 
-/// A span times a quotient, rounded up.
+/// A span times a quotient, rounded up; the longest span where 64 bits do not hold it.
 fn scaled(span: Nanos, numerator: u64, denominator: u64) -> Nanos {
     let scaled = (u128::from(span.get()) * u128::from(numerator)).div_ceil(denominator.into());
     Nanos::new(u64::try_from(scaled).unwrap_or(u64::MAX))

@@ -2,7 +2,7 @@
 //!
 //! What runs on a CPU is looked at up to a thousand times a second (`perf_event_open(2)`), and each
 //! sample is a row: time, CPU, thread, process, instruction, and the callers where they are asked
-//! for. The rows of a (CPU, second) become one [block](block) of packed rows, which is what a recording
+//! for. The rows of a (CPU, second) become one [`block`] of packed rows, which is what a recording
 //! keeps and what can be sent elsewhere. Beside the samples are kept what makes their addresses mean
 //! something later: mappings with build IDs, names of threads, what compilers at run time made.
 //!

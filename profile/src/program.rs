@@ -66,12 +66,16 @@ impl HeldProgram {
     ///
     /// # Errors
     /// When the system does not tell.
+    ///
+    /// # Panics
+    /// When the system tells of an end with neither code nor signal, which Linux does not.
     pub fn ended(&mut self) -> Result<Option<u8>, ProgramError> {
         const KILLED: i32 = 128;
         let status = self.child.try_wait().map_err(|source| self.error("wait for", source))?;
         Ok(status.map(|status| {
             let code = status.code().or_else(|| status.signal().map(|signal| KILLED + signal));
-            u8::try_from(code.unwrap_or(1)).unwrap_or(1)
+            // Who has ended has a code of 8 bits, or a signal of at most 64.
+            u8::try_from(code.expect("it has ended")).expect("8 bits")
         }))
     }
 

@@ -63,7 +63,8 @@ impl Ring {
         let mut tail = self.position(TAIL_AT).load(Ordering::Relaxed);
         let mut whole = std::mem::take(&mut self.whole);
         while tail < head {
-            let there = usize::try_from(head - tail).unwrap_or(usize::MAX).min(self.size);
+            let there =
+                usize::try_from(head - tail).map_or(self.size, |there| there.min(self.size));
             self.copy(tail, HEADER.min(there), &mut whole);
             let Some(length) = length(&whole).filter(|&length| length <= there) else {
                 // No kernel writes this; what is behind it cannot be told apart.

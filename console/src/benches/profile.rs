@@ -1,0 +1,16 @@
+//! The arguments of `meikyo bench profile`.
+
+use clap::Args;
+use meikyo_units::Nanos;
+
+/// What samples of several kinds of program take, field by field, and what taking them costs beside
+/// `perf record`.
+#[derive(Debug, Args)]
+pub struct ProfileArgs {
+    /// How long each kind of program is sampled
+    #[arg(long = "for", value_name = "SPAN", default_value = "10s")]
+    pub span: Nanos,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
