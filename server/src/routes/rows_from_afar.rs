@@ -35,14 +35,16 @@ pub(crate) async fn ingest(
         let protocol = HeaderValue::from_static(PROTOCOL);
         return Ok(([(header::UPGRADE, protocol)], refused).into_response());
     };
+    let proof = proof.map(|Extension(Proof(hash))| hash);
+    // The guard has compared it by the path; who sends is compared where it matters, too.
+    server.access.allow_role(true, proof.as_ref())?;
     let seat = server.senders.clone().try_acquire_owned().map_err(|_| {
         let text = "too many senders; come again later";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "")
     })?;
-    let proof = proof.map(|Extension(Proof(hash))| hash);
     let permit = match proof.as_ref().map(|taken| &taken.role) {
         Some(Role::Ingest(senders)) => Permit { senders: senders.clone() },
-        // Nobody is asked for a token here; the role of one that was shown was compared before.
+        // Nobody is asked for a token here.
         _ => Permit::anybody(),
     };
     drop(tokio::spawn(ingest::converse(server, door, upgrade, permit, (proof, seat))));
