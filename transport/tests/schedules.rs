@@ -80,8 +80,8 @@ fn catching_up_delays_no_new_block() {
     with.sort_unstable();
     assert!(without.len() > 500 && with.len() > 500, "{} {}", without.len(), with.len());
     let p99 = |sorted: &[u64]| sorted[sorted.len() * 99 / 100];
-    // One block of the backlog and what the socket holds, 8 ms of the line.
-    assert!(p99(&with) <= p99(&without) + 12, "{} ms, {} ms", p99(&with), p99(&without));
+    // What the socket holds, 8 ms of the line, and one block of the backlog behind that.
+    assert!(p99(&with) <= p99(&without) + 16, "{} ms, {} ms", p99(&with), p99(&without));
 }
 
 #[expect(clippy::print_stdout, reason = "what a long run has shown")]

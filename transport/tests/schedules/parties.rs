@@ -10,7 +10,7 @@ use meikyo_transport::limits::SpoolLimits;
 use meikyo_transport::wire::Declared;
 use meikyo_transport::{Files, Sender, SenderOptions};
 use meikyo_units::{Bytes, Nanos, SimTime};
-use meikyo_worlds::{Disk, DiskError};
+use meikyo_worlds::{Disk, DiskError, random};
 
 pub(crate) const STREAM: &str = "s";
 
@@ -140,12 +140,12 @@ impl Machine {
     }
 }
 
-/// Rows as a block; `padding` rows without a value make it longer.
-pub(crate) fn packed(at: SimTime, values: &[u64], noise: impl Fn(usize) -> u64) -> PackedRows {
+/// Rows as a block; `noise` spreads their times, so that it does not shrink to nothing.
+pub(crate) fn packed(at: SimTime, values: &[u64], noise: u64) -> PackedRows {
     let mut packer = Packer::new(table());
     let begin = super::world::wall(at, 0).as_nanos();
     for (row, value) in (0..).zip(values) {
-        let spread = i64::try_from(noise(row) % 1_000).unwrap();
+        let spread = i64::try_from(random::draw(noise, row) % 1_000_000).unwrap();
         packer.batch().begin_row(begin + spread);
         packer.batch().put_u64(1, *value);
     }

@@ -90,7 +90,7 @@ impl Character {
             catch_up: None,
             line,
             make_every: Nanos::from_millis(50),
-            rows: 2_000,
+            rows: 1_000,
             fault_every: Nanos::ZERO,
             // A wait for the next try to connect, and what is measured.
             lasts: Nanos::from_secs(backlog_s + 65),
@@ -321,8 +321,7 @@ impl World {
         let next = machine.made.range((machine.boot, 0)..).next_back().map_or(0, |(of, _)| of.1);
         let values = machine.rows(next + 1, count);
         if let Some(sender) = &mut machine.sender {
-            let rows =
-                packed(at, &values, |row| noise.rotate_left(u32::try_from(row % 64).unwrap()));
+            let rows = packed(at, &values, noise);
             let number = sender.offer(now, STREAM, &rows).unwrap();
             assert_eq!(number, next + 1);
             machine.made.insert((machine.boot, number), values);
