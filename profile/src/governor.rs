@@ -39,6 +39,7 @@ impl Observation {
         let whole = u128::from(self.span.get()) * u128::from(self.cpus);
         // Beyond the least that 64 bits do not hold, how much too much it is makes no difference.
         let ppm = taken.saturating_mul(1_000_000) / whole.max(1);
+        // Saturates: who takes that much is slowed down as far as it goes anyway.
         u64::try_from(ppm).unwrap_or(u64::MAX)
     }
 }
@@ -107,6 +108,7 @@ impl Governor {
 /// A span times a quotient, rounded up; the longest span where 64 bits do not hold it.
 fn scaled(span: Nanos, numerator: u64, denominator: u64) -> Nanos {
     let scaled = (u128::from(span.get()) * u128::from(numerator)).div_ceil(denominator.into());
+    // Saturates: nobody samples once in five centuries.
     Nanos::new(u64::try_from(scaled).unwrap_or(u64::MAX))
 }
 

@@ -110,7 +110,7 @@ pub(crate) struct EventOptions {
 pub(crate) enum Subject<'a> {
     /// Of everything that runs on the CPU.
     Everything,
-    /// Of one thread.
+    /// Of one thread, by its number in the system.
     Thread(u32),
     /// Of a control group of version 2, by its open directory.
     Cgroup(&'a File),

@@ -7,7 +7,7 @@
 /// What samples carry beside instruction, thread and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Carried {
-    /// The callers.
+    /// Whether samples have the addresses of those who called.
     pub callers: bool,
     /// The control group.
     pub cgroup: bool,
@@ -50,7 +50,7 @@ pub enum Record<'a> {
         ids: Ids,
         /// Whether by execve(2).
         is_exec: bool,
-        /// Its name.
+        /// The name that it has from now on, as octets without their end.
         name: &'a [u8],
     },
     /// A thread began.

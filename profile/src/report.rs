@@ -17,7 +17,7 @@ use reading::Reading;
 pub enum By {
     /// Function and file.
     Function,
-    /// File.
+    /// The file that the instruction is from.
     File,
     /// Process, by the name of its first thread.
     Process,
@@ -32,7 +32,7 @@ pub enum By {
 /// Which samples are counted, and by what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportOptions {
-    /// By what.
+    /// What samples are counted by.
     pub by: By,
     /// From then on.
     pub from: Option<WallTime>,

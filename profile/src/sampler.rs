@@ -90,7 +90,7 @@ pub enum OpenSamplerError {
     /// The ring of a CPU cannot be mapped.
     #[error("cannot map {bytes} octets of records for CPU {cpu}")]
     Ring {
-        /// The CPU.
+        /// The CPU whose ring it was to be.
         cpu: u32,
         /// Octets that were asked for.
         bytes: usize,
@@ -102,7 +102,7 @@ pub enum OpenSamplerError {
     System {
         /// What was being done.
         doing: &'static str,
-        /// The CPU.
+        /// The CPU that was to be sampled.
         cpu: u32,
         /// What the system said.
         source: io::Error,
@@ -149,7 +149,7 @@ impl Sampler {
         Ok(Self { cpus, options, is_of_threads, is_of_everything, unread: 0 })
     }
 
-    /// The CPUs.
+    /// The numbers of the CPUs that are sampled, in their order.
     pub fn cpus(&self) -> impl ExactSizeIterator<Item = u32> {
         self.cpus.iter().map(|of| of.cpu)
     }

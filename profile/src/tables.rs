@@ -8,7 +8,7 @@ use meikyo_recording::TableSchema;
 use meikyo_recording::schema::{Unit, reference};
 
 meikyo_recording::table! {
-    /// Samples of the processors.
+    /// One row a sample: what a CPU ran at an instant.
     pub samples: Samples, "samples", "samples of processors: what ran at `time`",
         titled("Samples"), timed("instant of the sample");
     HOST: Symbol, Label, "host", "name of the host";

@@ -105,6 +105,7 @@ impl Ranges {
     pub fn missing(&self, first: u64, last: u64) -> u64 {
         let span = |(begin, end): (u64, u64)| u128::from(end.saturating_sub(begin)) + 1;
         let known: u128 = self.within(first, last).map(span).sum();
+        // Saturates: one number more than 64 bits can count is missing at most.
         u64::try_from(span((first, last)) - known).unwrap_or(u64::MAX)
     }
 

@@ -37,7 +37,7 @@ pub enum PackError {
     Origin {
         /// The first number.
         first: u64,
-        /// The last one.
+        /// The last number, which is below the first.
         last: u64,
     },
     /// A table or column cannot be named in a block.

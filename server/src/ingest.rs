@@ -44,7 +44,7 @@ pub(crate) enum Event {
     Connected { session: SessionId, permit: Permit, outbox: mpsc::Sender<Vec<u8>> },
     /// It has sent octets.
     Octets { session: SessionId, octets: Vec<u8> },
-    /// It is gone.
+    /// The connection has ended, for whatever reason.
     Gone(SessionId),
     /// Time has passed.
     Tick,

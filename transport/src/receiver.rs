@@ -56,9 +56,9 @@ impl Permit {
 pub enum Output {
     /// Open a stream with these tables, anew if it is open; say so by [`Receiver::opened`].
     Open {
-        /// The stream.
+        /// Its name, which is that of its directory in the log.
         stream: String,
-        /// Its tables.
+        /// Every table that a sender declared for it.
         tables: Vec<TableSchema>,
         /// The last block that was handed over before; later ones go to the stream as it is then.
         after: Ticket,
@@ -67,7 +67,7 @@ pub enum Output {
     Store {
         /// What it is called by when it is stored or lost.
         ticket: Ticket,
-        /// The stream.
+        /// The stream that it belongs to.
         stream: String,
         /// The block.
         rows: PackedRows,
@@ -76,14 +76,14 @@ pub enum Output {
     Send {
         /// To whom.
         session: SessionId,
-        /// What.
+        /// The session that they are for.
         octets: Vec<u8>,
     },
     /// Close a session, once what is to be sent was sent.
     Close {
-        /// Which.
+        /// The session that ends.
         session: SessionId,
-        /// Why.
+        /// What its sender is told.
         code: Code,
     },
 }

@@ -75,9 +75,9 @@ pub enum OfferError {
     /// The stream was not declared with that table.
     #[error("stream `{stream}` of the sender has no table `{table}`")]
     Undeclared {
-        /// The stream.
+        /// The stream that was named.
         stream: String,
-        /// The table.
+        /// The table that it does not declare.
         table: String,
     },
     /// The block is too long.
@@ -495,6 +495,7 @@ impl<F: Files> Sender<F> {
         let passed = now.monotonic.saturating_sub(at).get();
         let earned = u128::from(rate.get()) * u128::from(passed) / 1_000_000_000;
         if earned > 0 {
+            // Saturates: all but a tenth of a second's worth is cut off below.
             let saved = saved.saturating_add(u64::try_from(earned).unwrap_or(u64::MAX));
             // A tenth of a second's worth is saved up, and one block in any case.
             let most = (rate.get() / 10).max(BLOCK_BYTES_MAX as u64);
@@ -547,8 +548,9 @@ impl<F: Files> Sender<F> {
             {
                 let lacking = self.spool.bytes_of(late).saturating_sub(self.allowance.0);
                 let wait = u128::from(lacking) * 1_000_000_000 / u128::from(rate.get().max(1)) + 1;
-                next = next
-                    .min(self.allowance.1 + Nanos::new(u64::try_from(wait).unwrap_or(u64::MAX)));
+                // Saturates: the least of all instants counts, and others are due before.
+                let wait = Nanos::new(u64::try_from(wait).unwrap_or(u64::MAX));
+                next = next.min(self.allowance.1 + wait);
             }
         }
         next.max(now.monotonic)

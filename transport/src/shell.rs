@@ -183,6 +183,7 @@ impl Uplink {
         let lacks = |status: &mut Option<UplinkStatus>| !status.as_ref().is_some_and(&mut holds);
         let status = locked(&self.shared.status);
         let waited = self.shared.changed.wait_timeout_while(status, patience.to_std(), lacks);
+        // As in `locked`: a panic elsewhere leaves a status as it was published.
         let status = waited.unwrap_or_else(PoisonError::into_inner).0.clone();
         status.expect("it was published before the thread began")
     }

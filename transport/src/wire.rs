@@ -26,7 +26,7 @@ const MAGIC: u8 = 0x4d;
 pub struct Declared {
     /// The stream's name.
     pub stream: String,
-    /// Its tables.
+    /// Its name, the same in all lives of the sender.
     pub tables: Vec<TableSchema>,
 }
 
@@ -35,7 +35,7 @@ pub struct Declared {
 pub struct Numbers {
     /// The life.
     pub boot: u64,
-    /// The stream.
+    /// In which of its lives the sender numbered them.
     pub stream: String,
     /// Ranges of numbers, first and last.
     pub ranges: Vec<(u64, u64)>,
@@ -46,11 +46,11 @@ pub struct Numbers {
 pub struct Hello {
     /// The version of the protocol that it wants to speak.
     pub version: u16,
-    /// Who it is.
+    /// The name that its token must be good for.
     pub sender: String,
     /// Which of its lives it is.
     pub boot: u64,
-    /// Its streams.
+    /// The streams that it may send blocks of.
     pub streams: Vec<Declared>,
     /// What it has to send, this life's and that of earlier ones; `ranges` are one span each.
     pub holds: Vec<Numbers>,
@@ -103,11 +103,11 @@ impl Reason {
 pub struct Gap {
     /// The life that they are of.
     pub boot: u64,
-    /// The stream.
+    /// The stream whose numbers are missing.
     pub stream: String,
     /// The first number.
     pub first: u64,
-    /// The last one.
+    /// The last number that is missing.
     pub last: u64,
     /// How many rows they had; `None` when nobody knows.
     pub rows: Option<u64>,
@@ -115,7 +115,7 @@ pub struct Gap {
     pub from_ns: i64,
     /// The greatest one.
     pub until_ns: i64,
-    /// Why.
+    /// What made the sender give them up.
     pub reason: Reason,
 }
 
@@ -124,7 +124,7 @@ pub struct Gap {
 pub struct Over {
     /// The life.
     pub boot: u64,
-    /// The stream.
+    /// The stream that nothing is left of.
     pub stream: String,
 }
 
@@ -193,7 +193,7 @@ pub enum Message {
     Hello(Hello),
     /// The answer to it.
     Welcome(Welcome),
-    /// Rows.
+    /// A block of packed rows with its origin.
     Block(PackedRows),
     /// Rows that will not come.
     Gap(Gap),

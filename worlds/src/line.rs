@@ -72,6 +72,7 @@ impl Line {
             return Nanos::ZERO;
         }
         let nanos = u128::from(octets) * 8 * 1_000_000_000 / u128::from(rate);
+        // Saturates: no world runs for five centuries.
         Nanos::new(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }

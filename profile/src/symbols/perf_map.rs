@@ -10,7 +10,7 @@ pub struct MadeFunction<'a> {
     pub address: u64,
     /// How far it goes, in octets.
     pub size: u64,
-    /// Its name.
+    /// What the compiler calls the function.
     pub name: &'a str,
 }
 

@@ -32,7 +32,7 @@ pub enum KeeperError {
     Recording {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// Where rows were to be written.
         source: IdentityError,
     },
     /// The system gives no thread.

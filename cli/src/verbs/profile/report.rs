@@ -20,7 +20,7 @@ use crate::row_arguments::{RecordingArgument, instant};
 enum ByChoice {
     /// Function and file
     Function,
-    /// File
+    /// The file that the sampled instruction is from
     File,
     /// Name of the process
     Process,
