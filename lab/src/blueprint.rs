@@ -223,6 +223,7 @@ impl Blueprint {
             let ageing = settings.ageing.unwrap_or(AGEING_NEVER).get() / 10_000_000;
             let ports = bridge_ports(place, switch, &settings.ports)?;
             let bridge = Bridge {
+                // Saturates at 497 days, which a bridge takes for never.
                 ageing_centiseconds: u32::try_from(ageing).unwrap_or(u32::MAX),
                 spanning_tree: settings.spanning_tree,
                 ports,

@@ -41,7 +41,7 @@ pub enum NetlinkError {
     Refused {
         /// What was asked for.
         what: String,
-        /// Why.
+        /// What the kernel said to it.
         #[source]
         source: io::Error,
     },

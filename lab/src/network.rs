@@ -496,6 +496,7 @@ fn shaping(end: &CableEnd, rate: u64) -> Message {
     let bytes_per_second = rate / 8;
     let burst = (bytes_per_second / 250).max(BURST_BYTES_MIN);
     let queue = (bytes_per_second / 10).max(QUEUE_BYTES_MIN);
+    // Saturates: beyond 4 GB a second nothing here is shaped.
     let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     // tc_ratespec twice (rate, peak rate), then limit, buffer and MTU.
     let mut parameters = [0; 36];

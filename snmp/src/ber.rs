@@ -17,7 +17,7 @@ pub mod tag {
     pub const OBJECT_ID: u8 = 0x06;
     /// The tag of a SEQUENCE, whose content is elements (X.690, 8.9).
     pub const SEQUENCE: u8 = 0x30;
-    /// IpAddress.
+    /// The tag of an IpAddress (RFC 2578, 2).
     pub const IP_ADDRESS: u8 = 0x40;
     /// The tag of a Counter32 (RFC 2578, 2).
     pub const COUNTER32: u8 = 0x41;
@@ -29,9 +29,9 @@ pub mod tag {
     pub const OPAQUE: u8 = 0x44;
     /// The tag of a Counter64 (RFC 2578, 2).
     pub const COUNTER64: u8 = 0x46;
-    /// noSuchObject.
+    /// The tag in place of a value where the agent knows no such object (RFC 3416, 3).
     pub const NO_SUCH_OBJECT: u8 = 0x80;
-    /// noSuchInstance.
+    /// The tag in place of a value where the object has no such instance (RFC 3416, 3).
     pub const NO_SUCH_INSTANCE: u8 = 0x81;
     /// The tag in place of a value where no object follows (RFC 3416, 3).
     pub const END_OF_MIB_VIEW: u8 = 0x82;

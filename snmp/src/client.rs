@@ -41,7 +41,7 @@ pub struct ClientOptions {
 pub struct ConnectError {
     /// The agent.
     pub address: SocketAddr,
-    /// Why.
+    /// What the system said.
     #[source]
     pub source: io::Error,
 }
@@ -99,7 +99,7 @@ pub enum RequestError {
     Walk {
         /// The agent.
         address: SocketAddr,
-        /// Why.
+        /// How its answers stopped the walk.
         source: WalkError,
     },
     /// The socket failed.
@@ -107,7 +107,7 @@ pub enum RequestError {
     Socket {
         /// The agent.
         address: SocketAddr,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
 }
@@ -226,6 +226,7 @@ impl Client {
             let answer = self.exchange(Pdu::request(PduType::Get, 0, &names))?;
             let missing = self.session.version() == Version::V1
                 && answer.error_status == ErrorStatus::NoSuchName.code();
+            // A negative index saturates at 0, which names no binding.
             let index = usize::try_from(answer.error_index).unwrap_or(0);
             if missing && let Some(&position) = open.get(index.wrapping_sub(1)) {
                 values[position].1 = Some(Value::NoSuchObject);
@@ -300,6 +301,7 @@ impl Client {
         if status == ErrorStatus::NoError.code() {
             return Ok(answer.varbinds);
         }
+        // A negative index saturates at 0, which names no binding.
         let index = usize::try_from(answer.error_index).unwrap_or(0);
         let oid = index.checked_sub(1).and_then(|position| names.get(position)).cloned();
         Err(RequestError::Status { address: self.address, status, oid })

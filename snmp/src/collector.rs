@@ -88,7 +88,7 @@ pub enum Command {
     Unresolved {
         /// The device.
         ordinal: u32,
-        /// Why.
+        /// What a person is told of it.
         problem: String,
     },
     /// The cluster file has changed: both happen between two intervals.
@@ -241,6 +241,7 @@ impl Collector {
             }
         }
         let least = sockets.iter().map(|socket| socket.receive_buffer().get()).min().unwrap_or(0);
+        // Saturates: more requests than that are never in flight.
         let fitting = usize::try_from(least / charged(ANSWER_USUAL).get()).unwrap_or(usize::MAX);
         let in_flight_max = fitting.max(1);
         let clock = Clock::new(read_clocks);

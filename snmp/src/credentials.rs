@@ -52,7 +52,7 @@ pub enum CredentialsError {
     Secret {
         /// Which secret.
         what: &'static str,
-        /// Why.
+        /// What keeps it from being read.
         source: SecretError,
     },
     /// A password makes no key.
@@ -60,7 +60,7 @@ pub enum CredentialsError {
     Key {
         /// Which secret.
         what: &'static str,
-        /// Why.
+        /// What is wrong with it as a password.
         source: KeyError,
     },
     /// The user's name has no octets or too many (RFC 3414, usmUserName).

@@ -75,7 +75,7 @@ pub enum FreshenError {
     /// The agent does not answer, or answers with an error.
     #[error("cannot ask for the interface cache")]
     Ask {
-        /// Why.
+        /// What came in place of an answer.
         source: RequestError,
     },
     /// The agent has no such cache, or does not show it.
@@ -92,7 +92,7 @@ pub enum FreshenError {
     NotWritable {
         /// The setting of the agent's cache that is written.
         object: Oid,
-        /// Why.
+        /// How the agent refused.
         source: RequestError,
     },
     /// Any other trouble while setting.
@@ -102,7 +102,7 @@ pub enum FreshenError {
         object: Oid,
         /// The value.
         seconds: u32,
-        /// Why.
+        /// How the agent refused.
         source: RequestError,
     },
     /// The agent said yes and did not do it.

@@ -170,11 +170,13 @@ impl Pdu {
 
     /// `non-repeaters` of a GetBulkRequest; negative counts as 0 (RFC 3416, 4.2.3).
     pub fn non_repeaters(&self) -> usize {
+        // Saturates at 0.
         usize::try_from(self.error_status).unwrap_or(0)
     }
 
     /// `max-repetitions` of a GetBulkRequest; negative counts as 0 (RFC 3416, 4.2.3).
     pub fn max_repetitions(&self) -> usize {
+        // Saturates at 0.
         usize::try_from(self.error_index).unwrap_or(0)
     }
 

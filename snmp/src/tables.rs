@@ -54,11 +54,11 @@ list! {
     Load = load;
     /// CPU time counters.
     Cpu = cpu;
-    /// Memory.
+    /// RAM and swap space, what is free and what caches take.
     Memory = memory;
     /// Temperatures, fans, power, voltages and currents, by sensor.
     Sensors = sensors;
-    /// Any other object.
+    /// Objects that the cluster file names by OID, with typed values.
     Objects = objects;
     /// How often each value is really updated.
     Freshness = freshness;
@@ -272,7 +272,7 @@ table! {
 }
 
 table! {
-    /// Memory (UCD-SNMP-MIB).
+    /// RAM and swap space as the UCD-SNMP-MIB tells them.
     pub memory: Readings, "memory", "memory (UCD-SNMP-MIB mem*)", titled("Memory");
     DEVICE: Symbol, Label, "device", "name in the cluster file";
     TOTAL_BYTES: u64, Gauge, "total_bytes", "memTotalReal",

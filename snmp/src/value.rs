@@ -14,7 +14,7 @@ pub enum Value {
     OctetString(Vec<u8>),
     /// OBJECT IDENTIFIER.
     ObjectId(Oid),
-    /// IpAddress.
+    /// An IPv4 address in network order.
     IpAddress([u8; 4]),
     /// Counter32: counts up and wraps at 2^32 (RFC 2578, 7.1.6).
     Counter32(u32),
@@ -145,7 +145,7 @@ pub enum ValueRef<'a> {
     OctetString(&'a [u8]),
     /// OBJECT IDENTIFIER: its content octets, not checked.
     ObjectId(&'a [u8]),
-    /// IpAddress.
+    /// An IPv4 address in network order.
     IpAddress([u8; 4]),
     /// Counter32: counts up and wraps at 2^32 (RFC 2578, 7.1.6).
     Counter32(u32),

@@ -51,7 +51,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
     let mut faults = Vec::new();
     faults.extend(names::check(&files, &rules));
     faults.extend(text::check(&files, &rules));
-    faults.extend(habits::check(&files, &rules));
+    faults.extend(habits::check(&files));
     faults.extend(links::check(&files));
     faults.extend(promises::check(&files));
     faults.extend(layers::check(&workspace, &files));

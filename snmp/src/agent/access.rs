@@ -101,6 +101,7 @@ impl Engine {
     /// Identity, boots and age in seconds, as messages carry them.
     pub fn time(&self, now: WallTime) -> EngineTime {
         let seconds = now.since(self.started).get() / 1_000_000_000;
+        // Saturates at 2^31 - 1, where an engine must be made anew (RFC 3414, 2.2.2).
         let time = u32::try_from(seconds).unwrap_or(u32::MAX).min(0x7fff_ffff);
         EngineTime { engine_id: self.id, boots: self.boots, time }
     }

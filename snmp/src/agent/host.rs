@@ -55,6 +55,7 @@ impl Engine {
         let key = machine.trim().bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, octet| {
             (hash ^ u64::from(octet)).wrapping_mul(0x0000_0100_0000_01B3)
         });
+        // Saturates below the count that RFC 3414 reserves for an engine that must be made anew.
         let seconds = now.since(WallTime::default()).get() / 1_000_000_000;
         let boots = u32::try_from(seconds.saturating_sub(BOOTS_EPOCH_S))
             .unwrap_or(u32::MAX)

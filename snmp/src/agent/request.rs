@@ -339,6 +339,7 @@ fn get_bulk<M: Mib>(
 ) -> Result<(), Stop> {
     let ranges = parse(request.list)?;
     let oid = |(start, end): (u32, u32)| &request.list[start as usize..end as usize];
+    // Negative numbers saturate at 0 (RFC 3416, 4.2.3).
     let single = usize::try_from(request.first).unwrap_or(0).min(ranges.len());
     let repetitions = usize::try_from(request.second).unwrap_or(0);
     let (once, repeated) = ranges.split_at(single);

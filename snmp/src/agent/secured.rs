@@ -132,6 +132,7 @@ fn answer<M: Mib>(
     let (Ok(pdu), true) = (pdu, known_context) else {
         return Outcome::Dropped(Drop::Malformed);
     };
+    // A negative size saturates at 0, and nothing fits into it.
     let asked_max = usize::try_from(envelope.max_size).unwrap_or(0);
     let bytes_max = here.access.message_bytes_max.min(asked_max).saturating_sub(ENVELOPE_BYTES_MAX);
     let mut inside = std::mem::take(&mut responder.scoped);

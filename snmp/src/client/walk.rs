@@ -106,6 +106,7 @@ impl Walk {
             Pdu::request(PduType::GetNext, request_id, &names)
         } else {
             // The agent answers with as many as fit, and never with more.
+            // Saturates.
             let repetitions = i32::try_from(self.values / names.len()).unwrap_or(i32::MAX);
             Pdu::bulk(request_id, 0, repetitions, &names)
         })

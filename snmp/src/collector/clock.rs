@@ -105,6 +105,7 @@ fn best(read: &mut impl FnMut() -> Reading) -> Reading {
 
 /// A span as a signed number of ns.
 fn signed(span: Nanos) -> i64 {
+    // Saturates at 292 years.
     i64::try_from(span.get()).unwrap_or(i64::MAX)
 }
 

@@ -83,7 +83,7 @@ pub struct Faults {
     pub wrong_id: Share,
     /// Requests that are answered with `error_status`.
     pub error: Share,
-    /// With which status.
+    /// The status in those answers.
     pub error_status: ErrorStatus,
     /// Never answers.
     pub dead: bool,

@@ -397,6 +397,7 @@ fn shown(number: u64, form: Form, buffer: &mut [u8; 24]) -> ValueRef<'_> {
         Form::HighGauge32 => {
             ValueRef::Gauge32(u32::try_from(number >> 32).expect("32 bits are left"))
         }
+        // Saturates, as a gauge would.
         Form::Integer => ValueRef::Integer(i32::try_from(number).unwrap_or(i32::MAX).into()),
         Form::TimeTicks => ValueRef::TimeTicks(low),
         Form::HundredthsText => ValueRef::OctetString(hundredths_text(number, buffer)),

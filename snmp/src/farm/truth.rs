@@ -196,6 +196,7 @@ impl TruthLog {
         let mut count = 0_u16;
         for (oid, subject) in objects {
             for part in [oid, subject.as_bytes()] {
+                // Saturates: what is longer is cut.
                 let length = u8::try_from(part.len()).unwrap_or(u8::MAX);
                 self.bytes.push(length);
                 self.bytes.extend_from_slice(&part[..usize::from(length)]);

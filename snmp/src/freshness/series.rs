@@ -135,6 +135,7 @@ impl Series {
             Kind::Periodic { period, idle, .. } => period * if idle { 4.0 } else { 1.0 },
             _ => self.greatest,
         };
+        // Saturates so far from the ends of 64 bits that sums of some still fit.
         i64::try_from(nanos(longest).get()).unwrap_or(i64::MAX / 16).min(i64::MAX / 16)
     }
 
@@ -419,6 +420,7 @@ impl Series {
 
 /// A span in ns as whole µs, at most 71 minutes.
 fn micros(nanos: i64) -> u32 {
+    // Saturates at both ends.
     u32::try_from(nanos / 1_000).unwrap_or(if nanos < 0 { 0 } else { u32::MAX })
 }
 

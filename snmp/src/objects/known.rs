@@ -16,7 +16,7 @@ pub(super) type Entry = (&'static str, &'static [u32], Kind, Instances);
 use Instances::{Column, Scalar};
 use Kind::{Counter32, Counter64, Gauge32, Integer, ObjectId, Octets, Opaque, Text, TimeTicks};
 
-/// Every group.
+/// The objects that can be measured by name, by the MIB that defines them.
 pub(super) const GROUPS: &[Group] = &[
     // system (SNMPv2-MIB, RFC 3418).
     Group {

@@ -283,6 +283,7 @@ impl ValueWatch {
                 Some(Value { thousandths, counter: true, whole: false })
             }
             (Reading::Unsigned(number) | Reading::Counter(number), None) => {
+                // Saturates, and is then above every threshold.
                 whole(i64::try_from(number).unwrap_or(i64::MAX).saturating_mul(1_000))
             }
             (Reading::Signed(integer), _) => whole(integer.saturating_mul(1_000)),

@@ -82,7 +82,7 @@ impl Reason {
     }
 }
 
-/// One row of `polls`.
+/// How one PDU to one device ended in one interval.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PollRow {
     pub(super) due: WallTime,

@@ -354,6 +354,7 @@ impl Poller {
         let Some(open) = device.open(which) else { return };
         let apart = now.since(open.sent).as_micros();
         (open.id_before, open.batch_before) = (open.id, open.batch);
+        // Saturates at 71 minutes, longer than any request is open.
         open.apart_us = u32::try_from(apart).unwrap_or(u32::MAX);
         (open.id, open.batch, open.sent) = (id, batch_ordinal, now);
         let open = *open;

@@ -23,7 +23,7 @@ pub(super) struct Series {
 /// How a value compares with the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
-    /// The first one.
+    /// There was none before.
     First,
     Same,
     Changed,

@@ -58,6 +58,7 @@ impl RoundTrip {
     /// an id of its own, so there is no doubt which one is answered (Karn's problem).
     #[inline]
     pub(super) fn measured(&mut self, span: Nanos) {
+        // Saturates at 71 minutes.
         let span_us = u32::try_from(span.as_micros()).unwrap_or(u32::MAX).max(1);
         if self.mean_us == 0 {
             (self.mean_us, self.deviation_us) = (span_us, span_us / 2);

@@ -17,7 +17,7 @@ use crate::client::Client;
 pub struct Cost {
     /// How often the device would be polled.
     pub interval: Nanos,
-    /// Requests at each.
+    /// Requests in each of these intervals.
     pub requests: usize,
     /// What the agent's process really used; `None` if it is not on this host, or was not named.
     pub measured: Option<CpuTime>,
@@ -47,7 +47,7 @@ pub enum ReadCpuError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
     /// The file is not as documented in proc(5).

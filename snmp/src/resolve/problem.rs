@@ -80,7 +80,7 @@ pub enum Fault {
     /// What is written names no object instance.
     #[error("{source}")]
     UnknownObject {
-        /// Why.
+        /// What about it is unknown, and what was probably meant.
         source: LookupError,
     },
 }

@@ -42,6 +42,7 @@ impl EngineClock {
     /// The engine's time as it must be by now.
     pub fn at(&self, now: WallTime) -> EngineTime {
         let seconds = now.since(self.heard_at).get() / SECOND;
+        // Saturates, as the sum does.
         let passed = u32::try_from(seconds).unwrap_or(u32::MAX);
         EngineTime { time: self.heard.time.saturating_add(passed).min(BOOTS_MAX), ..self.heard }
     }

@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use crate::tidy::Fault;
-use crate::tidy::rules::Rules;
 use crate::tidy::sources::Source;
 
 /// How many lines above its place a reason may begin.
@@ -22,14 +21,10 @@ const EMPTY: [&str; 40] = [
     "such",
 ];
 
-/// Faults in the programs of every crate but those that `tidy.toml` names.
-pub(crate) fn check(files: &[Source], rules: &Rules) -> Vec<Fault> {
+/// Faults in the programs of every crate.
+pub(crate) fn check(files: &[Source]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for file in files.iter().filter(|file| is_program(&file.path)) {
-        let of_crate = file.path.split('/').next().unwrap_or_default();
-        if rules.habits_later.iter().any(|later| later == of_crate) {
-            continue;
-        }
         let lines: Vec<_> = file.lines().map(|(_, line)| line).take_while(not_tests).collect();
         for (at, text) in hidden(&lines).into_iter().chain(unthought(&lines)).chain(empty(&lines)) {
             faults.push(Fault::new(&file.path, at + 1, text));
@@ -173,17 +168,15 @@ fn has_reason(lines: &[&str], at: usize, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::rules::test_rules;
     use crate::tidy::sources::test_source;
 
     /// The lines that are faults.
     fn faults(text: &str) -> Vec<usize> {
-        let rules = test_rules("habits_later = [\"old\"]\n");
         let of = |path: &str| {
-            let found = check(&[test_source(path, text)], &rules);
+            let found = check(&[test_source(path, text)]);
             found.into_iter().map(|fault| fault.line).collect::<Vec<_>>()
         };
-        for path in ["old/src/a.rs", "new/tests/a.rs", "new/src/a/tests.rs", "new/src/a.txt"] {
+        for path in ["new/tests/a.rs", "new/src/a/tests.rs", "new/src/a.txt"] {
             assert_eq!(of(path), Vec::<usize>::new(), "{path}");
         }
         of("new/src/a.rs")

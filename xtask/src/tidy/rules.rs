@@ -24,9 +24,6 @@ pub(crate) struct Rules {
     pub(crate) absolute_paths: Vec<String>,
     /// Package hosts.
     pub(crate) hosts: Vec<String>,
-    /// Crates whose habits are not looked at.
-    #[serde(default)]
-    pub(crate) habits_later: Vec<String>,
     /// Words that must not stand anywhere.
     #[serde(rename = "word", default)]
     pub(crate) words: Vec<Word>,

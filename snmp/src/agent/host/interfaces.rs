@@ -86,6 +86,7 @@ impl Interface {
             4 => integer(number(roots, &self.name, "mtu")?),
             5 => {
                 let bits = self.megabits(roots).saturating_mul(1_000_000);
+                // Saturates, as the MIB wants beyond 4.29 Gbit/s (RFC 2863, ifSpeed).
                 Value::Gauge32(u32::try_from(bits).unwrap_or(u32::MAX))
             }
             6 => Value::OctetString(self.physical_address(roots)),

@@ -110,7 +110,7 @@ pub(super) struct Memory {
     swap_free_kib: u64,
 }
 
-/// Memory as it is.
+/// What `/proc/meminfo` says now; `None` where it cannot be read.
 pub(super) fn memory(roots: &Roots) -> Option<Memory> {
     let text = file(roots, "meminfo")?;
     let mut memory = Memory::default();

@@ -112,6 +112,7 @@ fn per_second(increase: u64, span: Nanos) -> Option<i64> {
     let span = u128::from(span.get());
     let thousandths = u128::from(increase) * 1_000 * u128::from(Nanos::SECOND.get());
     let rate = thousandths.checked_div(span)?;
+    // Saturates, and is then above every threshold.
     Some(i64::try_from(rate).unwrap_or(i64::MAX))
 }
 
