@@ -29,19 +29,27 @@ pub(super) struct Confirmed {
     pub(super) sequence: u64,
 }
 
-/// Whether frames can still be added to the segment that is synced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Segment {
-    /// It is being written, and nobody but a stranger removes it.
-    Open,
-    /// It has ended, its writer has seen that it was there, and compaction may unlink it.
-    Ended,
+/// Whether a segment has ended: its writer has then seen that it was there, and compaction may unlink
+/// it, also while a sync is under way that was asked for before. Until then nobody but a stranger
+/// removes it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ended(Arc<AtomicBool>);
+
+impl Ended {
+    /// Notes it, before compaction is told.
+    pub(super) fn note(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn is_noted(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
 }
 
 /// One sync that is asked for.
 pub(super) struct Request {
     pub(super) file: Arc<File>,
-    pub(super) segment: Segment,
+    pub(super) ended: Ended,
     pub(super) confirms: Confirmed,
     /// Where the file appeared since the last request: its name is on the disk once these are.
     pub(super) directories: Vec<PathBuf>,
@@ -96,7 +104,8 @@ fn run(waiting: &Receiver<Request>, busy: &AtomicBool, shared: &Shared, mut sync
         let result = sync(&request, &mut sync_data);
         let Confirmed { bytes, sequence } = request.confirms;
         match &result {
-            Ok(()) if request.segment == Segment::Open && home::is_removed(&request.file) => {
+            // In this order: what compaction unlinked had ended before.
+            Ok(()) if home::is_removed(&request.file) && !request.ended.is_noted() => {
                 shared.watermark.stop();
             }
             Ok(()) => {

@@ -15,7 +15,7 @@ use super::compactor::{Compactor, End};
 use super::home::{self, Found, Home};
 use super::queue::{Message, Shared};
 use super::recovery;
-use super::sync::{Confirmed, Request, Segment, SyncData, Syncer};
+use super::sync::{Confirmed, Ended, Request, SyncData, Syncer};
 use super::{Incident, IncidentKind, Kept, StreamOptions, WhenFull, WhenRemoved};
 use crate::batch::Batch;
 use crate::compact::CompactError;
@@ -128,6 +128,8 @@ struct OpenSegment {
     /// What its written frames are, and its length when that was written beside it last.
     index: IndexBuilder,
     indexed_bytes: u64,
+    /// Told to whoever syncs it.
+    ended: Ended,
 }
 
 impl OpenSegment {
@@ -346,6 +348,7 @@ impl Writer {
                 directories: Vec::new(),
                 index: IndexBuilder::new(&self.head),
                 indexed_bytes: 0,
+                ended: Ended::default(),
             });
             encode_head(&self.head, ordinal, &mut self.buffer);
             self.buffered_frames += 1;
@@ -452,9 +455,9 @@ impl Writer {
         if file.set_len(segment.bytes).is_err() {
             let file = Arc::clone(file);
             let confirms = Confirmed { bytes: self.bytes_kept, sequence: self.previous_kept };
-            let (segment_is, directories) = (Segment::Ended, segment.directories);
-            let answer = None;
-            self.syncer.ask(Request { file, segment: segment_is, confirms, directories, answer });
+            let OpenSegment { ended, directories, .. } = segment;
+            ended.note();
+            self.syncer.ask(Request { file, ended, confirms, directories, answer: None });
             self.compact(segment.path);
             return None;
         }
@@ -503,23 +506,24 @@ impl Writer {
         self.last_sync = now;
         self.unsynced = false;
         let mut answers = answers.into_iter();
-        self.ask_for_sync(&file, Segment::Open, answers.next());
+        self.ask_for_sync(&file, answers.next());
         for answer in answers {
-            self.ask_for_sync(&file, Segment::Open, Some(answer));
+            self.ask_for_sync(&file, Some(answer));
         }
     }
 
     fn ask_for_sync(
         &mut self,
         file: &Arc<File>,
-        segment: Segment,
         answer: Option<SyncSender<Result<(), io::Error>>>,
     ) {
-        let directories = self.segment.as_mut().map(|segment| &mut segment.directories);
-        let directories = directories.map(std::mem::take).unwrap_or_default();
+        let segment = self.segment.as_mut();
+        let (ended, directories) = segment.map_or_else(Default::default, |segment| {
+            (segment.ended.clone(), std::mem::take(&mut segment.directories))
+        });
         let confirms = Confirmed { bytes: self.bytes_kept, sequence: self.previous_kept };
         let file = Arc::clone(file);
-        self.syncer.ask(Request { file, segment, confirms, directories, answer });
+        self.syncer.ask(Request { file, ended, confirms, directories, answer });
     }
 
     /// Ends a segment whose span is over when no row comes that would.
@@ -544,8 +548,11 @@ impl Writer {
         if file.is_some_and(home::is_removed) {
             self.notice();
         }
+        if let Some(segment) = &self.segment {
+            segment.ended.note();
+        }
         if let Some(file) = self.segment.as_ref().and_then(|segment| segment.file.clone()) {
-            self.ask_for_sync(&file, Segment::Ended, None);
+            self.ask_for_sync(&file, None);
         }
         let Some(mut segment) = self.segment.take() else { return };
         self.slot_before = Some(segment.slot);

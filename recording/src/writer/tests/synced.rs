@@ -138,6 +138,30 @@ fn a_segment_that_was_removed_before_it_was_synced_is_not_acknowledged() {
 }
 
 #[test]
+fn a_segment_that_is_compacted_while_the_disk_is_asked_for_it_is_acknowledged() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, sync_data) = Disk::new();
+    let mut writer = open_with(dir.path(), sync_data, StreamOptions { compact: true, ..quick() });
+    let watermark = writer.watermark();
+    put(&mut writer, 0, 10);
+    disk.is_asked();
+    // The next span: the segment ends and is compacted, and the first answer is still to come.
+    put(&mut writer, span_of(options().segment_span), 20);
+    let segment = layout::segment_path(dir.path(), "s", 1);
+    let deadline = WallTime::now() + PATIENCE;
+    while segment.exists() {
+        assert!(WallTime::now() < deadline, "it is not compacted");
+        std::thread::yield_now();
+    }
+    disk.answer(Ok(()));
+    drop(disk);
+    writer.sync_now().unwrap();
+    let synced = watermark.get();
+    assert!(synced.sequence >= 4 && !synced.is_stopped, "{synced:?}");
+    writer.close().unwrap();
+}
+
+#[test]
 fn the_watermark_of_a_new_writer_begins_behind_what_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = open(dir.path(), quick());
