@@ -264,7 +264,7 @@ fn compiled(directory: &Path) -> Result<String, Failure> {
     let path = directory.join("steady");
     let path = path.to_string_lossy().into_owned();
     let source = format!("{path}.c");
-    std::fs::write(&source, include_str!("profile/steady.c"))?;
+    std::fs::write(&source, include_str!("../../profile/tests/it/matrix.c"))?;
     let compiler = Command::new("cc").args(["-O2", "-o", &path, &source]).output();
     let failed = |why: String| Failure::new(why).hint("apt-get install gcc libc6-dev");
     match compiler {

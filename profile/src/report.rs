@@ -29,6 +29,36 @@ pub enum By {
     Cgroup,
 }
 
+impl By {
+    /// Everything that samples can be counted by.
+    pub const ALL: [Self; 6] =
+        [Self::Function, Self::File, Self::Process, Self::Thread, Self::Cpu, Self::Cgroup];
+
+    /// How a person types it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::File => "file",
+            Self::Process => "process",
+            Self::Thread => "thread",
+            Self::Cpu => "cpu",
+            Self::Cgroup => "cgroup",
+        }
+    }
+
+    /// What it is, for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Function => "Function and file",
+            Self::File => "The file that the sampled instruction is from",
+            Self::Process => "Name of the process",
+            Self::Thread => "Name of the thread",
+            Self::Cpu => "CPU and host",
+            Self::Cgroup => "Control group, where those were kept",
+        }
+    }
+}
+
 /// Which samples are counted, and by what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportOptions {

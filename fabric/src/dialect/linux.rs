@@ -2,7 +2,20 @@
 //!
 //! Linux bridges, Open vSwitch and the lab share these names.
 
+use super::vendors::{Delivery, Language, Read};
+use crate::model::ModelFacts;
 use crate::{PortNumber, PortSettings};
+
+/// What the commands of Linux machines have in common: scripts, in which a VLAN is there as long as a
+/// port is in it.
+pub(super) const fn language(
+    name: &'static str,
+    models: &'static [ModelFacts],
+    template: &'static str,
+    read: Read,
+) -> Language {
+    Language { name, models, template, delivery: Delivery::Script, defines_vlans: false, read }
+}
 
 /// The Linux interface of a port: `swp7`.
 pub fn port_interface(port: PortNumber) -> String {

@@ -93,8 +93,11 @@ pub(super) struct Language {
     /// The parser: the state of a switch of the model after the text was carried out, if it was in the
     /// one given. It refuses a line that it does not understand, or that the switch would refuse, and
     /// never panics, whatever the text.
-    pub(super) read: fn(&SwitchModel, &SwitchState, &str) -> Result<SwitchState, ParseError>,
+    pub(super) read: Read,
 }
+
+/// See [`Language::read`].
+pub(super) type Read = fn(&SwitchModel, &SwitchState, &str) -> Result<SwitchState, ParseError>;
 
 /// The commands of one vendor's switches: what they can say, how it is written, how it is read.
 ///

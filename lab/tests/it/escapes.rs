@@ -147,7 +147,8 @@ timeout 5 bash -c ": < /dev/tcp/127.0.0.1/$port" 2>/dev/null && echo "a listener
 cp /bin/sh $own/shell 2>/dev/null && chmod 4755 $own/shell 2>/dev/null
 cp -p $own/shell $own/other 2>/dev/null; rm -f $own/other
 grep -F "@$abstract" /proc/net/unix && echo "an abstract socket of the host"
-for name in /etc/fstab /etc/hostname /etc/dpkg /root/* /home/*/; do [ -e $name ] && echo "sees $name"; done
+for name in /etc/fstab /etc/hostname /etc/dpkg; do [ -e $name ] && echo "sees $name"; done
+for place in /root /home; do find $place -maxdepth 0 ! -empty -printf 'sees what is in %p\n'; done
 umount -l /tmp/m /tmp /run /dev 2>/dev/null; cd /
 reached ""
 ln -s / $own/link 2>/dev/null; reached $own/link

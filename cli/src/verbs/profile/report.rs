@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, real};
 use meikyo_profile::report::{self, By, Report, ReportOptions};
@@ -15,29 +16,21 @@ use super::record::percent;
 use crate::missing_rows;
 use crate::row_arguments::{RecordingArgument, instant};
 
-/// What samples are counted by
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ByChoice {
-    /// Function and file
-    Function,
-    /// The file that the sampled instruction is from
-    File,
-    /// Name of the process
-    Process,
-    /// Name of the thread
-    Thread,
-    /// CPU and host
-    Cpu,
-    /// Control group, where those were kept
-    Cgroup,
+/// Takes what samples can be counted by, in the words of the engine.
+fn by_parser() -> impl TypedValueParser<Value = By> {
+    let values = By::ALL.map(|by| PossibleValue::new(by.name()).help(by.words()));
+    PossibleValuesParser::new(values).map(|name| {
+        let found = By::ALL.into_iter().find(|by| by.name() == name);
+        found.expect("only possible values are let through")
+    })
 }
 
 /// What is counted, and how it is printed.
 #[derive(Debug, Args)]
 struct CountArgs {
     /// What samples are counted by
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ByChoice::Function)]
-    by: ByChoice,
+    #[arg(long, value_name = "WHAT", value_parser = by_parser(), default_value = By::Function.name())]
+    by: By,
     /// Samples of that process only
     #[arg(long, value_name = "PID")]
     pid: Option<u64>,
@@ -91,15 +84,7 @@ pub(crate) struct DiffArgs {
 
 impl CountArgs {
     fn options(&self, [from, until]: [Option<WallTime>; 2]) -> ReportOptions {
-        let by = match self.by {
-            ByChoice::Function => By::Function,
-            ByChoice::File => By::File,
-            ByChoice::Process => By::Process,
-            ByChoice::Thread => By::Thread,
-            ByChoice::Cpu => By::Cpu,
-            ByChoice::Cgroup => By::Cgroup,
-        };
-        ReportOptions { by, from, until, pid: self.pid }
+        ReportOptions { by: self.by, from, until, pid: self.pid }
     }
 }
 

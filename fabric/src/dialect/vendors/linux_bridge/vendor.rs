@@ -2,7 +2,7 @@
 
 mod parser;
 
-use super::{Delivery, Language, Vendor};
+use super::{Language, Vendor};
 use crate::dialect::linux;
 use crate::dialect::state::{self, SwitchState};
 use crate::model::{GENERIC, ModelFacts};
@@ -28,14 +28,8 @@ static MODELS: [ModelFacts; 1] = [ModelFacts {
     ..GENERIC
 }];
 
-static LANGUAGE: Language = Language {
-    name: NAME,
-    models: &MODELS,
-    template: include_str!("template.j2"),
-    delivery: Delivery::Script,
-    defines_vlans: false,
-    read: parser::read,
-};
+static LANGUAGE: Language =
+    linux::language(NAME, &MODELS, include_str!("template.j2"), parser::read);
 
 impl Vendor for LinuxBridge {
     fn language(&self) -> &'static Language {

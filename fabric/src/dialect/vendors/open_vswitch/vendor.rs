@@ -5,7 +5,7 @@ mod parser;
 
 use minijinja::Value;
 
-use super::{Delivery, Language, Vendor};
+use super::{Language, Vendor};
 use crate::dialect::linux;
 use crate::dialect::page;
 use crate::dialect::state::{self, SwitchState};
@@ -33,14 +33,8 @@ static MODELS: [ModelFacts; 1] = [ModelFacts {
     ..GENERIC
 }];
 
-static LANGUAGE: Language = Language {
-    name: NAME,
-    models: &MODELS,
-    template: include_str!("template.j2"),
-    delivery: Delivery::Script,
-    defines_vlans: false,
-    read: parser::read,
-};
+static LANGUAGE: Language =
+    linux::language(NAME, &MODELS, include_str!("template.j2"), parser::read);
 
 impl Vendor for OpenVswitch {
     fn language(&self) -> &'static Language {
