@@ -4,8 +4,8 @@
 //! one, written by an earlier version, is whole: its tables are those that have rows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -106,11 +106,31 @@ pub(crate) fn streams_without(dir: &Path, table: &str) -> Result<BTreeSet<String
     Ok(streams.filter(is_without).map(|(stream, _)| stream).collect())
 }
 
-/// Adds the tables of a writer to those that the stream's writers have declared before.
+/// Why the tables of a writer could not be added.
+#[derive(Debug)]
+pub(crate) struct AddError {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// What the system said.
+    pub(crate) source: io::Error,
+    /// Whether a list is still there that says it is complete, and is not: rows would be passed over.
+    pub(crate) misleads: bool,
+}
+
+/// Adds the tables of a writer to those that the stream's writers have declared before, on the disk
+/// before the first row of them is.
 ///
 /// # Errors
-/// When the file cannot be written, with its path.
-pub(crate) fn add(stream_dir: &Path, tables: &[TableSchema]) -> Result<(), (PathBuf, io::Error)> {
+/// When the file cannot be written. The list of before is then taken away.
+pub(crate) fn add(stream_dir: &Path, tables: &[TableSchema]) -> Result<(), AddError> {
+    add_by(|path, text| replace_file(path, text, Durability::Disk), stream_dir, tables)
+}
+
+fn add_by(
+    write: impl FnOnce(&Path, &[u8]) -> io::Result<()>,
+    stream_dir: &Path,
+    tables: &[TableSchema],
+) -> Result<(), AddError> {
     let path = stream_dir.join(FILE_NAME);
     let before = file_of(stream_dir).ok().flatten();
     let complete_for = match &before {
@@ -130,16 +150,17 @@ pub(crate) fn add(stream_dir: &Path, tables: &[TableSchema]) -> Result<(), (Path
     if all.tables == before {
         return Ok(());
     }
-    serde_json::to_vec(&all)
-        .map_err(io::Error::from)
-        .and_then(|text| replace_file(&path, &text, Durability::Kernel))
-        .map_err(|error| (path, error))
+    let written = serde_json::to_vec(&all).map_err(io::Error::from);
+    written.and_then(|text| write(&path, &text)).map_err(|source| {
+        // Told by what is looked up next.
+        drop(fs::remove_file(&path));
+        let left = file_of(stream_dir).ok().flatten();
+        AddError { path, source, misleads: left.is_some_and(|file| file.complete_for.is_some()) }
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -186,5 +207,19 @@ mod tests {
         fs::write(layout::segment_path(dir.path(), "snmp", 1), "").unwrap();
         add(&stream, &tables).unwrap();
         assert!(without().is_empty());
+    }
+
+    #[test]
+    fn a_list_that_could_not_be_replaced_keeps_no_reader_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let stream = layout::stream_dir(dir.path(), "snmp");
+        fs::create_dir_all(&stream).unwrap();
+        let table = |name: &str| TableSchema::new(name, "", Vec::new());
+        add(&stream, &[table("load")]).unwrap();
+        assert_eq!(streams_without(dir.path(), "cpu").unwrap().len(), 1);
+        let full = |_: &Path, _: &[u8]| Err(io::Error::from(io::ErrorKind::StorageFull));
+        let error = add_by(full, &stream, &[table("load"), table("cpu")]).unwrap_err();
+        assert_eq!((error.path, error.misleads), (stream.join(FILE_NAME), false));
+        assert!(streams_without(dir.path(), "cpu").unwrap().is_empty());
     }
 }

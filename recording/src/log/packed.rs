@@ -37,6 +37,9 @@ pub(crate) const BODY_MAX: usize = 1 << 24;
 /// Values of a block at most: rows times columns. They take 8 octets each once they are read.
 pub(crate) const CELLS_MAX: usize = 1 << 20;
 
+/// Texts of a block at most: no value has more than one.
+const TEXTS_MAX: u64 = CELLS_MAX as u64;
+
 /// Octets of the prefix before the names.
 const FIXED_LEN: usize = 32;
 
@@ -228,6 +231,7 @@ pub(crate) fn pack(
     limited("values", rows.saturating_mul(count), CELLS_MAX)?;
     let columns_octets: usize = batch.columns.iter().map(|column| column.octets.len()).sum();
     limited("octets of texts", columns_octets, BODY_MAX)?;
+    limited("texts", texts.len(), CELLS_MAX)?;
     sections.begin();
     let (mut body, mut words) = (Vec::new(), Vec::new());
     put_varint(texts.len() as u64, &mut body);
@@ -403,6 +407,9 @@ fn words_of(
     if count == 0 {
         return Some(Vec::new());
     }
+    if count > TEXTS_MAX {
+        return None;
+    }
     let words = Section::take(octets, room)?.octets(reader)?;
     let (mut words, mut numbers) = (Octets(&words), Vec::new());
     for _ in 0..count {
@@ -418,6 +425,9 @@ fn texts_of(
     number: &mut impl FnMut(&str) -> Option<u64>,
 ) -> Option<Vec<u64>> {
     let count = le_u32(octets.take(4)?, 0);
+    if u64::from(count) > TEXTS_MAX {
+        return None;
+    }
     let mut numbers = Vec::new();
     for _ in 0..count {
         let length = usize::try_from(le_u32(octets.take(4)?, 0)).ok()?;

@@ -8,7 +8,7 @@ use meikyo_units::WallTime;
 
 use super::{Incident, IncidentKind};
 use crate::compact::frames_were_written;
-use crate::declared;
+use crate::declared::{self, AddError};
 use crate::format::{self, IdentityError, Kind};
 use crate::layout::{self, ListError};
 use crate::manifest::{self, Unit};
@@ -127,9 +127,12 @@ pub(super) fn recover(
         received: Received::default(),
         incidents: Vec::new(),
     };
-    if let Err((path, error)) = declared {
+    if let Err(AddError { path, source, misleads }) = declared {
+        if misleads {
+            return Err(OpenStreamError::System { doing: "replace", path, source });
+        }
         let kind = IncidentKind::DiskRefused;
-        let text = format!("cannot write `{}`: {error}; rows are kept without it", path.display());
+        let text = format!("cannot write `{}`: {source}; rows are kept without it", path.display());
         recovered.incidents.push(Incident { at: WallTime::now(), kind, rows: 0, text });
     }
     let last_compacted = layout::last_sequence(dir, stream).map_err(listed)?;

@@ -418,3 +418,23 @@ fn sections_that_are_more_than_was_claimed_are_told() {
         assert!(told(octets).starts_with("the block cannot be read"), "{claimed}");
     }
 }
+
+#[test]
+fn more_texts_than_values_are_refused_before_memory_is_taken_for_them() {
+    for (count, is_refused) in [(CELLS_MAX, false), (CELLS_MAX + 1, true)] {
+        let mut body = Vec::new();
+        put_varint(count as u64, &mut body);
+        // Texts without an octet, in a section that is stored as it is.
+        put_varint(2 * count as u64, &mut body);
+        body.resize(body.len() + count, 0);
+        let mut asked = 0;
+        let mut number = |_: &str| {
+            asked += 1;
+            Some(0)
+        };
+        let (mut room, mut reader) = (BODY_MAX, SectionReader::default());
+        let numbers = words_of(&mut Octets(&body), &mut room, &mut reader, &mut number);
+        assert_eq!(numbers.is_none(), is_refused, "{count} texts");
+        assert_eq!(asked, if is_refused { 0 } else { count });
+    }
+}
