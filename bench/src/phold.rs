@@ -5,6 +5,8 @@
 //! committed event is counted in the state of an LP, and a run under any other scheduler than the
 //! sequential one ends in the states that the sequential one ends in.
 
+mod bare;
+
 use std::time::Instant;
 
 use meikyo_console::benches::phold::PholdArgs;
@@ -40,6 +42,9 @@ struct Report {
     cpu_s: f64,
     events_per_s: f64,
     cpu_ns_per_event: f64,
+    /// The bare loop's, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bare_cpu_ns_per_event: Option<f64>,
     rollbacks: u64,
     efficiency: f64,
     undo_records: u64,
@@ -70,6 +75,8 @@ pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
     let wall_s = start.elapsed().as_secs_f64();
     let usage = own_usage()?;
     let cpu_s = usage.cpu.saturating_sub(usage_before.cpu).as_secs_f64();
+    let hold = bare::Hold { lps: args.lps, pending, events: outcome.events, mean: span(args.mean) };
+    let bare_cpu_ns_per_event = args.bare.then(|| hold.cpu_ns_per_event()).transpose()?;
     let verified = verify(args, &options, &outcome)?;
     let Effort {
         handled, rollbacks, undo_records, threads_used, ranks, windows, scheduler, ..
@@ -92,6 +99,7 @@ pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
         cpu_s,
         events_per_s: real(events) / wall_s,
         cpu_ns_per_event: cpu_s * 1e9 / real(events.max(1)),
+        bare_cpu_ns_per_event,
         rollbacks,
         efficiency: real(events) / real(handled.max(1)),
         undo_records,
@@ -175,6 +183,10 @@ fn text(report: &Report) -> String {
     row("CPU, s", format!("{:.3}", report.cpu_s));
     row("million events a second", format!("{:.2}", report.events_per_s / 1e6));
     row("CPU per event, ns", format!("{:.1}", report.cpu_ns_per_event));
+    if let Some(bare) = report.bare_cpu_ns_per_event {
+        let ratio = report.cpu_ns_per_event / bare;
+        row("the same with a bare heap, ns", format!("{bare:.1} ({ratio:.2} x)"));
+    }
     row("rollbacks", report.rollbacks.to_string());
     row("efficiency", format!("{:.4}", report.efficiency));
     row("changes logged", report.undo_records.to_string());

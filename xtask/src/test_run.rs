@@ -5,8 +5,9 @@
 //! failure.
 //!
 //! What costs time is built once: every test program by one call of cargo, and later the few crates that
-//! differ with MPI, in the same target folder. There are two lanes: while labs boot their kernels in one,
-//! the other runs all other test programs, then lints, documentation and what is tested over ranks.
+//! differ with MPI, in the same target folder. There are two lanes: one boots labs and then drives the
+//! page in a browser, while the other runs all other test programs, then lints, documentation and what is
+//! tested over ranks.
 
 mod binaries;
 #[path = "../../models/tests/ranks/lacking.rs"]
@@ -21,6 +22,7 @@ use std::time::Instant;
 use meikyo_testing::TALLIED;
 
 use crate::program::{Program, cargo, program};
+use crate::test_run::binaries::TestBinary;
 use crate::test_run::lacking::lacking;
 use crate::test_run::libtest::LibtestOutput;
 pub(crate) use crate::test_run::tally::Tally;
@@ -49,11 +51,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
         tally.check("tidy", tidy::run(root)?);
     }
     let interpreter = python::environment(root);
-    tests(root, filter, &interpreter, &mut tally)?;
-    if filter.is_none() && page == Page::Built {
-        web::unit_tests(root, &mut tally)?;
-        web::page_tests(root, &mut tally)?;
-    }
+    tests(root, filter, &page, &interpreter, &mut tally)?;
     if std::env::var_os("CI").is_some_and(|value| !value.is_empty()) {
         tally.demand_programs();
     }
@@ -99,6 +97,7 @@ fn fuzz_targets(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
 fn tests(
     root: &Path,
     filter: Option<&str>,
+    page: &Page,
     interpreter: &Result<String, String>,
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
@@ -111,7 +110,16 @@ fn tests(
     if let Ok(interpreter) = interpreter {
         variables.push(("MEIKYO_PYTHON".to_owned(), interpreter.clone()));
     }
-    let then = |tally: &mut Tally| {
+    // Built over again with MPI while the page is tested.
+    let meikyo = web::keep_binary(root)?;
+    let behind_lab = |tally: &mut Tally| {
+        if filter.is_none() && *page == Page::Built {
+            web::unit_tests(root, tally)?;
+            web::page_tests(root, &meikyo, tally)?;
+        }
+        Ok(())
+    };
+    let behind_others = |tally: &mut Tally| {
         let mut arguments = vec!["test", "--workspace", "--doc", "--no-fail-fast", "--locked"];
         arguments.extend(["--features", &features, "--", "--show-output"]);
         arguments.extend(filter);
@@ -122,7 +130,8 @@ fn tests(
         }
         Ok(())
     };
-    lanes::run(binaries, filter, &variables, then, tally)
+    let run = |binary: &TestBinary| binary.run(filter, &variables);
+    lanes::run(binaries, run, behind_lab, behind_others, tally)
 }
 
 /// The system tests of the command line over MPI ranks, with MPICH. Built like all tests but for the

@@ -31,22 +31,38 @@ pub(crate) fn build(root: &Path) -> anyhow::Result<Page> {
     Ok(if built { Page::Built } else { Page::Failed })
 }
 
-/// Counts the tests of the page's logic.
-pub(crate) fn unit_tests(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
-    vitest(root, "vitest.config.ts", "web-unit.json", tally)
+/// Puts a second name beside the program as it was built last, for tests that run while it is built
+/// over again; gives that name.
+pub(crate) fn keep_binary(root: &Path) -> anyhow::Result<PathBuf> {
+    let (built, kept) = (root.join("target/debug/meikyo"), root.join("target/meikyo-of-the-page"));
+    remove(&kept)?;
+    std::fs::hard_link(&built, &kept)
+        .with_context(|| format!("cannot link `{}`", built.display()))?;
+    Ok(kept)
 }
 
-/// Counts the tests that drive the page of a real server in a real browser.
-pub(crate) fn page_tests(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
+/// Counts the tests of the page's logic.
+pub(crate) fn unit_tests(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
+    vitest(root, "vitest.config.ts", "web-unit.json", None, tally)
+}
+
+/// Counts the tests that drive the page of a real server, the program `meikyo`, in a real browser.
+pub(crate) fn page_tests(root: &Path, meikyo: &Path, tally: &mut Tally) -> anyhow::Result<()> {
     if !Path::new(CHROMIUM).exists() {
         tally.lacking("web: the page in a browser", "Debian's package `chromium` is not installed");
         return Ok(());
     }
-    vitest(root, "vitest.page.config.ts", "web-page.json", tally)
+    vitest(root, "vitest.page.config.ts", "web-page.json", Some(meikyo), tally)
 }
 
 /// Runs one suite and counts each of its tests.
-fn vitest(root: &Path, config: &str, report: &str, tally: &mut Tally) -> anyhow::Result<()> {
+fn vitest(
+    root: &Path,
+    config: &str,
+    report: &str,
+    meikyo: Option<&Path>,
+    tally: &mut Tally,
+) -> anyhow::Result<()> {
     let report = root.join("target").join(report);
     remove(&report)?;
     let output = format!("--outputFile.json={}", report.display());
@@ -61,8 +77,11 @@ fn vitest(root: &Path, config: &str, report: &str, tally: &mut Tally) -> anyhow:
         "--reporter=json",
         &output,
     ];
-    let binary = root.join("target/debug/meikyo");
-    let ended_well = npm(root, &arguments).env("MEIKYO_BIN", &binary.to_string_lossy()).run()?;
+    let mut run = npm(root, &arguments);
+    if let Some(meikyo) = meikyo {
+        run = run.env("MEIKYO_BIN", &meikyo.to_string_lossy());
+    }
+    let ended_well = run.run()?;
     let text = std::fs::read_to_string(&report).unwrap_or_default();
     let Ok(report) = serde_json::from_str::<Report>(&text) else {
         tally.check(&format!("web: {config} ran"), false);

@@ -35,6 +35,9 @@ pub struct PholdArgs {
     /// How it is run.
     #[command(flatten)]
     pub scheduling: Scheduling,
+    /// Take and put back as many events with the standard library's heap, too, and tell what that costs
+    #[arg(long)]
+    pub bare: bool,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

@@ -1,7 +1,8 @@
 //! Runs over 1 and 2 ranks of both MPI libraries give what one process gives.
 //!
-//! The program that the ranks run is the example `ranks`, built once with each library into a target
-//! folder of its own, since `mpicc` decides at build time which one is linked.
+//! The program that the ranks run is the example `ranks`, built once with each library, since `mpicc`
+//! decides at build time which one is linked: with MPICH as everything else here that knows MPI, with
+//! Open MPI into a target folder of its own, and unoptimised, since building it takes longer than running it.
 #![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 use std::collections::BTreeMap;
@@ -19,18 +20,25 @@ use lacking::lacking;
 /// Nothing here takes a tenth of this: ranks that wait for each other for ever are found.
 const DEADLINE_S: &str = "300";
 
+/// Features of the system tests over ranks, in which every crate is compiled once for both.
+const WITH_MPI: &str = "meikyo-models/slow,meikyo-cli/mpi,meikyo-bench/mpi";
+
 /// One MPI library as Debian names its programs, and what its `mpirun` needs to be told here.
 struct Library {
     name: &'static str,
     packages: &'static str,
     arguments: &'static [&'static str],
+    /// Whether it has a target folder of its own.
+    alone: bool,
 }
 
-const MPICH: Library = Library { name: "mpich", packages: "mpich libmpich-dev", arguments: &[] };
+const MPICH: Library =
+    Library { name: "mpich", packages: "mpich libmpich-dev", arguments: &[], alone: false };
 const OPEN_MPI: Library = Library {
     name: "openmpi",
     packages: "openmpi-bin libopenmpi-dev",
     arguments: &["--allow-run-as-root", "--oversubscribe"],
+    alone: true,
 };
 
 #[test]
@@ -110,14 +118,10 @@ fn same(library: &Library, count: usize, rank: usize, truth: &BTreeMap<String, (
 }
 
 impl Library {
-    /// The target folder of this library.
-    fn target(&self) -> PathBuf {
-        let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        temporary.parent().expect("it lies in the target folder").join(self.name)
-    }
-
     /// Builds the example; gives its path.
     fn build(&self) -> PathBuf {
+        let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let target = temporary.parent().expect("it lies in the target folder");
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let mut command = Command::new(cargo);
         // What cargo says of this package must not reach the cargo that is started from here.
@@ -128,16 +132,24 @@ impl Library {
         }
         // Set for the test programs only: crates would be built anew with it.
         command.env_remove("RUSTC_BOOTSTRAP");
+        command.args(["build", "--quiet", "--locked", "--example", "ranks"]);
+        let target = if self.alone {
+            command.args(["-p", "meikyo-models", "--features", "mpi"]);
+            command.envs([("CARGO_PROFILE_DEV_OPT_LEVEL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "0")]);
+            target.join(self.name)
+        } else {
+            command.args(["--workspace", "--features", WITH_MPI]);
+            target.to_owned()
+        };
         let output = command
-            .args(["build", "--quiet", "--locked", "-p", "meikyo-models", "--features", "mpi"])
-            .args(["--example", "ranks", "--target-dir"])
-            .arg(self.target())
+            .arg("--target-dir")
+            .arg(&target)
             .env("MPICC", format!("mpicc.{}", self.name))
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .output()
             .expect("cargo can be run");
         assert!(output.status.success(), "building with {}: {}", self.name, said(&output));
-        self.target().join("debug/examples/ranks")
+        target.join("debug/examples/ranks")
     }
 
     /// Runs the program on `count` ranks, to the deadline at the latest (exit code 124 or 137).

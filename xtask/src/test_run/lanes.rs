@@ -7,15 +7,16 @@ use crate::test_run::tally::Tally;
 /// The package whose tests bring labs up.
 const LAB: &str = "meikyo-lab";
 
-/// Runs all programs, and `then` behind those that need no lab; adds what they resulted in to `tally`.
+/// Runs all programs by `run`, `behind_lab` behind those of the lab and `behind_others` behind the others;
+/// adds what they resulted in to `tally`.
 ///
 /// # Errors
 /// If one of them cannot be run.
 pub(crate) fn run(
     binaries: Vec<TestBinary>,
-    filter: Option<&str>,
-    variables: &[(String, String)],
-    then: impl FnOnce(&mut Tally) -> anyhow::Result<()>,
+    run: impl Fn(&TestBinary) -> anyhow::Result<Tally> + Sync,
+    behind_lab: impl FnOnce(&mut Tally) -> anyhow::Result<()> + Send,
+    behind_others: impl FnOnce(&mut Tally) -> anyhow::Result<()>,
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
     let (lab, others): (Vec<_>, Vec<_>) =
@@ -23,15 +24,18 @@ pub(crate) fn run(
     let lane = |binaries: Vec<TestBinary>| -> anyhow::Result<Tally> {
         let mut tally = Tally::default();
         for binary in binaries {
-            let of_binary = binary.run(filter, variables)?;
+            let of_binary = run(&binary)?;
             println!("{}: {}", binary.name(), of_binary.counts());
             tally.add(of_binary);
         }
         Ok(tally)
     };
     let (lab, others) = std::thread::scope(|scope| {
-        let beside = scope.spawn(|| lane(lab));
-        let others = lane(others).and_then(|mut tally| then(&mut tally).map(|()| tally));
+        let beside = scope.spawn(|| {
+            let mut tally = lane(lab)?;
+            behind_lab(&mut tally).map(|()| tally)
+        });
+        let others = lane(others).and_then(|mut tally| behind_others(&mut tally).map(|()| tally));
         (beside.join().expect("a lane does not panic"), others)
     });
     tally.add(lab?);
