@@ -83,6 +83,8 @@ fn file_of(stream_dir: &Path) -> Result<Option<File>, String> {
     if file.crc32.is_some_and(|named| named != sum(&file.tables)) {
         return Err("it does not have the checksum that it names".into());
     }
+    let checked = file.tables.iter().try_for_each(TableSchema::check_form);
+    checked.map_err(|error| error.to_string())?;
     Ok(Some(file))
 }
 

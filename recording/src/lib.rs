@@ -60,6 +60,7 @@ mod symbols;
 mod system_calls;
 pub mod tables;
 pub mod unfinished;
+mod unsynced;
 pub mod views;
 mod writer;
 
@@ -69,7 +70,7 @@ pub use origin::{Origin, Received, Source};
 pub use packed::{PackError, PackedRows, Packer, UnpackError};
 pub use read::{ReadCost, ReadError, Recording, Scan, Selection};
 pub use retention::Keep;
-pub use schema::{Column, ColumnKind, Meaning, TableSchema};
+pub use schema::{Column, ColumnKind, Meaning, SchemaError, TableSchema};
 pub use symbols::Symbols;
 pub use system_calls::{lower_priority, room_bytes};
 pub use writer::{

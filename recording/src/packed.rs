@@ -9,12 +9,12 @@
 //! A block names its table and the columns that it was written with, so that a reader whose table
 //! has other columns finds those that both know by their names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::batch::{Batch, Symbol};
 use crate::log::{decode_rows, packed};
 use crate::origin::Origin;
-use crate::schema::TableSchema;
+use crate::schema::{Column, ColumnKind, TableSchema};
 
 /// Why rows could not be packed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,6 +83,16 @@ pub enum UnpackError {
         /// The table that it is read as.
         expected: String,
     },
+    /// The block has a column that the table does not have.
+    #[error("the block has a column `{column}` of kind {kind:?}, and table `{table}` has none")]
+    Column {
+        /// The table.
+        table: String,
+        /// The block's column.
+        column: String,
+        /// How the block keeps it.
+        kind: ColumnKind,
+    },
     /// The octets are not a block.
     #[error("the block cannot be read: {what}")]
     Malformed {
@@ -134,6 +144,31 @@ impl PackedRows {
     /// The least and the greatest `time` of the rows, ns since the epoch.
     pub fn times(&self) -> (i64, i64) {
         self.times
+    }
+
+    /// Whether the table has every column that the block says it has, of the same kind. The values
+    /// are not looked at.
+    ///
+    /// # Errors
+    /// What the table does not have: readers would pass over it.
+    pub fn fits(&self, schema: &TableSchema) -> Result<(), UnpackError> {
+        if self.table != schema.name {
+            let (found, expected) = (self.table.clone(), schema.name.clone());
+            return Err(UnpackError::Table { found, expected });
+        }
+        let prefix = packed::Prefix::read(&self.payload)?;
+        let mut names = BTreeSet::new();
+        for (at, &(kind, name)) in prefix.columns().iter().enumerate() {
+            let is_known = |column: &Column| column.name == name && column.kind == kind;
+            // Most often it stands where the table has it.
+            let has_it =
+                schema.columns.get(at).is_some_and(is_known) || schema.columns.iter().any(is_known);
+            if !names.insert(name) || !has_it {
+                let (table, column) = (self.table.clone(), name.to_owned());
+                return Err(UnpackError::Column { table, column, kind });
+            }
+        }
+        Ok(())
     }
 
     /// The octets to be sent.

@@ -11,6 +11,7 @@
 //! fields: recordings of before 2026-11 have neither roles nor units, and what they leave out is
 //! derived in one place, [`mod@earlier`].
 
+mod check;
 pub mod earlier;
 mod handle;
 pub mod reference;
@@ -21,6 +22,7 @@ mod unit;
 
 use serde::{Deserialize, Serialize};
 
+pub use check::{COLUMNS_MAX, SchemaError};
 pub use handle::{Cell, Handle, Name, Text, Values};
 pub use role::Role;
 pub use state::State;

@@ -35,11 +35,7 @@ pub fn replace_file(path: &Path, octets: &[u8], durability: Durability) -> io::R
     file.write_all(octets)?;
     match durability {
         Durability::Kernel => file.finish(),
-        Durability::Disk => {
-            file.file.sync_all()?;
-            file.finish()?;
-            File::open(directory_of(path))?.sync_all()
-        }
+        Durability::Disk => file.finish_on_disk(),
     }
 }
 
@@ -82,6 +78,17 @@ impl Unfinished {
 }
 
 impl Unfinished {
+    /// Puts the file in its place, over what is there; both are on the disk then.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(crate) fn finish_on_disk(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        let path = self.path.clone();
+        self.finish()?;
+        File::open(directory_of(&path))?.sync_all()
+    }
+
     /// Puts the file in its place on the disk if nothing is there; what is there stays.
     ///
     /// # Errors

@@ -285,6 +285,16 @@ impl StreamWriter {
         })
     }
 
+    /// Notes that what the stream's log holds may not be on the disk, since a sync of it failed:
+    /// whoever opens it next writes it anew. A writer does so itself; this is for one whose disk
+    /// refused that, too.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn distrust(dir: &Path, stream: &str) -> Result<(), std::io::Error> {
+        crate::unsynced::note(&crate::layout::stream_dir(dir, stream))
+    }
+
     /// The symbol of `text`, the same for the same text as long as the writer lives.
     ///
     /// # Panics

@@ -1,5 +1,5 @@
 //! Options of sockets.
-#![expect(unsafe_code, reason = "three options have no safe wrapper in `rustix`")]
+#![expect(unsafe_code, reason = "four options have no safe wrapper in `rustix`")]
 
 use std::io;
 use std::mem::size_of;
@@ -75,11 +75,30 @@ pub fn tell_destinations(socket: impl AsFd) -> io::Result<()> {
     switch_on(socket, libc::IPPROTO_IP, libc::IP_PKTINFO)
 }
 
+/// Lets a TCP socket take no more octets while so many of those it has were not sent yet: what is
+/// written later then waits with whoever writes it, where something more urgent can go first.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn limit_unsent(socket: impl AsFd, size: Bytes) -> io::Result<()> {
+    let size = libc::c_int::try_from(capped(size)).expect("it has 31 bits");
+    set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size)
+}
+
 fn switch_on(socket: impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<()> {
-    let on: libc::c_int = 1;
+    set(socket, level, name, 1)
+}
+
+fn set(
+    socket: impl AsFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
     let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).expect("an int is small");
     let socket = socket.as_fd().as_raw_fd();
-    // SAFETY: the pointer and the length describe `on`, which lives across the call.
-    let result = unsafe { libc::setsockopt(socket, level, name, (&raw const on).cast(), length) };
+    // SAFETY: the pointer and the length describe `value`, which lives across the call.
+    let result =
+        unsafe { libc::setsockopt(socket, level, name, (&raw const value).cast(), length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -3,7 +3,7 @@
 use meikyo_recording::{Origin, PackError, PackedRows, Packer, Source, TableSchema};
 use meikyo_units::WallTime;
 
-use crate::wire::{Gap, Offset};
+use crate::wire::{Gap, Offset, Reason};
 
 meikyo_recording::table! {
     /// Rows that were made and will never come, by sender. `time` is the least time of the rows.
@@ -12,7 +12,7 @@ meikyo_recording::table! {
     SENDER: Symbol, Label, "sender", "who sent";
     STREAM: Symbol, Label, "stream", "the sender's stream";
     REASON: Symbol, Label, "reason",
-        "spool_full, queue_full, spool_damaged, restarted (nobody knows how much), ended (nothing)";
+        "spool_full, queue_full, too_large, spool_damaged, restarted (nobody knows how much), ended (nothing)";
     BOOT: u64, Detail, "boot", "the sender's life";
     FIRST: u64, Detail, "first", "number of the first block";
     LAST: u64, Detail, "last", "number of the last block; 2^64 - 1: the life is over";
@@ -60,8 +60,29 @@ pub(crate) fn gap_block(sender: &str, gap: &Gap, missing: u64) -> Result<PackedR
     if let Some(rows) = gap.rows {
         batch.put(transport_gaps::ROWS, rows);
     }
+    packer.pack()?.with_origin(&origin_of(sender, gap))
+}
+
+/// What stands behind the name of a stream in the origin of a gap `restarted`; no stream's own name
+/// has it. Nobody knows whether blocks with these numbers were made, so that they are not taken for
+/// blocks that were received.
+const GIVEN_UP: char = '?';
+
+/// The numbers that a gap accounts for, and whose they are.
+pub(crate) fn origin_of(sender: &str, gap: &Gap) -> Origin {
     let source = Source { sender: sender.into(), boot: gap.boot, stream: gap.stream.clone() };
-    packer.pack()?.with_origin(&Origin { source, first: gap.first, last: gap.last })
+    let source = if gap.reason == Reason::Restarted { given_up(&source) } else { source };
+    Origin { source, first: gap.first, last: gap.last }
+}
+
+/// Under which source the numbers of a source are noted that only a gap `restarted` accounts for.
+pub(crate) fn given_up(source: &Source) -> Source {
+    Source { stream: format!("{}{GIVEN_UP}", source.stream), ..source.clone() }
+}
+
+/// The source itself, also of one that is noted by [`given_up`].
+pub(crate) fn plain(source: &Source) -> Source {
+    Source { stream: source.stream.trim_end_matches(GIVEN_UP).into(), ..source.clone() }
 }
 
 /// A sender's clock as a block.

@@ -8,13 +8,32 @@ pub const BLOCK_BYTES_MAX: usize = 1 << 20;
 /// The longest other message; a session that announces a longer one is ended.
 pub const CONTROL_BYTES_MAX: usize = 256 << 10;
 
+/// Octets that a sender's name, streams and tables take in its greeting; the rest of the message is
+/// for what the sender holds. A sender that declares more does not begin.
+pub const DECLARED_BYTES_MAX: usize = CONTROL_BYTES_MAX - HOLDS_MAX * HELD_BYTES_MAX;
+
+/// Octets that one life of one stream takes in a greeting: a name of 100 octets, three numbers of 20
+/// digits, and what JSON puts around them.
+const HELD_BYTES_MAX: usize = 256;
+
 /// Streams of one sender; a session that declares more is refused.
 pub const STREAMS_MAX: usize = 16;
+
+/// Streams of a recording that rows are taken for; each has threads of its own. A session that
+/// declares one more is refused.
+pub const STREAMS_OF_RECORDING_MAX: usize = 64;
+
+/// Tables of a stream, of all senders together; a session that declares more is refused.
+pub const TABLES_MAX: usize = 64;
+
+/// Streams that the product writes by itself; a session that declares one is refused.
+pub const OWN_STREAMS: [&str; 2] = ["snmp", "simulate"];
 
 /// Lives and streams whose blocks a sender tells of when it greets; more are told of the next time.
 pub const HOLDS_MAX: usize = 256;
 
-/// Ranges of numbers in one answer; what is left out is sent again and recognised.
+/// Ranges of numbers in one answer, of all lives and streams together. What a welcome leaves out is
+/// sent again and recognised; acknowledgements are split.
 pub const RANGES_MAX: usize = 1_024;
 
 /// Octets of blocks of one sender that may be under way without an acknowledgement. The receiver
@@ -63,3 +82,6 @@ impl SpoolLimits {
     /// 256 MiB and 100,000 blocks.
     pub const STANDARD: Self = Self { bytes: Bytes::new(256 << 20), blocks: 100_000 };
 }
+
+/// The longest name of a sender, in octets.
+pub const SENDER_BYTES_MAX: usize = 128;

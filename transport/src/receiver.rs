@@ -9,23 +9,30 @@
 //! on the disk. The numbers themselves are kept by the recording
 //! ([`meikyo_recording::origin`]), in the blocks that are stored.
 
+mod greeting;
+mod store;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use meikyo_recording::{Origin, PackedRows, Received, Source, TableSchema, layout};
+use meikyo_recording::origin::Ranges;
+use meikyo_recording::{Origin, PackedRows, Received, Source, TableSchema};
 use meikyo_units::{Nanos, glob};
 
 use crate::gaps;
 use crate::limits::{
-    CONTROL_BYTES_MAX, HOLDS_MAX, RANGES_MAX, SILENCE_MAX, STREAMS_MAX, WINDOW_BYTES,
+    CONTROL_BYTES_MAX, RANGES_MAX, SILENCE_MAX, STREAMS_OF_RECORDING_MAX, WINDOW_BYTES,
 };
 use crate::sender::Now;
 use crate::wire::{
-    Code, Declared, Decoder, Gap, Hello, Message, Numbers, Over, Pong, Reason, Refusal, VERSION,
-    Welcome,
+    Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Pong, Reason, Refusal,
+    VERSION, Welcome,
 };
+pub(crate) use greeting::check_greeting;
+use store::{Store, accounted, in_parts};
 
-/// The longest name of a sender, in octets.
-const SENDER_BYTES_MAX: usize = 128;
+/// A receiver whose shell has not let time pass for so long was kept from listening: what senders
+/// said meanwhile waits to be read.
+const STALLED_AFTER: Nanos = Nanos::SECOND;
 
 /// A session, by the number that the shell gave it.
 pub type SessionId = u64;
@@ -74,9 +81,9 @@ pub enum Output {
     },
     /// Send octets.
     Send {
-        /// To whom.
-        session: SessionId,
         /// The session that they are for.
+        session: SessionId,
+        /// What is sent.
         octets: Vec<u8>,
     },
     /// Close a session, once what is to be sent was sent.
@@ -133,19 +140,20 @@ enum State {
 #[derive(Debug)]
 struct Party {
     sender: String,
-    streams: BTreeSet<String>,
+    boot: u64,
+    /// What it declared, by stream: nothing else is taken of it.
+    tables: BTreeMap<String, Vec<TableSchema>>,
 }
 
-#[derive(Debug, Default)]
-struct Store {
-    tables: Vec<TableSchema>,
-    is_open: bool,
-    /// What is on the disk.
-    durable: Received,
-    /// That, and what was handed over to be stored.
-    held: Received,
-    /// What was handed over and is not on the disk yet, with its octets.
-    pending: BTreeMap<Ticket, (Origin, u64)>,
+impl Session {
+    /// Which of its lives the sender is in; `None` before it has greeted, and when it is gone.
+    fn boot(&self) -> Option<u64> {
+        match &self.state {
+            State::Greeted(hello) => Some(hello.boot),
+            State::Open(party) => Some(party.boot),
+            State::New | State::Closed => None,
+        }
+    }
 }
 
 /// The receiver's side.
@@ -160,6 +168,7 @@ pub struct Receiver {
     next_ticket: Ticket,
     outputs: VecDeque<Output>,
     counts: ReceiverCounts,
+    last_tick: Option<Nanos>,
 }
 
 impl Receiver {
@@ -180,7 +189,7 @@ impl Receiver {
 
     /// A session begins.
     pub fn connected(&mut self, now: Now, id: SessionId, permit: Permit) {
-        let (decoder, last_heard, state) = (Decoder::new(), now.monotonic, State::New);
+        let (decoder, last_heard, state) = (Decoder::of_stranger(), now.monotonic, State::New);
         self.sessions.insert(id, Session { permit, decoder, last_heard, state });
     }
 
@@ -198,9 +207,11 @@ impl Receiver {
     /// Takes what came in a session.
     pub fn handle(&mut self, now: Now, id: SessionId, octets: &[u8]) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.last_heard = now.monotonic;
-        if matches!(session.state, State::Closed) {
-            return;
+        match session.state {
+            State::Closed => return,
+            // Who has not greeted has so long for it as others may be silent.
+            State::New => {}
+            State::Greeted(_) | State::Open(_) => session.last_heard = now.monotonic,
         }
         session.decoder.push(octets);
         let waits = matches!(session.state, State::Greeted(_));
@@ -255,10 +266,7 @@ impl Receiver {
             (State::New, Message::Hello(hello)) => self.hello(now, id, hello),
             (State::Open(_), Message::Block(rows)) => self.block(id, rows),
             (State::Open(_), Message::Gap(gap)) => self.gap(id, &gap),
-            (State::Open(_), Message::Over(over)) => {
-                self.end_life(now, id, &over);
-                Ok(())
-            }
+            (State::Open(_), Message::Over(over)) => self.end_life(now, id, &over),
             (State::Open(_), Message::Ping(ping)) => {
                 let at = now.wall.as_nanos();
                 let pong = Pong { sent_ns: ping.sent_ns, received_ns: at, answered_ns: at };
@@ -266,15 +274,7 @@ impl Receiver {
                 self.outputs.push_back(Output::Send { session: id, octets });
                 Ok(())
             }
-            (State::Open(party), Message::Offset(offset)) => {
-                let sender = party.sender.clone();
-                let Some(stream) = party.streams.first().cloned() else { return Ok(()) };
-                let rows = gaps::clock_block(&sender, now.wall, offset);
-                let rows = rows.map_err(|error| damaged(&error.to_string()))?;
-                let ticket = self.ticket();
-                self.outputs.push_back(Output::Store { ticket, stream, rows });
-                Ok(())
-            }
+            (State::Open(_), Message::Offset(offset)) => self.clock(now, id, offset),
             _ => Err(damaged("a message came where it does not belong")),
         }
     }
@@ -291,39 +291,62 @@ impl Receiver {
 
     fn hello(&mut self, now: Now, id: SessionId, hello: Hello) -> Result<(), Refusal> {
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
-        check_hello(&session.permit, &hello)?;
-        // An earlier session of the same sender is a connection that nobody has missed yet.
+        greeting::check(&session.permit, &hello)?;
         if let Some(before) = self.senders.get(&hello.sender).copied() {
+            let other = self.sessions.get(&before).filter(|other| {
+                let silent = now.monotonic.saturating_sub(other.last_heard);
+                other.boot() != Some(hello.boot) && silent < SILENCE_MAX
+            });
+            if other.is_some() {
+                let text = format!(
+                    "two senders are called `{}`: the other one was heard less than {SILENCE_MAX} \
+                     ago. Give each a name of its own; a sender whose machine went down is taken \
+                     again by then",
+                    hello.sender
+                );
+                return Err(Refusal { code: Code::Duplicate, text });
+            }
+            // A connection of the same sender that nobody has missed yet.
             let text = format!("`{}` has begun another session", hello.sender);
             self.refuse(before, Refusal { code: Code::Displaced, text });
         }
-        for declared in &hello.streams {
-            self.declare(declared)?;
-        }
+        self.declare_all(&hello.streams)?;
         self.counts.sessions += 1;
         self.senders.insert(hello.sender.clone(), id);
         if let Some(session) = self.sessions.get_mut(&id) {
+            session.last_heard = now.monotonic;
             session.state = State::Greeted(hello);
         }
         self.welcome_whom_it_may(now);
         Ok(())
     }
 
-    /// Has a stream opened with all tables that its senders declared.
-    fn declare(&mut self, declared: &Declared) -> Result<(), Refusal> {
-        let store = self.stores.entry(declared.stream.clone()).or_default();
-        let mut tables = store.tables.clone();
-        if tables.is_empty() {
-            tables = gaps::tables();
+    /// Has streams opened with all tables that their senders declared; none when one cannot be.
+    fn declare_all(&mut self, streams: &[Declared]) -> Result<(), Refusal> {
+        let mut joined: BTreeMap<&str, Vec<TableSchema>> = BTreeMap::new();
+        for Declared { stream, tables } in streams {
+            let known = || match self.stores.get(stream) {
+                Some(store) if !store.tables.is_empty() => store.tables.clone(),
+                _ => gaps::tables(),
+            };
+            greeting::join(joined.entry(stream).or_insert_with(known), tables)?;
         }
-        for table in &declared.tables {
-            join(&mut tables, table)?;
+        let new = joined.keys().filter(|stream| !self.stores.contains_key(**stream)).count();
+        if self.stores.len() + new > STREAMS_OF_RECORDING_MAX {
+            let text = format!(
+                "a recording has at most {STREAMS_OF_RECORDING_MAX} streams of senders; name them as \
+                 other senders do"
+            );
+            return Err(Refusal { code: Code::TooLarge, text });
         }
-        if tables != store.tables {
-            store.tables.clone_from(&tables);
-            store.is_open = false;
-            let (stream, after) = (declared.stream.clone(), self.next_ticket);
-            self.outputs.push_back(Output::Open { stream, tables, after });
+        for (stream, tables) in joined {
+            let store = self.stores.entry(stream.to_owned()).or_default();
+            if tables != store.tables {
+                store.tables.clone_from(&tables);
+                store.is_open = false;
+                let (stream, after) = (stream.to_owned(), self.next_ticket);
+                self.outputs.push_back(Output::Open { stream, tables, after });
+            }
         }
         Ok(())
     }
@@ -364,11 +387,15 @@ impl Receiver {
 
     /// A stream cannot be opened.
     pub fn not_opened(&mut self, stream: &str, why: &str) {
-        self.stores.remove(stream);
+        if let Some(store) = self.stores.remove(stream) {
+            for (origin, bytes) in store.pending.into_values() {
+                release(&mut self.unsynced, &origin.source.sender, bytes);
+            }
+        }
         let wants = |hello: &Hello| hello.streams.iter().any(|of| of.stream == stream);
         let of_stream = |session: &Session| match &session.state {
             State::Greeted(hello) => wants(hello),
-            State::Open(party) => party.streams.contains(stream),
+            State::Open(party) => party.tables.contains_key(stream),
             State::New | State::Closed => false,
         };
         let ids = self.sessions_where(of_stream);
@@ -393,56 +420,91 @@ impl Receiver {
             let State::Greeted(hello) = std::mem::replace(&mut session.state, State::New) else {
                 continue;
             };
-            let streams = hello.streams.iter().map(|of| of.stream.clone()).collect();
-            session.state = State::Open(Party { sender: hello.sender.clone(), streams });
-            let has = hello.holds.iter().map(|held| self.has(&hello.sender, held)).collect();
-            let welcome = Welcome { version: VERSION, window_bytes: WINDOW_BYTES, has };
+            if let Err(refusal) = self.check_life(&hello) {
+                self.refuse(id, refusal);
+                continue;
+            }
+            let welcome =
+                Welcome { version: VERSION, window_bytes: WINDOW_BYTES, has: self.has(&hello) };
             let octets = Message::Welcome(welcome).encoded();
             self.outputs.push_back(Output::Send { session: id, octets });
             self.end_earlier_lives(now, &hello);
+            let Hello { sender, boot, streams, .. } = hello;
+            let mut tables: BTreeMap<String, Vec<TableSchema>> = BTreeMap::new();
+            for declared in streams {
+                tables.entry(declared.stream).or_default().extend(declared.tables);
+            }
+            if let Some(session) = self.sessions.get_mut(&id) {
+                session.state = State::Open(Party { sender, boot, tables });
+            }
             // What it sent in the meantime.
             self.listen(now, id);
         }
     }
 
-    /// What is on the disk of what a sender holds.
-    fn has(&self, sender: &str, held: &Numbers) -> Numbers {
-        let Numbers { boot, stream, ranges } = held;
-        let source = Source { sender: sender.into(), boot: *boot, stream: stream.clone() };
-        let durable = self.stores.get(stream).and_then(|store| store.durable.of(&source));
-        let spans = ranges.iter().filter(|(first, last)| first <= last);
-        let within = durable.into_iter().flat_map(|durable| {
-            spans.clone().flat_map(|&(first, last)| durable.within(first, last))
-        });
-        let ranges = within.take(RANGES_MAX).collect();
-        Numbers { boot: *boot, stream: stream.clone(), ranges }
+    /// A life that was given up when another sender of that name came is not taken any more.
+    fn check_life(&self, hello: &Hello) -> Result<(), Refusal> {
+        let Hello { sender, boot, .. } = hello;
+        let is_over = |declared: &Declared| {
+            let stream = declared.stream.clone();
+            let source = Source { sender: sender.clone(), boot: *boot, stream };
+            let store = self.stores.get(&declared.stream);
+            store.is_some_and(|store| store.gave_up(&source, u64::MAX))
+        };
+        if hello.streams.iter().any(is_over) { Err(given_up(sender)) } else { Ok(()) }
+    }
+
+    /// What is on the disk of what a sender holds, as much as one answer takes.
+    fn has(&self, hello: &Hello) -> Vec<Numbers> {
+        let mut room = RANGES_MAX;
+        let mut has = Vec::new();
+        for Numbers { boot, stream, ranges } in &hello.holds {
+            let (boot, stream) = (*boot, stream.clone());
+            let source = Source { sender: hello.sender.clone(), boot, stream: stream.clone() };
+            let durable = self.stores.get(&stream).and_then(|store| store.durable.of(&source));
+            let spans = ranges.iter().filter(|(first, last)| first <= last);
+            let within = durable.into_iter().flat_map(|durable| {
+                spans.clone().flat_map(|&(first, last)| durable.within(first, last))
+            });
+            let ranges: Vec<_> = within.take(room).collect();
+            room -= ranges.len();
+            if !ranges.is_empty() {
+                has.push(Numbers { boot, stream, ranges });
+            }
+        }
+        has
     }
 
     /// Lives of a sender of which it holds nothing any more are over: numbers that are not accounted
     /// for will not come, and what was made behind the last one, nobody knows.
     fn end_earlier_lives(&mut self, now: Now, hello: &Hello) {
-        let mut over = Vec::new();
         if !hello.tells_all {
             return;
         }
+        let mut over = Vec::new();
         for declared in &hello.streams {
             let Some(store) = self.stores.get(&declared.stream) else { continue };
-            for (source, ranges) in store.held.iter() {
-                let is_over = source.sender == hello.sender
-                    && source.boot != hello.boot
-                    && source.stream == declared.stream
-                    && hello
-                        .holds
-                        .iter()
-                        .all(|held| held.boot != source.boot || held.stream != source.stream);
-                if is_over {
-                    let holes = ranges.holes(1, u64::MAX);
-                    over.extend(holes.map(|(first, last)| (source.clone(), first, last)));
+            for source in store.lives_of(&hello.sender) {
+                let is_held = hello
+                    .holds
+                    .iter()
+                    .any(|held| held.boot == source.boot && held.stream == source.stream);
+                if source.boot != hello.boot && source.stream == declared.stream && !is_held {
+                    over.push(source);
                 }
             }
         }
-        for (source, first, last) in over {
-            self.tell_hole(now, source, (first, last));
+        for source in over {
+            self.tell_holes(now, &source);
+        }
+    }
+
+    /// Tells that the numbers of a life which are not accounted for will not come.
+    fn tell_holes(&mut self, now: Now, source: &Source) {
+        let Some(store) = self.stores.get(&source.stream) else { return };
+        let holes: Vec<_> = accounted(&store.held, source).holes(1, u64::MAX).collect();
+        for hole in holes {
+            self.tell_hole(now, source.clone(), hole);
         }
     }
 
@@ -452,24 +514,26 @@ impl Receiver {
         let Source { sender, boot, stream } = source;
         let (rows, from_ns, until_ns, reason) = (None, at, at, Reason::Restarted);
         let gap = Gap { boot, stream, first, last, rows, from_ns, until_ns, reason };
-        self.take_gap(&sender, &gap);
+        // One that cannot be stored now is told when the sender greets again.
+        drop(self.take_gap(&sender, &gap));
     }
 
     /// Everything of an earlier life was delivered: what is not there will not come.
-    fn end_life(&mut self, now: Now, id: SessionId, over: &Over) {
+    fn end_life(&mut self, now: Now, id: SessionId, over: &Over) -> Result<(), Refusal> {
         let Some(Session { state: State::Open(party), .. }) = self.sessions.get(&id) else {
-            return;
+            return Ok(());
         };
         let Over { boot, stream } = over.clone();
+        if boot == party.boot {
+            return Err(damaged("a sender's own life is over when it says nothing more"));
+        }
         let source = Source { sender: party.sender.clone(), boot, stream };
         let store = self.stores.get(&source.stream);
-        let store = store.filter(|_| party.streams.contains(&source.stream));
-        let holes = store.and_then(|store| store.held.of(&source));
-        let holes: Vec<_> =
-            holes.map(|ranges| ranges.holes(1, u64::MAX).collect()).unwrap_or_default();
-        for hole in holes {
-            self.tell_hole(now, source.clone(), hole);
+        let store = store.filter(|_| party.tables.contains_key(&source.stream));
+        if store.is_some_and(|store| store.lives_of(&source.sender).contains(&source)) {
+            self.tell_holes(now, &source);
         }
+        Ok(())
     }
 
     fn block(&mut self, id: SessionId, rows: PackedRows) -> Result<(), Refusal> {
@@ -482,27 +546,49 @@ impl Receiver {
             let text = format!("`{}` sent a block of `{}`", party.sender, source.sender);
             return Err(Refusal { code: Code::Forbidden, text });
         }
-        let store = self.stores.get_mut(&source.stream);
-        let store = store.filter(|_| party.streams.contains(&source.stream));
-        let Some(store) = store.filter(|store| store.has_table(rows.table())) else {
-            let text = format!("stream `{}` has no table `{}`", source.stream, rows.table());
-            return Err(damaged(&text));
-        };
+        let mut declared = party.tables.get(&source.stream).into_iter().flatten();
+        let table = declared.find(|table| table.name == rows.table()).ok_or_else(|| {
+            let (stream, table) = (&source.stream, rows.table());
+            damaged(&format!("`{}` did not declare table `{table}` of `{stream}`", party.sender))
+        })?;
+        rows.fits(table).map_err(|error| damaged(&error.to_string()))?;
         if first != last || *first == u64::MAX || *first == 0 {
-            return Err(damaged("a block has the number of a gap"));
+            let text = format!("a block has one number, from 1 on, and not {first} to {last}");
+            return Err(damaged(&text));
         }
-        if store.held.of(source).is_some_and(|ranges| ranges.holds(*first)) {
+        let Some(store) = self.stores.get(&source.stream) else { return Ok(()) };
+        if store.has(source, *first) {
             self.counts.repeated += 1;
-            self.acknowledge_if_synced(origin);
+            let durable = store.durable.of(source).cloned().unwrap_or_default();
+            self.acknowledge_if_synced(origin, &durable);
             return Ok(());
+        }
+        if store.gave_up(source, *first) {
+            return Err(given_up(&party.sender));
         }
         self.store(&source.stream.clone(), rows, origin)
     }
 
+    fn clock(&mut self, now: Now, id: SessionId, offset: Offset) -> Result<(), Refusal> {
+        let Some(Session { state: State::Open(party), .. }) = self.sessions.get(&id) else {
+            return Ok(());
+        };
+        let Some(stream) = party.tables.keys().next().cloned() else { return Ok(()) };
+        let rows = gaps::clock_block(&party.sender, now.wall, offset);
+        let rows = rows.map_err(|error| damaged(&error.to_string()))?;
+        let ticket = self.ticket();
+        self.outputs.push_back(Output::Store { ticket, stream, rows });
+        Ok(())
+    }
+
     fn store(&mut self, stream: &str, rows: PackedRows, origin: Origin) -> Result<(), Refusal> {
         let bytes = rows.payload().len() as u64;
-        let sender = origin.source.sender.clone();
-        let unsynced = self.unsynced.entry(sender).or_default();
+        let ticket = self.next_ticket + 1;
+        let Some(store) = self.stores.get_mut(stream) else {
+            let text = format!("the receiver does not write stream `{stream}` any more");
+            return Err(Refusal { code: Code::Unable, text });
+        };
+        let unsynced = self.unsynced.entry(origin.source.sender.clone()).or_default();
         if *unsynced + bytes > 2 * WINDOW_BYTES {
             let text = format!(
                 "more than {} octets were sent without an acknowledgement",
@@ -511,14 +597,12 @@ impl Receiver {
             return Err(Refusal { code: Code::TooLarge, text });
         }
         *unsynced += bytes;
+        store.held.add(&origin);
+        store.pending.insert(ticket, (origin, bytes));
+        self.next_ticket = ticket;
         self.counts.blocks += 1;
         self.counts.rows += rows.rows() as u64;
         self.counts.bytes += bytes;
-        let ticket = self.ticket();
-        if let Some(store) = self.stores.get_mut(stream) {
-            store.held.add(&origin);
-            store.pending.insert(ticket, (origin, bytes));
-        }
         self.outputs.push_back(Output::Store { ticket, stream: stream.to_owned(), rows });
         Ok(())
     }
@@ -527,34 +611,38 @@ impl Receiver {
         let Some(Session { state: State::Open(party), .. }) = self.sessions.get(&id) else {
             return Ok(());
         };
-        if gap.first > gap.last || gap.first == 0 || !party.streams.contains(&gap.stream) {
-            return Err(damaged("a gap is not one"));
+        let Gap { first, last, stream, .. } = gap;
+        if !party.tables.contains_key(stream) {
+            let text =
+                format!("a gap is of stream `{stream}`, which `{}` did not declare", party.sender);
+            return Err(damaged(&text));
+        }
+        if first > last || *first == 0 {
+            let text =
+                format!("the numbers of a gap rise from 1 on, and not from {first} to {last}");
+            return Err(damaged(&text));
         }
         let sender = party.sender.clone();
-        self.take_gap(&sender, gap);
-        Ok(())
+        self.take_gap(&sender, gap)
     }
 
-    fn take_gap(&mut self, sender: &str, gap: &Gap) {
+    fn take_gap(&mut self, sender: &str, gap: &Gap) -> Result<(), Refusal> {
         let source = Source { sender: sender.into(), boot: gap.boot, stream: gap.stream.clone() };
-        let Some(store) = self.stores.get(&gap.stream) else { return };
-        let held = store.held.of(&source);
-        let missing = held.map_or_else(
-            || (gap.last - gap.first).saturating_add(1),
-            |ranges| ranges.missing(gap.first, gap.last),
-        );
-        let origin = Origin { source, first: gap.first, last: gap.last };
+        let Some(store) = self.stores.get(&gap.stream) else { return Ok(()) };
+        let missing = accounted(&store.held, &source).missing(gap.first, gap.last);
         if missing == 0 {
-            self.acknowledge_if_synced(origin);
-            return;
+            let durable = accounted(&store.durable, &source);
+            self.acknowledge_if_synced(gaps::origin_of(sender, gap), &durable);
+            return Ok(());
         }
+        let rows = gaps::gap_block(sender, gap, missing);
+        let rows = rows.map_err(|error| damaged(&error.to_string()))?;
+        let origin = gaps::origin_of(sender, gap);
+        self.store(&gap.stream, rows, origin)?;
         self.counts.gaps += 1;
-        self.counts.missing_rows += gap.rows.unwrap_or(0);
-        // Names were bounded when the session was greeted.
-        let Ok(rows) = gaps::gap_block(sender, gap, missing) else { return };
-        let stream = gap.stream.clone();
-        // A gap is small; the window is for blocks.
-        drop(self.store(&stream, rows, origin));
+        // Saturates: a sender may say any number.
+        self.counts.missing_rows = self.counts.missing_rows.saturating_add(gap.rows.unwrap_or(0));
+        Ok(())
     }
 
     /// Every block up to a ticket is on the disk.
@@ -587,39 +675,43 @@ impl Receiver {
         }
     }
 
-    /// Acknowledges a number that came again, unless it is not on the disk yet: then it is
-    /// acknowledged when it is.
-    fn acknowledge_if_synced(&mut self, origin: Origin) {
-        let Some(store) = self.stores.get(&origin.source.stream) else { return };
-        let durable = store.durable.of(&origin.source);
-        if durable.is_some_and(|durable| durable.missing(origin.first, origin.last) == 0) {
+    /// Acknowledges numbers that came again, unless they are not on the disk yet: then they are
+    /// acknowledged when they are.
+    fn acknowledge_if_synced(&mut self, origin: Origin, durable: &Ranges) {
+        if durable.missing(origin.first, origin.last) == 0 {
             self.acknowledge(vec![origin]);
         }
     }
 
     fn acknowledge(&mut self, origins: Vec<Origin>) {
         let mut by_session: BTreeMap<SessionId, Received> = BTreeMap::new();
-        for origin in origins {
-            let Some(&id) = self.senders.get(&origin.source.sender) else { continue };
+        for Origin { source, first, last } in origins {
+            let Some(&id) = self.senders.get(&source.sender) else { continue };
             // Who is not greeted yet learns it by the welcome.
             let is_open = |session: &Session| matches!(session.state, State::Open(_));
             if self.sessions.get(&id).is_some_and(is_open) {
-                by_session.entry(id).or_default().add(&origin);
+                let source = gaps::plain(&source);
+                by_session.entry(id).or_default().add(&Origin { source, first, last });
             }
         }
         for (session, received) in by_session {
-            let numbers = received.iter().map(|(source, ranges)| Numbers {
-                boot: source.boot,
-                stream: source.stream.clone(),
-                ranges: ranges.iter().collect(),
-            });
-            let octets = Message::Ack(numbers.collect()).encoded();
-            self.outputs.push_back(Output::Send { session, octets });
+            for part in in_parts(&received) {
+                let octets = Message::Ack(part).encoded();
+                self.outputs.push_back(Output::Send { session, octets });
+            }
         }
     }
 
-    /// Lets time pass: sessions in which nothing came for too long are ended.
+    /// Lets time pass: sessions in which nothing came for too long are ended. Time in which the shell
+    /// did not listen, since it waited for its disk, is nobody's silence.
     pub fn tick(&mut self, now: Now) {
+        let passed = now.monotonic.saturating_sub(self.last_tick.unwrap_or(now.monotonic));
+        self.last_tick = Some(now.monotonic);
+        if passed > STALLED_AFTER {
+            for session in self.sessions.values_mut() {
+                session.last_heard = (session.last_heard + passed).min(now.monotonic);
+            }
+        }
         let is_silent = |session: &Session| {
             let waited = now.monotonic.saturating_sub(session.last_heard);
             waited >= SILENCE_MAX && !matches!(session.state, State::Closed)
@@ -641,26 +733,6 @@ impl Receiver {
     }
 }
 
-impl Store {
-    fn has_table(&self, name: &str) -> bool {
-        self.tables.iter().any(|table| table.name == name)
-    }
-
-    /// Takes back that a block is stored; numbers of it that another one accounts for stay.
-    fn forget(&mut self, lost: &Origin) {
-        let Origin { source, first, last } = lost;
-        let held = self.held.of_mut(source);
-        held.remove(*first, *last);
-        if let Some(durable) = self.durable.of(source) {
-            durable.within(*first, *last).for_each(|(first, last)| held.add(first, last));
-        }
-        let others = self.pending.values().map(|(origin, _)| origin);
-        for other in others.filter(|origin| origin.source == *source) {
-            held.add(other.first, other.last);
-        }
-    }
-}
-
 fn release(unsynced: &mut BTreeMap<String, u64>, sender: &str, bytes: u64) {
     if let Some(of_sender) = unsynced.get_mut(sender) {
         *of_sender = of_sender.saturating_sub(bytes);
@@ -671,64 +743,10 @@ fn damaged(text: &str) -> Refusal {
     Refusal { code: Code::Damaged, text: text.into() }
 }
 
-fn check_hello(permit: &Permit, hello: &Hello) -> Result<(), Refusal> {
-    let Hello { version, sender, streams, holds, .. } = hello;
-    if *version > VERSION {
-        let text = format!(
-            "the sender speaks version {version}, and this receiver understands versions up to \
-             {VERSION}: update the receiver first"
-        );
-        return Err(Refusal { code: Code::Version, text });
-    }
-    let is_named = !sender.is_empty()
-        && sender.len() <= SENDER_BYTES_MAX
-        && sender.chars().all(|c| c.is_alphanumeric() || "-_.:@".contains(c));
-    if !is_named {
-        let text = format!(
-            "a sender's name has 1 to {SENDER_BYTES_MAX} octets: letters, digits and `-_.:@`"
-        );
-        return Err(damaged(&text));
-    }
-    if !permit.allows(sender) {
-        let allowed = permit.senders.join(", ");
-        let text = format!("the token is for {allowed}, not for `{sender}`");
-        return Err(Refusal { code: Code::Forbidden, text });
-    }
-    if streams.is_empty() || streams.len() > STREAMS_MAX || holds.len() > HOLDS_MAX {
-        let text = format!("a sender declares 1 to {STREAMS_MAX} streams");
-        return Err(Refusal { code: Code::TooLarge, text });
-    }
-    let own: Vec<_> = gaps::tables().into_iter().map(|table| table.name).collect();
-    for Declared { stream, tables } in streams {
-        let names = tables.iter().map(|table| &table.name).chain([stream]);
-        if let Some(wrong) = names
-            .into_iter()
-            .find(|name| !layout::is_name(name) || *name == layout::LOG || own.contains(name))
-        {
-            return Err(damaged(&format!("`{wrong}` cannot name a stream or a table")));
-        }
-    }
-    Ok(())
-}
-
-/// Adds a table to those of a stream: columns that it did not have, and whole tables.
-fn join(tables: &mut Vec<TableSchema>, new: &TableSchema) -> Result<(), Refusal> {
-    let Some(known) = tables.iter_mut().find(|table| table.name == new.name) else {
-        tables.push(new.clone());
-        return Ok(());
-    };
-    for column in &new.columns {
-        match known.columns.iter().find(|own| own.name == column.name) {
-            None => known.columns.push(column.clone()),
-            Some(own) if own.kind == column.kind => {}
-            Some(_) => {
-                let text = format!(
-                    "column `{}` of table `{}` is of another kind than that of other senders",
-                    column.name, new.name
-                );
-                return Err(damaged(&text));
-            }
-        }
-    }
-    Ok(())
+fn given_up(sender: &str) -> Refusal {
+    let text = format!(
+        "two senders are called `{sender}`: when the other one came, what this one had not delivered \
+         was told as missing. Give each a name of its own, and an empty spool"
+    );
+    Refusal { code: Code::Duplicate, text }
 }

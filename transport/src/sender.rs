@@ -12,15 +12,16 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use meikyo_recording::{Origin, PackedRows, Source, TableSchema};
+use meikyo_recording::{Origin, PackError, PackedRows, Source, TableSchema};
 use meikyo_units::{Bytes, Nanos, WallTime};
 
 use crate::clock::ClockFilter;
 use crate::limits::{
-    BLOCK_BYTES_MAX, GAPS_UNDER_WAY_MAX, HOLDS_MAX, LATE_AFTER, PING_EVERY, RECONNECT_AFTER,
-    SILENCE_MAX, STREAMS_MAX, SpoolLimits, WINDOW_BYTES,
+    BLOCK_BYTES_MAX, DECLARED_BYTES_MAX, GAPS_UNDER_WAY_MAX, HOLDS_MAX, LATE_AFTER, PING_EVERY,
+    RECONNECT_AFTER, SILENCE_MAX, SpoolLimits, WINDOW_BYTES,
 };
-use crate::spool::{Files, Spool, SpoolCounts};
+use crate::receiver::check_greeting;
+use crate::spool::{Files, Spool, SpoolCounts, Taken};
 use crate::wire::{
     Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Ping, Reason, Refusal,
     SpoolHead, VERSION, WireError,
@@ -61,10 +62,18 @@ pub enum OpenSenderError {
         /// What the system said.
         source: io::Error,
     },
-    /// There are too many streams.
-    #[error("a sender has at most {STREAMS_MAX} streams, not {found}")]
-    Streams {
-        /// How many there are.
+    /// Its name, a stream or a table is none that a receiver takes.
+    #[error("no receiver would take this sender: {text}")]
+    Greeting {
+        /// What a receiver would say.
+        text: String,
+    },
+    /// Its tables do not fit a greeting.
+    #[error(
+        "the tables of a sender take {found} octets to tell, and {DECLARED_BYTES_MAX} are the most"
+    )]
+    Tables {
+        /// How many they take.
         found: usize,
     },
 }
@@ -86,6 +95,22 @@ pub enum OfferError {
         /// How long it is.
         found: usize,
     },
+    /// The block cannot say where it comes from.
+    #[error("a block cannot be numbered")]
+    Origin {
+        /// What is wrong.
+        source: PackError,
+    },
+}
+
+impl OfferError {
+    /// Whether the block has a number nevertheless, which the receiver is told to be missing.
+    pub const fn is_told(&self) -> bool {
+        match self {
+            Self::Undeclared { .. } => false,
+            Self::TooLarge { .. } | Self::Origin { .. } => true,
+        }
+    }
 }
 
 /// Why a session ended.
@@ -159,9 +184,12 @@ struct Session {
     bytes_under_way: u64,
     late_under_way: u64,
     gaps_under_way: usize,
+    begun: Nanos,
     last_heard: Nanos,
     next_ping: Nanos,
     answers: Vec<Message>,
+    /// Whether the receiver has stored anything of what was sent in it.
+    was_acknowledged: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,10 +227,13 @@ impl<F: Files> Sender<F> {
     /// none.
     ///
     /// # Errors
-    /// When the spool cannot be read, or there are too many streams.
+    /// When the spool cannot be read, or no receiver would take such a sender.
     pub fn open(options: SenderOptions, files: Option<F>) -> Result<Self, OpenSenderError> {
-        if options.streams.len() > STREAMS_MAX {
-            return Err(OpenSenderError::Streams { found: options.streams.len() });
+        let greeting = greeting(&options);
+        check_greeting(&greeting).map_err(|text| OpenSenderError::Greeting { text })?;
+        let found = Message::Hello(greeting).encoded().len();
+        if found > DECLARED_BYTES_MAX {
+            return Err(OpenSenderError::Tables { found });
         }
         let next: BTreeMap<String, u64> =
             options.streams.iter().map(|declared| (declared.stream.clone(), 1)).collect();
@@ -233,7 +264,8 @@ impl<F: Files> Sender<F> {
     /// more is counted ([`SenderStatus::spool`]) and told to the receiver.
     ///
     /// # Errors
-    /// When the stream or the table was not declared, or the block is too long.
+    /// When the stream or the table was not declared. When the block is too long or cannot be
+    /// numbered; its number is then told to be missing ([`OfferError::is_told`]).
     pub fn offer(&mut self, now: Now, stream: &str, rows: &PackedRows) -> Result<u64, OfferError> {
         let declared = self.options.streams.iter().find(|declared| declared.stream == stream);
         let has_table =
@@ -249,15 +281,32 @@ impl<F: Files> Sender<F> {
             boot: self.options.boot,
             stream: stream.to_owned(),
         };
-        let origin = Origin { source: source.clone(), first: *next, last: *next };
-        let too_large = |found| OfferError::TooLarge { found };
-        let rows = rows.with_origin(&origin).map_err(|_| too_large(rows.payload().len()))?;
-        if rows.payload().len() > BLOCK_BYTES_MAX {
-            return Err(too_large(rows.payload().len()));
-        }
         let number = *next;
         *next += 1;
-        self.spool.accept(now.monotonic, source, number, &rows);
+        let origin = Origin { source: source.clone(), first: number, last: number };
+        let numbered = rows.with_origin(&origin).map_err(|source| OfferError::Origin { source });
+        let numbered = numbered.and_then(|numbered| match numbered.payload().len() {
+            found if found > BLOCK_BYTES_MAX => Err(OfferError::TooLarge { found }),
+            _ => Ok(numbered),
+        });
+        match numbered {
+            Ok(numbered) => self.spool.accept(now.monotonic, source, number, &numbered),
+            Err(error) => {
+                let (from_ns, until_ns) = rows.times();
+                let gap = Gap {
+                    boot: source.boot,
+                    stream: source.stream.clone(),
+                    first: number,
+                    last: number,
+                    rows: Some(rows.rows() as u64),
+                    from_ns,
+                    until_ns,
+                    reason: Reason::TooLarge,
+                };
+                self.spool.tell_gap(source, gap);
+                return Err(error);
+            }
+        }
         Ok(number)
     }
 
@@ -322,8 +371,8 @@ impl<F: Files> Sender<F> {
 
     /// A connection is there.
     pub fn connected(&mut self, now: Now) {
-        let (last_heard, next_ping) = (now.monotonic, now.monotonic);
-        self.session = Some(Session { last_heard, next_ping, ..Session::default() });
+        let [begun, last_heard, next_ping] = [now.monotonic; 3];
+        self.session = Some(Session { begun, last_heard, next_ping, ..Session::default() });
         self.sessions += 1;
         // Nothing is carried over from the time without a connection.
         self.allowance = (0, now.monotonic);
@@ -332,11 +381,19 @@ impl<F: Files> Sender<F> {
 
     /// The connection is gone, or could not be had. `chance` is any random number: it spreads when
     /// senders come back.
+    ///
+    /// The wait begins anew only behind a session that was good for something: one in which a block
+    /// was acknowledged, or that lasted for longer than the longest wait. A receiver that greets and
+    /// then cannot write is not stormed.
     pub fn disconnected(&mut self, now: Now, chance: u64) {
-        let was_welcome = self.session.take().is_some_and(|session| session.window.is_some());
-        self.failures = if was_welcome { 0 } else { self.failures.saturating_add(1) };
         let (least, most) = RECONNECT_AFTER;
-        let wait = least.get().saturating_mul(1 << self.failures.min(16)).min(most.get());
+        let was_good = self.session.take().is_some_and(|session| {
+            let lasted = now.monotonic.saturating_sub(session.begun);
+            session.was_acknowledged || (session.window.is_some() && lasted > most)
+        });
+        self.failures = if was_good { 0 } else { self.failures.saturating_add(1) };
+        let doublings = self.failures.saturating_sub(1).min(16);
+        let wait = least.get().saturating_mul(1 << doublings).min(most.get());
         let wait = wait / 2 + chance % (wait / 2 + 1);
         self.connect_at = now.monotonic + Nanos::new(wait);
     }
@@ -371,7 +428,10 @@ impl<F: Files> Sender<F> {
                 session.window = Some(welcome.window_bytes.min(WINDOW_BYTES));
                 self.acknowledge(&welcome.has);
             }
-            Message::Ack(numbers) if session.window.is_some() => self.acknowledge(&numbers),
+            Message::Ack(numbers) if session.window.is_some() => {
+                session.was_acknowledged |= !numbers.is_empty();
+                self.acknowledge(&numbers);
+            }
             Message::Pong(pong) => {
                 if let Some(offset) = self.clock.answer(now.wall, &pong) {
                     self.offset = Some(offset);
@@ -431,12 +491,15 @@ impl<F: Files> Sender<F> {
         if let Some(answer) = session.answers.pop() {
             return Some(answer.encoded());
         }
-        // What cannot be read back becomes a gap, and the next is looked for.
         while let Some((ordinal, kind)) = self.choose(now) {
             let bytes = self.spool.bytes_of(ordinal);
-            if let Some(octets) = self.spool.send(ordinal) {
-                self.note_sent(ordinal, bytes, kind);
-                return Some(octets);
+            match self.spool.send(ordinal) {
+                Taken::Octets(octets) => {
+                    self.note_sent(ordinal, bytes, kind);
+                    return Some(octets);
+                }
+                // A gap tells of it, or it is tried again later: the next one is looked for.
+                Taken::Gone | Taken::Later => {}
             }
         }
         None
@@ -451,29 +514,16 @@ impl<F: Files> Sender<F> {
             stream: source.stream,
             ranges: vec![span],
         });
-        let SenderOptions { name, boot, streams, .. } = &self.options;
-        let hello = Hello {
-            version: VERSION,
-            sender: name.clone(),
-            boot: *boot,
-            streams: streams.clone(),
-            holds: holds.collect(),
-            tells_all,
-        };
-        Message::Hello(hello).encoded()
+        let holds = holds.collect();
+        Message::Hello(Hello { holds, tells_all, ..greeting(&self.options) }).encoded()
     }
 
     /// What goes next, if anything may.
     fn choose(&mut self, now: Now) -> Option<(u64, Kind)> {
         let session = self.session.as_ref()?;
-        let window = session.window?;
         let since = now.monotonic.saturating_sub(LATE_AFTER);
-        let fits = |ordinal: u64, taken: u64, room: u64| {
-            // One block may always be under way.
-            taken == 0 || taken + self.spool.bytes_of(ordinal) <= room
-        };
         if let Some(live) = self.spool.next_live(since)
-            && fits(live, session.bytes_under_way, window)
+            && session.has_room(self.spool.bytes_of(live))
         {
             return Some((live, Kind::Live));
         }
@@ -483,10 +533,9 @@ impl<F: Files> Sender<F> {
             return Some((gap, Kind::Gap));
         }
         let late = self.spool.next_late(since)?;
-        let half = window / 2;
-        let (all, own) = (session.bytes_under_way, session.late_under_way);
-        let may = fits(late, all, window) && fits(late, own, half);
-        (may && self.is_allowed(now, self.spool.bytes_of(late))).then_some((late, Kind::Late))
+        let bytes = self.spool.bytes_of(late);
+        let may = session.has_room_for_late(bytes) && self.is_allowed(now, bytes);
+        may.then_some((late, Kind::Late))
     }
 
     fn is_allowed(&mut self, now: Now, bytes: u64) -> bool {
@@ -527,6 +576,7 @@ impl<F: Files> Sender<F> {
         if now.monotonic >= self.sync_at {
             self.sync_at = now.monotonic + SYNC_EVERY;
             self.spool.sync();
+            self.spool.read_again();
         }
         let silent = self
             .session
@@ -543,10 +593,14 @@ impl<F: Files> Sender<F> {
         let mut next = (session.last_heard + SILENCE_MAX).min(self.sync_at);
         if session.window.is_some() {
             next = next.min(session.next_ping);
-            if let (Some(rate), Some(late)) =
-                (self.options.catch_up, self.spool.next_late(now.monotonic))
+            let since = now.monotonic.saturating_sub(LATE_AFTER);
+            let late = self.spool.next_late(since).map(|late| self.spool.bytes_of(late));
+            // What does not fit the window waits for an acknowledgement, not for time to pass.
+            if let (Some(rate), Some(late)) = (self.options.catch_up, late)
+                && session.has_room_for_late(late)
+                && late > self.allowance.0
             {
-                let lacking = self.spool.bytes_of(late).saturating_sub(self.allowance.0);
+                let lacking = late - self.allowance.0;
                 let wait = u128::from(lacking) * 1_000_000_000 / u128::from(rate.get().max(1)) + 1;
                 // Saturates: the least of all instants counts, and others are due before.
                 let wait = Nanos::new(u64::try_from(wait).unwrap_or(u64::MAX));
@@ -555,4 +609,26 @@ impl<F: Files> Sender<F> {
         }
         next.max(now.monotonic)
     }
+}
+
+impl Session {
+    /// Whether so many octets fit what may be under way; one block always may.
+    fn has_room(&self, bytes: u64) -> bool {
+        let taken = self.bytes_under_way;
+        self.window.is_some_and(|window| taken == 0 || taken + bytes <= window)
+    }
+
+    /// The same for what is caught up with, which has half of the window.
+    fn has_room_for_late(&self, bytes: u64) -> bool {
+        let taken = self.late_under_way;
+        let fits = self.window.is_some_and(|window| taken == 0 || taken + bytes <= window / 2);
+        fits && self.has_room(bytes)
+    }
+}
+
+/// What a sender says of itself whatever it holds.
+fn greeting(options: &SenderOptions) -> Hello {
+    let SenderOptions { name, boot, streams, .. } = options;
+    let (sender, boot, streams, holds) = (name.clone(), *boot, streams.clone(), Vec::new());
+    Hello { version: VERSION, sender, boot, streams, holds, tells_all: true }
 }

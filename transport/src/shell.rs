@@ -7,7 +7,8 @@
 
 mod connect;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -24,8 +25,11 @@ pub use connect::{ConnectError, Target};
 use connect::{Connecting, Line};
 
 use crate::limits::{QUEUE_BLOCKS_MAX, UNWRITTEN_BYTES_MAX};
-use crate::sender::{Now, OpenSenderError, Sender, SenderOptions, SenderStatus, Skipped};
+use crate::sender::{
+    Now, OfferError, OpenSenderError, Sender, SenderOptions, SenderStatus, Skipped,
+};
 use crate::spool::Directory;
+use crate::wire::Declared;
 
 /// Octets that are read at once.
 const READ_BYTES: usize = 16 << 10;
@@ -76,6 +80,8 @@ struct Shared {
     changed: Condvar,
     /// What found no room in the queue, by stream.
     skipped: Mutex<BTreeMap<String, Skipped>>,
+    /// The tables of each stream; nothing else is taken.
+    declared: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// A sender that runs.
@@ -107,6 +113,11 @@ impl Uplink {
             move |source| StartError::Spool { path, source }
         };
         let files = spool.map(|path| Directory::open(path).map_err(unusable(path))).transpose()?;
+        let tables = |declared: &Declared| {
+            let names = declared.tables.iter().map(|table| table.name.clone());
+            (declared.stream.clone(), names.collect())
+        };
+        let declared = options.streams.iter().map(tables).collect();
         let sender = Sender::open(options, files)?;
         let refused = |source| StartError::Thread { source };
         let (woken, waker) = UnixStream::pair().map_err(refused)?;
@@ -117,6 +128,7 @@ impl Uplink {
             status: Mutex::new(None),
             changed: Condvar::new(),
             skipped: Mutex::default(),
+            declared,
         });
         let mut uplink = Thread {
             sender,
@@ -141,8 +153,16 @@ impl Uplink {
     }
 
     /// Hands over rows of a stream; never waits. What finds no room is counted, and told to the
-    /// receiver as a gap.
-    pub fn offer(&self, stream: &str, rows: PackedRows) {
+    /// receiver as a gap; so is a block that is too long.
+    ///
+    /// # Errors
+    /// When the stream or the table was not declared: nobody can be told of these rows.
+    pub fn offer(&self, stream: &str, rows: PackedRows) -> Result<(), OfferError> {
+        let tables = self.shared.declared.get(stream);
+        if !tables.is_some_and(|tables| tables.contains(rows.table())) {
+            let (stream, table) = (stream.to_owned(), rows.table().to_owned());
+            return Err(OfferError::Undeclared { stream, table });
+        }
         let (count, times) = (rows.rows() as u64, rows.times());
         match self.orders.try_send(Order::Rows(stream.to_owned(), rows)) {
             Ok(()) => {}
@@ -161,6 +181,7 @@ impl Uplink {
             }
         }
         wake(&self.waker);
+        Ok(())
     }
 
     /// How it stands.
@@ -280,7 +301,8 @@ impl Thread {
             match self.waiting.try_recv() {
                 Ok(Order::Rows(stream, rows)) => match self.sender.offer(now, &stream, &rows) {
                     Ok(_) => self.accepted += 1,
-                    Err(error) => self.trouble = Some(error.to_string()),
+                    // The receiver is told of it, and people by the status.
+                    Err(error) => self.trouble = Some(explained(&error)),
                 },
                 Ok(Order::Finish) => {
                     self.skip();
@@ -290,7 +312,11 @@ impl Thread {
                     self.skip();
                     return true;
                 }
-                Err(TryRecvError::Disconnected) => return false,
+                Err(TryRecvError::Disconnected) => {
+                    // The spool keeps it for the next life, or for who is told in this one.
+                    self.skip();
+                    return false;
+                }
             }
         }
     }
@@ -409,6 +435,17 @@ impl Thread {
         let mut octets = [0; 256];
         while matches!((&self.woken).read(&mut octets), Ok(count) if count == octets.len()) {}
     }
+}
+
+/// An error with its causes, as one line.
+fn explained(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }
 
 fn is_later(error: &io::Error) -> bool {

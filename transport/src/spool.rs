@@ -21,14 +21,19 @@ use std::io;
 use meikyo_recording::origin::Ranges;
 use meikyo_recording::{PackedRows, Source};
 use meikyo_units::Nanos;
+use rustix::io::Errno;
 
 use crate::limits::SpoolLimits;
-use crate::wire::{Decoder, Gap, Message, Reason, SpoolHead};
+use crate::wire::{Gap, Message, Reason, SpoolHead, message_at};
 
 pub use directory::Directory;
 
 /// The version of a file of the spool.
 const FILE_VERSION: u16 = 1;
+
+/// Once a second it is tried to read a block that the system refused to read. When it still says, after
+/// so many tries, that the disk cannot be read there, the block is gone.
+const READ_TRIES_MAX: u8 = 60;
 
 /// A file ends at a sixteenth of what the spool may hold, within these bounds.
 const FILE_BYTES: (u64, u64) = (4 << 10, 16 << 20);
@@ -95,6 +100,8 @@ struct Entry {
     accepted: Option<Nanos>,
     /// Whether the receiver may have it.
     was_sent: bool,
+    /// How often the system refused to read it.
+    refused_reads: u8,
 }
 
 impl Entry {
@@ -120,6 +127,17 @@ impl Entry {
     }
 }
 
+/// What came of taking an entry out to be sent.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// Its octets, which are under way from then on.
+    Octets(Vec<u8>),
+    /// It cannot be read and never will be; a gap tells so.
+    Gone,
+    /// It cannot be read now.
+    Later,
+}
+
 /// A file of the spool.
 #[derive(Debug)]
 struct FileState {
@@ -127,7 +145,7 @@ struct FileState {
     bytes: u64,
     /// Entries in it that are still needed.
     needed: usize,
-    /// Whether a write to it failed: nothing is appended behind a part.
+    /// Whether a write to it or a sync of it failed: nothing is appended behind that.
     is_broken: bool,
 }
 
@@ -140,6 +158,9 @@ pub struct SpoolCounts {
     pub bytes: u64,
     /// Gaps that the receiver does not know of yet.
     pub gaps: u64,
+    /// Blocks of streams that this life does not declare: they wait for one that does, and go when
+    /// there is no room.
+    pub undeclared_blocks: u64,
     /// Blocks that had to go since the sender began.
     pub dropped_blocks: u64,
     /// Rows in them.
@@ -161,6 +182,10 @@ pub(crate) struct Spool<F> {
     gaps: BTreeSet<u64>,
     unsent_gaps: BTreeSet<u64>,
     unsent_blocks: BTreeSet<u64>,
+    /// Blocks that the system refused to read; they are tried again.
+    put_aside: BTreeSet<u64>,
+    /// What is of streams that this life does not declare: it is not sent.
+    undeclared: BTreeSet<u64>,
     next_ordinal: u64,
     order: VecDeque<FileState>,
     /// Octets of entries in memory.
@@ -169,7 +194,8 @@ pub(crate) struct Spool<F> {
     /// What of a source the receiver has.
     acknowledged: BTreeMap<Source, Ranges>,
     counts: SpoolCounts,
-    is_unsynced: bool,
+    /// Files with octets that are not on the disk yet.
+    unsynced: BTreeSet<u64>,
     /// Whether the directory says that it holds everything.
     is_vouched: bool,
 }
@@ -192,13 +218,15 @@ impl<F: Files> Spool<F> {
             gaps: BTreeSet::new(),
             unsent_gaps: BTreeSet::new(),
             unsent_blocks: BTreeSet::new(),
+            put_aside: BTreeSet::new(),
+            undeclared: BTreeSet::new(),
             next_ordinal: 0,
             order: VecDeque::new(),
             in_memory: 0,
             next_file: 1,
             acknowledged: BTreeMap::new(),
             counts: SpoolCounts::default(),
-            is_unsynced: false,
+            unsynced: BTreeSet::new(),
             is_vouched: false,
         };
         if spool.files.is_some() {
@@ -234,9 +262,16 @@ impl<F: Files> Spool<F> {
     }
 
     pub(crate) fn counts(&self) -> SpoolCounts {
-        let gaps = self.gaps.len() as u64;
-        let blocks = self.entries.len() as u64 - gaps;
-        SpoolCounts { blocks, gaps, bytes: self.used(), ..self.counts }
+        let undeclared_gaps = self.gaps.intersection(&self.undeclared).count();
+        let undeclared_blocks = (self.undeclared.len() - undeclared_gaps) as u64;
+        let gaps = (self.gaps.len() - undeclared_gaps) as u64;
+        let blocks = (self.entries.len() - self.undeclared.len()) as u64 - gaps;
+        SpoolCounts { blocks, gaps, undeclared_blocks, bytes: self.used(), ..self.counts }
+    }
+
+    /// Whether blocks and gaps of a stream can be sent in this life.
+    fn declares(&self, stream: &str) -> bool {
+        self.head.next.iter().any(|(declared, _)| declared == stream)
     }
 
     /// Accepts rows as the next block of a stream; its number.
@@ -281,7 +316,9 @@ impl<F: Files> Spool<F> {
         octets: Vec<u8>,
     ) {
         let place = self.place(octets);
-        let entry = Entry { source, first, last, span, reason, place, accepted, was_sent: false };
+        let (was_sent, refused_reads) = (false, 0);
+        let entry =
+            Entry { source, first, last, span, reason, place, accepted, was_sent, refused_reads };
         self.insert(entry);
     }
 
@@ -295,6 +332,10 @@ impl<F: Files> Spool<F> {
         self.numbers.entry(entry.source.clone()).or_default().insert(numbers);
         if entry.reason.is_some() {
             self.gaps.insert(ordinal);
+        }
+        if !self.declares(&entry.source.stream) {
+            self.undeclared.insert(ordinal);
+        } else if entry.reason.is_some() {
             self.unsent_gaps.insert(ordinal);
         } else {
             self.unsent_blocks.insert(ordinal);
@@ -319,7 +360,7 @@ impl<F: Files> Spool<F> {
                 let place = Place::File { file: file.number, at: file.bytes, len: octets.len() };
                 file.bytes += octets.len() as u64;
                 file.needed += 1;
-                self.is_unsynced = true;
+                self.unsynced.insert(file.number);
                 place
             }
             Err(_) => {
@@ -359,16 +400,19 @@ impl<F: Files> Spool<F> {
         self.remove_unneeded();
     }
 
-    /// Forces what was accepted to the disk.
+    /// Forces what was accepted to the disk. What the disk refuses to take is tried again the next
+    /// time, and nothing is appended to that file any more.
     pub(crate) fn sync(&mut self) {
-        if !std::mem::take(&mut self.is_unsynced) {
-            return;
-        }
-        if let (Some(files), Some(file)) = (&mut self.files, self.order.back())
-            && files.sync(&file_name(file.number)).is_err()
-        {
-            self.counts.refused_calls += 1;
-        }
+        let Some(files) = &mut self.files else { return };
+        let (counts, order) = (&mut self.counts, &mut self.order);
+        self.unsynced.retain(|&number| {
+            let is_refused = files.sync(&file_name(number)).is_err();
+            counts.refused_calls += u64::from(is_refused);
+            if is_refused && let Some(file) = order.iter_mut().find(|file| file.number == number) {
+                file.is_broken = true;
+            }
+            is_refused
+        });
     }
 
     fn note_number(&mut self, stream: &str, next: u64) {
@@ -386,10 +430,45 @@ impl<F: Files> Spool<F> {
     /// Lets the oldest blocks go until so many octets fit.
     fn make_room(&mut self, octets: u64) {
         let limit = self.limits.bytes.get();
-        while self.used() + octets > limit || self.entries.len() >= self.limits.blocks {
+        let is_full = |spool: &Self| {
+            spool.used() + octets > limit || spool.entries.len() >= spool.limits.blocks
+        };
+        if is_full(self) {
+            self.gather_gaps();
+        }
+        while is_full(self) {
             if !self.drop_oldest() {
                 return;
             }
+        }
+    }
+
+    /// Gives files back that hold no block any more: the gaps in them are written again.
+    fn gather_gaps(&mut self) {
+        let lies_in = |entry: &Entry| match entry.place {
+            Place::File { file, .. } => Some(file),
+            Place::Memory(_) => None,
+        };
+        let blocks = self.entries.values().filter(|entry| entry.reason.is_none());
+        let with_blocks: BTreeSet<u64> = blocks.filter_map(lies_in).collect();
+        let last = self.order.back().map(|file| file.number);
+        let is_lean = |file: &u64| !with_blocks.contains(file) && Some(*file) != last;
+        let lean = |at: &&u64| lies_in(&self.entries[*at]).as_ref().is_some_and(is_lean);
+        let gaps: Vec<u64> = self.gaps.iter().filter(lean).copied().collect();
+        gaps.into_iter().for_each(|at| self.write_again(at));
+        self.remove_unneeded();
+    }
+
+    /// Writes a gap to the file that is being filled, so that the one it lies in can go.
+    fn write_again(&mut self, ordinal: u64) {
+        let Some(gap) = self.entries.get(&ordinal).and_then(Entry::gap) else { return };
+        let place = self.place(Message::Gap(gap).encoded());
+        if let Place::Memory(octets) = &place {
+            self.in_memory += octets.len() as u64;
+        }
+        if let Some(entry) = self.entries.get_mut(&ordinal) {
+            let before = std::mem::replace(&mut entry.place, place);
+            self.leave(&before);
         }
     }
 
@@ -411,17 +490,7 @@ impl<F: Files> Spool<F> {
         // Gaps that it tells of are written again before it goes.
         let (gaps, blocks): (Vec<u64>, Vec<u64>) =
             inside.into_iter().partition(|at| self.entries[at].reason.is_some());
-        for at in gaps {
-            let Some(gap) = self.entries[&at].gap() else { continue };
-            let place = self.place(Message::Gap(gap).encoded());
-            if let Place::Memory(octets) = &place {
-                self.in_memory += octets.len() as u64;
-            }
-            if let Some(entry) = self.entries.get_mut(&at) {
-                entry.place = place;
-            }
-            self.release(file);
-        }
+        gaps.into_iter().for_each(|at| self.write_again(at));
         self.give_up(&blocks, Reason::SpoolFull);
         self.remove_unneeded();
         true
@@ -492,7 +561,13 @@ impl<F: Files> Spool<F> {
     /// Takes an entry out; its octets stay where they are.
     fn take_out(&mut self, ordinal: u64) -> Option<Entry> {
         let entry = self.entries.remove(&ordinal)?;
-        for set in [&mut self.gaps, &mut self.unsent_gaps, &mut self.unsent_blocks] {
+        for set in [
+            &mut self.gaps,
+            &mut self.unsent_gaps,
+            &mut self.unsent_blocks,
+            &mut self.put_aside,
+            &mut self.undeclared,
+        ] {
             set.remove(&ordinal);
         }
         if let Some(numbers) = self.numbers.get_mut(&entry.source) {
@@ -508,11 +583,12 @@ impl<F: Files> Spool<F> {
     fn remove_unneeded(&mut self) {
         let Some(files) = &mut self.files else { return };
         let last = self.order.back().map(|file| file.number);
-        let counts = &mut self.counts;
+        let (counts, unsynced) = (&mut self.counts, &mut self.unsynced);
         self.order.retain(|file| {
             if file.needed > 0 || Some(file.number) == last {
                 return true;
             }
+            unsynced.remove(&file.number);
             let removed = files.remove(&file_name(file.number));
             counts.refused_calls += u64::from(removed.is_err());
             false
@@ -545,17 +621,25 @@ impl<F: Files> Spool<F> {
 
     /// Nothing is under way any more.
     pub(crate) fn reset_sent(&mut self) {
-        for (&ordinal, entry) in &self.entries {
+        self.put_aside.clear();
+        let is_declared = |(ordinal, _): &(&u64, &Entry)| !self.undeclared.contains(*ordinal);
+        for (&ordinal, entry) in self.entries.iter().filter(is_declared) {
             let is_gap = entry.reason.is_some();
             let unsent = if is_gap { &mut self.unsent_gaps } else { &mut self.unsent_blocks };
             unsent.insert(ordinal);
         }
     }
 
-    /// What the spool holds of each source, as one span each.
+    /// Blocks that the system refused to read are tried again.
+    pub(crate) fn read_again(&mut self) {
+        self.unsent_blocks.append(&mut self.put_aside);
+    }
+
+    /// What the spool holds of each source that can be sent, as one span each.
     pub(crate) fn holdings(&self) -> BTreeMap<Source, (u64, u64)> {
         let mut holdings: BTreeMap<Source, (u64, u64)> = BTreeMap::new();
-        for entry in self.entries.values() {
+        let is_declared = |(ordinal, _): &(&u64, &Entry)| !self.undeclared.contains(*ordinal);
+        for (_, entry) in self.entries.iter().filter(is_declared) {
             match holdings.get_mut(&entry.source) {
                 Some(span) => *span = (span.0.min(entry.first), span.1.max(entry.last)),
                 None => drop(holdings.insert(entry.source.clone(), (entry.first, entry.last))),
@@ -593,41 +677,51 @@ impl<F: Files> Spool<F> {
         self.entries.get(&ordinal).map_or(0, Entry::bytes)
     }
 
-    /// The octets to be sent of an entry, which is under way from then on. `None` when they cannot be
-    /// read; a gap tells so.
-    pub(crate) fn send(&mut self, ordinal: u64) -> Option<Vec<u8>> {
-        let entry = self.entries.get_mut(&ordinal)?;
-        let octets = match (&entry.place, &mut self.files) {
-            (Place::Memory(octets), _) => Some(octets.clone()),
+    /// The octets to be sent of an entry.
+    pub(crate) fn send(&mut self, ordinal: u64) -> Taken {
+        let Some(entry) = self.entries.get_mut(&ordinal) else { return Taken::Gone };
+        let read = match (&entry.place, &mut self.files) {
+            (Place::Memory(octets), _) => Ok(octets.clone()),
             (Place::File { file, at, len }, Some(files)) => {
-                let read = files.read_at(&file_name(*file), *at, *len).ok();
-                read.filter(|octets| is_whole(octets))
+                let read = files.read_at(&file_name(*file), *at, *len);
+                read.and_then(|octets| match is_whole(&octets) {
+                    true => Ok(octets),
+                    false => Err(io::ErrorKind::InvalidData.into()),
+                })
             }
-            (Place::File { .. }, None) => None,
+            (Place::File { .. }, None) => Err(io::ErrorKind::NotFound.into()),
         };
-        if octets.is_some() {
-            entry.was_sent = true;
-            self.unsent_gaps.remove(&ordinal);
-            self.unsent_blocks.remove(&ordinal);
-        } else {
-            self.counts.refused_calls += 1;
-            match entry.gap() {
-                // What it said is known without the file.
-                Some(gap) => {
-                    let octets = Message::Gap(gap).encoded();
-                    self.in_memory += octets.len() as u64;
-                    let place = std::mem::replace(&mut entry.place, Place::Memory(octets));
-                    self.leave(&place);
-                }
-                None => self.give_up(&[ordinal], Reason::SpoolDamaged),
+        let error = match read {
+            Ok(octets) => {
+                entry.was_sent = true;
+                self.unsent_gaps.remove(&ordinal);
+                self.unsent_blocks.remove(&ordinal);
+                return Taken::Octets(octets);
             }
+            Err(error) => error,
+        };
+        self.counts.refused_calls += 1;
+        if let Some(gap) = entry.gap() {
+            // What it said is known without the file.
+            let octets = Message::Gap(gap).encoded();
+            self.in_memory += octets.len() as u64;
+            let place = std::mem::replace(&mut entry.place, Place::Memory(octets));
+            self.leave(&place);
+            return Taken::Later;
         }
-        octets
+        entry.refused_reads += 1;
+        if is_damage(&error, entry.refused_reads) {
+            self.give_up(&[ordinal], Reason::SpoolDamaged);
+            return Taken::Gone;
+        }
+        self.unsent_blocks.remove(&ordinal);
+        self.put_aside.insert(ordinal);
+        Taken::Later
     }
 
     /// Whether everything was delivered.
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.len() == self.undeclared.len()
     }
 }
 
@@ -643,9 +737,16 @@ fn joined_gap(before: &Gap, gap: &Gap) -> Gap {
 }
 
 fn is_whole(octets: &[u8]) -> bool {
-    let mut decoder = Decoder::new();
-    decoder.push(octets);
-    matches!(decoder.next_message(), Ok(Some(_)))
+    message_at(octets).is_some()
+}
+
+/// Whether an error says that octets are gone, when they could not be read for the `tries`th time. Short
+/// descriptors, short memory and missing rights pass; a disk that cannot be read may recover.
+fn is_damage(error: &io::Error, tries: u8) -> bool {
+    use io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
+    let is_gone = matches!(error.kind(), InvalidData | NotFound | UnexpectedEof);
+    let is_unreadable = error.raw_os_error() == Some(Errno::IO.raw_os_error());
+    is_gone || (is_unreadable && tries >= READ_TRIES_MAX)
 }
 
 fn file_name(number: u64) -> String {

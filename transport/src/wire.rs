@@ -24,18 +24,18 @@ const MAGIC: u8 = 0x4d;
 /// A stream of a sender and the tables that its blocks are of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declared {
-    /// The stream's name.
-    pub stream: String,
     /// Its name, the same in all lives of the sender.
+    pub stream: String,
+    /// The tables that blocks of it may be of.
     pub tables: Vec<TableSchema>,
 }
 
 /// Numbers of a stream in one of the sender's lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
-    /// The life.
-    pub boot: u64,
     /// In which of its lives the sender numbered them.
+    pub boot: u64,
+    /// The stream whose blocks they number.
     pub stream: String,
     /// Ranges of numbers, first and last.
     pub ranges: Vec<(u64, u64)>,
@@ -77,6 +77,8 @@ pub enum Reason {
     SpoolFull,
     /// The sender's thread did not follow, and its queue was full.
     QueueFull,
+    /// A block was longer than blocks may be.
+    TooLarge,
     /// What the spool held could not be read back.
     SpoolDamaged,
     /// The sender began anew, and nobody knows what it had made and not delivered.
@@ -91,6 +93,7 @@ impl Reason {
         match self {
             Self::SpoolFull => "spool_full",
             Self::QueueFull => "queue_full",
+            Self::TooLarge => "too_large",
             Self::SpoolDamaged => "spool_damaged",
             Self::Restarted => "restarted",
             Self::Ended => "ended",
@@ -169,6 +172,8 @@ pub enum Code {
     TooLarge,
     /// The same sender has begun another session.
     Displaced,
+    /// Another sender has the same name.
+    Duplicate,
     /// Nothing came for too long.
     Silent,
     /// The receiver cannot store: a full disk, or a recording that is gone.
@@ -247,6 +252,9 @@ pub enum WireError {
     /// The header names a kind that this version does not know.
     #[error("a frame is of kind {0}, which this version does not know")]
     Kind(u8),
+    /// Something else came before the greeting.
+    #[error("a session begins with a greeting, and a frame of kind {0} came")]
+    NoGreeting(u8),
     /// The body is longer than that kind may be.
     #[error("a frame of {found} octets was announced, and {limit} are the most")]
     TooLarge {
@@ -369,12 +377,19 @@ pub struct Decoder {
     octets: Vec<u8>,
     /// Where the next frame begins.
     at: usize,
+    /// Whether nothing but a greeting may come.
+    awaits_greeting: bool,
 }
 
 impl Decoder {
     /// A decoder that has taken nothing.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A decoder that takes nothing but a greeting at first: a stranger is given no room for more.
+    pub fn of_stranger() -> Self {
+        Self { awaits_greeting: true, ..Self::default() }
     }
 
     /// Takes octets. What is kept of them is bounded by the longest frame and one call's octets, if
@@ -385,11 +400,6 @@ impl Decoder {
             self.at = 0;
         }
         self.octets.extend_from_slice(octets);
-    }
-
-    /// Octets of messages that were given so far since the last push, from its beginning on.
-    pub fn consumed(&self) -> usize {
-        self.at
     }
 
     /// Octets that no message was made of yet.
@@ -403,7 +413,30 @@ impl Decoder {
     /// When the octets are no message; nothing behind can be read then.
     pub fn next_message(&mut self) -> Result<Option<Message>, WireError> {
         let rest = &self.octets[self.at..];
-        let Some(header) = rest.get(..HEADER_LEN) else { return Ok(None) };
+        let Some(header) = Header::of(rest) else { return Ok(None) };
+        let header = header?;
+        if self.awaits_greeting && header.kind != HELLO {
+            return Err(WireError::NoGreeting(header.kind));
+        }
+        let Some((message, length)) = header.message(rest)? else { return Ok(None) };
+        self.at += length;
+        self.awaits_greeting = false;
+        Ok(Some(message))
+    }
+}
+
+/// A frame's header whose checksum is right.
+struct Header {
+    kind: u8,
+    /// Octets of the body, within the limit of the kind.
+    length: usize,
+    crc: u32,
+}
+
+impl Header {
+    /// The header that octets begin with; `None` when more are needed.
+    fn of(octets: &[u8]) -> Option<Result<Self, WireError>> {
+        let header = octets.get(..HEADER_LEN)?;
         let word = |at: usize| {
             u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
         };
@@ -411,19 +444,37 @@ impl Decoder {
             || header[2..4] != [0, 0]
             || word(12) != crc32fast::hash(&header[..12])
         {
-            return Err(WireError::Header);
+            return Some(Err(WireError::Header));
         }
         let kind = header[1];
         let limit = if kind == BLOCK { BLOCK_BYTES_MAX } else { CONTROL_BYTES_MAX };
-        let found = usize::try_from(word(4)).map_err(|_| WireError::Header)?;
-        if found > limit {
-            return Err(WireError::TooLarge { found, limit });
+        let Ok(length) = usize::try_from(word(4)) else { return Some(Err(WireError::Header)) };
+        if length > limit {
+            return Some(Err(WireError::TooLarge { found: length, limit }));
         }
-        let Some(body) = rest.get(HEADER_LEN..HEADER_LEN + found) else { return Ok(None) };
-        let message = Message::decode(kind, body, word(8))?;
-        self.at += HEADER_LEN + found;
-        Ok(Some(message))
+        Some(Ok(Self { kind, length, crc: word(8) }))
     }
+
+    /// The message behind the header that octets begin with, and how many its frame takes; `None`
+    /// when more are needed.
+    fn message(&self, octets: &[u8]) -> Result<Option<(Message, usize)>, WireError> {
+        let end = HEADER_LEN + self.length;
+        let Some(body) = octets.get(HEADER_LEN..end) else { return Ok(None) };
+        Ok(Some((Message::decode(self.kind, body, self.crc)?, end)))
+    }
+}
+
+/// The message that octets begin with, and how many its frame takes; `None` when they begin with no
+/// whole one.
+pub(crate) fn message_at(octets: &[u8]) -> Option<(Message, usize)> {
+    Header::of(octets)?.ok()?.message(octets).ok()?
+}
+
+/// Where the next whole frame begins in octets, at `from` or behind; `None` when there is none.
+pub(crate) fn next_frame(octets: &[u8], from: usize) -> Option<usize> {
+    let rest = octets.get(from..)?;
+    let begins = rest.iter().enumerate().filter(|(_, octet)| **octet == MAGIC);
+    begins.map(|(at, _)| from + at).find(|&at| message_at(&octets[at..]).is_some())
 }
 
 #[cfg(test)]

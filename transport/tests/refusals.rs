@@ -5,8 +5,12 @@
 use meikyo_recording::{
     Column, ColumnKind, Meaning, Origin, PackedRows, Packer, Received, Source, TableSchema,
 };
-use meikyo_transport::limits::SpoolLimits;
-use meikyo_transport::wire::{Code, Declared, Decoder, Hello, Message, Refusal, Welcome};
+use meikyo_transport::limits::{
+    HOLDS_MAX, RANGES_MAX, STREAMS_MAX, STREAMS_OF_RECORDING_MAX, SpoolLimits,
+};
+use meikyo_transport::wire::{
+    Code, Declared, Decoder, Gap, HEADER_LEN, Hello, Message, Numbers, Reason, Refusal, Welcome,
+};
 use meikyo_transport::{
     Directory, Now, OfferError, Output, Permit, Receiver, Sender, SenderOptions, SessionError,
 };
@@ -176,16 +180,19 @@ fn who_says_nothing_for_long_is_sent_away() {
     assert_eq!(hear(&mut receiver).closed, [(1, Code::Silent)]);
 }
 
-fn sender() -> Sender<Directory> {
-    let options = SenderOptions {
-        name: "node001".into(),
+fn options(name: &str, streams: Vec<Declared>) -> SenderOptions {
+    SenderOptions {
+        name: name.into(),
         boot: 7,
         machine: String::new(),
-        streams: hello("node001").streams,
+        streams,
         spool: SpoolLimits::STANDARD,
         catch_up: None,
-    };
-    Sender::open(options, None).unwrap()
+    }
+}
+
+fn sender() -> Sender<Directory> {
+    Sender::open(options("node001", hello("node001").streams), None).unwrap()
 }
 
 #[test]
@@ -210,10 +217,10 @@ fn a_sender_says_why_a_session_ended() {
 }
 
 #[test]
-fn rows_that_cannot_be_sent_are_refused_when_they_are_offered() {
+fn rows_that_cannot_be_sent_are_refused_when_they_are_offered_and_told() {
     let mut sender = sender();
     let undeclared = sender.offer(at(1), "other", &rows()).unwrap_err();
-    assert!(matches!(undeclared, OfferError::Undeclared { .. }));
+    assert!(matches!(undeclared, OfferError::Undeclared { .. }) && !undeclared.is_told());
     let mut packer = Packer::new(table(ColumnKind::U64));
     let mut noise = 1_u64;
     for row in 0..300_000 {
@@ -222,6 +229,292 @@ fn rows_that_cannot_be_sent_are_refused_when_they_are_offered() {
         packer.batch().put_u64(1, noise);
     }
     let long = sender.offer(at(1), "s", &packer.pack().unwrap()).unwrap_err();
-    assert!(matches!(long, OfferError::TooLarge { found } if found > 1 << 20));
-    assert_eq!(sender.offer(at(1), "s", &rows()), Ok(1));
+    assert!(matches!(long, OfferError::TooLarge { found } if found > 1 << 20) && long.is_told());
+    // The number of the long one is told to be missing, with its rows.
+    assert_eq!(sender.offer(at(1), "s", &rows()), Ok(2));
+    sender.connected(at(1));
+    let mut receiver = Receiver::new();
+    receiver.connected(at(1), 1, Permit::anybody());
+    let greeting = sender.poll_transmit(at(1)).unwrap();
+    receiver.handle(at(1), 1, &greeting);
+    let welcome = hear(&mut receiver).said.remove(0).encoded();
+    sender.handle(at(1), &welcome).unwrap();
+    let mut sent = Decoder::new();
+    while let Some(octets) = sender.poll_transmit(at(1)) {
+        sent.push(&octets);
+        let message = sent.next_message().unwrap().unwrap();
+        let Message::Gap(gap) = message else { continue };
+        assert_eq!((gap.first, gap.last, gap.rows), (1, 1, Some(300_000)));
+        assert_eq!((gap.reason, gap.from_ns, gap.until_ns), (Reason::TooLarge, 0, 299_999));
+        return;
+    }
+    panic!("nothing told of the block that was too long");
+}
+
+/// Blocks of `boot` whose rows are noise, so that they are long.
+fn long_block(sender: &str, boot: u64, number: u64) -> Message {
+    let mut packer = Packer::new(table(ColumnKind::U64));
+    let mut noise = 1_u64;
+    for row in 0..110_000 {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        packer.batch().begin_row(row);
+        packer.batch().put_u64(1, noise);
+    }
+    let source = Source { sender: sender.into(), boot, stream: "s".into() };
+    let origin = Origin { source, first: number, last: number };
+    Message::Block(packer.pack().unwrap().with_origin(&origin).unwrap())
+}
+
+#[test]
+fn a_second_sender_of_one_name_is_refused_as_long_as_the_first_is_heard() {
+    let mut receiver = greeted(1, "node001");
+    let other = Hello { boot: 8, ..hello("node001") };
+    receiver.connected(at(2), 2, Permit::anybody());
+    receiver.handle(at(15), 2, &Message::Hello(other.clone()).encoded());
+    let heard = hear(&mut receiver);
+    assert_eq!(heard.closed, [(2, Code::Duplicate)]);
+    assert!(heard.refusal().text.contains("two senders are called `node001`"));
+    // The first one goes on, and nothing of it was given up.
+    let heard = say(&mut receiver, 1, &[block("node001", 1)]);
+    assert_eq!((heard.stored.len(), heard.said.len()), (1, 0));
+    // One that has not been heard for long is down.
+    receiver.connected(at(16), 3, Permit::anybody());
+    receiver.handle(at(16), 3, &Message::Hello(other).encoded());
+    let heard = hear(&mut receiver);
+    assert_eq!(heard.closed, [(1, Code::Displaced)]);
+    assert!(heard.said.iter().any(|said| matches!(said, Message::Welcome(_))), "{heard:?}");
+}
+
+#[test]
+fn a_number_that_was_only_given_up_is_never_acknowledged() {
+    let mut receiver = greeted(1, "node001");
+    let first = say(&mut receiver, 1, &[block("node001", 1)]);
+    receiver.synced("s", first.stored[0]);
+    receiver.disconnected(1);
+    // A later life of that name knows nothing of it.
+    receiver.connected(at(1), 2, Permit::anybody());
+    let later = Hello { boot: 8, ..hello("node001") };
+    let heard = say(&mut receiver, 2, &[Message::Hello(later.clone())]);
+    receiver.synced("s", *heard.stored.last().unwrap());
+    hear(&mut receiver);
+    // What the earlier one had stored is acknowledged; what nobody knew of is refused, and stays
+    // with who has it.
+    let known = say(&mut receiver, 2, &[block("node001", 1)]);
+    assert!(matches!(known.said[..], [Message::Ack(_)]), "{known:?}");
+    let unknown = say(&mut receiver, 2, &[block("node001", 2)]);
+    assert_eq!((unknown.closed.as_slice(), unknown.stored.len()), (&[(2, Code::Duplicate)][..], 0));
+    assert!(!unknown.said.iter().any(|said| matches!(said, Message::Ack(_))));
+    receiver.connected(at(1), 3, Permit::anybody());
+    let back = say(&mut receiver, 3, &[Message::Hello(hello("node001"))]);
+    assert_eq!(back.closed, [(3, Code::Duplicate)]);
+    assert!(back.refusal().text.contains("Give each a name of its own"), "{:?}", back.refusal());
+}
+
+#[test]
+fn the_receivers_own_tables_and_undeclared_columns_are_not_taken() {
+    let gaps = meikyo_transport::gaps::transport_gaps::schema();
+    let mut packer = Packer::new(gaps.clone());
+    packer.batch().begin_row(1);
+    let source = Source { sender: "node001".into(), boot: 7, stream: "s".into() };
+    let origin = Origin { source, first: 1, last: 1 };
+    let own = packer.pack().unwrap().with_origin(&origin).unwrap();
+    let mut receiver = greeted(1, "node001");
+    let heard = say(&mut receiver, 1, &[Message::Block(own)]);
+    assert_eq!((heard.closed.as_slice(), heard.stored.len()), (&[(1, Code::Damaged)][..], 0));
+    assert!(heard.refusal().text.contains("did not declare table `transport_gaps`"));
+
+    let mut packer = Packer::new(table(ColumnKind::F64));
+    packer.batch().begin_row(1);
+    let other = packer.pack().unwrap().with_origin(&origin).unwrap();
+    let mut receiver = greeted(1, "node001");
+    let heard = say(&mut receiver, 1, &[Message::Block(other)]);
+    assert_eq!((heard.closed.as_slice(), heard.stored.len()), (&[(1, Code::Damaged)][..], 0));
+    assert!(heard.refusal().text.contains("a column `value` of kind F64"), "{heard:?}");
+
+    let columns = vec![Column::new("a b", ColumnKind::U64, Meaning::Gauge, "")];
+    for (tables, text) in [
+        (vec![gaps], "the receiver itself fills table `transport_gaps`"),
+        (vec![TableSchema::new("t", "", columns)], "`a b` cannot name a column"),
+    ] {
+        let streams = vec![Declared { stream: "s".into(), tables }];
+        let mut receiver = Receiver::new();
+        receiver.connected(at(1), 1, Permit::anybody());
+        let greeting = Hello { streams, ..hello("node001") };
+        let heard = say(&mut receiver, 1, &[Message::Hello(greeting)]);
+        assert_eq!(heard.closed, [(1, Code::Damaged)]);
+        assert!(heard.refusal().text.contains(text), "{}", heard.refusal().text);
+    }
+}
+
+#[test]
+fn what_a_stream_that_cannot_be_opened_held_does_not_count_against_its_sender() {
+    let mut receiver = greeted(1, "node001");
+    let blocks: Vec<_> = (1..=12).map(|number| long_block("node001", 7, number)).collect();
+    assert_eq!(say(&mut receiver, 1, &blocks).stored.len(), 12);
+    receiver.not_opened("s", "its disk is full");
+    assert_eq!(hear(&mut receiver).closed, [(1, Code::Unable)]);
+    receiver.connected(at(1), 2, Permit::anybody());
+    say(&mut receiver, 2, &[Message::Hello(hello("node001"))]);
+    let again = say(&mut receiver, 2, &blocks);
+    assert_eq!((again.stored.len(), again.closed.len()), (12, 0));
+    // Without an acknowledgement no more than two windows are taken.
+    let more: Vec<_> = (13..=30).map(|number| long_block("node001", 7, number)).collect();
+    assert_eq!(say(&mut receiver, 2, &more).closed, [(2, Code::TooLarge)]);
+}
+
+#[test]
+fn a_sender_may_say_any_number_of_missing_rows() {
+    let mut receiver = greeted(1, "node001");
+    let gap = |first: u64| {
+        Message::Gap(Gap {
+            boot: 7,
+            stream: "s".into(),
+            first,
+            last: first,
+            rows: Some(u64::MAX),
+            from_ns: 1,
+            until_ns: 1,
+            reason: Reason::SpoolFull,
+        })
+    };
+    assert_eq!(say(&mut receiver, 1, &[gap(1), gap(2), gap(3)]).stored.len(), 3);
+    assert_eq!(receiver.counts().missing_rows, u64::MAX);
+}
+
+#[test]
+fn a_slow_disk_is_nobodys_silence() {
+    let mut receiver = greeted(1, "node001");
+    receiver.tick(at(2));
+    // The shell waited for its disk, and what came meanwhile was not read.
+    receiver.tick(at(60));
+    assert!(hear(&mut receiver).closed.is_empty());
+    for second in 61..74 {
+        receiver.tick(at(second));
+    }
+    assert!(hear(&mut receiver).closed.is_empty());
+    for second in 74..76 {
+        receiver.tick(at(second));
+    }
+    assert_eq!(hear(&mut receiver).closed, [(1, Code::Silent)]);
+}
+
+#[test]
+fn answers_keep_to_the_limits_of_messages() {
+    let mut receiver = greeted(1, "node001");
+    let mut odd = Vec::new();
+    for number in (1..6_000).step_by(2) {
+        odd.extend(say(&mut receiver, 1, &[block("node001", number)]).stored);
+    }
+    receiver.synced("s", *odd.last().unwrap());
+    let count = |numbers: &[Numbers]| numbers.iter().map(|of| of.ranges.len()).sum::<usize>();
+    let acknowledged: Vec<_> = hear(&mut receiver)
+        .said
+        .iter()
+        .map(|said| match said {
+            Message::Ack(numbers) => count(numbers),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(acknowledged.iter().sum::<usize>(), 3_000);
+    assert!(acknowledged.iter().all(|count| *count <= RANGES_MAX), "{acknowledged:?}");
+    receiver.disconnected(1);
+    receiver.connected(at(1), 2, Permit::anybody());
+    let held = Numbers { boot: 7, stream: "s".into(), ranges: vec![(1, 6_000)] };
+    let greeting = Hello { holds: vec![held], ..hello("node001") };
+    let heard = say(&mut receiver, 2, &[Message::Hello(greeting)]);
+    let [Message::Welcome(welcome)] = &heard.said[..] else { panic!("{heard:?}") };
+    assert_eq!(count(&welcome.has), RANGES_MAX);
+}
+
+#[test]
+fn a_stranger_is_given_room_for_a_greeting_and_time_for_one() {
+    let mut receiver = Receiver::new();
+    receiver.connected(at(1), 1, Permit::anybody());
+    // Its header is enough to know.
+    receiver.handle(at(1), 1, &block("node001", 1).encoded()[..HEADER_LEN]);
+    let heard = hear(&mut receiver);
+    assert_eq!(heard.closed, [(1, Code::Damaged)]);
+    assert!(heard.refusal().text.contains("a session begins with a greeting"));
+    receiver.connected(at(1), 2, Permit::anybody());
+    for (second, octet) in (2..).zip(&Message::Hello(hello("node001")).encoded()[..13]) {
+        receiver.handle(at(second), 2, &[*octet]);
+        receiver.tick(at(second));
+    }
+    assert!(hear(&mut receiver).closed.is_empty());
+    receiver.tick(at(15));
+    receiver.tick(at(16));
+    assert_eq!(hear(&mut receiver).closed, [(2, Code::Silent)]);
+}
+
+#[test]
+fn a_recording_has_only_so_many_streams_of_senders() {
+    let named = |sender: usize| {
+        let stream = |at: usize| format!("s{}", sender * STREAMS_MAX + at);
+        let tables = || vec![table(ColumnKind::U64)];
+        let declared = |at| Declared { stream: stream(at), tables: tables() };
+        let streams = (0..STREAMS_MAX).map(declared).collect();
+        Hello { streams, ..hello(&format!("node{sender}")) }
+    };
+    let mut receiver = Receiver::new();
+    let most = STREAMS_OF_RECORDING_MAX / STREAMS_MAX;
+    for sender in 0..=most {
+        let session = sender as u64;
+        receiver.connected(at(1), session, Permit::anybody());
+        let heard = say(&mut receiver, session, &[Message::Hello(named(sender))]);
+        let expected = if sender < most { vec![] } else { vec![(session, Code::TooLarge)] };
+        assert_eq!(heard.closed, expected, "{heard:?}");
+    }
+    // Who names streams as others do is taken.
+    receiver.connected(at(1), 99, Permit::anybody());
+    let again = Hello { sender: "node99".into(), ..named(0) };
+    assert!(say(&mut receiver, 99, &[Message::Hello(again)]).closed.is_empty());
+}
+
+#[test]
+fn names_and_tables_that_no_receiver_takes_are_said_when_a_sender_begins() {
+    let with = |name: &str, stream: &str, columns: usize| {
+        let column = |at| Column::new(&format!("c{at}"), ColumnKind::U64, Meaning::Gauge, "d");
+        let columns: Vec<_> = (0..columns).map(column).collect();
+        let tables = (0..6).map(|at| TableSchema::new(&format!("t{at}"), "", columns.clone()));
+        let streams = vec![Declared { stream: stream.into(), tables: tables.collect() }];
+        Sender::<Directory>::open(options(name, streams), None).map(drop)
+    };
+    with("node001", "s", 10).unwrap();
+    for (begun, text) in [
+        (with("node 1", "s", 1), "a sender's name has 1 to 128 octets"),
+        (with("node001", "snmp", 1), "`snmp` cannot name a sender's stream"),
+        (with("node001", "s/t", 1), "`s/t` cannot name a sender's stream"),
+        (with("node001", "s", 1_024), "has 1025 columns"),
+        (with("node001", "s", 1_000), "196608 are the most"),
+    ] {
+        let error = begun.unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+}
+
+#[test]
+fn a_greeting_keeps_to_its_limit_however_much_is_held() {
+    let dir = tempfile::tempdir().unwrap();
+    let streams: Vec<_> = (0..4)
+        .map(|at| Declared {
+            stream: format!("{}{at}", "s".repeat(99)),
+            tables: vec![table(ColumnKind::U64)],
+        })
+        .collect();
+    for boot in 0..100 {
+        let options =
+            SenderOptions { boot: u64::MAX - boot, ..options("node001", streams.clone()) };
+        let mut sender = Sender::open(options, Some(Directory::open(dir.path()).unwrap())).unwrap();
+        for declared in &streams {
+            sender.offer(at(1), &declared.stream, &rows()).unwrap();
+        }
+    }
+    let mut last =
+        Sender::open(options("node001", streams), Some(Directory::open(dir.path()).unwrap()))
+            .unwrap();
+    last.connected(at(1));
+    let mut decoder = Decoder::new();
+    decoder.push(&last.poll_transmit(at(1)).unwrap());
+    let Ok(Some(Message::Hello(hello))) = decoder.next_message() else { panic!("a greeting") };
+    assert_eq!((hello.holds.len(), hello.tells_all), (HOLDS_MAX, false));
 }

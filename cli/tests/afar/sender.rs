@@ -45,7 +45,7 @@ pub(crate) fn send_until_killed() {
         // Not further ahead than a connection catches up with in a moment.
         let waiting = status.sender.spool.blocks;
         while waiting < 5_000 && made < status.accepted_blocks + AHEAD {
-            uplink.offer(rows::STREAM, rows::block(&name, run, made));
+            uplink.offer(rows::STREAM, rows::block(&name, run, made)).unwrap();
             made += 1;
         }
     }

@@ -136,6 +136,11 @@ impl<'a> Prefix<'a> {
         })
     }
 
+    /// The columns that the rows were written with.
+    pub(crate) fn columns(&self) -> &[(ColumnKind, &'a str)] {
+        &self.columns
+    }
+
     /// The body of version 1 as it was before it was compressed.
     fn body(&self) -> Result<Cow<'a, [u8]>, UnpackError> {
         const WRONG: UnpackError = UnpackError::Malformed { what: "its body is damaged" };

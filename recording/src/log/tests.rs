@@ -130,3 +130,21 @@ fn values_are_kept_in_the_width_that_their_range_needs() {
         assert_eq!(frame.len(), HEADER_LEN + 10 + 10 + 10 * width, "range {greatest}");
     }
 }
+
+#[test]
+fn a_head_of_tables_whose_rows_have_no_time_is_none() {
+    let head = |columns: &str| {
+        let table = format!(r#"{{"name":"t","doc":"","columns":[{columns}]}}"#);
+        let head = format!(r#"{{"format":1,"kind":"measured","stream":"s","tables":[{table}]}}"#);
+        head_of(head.as_bytes()).is_some()
+    };
+    let column = |name: &str, kind: &str| {
+        format!(r#"{{"name":"{name}","kind":"{kind}","meaning":"gauge","doc":""}}"#)
+    };
+    let (time, value) = (column("time", "time"), column("value", "u64"));
+    assert!(head(&time) && head(&format!("{time},{value}")));
+    for wrong in [String::new(), value.clone(), format!("{value},{time}"), format!("{time},{time}")]
+    {
+        assert!(!head(&wrong), "{wrong}");
+    }
+}

@@ -167,7 +167,11 @@ pub(crate) fn table_schema_of(metadata: &ParquetMetaData) -> Result<TableSchema,
     let schema = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == SCHEMA_KEY));
     let json = schema.and_then(|pair| pair.value.as_deref());
     let json = json.ok_or_else(|| format!("it has no `{SCHEMA_KEY}` in its metadata"))?;
-    serde_json::from_str(json).map_err(|error| format!("its `{SCHEMA_KEY}` is damaged: {error}"))
+    let damaged = |error: String| format!("its `{SCHEMA_KEY}` is damaged: {error}");
+    let table: TableSchema =
+        serde_json::from_str(json).map_err(|error| damaged(error.to_string()))?;
+    table.check_form().map_err(|error| damaged(error.to_string()))?;
+    Ok(table)
 }
 
 /// The schema in the footer of a file of which nothing else is wanted.

@@ -14,9 +14,10 @@ use crate::layout::{self, ListError};
 use crate::manifest::{self, Unit};
 use crate::origin::{self, Received};
 use crate::progress::{self, Progress};
-use crate::schema::TableSchema;
+use crate::schema::{SchemaError, TableSchema};
 use crate::segment::{ReadSegmentError, SegmentReader, remove_index};
 use crate::unfinished::is_unfinished;
+use crate::unsynced;
 
 /// Why a stream could not be opened for writing.
 #[derive(Debug, thiserror::Error)]
@@ -37,16 +38,22 @@ pub enum OpenStreamError {
         /// The recording.
         path: PathBuf,
     },
-    /// A name cannot be the name of a directory here.
+    /// The name cannot be that of a directory.
     #[error(
-        "`{name}` cannot name a {what}: letters, digits, `_`, `-` and `.` are allowed, a letter or \
+        "`{name}` cannot name a stream: letters, digits, `_`, `-` and `.` are allowed, a letter or \
          digit first, `log` is taken"
     )]
     Name {
         /// The name as it was given.
         name: String,
-        /// Stream or table.
-        what: &'static str,
+    },
+    /// A table cannot be written.
+    #[error("cannot write stream `{stream}`")]
+    Table {
+        /// The stream that was to be written.
+        stream: String,
+        /// What is wrong with the table.
+        source: SchemaError,
     },
     /// The system refused.
     #[error("cannot {doing} `{path}`")]
@@ -161,6 +168,13 @@ pub(super) fn recover(
     }
     let segments = layout::segments_of(&stream_dir).map_err(listed)?;
     remove_lone_indexes(&stream_dir, &segments).map_err(listed)?;
+    let was_refused = unsynced::is_noted(&stream_dir);
+    if was_refused {
+        // Before anything of them is believed.
+        for (_, path) in &segments {
+            unsynced::write_anew(path).map_err(system("write anew", path))?;
+        }
+    }
     for (first, path) in segments {
         let last = put_right(&path, stream, &mut recovered)?;
         tell_what_is_missing(&path, first, last, progress, &mut recovered);
@@ -168,6 +182,10 @@ pub(super) fn recover(
         recovered.last_sequence = recovered.last_sequence.max(last);
     }
     sync_leftovers(&stream_dir, &mut recovered);
+    if was_refused && recovered.is_synced {
+        let path = stream_dir.join(unsynced::FILE_NAME);
+        unsynced::take_back(&stream_dir).map_err(system("remove", &path))?;
+    }
     recovered.last_found = recovered.last_sequence;
     recovered.last_sequence = recovered.last_sequence.max(progress.map_or(0, |known| known.last));
     recovered.next_sequence = recovered.next_sequence.max(recovered.last_sequence + 1);
@@ -201,6 +219,8 @@ fn sync_leftovers(stream_dir: &Path, recovered: &mut Recovered) {
     }
     if let Err(error) = synced {
         recovered.is_synced = false;
+        // Without the note the stream stays refused as long as this writer lives.
+        drop(unsynced::note(stream_dir));
         let text = format!(
             "cannot force `{}` to the disk: {error}; a power cut may take rows of it",
             stream_dir.display()
@@ -232,13 +252,11 @@ fn tell_what_is_missing(
 }
 
 fn check_names(stream: &str, tables: &[TableSchema]) -> Result<(), OpenStreamError> {
-    let names = tables.iter().map(|table| (table.name.as_str(), "table"));
-    for (name, what) in names.chain([(stream, "stream")]) {
-        if !layout::is_name(name) || name == layout::LOG {
-            return Err(OpenStreamError::Name { name: name.into(), what });
-        }
+    if !layout::is_name(stream) || stream == layout::LOG {
+        return Err(OpenStreamError::Name { name: stream.into() });
     }
-    Ok(())
+    let checked = tables.iter().try_for_each(TableSchema::check);
+    checked.map_err(|source| OpenStreamError::Table { stream: stream.into(), source })
 }
 
 fn lock(dir: &Path, stream_dir: &Path, stream: &str) -> Result<File, OpenStreamError> {

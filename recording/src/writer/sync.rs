@@ -2,11 +2,12 @@
 //!
 //! Requests are answered in their order, so that a sync of a segment confirms all segments before it
 //! as long as none has failed. After one that failed the kernel may have dropped what it could not
-//! write, and a later success says nothing of it: the watermark stops.
+//! write, and a later success says nothing of it: the watermark stops, and whoever opens the stream
+//! next writes its segments anew ([`crate::unsynced`]).
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
@@ -16,6 +17,7 @@ use meikyo_units::WallTime;
 
 use super::home;
 use super::queue::Shared;
+use crate::unsynced;
 
 /// How the data of a file is forced to the disk: by the system, or by a test that fails or delays.
 pub(super) type SyncData = Box<dyn FnMut(&File) -> io::Result<()> + Send>;
@@ -65,13 +67,17 @@ pub(super) struct Syncer {
 }
 
 impl Syncer {
-    pub(super) fn start(shared: Arc<Shared>, sync_data: SyncData) -> Result<Self, io::Error> {
+    pub(super) fn start(
+        shared: Arc<Shared>,
+        stream_dir: PathBuf,
+        sync_data: SyncData,
+    ) -> Result<Self, io::Error> {
         let (requests, waiting) = channel();
         let busy = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&busy);
         let thread = std::thread::Builder::new()
             .name("recording-sync".into())
-            .spawn(move || run(&waiting, &flag, &shared, sync_data))?;
+            .spawn(move || run(&waiting, &flag, (&shared, &stream_dir), sync_data))?;
         Ok(Self { requests: Some(requests), busy, thread: Some(thread) })
     }
 
@@ -99,7 +105,12 @@ impl Drop for Syncer {
     }
 }
 
-fn run(waiting: &Receiver<Request>, busy: &AtomicBool, shared: &Shared, mut sync_data: SyncData) {
+fn run(
+    waiting: &Receiver<Request>,
+    busy: &AtomicBool,
+    (shared, stream_dir): (&Shared, &Path),
+    mut sync_data: SyncData,
+) {
     while let Ok(request) = waiting.recv() {
         let result = sync(&request, &mut sync_data);
         let Confirmed { bytes, sequence } = request.confirms;
@@ -116,6 +127,10 @@ fn run(waiting: &Receiver<Request>, busy: &AtomicBool, shared: &Shared, mut sync
             }
             Err(_) => {
                 shared.counters.disk_errors.add(1);
+                // First: whoever sees that the watermark has stopped may open the stream anew.
+                if unsynced::note(stream_dir).is_err() {
+                    shared.counters.disk_errors.add(1);
+                }
                 shared.watermark.stop();
             }
         }

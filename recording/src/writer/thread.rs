@@ -86,7 +86,8 @@ impl WriterThread {
         shared: Arc<Shared>,
         sync_data: SyncData,
     ) -> Result<Self, io::Error> {
-        let syncer = Syncer::start(Arc::clone(&shared), sync_data)?;
+        let stream_dir = layout::stream_dir(&start.dir, &start.head.stream);
+        let syncer = Syncer::start(Arc::clone(&shared), stream_dir, sync_data)?;
         let compactor = if start.options.compact {
             let (leftovers, shared) = (start.leftovers.clone(), Arc::clone(&shared));
             let stream = &start.head.stream;

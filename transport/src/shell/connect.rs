@@ -7,13 +7,15 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
 
+use meikyo_units::Bytes;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::wake;
-use crate::limits::{ANSWER_BYTES_MAX, CONNECT_MAX};
+use crate::limits::{ANSWER_BYTES_MAX, CONNECT_MAX, UNWRITTEN_BYTES_MAX};
 
 /// Where the receiver is, and what it is shown.
 #[derive(Clone)]
@@ -154,10 +156,11 @@ impl Connecting {
 fn connect(target: &Target) -> Result<(Line, Vec<u8>), ConnectError> {
     let authority = target.authority.clone();
     let failed = |source| ConnectError::Tcp { authority: authority.clone(), source };
-    let socket = tcp(target).map_err(failed)?;
+    let deadline = Deadline { at: super::monotonic() + CONNECT_MAX.to_std() };
+    let socket = tcp(target, deadline).map_err(failed)?;
     let is_near = socket.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
     let mut line = match &target.roots {
-        Some(roots) => Line::Tls(Box::new(tls(target, roots, socket)?)),
+        Some(roots) => Line::Tls(Box::new(tls(target, roots, socket, deadline)?)),
         None if is_near => Line::Plain(socket),
         None => return Err(ConnectError::Unprotected { authority }),
     };
@@ -171,23 +174,74 @@ fn connect(target: &Target) -> Result<(Line, Vec<u8>), ConnectError> {
     );
     let mut left = request.as_bytes();
     while !left.is_empty() {
+        deadline.apply(line.socket()).map_err(failed)?;
         let written = line.write(left).map_err(failed)?;
         left = &left[written..];
     }
     line.flush().map_err(failed)?;
-    let first = upgraded(&mut line, &authority)?;
+    let first = upgraded(&mut line, &authority, deadline)?;
     line.socket().set_nonblocking(true).map_err(failed)?;
     Ok((line, first))
 }
 
-fn tcp(target: &Target) -> io::Result<TcpStream> {
+/// When a connection must be had: its addresses, the handshake and the upgrade have this one between
+/// them, however slowly the other side talks.
+#[derive(Debug, Clone, Copy)]
+struct Deadline {
+    at: Instant,
+}
+
+impl Deadline {
+    /// What is left of it.
+    fn left(self) -> io::Result<Duration> {
+        let left = self.at.saturating_duration_since(super::monotonic());
+        if left.is_zero() {
+            let text = format!("there was no connection within {CONNECT_MAX}");
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
+        Ok(left)
+    }
+
+    /// Lets the next call on a socket take what is left.
+    fn apply(self, socket: &TcpStream) -> io::Result<()> {
+        let left = Some(self.left()?);
+        socket.set_read_timeout(left)?;
+        socket.set_write_timeout(left)
+    }
+}
+
+/// A socket that is given up at a deadline.
+struct Until<'a> {
+    socket: &'a mut TcpStream,
+    deadline: Deadline,
+}
+
+impl io::Read for Until<'_> {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        self.deadline.apply(self.socket)?;
+        self.socket.read(octets)
+    }
+}
+
+impl io::Write for Until<'_> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.deadline.apply(self.socket)?;
+        self.socket.write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+fn tcp(target: &Target, deadline: Deadline) -> io::Result<TcpStream> {
     let mut refused = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in target.authority.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, CONNECT_MAX.to_std()) {
+        match TcpStream::connect_timeout(&address, deadline.left()?) {
             Ok(socket) => {
                 socket.set_nodelay(true)?;
-                socket.set_read_timeout(Some(CONNECT_MAX.to_std()))?;
-                socket.set_write_timeout(Some(CONNECT_MAX.to_std()))?;
+                let ahead = Bytes::new(UNWRITTEN_BYTES_MAX as u64);
+                meikyo_sockets::options::limit_unsent(&socket, ahead)?;
                 return Ok(socket);
             }
             Err(error) => refused = error,
@@ -199,7 +253,8 @@ fn tcp(target: &Target) -> io::Result<TcpStream> {
 fn tls(
     target: &Target,
     roots: &std::path::Path,
-    socket: TcpStream,
+    mut socket: TcpStream,
+    deadline: Deadline,
 ) -> Result<StreamOwned<ClientConnection, TcpStream>, ConnectError> {
     let failed = |text: String| ConnectError::Tls { authority: target.authority.clone(), text };
     let unreadable = |error| failed(format!("`{}`: {error}", roots.display()));
@@ -213,16 +268,17 @@ fn tls(
     let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
     let name = ServerName::try_from(name).map_err(|error| failed(error.to_string()))?;
     let connection = ClientConnection::new(Arc::new(config), name);
-    let connection = connection.map_err(|error| failed(error.to_string()))?;
-    let mut stream = StreamOwned::new(connection, socket);
-    while stream.conn.is_handshaking() {
-        stream.conn.complete_io(&mut stream.sock).map_err(|error| failed(error.to_string()))?;
+    let mut connection = connection.map_err(|error| failed(error.to_string()))?;
+    while connection.is_handshaking() {
+        let mut until = Until { socket: &mut socket, deadline };
+        connection.complete_io(&mut until).map_err(|error| failed(error.to_string()))?;
     }
-    Ok(stream)
+    Ok(StreamOwned::new(connection, socket))
 }
 
 /// Reads the answer to the upgrade; what came behind it.
-fn upgraded(line: &mut Line, authority: &str) -> Result<Vec<u8>, ConnectError> {
+fn upgraded(line: &mut Line, authority: &str, deadline: Deadline) -> Result<Vec<u8>, ConnectError> {
+    let failed = |source| ConnectError::Tcp { authority: authority.to_owned(), source };
     let no_receiver = || ConnectError::NoReceiver { authority: authority.to_owned() };
     let (mut answer, mut octets) = (Vec::new(), [0; 1_024]);
     let end = loop {
@@ -232,12 +288,11 @@ fn upgraded(line: &mut Line, authority: &str) -> Result<Vec<u8>, ConnectError> {
         if answer.len() > ANSWER_BYTES_MAX {
             return Err(no_receiver());
         }
+        deadline.apply(line.socket()).map_err(failed)?;
         match line.read(&mut octets) {
             Ok(0) => return Err(no_receiver()),
             Ok(count) => answer.extend_from_slice(&octets[..count]),
-            Err(source) => {
-                return Err(ConnectError::Tcp { authority: authority.to_owned(), source });
-            }
+            Err(source) => return Err(failed(source)),
         }
     };
     let head = String::from_utf8_lossy(&answer[..end]).into_owned();
@@ -251,7 +306,7 @@ fn upgraded(line: &mut Line, authority: &str) -> Result<Vec<u8>, ConnectError> {
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
     });
     let wanted = end + length.unwrap_or(0).min(ANSWER_BYTES_MAX);
-    while answer.len() < wanted {
+    while answer.len() < wanted && deadline.apply(line.socket()).is_ok() {
         match line.read(&mut octets) {
             Ok(0) | Err(_) => break,
             Ok(count) => answer.extend_from_slice(&octets[..count]),

@@ -8,7 +8,7 @@ use meikyo_recording::Source;
 use super::{
     Entry, FILE_VERSION, FileState, Files, Place, Span, Spool, file_name, file_number, vouched_life,
 };
-use crate::wire::{Decoder, Gap, Message, Reason, SpoolHead};
+use crate::wire::{Gap, Message, Reason, SpoolHead, message_at, next_frame};
 
 /// What is known of one earlier life.
 #[derive(Debug)]
@@ -53,49 +53,51 @@ impl<F: Files> Spool<F> {
         let name = file_name(number);
         let Some(files) = &mut self.files else { return Ok(()) };
         let octets = files.read(&name)?;
-        let mut decoder = Decoder::new();
-        decoder.push(&octets);
-        let head = match decoder.next_message() {
-            Ok(Some(Message::SpoolHead(head))) if head.version <= FILE_VERSION => head,
-            Ok(Some(Message::SpoolHead(head))) => {
-                let text = format!(
-                    "`{name}` has version {}, and this program reads {FILE_VERSION}",
-                    head.version
-                );
-                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        let mut at = 0;
+        let boot = match message_at(&octets) {
+            Some((Message::SpoolHead(head), length)) => {
+                check_version(&name, &head)?;
+                at = length;
+                let life = lives.entry(head.boot);
+                let life = life.or_insert_with(|| Life::of(&head, &self.head.machine));
+                for (stream, gap) in life.note_head(&head) {
+                    let source = Source { sender: self.sender.clone(), boot: head.boot, stream };
+                    told.push((source, gap));
+                }
+                Some(head.boot)
             }
             // Begun and not finished: nothing was in it.
-            _ => return files.remove(&name),
+            _ if next_frame(&octets, 0).is_none() => return files.remove(&name),
+            // The head is damaged; what is behind it says itself whose it is.
+            _ => None,
         };
-        let boot = head.boot;
-        let life = lives.entry(boot).or_insert_with(|| Life::of(&head, &self.head.machine));
-        for (stream, gap) in life.note_head(&head) {
-            told.push((Source { sender: self.sender.clone(), boot, stream }, gap));
-        }
         let (bytes, is_broken) = (octets.len() as u64, true);
         let mut state = FileState { number, bytes, needed: 0, is_broken };
-        let mut at = decoder.consumed();
-        // What is behind an error cannot be read.
-        while let Ok(Some(message)) = decoder.next_message() {
-            let begin = at;
-            at = decoder.consumed();
-            let place = Place::File { file: number, at: begin as u64, len: at - begin };
-            let Some(entry) = entry_of(message, place, &self.sender) else { continue };
-            if self.head.next.iter().all(|(stream, _)| *stream != entry.source.stream) {
-                // Of a stream that this life does not have: it waits for one that does.
-                state.needed += 1;
+        let mut is_damaged = boot.is_none();
+        let mut of_life = boot;
+        while at < octets.len() {
+            let Some((message, length)) = message_at(&octets[at..]) else {
+                is_damaged = true;
+                // Whole frames behind the damage are as good as before it.
+                let Some(next) = next_frame(&octets, at + 1) else { break };
+                at = next;
                 continue;
-            }
-            if let Some(life) = lives.get_mut(&entry.source.boot) {
-                life.note(&entry);
+            };
+            let place = Place::File { file: number, at: at as u64, len: length };
+            at += length;
+            let Some(entry) = entry_of(message, place, &self.sender) else { continue };
+            if entry.reason.is_none() {
+                let life = lives.entry(entry.source.boot).or_insert_with(Life::unknown);
+                life.is_torn |= is_damaged;
+                of_life = Some(entry.source.boot);
+                let missing = life.note(&entry);
+                told.extend(missing.map(|gap| (entry.source.clone(), gap)));
             }
             state.needed += 1;
             self.insert(entry);
         }
-        if at < octets.len()
-            && let Some(life) = lives.get_mut(&boot)
-        {
-            life.is_torn = true;
+        if let Some(life) = of_life.and_then(|boot| lives.get_mut(&boot)) {
+            life.is_torn |= is_damaged;
         }
         self.order.push_back(state);
         Ok(())
@@ -162,6 +164,11 @@ impl Life {
         Self { same_machine, is_torn: false, is_vouched: false, next: BTreeMap::new() }
     }
 
+    /// A life whose files have lost their heads.
+    fn unknown() -> Self {
+        Self { same_machine: false, is_torn: true, is_vouched: false, next: BTreeMap::new() }
+    }
+
     /// Takes the head of the next file; what is missing where the file before it is damaged.
     fn note_head(&mut self, head: &SpoolHead) -> Vec<(String, Gap)> {
         let is_damaged = std::mem::take(&mut self.is_torn);
@@ -180,14 +187,34 @@ impl Life {
         missing
     }
 
-    fn note(&mut self, entry: &Entry) {
-        if entry.reason.is_some() {
-            return;
-        }
-        let known = self.next.entry(entry.source.stream.clone()).or_insert((0, 0));
+    /// Takes a block that was found; what is missing before it, behind damage.
+    fn note(&mut self, entry: &Entry) -> Option<Gap> {
+        let stream = &entry.source.stream;
+        let known = self.next.entry(stream.clone()).or_insert((1, entry.span.from_ns));
+        let gap = (self.is_torn && known.0 < entry.first).then(|| Gap {
+            boot: entry.source.boot,
+            stream: stream.clone(),
+            first: known.0,
+            last: entry.first - 1,
+            rows: None,
+            from_ns: known.1.min(entry.span.from_ns),
+            until_ns: entry.span.from_ns,
+            reason: Reason::SpoolDamaged,
+        });
         known.0 = known.0.max(entry.last + 1);
         known.1 = known.1.max(entry.span.until_ns);
+        gap
     }
+}
+
+/// Whether this program understands a file.
+fn check_version(name: &str, head: &SpoolHead) -> io::Result<()> {
+    if head.version <= FILE_VERSION {
+        return Ok(());
+    }
+    let text =
+        format!("`{name}` has version {}, and this program reads {FILE_VERSION}", head.version);
+    Err(io::Error::new(io::ErrorKind::InvalidData, text))
 }
 
 /// A frame of a file as an entry; `None` for what is nothing of this sender's.
@@ -209,6 +236,7 @@ fn entry_of(message: Message, place: Place, sender: &str) -> Option<Entry> {
                 place,
                 accepted,
                 was_sent,
+                refused_reads: 0,
             })
         }
         Message::Gap(gap) => {
@@ -216,7 +244,18 @@ fn entry_of(message: Message, place: Place, sender: &str) -> Option<Entry> {
             let span = Span { rows: gap.rows, from_ns: gap.from_ns, until_ns: gap.until_ns };
             let (first, last, reason) = (gap.first, gap.last, Some(gap.reason));
             // It may have been sent: it stays as it is.
-            Some(Entry { source, first, last, span, reason, place, accepted, was_sent: true })
+            let (was_sent, refused_reads) = (true, 0);
+            Some(Entry {
+                source,
+                first,
+                last,
+                span,
+                reason,
+                place,
+                accepted,
+                was_sent,
+                refused_reads,
+            })
         }
         _ => None,
     }

@@ -89,3 +89,28 @@ fn a_block_whose_body_is_wrong_costs_only_itself_and_is_kept() {
     assert_eq!(rows, 2);
     assert_eq!(scan.problems().len(), 1, "{:?}", scan.problems());
 }
+
+#[test]
+fn a_block_fits_a_table_that_has_its_columns_with_their_kinds() {
+    let made = block(&[(1, 10)]);
+    let of = |name: &str, columns: &[(&str, ColumnKind)]| {
+        let column = |&(name, kind): &(&str, _)| Column::new(name, kind, Meaning::Gauge, "");
+        TableSchema::new(name, "", columns.iter().map(column).collect())
+    };
+    let (value, more) = (("value", ColumnKind::U64), ("more", ColumnKind::Text));
+    for columns in [&[value][..], &[value, more], &[more, value]] {
+        made.fits(&of("b", columns)).unwrap();
+    }
+    for columns in [&[][..], &[more], &[("value", ColumnKind::F64)]] {
+        let error = made.fits(&of("b", columns)).unwrap_err();
+        assert!(matches!(error, UnpackError::Column { .. }), "{error}");
+    }
+    let other = made.fits(&of("a", &[value])).unwrap_err();
+    assert!(matches!(other, UnpackError::Table { .. }));
+    // The same column twice, which no packer writes.
+    let twice = [value, value];
+    let mut packer = Packer::new(of("b", &twice));
+    packer.batch().begin_row(1);
+    let error = packer.pack().unwrap().fits(&of("b", &twice)).unwrap_err();
+    assert!(matches!(error, UnpackError::Column { .. }), "{error}");
+}

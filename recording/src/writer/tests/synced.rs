@@ -1,6 +1,7 @@
 //! The watermark under disks that are slow, fail, or lose files.
 
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::packed::block;
@@ -93,6 +94,34 @@ fn after_a_sync_that_failed_nothing_is_acknowledged_any_more() {
     assert_eq!(watermark.get(), stopped);
     writer.close().unwrap();
     assert_eq!(watermark.get(), stopped);
+}
+
+#[test]
+fn what_a_disk_refused_is_written_anew_before_it_is_believed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, sync_data) = Disk::new();
+    let mut writer = open_with(dir.path(), sync_data, quick());
+    put(&mut writer, 1, 10);
+    disk.is_asked();
+    disk.answer(Err(io::Error::other("the disk is broken")));
+    assert!(writer.watermark().wait(2, PATIENCE).is_stopped);
+    drop(disk);
+    drop(writer);
+    let stream_dir = layout::stream_dir(dir.path(), "s");
+    let segment = || {
+        let (_, path) = layout::segments_of(&stream_dir).unwrap().remove(0);
+        (std::fs::metadata(&path).unwrap().ino(), std::fs::read(&path).unwrap())
+    };
+    // The kernel takes these octets for written, and would say so when it is asked again.
+    let (file, octets) = segment();
+    let writer = open(dir.path(), options());
+    assert!(!writer.synced().is_stopped);
+    let anew = segment();
+    assert!(anew.0 != file && anew.1 == octets, "it must be another file, which is synced");
+    drop(writer);
+    drop(open(dir.path(), options()));
+    assert_eq!(segment(), anew, "once is enough");
+    assert_eq!(rows_in_log(dir.path()), [(1, 1, "10".into())]);
 }
 
 #[test]

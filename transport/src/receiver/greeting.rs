@@ -1,0 +1,105 @@
+//! Whether a greeting can be taken.
+
+use meikyo_recording::{TableSchema, layout};
+
+use super::{Permit, damaged};
+use crate::gaps;
+use crate::limits::{HOLDS_MAX, OWN_STREAMS, SENDER_BYTES_MAX, STREAMS_MAX, TABLES_MAX};
+use crate::wire::{Code, Declared, Hello, Refusal, VERSION};
+
+/// Whether a receiver would take a greeting if its token allowed it; else what it would say.
+pub(crate) fn check_greeting(hello: &Hello) -> Result<(), String> {
+    let joined = |declared: &Declared| join(&mut gaps::tables(), &declared.tables);
+    check(&Permit::anybody(), hello)
+        .and_then(|()| hello.streams.iter().try_for_each(joined))
+        .map_err(|refusal| refusal.text)
+}
+
+/// Whether a text can name a sender.
+fn is_sender(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= SENDER_BYTES_MAX
+        && text.chars().all(|c| c.is_alphanumeric() || "-_.:@".contains(c))
+}
+
+pub(super) fn check(permit: &Permit, hello: &Hello) -> Result<(), Refusal> {
+    let Hello { version, sender, streams, holds, .. } = hello;
+    if *version > VERSION {
+        let text = format!(
+            "the sender speaks version {version}, and this receiver understands versions up to \
+             {VERSION}: update the receiver first"
+        );
+        return Err(Refusal { code: Code::Version, text });
+    }
+    if !is_sender(sender) {
+        let text = format!(
+            "a sender's name has 1 to {SENDER_BYTES_MAX} octets: letters, digits and `-_.:@`"
+        );
+        return Err(damaged(&text));
+    }
+    if !permit.allows(sender) {
+        let allowed = permit.senders.join(", ");
+        let text = format!("the token is for {allowed}, not for `{sender}`");
+        return Err(Refusal { code: Code::Forbidden, text });
+    }
+    if streams.is_empty() || streams.len() > STREAMS_MAX {
+        let text = format!("a sender declares 1 to {STREAMS_MAX} streams, not {}", streams.len());
+        return Err(Refusal { code: Code::TooLarge, text });
+    }
+    if holds.len() > HOLDS_MAX {
+        let text = format!(
+            "a greeting tells of at most {HOLDS_MAX} lives and streams, not {}",
+            holds.len()
+        );
+        return Err(Refusal { code: Code::TooLarge, text });
+    }
+    streams.iter().try_for_each(check_stream)
+}
+
+fn check_stream(declared: &Declared) -> Result<(), Refusal> {
+    let Declared { stream, tables } = declared;
+    if !layout::is_name(stream) || stream == layout::LOG || OWN_STREAMS.contains(&stream.as_str()) {
+        return Err(damaged(&format!(
+            "`{stream}` cannot name a sender's stream: letters, digits, `_`, `-` and `.` are \
+             allowed, a letter or digit first, and some names are taken"
+        )));
+    }
+    let own = gaps::tables();
+    for table in tables {
+        if own.iter().any(|own| own.name == table.name) {
+            return Err(damaged(&format!("the receiver itself fills table `{}`", table.name)));
+        }
+        table.check().map_err(|error| damaged(&error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Adds tables to those of a stream: columns that one did not have, and whole tables.
+pub(super) fn join(tables: &mut Vec<TableSchema>, new: &[TableSchema]) -> Result<(), Refusal> {
+    for new in new {
+        let Some(known) = tables.iter_mut().find(|table| table.name == new.name) else {
+            tables.push(new.clone());
+            continue;
+        };
+        for column in &new.columns {
+            match known.columns.iter().find(|own| own.name == column.name) {
+                None => known.columns.push(column.clone()),
+                Some(own) if own.kind == column.kind => {}
+                Some(_) => {
+                    let text = format!(
+                        "column `{}` of table `{}` is of another kind than that of other senders",
+                        column.name, new.name
+                    );
+                    return Err(damaged(&text));
+                }
+            }
+        }
+        // What each of two senders may declare, both together may not.
+        known.check().map_err(|error| damaged(&format!("with those of other senders: {error}")))?;
+    }
+    if tables.len() > TABLES_MAX {
+        let text = format!("a stream has at most {TABLES_MAX} tables, not {}", tables.len());
+        return Err(Refusal { code: Code::TooLarge, text });
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! What the receiver knows of one stream's numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use meikyo_recording::origin::Ranges;
+use meikyo_recording::{Origin, Received, Source, TableSchema};
+
+use super::Ticket;
+use crate::gaps;
+use crate::limits::{HOLDS_MAX, RANGES_MAX};
+use crate::wire::Numbers;
+
+/// A stream of the recording.
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    pub(super) tables: Vec<TableSchema>,
+    pub(super) is_open: bool,
+    /// What is on the disk.
+    pub(super) durable: Received,
+    /// That, and what was handed over to be stored.
+    pub(super) held: Received,
+    /// What was handed over and is not on the disk yet, with its octets.
+    pub(super) pending: BTreeMap<Ticket, (Origin, u64)>,
+}
+
+impl Store {
+    /// Takes back that a block is stored; numbers of it that another one accounts for stay.
+    pub(super) fn forget(&mut self, lost: &Origin) {
+        let Origin { source, first, last } = lost;
+        let held = self.held.of_mut(source);
+        held.remove(*first, *last);
+        if let Some(durable) = self.durable.of(source) {
+            durable.within(*first, *last).for_each(|(first, last)| held.add(first, last));
+        }
+        let others = self.pending.values().map(|(origin, _)| origin);
+        for other in others.filter(|origin| origin.source == *source) {
+            held.add(other.first, other.last);
+        }
+    }
+
+    /// Whether a block with a number was received, or told to be missing by who knows.
+    pub(super) fn has(&self, source: &Source, number: u64) -> bool {
+        self.held.of(source).is_some_and(|ranges| ranges.holds(number))
+    }
+
+    /// Whether it was told that nobody knows of a block with a number.
+    pub(super) fn gave_up(&self, source: &Source, number: u64) -> bool {
+        self.has(&gaps::given_up(source), number)
+    }
+
+    /// The lives of a sender that are known, with the stream that their numbers are of.
+    pub(super) fn lives_of(&self, sender: &str) -> BTreeSet<Source> {
+        let own = self.held.iter().filter(|(source, _)| source.sender == sender);
+        own.map(|(source, _)| gaps::plain(source)).collect()
+    }
+}
+
+/// All numbers of a source that are accounted for, those among them of which nobody knows.
+pub(super) fn accounted(received: &Received, source: &Source) -> Ranges {
+    let mut all = received.of(source).cloned().unwrap_or_default();
+    let given_up = received.of(&gaps::given_up(source)).into_iter().flat_map(Ranges::iter);
+    given_up.for_each(|(first, last)| all.add(first, last));
+    all
+}
+
+/// Numbers as messages that keep their limits.
+pub(super) fn in_parts(received: &Received) -> Vec<Vec<Numbers>> {
+    let (mut parts, mut part, mut room) = (Vec::new(), Vec::new(), RANGES_MAX);
+    for (source, ranges) in received.iter() {
+        let ranges: Vec<_> = ranges.iter().collect();
+        let mut rest = &ranges[..];
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(room));
+            let (boot, stream) = (source.boot, source.stream.clone());
+            part.push(Numbers { boot, stream, ranges: now.to_vec() });
+            (rest, room) = (later, room - now.len());
+            if room == 0 || part.len() == HOLDS_MAX {
+                parts.push(std::mem::take(&mut part));
+                room = RANGES_MAX;
+            }
+        }
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
+}

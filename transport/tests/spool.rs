@@ -1,0 +1,416 @@
+//! A spool whose disk fails: what is lost is told, and nothing else is lost.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
+
+use meikyo_recording::{Column, ColumnKind, Meaning, PackedRows, Packer, TableSchema};
+use meikyo_transport::limits::SpoolLimits;
+use meikyo_transport::shell::{Target, Uplink};
+use meikyo_transport::wire::{Declared, Decoder, Gap, Hello, Message, Numbers, Reason, Welcome};
+use meikyo_transport::{Directory, Files, Now, Sender, SenderOptions};
+use meikyo_units::{Bytes, Nanos, WallTime};
+
+/// What the disk of a test holds, and what it refuses.
+#[derive(Debug, Default)]
+struct Disk {
+    files: BTreeMap<String, Vec<u8>>,
+    /// Octets of each file that a power cut would leave.
+    synced: BTreeMap<String, usize>,
+    refuses_reads: Option<i32>,
+    refuses_syncs: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Shared(Rc<RefCell<Disk>>);
+
+impl Shared {
+    fn change(&self, change: impl FnOnce(&mut Disk)) {
+        change(&mut self.0.borrow_mut());
+    }
+
+    /// The file that holds most.
+    fn longest(&self) -> String {
+        let disk = self.0.borrow();
+        let (name, _) = disk.files.iter().max_by_key(|(_, octets)| octets.len()).unwrap();
+        name.clone()
+    }
+
+    fn used(&self) -> usize {
+        self.0.borrow().files.values().map(Vec::len).sum()
+    }
+}
+
+impl Files for Shared {
+    fn names(&mut self) -> io::Result<Vec<String>> {
+        Ok(self.0.borrow().files.keys().cloned().collect())
+    }
+
+    fn append(&mut self, name: &str, octets: &[u8]) -> io::Result<()> {
+        self.change(|disk| disk.files.entry(name.into()).or_default().extend_from_slice(octets));
+        Ok(())
+    }
+
+    fn read(&mut self, name: &str) -> io::Result<Vec<u8>> {
+        let disk = self.0.borrow();
+        disk.files.get(name).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn read_at(&mut self, name: &str, at: u64, len: usize) -> io::Result<Vec<u8>> {
+        if let Some(errno) = self.0.borrow().refuses_reads {
+            return Err(io::Error::from_raw_os_error(errno));
+        }
+        let at = usize::try_from(at).unwrap();
+        let octets = self.read(name)?;
+        octets.get(at..at + len).map(<[u8]>::to_vec).ok_or(io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn sync(&mut self, name: &str) -> io::Result<()> {
+        let mut disk = self.0.borrow_mut();
+        if disk.refuses_syncs {
+            return Err(io::Error::other("the disk is broken"));
+        }
+        let length = disk.files.get(name).ok_or(io::ErrorKind::NotFound)?.len();
+        disk.synced.insert(name.into(), length);
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        self.change(|disk| drop(disk.files.remove(name)));
+        Ok(())
+    }
+}
+
+fn at(ms: u64) -> Now {
+    let wall = WallTime::from_nanos(1_795_294_799_000_000_000);
+    Now { monotonic: Nanos::from_secs(60) + Nanos::from_millis(ms), wall }
+}
+
+fn table() -> TableSchema {
+    TableSchema::new("t", "", vec![Column::new("value", ColumnKind::U64, Meaning::Gauge, "")])
+}
+
+fn rows(count: i64) -> PackedRows {
+    let mut packer = Packer::new(table());
+    let mut noise = 1_u64;
+    for row in 0..count {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        packer.batch().begin_row(row);
+        packer.batch().put_u64(1, noise);
+    }
+    packer.pack().unwrap()
+}
+
+fn options(boot: u64, streams: &[&str]) -> SenderOptions {
+    let declared = |stream: &&str| Declared { stream: (*stream).into(), tables: vec![table()] };
+    SenderOptions {
+        name: "node001".into(),
+        boot,
+        machine: "m".into(),
+        streams: streams.iter().map(declared).collect(),
+        spool: SpoolLimits { bytes: Bytes::new(200_000), blocks: 1_000 },
+        catch_up: None,
+    }
+}
+
+fn open(disk: &Shared, boot: u64, streams: &[&str]) -> Sender<Shared> {
+    Sender::open(options(boot, streams), Some(disk.clone())).unwrap()
+}
+
+fn heard(octets: &[u8]) -> Message {
+    let mut decoder = Decoder::new();
+    decoder.push(octets);
+    decoder.next_message().unwrap().unwrap()
+}
+
+/// Greets a receiver that has nothing; what the sender said of itself.
+fn greet<F: Files>(sender: &mut Sender<F>, now: Now, window_bytes: u64) -> Hello {
+    sender.connected(now);
+    let Message::Hello(hello) = heard(&sender.poll_transmit(now).unwrap()) else { panic!() };
+    let welcome = Message::Welcome(Welcome { version: 1, window_bytes, has: Vec::new() });
+    sender.handle(now, &welcome.encoded()).unwrap();
+    hello
+}
+
+/// What a sender sends without an answer: boot, stream and number of blocks, and gaps.
+fn sent<F: Files>(sender: &mut Sender<F>, now: Now) -> (Vec<(u64, String, u64)>, Vec<Gap>) {
+    let (mut blocks, mut gaps) = (Vec::new(), Vec::new());
+    while let Some(octets) = sender.poll_transmit(now) {
+        match heard(&octets) {
+            Message::Block(rows) => {
+                let origin = rows.origin().unwrap();
+                blocks.push((origin.source.boot, origin.source.stream.clone(), origin.first));
+            }
+            Message::Gap(gap) => gaps.push(gap),
+            _ => {}
+        }
+    }
+    (blocks, gaps)
+}
+
+fn acknowledge<F: Files>(sender: &mut Sender<F>, now: Now, boot: u64, stream: &str) {
+    let ranges = vec![(1, u64::MAX)];
+    let ack = Message::Ack(vec![Numbers { boot, stream: stream.into(), ranges }]);
+    sender.handle(now, &ack.encoded()).unwrap();
+}
+
+const EMFILE: i32 = 24;
+const EIO: i32 = 5;
+const ENOENT: i32 = 2;
+
+#[test]
+fn only_what_is_gone_is_given_up_when_a_read_fails() {
+    for (errno, lost_after) in [(EMFILE, u64::MAX), (EIO, 59), (ENOENT, 0)] {
+        let disk = Shared::default();
+        let mut sender = open(&disk, 1, &["s"]);
+        for _ in 0..3 {
+            sender.offer(at(0), "s", &rows(10)).unwrap();
+        }
+        greet(&mut sender, at(0), 1 << 20);
+        disk.change(|disk| disk.refuses_reads = Some(errno));
+        for second in 0..100 {
+            let now = at(second * 1_000);
+            sender.handle(now, &[]).unwrap();
+            sender.tick(now).unwrap();
+            let (blocks, gaps) = sent(&mut sender, now);
+            assert!(blocks.is_empty());
+            let is_lost = sender.status().spool.dropped_blocks > 0;
+            assert_eq!(is_lost, second >= lost_after, "errno {errno}, {second} s");
+            assert!(gaps.iter().all(|gap| gap.reason == Reason::SpoolDamaged));
+        }
+        disk.change(|disk| disk.refuses_reads = None);
+        sender.tick(at(101_000)).unwrap();
+        let (blocks, _) = sent(&mut sender, at(101_000));
+        assert_eq!(blocks.len(), if errno == EMFILE { 3 } else { 0 });
+    }
+}
+
+#[test]
+fn what_the_disk_refused_to_sync_is_synced_later_and_nothing_is_put_behind_it() {
+    let disk = Shared::default();
+    let mut sender = open(&disk, 1, &["s"]);
+    sender.offer(at(0), "s", &rows(10)).unwrap();
+    let first = disk.longest();
+    let octets = disk.0.borrow().files[&first].len();
+    disk.change(|disk| disk.refuses_syncs = true);
+    sender.tick(at(1_000)).unwrap();
+    assert_eq!(sender.status().spool.refused_calls, 1);
+    assert!(disk.0.borrow().synced[&first] < octets);
+    disk.change(|disk| disk.refuses_syncs = false);
+    sender.offer(at(1_500), "s", &rows(10)).unwrap();
+    sender.tick(at(2_000)).unwrap();
+    let held = disk.0.borrow();
+    assert_eq!((held.synced[&first], held.files[&first].len()), (octets, octets));
+    assert_eq!(held.files.keys().filter(|name| name.ends_with(".spool")).count(), 2);
+}
+
+/// Ten blocks of a life that was killed, and where each begins in the file.
+fn ten_blocks(disk: &Shared) -> (String, Vec<usize>) {
+    let mut sender = open(disk, 1, &["s"]);
+    let name = disk.longest();
+    let mut begins = Vec::new();
+    for _ in 0..10 {
+        begins.push(disk.0.borrow().files[&name].len());
+        sender.offer(at(0), "s", &rows(10)).unwrap();
+    }
+    (name, begins)
+}
+
+#[test]
+fn damage_in_a_file_costs_the_blocks_that_it_hits() {
+    // In a body, in a header, at the end, and over several blocks.
+    for (from, length, lost) in [(3, 1, 4..=4), (3, 0, 4..=4), (9, 1, 10..=10), (2, 300, 3..=5)] {
+        let disk = Shared::default();
+        let (name, begins) = ten_blocks(&disk);
+        let begin = begins[from] + if length == 1 { 40 } else { 4 };
+        disk.change(|disk| {
+            for octet in &mut disk.files.get_mut(&name).unwrap()[begin..begin + length.max(1)] {
+                *octet ^= 0x55;
+            }
+        });
+        let lost = if length == 300 {
+            let last = begins.iter().filter(|&&at| at < begin + length).count() as u64;
+            *lost.start()..=last
+        } else {
+            lost
+        };
+        let mut sender = open(&disk, 2, &["s"]);
+        greet(&mut sender, at(0), 1 << 20);
+        let (blocks, gaps) = sent(&mut sender, at(0));
+        let expected: Vec<_> =
+            (1..=10).filter(|at| !lost.contains(at)).map(|at| (1, "s".to_owned(), at)).collect();
+        assert_eq!(blocks, expected, "{lost:?}");
+        let told = gaps.iter().find(|gap| gap.reason == Reason::SpoolDamaged);
+        let numbers = told.map(|gap| (gap.first, gap.last));
+        // Behind the last one nobody knows what there was.
+        let expected = (*lost.end() < 10).then_some((*lost.start(), *lost.end()));
+        assert_eq!(numbers, expected, "{gaps:?}");
+        let end = gaps.iter().find(|gap| gap.last == u64::MAX).unwrap();
+        let first = if *lost.end() < 10 { 11 } else { *lost.start() };
+        assert_eq!((end.first, end.reason), (first, Reason::Restarted));
+    }
+}
+
+#[test]
+fn a_file_whose_head_is_damaged_keeps_its_blocks() {
+    let disk = Shared::default();
+    let (name, _) = ten_blocks(&disk);
+    disk.change(|disk| disk.files.get_mut(&name).unwrap()[20] ^= 1);
+    let mut sender = open(&disk, 2, &["s"]);
+    greet(&mut sender, at(0), 1 << 20);
+    let (blocks, gaps) = sent(&mut sender, at(0));
+    assert_eq!(
+        blocks.iter().map(|block| block.2).collect::<Vec<_>>(),
+        (1..=10).collect::<Vec<_>>()
+    );
+    let ends: Vec<_> = gaps.iter().map(|gap| (gap.first, gap.reason)).collect();
+    assert_eq!(ends, [(11, Reason::Restarted)]);
+}
+
+#[test]
+fn streams_that_are_not_declared_wait_and_are_the_first_to_go() {
+    let disk = Shared::default();
+    let mut both = open(&disk, 1, &["a", "b"]);
+    for _ in 0..10 {
+        both.offer(at(0), "a", &rows(100)).unwrap();
+        both.offer(at(0), "b", &rows(100)).unwrap();
+    }
+    drop(both);
+    let mut only_a = open(&disk, 2, &["a"]);
+    assert_eq!(only_a.status().spool.undeclared_blocks, 10);
+    let hello = greet(&mut only_a, at(0), 1 << 20);
+    assert!(hello.holds.iter().all(|held| held.stream == "a"), "{hello:?}");
+    let (blocks, gaps) = sent(&mut only_a, at(0));
+    assert_eq!(blocks.len(), 10);
+    assert!(blocks.iter().all(|block| block.1 == "a") && gaps.iter().all(|gap| gap.stream == "a"));
+    acknowledge(&mut only_a, at(0), 1, "a");
+    assert!(only_a.is_delivered());
+    assert_eq!(only_a.status().spool.undeclared_blocks, 10);
+    // Without a receiver the spool fills, and what nobody can send makes room first.
+    only_a.disconnected(at(0), 0);
+    let mut made = 0;
+    while only_a.status().spool.undeclared_blocks > 0 {
+        only_a.offer(at(0), "a", &rows(100)).unwrap();
+        made += 1;
+        assert!(made < 1_000, "what cannot be sent stays for ever");
+        assert!(disk.used() <= 200_000 + 20_000, "{}", disk.used());
+    }
+    assert_eq!(only_a.status().spool.blocks, made);
+    drop(only_a);
+    let mut again = open(&disk, 3, &["a", "b"]);
+    greet(&mut again, at(0), 1 << 20);
+    let (_, gaps) = sent(&mut again, at(0));
+    let lost = gaps.iter().filter(|gap| gap.stream == "b" && gap.reason == Reason::SpoolFull);
+    let lost: Vec<_> = lost.map(|gap| (gap.boot, gap.first, gap.last, gap.rows)).collect();
+    assert_eq!(lost, [(1, 1, 10, Some(1_000))]);
+}
+
+#[test]
+fn gaps_alone_keep_no_file() {
+    let disk = Shared::default();
+    let mut both = open(&disk, 1, &["a", "b"]);
+    both.offer(at(0), "a", &rows(100)).unwrap();
+    drop(both);
+    // The end of stream `b` is told in a file of this life, in which blocks of `a` follow.
+    let mut only_a = open(&disk, 2, &["a"]);
+    for block in 0..400 {
+        only_a.offer(at(0), "a", &rows(100)).unwrap();
+        if block % 20 == 19 {
+            greet(&mut only_a, at(0), 1 << 20);
+            sent(&mut only_a, at(0));
+            acknowledge(&mut only_a, at(0), 1, "a");
+            acknowledge(&mut only_a, at(0), 2, "a");
+            only_a.disconnected(at(0), 0);
+        }
+    }
+    assert_eq!(only_a.status().spool.dropped_blocks, 0);
+    assert!(disk.used() < 100_000, "{}", disk.used());
+}
+
+#[test]
+fn a_full_window_is_waited_for_without_asking_again_and_again() {
+    let options = SenderOptions { catch_up: Some(Bytes::new(10_000_000)), ..options(1, &["s"]) };
+    let mut sender = Sender::<Directory>::open(options, None).unwrap();
+    for _ in 0..20 {
+        sender.offer(at(0), "s", &rows(100)).unwrap();
+    }
+    greet(&mut sender, at(5_000), 4_000);
+    // Time to earn enough for all blocks.
+    let (blocks, _) = sent(&mut sender, at(5_500));
+    assert!((1..20).contains(&blocks.len()), "{blocks:?}");
+    sender.tick(at(5_500)).unwrap();
+    let now = at(5_600).monotonic;
+    let next = sender.next_wakeup(at(5_600));
+    assert!(next >= now + Nanos::from_millis(100), "{next:?}, {now:?}");
+}
+
+#[test]
+fn a_receiver_that_greets_and_stores_nothing_is_not_stormed() {
+    let mut sender = Sender::<Directory>::open(options(1, &["s"]), None).unwrap();
+    sender.offer(at(0), "s", &rows(1)).unwrap();
+    let mut ms = 0;
+    let mut wait = |sender: &mut Sender<Directory>, acknowledges: bool| {
+        greet(sender, at(ms), 1 << 20);
+        if acknowledges {
+            acknowledge(sender, at(ms), 1, "s");
+        }
+        // The least wait: half of it is left to chance.
+        sender.disconnected(at(ms), 0);
+        let begun = ms;
+        while !sender.wants_connection(at(ms)) {
+            ms += 1;
+        }
+        ms - begun
+    };
+    let waits: Vec<_> = (0..9).map(|_| wait(&mut sender, false)).collect();
+    assert_eq!(waits, [125, 250, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000]);
+    assert_eq!(wait(&mut sender, true), 125);
+    assert_eq!(wait(&mut sender, false), 125);
+    assert_eq!(wait(&mut sender, false), 250);
+}
+
+#[test]
+fn what_found_no_room_in_the_queue_is_told_also_by_who_ends() {
+    const OFFERED: u64 = 20_000;
+    let dir = tempfile::tempdir().unwrap();
+    // Nobody listens there.
+    let authority = "127.0.0.1:1".to_owned();
+    let target = Target { authority, prefix: String::new(), roots: None, token: None };
+    let spool = SpoolLimits::STANDARD;
+    let wide = SenderOptions { spool, ..options(1, &["s"]) };
+    let uplink = Uplink::start(target, wide, Some(dir.path())).unwrap();
+    let block = rows(1);
+    for _ in 0..OFFERED {
+        uplink.offer("s", block.clone()).unwrap();
+    }
+    assert!(uplink.offer("other", block).is_err());
+    drop(uplink);
+    let files = Directory::open(dir.path()).unwrap();
+    let wide = SenderOptions { spool, ..options(2, &["s"]) };
+    let mut next = Sender::open(wide, Some(files)).unwrap();
+    greet(&mut next, at(0), 64 << 20);
+    let mut told = 0;
+    let (blocks, gaps) = loop {
+        let (blocks, gaps) = sent(&mut next, at(0));
+        told += blocks.len() as u64;
+        if blocks.is_empty() {
+            break (blocks, gaps);
+        }
+        let ranges = blocks.iter().map(|block| (block.2, block.2)).collect();
+        let gone: u64 = lost(&gaps);
+        told += gone;
+        let ack = Message::Ack(vec![Numbers { boot: 1, stream: "s".into(), ranges }]);
+        next.handle(at(0), &ack.encoded()).unwrap();
+    };
+    told += blocks.len() as u64 + lost(&gaps);
+    assert_eq!(told, OFFERED);
+}
+
+/// Blocks that were told to have found no room.
+fn lost(gaps: &[Gap]) -> u64 {
+    let of_queue = gaps.iter().filter(|gap| gap.reason == Reason::QueueFull);
+    of_queue.map(|gap| gap.last - gap.first + 1).sum()
+}
