@@ -137,7 +137,7 @@ fn sampled(program: &'static str, line: &str, span: Nanos) -> Result<(Row, Nanos
     };
     let (target, pids) = match program {
         MIX => (Target::Everything, None),
-        _ => (Target::Threads(vec![held.pid()]), Some([held.pid()])),
+        _ => (Target::Processes(vec![held.pid()]), Some([held.pid()])),
     };
     let start = own_usage()?.cpu;
     let mut recorder = Recorder::open(&target, pids.as_ref().map(<[u32; 1]>::as_slice), &options)?;
@@ -244,13 +244,18 @@ fn perf(steady: &str, directory: &Path, span: Nanos) -> Result<Option<f64>, Fail
         return Ok(None);
     }
     progress(&format!("perf record, {span}"));
-    let mut held = HeldProgram::start(&ended_after(span, &format!("exec {steady} 1000000000")))?;
+    let line = format!("exec {steady} 1000000000");
+    let mut held = HeldProgram::start(&ended_after(span, &line))?;
     let data = directory.join("perf.data");
     let mut command = Command::new("perf");
     command.args(["record", "-q", "-e", "cpu-clock", "-F", "1000", "-o"]).arg(&data);
     command.args(["-p", &held.pid().to_string()]);
-    let perf = spawn(command, Placement::default())?;
+    let mut perf = spawn(command, Placement::default())?;
     while !std::fs::metadata(&data).is_ok_and(|facts| facts.len() > 0) {
+        if let Some(status) = perf.child().try_wait()? {
+            return Err(Failure::new(format!("perf record ended before it sampled: {status}"))
+                .hint("see what it says: perf record -e cpu-clock -- true"));
+        }
         std::thread::yield_now();
     }
     held.release()?;

@@ -63,15 +63,20 @@ impl RowArguments {
         let time =
             |text: Option<&str>| text.map(|text| instant(text, recording, table)).transpose();
         let (from, to) = (time(self.from.as_deref())?, time(until)?);
-        if let (Some(first), Some(end)) = (from, to)
-            && first >= end
-        {
-            return Err(Failure::new(format!(
-                "`--from` ({first}) is not before `--until` ({end})"
-            ))
-            .hint("for example the last minute but one: `--from -2min --until -1min`"));
-        }
+        check_order(from, to)?;
         Ok(Selection { table: table.to_owned(), columns: self.columns.clone(), labels, from, to })
+    }
+}
+
+/// Refuses a span that ends before it begins.
+pub(crate) fn check_order(from: Option<WallTime>, until: Option<WallTime>) -> Result<(), Failure> {
+    match (from, until) {
+        (Some(from), Some(until)) if from >= until => {
+            let text = format!("`--from` ({from}) is not before `--until` ({until})");
+            let hint = "for example the last minute but one: `--from -2min --until -1min`";
+            Err(Failure::new(text).hint(hint))
+        }
+        _ => Ok(()),
     }
 }
 

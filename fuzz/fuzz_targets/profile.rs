@@ -14,9 +14,13 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&form, rest)) = bytes.split_first() else { return };
     match form % 3 {
         0 => {
-            let carried = Carried { callers: form & 64 != 0, cgroup: form & 128 != 0 };
+            let carried = Carried {
+                callers: form & 64 != 0,
+                cgroup: form & 128 != 0,
+                event: form & 32 != 0,
+            };
             if let Some(Record::Sample { chain, .. }) = records::read(rest, carried) {
-                assert!(chain.callers().count() <= chain.len());
+                assert_eq!(chain.callers().count(), chain.addresses().saturating_sub(1));
             }
         }
         1 => {

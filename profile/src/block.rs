@@ -10,6 +10,12 @@ use meikyo_recording::{PackError, PackedRows, Packer, Symbol, UnpackError};
 
 use crate::tables::samples;
 
+/// Samples at which a block is full: more do not fit into one.
+const SAMPLES_MAX: usize = 100_000;
+
+/// Octets of stacks at which it is, which with all else is less than a block holds (16 Mi).
+const STACKS_MAX: usize = 4 << 20;
+
 /// How samples are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockOptions {
@@ -48,6 +54,8 @@ pub struct BlockWriter {
     /// The host's name in the block that is being filled.
     name: Option<Symbol>,
     stack: String,
+    /// Octets of the stacks of the block so far.
+    stacks: usize,
 }
 
 impl BlockWriter {
@@ -55,12 +63,17 @@ impl BlockWriter {
     pub fn new(host: &str, cpu: u32, options: BlockOptions) -> Self {
         let packer = Packer::new(samples::schema());
         let (host, stack) = (host.to_owned(), String::new());
-        Self { host, cpu: cpu.into(), options, packer, name: None, stack }
+        Self { host, cpu: cpu.into(), options, packer, name: None, stack, stacks: 0 }
     }
 
     /// Samples of the block so far.
     pub fn samples(&mut self) -> usize {
         self.packer.batch().rows()
+    }
+
+    /// Whether the block must be finished before the next sample.
+    pub fn is_full(&mut self) -> bool {
+        self.samples() >= SAMPLES_MAX || self.stacks >= STACKS_MAX
     }
 
     /// Takes the next sample.
@@ -82,15 +95,18 @@ impl BlockWriter {
         if self.options.stacks {
             write_stack(&sample.callers, &mut self.stack);
             batch.put(samples::STACK, &self.stack);
+            self.stacks += self.stack.len();
         }
     }
 
     /// The block of the samples so far, and begins the next one; `None` when there are none.
     ///
     /// # Errors
-    /// When the samples are more than a block holds.
+    /// When the samples are more than a block holds, which they are not as long as it is finished
+    /// whenever [`BlockWriter::is_full`] says so.
     pub fn finish(&mut self) -> Result<Option<PackedRows>, PackError> {
         self.name = None;
+        self.stacks = 0;
         match self.packer.pack() {
             Err(PackError::Empty) => Ok(None),
             packed => packed.map(Some),

@@ -52,6 +52,7 @@ fn try_once() -> io::Result<Option<Nanos>> {
         chain_max: 0,
         user_chains_only: false,
         cgroups: false,
+        events: false,
         side_band: false,
         inherit: false,
         on_exec: false,
@@ -65,7 +66,7 @@ fn try_once() -> io::Result<Option<Nanos>> {
     event.disable()?;
     let mut times = Vec::new();
     ring.drain(|octets| {
-        let carried = Carried { callers: false, cgroup: false };
+        let carried = Carried { callers: false, cgroup: false, event: false };
         if let Some(Record::Sample { time, .. }) = records::read(octets, carried) {
             times.push(time);
         }

@@ -1,12 +1,18 @@
 //! What was there before sampling began: threads with their names, and code that is mapped.
 //!
 //! The kernel tells of what is mapped and begun from then on; the rest is read from `/proc` once. What
-//! may not be read there is counted: samples in it stay without names.
+//! may not be read there is counted: samples in it stay without names. Names are octets that anybody
+//! chooses: what is no UTF-8 in them is kept as the replacement character.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use crate::kernel::KernelFacts;
+use crate::regular::{Links, Regular};
 
 /// A thread that was there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +33,8 @@ pub(crate) struct Mapping {
     pub(crate) path: String,
     /// Hexadecimal.
     pub(crate) build_id: Option<String>,
+    /// Where the file has no build ID.
+    pub(crate) inode: Option<u64>,
 }
 
 /// Everything that was there.
@@ -50,22 +58,20 @@ pub(crate) fn read(pids: Option<&[u32]>) -> Existing {
     };
     let mut existing = Existing::default();
     let mut build_ids = BuildIds::default();
-    existing.mappings.extend(kernel());
+    existing.mappings.extend(KernelFacts::of_this_host().mappings());
     for &pid in pids {
-        let process = PathBuf::from(format!("/proc/{pid}"));
-        for tid in numbers_in(&process.join("task")) {
+        let process = PathBuf::from(format!("/proc/{pid}/task"));
+        let tids = numbers_in(&process);
+        for &tid in &tids {
             // A thread can end while it is looked at.
-            if let Ok(name) = fs::read_to_string(process.join(format!("task/{tid}/comm"))) {
-                existing.threads.push(Thread { pid, tid, name: name.trim_end().to_owned() });
+            if let Ok(name) = fs::read(process.join(format!("{tid}/comm"))) {
+                let name = String::from_utf8_lossy(name.trim_ascii_end()).into_owned();
+                existing.threads.push(Thread { pid, tid, name });
             }
         }
-        match fs::read_to_string(process.join("maps")) {
-            Ok(maps) => {
-                let mappings = maps.lines().filter_map(|line| mapping(pid, line));
-                existing.mappings.extend(mappings.map(|mut mapping| {
-                    mapping.build_id = build_ids.of(&process.join("root"), &mapping.path);
-                    mapping
-                }));
+        match maps(&process, &tids) {
+            Ok((root, maps)) => {
+                existing.mappings.extend(mappings(pid, &maps, &root, &mut build_ids));
             }
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 existing.unreadable += 1;
@@ -75,6 +81,20 @@ pub(crate) fn read(pids: Option<&[u32]>) -> Existing {
         }
     }
     existing
+}
+
+/// What a process has mapped, and its root, as one of its threads sees them: the first one tells nothing
+/// any more once it has ended, though the process goes on.
+fn maps(threads: &Path, tids: &[u32]) -> std::io::Result<(PathBuf, Vec<u8>)> {
+    let mut found = Ok((PathBuf::new(), Vec::new()));
+    for tid in tids {
+        let thread = threads.join(tid.to_string());
+        found = fs::read(thread.join("maps")).map(|maps| (thread.join("root"), maps));
+        if found.as_ref().is_ok_and(|(_, maps)| !maps.is_empty()) {
+            break;
+        }
+    }
+    found
 }
 
 /// The threads of a process that there are.
@@ -90,18 +110,35 @@ fn numbers_in(directory: &Path) -> Vec<u32> {
     numbers
 }
 
-/// Code in a line of `/proc/PID/maps`; `None` for what is not executable.
-fn mapping(pid: u32, line: &str) -> Option<Mapping> {
-    let mut words = line.splitn(6, ' ');
-    let (begin, end) = words.next()?.split_once('-')?;
+/// Code in `/proc/PID/maps`, with the build IDs of its files, which a process sees below `root`.
+fn mappings(pid: u32, maps: &[u8], root: &Path, build_ids: &mut BuildIds) -> Vec<Mapping> {
+    let lines = maps.split(|&octet| octet == b'\n').filter_map(|line| mapping(pid, line));
+    let with_build_id = lines.map(|(mapping, path)| {
+        let build_id = build_ids.of(root, Path::new(OsStr::from_bytes(path)));
+        let inode = mapping.inode.filter(|_| build_id.is_none());
+        Mapping { build_id, inode, ..mapping }
+    });
+    with_build_id.collect()
+}
+
+/// Code in a line of `/proc/PID/maps`, and its path; `None` for what is not executable.
+fn mapping(pid: u32, line: &[u8]) -> Option<(Mapping, &[u8])> {
+    let mut words = line.splitn(6, |&octet| octet == b' ');
+    let mut word = || std::str::from_utf8(words.next()?).ok();
+    let (begin, end) = word()?.split_once('-')?;
     let hexadecimal = |text| u64::from_str_radix(text, 16).ok();
     let (address, end) = (hexadecimal(begin)?, hexadecimal(end)?);
-    let is_code = words.next()?.as_bytes().get(2) == Some(&b'x');
-    let offset = hexadecimal(words.next()?)?;
-    let path = words.nth(2).unwrap_or_default().trim_start();
-    let path = if path.is_empty() { "//anon" } else { path }.to_owned();
+    let is_code = word()?.as_bytes().get(2) == Some(&b'x');
+    let offset = hexadecimal(word()?)?;
+    word()?;
+    let inode = word()?.parse().ok().filter(|&inode| inode != 0);
+    let path = words.next().unwrap_or_default().trim_ascii_start();
+    let path = if path.is_empty() { b"//anon" } else { path };
     let size = end.checked_sub(address)?;
-    is_code.then_some(Mapping { pid: Some(pid), address, size, offset, path, build_id: None })
+    let name = String::from_utf8_lossy(path).into_owned();
+    let mapping =
+        Mapping { pid: Some(pid), address, size, offset, path: name, build_id: None, inode };
+    is_code.then_some((mapping, path))
 }
 
 /// Build IDs of files, each read once.
@@ -110,61 +147,29 @@ struct BuildIds(BTreeMap<(u64, u64), Option<String>>);
 
 impl BuildIds {
     /// That of a file as a process sees it, whose root is at `root`.
-    fn of(&mut self, root: &Path, path: &str) -> Option<String> {
-        let relative = path.strip_prefix('/').filter(|path| !path.starts_with('/'))?;
+    fn of(&mut self, root: &Path, path: &Path) -> Option<String> {
+        let relative = path.strip_prefix("/").ok()?;
+        if path.as_os_str().as_bytes().starts_with(b"//") {
+            return None;
+        }
         let seen = root.join(relative);
         // Who may not look through its root sees the file where it lies in most cases.
-        let (file, facts) = [seen, PathBuf::from(path)]
-            .into_iter()
-            .find_map(|file| fs::metadata(&file).ok().map(|facts| (file, facts)))?;
-        let read = || build_id_of(&file);
-        self.0.entry((facts.dev(), facts.ino())).or_insert_with(read).clone()
+        let mut files = [&*seen, path].into_iter();
+        let file = files.find_map(|file| Regular::at(file, Links::Followed).ok())?;
+        let key = (file.facts().dev(), file.facts().ino());
+        self.0.entry(key).or_insert_with(|| build_id_in(&file)).clone()
     }
 }
 
 /// The build ID of an ELF file, hexadecimal; `None` where it has none or cannot be read.
-pub(crate) fn build_id_of(file: &Path) -> Option<String> {
-    let id = blazesym::helper::read_elf_build_id(file).ok()??;
+pub(crate) fn build_id_in(file: &Regular) -> Option<String> {
+    let id = blazesym::helper::read_elf_build_id(&file.path()).ok()??;
     Some(hexadecimal(&id))
 }
 
 /// Octets as the text of a build ID.
 pub(crate) fn hexadecimal(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
-}
-
-/// What the kernel is called in `mappings`.
-pub(crate) const KERNEL: &str = "[kernel]";
-
-/// The kernel's half of all addresses.
-fn kernel() -> Option<Mapping> {
-    let address = 1 << 63;
-    let (size, offset) = (u64::MAX - address, 0);
-    let build_id = kernel_build_id();
-    Some(Mapping { pid: None, address, size, offset, path: KERNEL.to_owned(), build_id })
-}
-
-/// The build ID of the kernel that runs.
-pub(crate) fn kernel_build_id() -> Option<String> {
-    gnu_build_id(&fs::read("/sys/kernel/notes").ok()?)
-}
-
-/// The build ID among ELF notes: lengths of name and description, type, name, description, each
-/// padded to 4 octets.
-fn gnu_build_id(mut notes: &[u8]) -> Option<String> {
-    const GNU_BUILD_ID: u32 = 3;
-    loop {
-        let (head, rest) = notes.split_at_checked(12)?;
-        let word = |at: usize| head[at..at + 4].try_into().ok().map(u32::from_le_bytes);
-        let [name, description] = [word(0)?, word(4)?].map(|length| usize::try_from(length).ok());
-        let (name, description) = (name?, description?);
-        let (of_name, rest) = rest.split_at_checked(name.next_multiple_of(4))?;
-        let (of_description, rest) = rest.split_at_checked(description.next_multiple_of(4))?;
-        if word(8)? == GNU_BUILD_ID && of_name.starts_with(b"GNU\0") {
-            return Some(hexadecimal(&of_description[..description]));
-        }
-        notes = rest;
-    }
 }
 
 #[cfg(test)]
@@ -174,32 +179,42 @@ mod tests {
     #[test]
     fn code_is_found_among_lines_of_maps() {
         let line = "7f00d0028000-7f00d017d000 r-xp 00028000 fd:00 131 /usr/lib/x y/libc.so.6";
-        let found = mapping(7, line).unwrap();
+        let (found, path) = mapping(7, line.as_bytes()).unwrap();
         assert_eq!((found.pid, found.address, found.size), (Some(7), 0x7f00_d002_8000, 0x15_5000));
         assert_eq!((found.offset, &*found.path), (0x2_8000, "/usr/lib/x y/libc.so.6"));
-        assert_eq!(mapping(7, &line.replace("r-xp", "r--p")), None);
-        let anonymous = mapping(7, "7f00d0028000-7f00d017d000 rwxp 00000000 00:00 0 ").unwrap();
-        assert_eq!(anonymous.path, "//anon");
-        assert_eq!(mapping(7, "nonsense"), None);
+        assert_eq!((found.inode, path), (Some(131), found.path.as_bytes()));
+        assert_eq!(mapping(7, line.replace("r-xp", "r--p").as_bytes()), None);
+        let line = b"7f00d0028000-7f00d017d000 rwxp 00000000 00:00 0 ";
+        let (anonymous, _) = mapping(7, line).unwrap();
+        assert_eq!((&*anonymous.path, anonymous.inode), ("//anon", None));
+        assert_eq!(mapping(7, b"nonsense"), None);
     }
 
     #[test]
-    fn build_ids_stand_in_notes_behind_others() {
-        let mut notes = Vec::new();
-        for (name, kind, description) in
-            [(&b"Linux\0"[..], 257_u32, &[1, 2, 3][..]), (b"GNU\0", 3, &[0xab, 0, 0x1f])]
-        {
-            for number in [name.len(), description.len()] {
-                notes.extend_from_slice(&u32::try_from(number).unwrap().to_le_bytes());
-            }
-            notes.extend_from_slice(&kind.to_le_bytes());
-            for octets in [name, description] {
-                notes.extend_from_slice(octets);
-                notes.resize(notes.len().next_multiple_of(4), 0);
-            }
-        }
-        assert_eq!(gnu_build_id(&notes).as_deref(), Some("ab001f"));
-        assert_eq!(gnu_build_id(&notes[..notes.len() - 1]), None);
+    fn a_path_that_is_no_utf_8_hides_neither_itself_nor_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let odd = directory.path().join(OsStr::from_bytes(b"od\xffd"));
+        let own = std::env::current_exe().unwrap();
+        fs::copy(&own, &odd).unwrap();
+        let mut maps = b"1000-2000 r-xp 00000000 fd:00 131 ".to_vec();
+        maps.extend_from_slice(odd.as_os_str().as_bytes());
+        maps.extend_from_slice(b"\n3000-4000 r-xp 00000000 fd:00 132 /none\n");
+        let found = mappings(7, &maps, Path::new("/"), &mut BuildIds::default());
+        assert_eq!(found.len(), 2);
+        assert!(found[0].path.ends_with("od\u{fffd}d"), "{}", found[0].path);
+        let own = Regular::at(&own, Links::Followed).unwrap();
+        assert_eq!(found[0].build_id, build_id_in(&own));
+        assert_eq!((&*found[1].path, found[1].inode), ("/none", Some(132)));
+    }
+
+    #[test]
+    fn what_lies_where_code_was_mapped_cannot_hold_the_reader_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("x (deleted)");
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        // Opened as it is, it would wait for a writer for ever.
+        assert_eq!(BuildIds::default().of(Path::new("/"), &fifo), None);
     }
 
     #[test]

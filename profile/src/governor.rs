@@ -16,6 +16,12 @@ const AIM_PERCENT: u64 = 90;
 /// Below this share of the budget there is room to sample more often, %.
 const ROOM_PERCENT: u64 = 70;
 
+/// Millionths as hundredths.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^53, where it is exact")]
+pub fn percent(ppm: u64) -> f64 {
+    ppm as f64 / 10_000.0
+}
+
 /// What a second of sampling took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation {

@@ -25,27 +25,20 @@ mod clock;
 pub mod disturbance;
 mod existing;
 pub mod governor;
+mod kernel;
 mod perf_event;
 mod program;
 pub mod recorder;
 pub mod records;
+mod regular;
 pub mod report;
 mod ring;
 pub mod sampler;
 pub mod symbols;
 pub mod tables;
 
+pub use kernel::{KernelFacts, kernel_has_names};
 pub use program::{HeldProgram, ProgramError};
 
 /// The stream of a recording that profiles are written to.
 pub const STREAM: &str = "profile";
-
-/// Whether the kernel tells this user where its functions are.
-pub fn kernel_has_names() -> bool {
-    use std::io::{BufRead as _, BufReader};
-
-    let Ok(file) = std::fs::File::open("/proc/kallsyms") else { return false };
-    let mut first = String::new();
-    let read = BufReader::new(file).read_line(&mut first);
-    read.is_ok() && first.bytes().take_while(|octet| octet.is_ascii_hexdigit()).any(|it| it != b'0')
-}

@@ -49,6 +49,7 @@ const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_TIME: u64 = 1 << 2;
 const SAMPLE_CALLCHAIN: u64 = 1 << 5;
+const SAMPLE_ID: u64 = 1 << 6;
 const SAMPLE_CGROUP: u64 = 1 << 21;
 
 const DISABLED: u64 = 1;
@@ -74,6 +75,7 @@ const IOCTL_ENABLE: libc::Ioctl = 0x2400;
 const IOCTL_DISABLE: libc::Ioctl = 0x2401;
 const IOCTL_PERIOD: libc::Ioctl = 0x4008_2404;
 const IOCTL_SET_OUTPUT: libc::Ioctl = 0x2405;
+const IOCTL_ID: libc::Ioctl = 0x8008_2407;
 
 /// What drives samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +99,8 @@ pub(crate) struct EventOptions {
     pub(crate) user_chains_only: bool,
     /// Whether samples carry their control group.
     pub(crate) cgroups: bool,
+    /// Whether records carry the event that wrote them.
+    pub(crate) events: bool,
     /// Whether it tells what is mapped, named, begun and ended.
     pub(crate) side_band: bool,
     /// Whether threads that begin later are sampled too.
@@ -190,6 +194,14 @@ impl Event {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
+    /// Its number, which the records of the events that threads inherit from it carry too.
+    pub(crate) fn id(&self) -> io::Result<u64> {
+        let mut id = 0_u64;
+        // SAFETY: the ioctl writes a number of 64 bits to the address, which lives past the call.
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), IOCTL_ID, &raw mut id) };
+        if result == 0 { Ok(id) } else { Err(io::Error::last_os_error()) }
+    }
+
     fn control(&self, request: libc::Ioctl, argument: libc::c_long) -> io::Result<()> {
         // SAFETY: these ioctls take a number and no address.
         let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request, argument) };
@@ -216,6 +228,9 @@ fn attributes(options: &EventOptions) -> Attributes {
     }
     if options.chain_max > 0 {
         sample_type |= SAMPLE_CALLCHAIN;
+    }
+    if options.events {
+        sample_type |= SAMPLE_ID;
     }
     if options.cgroups {
         sample_type |= SAMPLE_CGROUP;

@@ -8,6 +8,7 @@
     reason = "starts the program that a person wants to have sampled"
 )]
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command};
@@ -18,6 +19,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 #[derive(Debug)]
 pub struct HeldProgram {
     child: Child,
+    is_released: bool,
 }
 
 /// Why a program could not be started or attended to.
@@ -34,15 +36,16 @@ impl HeldProgram {
     ///
     /// # Errors
     /// When the system starts no process.
-    pub fn start(words: &[String]) -> Result<Self, ProgramError> {
+    pub fn start(words: &[impl AsRef<OsStr>]) -> Result<Self, ProgramError> {
+        let name = words.first().map(|word| word.as_ref().to_string_lossy().into_owned());
         let failed = |source| ProgramError {
             doing: "start",
-            program: words.first().cloned().unwrap_or_default(),
+            program: name.clone().unwrap_or_default(),
             source,
         };
         let held = "kill -STOP $$; exec \"$@\"";
         let child = Command::new("/bin/sh").args(["-c", held, "sh"]).args(words).spawn();
-        let held = Self { child: child.map_err(failed)? };
+        let held = Self { child: child.map_err(failed)?, is_released: false };
         let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(held.process()), options).map_err(|error| failed(error.into()))?;
         Ok(held)
@@ -57,9 +60,11 @@ impl HeldProgram {
     ///
     /// # Errors
     /// When it is gone.
-    pub fn release(&self) -> Result<(), ProgramError> {
+    pub fn release(&mut self) -> Result<(), ProgramError> {
         let failed = |error: rustix::io::Errno| self.error("release", error.into());
-        kill_process(self.process(), Signal::CONT).map_err(failed)
+        kill_process(self.process(), Signal::CONT).map_err(failed)?;
+        self.is_released = true;
+        Ok(())
     }
 
     /// How it ended, as a shell tells it; `None` while it runs.
@@ -89,11 +94,45 @@ impl HeldProgram {
 }
 
 impl Drop for HeldProgram {
-    /// A program that was never released would wait for ever.
+    /// A program that was never released must not run without being sampled, nor wait for ever: it
+    /// ends before its first instruction. One that was released goes on.
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            // When it is gone meanwhile, nobody waits.
-            kill_process(self.process(), Signal::CONT).unwrap_or_default();
+        if !self.is_released {
+            // Both fail only when it is gone already.
+            drop(self.child.kill());
+            drop(self.child.wait());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_was_never_released_ends_without_having_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let mark = directory.path().join("mark");
+        let held = HeldProgram::start(&[OsStr::new("touch"), mark.as_os_str()]).unwrap();
+        let process = format!("/proc/{}", held.pid());
+        drop(held);
+        // Nothing of it is left that could still run.
+        assert!(!std::fs::exists(process).unwrap());
+        assert!(!mark.exists());
+    }
+
+    #[test]
+    fn a_program_gets_its_arguments_octet_by_octet() {
+        let directory = tempfile::tempdir().unwrap();
+        let mark = directory.path().join(OsString::from_vec(b"m\xff".to_vec()));
+        let mut held = HeldProgram::start(&[OsStr::new("touch"), mark.as_os_str()]).unwrap();
+        held.release().unwrap();
+        while held.ended().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        assert!(mark.exists());
     }
 }

@@ -5,6 +5,7 @@
 //! them. Where they go (a recording, another host) is not its business.
 
 mod cgroup_names;
+mod perf_maps;
 mod side_band;
 
 use std::io;
@@ -19,9 +20,6 @@ use crate::sampler::{OpenSamplerError, STACK_MAX, Sampler, SamplerOptions, Targe
 use crate::{clock, disturbance, existing};
 use cgroup_names::CgroupNames;
 use side_band::SideBand;
-
-/// Samples at which a block ends before its second does: more do not fit into one.
-const BLOCK_SAMPLES_MAX: usize = 100_000;
 
 /// Of a comparison of clocks that differs by more than this from the last, the clock was set.
 const CLOCK_STEP: u64 = 1_000_000;
@@ -71,7 +69,7 @@ pub struct Counts {
     pub other_bytes: u64,
     /// Records that found no room in a ring.
     pub lost: u64,
-    /// Stacks that were longer than is kept.
+    /// Stacks that were cut at [`STACK_MAX`] addresses.
     pub cut: u64,
     /// Times that the kernel stopped sampling for a while.
     pub throttled: u64,
@@ -85,6 +83,8 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Recorder {
     sampler: Sampler,
+    /// The processes whose threads and mappings are read; `None` for all.
+    pids: Option<Vec<u32>>,
     cpus: Vec<OfCpu>,
     side: SideBand,
     cgroup_names: CgroupNames,
@@ -115,9 +115,11 @@ struct Observed {
 }
 
 impl Recorder {
-    /// Opens everything and writes down what there is; nothing is sampled before [`Recorder::begin`].
+    /// Opens everything; nothing is sampled before [`Recorder::begin`].
     ///
-    /// `pids` are the processes whose threads and mappings are read; `None` for all.
+    /// `pids` are the processes whose threads and mappings are read; `None` for all. They are read once
+    /// the kernel tells of what follows: here, or in [`Recorder::begin`] where the events that take
+    /// samples tell it.
     ///
     /// # Errors
     /// When the system permits or has less than is asked for.
@@ -149,6 +151,7 @@ impl Recorder {
         let mut recorder = Self {
             cpus: sampler.cpus().map(of_cpu).collect(),
             sampler,
+            pids: pids.map(<[u32]>::to_vec),
             side: SideBand::new(&options.host),
             cgroup_names: CgroupNames::default(),
             governor,
@@ -159,14 +162,20 @@ impl Recorder {
             counts: Counts::default(),
             disturbance_ppm: 0,
         };
-        recorder.write_down_what_is_there(pids);
+        if !recorder.sampler.tells_only_while_sampling() {
+            let refused = system("be told what is mapped and begun");
+            recorder.sampler.tell().map_err(refused)?;
+            recorder.write_down_what_is_there();
+        }
         Ok(recorder)
     }
 
-    fn write_down_what_is_there(&mut self, pids: Option<&[u32]>) {
-        let there = existing::read(pids);
-        self.counts.unreadable = there.unreadable;
+    /// Writes down what there is, as of a time before it is read: what the kernel tells from then on is
+    /// newer than that.
+    fn write_down_what_is_there(&mut self) {
         let now = self.wall(clock::monotonic());
+        let there = existing::read(self.pids.as_deref());
+        self.counts.unreadable = there.unreadable;
         self.side.clock(now, self.offset);
         for thread in &there.threads {
             self.side.thread_there(now, thread);
@@ -208,6 +217,9 @@ impl Recorder {
     pub fn begin(&mut self) -> Result<(), RecordError> {
         let refused = |source| RecordError::System { doing: "begin to sample", source };
         self.sampler.enable().map_err(refused)?;
+        if self.sampler.tells_only_while_sampling() {
+            self.write_down_what_is_there();
+        }
         self.write_rate("start", None);
         let at = clock::monotonic();
         self.next_turn = at + self.sampler.drain_every().get();
@@ -245,8 +257,9 @@ impl Recorder {
         if now - self.observed.at >= Nanos::SECOND.get() {
             self.compare_clocks();
             self.govern(now)?;
+            self.flush_side_band(sink)?;
         }
-        self.flush_side_band(sink)
+        Ok(())
     }
 
     /// Stops sampling and hands on everything that is left.
@@ -266,7 +279,8 @@ impl Recorder {
         }
         self.write_rate("end", observed);
         let now = self.wall(clock::monotonic());
-        self.side.perf_maps(now);
+        let counts = &mut self.counts;
+        self.side.perf_maps(now, &mut |block| count_other(counts, block, sink))?;
         self.flush_side_band(sink)
     }
 
@@ -289,14 +303,14 @@ impl Recorder {
             };
         let wall = |time: u64| time.cast_signed().wrapping_add(offset);
         self.sampler.drain(|cpu, record| match record {
-            Record::Sample { time, ids, address, chain, cgroup } => {
+            Record::Sample { time, ids, address, chain, cgroup, .. } => {
                 if cpus[at].cpu != cpu {
                     at = cpus.iter().position(|of| of.cpu == cpu).expect("one that is sampled");
                 }
                 let of = &mut cpus[at];
                 let time = wall(time);
                 let second = time.div_euclid(1_000_000_000);
-                if second != of.second || of.writer.samples() >= BLOCK_SAMPLES_MAX {
+                if second != of.second || of.writer.is_full() {
                     finished(of.writer.finish(), counts);
                     of.second = second;
                 }
@@ -307,9 +321,9 @@ impl Recorder {
                 sample.callers.extend(chain.callers());
                 of.writer.push(&sample);
                 counts.samples += 1;
-                if chain.len() >= STACK_MAX.into() {
+                if chain.addresses() >= STACK_MAX.into() {
                     counts.cut += 1;
-                    side.lost(time, "cut", cpu, 1);
+                    side.lost(time, "cut", Some(cpu), 1);
                 }
                 if let Some((cgroup, path)) = cgroup.and_then(|cgroup| names.met(cgroup)) {
                     side.cgroup(time, cgroup, &path);
@@ -317,17 +331,17 @@ impl Recorder {
             }
             Record::Lost { count } => {
                 counts.lost += count;
-                side.lost(wall(clock::monotonic()), "ring_full", cpu, count);
+                side.lost(wall(clock::monotonic()), "ring_full", Some(cpu), count);
             }
             Record::Throttle => {
                 counts.throttled += 1;
-                side.lost(wall(clock::monotonic()), "throttled", cpu, 1);
+                side.lost(wall(clock::monotonic()), "throttled", Some(cpu), 1);
             }
             told => side.told(&told, wall),
         });
         let unread = self.sampler.take_unread();
         if unread > 0 {
-            self.side.lost(self.wall(clock::monotonic()), "unread", 0, unread);
+            self.side.lost(self.wall(clock::monotonic()), "unread", None, unread);
         }
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
@@ -346,10 +360,7 @@ impl Recorder {
 
     fn flush_side_band(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
         let counts = &mut self.counts;
-        Ok(self.side.flush(&mut |block: PackedRows| {
-            counts.other_bytes += block.payload().len() as u64;
-            sink(block);
-        })?)
+        Ok(self.side.flush(&mut |block| count_other(counts, block, sink))?)
     }
 
     /// Notices when the clock of the day was set.
@@ -414,6 +425,11 @@ impl Recorder {
 fn count_block(counts: &mut Counts, block: &PackedRows) {
     counts.blocks += 1;
     counts.sample_bytes += block.payload().len() as u64;
+}
+
+fn count_other(counts: &mut Counts, block: PackedRows, sink: &mut impl FnMut(PackedRows)) {
+    counts.other_bytes += block.payload().len() as u64;
+    sink(block);
 }
 
 /// The threads that a process has.

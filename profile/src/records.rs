@@ -11,6 +11,8 @@ pub struct Carried {
     pub callers: bool,
     /// The control group.
     pub cgroup: bool,
+    /// The event that took them, which every other record carries then too.
+    pub event: bool,
 }
 
 /// A record of a ring. Times are of the clock that the events were opened with.
@@ -28,6 +30,8 @@ pub enum Record<'a> {
         chain: Chain<'a>,
         /// The control group.
         cgroup: Option<u64>,
+        /// The event that took it; of one that was inherited, the first one.
+        event: Option<u64>,
     },
     /// Code was mapped.
     Mapping {
@@ -39,6 +43,8 @@ pub enum Record<'a> {
         range: [u64; 3],
         /// The build ID; empty where the kernel did not find one.
         build_id: &'a [u8],
+        /// The inode of the file where there is no build ID; 0 for what lies in no file.
+        inode: u64,
         /// The file.
         path: &'a [u8],
     },
@@ -59,8 +65,8 @@ pub enum Record<'a> {
         time: u64,
         /// Process and thread.
         ids: Ids,
-        /// The process that began it.
-        parent: u32,
+        /// Process and thread that began it.
+        parent: Ids,
     },
     /// A thread ended.
     Exit {
@@ -104,14 +110,10 @@ impl Chain<'_> {
         addresses.filter(|address| *address < CONTEXT_MAX).skip(1)
     }
 
-    /// Addresses of the chain, marks among them.
-    pub fn len(&self) -> usize {
-        self.0.len() / 8
-    }
-
-    /// Whether there is no chain.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// How many addresses it has, that of the instruction among them and marks not.
+    pub fn addresses(&self) -> usize {
+        let (words, _) = self.0.as_chunks::<8>();
+        words.iter().filter(|word| u64::from_le_bytes(**word) < CONTEXT_MAX).count()
     }
 }
 
@@ -130,8 +132,9 @@ const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 /// Octets of a build ID at most.
 const BUILD_ID_MAX: usize = 20;
 
-/// Octets behind every record but samples: thread and time.
+/// Octets behind every record but samples: thread and time, and behind them the event if it is carried.
 const IDENTITY: usize = 16;
+const IDENTITY_EVENT: usize = 8;
 
 /// Octets of the header of a record.
 pub(crate) const HEADER: usize = 8;
@@ -155,7 +158,8 @@ pub fn read(octets: &[u8], carried: Carried) -> Option<Record<'_>> {
     if kind == LOST_SAMPLES {
         return Some(Record::Lost { count: octets.u64()? });
     }
-    let body = octets.0.len().checked_sub(IDENTITY)?;
+    let tail = IDENTITY + if carried.event { IDENTITY_EVENT } else { 0 };
+    let body = octets.0.len().checked_sub(tail)?;
     let (body, identity) = octets.0.split_at_checked(body)?;
     let mut identity = Octets(identity);
     identity.ids()?;
@@ -172,8 +176,9 @@ pub fn read(octets: &[u8], carried: Carried) -> Option<Record<'_>> {
             Record::Name { time, ids, is_exec, name: octets.until_zero() }
         }
         FORK | EXIT => {
-            let [pid, parent, tid] = [octets.u32()?, octets.u32()?, octets.u32()?];
-            let ids = Ids { pid, tid };
+            let [pid, parent_pid] = [octets.u32()?, octets.u32()?];
+            let ids = Ids { pid, tid: octets.u32()? };
+            let parent = Ids { pid: parent_pid, tid: octets.u32()? };
             if kind == FORK {
                 Record::Fork { time, ids, parent }
             } else {
@@ -189,7 +194,9 @@ pub fn read(octets: &[u8], carried: Carried) -> Option<Record<'_>> {
             let has_build_id = misc & MISC_MMAP_BUILD_ID != 0;
             let size = if has_build_id { usize::from(file[0]).min(BUILD_ID_MAX) } else { 0 };
             let build_id = &file[4..4 + size];
-            Record::Mapping { time, ids, range, build_id, path: octets.until_zero() }
+            // Without one stand device, inode and generation there.
+            let inode = if has_build_id { 0 } else { Octets(&file[8..]).u64()? };
+            Record::Mapping { time, ids, range, build_id, inode, path: octets.until_zero() }
         }
         other => Record::Other(other),
     })
@@ -199,6 +206,7 @@ fn sample(mut octets: Octets<'_>, carried: Carried) -> Option<Record<'_>> {
     let address = octets.u64()?;
     let ids = octets.ids()?;
     let time = octets.u64()?;
+    let event = if carried.event { Some(octets.u64()?) } else { None };
     let chain = if carried.callers {
         let count = usize::try_from(octets.u64()?).ok()?;
         octets.take(count.checked_mul(8)?)?
@@ -212,6 +220,7 @@ fn sample(mut octets: Octets<'_>, carried: Carried) -> Option<Record<'_>> {
         address,
         chain: Chain(chain),
         cgroup,
+        event,
     })
 }
 
@@ -250,7 +259,7 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: Carried = Carried { callers: false, cgroup: false };
+    const PLAIN: Carried = Carried { callers: false, cgroup: false, event: false };
 
     /// Thread 8 of process 7, and when.
     const IDENTITY_WORDS: [u64; 2] = [8 << 32 | 7, 1_000];
@@ -269,26 +278,30 @@ mod tests {
     fn samples_are_read_with_what_they_carry() {
         let ids = Ids { pid: 7, tid: 8 };
         let plain = record(SAMPLE, 0, &[0xabc, IDENTITY_WORDS[0], 1_000], &[], &[]);
-        let Some(Record::Sample { time, address, chain, cgroup, ids: found }) = read(&plain, PLAIN)
+        let Some(Record::Sample { time, address, chain, cgroup, event, ids: found }) =
+            read(&plain, PLAIN)
         else {
             panic!("a sample")
         };
-        assert_eq!((time, address, cgroup, found), (1_000, 0xabc, None, ids));
-        assert!(chain.is_empty());
+        assert_eq!((time, address, cgroup, event, found), (1_000, 0xabc, None, None, ids));
+        assert_eq!(chain.addresses(), 0);
         let mark = (-128_i64).cast_unsigned();
         let user = (-512_i64).cast_unsigned();
         let words = [0xabc, IDENTITY_WORDS[0], 1_000, 5, mark, 0xabc, user, 0x20, 0x30, 99];
         let whole = record(SAMPLE, 0, &words, &[], &[]);
-        let carried = Carried { callers: true, cgroup: true };
+        let carried = Carried { callers: true, cgroup: true, event: false };
         let Some(Record::Sample { chain, cgroup, .. }) = read(&whole, carried) else {
             panic!("a sample")
         };
-        assert_eq!((chain.callers().collect(), chain.len()), (vec![0x20, 0x30], 5));
+        assert_eq!((chain.callers().collect(), chain.addresses()), (vec![0x20, 0x30], 3));
         assert_eq!(cgroup, Some(99));
         // A chain that claims more than there is.
         let mut cut = whole;
         cut[HEADER + 24] = 7;
         assert_eq!(read(&cut, carried), None);
+        let with_event = record(SAMPLE, 0, &[0xabc, IDENTITY_WORDS[0], 1_000, 55], &[], &[]);
+        let found = read(&with_event, Carried { event: true, ..PLAIN });
+        assert!(matches!(found, Some(Record::Sample { event: Some(55), .. })), "{found:?}");
         assert_eq!(length(&plain), Some(plain.len()));
         assert_eq!([length(&[0; 8]), length(&[9; 7])], [None, None]);
     }
@@ -306,18 +319,26 @@ mod tests {
             ids,
             range: [0x1000, 0x200, 0x40],
             build_id: &[0xab, 0xcd, 0xef],
+            inode: 0,
             path: b"/bin/x",
         };
         assert_eq!(read(&mapped, PLAIN), Some(expected));
+        octets[8..16].copy_from_slice(&131_u64.to_le_bytes());
         let plain = record(MMAP2, 0, &words, &octets, &IDENTITY_WORDS);
-        assert!(matches!(read(&plain, PLAIN), Some(Record::Mapping { build_id: &[], .. })));
+        let found = read(&plain, PLAIN);
+        assert!(matches!(found, Some(Record::Mapping { build_id: &[], inode: 131, .. })));
         let named = record(COMM, MISC_COMM_EXEC, &words[..1], b"sh\0\0\0\0\0\0", &IDENTITY_WORDS);
         let expected = Record::Name { time: 1_000, ids, is_exec: true, name: b"sh" };
         assert_eq!(read(&named, PLAIN), Some(expected));
+        let tail = [IDENTITY_WORDS[0], 1_000, 55];
+        let with_event = record(COMM, MISC_COMM_EXEC, &words[..1], b"sh\0\0\0\0\0\0", &tail);
+        let carried = Carried { event: true, ..PLAIN };
+        assert_eq!(read(&with_event, carried), read(&named, PLAIN));
         let words = [5 << 32 | 9, 6 << 32 | 10, 0];
         let begun = record(FORK, 0, &words, &[], &IDENTITY_WORDS);
         let ids = Ids { pid: 9, tid: 10 };
-        assert_eq!(read(&begun, PLAIN), Some(Record::Fork { time: 1_000, ids, parent: 5 }));
+        let parent = Ids { pid: 5, tid: 6 };
+        assert_eq!(read(&begun, PLAIN), Some(Record::Fork { time: 1_000, ids, parent }));
         let ended = record(EXIT, 0, &words, &[], &IDENTITY_WORDS);
         assert_eq!(read(&ended, PLAIN), Some(Record::Exit { time: 1_000, ids }));
         let lost = record(LOST, 0, &[3, 12], &[], &IDENTITY_WORDS);
@@ -335,10 +356,12 @@ mod tests {
             octets: Vec<u8>,
             callers: bool,
             cgroup: bool,
+            event: bool,
         ) {
             let octets = [&[kind, 0, 0, 0][..], &octets].concat();
-            if let Some(Record::Sample { chain, .. }) = read(&octets, Carried { callers, cgroup }) {
-                prop_assert!(chain.callers().count() <= chain.len());
+            let carried = Carried { callers, cgroup, event };
+            if let Some(Record::Sample { chain, .. }) = read(&octets, carried) {
+                prop_assert_eq!(chain.callers().count(), chain.addresses().saturating_sub(1));
             }
         }
     }

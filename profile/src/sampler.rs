@@ -4,6 +4,8 @@
 //! no sample is taken then; events that belong to a control group or to threads have a timer only
 //! while one of those runs (`docs/profiling.md` has the figures of both).
 
+mod attaching;
+
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -15,12 +17,21 @@ pub use crate::perf_event::Clock;
 use crate::perf_event::{Event, EventOptions, Subject};
 use crate::records::{self, Carried, Record};
 use crate::ring::Ring;
+use attaching::{Owners, allow_descriptors, attach, outermost};
 
 /// Octets of the ring of a CPU: four seconds of samples without stacks at 1 kHz.
 const RING: usize = 128 << 10;
 
-/// Octets of it with stacks: a second of samples with some fifty callers each.
+/// Octets of it with stacks: half a second of samples with as many callers as are kept, and as much as
+/// the kernel lets every user map (`kernel.perf_event_mlock_kb`).
 const RING_WITH_STACKS: usize = 512 << 10;
+
+/// Half a ring takes the samples of at least this span: it is made larger where they come faster.
+const HALF_RING_MIN: Nanos = Nanos::from_millis(20);
+
+/// Rings are drained no more often, and no less often.
+const DRAIN_MIN: Nanos = Nanos::from_millis(1);
+const DRAIN_MAX: Nanos = Nanos::SECOND;
 
 /// Addresses of a chain that are kept at most; longer ones are cut, and counted.
 pub const STACK_MAX: u16 = 127;
@@ -32,11 +43,11 @@ pub enum Target {
     Everything,
     /// Of the threads in control groups of version 2 and in those below them, by their directories.
     Cgroups(Vec<PathBuf>),
-    /// Of some threads and of all that they begin.
-    Threads(Vec<u32>),
+    /// Of the threads of some processes and of all that they begin.
+    Processes(Vec<u32>),
 }
 
-/// How the samples of different CPUs lie to each other.
+/// Timing of samples across CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Spread over the span between two samples, so that they do not all disturb at once.
@@ -52,13 +63,13 @@ pub struct SamplerOptions {
     pub clock: Clock,
     /// Span between two samples of a CPU.
     pub period: Nanos,
-    /// How those of different CPUs lie to each other.
+    /// Timing of samples across CPUs.
     pub phase: Phase,
     /// Whether callers are kept, found by frame pointers.
     pub stacks: bool,
     /// Whether control groups are kept.
     pub cgroups: bool,
-    /// Whether the threads are only sampled once they call execve(2).
+    /// Whether the processes are only sampled once they call execve(2).
     pub on_exec: bool,
 }
 
@@ -79,13 +90,26 @@ pub enum OpenSamplerError {
         /// What the system said.
         source: io::Error,
     },
-    /// The thread has ended.
-    #[error("thread {tid} is not there")]
-    Thread {
-        /// The thread.
-        tid: u32,
-        /// What the system said.
-        source: io::Error,
+    /// None of the processes has a thread that could be sampled.
+    #[error("there is no process {}", list(pids))]
+    Processes {
+        /// The processes.
+        pids: Vec<u32>,
+    },
+    /// More descriptors are needed than this process may open.
+    #[error(
+        "{subjects} threads or control groups on {cpus} CPUs need {needed} descriptors, and this \
+         process may open {limit}"
+    )]
+    Descriptors {
+        /// Threads or control groups that there were.
+        subjects: usize,
+        /// CPUs that are sampled.
+        cpus: usize,
+        /// Descriptors that they need.
+        needed: u64,
+        /// Descriptors that this process may open.
+        limit: u64,
     },
     /// The ring of a CPU cannot be mapped.
     #[error("cannot map {bytes} octets of records for CPU {cpu}")]
@@ -114,8 +138,12 @@ pub enum OpenSamplerError {
 pub struct Sampler {
     cpus: Vec<OfCpu>,
     options: SamplerOptions,
-    is_of_threads: bool,
+    is_of_processes: bool,
     is_of_everything: bool,
+    /// Octets of the ring of a CPU.
+    ring: usize,
+    /// Whose samples an event's are, where threads can have inherited one beside their own.
+    owners: Option<Owners>,
     unread: u64,
 }
 
@@ -142,11 +170,21 @@ impl Sampler {
             source,
         })?;
         let cgroups = opened(target)?;
-        let cpus = online.into_iter().map(|cpu| OfCpu::open(cpu, target, &cgroups, &options));
-        let cpus = cpus.collect::<Result<_, _>>()?;
-        let is_of_threads = matches!(target, Target::Threads(_));
+        allow_descriptors(cgroups.len() * online.len());
+        let is_of_processes = matches!(target, Target::Processes(_));
         let is_of_everything = *target == Target::Everything;
-        Ok(Self { cpus, options, is_of_threads, is_of_everything, unread: 0 })
+        let (attached, owners) = match target {
+            Target::Processes(pids) => attach(pids, &online, &events(&options, true))?,
+            _ => (Vec::new(), None),
+        };
+        let ring = ring_bytes(&options, is_of_processes);
+        let mut attached = attached.into_iter();
+        let open = |cpu| {
+            let attached = attached.next().unwrap_or_default();
+            OfCpu::open(cpu, attached, &cgroups, (&options, is_of_everything, ring))
+        };
+        let cpus = online.into_iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Self { cpus, options, is_of_processes, is_of_everything, ring, owners, unread: 0 })
     }
 
     /// The numbers of the CPUs that are sampled, in their order.
@@ -161,12 +199,26 @@ impl Sampler {
 
     /// What samples carry.
     pub fn carried(&self) -> Carried {
-        Carried { callers: self.options.stacks, cgroup: self.options.cgroups }
+        carried(&self.options, self.is_of_processes)
     }
 
     /// How long rings are filled at most before they must be drained.
     pub fn drain_every(&self) -> Nanos {
-        if self.options.stacks { Nanos::from_millis(250) } else { Nanos::SECOND }
+        drain_every(self.options.period, self.ring, record_bytes(self.carried()))
+    }
+
+    /// Whether it is told what is mapped and begun only while samples are taken: the events of threads
+    /// do both.
+    pub fn tells_only_while_sampling(&self) -> bool {
+        self.is_of_processes
+    }
+
+    /// Lets the kernel tell what is mapped, named, begun and ended, before anything is sampled.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn tell(&self) -> io::Result<()> {
+        self.cpus.iter().flat_map(|of| &of.telling).try_for_each(Event::enable)
     }
 
     /// Begins to sample, with the phase of each CPU where it is to be.
@@ -180,8 +232,7 @@ impl Sampler {
         let count = self.cpus.len() as u64;
         let begin = (clock::monotonic() / period + 1) * period + LEAD;
         for (at, of) in (0_u64..).zip(&self.cpus) {
-            of.telling.iter().try_for_each(Event::enable)?;
-            if !self.options.on_exec && !self.is_of_threads {
+            if !self.options.on_exec && !self.is_of_processes {
                 let share = match self.options.phase {
                     Phase::Staggered => period * at / count,
                     Phase::Aligned => 0,
@@ -222,11 +273,19 @@ impl Sampler {
     /// Hands on what the kernel has told since the last call, CPU by CPU.
     pub fn drain(&mut self, mut take: impl FnMut(u32, Record<'_>)) {
         let carried = self.carried();
+        let (owners, unread) = (&mut self.owners, &mut self.unread);
         for of in &mut self.cpus {
             of.ring.drain(|octets| match records::read(octets, carried) {
-                Some(record) => take(of.cpu, record),
-                None => self.unread += 1,
+                Some(record) => {
+                    if owners.as_mut().is_none_or(|owners| owners.takes(&record)) {
+                        take(of.cpu, record);
+                    }
+                }
+                None => *unread += 1,
             });
+        }
+        if let Some(owners) = owners {
+            owners.forget_ended();
         }
     }
 
@@ -237,50 +296,34 @@ impl Sampler {
 }
 
 impl OfCpu {
+    /// Opens the events of a CPU but those of threads, which are `attached` already, and its ring.
     fn open(
         cpu: u32,
-        target: &Target,
+        attached: Vec<Event>,
         cgroups: &[File],
-        options: &SamplerOptions,
+        (options, is_of_everything, bytes): (&SamplerOptions, bool, usize),
     ) -> Result<Self, OpenSamplerError> {
         let event = |subject, options: &EventOptions| {
             Event::open(subject, cpu, options)
                 .map_err(|source| refused(source, cpu, subject, options))
         };
-        let chain_max = if options.stacks { STACK_MAX } else { 0 };
-        let of_threads = matches!(target, Target::Threads(_));
-        let sampling = EventOptions {
-            clock: Some(options.clock),
-            period: options.period,
-            chain_max,
-            user_chains_only: false,
-            cgroups: options.cgroups,
-            side_band: of_threads,
-            inherit: of_threads,
-            on_exec: options.on_exec,
-        };
-        let telling = EventOptions { clock: None, side_band: true, ..sampling };
-        let mut sampled = Vec::new();
-        match target {
-            Target::Everything => sampled.push(event(Subject::Everything, &sampling)?),
-            Target::Cgroups(_) => {
-                for cgroup in cgroups {
-                    sampled.push(event(Subject::Cgroup(cgroup), &sampling)?);
-                }
-            }
-            Target::Threads(threads) => {
-                for &tid in threads {
-                    sampled.push(event(Subject::Thread(tid), &sampling)?);
-                }
-            }
+        let is_of_threads = !attached.is_empty();
+        let options = events(options, is_of_threads);
+        let mut sampling = attached;
+        if is_of_everything {
+            sampling.push(event(Subject::Everything, &options)?);
         }
-        let telling = if of_threads { None } else { Some(event(Subject::Everything, &telling)?) };
+        for cgroup in cgroups {
+            sampling.push(event(Subject::Cgroup(cgroup), &options)?);
+        }
+        let telling = EventOptions { clock: None, side_band: true, ..options };
+        let telling =
+            if is_of_threads { None } else { Some(event(Subject::Everything, &telling)?) };
         let system = |doing| move |source| OpenSamplerError::System { doing, cpu, source };
-        let mut events = telling.iter().chain(&sampled);
+        let mut events = telling.iter().chain(&sampling);
         let first = events.next().ok_or_else(|| {
             system("sample nothing")(io::Error::from(io::ErrorKind::InvalidInput))
         })?;
-        let bytes = if options.stacks { RING_WITH_STACKS } else { RING };
         let ring = Ring::map(first.file(), bytes).map_err(|source| OpenSamplerError::Ring {
             cpu,
             bytes,
@@ -289,8 +332,59 @@ impl OfCpu {
         for other in events {
             other.output_to(first).map_err(system("join the records of two events"))?;
         }
-        Ok(Self { cpu, ring, sampling: sampled, telling })
+        Ok(Self { cpu, ring, sampling, telling })
     }
+}
+
+/// What the events that take samples do.
+fn events(options: &SamplerOptions, of_threads: bool) -> EventOptions {
+    EventOptions {
+        clock: Some(options.clock),
+        period: options.period,
+        chain_max: if options.stacks { STACK_MAX } else { 0 },
+        user_chains_only: false,
+        cgroups: options.cgroups,
+        events: of_threads,
+        side_band: of_threads,
+        inherit: of_threads,
+        on_exec: options.on_exec,
+    }
+}
+
+fn carried(options: &SamplerOptions, of_threads: bool) -> Carried {
+    Carried { callers: options.stacks, cgroup: options.cgroups, event: of_threads }
+}
+
+/// Octets of a sample in a ring at most.
+fn record_bytes(carried: Carried) -> usize {
+    /// Header, instruction, thread, time.
+    const PLAIN: usize = 32;
+    /// Marks of contexts that a chain has at most (`kernel.perf_event_max_contexts_per_stack`).
+    const MARKS_MAX: usize = 8;
+    let chain = 8 * (1 + MARKS_MAX + usize::from(STACK_MAX));
+    let parts = [(carried.callers, chain), (carried.cgroup, 8), (carried.event, 8)];
+    PLAIN + parts.iter().map(|&(is_there, octets)| if is_there { octets } else { 0 }).sum::<usize>()
+}
+
+/// Octets of the ring of a CPU, half of which take the samples of [`HALF_RING_MIN`].
+fn ring_bytes(options: &SamplerOptions, of_threads: bool) -> usize {
+    let record = record_bytes(carried(options, of_threads)) as u64;
+    let samples = HALF_RING_MIN.get().div_ceil(options.period.get().max(1));
+    let needed = usize::try_from(2 * samples * record).expect("samples of 20 ms fit into memory");
+    let least = if options.stacks { RING_WITH_STACKS } else { RING };
+    least.max(needed.next_power_of_two())
+}
+
+/// How long half of a ring takes all samples of a CPU, whatever their stacks are.
+fn drain_every(period: Nanos, ring: usize, record: usize) -> Nanos {
+    let samples = (ring / 2 / record) as u64;
+    // Saturates: the longest span is cut to a second anyway.
+    let span = Nanos::new(period.get().saturating_mul(samples));
+    span.clamp(DRAIN_MIN, DRAIN_MAX)
+}
+
+fn list(pids: &[u32]) -> String {
+    pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What a refusal of the kernel means.
@@ -302,7 +396,6 @@ fn refused(
 ) -> OpenSamplerError {
     match (source.raw_os_error(), subject, options.clock) {
         (Some(libc::EACCES | libc::EPERM), ..) => OpenSamplerError::Permission(source),
-        (Some(libc::ESRCH), Subject::Thread(tid), _) => OpenSamplerError::Thread { tid, source },
         (Some(libc::ENOENT | libc::EOPNOTSUPP), _, Some(Clock::Cycles)) => {
             OpenSamplerError::NoCycles(source)
         }
@@ -310,15 +403,20 @@ fn refused(
     }
 }
 
-/// The directories of the control groups of a target.
+/// The directories of the control groups of a target, but those below another one, whose samples
+/// would be taken twice.
 fn opened(target: &Target) -> Result<Vec<File>, OpenSamplerError> {
     let Target::Cgroups(paths) = target else { return Ok(Vec::new()) };
-    let open = |path: &PathBuf| {
+    let real = |path: &PathBuf| {
         let is_one = std::fs::metadata(path.join("cgroup.procs"));
-        let opened = is_one.and_then(|_| File::open(path));
-        opened.map_err(|source| OpenSamplerError::Cgroup { path: path.clone(), source })
+        let real = is_one.and_then(|_| path.canonicalize());
+        real.map_err(|source| OpenSamplerError::Cgroup { path: path.clone(), source })
     };
-    paths.iter().map(open).collect()
+    let real = outermost(paths.iter().map(real).collect::<Result<_, _>>()?);
+    let open = |path: PathBuf| {
+        File::open(&path).map_err(|source| OpenSamplerError::Cgroup { path, source })
+    };
+    real.into_iter().map(open).collect()
 }
 
 /// The CPUs that are online.
@@ -339,12 +437,39 @@ fn parse_cpus(text: &str) -> Option<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_cpus;
+    use super::*;
 
     #[test]
     fn lists_of_cpus_are_read_as_the_kernel_writes_them() {
         assert_eq!(parse_cpus("0"), Some(vec![0]));
         assert_eq!(parse_cpus("0-2,5,7-8"), Some(vec![0, 1, 2, 5, 7, 8]));
         assert_eq!([parse_cpus(""), parse_cpus("a-b")], [None, None]);
+    }
+
+    #[test]
+    fn rings_take_every_sample_between_two_drains_whatever_the_rate() {
+        for (stacks, hz) in [false, true]
+            .into_iter()
+            .flat_map(|stacks| [1, 50, 1_000, 4_000, 20_000, 100_000].map(|hz| (stacks, hz)))
+        {
+            let options = SamplerOptions {
+                clock: Clock::CpuClock,
+                period: Nanos::new(1_000_000_000 / hz),
+                phase: Phase::Staggered,
+                stacks,
+                cgroups: true,
+                on_exec: false,
+            };
+            let ring = ring_bytes(&options, true);
+            let record = record_bytes(carried(&options, true));
+            let every = drain_every(options.period, ring, record);
+            let samples = every.get() / options.period.get();
+            let filled = usize::try_from(samples).unwrap() * record;
+            assert!(filled <= ring / 2, "{filled} of {ring} octets at {hz} Hz");
+            assert!(every >= HALF_RING_MIN, "{every} at {hz} Hz");
+            // No more often than it must be, nor are rings larger.
+            assert!(every == Nanos::SECOND || filled > ring / 2 - 2 * record, "{every} at {hz} Hz");
+            assert!(stacks || hz > 1_000 || (every == Nanos::SECOND && ring == RING));
+        }
     }
 }

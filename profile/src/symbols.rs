@@ -8,5 +8,5 @@ mod address_spaces;
 mod files;
 pub mod perf_map;
 
-pub use address_spaces::{AddressSpaces, Place};
+pub use address_spaces::{AddressSpaces, MappedFile, Place, Process};
 pub use files::{Function, Symbols, Unnamed};

@@ -30,8 +30,11 @@ meikyo_recording::table! {
     ADDRESS: u64, Detail, "address", "where it begins";
     SIZE_BYTES: u64, Detail, "size_bytes", "how far it goes", in_unit(Unit::Bytes);
     OFFSET_BYTES: u64, Detail, "offset_bytes", "where in the file it begins", in_unit(Unit::Bytes);
-    PATH: Text, Detail, "path", "the file as its process sees it, or what the kernel calls it";
-    BUILD_ID: Text, Detail, "build_id", "build ID of the file, hexadecimal; null where it has none";
+    PATH: Text, Detail, "path",
+        "the file as its process sees it, what the kernel calls it, [kernel] for its own text, [boot] for all else in it";
+    BUILD_ID: Text, Detail, "build_id",
+        "build ID of the file, hexadecimal; null where it has none; for [boot] the ID of the boot";
+    INODE: u64, Detail, "inode", "inode of a file without a build ID";
 }
 
 meikyo_recording::table! {
@@ -43,6 +46,7 @@ meikyo_recording::table! {
     TID: u64, Detail, "tid", "the thread";
     PID: u64, Detail, "pid", "its process";
     PARENT_PID: u64, Detail, "parent_pid", "process that began it, for fork";
+    PARENT_TID: u64, Detail, "parent_tid", "thread that began it, for fork";
     CALLED: Text, Detail, "name", "what it is called from then on, for there, exec and name";
 }
 
@@ -85,11 +89,11 @@ meikyo_recording::table! {
 meikyo_recording::table! {
     /// What is missing.
     pub losses: Context, "losses", "what was lost, by second and CPU",
-        titled("Losses"), timed("when it was noticed");
+        titled("Losses"), timed("when the first of them was noticed");
     HOST: Symbol, Label, "host", "name of the host";
     LOSS: Symbol, Label, "loss",
-        "ring_full (records of a CPU), throttled (the kernel stopped sampling), cut (stacks longer than are kept), unread (records of unknown form)";
-    CPU: u64, Detail, "cpu", "number of the CPU";
+        "ring_full (records of a CPU), throttled (the kernel stopped sampling), cut (stacks of more than 127 addresses), unread (records of unknown form), name_cut (names of more than 4,096 octets), perf_map_cut (perf maps of more octets than are read)";
+    CPU: u64, Detail, "cpu", "number of the CPU; null for what is of none";
     COUNT: u64, Detail, "count", "how many";
 }
 

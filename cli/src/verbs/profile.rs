@@ -21,7 +21,7 @@ enum What {
     Report(report::ReportArgs),
     /// Count the newest samples of a recording, also while it is written
     Top(report::TopArgs),
-    /// Compare two profiles: what has another share of the samples
+    /// Compare two profiles: functions whose share of samples changed
     Diff(report::DiffArgs),
 }
 

@@ -104,11 +104,15 @@ fn who_may_not_sample_is_told_what_it_needs() {
     if recorded(dir.path()).is_none() {
         return;
     }
+    let out = tempfile::tempdir().unwrap();
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(out.path(), everybody).unwrap();
     // Root takes all of its rights away first.
     let mut command = Command::new("setpriv");
     command.args(["--reuid", "65534", "--clear-groups", "--inh-caps=-all"]);
     let Ok(output) = command
-        .args([env!("CARGO_BIN_EXE_meikyo"), "profile", "record", "--all", "--for", "1s"])
+        .args([env!("CARGO_BIN_EXE_meikyo"), "profile", "record", "--all", "--for", "1s", "--out"])
+        .arg(out.path())
         .output()
     else {
         meikyo_testing::lacking("setpriv, which Debian has in util-linux");
@@ -126,4 +130,95 @@ fn who_may_not_sample_is_told_what_it_needs() {
     }
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("sampling is not permitted") && said.contains("cap_perfmon"), "{said}");
+}
+
+#[test]
+fn a_program_does_not_run_where_its_profile_cannot_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let [out, mark] = ["out", "mark"].map(|name| dir.path().join(name));
+    std::fs::write(&out, "a file").unwrap();
+    let output = meikyo()
+        .args(["profile", "record", "--out"])
+        .arg(&out)
+        .args(["--", "touch"])
+        .arg(&mark)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(!mark.exists());
+    std::fs::remove_file(&out).unwrap();
+    // Where sampling cannot begin it does not run either.
+    let output = meikyo()
+        .args(["profile", "record", "--clock", "cycles", "--out"])
+        .arg(&out)
+        .args(["--", "touch"])
+        .arg(&mark)
+        .output()
+        .unwrap();
+    assert_eq!(mark.exists(), output.status.code() == Some(0), "{}", text(&output));
+}
+
+#[test]
+fn nothing_found_is_an_answer_of_no_and_a_reversed_span_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    if recorded(dir.path()).is_none() {
+        return;
+    }
+    let run = |words: &[&str]| {
+        let output = meikyo().arg("profile").args(words).arg(dir.path()).output().unwrap();
+        (output.status.code(), text(&output))
+    };
+    let (code, said) = run(&["report", "--pid", "4194305"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("there are no samples of process 4194305"), "{said}");
+    let (code, said) = run(&["report", "--from", "-1s", "--until", "-2s"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("is not before `--until`"), "{said}");
+    let both = [dir.path(), dir.path()];
+    let diff = meikyo().args(["profile", "diff", "--pid", "4194305"]).args(both).output().unwrap();
+    assert_eq!(diff.status.code(), Some(1), "{}", text(&diff));
+    // A process that sleeps all the while.
+    let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let nothing = meikyo()
+        .args(["profile", "record", "--for", "100ms", "--out"])
+        .arg(out.path())
+        .args(["--pid", &sleeper.id().to_string()])
+        .output()
+        .unwrap();
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    assert_eq!(nothing.status.code(), Some(1), "{}", text(&nothing));
+    assert!(text(&nothing).contains("nothing was sampled"), "{}", text(&nothing));
+}
+
+#[test]
+fn too_few_descriptors_are_told_with_what_raises_them() {
+    let dir = tempfile::tempdir().unwrap();
+    if recorded(dir.path()).is_none() {
+        return;
+    }
+    let mut sleepers: Vec<_> =
+        (0..50).map(|_| Command::new("sleep").arg("60").spawn().unwrap()).collect();
+    let pids = sleepers.iter().flat_map(|it| ["--pid".to_owned(), it.id().to_string()]);
+    let record = |limits: &str| {
+        let line = format!("{limits}; exec \"$@\"");
+        Command::new("sh")
+            .args(["-c", &line, "sh", env!("CARGO_BIN_EXE_meikyo"), "profile", "record"])
+            .args(["--for", "100ms", "--out"])
+            .arg(dir.path())
+            .args(pids.clone())
+            .output()
+            .unwrap()
+    };
+    // At least 50 events; a soft limit is raised, a hard one is said.
+    let [raised, refused] = ["ulimit -S -n 40", "ulimit -n 40"].map(|limits| record(limits));
+    for sleeper in &mut sleepers {
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+    }
+    assert_eq!(raised.status.code(), Some(1), "{}", text(&raised));
+    assert!(text(&raised).contains("nothing was sampled"), "{}", text(&raised));
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("ulimit -n"), "{}", text(&refused));
 }

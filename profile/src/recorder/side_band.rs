@@ -1,13 +1,14 @@
 //! Rows that explain samples, on their way into blocks of their tables.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 
-use meikyo_recording::{Batch, PackError, PackedRows, Packer, Symbol};
+use meikyo_recording::{Batch, PackError, PackedRows, Packer, Symbol, TableSchema};
 use meikyo_units::Nanos;
 
+use super::perf_maps;
 use crate::clock::Offset;
 use crate::existing::{Mapping, Thread, hexadecimal};
+use crate::governor::percent;
 use crate::records::{Ids, Record};
 use crate::symbols::perf_map;
 use crate::tables::{cgroups, clocks, jit_symbols, losses, mappings, rates, threads};
@@ -15,35 +16,82 @@ use crate::tables::{cgroups, clocks, jit_symbols, losses, mappings, rates, threa
 /// Rows at which a block is handed on before its second is over.
 const BLOCK_ROWS_MAX: usize = 20_000;
 
+/// Octets of names at which it is: with those of their rows far fewer than a block holds (16 Mi).
+const BLOCK_NAMES_MAX: usize = 4 << 20;
+
+/// Octets of a name that are kept at most: a path has no more.
+const NAME_MAX: usize = 4_096;
+
+/// What the kernel calls code that it maps itself, and about which no compiler tells anything.
+const MAPPED_BY_KERNEL: [&str; 3] = ["[vdso]", "[vsyscall]", "[uprobes]"];
+
+/// What was lost, by second, kind and CPU: when the first was noticed, and how many.
+type Losses = BTreeMap<(i64, &'static str, Option<u32>), (i64, u64)>;
+
 /// Rows of every table but samples.
 #[derive(Debug)]
 pub(super) struct SideBand {
     host: String,
-    mappings: Packer,
-    threads: Packer,
-    cgroups: Packer,
-    jit_symbols: Packer,
-    rates: Packer,
-    losses: Packer,
-    clocks: Packer,
+    mappings: Table,
+    threads: Table,
+    cgroups: Table,
+    jit_symbols: Table,
+    rates: Table,
+    losses: Table,
+    clocks: Table,
     full: Vec<Result<PackedRows, PackError>>,
-    /// Processes with code that no file holds.
-    anonymous: BTreeSet<u32>,
+    lost: Losses,
+    /// Processes with code that is of no file that names it, and their users.
+    without_names: BTreeMap<u32, Option<u32>>,
+}
+
+/// Rows of a table.
+#[derive(Debug)]
+struct Table {
+    packer: Packer,
+    /// Octets of the names in the block that is being filled.
+    names: usize,
+}
+
+impl Table {
+    fn new(schema: TableSchema) -> Self {
+        Self { packer: Packer::new(schema), names: 0 }
+    }
+
+    /// Ends the block when it is full or a row with names of some octets would make it so. Words of a
+    /// block are its own, so this comes before any of them.
+    fn make_room(&mut self, names: usize, full: &mut Vec<Result<PackedRows, PackError>>) {
+        let rows = self.packer.batch().rows();
+        if rows >= BLOCK_ROWS_MAX || (rows > 0 && self.names + names > BLOCK_NAMES_MAX) {
+            full.push(self.packer.pack());
+            self.names = 0;
+        }
+        self.names += names;
+    }
+
+    /// Begins a row.
+    fn row(&mut self, host: &str, time: i64) -> (&mut Batch, Symbol) {
+        let host = self.packer.symbol(host);
+        let batch = self.packer.batch();
+        batch.begin_row(time);
+        (batch, host)
+    }
 }
 
 impl SideBand {
     pub(super) fn new(host: &str) -> Self {
         Self {
             host: host.to_owned(),
-            mappings: Packer::new(mappings::schema()),
-            threads: Packer::new(threads::schema()),
-            cgroups: Packer::new(cgroups::schema()),
-            jit_symbols: Packer::new(jit_symbols::schema()),
-            rates: Packer::new(rates::schema()),
-            losses: Packer::new(losses::schema()),
-            clocks: Packer::new(clocks::schema()),
+            mappings: Table::new(mappings::schema()),
+            threads: Table::new(threads::schema()),
+            cgroups: Table::new(cgroups::schema()),
+            jit_symbols: Table::new(jit_symbols::schema()),
+            rates: Table::new(rates::schema()),
+            losses: Table::new(losses::schema()),
+            clocks: Table::new(clocks::schema()),
             full: Vec::new(),
-            anonymous: BTreeSet::new(),
+            lost: Losses::new(),
+            without_names: BTreeMap::new(),
         }
     }
 
@@ -51,7 +99,7 @@ impl SideBand {
     pub(super) fn told(&mut self, record: &Record<'_>, wall: impl Fn(u64) -> i64) {
         let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
         match *record {
-            Record::Mapping { time, ids, range, build_id, path } => {
+            Record::Mapping { time, ids, range, build_id, inode, path } => {
                 let mapping = Mapping {
                     pid: Some(ids.pid),
                     address: range[0],
@@ -59,6 +107,7 @@ impl SideBand {
                     offset: range[2],
                     path: text(path),
                     build_id: (!build_id.is_empty()).then(|| hexadecimal(build_id)),
+                    inode: Some(inode).filter(|&inode| inode != 0),
                 };
                 self.mapping(wall(time), &mapping);
             }
@@ -75,13 +124,16 @@ impl SideBand {
     }
 
     pub(super) fn mapping(&mut self, time: i64, mapping: &Mapping) {
-        if mapping.path == "//anon"
+        if mapping.build_id.is_none()
+            && !MAPPED_BY_KERNEL.contains(&&*mapping.path)
             && let Some(pid) = mapping.pid
         {
-            self.anonymous.insert(pid);
+            let user = self.without_names.entry(pid).or_default();
+            *user = user.or_else(|| perf_maps::user_of(pid));
         }
-        make_room(&mut self.mappings, &mut self.full);
-        let (batch, host) = row(&mut self.mappings, &self.host, time);
+        let path = self.name(time, &mapping.path);
+        self.mappings.make_room(path.len(), &mut self.full);
+        let (batch, host) = self.mappings.row(&self.host, time);
         batch.put(mappings::HOST, host);
         if let Some(pid) = mapping.pid {
             batch.put(mappings::PID, pid.into());
@@ -89,9 +141,12 @@ impl SideBand {
         batch.put(mappings::ADDRESS, mapping.address);
         batch.put(mappings::SIZE_BYTES, mapping.size);
         batch.put(mappings::OFFSET_BYTES, mapping.offset);
-        batch.put(mappings::PATH, &mapping.path);
+        batch.put(mappings::PATH, path);
         if let Some(build_id) = &mapping.build_id {
             batch.put(mappings::BUILD_ID, build_id);
+        }
+        if let Some(inode) = mapping.inode {
+            batch.put(mappings::INODE, inode);
         }
     }
 
@@ -105,18 +160,20 @@ impl SideBand {
         time: i64,
         event: &str,
         ids: Ids,
-        parent: Option<u32>,
+        parent: Option<Ids>,
         name: Option<&str>,
     ) {
-        make_room(&mut self.threads, &mut self.full);
-        let event = self.threads.symbol(event);
-        let (batch, host) = row(&mut self.threads, &self.host, time);
+        let name = name.map(|name| self.name(time, name));
+        self.threads.make_room(name.map_or(0, str::len), &mut self.full);
+        let event = self.threads.packer.symbol(event);
+        let (batch, host) = self.threads.row(&self.host, time);
         batch.put(threads::HOST, host);
         batch.put(threads::EVENT, event);
         batch.put(threads::TID, ids.tid.into());
         batch.put(threads::PID, ids.pid.into());
         if let Some(parent) = parent {
-            batch.put(threads::PARENT_PID, parent.into());
+            batch.put(threads::PARENT_PID, parent.pid.into());
+            batch.put(threads::PARENT_TID, parent.tid.into());
         }
         if let Some(name) = name {
             batch.put(threads::CALLED, name);
@@ -124,21 +181,41 @@ impl SideBand {
     }
 
     pub(super) fn cgroup(&mut self, time: i64, cgroup: u64, path: &str) {
-        make_room(&mut self.cgroups, &mut self.full);
-        let (batch, host) = row(&mut self.cgroups, &self.host, time);
+        let path = self.name(time, path);
+        self.cgroups.make_room(path.len(), &mut self.full);
+        let (batch, host) = self.cgroups.row(&self.host, time);
         batch.put(cgroups::HOST, host);
         batch.put(cgroups::CGROUP, cgroup);
         batch.put(cgroups::PATH, path);
     }
 
-    pub(super) fn lost(&mut self, time: i64, loss: &str, cpu: u32, count: u64) {
-        make_room(&mut self.losses, &mut self.full);
-        let loss = self.losses.symbol(loss);
-        let (batch, host) = row(&mut self.losses, &self.host, time);
-        batch.put(losses::HOST, host);
-        batch.put(losses::LOSS, loss);
-        batch.put(losses::CPU, cpu.into());
-        batch.put(losses::COUNT, count);
+    /// Something was lost: what of a second, a kind and a CPU is lost becomes one row.
+    pub(super) fn lost(&mut self, time: i64, loss: &'static str, cpu: Option<u32>, count: u64) {
+        let key = (time.div_euclid(Nanos::SECOND.get().cast_signed()), loss, cpu);
+        self.lost.entry(key).or_insert((time, 0)).1 += count;
+    }
+
+    fn write_losses(&mut self) {
+        for ((_, loss, cpu), (time, count)) in std::mem::take(&mut self.lost) {
+            self.losses.make_room(0, &mut self.full);
+            let loss = self.losses.packer.symbol(loss);
+            let (batch, host) = self.losses.row(&self.host, time);
+            batch.put(losses::HOST, host);
+            batch.put(losses::LOSS, loss);
+            if let Some(cpu) = cpu {
+                batch.put(losses::CPU, cpu.into());
+            }
+            batch.put(losses::COUNT, count);
+        }
+    }
+
+    /// As much of a name as is kept; that it was cut is counted.
+    fn name<'a>(&mut self, time: i64, name: &'a str) -> &'a str {
+        let kept = &name[..name.floor_char_boundary(NAME_MAX)];
+        if kept.len() < name.len() {
+            self.lost(time, "name_cut", None, 1);
+        }
+        kept
     }
 
     /// A row of `rates`: period and interrupt, disturbance and budget in millionths.
@@ -149,9 +226,9 @@ impl SideBand {
         [period, interrupt]: [Nanos; 2],
         [disturbance, budget]: [Option<u64>; 2],
     ) {
-        make_room(&mut self.rates, &mut self.full);
-        let reason = self.rates.symbol(reason);
-        let (batch, host) = row(&mut self.rates, &self.host, time);
+        self.rates.make_room(0, &mut self.full);
+        let reason = self.rates.packer.symbol(reason);
+        let (batch, host) = self.rates.row(&self.host, time);
         batch.put(rates::HOST, host);
         batch.put(rates::REASON, reason);
         batch.put(rates::PERIOD_NS, period.get());
@@ -165,36 +242,51 @@ impl SideBand {
     }
 
     pub(super) fn clock(&mut self, time: i64, offset: Offset) {
-        let (batch, host) = row(&mut self.clocks, &self.host, time);
+        let (batch, host) = self.clocks.row(&self.host, time);
         batch.put(clocks::HOST, host);
         batch.put(clocks::MONOTONIC_NS, offset.at);
     }
 
-    /// What compilers at run time have left about processes with code that no file holds.
-    pub(super) fn perf_maps(&mut self, time: i64) {
-        for pid in std::mem::take(&mut self.anonymous) {
-            for file in perf_map_files(pid) {
-                let Ok(text) = std::fs::read_to_string(&file) else { continue };
-                for symbol in text.lines().filter_map(perf_map::parse) {
-                    make_room(&mut self.jit_symbols, &mut self.full);
-                    let (batch, host) = row(&mut self.jit_symbols, &self.host, time);
-                    batch.put(jit_symbols::HOST, host);
-                    batch.put(jit_symbols::PID, pid.into());
-                    batch.put(jit_symbols::ADDRESS, symbol.address);
-                    batch.put(jit_symbols::SIZE_BYTES, symbol.size);
-                    batch.put(jit_symbols::FUNCTION, symbol.name);
+    /// What compilers at run time have left about processes with code that no file names.
+    pub(super) fn perf_maps(
+        &mut self,
+        time: i64,
+        sink: &mut impl FnMut(PackedRows),
+    ) -> Result<(), PackError> {
+        let mut left = perf_maps::ALL_BYTES_MAX;
+        for (pid, user) in std::mem::take(&mut self.without_names) {
+            let Some(map) = perf_maps::open(pid, user) else { continue };
+            let most = left.min(perf_maps::MAP_BYTES_MAX);
+            let read = perf_maps::lines(map, most, |line| {
+                if let Some(function) = perf_map::parse(line) {
+                    self.made(time, pid, function);
                 }
-                break;
+            });
+            left -= read.octets;
+            if read.is_cut {
+                self.lost(time, "perf_map_cut", None, 1);
             }
+            self.flush_full(sink)?;
         }
+        Ok(())
+    }
+
+    fn made(&mut self, time: i64, pid: u32, function: perf_map::MadeFunction<'_>) {
+        let name = self.name(time, function.name);
+        self.jit_symbols.make_room(name.len(), &mut self.full);
+        let (batch, host) = self.jit_symbols.row(&self.host, time);
+        batch.put(jit_symbols::HOST, host);
+        batch.put(jit_symbols::PID, pid.into());
+        batch.put(jit_symbols::ADDRESS, function.address);
+        batch.put(jit_symbols::SIZE_BYTES, function.size);
+        batch.put(jit_symbols::FUNCTION, name);
     }
 
     /// Hands on the rows so far.
     pub(super) fn flush(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), PackError> {
-        for block in std::mem::take(&mut self.full) {
-            sink(block?);
-        }
-        for packer in [
+        self.write_losses();
+        self.flush_full(sink)?;
+        for table in [
             &mut self.mappings,
             &mut self.threads,
             &mut self.cgroups,
@@ -203,47 +295,99 @@ impl SideBand {
             &mut self.losses,
             &mut self.clocks,
         ] {
-            match packer.pack() {
+            table.names = 0;
+            match table.packer.pack() {
                 Err(PackError::Empty) => {}
                 block => sink(block?),
             }
         }
         Ok(())
     }
-}
 
-/// Ends a block that is full. Words of a block are its own, so this comes before any of them.
-fn make_room(packer: &mut Packer, full: &mut Vec<Result<PackedRows, PackError>>) {
-    if packer.batch().rows() >= BLOCK_ROWS_MAX {
-        full.push(packer.pack());
+    fn flush_full(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), PackError> {
+        for block in std::mem::take(&mut self.full) {
+            sink(block?);
+        }
+        Ok(())
     }
 }
 
-/// Begins a row.
-fn row<'a>(packer: &'a mut Packer, host: &str, time: i64) -> (&'a mut Batch, Symbol) {
-    let host = packer.symbol(host);
-    let batch = packer.batch();
-    batch.begin_row(time);
-    (batch, host)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Millionths as hundredths.
-#[expect(clippy::cast_precision_loss, reason = "far below 2^53, where it is exact")]
-fn percent(ppm: u64) -> f64 {
-    ppm as f64 / 10_000.0
-}
+    fn flushed(side: &mut SideBand) -> Vec<PackedRows> {
+        let mut blocks = Vec::new();
+        side.flush(&mut |block| blocks.push(block)).unwrap();
+        blocks
+    }
 
-/// Where a process leaves its map: in `/tmp` as it sees it, by its number as it knows it, which in a
-/// container is another one.
-fn perf_map_files(pid: u32) -> Vec<PathBuf> {
-    let inside = std::fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|status| {
-        let line =
-            status.lines().find_map(|line| line.strip_prefix("NSpid:").map(str::to_owned))?;
-        line.split_whitespace().last()?.parse::<u32>().ok()
-    });
-    let inside = inside.unwrap_or(pid);
-    vec![
-        PathBuf::from(format!("/proc/{pid}")).join(format!("root/tmp/perf-{inside}.map")),
-        PathBuf::from(format!("/tmp/perf-{pid}.map")),
-    ]
+    /// The rows of a table in some blocks, and a number of each of them.
+    fn rows(blocks: &[PackedRows], schema: &TableSchema, column: usize) -> Vec<Option<u64>> {
+        let of_table = blocks.iter().filter(|block| *block.table() == *schema.name);
+        let batches = of_table.map(|block| block.unpack(schema).unwrap().0);
+        let of_batch = |batch: Batch| {
+            (0..batch.rows()).map(move |row| batch.bits(column, row)).collect::<Vec<_>>()
+        };
+        batches.flat_map(of_batch).collect()
+    }
+
+    #[test]
+    fn long_names_are_cut_and_many_of_them_fill_more_than_a_block() {
+        let mut side = SideBand::new("node001");
+        let long = "ä".repeat(9_000_000);
+        let count = 5_000;
+        for number in 0..count {
+            let name = if number == 0 { &*long } else { &long[..4_000] };
+            side.made(7, 1, perf_map::MadeFunction { address: number, size: 1, name });
+        }
+        let blocks = flushed(&mut side);
+        let made = jit_symbols::schema();
+        let found = rows(&blocks, &made, jit_symbols::ADDRESS.position());
+        assert_eq!(found, (0..count).map(Some).collect::<Vec<_>>());
+        let (first, _) = blocks[0].unpack(&made).unwrap();
+        assert_eq!(first.text(jit_symbols::FUNCTION.position(), 0), Some(&long[..4_096]));
+        assert_eq!(rows(&blocks, &losses::schema(), losses::COUNT.position()), [Some(1)]);
+    }
+
+    #[test]
+    fn losses_of_a_second_and_a_cpu_are_one_row() {
+        let mut side = SideBand::new("node001");
+        for number in 0..1_000 {
+            side.lost(number * 2_000_000, "cut", Some(3), 1);
+            side.lost(number, "ring_full", Some(3), 2);
+        }
+        side.lost(5, "cut", None, 7);
+        let blocks = flushed(&mut side);
+        let mut counts = rows(&blocks, &losses::schema(), losses::COUNT.position());
+        counts.sort_unstable();
+        assert_eq!(counts, [7, 500, 500, 2_000].map(Some));
+        assert!(flushed(&mut side).is_empty());
+    }
+
+    #[test]
+    fn perf_maps_are_looked_for_wherever_no_build_id_names_code() {
+        let mut side = SideBand::new("node001");
+        let me = std::process::id();
+        let map = |pid, path: &str, build_id: Option<&str>| Mapping {
+            pid: Some(pid),
+            address: 0,
+            size: 1,
+            offset: 0,
+            path: path.to_owned(),
+            build_id: build_id.map(str::to_owned),
+            inode: None,
+        };
+        for (pid, path, build_id) in [
+            (me, "/memfd:doublemapper (deleted)", None),
+            (u32::MAX, "//anon", None),
+            (2, "/usr/lib/libc.so.6", Some("ab")),
+            (3, "[vdso]", None),
+        ] {
+            side.mapping(0, &map(pid, path, build_id));
+        }
+        let user = rustix::process::geteuid().as_raw();
+        let expected = BTreeMap::from([(me, Some(user)), (u32::MAX, None)]);
+        assert_eq!(side.without_names, expected);
+    }
 }

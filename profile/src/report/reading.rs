@@ -12,12 +12,9 @@ use meikyo_units::WallTime;
 
 use super::{By, Loss, ReportOptions};
 use crate::block::read_stack;
-use crate::existing::KERNEL;
-use crate::symbols::{AddressSpaces, Function, Place, Symbols, Unnamed};
+use crate::kernel::{KERNEL, KERNEL_BEGIN, KernelFacts};
+use crate::symbols::{AddressSpaces, Function, MappedFile, Place, Process, Symbols, Unnamed};
 use crate::tables::{cgroups, jit_symbols, losses, mappings, samples, threads};
-
-/// Addresses at which and above the kernel lies.
-const KERNEL_BEGIN: u64 = 1 << 63;
 
 /// A word that many rows share.
 type Name = Rc<str>;
@@ -34,7 +31,8 @@ pub(super) struct Met {
 /// Where an address lies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Where {
-    Kernel(u64),
+    /// Its address in the kernel that runs here, or why that is not known.
+    Kernel(Result<u64, Unnamed>),
     File(Place),
     Made(Name),
     Nowhere,
@@ -46,19 +44,38 @@ pub(super) struct Counted {
     pub(super) span: Option<(WallTime, WallTime)>,
 }
 
+/// Functions that were made at run time, by begin: begin, end, name.
+type Made = Vec<(u64, u64, Name)>;
+
 /// A recording while it is read.
 pub(super) struct Reading<'a> {
     recording: &'a Recording,
+    hosts: BTreeMap<Name, usize>,
     spaces: AddressSpaces,
     symbols: Symbols,
-    /// By process, functions made at run time: begin, end, name.
-    made: BTreeMap<u64, Vec<(u64, u64, Name)>>,
+    /// By host, the kernels that ran there, from when on.
+    kernels: BTreeMap<usize, BTreeMap<i64, KernelFacts>>,
+    /// By process, what its compiler had made when a recording of it ended.
+    made: BTreeMap<Process, BTreeMap<i64, Made>>,
     /// By thread, what it was called from when on.
-    names: BTreeMap<u64, Vec<(i64, Name)>>,
-    cgroups: BTreeMap<u64, Name>,
+    names: BTreeMap<Process, Vec<(i64, Name)>>,
+    cgroups: BTreeMap<(usize, u64), Name>,
     words: BTreeSet<Name>,
     pub(super) problems: Vec<Problem>,
 }
+
+/// What happened to a process.
+enum Event {
+    There,
+    Executed,
+    Forked { parent: u64, parent_tid: u64, tid: u64 },
+    Named { tid: u64, name: Name },
+    Mapped { range: [u64; 3], path: Name, build_id: Option<Name>, inode: Option<u64> },
+}
+
+/// What happened to which process, and when. What was mapped comes behind what else there is of the
+/// same time: a process is there before its mappings are.
+type Events = Vec<(i64, bool, Process, Event)>;
 
 impl<'a> Reading<'a> {
     /// Reads what explains samples.
@@ -68,16 +85,20 @@ impl<'a> Reading<'a> {
     ) -> Result<Self, ReadError> {
         let mut reading = Self {
             recording,
+            hosts: BTreeMap::new(),
             spaces: AddressSpaces::default(),
-            symbols: Symbols::new(None),
+            symbols: Symbols::of_this_host(),
+            kernels: BTreeMap::new(),
             made: BTreeMap::new(),
             names: BTreeMap::new(),
             cgroups: BTreeMap::new(),
             words: BTreeSet::new(),
             problems: Vec::new(),
         };
-        let kernel = reading.read_address_spaces()?;
-        reading.symbols = Symbols::new(kernel.as_deref());
+        let mut events = Events::new();
+        reading.read_mappings(&mut events)?;
+        reading.read_threads(&mut events)?;
+        reading.tell(events);
         reading.read_made()?;
         if options.by == By::Cgroup {
             reading.read_cgroups()?;
@@ -85,74 +106,105 @@ impl<'a> Reading<'a> {
         Ok(reading)
     }
 
-    /// Reads what was mapped and begun, in the order of time; the build ID of the kernel.
-    fn read_address_spaces(&mut self) -> Result<Option<Name>, ReadError> {
-        enum Event {
-            Mapped([u64; 3], Name, Option<Name>),
-            Executed,
-            Forked(u64),
+    fn host(&mut self, name: Option<&str>) -> usize {
+        let name = name.unwrap_or_default();
+        if let Some(&host) = self.hosts.get(name) {
+            return host;
         }
-        let (mut events, mut kernel) = (Vec::new(), None);
+        let host = self.hosts.len();
+        let name = self.word(name);
+        self.hosts.insert(name, host);
+        host
+    }
+
+    fn read_mappings(&mut self, events: &mut Events) -> Result<(), ReadError> {
         self.each(&Selection::all(mappings::NAME), |reading, rows| {
             let numbers = [mappings::ADDRESS, mappings::SIZE_BYTES, mappings::OFFSET_BYTES];
             let numbers = numbers.map(|column| column.of(rows));
             let (path, build_id) = (mappings::PATH.of(rows), mappings::BUILD_ID.of(rows));
-            let (pids, times) = (mappings::PID.of(rows), times(rows));
-            for (row, &time) in times.iter().enumerate() {
+            let (pids, inodes) = (mappings::PID.of(rows), mappings::INODE.of(rows));
+            let hosts = mappings::HOST.of(rows);
+            for (row, &time) in times(rows).iter().enumerate() {
+                let host = reading.host(get(&hosts, row));
                 let range = numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
-                let path = reading.word(get(&path, row).unwrap_or_default());
+                let path = get(&path, row).unwrap_or_default();
+                let Some(pid) = get(&pids, row) else {
+                    let kernels = reading.kernels.entry(host).or_default();
+                    let kernel = kernels.entry(time).or_default();
+                    kernel.take(path, [range[0], range[1]], get(&build_id, row));
+                    continue;
+                };
+                let path = reading.word(path);
                 let build_id = get(&build_id, row).map(|id| reading.word(id));
-                match get(&pids, row) {
-                    Some(pid) => {
-                        events.push((time, 1, pid, Event::Mapped(range, path, build_id)));
-                    }
-                    None if *path == *KERNEL => kernel = build_id,
-                    None => {}
-                }
+                let mapped = Event::Mapped { range, path, build_id, inode: get(&inodes, row) };
+                events.push((time, true, Process { host, pid }, mapped));
             }
-        })?;
+        })
+    }
+
+    fn read_threads(&mut self, events: &mut Events) -> Result<(), ReadError> {
         self.each(&Selection::all(threads::NAME), |reading, rows| {
             let (event, name) = (threads::EVENT.of(rows), threads::CALLED.of(rows));
-            let numbers = [threads::TID, threads::PID, threads::PARENT_PID];
+            let numbers = [threads::TID, threads::PID, threads::PARENT_PID, threads::PARENT_TID];
             let numbers = numbers.map(|column| column.of(rows));
-            let times = times(rows);
-            for (row, &time) in times.iter().enumerate() {
-                let [tid, pid, parent] = numbers.each_ref().map(|numbers| get(numbers, row));
+            let hosts = threads::HOST.of(rows);
+            for (row, &time) in times(rows).iter().enumerate() {
+                let [tid, pid, parent, parent_tid] =
+                    numbers.each_ref().map(|numbers| get(numbers, row));
                 let (Some(tid), Some(pid)) = (tid, pid) else { continue };
+                let process = Process { host: reading.host(get(&hosts, row)), pid };
+                let mut happened = |event| events.push((time, false, process, event));
                 match (get(&event, row), parent) {
-                    (Some("exec"), _) => events.push((time, 0, pid, Event::Executed)),
+                    (Some("there"), _) => happened(Event::There),
+                    (Some("exec"), _) => happened(Event::Executed),
                     (Some("fork"), Some(parent)) => {
-                        if parent != pid {
-                            events.push((time, 0, pid, Event::Forked(parent)));
-                        }
-                        reading.inherit_name(time, tid, parent);
+                        let parent_tid = parent_tid.unwrap_or(parent);
+                        happened(Event::Forked { parent, parent_tid, tid });
                     }
                     _ => {}
                 }
                 if let Some(name) = get(&name, row) {
-                    let name = reading.word(name);
-                    reading.names.entry(tid).or_default().push((time, name));
+                    happened(Event::Named { tid, name: reading.word(name) });
                 }
             }
-        })?;
-        events.sort_by_key(|(time, order, ..)| (*time, *order));
-        for (time, _, pid, event) in events {
-            match event {
-                Event::Mapped(range, path, build_id) => {
-                    self.spaces.mapped((time, pid), range, &path, build_id.as_ref());
-                }
-                Event::Executed => self.spaces.executed(time, pid),
-                Event::Forked(parent) => self.spaces.forked(time, pid, parent),
-            }
-        }
-        Ok(kernel)
+        })
     }
 
-    /// A thread is called what the process was called that began it, until it is named.
-    fn inherit_name(&mut self, time: i64, tid: u64, parent: u64) {
-        let name = self.names.get(&parent).and_then(|names| names.last()).map(|it| it.1.clone());
-        if let Some(name) = name {
-            self.names.entry(tid).or_default().push((time, name));
+    /// Takes what happened in the order of time, in which rows do not stand: rings are read CPU by CPU.
+    fn tell(&mut self, mut events: Events) {
+        events.sort_by_key(|(time, is_mapping, ..)| (*time, *is_mapping));
+        let mut since: BTreeMap<(usize, Name, u64), i64> = BTreeMap::new();
+        for (time, _, process, event) in events {
+            let host = process.host;
+            match event {
+                Event::There => self.spaces.there(time, process),
+                Event::Executed => self.spaces.executed(time, process),
+                Event::Forked { parent, parent_tid, tid } => {
+                    if parent != process.pid {
+                        self.spaces.forked(time, process, Process { host, pid: parent });
+                    }
+                    self.inherit_name(time, host, [tid, parent_tid]);
+                }
+                Event::Named { tid, name } => {
+                    self.names.entry(Process { host, pid: tid }).or_default().push((time, name));
+                }
+                Event::Mapped { range, path, build_id, inode } => {
+                    let unverified = inode.filter(|_| build_id.is_none());
+                    let since = unverified.map_or(0, |inode| {
+                        *since.entry((host, Rc::clone(&path), inode)).or_insert(time)
+                    });
+                    let file = MappedFile { path, build_id, inode, since };
+                    self.spaces.mapped((time, process), range, file);
+                }
+            }
+        }
+    }
+
+    /// A thread is called what the thread was called that began it, until it is named.
+    fn inherit_name(&mut self, time: i64, host: usize, [tid, parent]: [u64; 2]) {
+        let of_parent = self.names.get(&Process { host, pid: parent });
+        if let Some(name) = of_parent.and_then(|names| names.last()).map(|it| Rc::clone(&it.1)) {
+            self.names.entry(Process { host, pid: tid }).or_default().push((time, name));
         }
     }
 
@@ -160,26 +212,29 @@ impl<'a> Reading<'a> {
         self.each(&Selection::all(jit_symbols::NAME), |reading, rows| {
             let numbers = [jit_symbols::PID, jit_symbols::ADDRESS, jit_symbols::SIZE_BYTES];
             let numbers = numbers.map(|column| column.of(rows));
-            let names = jit_symbols::FUNCTION.of(rows);
-            for row in 0..rows.num_rows() {
+            let (names, hosts) = (jit_symbols::FUNCTION.of(rows), jit_symbols::HOST.of(rows));
+            for (row, &time) in times(rows).iter().enumerate() {
                 let [pid, begin, size] =
                     numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
                 let name = reading.word(get(&names, row).unwrap_or_default());
-                let end = begin.saturating_add(size);
-                reading.made.entry(pid).or_default().push((begin, end, name));
+                let process = Process { host: reading.host(get(&hosts, row)), pid };
+                let made = reading.made.entry(process).or_default().entry(time).or_default();
+                made.push((begin, begin.saturating_add(size), name));
             }
         })?;
-        self.made.values_mut().for_each(|made| made.sort_unstable());
+        self.made.values_mut().flat_map(BTreeMap::values_mut).for_each(|made| made.sort_unstable());
         Ok(())
     }
 
     fn read_cgroups(&mut self) -> Result<(), ReadError> {
         self.each(&Selection::all(cgroups::NAME), |reading, rows| {
             let (numbers, paths) = (cgroups::CGROUP.of(rows), cgroups::PATH.of(rows));
+            let hosts = cgroups::HOST.of(rows);
             for row in 0..rows.num_rows() {
                 if let (Some(number), Some(path)) = (get(&numbers, row), get(&paths, row)) {
+                    let key = (reading.host(get(&hosts, row)), number);
                     let path = reading.word(path);
-                    reading.cgroups.insert(number, path);
+                    reading.cgroups.insert(key, path);
                 }
             }
         })
@@ -195,13 +250,15 @@ impl<'a> Reading<'a> {
             let numbers = [samples::TID, samples::PID, samples::ADDRESS, samples::CPU];
             let numbers = numbers.map(|column| column.of(rows));
             let (cgroup, stack) = (samples::CGROUP.of(rows), samples::STACK.of(rows));
-            let (host, times) = (samples::HOST.of(rows), times(rows));
-            for (row, &time) in times.iter().enumerate() {
+            let hosts = samples::HOST.of(rows);
+            for (row, &time) in times(rows).iter().enumerate() {
                 let [tid, pid, address, cpu] =
                     numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
                 if options.pid.is_some_and(|wanted| wanted != pid) {
                     continue;
                 }
+                let host = reading.host(get(&hosts, row));
+                let [process, thread] = [pid, tid].map(|pid| Process { host, pid });
                 span = Some(span.map_or((time, time), |(a, b)| (a.min(time), b.max(time))));
                 let callers = get(&stack, row).and_then(read_stack).unwrap_or_default();
                 // What a caller goes on with lies behind its call, maybe in another function.
@@ -209,17 +266,18 @@ impl<'a> Reading<'a> {
                 let wants_callers = options.by == By::Function;
                 let callers = callers.filter(|_| wants_callers);
                 let addresses = std::iter::once(address).chain(callers);
-                let places = addresses.map(|at| reading.place(time, pid, at)).collect();
+                let places = addresses.map(|at| reading.place(time, process, at)).collect();
                 let other = match options.by {
                     By::Function | By::File => reading.word(""),
-                    By::Process => reading.called(time, pid),
-                    By::Thread => reading.called(time, tid),
+                    By::Process => reading.called(time, process),
+                    By::Thread => reading.called(time, thread),
                     By::Cpu => {
-                        let host = get(&host, row).unwrap_or_default();
+                        let host = get(&hosts, row).unwrap_or_default();
                         reading.word(&format!("{host} CPU {cpu}"))
                     }
                     By::Cgroup => {
-                        let known = get(&cgroup, row).and_then(|at| reading.cgroups.get(&at));
+                        let known =
+                            get(&cgroup, row).and_then(|at| reading.cgroups.get(&(host, at)));
                         known.cloned().unwrap_or_else(|| reading.word("[unknown]"))
                     }
                 };
@@ -232,18 +290,26 @@ impl<'a> Reading<'a> {
             _ => None,
         }));
         self.symbols.look_up_kernel(all().filter_map(|place| match place {
-            Where::Kernel(address) => Some(*address),
+            Where::Kernel(address) => address.ok(),
             _ => None,
         }));
         let wall = WallTime::from_nanos;
         Ok(Counted { met, span: span.map(|(first, last)| (wall(first), wall(last))) })
     }
 
-    fn place(&self, time: i64, pid: u64, address: u64) -> Where {
+    fn place(&self, time: i64, process: Process, address: u64) -> Where {
         if address >= KERNEL_BEGIN {
-            return Where::Kernel(address);
+            let kernels = self.kernels.get(&process.host);
+            // What came before it was read which kernel it is came from the same one.
+            let sampled = kernels.and_then(|kernels| {
+                kernels.range(..=time).next_back().or_else(|| kernels.iter().next())
+            });
+            let in_this = sampled.map(|(_, sampled)| self.symbols.in_this_kernel(sampled, address));
+            return Where::Kernel(in_this.unwrap_or(Err(Unnamed::OtherKernel)));
         }
-        if let Some(made) = self.made.get(&pid) {
+        // A perf map is read when a recording ends; one of an earlier recording is about another process.
+        let made = self.made.get(&process).and_then(|made| made.range(time..).next());
+        if let Some((_, made)) = made {
             let at = made.partition_point(|(begin, ..)| *begin <= address);
             if let Some((_, end, name)) = at.checked_sub(1).and_then(|at| made.get(at))
                 && address < *end
@@ -251,16 +317,16 @@ impl<'a> Reading<'a> {
                 return Where::Made(Rc::clone(name));
             }
         }
-        self.spaces.place(time, pid, address).map_or(Where::Nowhere, Where::File)
+        self.spaces.place(time, process, address).map_or(Where::Nowhere, Where::File)
     }
 
     /// What a thread was called at a time.
-    fn called(&mut self, time: i64, tid: u64) -> Name {
-        let names = self.names.get(&tid).map(Vec::as_slice).unwrap_or_default();
+    fn called(&mut self, time: i64, thread: Process) -> Name {
+        let names = self.names.get(&thread).map(Vec::as_slice).unwrap_or_default();
         let at = names.iter().rev().find(|(from, _)| *from <= time).or_else(|| names.first());
         match at {
             Some((_, name)) => Rc::clone(name),
-            None => self.word(&format!("[{tid}]")),
+            None => self.word(&format!("[{}]", thread.pid)),
         }
     }
 
@@ -282,7 +348,8 @@ impl<'a> Reading<'a> {
         let function = match place {
             Where::Made(name) => return (Rc::clone(name), "[made at run time]".into()),
             Where::Nowhere => return ("[unknown]".into(), "[unknown]".into()),
-            Where::Kernel(address) => self.symbols.kernel_function(*address),
+            Where::Kernel(Ok(address)) => self.symbols.kernel_function(*address),
+            Where::Kernel(Err(_)) => return ("[unknown]".into(), KERNEL.into()),
             Where::File(place) => self.symbols.function(place),
         };
         match function {
@@ -297,7 +364,8 @@ impl<'a> Reading<'a> {
         let function = match met.places.first()? {
             Where::Made(_) => return None,
             Where::Nowhere => return Some(Unnamed::NotMapped),
-            Where::Kernel(address) => self.symbols.kernel_function(*address),
+            Where::Kernel(Ok(address)) => self.symbols.kernel_function(*address),
+            Where::Kernel(Err(why)) => return Some(*why),
             Where::File(place) => self.symbols.function(place),
         };
         function.map_or(Some(Unnamed::NotMapped), |function| function.name.clone().err())

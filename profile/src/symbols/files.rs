@@ -1,6 +1,7 @@
 //! Functions of files by offset, each looked up once.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -8,8 +9,10 @@ use blazesym::MaybeDefault;
 use blazesym::symbolize::source::{Elf, Kernel, Source};
 use blazesym::symbolize::{Input, Symbolizer};
 
-use super::Place;
-use crate::existing::{KERNEL, build_id_of, kernel_build_id};
+use super::{MappedFile, Place};
+use crate::existing::build_id_in;
+use crate::kernel::{Elsewhere, KERNEL, KERNEL_BEGIN, KernelFacts};
+use crate::regular::{Links, Regular};
 
 /// The function that an address lies in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,25 +30,33 @@ pub enum Unnamed {
     NotMapped,
     /// The file is not there any more, or not for this user.
     NoFile,
-    /// The file that is there has another build ID.
+    /// The file that is there is not known to be the one that was mapped: its build ID is another one,
+    /// or it has none and is another inode or was written since.
     OtherFile,
     /// The file has no symbol there.
     NoSymbol,
     /// It lies in no file, and no compiler told what it made there.
     NotInFile,
-    /// The kernel does not tell its addresses to this user (`CAP_SYSLOG`), or is another one by now.
+    /// The kernel does not tell its addresses to this user (`CAP_SYSLOG`).
     KernelHidden,
+    /// Another kernel runs here than the one that was sampled.
+    OtherKernel,
+    /// The same kernel runs, but the address is not in its own text: modules lie elsewhere since the
+    /// boot, and so does everything where it was not known where the kernel lay.
+    OtherBoot,
 }
 
 impl Unnamed {
     /// Every reason.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::NotMapped,
         Self::NoFile,
         Self::OtherFile,
         Self::NoSymbol,
         Self::NotInFile,
         Self::KernelHidden,
+        Self::OtherKernel,
+        Self::OtherBoot,
     ];
 
     /// One word for programs.
@@ -57,78 +68,88 @@ impl Unnamed {
             Self::NoSymbol => "no_symbol",
             Self::NotInFile => "not_in_file",
             Self::KernelHidden => "kernel_hidden",
+            Self::OtherKernel => "other_kernel",
+            Self::OtherBoot => "other_boot",
         }
     }
 }
 
-/// Where the kernel's addresses begin.
-pub(crate) const KERNEL_BEGIN: u64 = 1 << 63;
-
-/// A file by its path and its build ID.
-type FileKey = (Rc<str>, Option<Rc<str>>);
+impl From<Elsewhere> for Unnamed {
+    fn from(why: Elsewhere) -> Self {
+        match why {
+            Elsewhere::OtherKernel => Self::OtherKernel,
+            Elsewhere::OtherBoot => Self::OtherBoot,
+        }
+    }
+}
 
 /// Functions of the files of this host.
 #[derive(Debug)]
 pub struct Symbols {
     symbolizer: Symbolizer,
     /// The file to read, or why there is none.
-    files: BTreeMap<FileKey, Result<PathBuf, Unnamed>>,
+    files: BTreeMap<MappedFile, Result<PathBuf, Unnamed>>,
     known: BTreeMap<Place, Function>,
     kernel: BTreeMap<u64, Function>,
-    /// Whether the kernel that runs is the one that was sampled.
-    is_same_kernel: bool,
+    here: KernelFacts,
 }
 
 impl Symbols {
-    /// Symbols of this host for a profile whose kernel had that build ID.
-    pub fn new(kernel: Option<&str>) -> Self {
+    /// Symbols of this host.
+    pub fn of_this_host() -> Self {
         let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false);
-        let is_same_kernel = kernel.is_some() && kernel == kernel_build_id().as_deref();
         Self {
             symbolizer: symbolizer.build(),
             files: BTreeMap::new(),
             known: BTreeMap::new(),
             kernel: BTreeMap::new(),
-            is_same_kernel,
+            here: KernelFacts::of_this_host(),
         }
+    }
+
+    /// Where an address of a kernel lies in the one that runs here.
+    ///
+    /// # Errors
+    /// When it cannot be known.
+    pub fn in_this_kernel(&self, sampled: &KernelFacts, address: u64) -> Result<u64, Unnamed> {
+        sampled.address_in(&self.here, address).map_err(Unnamed::from)
     }
 
     /// Looks the functions of many places up, file by file, which is faster than one by one.
     pub fn look_up(&mut self, places: impl IntoIterator<Item = Place>) {
-        let mut of_files: BTreeMap<FileKey, Vec<u64>> = BTreeMap::new();
+        let mut of_files: BTreeMap<MappedFile, Vec<u64>> = BTreeMap::new();
         for place in places {
             if !self.known.contains_key(&place) {
-                of_files.entry((place.path, place.build_id)).or_default().push(place.offset);
+                of_files.entry(place.file).or_default().push(place.offset);
             }
         }
-        for ((path, build_id), mut offsets) in of_files {
+        for (file, mut offsets) in of_files {
             offsets.sort_unstable();
             offsets.dedup();
-            let key = (Rc::clone(&path), build_id.clone());
-            let file = self.files.entry(key).or_insert_with(|| found(&path, build_id.as_deref()));
-            let names = match file {
-                Ok(file) => names_in(&self.symbolizer, file, &offsets),
+            let path = self.files.entry(file.clone()).or_insert_with(|| found(&file));
+            let names = match path {
+                Ok(path) => names_in(&self.symbolizer, path, &offsets),
                 Err(unnamed) => vec![Err(*unnamed); offsets.len()],
             };
             for (offset, name) in offsets.into_iter().zip(names) {
-                let place = Place { path: Rc::clone(&path), build_id: build_id.clone(), offset };
-                let function = Function { name, file: Rc::clone(&path) };
-                self.known.insert(place, function);
+                let function = Function { name, file: Rc::clone(&file.path) };
+                self.known.insert(Place { file: file.clone(), offset }, function);
             }
         }
     }
 
-    /// Looks the functions of addresses of the kernel up.
+    /// Looks the functions of addresses of the kernel that runs here up.
     pub fn look_up_kernel(&mut self, addresses: impl IntoIterator<Item = u64>) {
         let mut addresses: Vec<u64> =
             addresses.into_iter().filter(|at| !self.kernel.contains_key(at)).collect();
         addresses.sort_unstable();
         addresses.dedup();
+        if addresses.is_empty() {
+            return;
+        }
         let source = Kernel { vmlinux: MaybeDefault::None, debug_syms: false, ..Kernel::default() };
-        let found = self.is_same_kernel.then(|| {
-            self.symbolizer.symbolize(&Source::Kernel(source), Input::AbsAddr(&addresses)).ok()
-        });
-        let mut found = found.flatten().unwrap_or_default().into_iter();
+        let found = self.symbolizer.symbolize(&Source::Kernel(source), Input::AbsAddr(&addresses));
+        let mut found = found.unwrap_or_default().into_iter();
         for address in addresses {
             let symbol = found.next().and_then(|symbol| symbol.into_sym());
             // Without CAP_SYSLOG all symbols are at 0.
@@ -149,19 +170,23 @@ impl Symbols {
     }
 }
 
-/// The file with that build ID where the process saw it.
-fn found(path: &str, build_id: Option<&str>) -> Result<PathBuf, Unnamed> {
-    if !path.starts_with('/') || path.starts_with("//") {
+/// The path of the very file that a process had mapped.
+fn found(mapped: &MappedFile) -> Result<PathBuf, Unnamed> {
+    if !mapped.path.starts_with('/') || mapped.path.starts_with("//") {
         return Err(Unnamed::NotInFile);
     }
-    let file = Path::new(path);
-    if !file.is_file() {
-        return Err(Unnamed::NoFile);
-    }
-    match build_id {
-        Some(build_id) if build_id_of(file).as_deref() != Some(build_id) => Err(Unnamed::OtherFile),
-        _ => Ok(file.to_owned()),
-    }
+    let path = Path::new(&*mapped.path);
+    let file = Regular::at(path, Links::Followed).map_err(|_| Unnamed::NoFile)?;
+    let is_the_same = match &mapped.build_id {
+        Some(build_id) => build_id_in(&file).as_deref() == Some(build_id),
+        None => {
+            let (seconds, nanos) = (file.facts().mtime(), file.facts().mtime_nsec());
+            // A number that is used again is that of a file that was written later.
+            let written = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+            mapped.inode == Some(file.facts().ino()) && written <= mapped.since.into()
+        }
+    };
+    if is_the_same { Ok(path.to_owned()) } else { Err(Unnamed::OtherFile) }
 }
 
 /// The names of the functions at some offsets of a file.
@@ -178,4 +203,36 @@ fn names_in(
         symbol.map(|symbol| Rc::from(&*symbol.name)).ok_or(Unnamed::NoSymbol)
     };
     offsets.iter().map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_a_build_id_is_believed_only_while_it_is_the_one_that_was_mapped() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.so");
+        std::fs::write(&path, "no ELF file").unwrap();
+        let facts = std::fs::metadata(&path).unwrap();
+        let written = facts.mtime() * 1_000_000_000 + facts.mtime_nsec();
+        let name: Rc<str> = path.to_str().unwrap().into();
+        let mapped =
+            |inode, since| MappedFile { path: Rc::clone(&name), build_id: None, inode, since };
+        assert_eq!(found(&mapped(Some(facts.ino()), written)), Ok(path.clone()));
+        for other in [
+            mapped(Some(facts.ino() + 1), written),
+            mapped(Some(facts.ino()), written - 1),
+            mapped(None, written),
+            MappedFile { build_id: Some("ab".into()), ..mapped(None, written) },
+        ] {
+            assert_eq!(found(&other), Err(Unnamed::OtherFile), "{other:?}");
+        }
+        let fifo = directory.path().join("fifo");
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let name: Rc<str> = fifo.to_str().unwrap().into();
+        let fifo = MappedFile { path: name, ..mapped(None, written) };
+        assert_eq!(found(&fifo), Err(Unnamed::NoFile));
+    }
 }

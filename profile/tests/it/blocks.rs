@@ -17,7 +17,7 @@ fn sampled(programs: Vec<Command>, options: SamplerOptions) -> Vec<(u32, Vec<Sam
     let mut children: Vec<_> =
         programs.into_iter().map(|mut program| program.spawn().unwrap()).collect();
     let threads = children.iter().map(std::process::Child::id).collect();
-    let mut sampler = Sampler::open(&Target::Threads(threads), options).unwrap();
+    let mut sampler = Sampler::open(&Target::Processes(threads), options).unwrap();
     sampler.enable().unwrap();
     let mut taken: Vec<(u32, Vec<Sample>)> = Vec::new();
     let mut is_running = true;
@@ -25,7 +25,7 @@ fn sampled(programs: Vec<Command>, options: SamplerOptions) -> Vec<(u32, Vec<Sam
         // The last samples are drained once nobody runs any more.
         is_running = children.iter_mut().any(|child| child.try_wait().unwrap().is_none());
         sampler.drain(|cpu, record| {
-            let Record::Sample { time, ids, address, chain, cgroup } = record else { return };
+            let Record::Sample { time, ids, address, chain, cgroup, .. } = record else { return };
             let (time, callers) = (time.cast_signed(), chain.callers().collect());
             let sample = Sample { time, tid: ids.tid, pid: ids.pid, address, cgroup, callers };
             match taken.iter_mut().find(|of| of.0 == cpu) {

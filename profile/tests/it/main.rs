@@ -6,6 +6,7 @@
 mod blocks;
 mod programs;
 mod recordings;
+mod reports;
 mod tables;
 
 use std::io;

@@ -14,6 +14,8 @@ pub(crate) enum Program {
     Calls,
     /// Products of matrices, for as many milliseconds of its CPU time as it is told.
     Matrix,
+    /// Threads that live for some milliseconds and begin the next one, four at a time.
+    Threads,
 }
 
 /// Where a compiled program lies.
@@ -35,12 +37,13 @@ pub(crate) fn compiled(program: Program) -> Option<Compiled> {
     let (name, text) = match program {
         Program::Calls => ("calls", include_str!("calls.c")),
         Program::Matrix => ("matrix", include_str!("matrix.c")),
+        Program::Threads => ("threads", include_str!("threads.c")),
     };
     let (path, source) = (directory.path().join(name), directory.path().join("program.c"));
     std::fs::write(&source, text).unwrap();
     let mut cc = Command::new("cc");
     // Optimised, a function that calls nothing sets up no frame and hides the one that called it.
-    cc.args(["-O0", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o"])
+    cc.args(["-O0", "-g", "-fno-omit-frame-pointer", "-pthread", "-Wl,--build-id", "-o"])
         .arg(&path)
         .arg(&source);
     match cc.output() {

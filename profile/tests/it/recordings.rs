@@ -46,18 +46,24 @@ fn options(sampling: SamplerOptions, budget_ppm: Option<u64>) -> RecorderOptions
 fn recorded(words: &[&str], options: &RecorderOptions, beside: impl FnOnce(u32)) -> Recorded {
     let words: Vec<_> = words.iter().map(|&word| word.to_owned()).collect();
     let mut program = HeldProgram::start(&words).unwrap();
+    let pid = program.pid();
+    let target = Target::Processes(vec![pid]);
+    let mut recorder = Recorder::open(&target, Some(&[pid]), options).unwrap();
+    recorder.begin().unwrap();
+    beside(pid);
+    program.release().unwrap();
+    written(recorder, || program.ended().unwrap().is_some())
+}
+
+/// Writes what is recorded until something is over.
+fn written(mut recorder: Recorder, mut is_over: impl FnMut() -> bool) -> Recorded {
     let directory = tempfile::tempdir().unwrap();
     let stream =
         StreamOptions { compact: false, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
     let mut writer =
         StreamWriter::open(directory.path(), Kind::Measured, STREAM, all(), stream).unwrap();
     let mut sink = |block: PackedRows| writer.packed(block).unwrap();
-    let target = Target::Threads(vec![program.pid()]);
-    let mut recorder = Recorder::open(&target, Some(&[program.pid()]), options).unwrap();
-    recorder.begin().unwrap();
-    beside(program.pid());
-    program.release().unwrap();
-    while program.ended().unwrap().is_none() {
+    while !is_over() {
         if recorder.wait(Nanos::from_millis(20)) {
             recorder.turn(&mut sink).unwrap();
         }
@@ -218,7 +224,7 @@ fn nothing_runs_in_a_group_and_nothing_is_sampled() {
     let Some(program) = compiled(Program::Calls) else { return };
     let path = program.path().to_str().unwrap();
     let held = HeldProgram::start(&[path.to_owned(), "10".to_owned()]).unwrap();
-    let target = Target::Threads(vec![held.pid()]);
+    let target = Target::Processes(vec![held.pid()]);
     let mut recorder = Recorder::open(&target, Some(&[held.pid()]), &options(PLAIN, None)).unwrap();
     assert!(!recorder.interrupts_idle());
     recorder.begin().unwrap();
@@ -230,4 +236,74 @@ fn nothing_runs_in_a_group_and_nothing_is_sampled() {
     assert_eq!(recorder.counts().samples, 0);
     assert!(blocks.iter().all(|block| block.table() != "samples"));
     assert!(blocks.iter().any(|block| block.table() == "mappings"));
+}
+
+#[test]
+fn what_begins_while_everything_is_opened_has_names() {
+    if !may_sample() {
+        return;
+    }
+    let Some(program) = compiled(Program::Calls) else { return };
+    let mut recorder = Recorder::open(&Target::Everything, None, &options(PLAIN, None)).unwrap();
+    // What was there has been read; this one is there before anything is sampled.
+    let mut child = Command::new(program.path()).arg("400").spawn().unwrap();
+    let pid = child.id();
+    wait_until(|| {
+        let path = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
+        path == program.path() && runs(pid) > 0
+    });
+    recorder.begin().unwrap();
+    let recorded = written(recorder, || child.try_wait().unwrap().is_some());
+    let of_it = ReportOptions { pid: Some(pid.into()), ..BY_FUNCTION };
+    let report = recorded.report(&of_it);
+    let [longer, shorter] = ["longer", "shorter"].map(|name| share(&report, name).0);
+    assert!(report.samples > 50 && longer + shorter > 800_000, "{:?}", report.lines);
+}
+
+/// CPU time that a process has used, in ticks.
+fn runs(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let behind_name = stat.rsplit(')').next().unwrap_or_default();
+    behind_name.split_whitespace().nth(11).map_or(0, |ticks| ticks.parse().unwrap())
+}
+
+#[test]
+fn a_process_that_is_named_twice_is_sampled_once() {
+    if !may_sample() {
+        return;
+    }
+    let Some(program) = compiled(Program::Calls) else { return };
+    let words = [program.path().to_str().unwrap(), "600"];
+    let mut held = HeldProgram::start(&words).unwrap();
+    let pids = [held.pid(); 3];
+    let target = Target::Processes(pids.to_vec());
+    let mut recorder = Recorder::open(&target, Some(&pids[..1]), &options(PLAIN, None)).unwrap();
+    recorder.begin().unwrap();
+    held.release().unwrap();
+    let recorded = written(recorder, || held.ended().unwrap().is_some());
+    // 600 ms of CPU time at 1 kHz, and what the program uses before its clock begins.
+    assert!((200..=750).contains(&recorded.counts.samples), "{:?}", recorded.counts);
+}
+
+#[test]
+fn threads_that_come_and_go_while_they_are_listed_are_sampled_once() {
+    if !may_sample() {
+        return;
+    }
+    let Some(program) = compiled(Program::Threads) else { return };
+    let mut child = Command::new(program.path()).arg("1500").spawn().unwrap();
+    let pid = child.id();
+    wait_until(|| runs(pid) > 5);
+    let target = Target::Processes(vec![pid]);
+    let mut recorder = Recorder::open(&target, Some(&[pid]), &options(PLAIN, None)).unwrap();
+    let before = 10 * runs(pid);
+    recorder.begin().unwrap();
+    let recorded = written(recorder, || child.try_wait().unwrap().is_some());
+    let (samples, expected) = (recorded.counts.samples, 1_500_u64.saturating_sub(before));
+    // A thread that ends does so before its next sample; with samples taken twice it would be twice
+    // as many.
+    let range = expected / 2..=expected * 5 / 4 + 50;
+    assert!(range.contains(&samples), "{samples} samples of {expected} ms");
+    let report = recorded.report(&BY_FUNCTION);
+    assert!(share(&report, "busy").0 > 700_000, "{:?}", report.lines);
 }

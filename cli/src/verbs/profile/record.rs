@@ -1,5 +1,6 @@
 //! `meikyo profile record`: samples of this host into a recording.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{ArgGroup, Args, ValueEnum};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, real};
+use meikyo_profile::governor::percent;
 use meikyo_profile::recorder::{Counts, RecordError, Recorder, RecorderOptions, threads_of};
 use meikyo_profile::sampler::{Clock, OpenSamplerError, Phase, SamplerOptions, Target};
 use meikyo_profile::{HeldProgram, STREAM, kernel_has_names, tables};
@@ -38,14 +40,14 @@ pub(crate) struct RecordArgs {
     cgroup: Vec<PathBuf>,
     /// The program that is started, with its arguments; what it begins is sampled too
     #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    command: Vec<OsString>,
     /// The recording that is written; an earlier one is continued
     #[arg(long, value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
     out: PathBuf,
     /// End after this span, for example 30s
     #[arg(long = "for", value_name = "SPAN")]
     span: Option<Nanos>,
-    /// Samples a second of a CPU that runs
+    /// Samples per second on each busy CPU
     #[arg(long, value_name = "COUNT", default_value_t = 1_000,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     hz: u64,
@@ -58,7 +60,7 @@ pub(crate) struct RecordArgs {
     /// What drives the samples
     #[arg(long, value_enum, value_name = "CLOCK", default_value_t = ClockChoice::CpuClock)]
     clock: ClockChoice,
-    /// How the samples of different CPUs lie to each other
+    /// Timing of samples across CPUs
     #[arg(long, value_enum, value_name = "PHASE", default_value_t = PhaseChoice::Staggered)]
     phase: PhaseChoice,
     /// The share of the host that sampling may take, above which it samples less often; `none` for any
@@ -135,15 +137,15 @@ pub(super) fn run(args: &RecordArgs) -> Result<Answer, Failure> {
     let stop = stop_on_signals()?;
     // Heard, it ends a wait; what it says is asked of the system.
     signal_hook::flag::register(signal_hook::consts::SIGCHLD, Arc::default())?;
-    let mut program = match args.command.split_first() {
+    // Nothing is started that could not be written down.
+    let mut writer = writer(&args.out)?;
+    let mut program = match args.command.first() {
         Some(_) => Some(HeldProgram::start(&args.command)?),
         None => None,
     };
-    let (target, pids) = args.target(program.as_ref())?;
+    let (target, pids) = args.target(program.as_ref());
     let mut recorder =
         Recorder::open(&target, pids.as_deref(), &args.options()).map_err(explained)?;
-    tell_what_is_missing(&recorder);
-    let mut writer = writer(&args.out)?;
     let mut unknown = None;
     let mut sink = |block: PackedRows| {
         if let Err(error) = writer.packed(block) {
@@ -151,7 +153,8 @@ pub(super) fn run(args: &RecordArgs) -> Result<Answer, Failure> {
         }
     };
     recorder.begin()?;
-    if let Some(program) = &program {
+    tell_what_is_missing(recorder.counts().unreadable);
+    if let Some(program) = &mut program {
         program.release()?;
     }
     let status = attend(args, &mut recorder, program.as_mut(), &stop, &mut sink)?;
@@ -169,9 +172,14 @@ pub(super) fn run(args: &RecordArgs) -> Result<Answer, Failure> {
     } else {
         output::print(&summary.text())?;
     }
+    if summary.samples == 0 {
+        output::say("meikyo: nothing was sampled: nothing of it ran for as long as a sample takes");
+    }
     Ok(match status {
         Some(code) if code != 0 => Answer::Exit(code),
         _ if rows_dropped > 0 => Answer::No,
+        // Whoever has a program profiled gets its own answer.
+        None if summary.samples == 0 => Answer::No,
         _ => Answer::Yes,
     })
 }
@@ -229,26 +237,17 @@ impl RecordArgs {
     }
 
     /// Whose samples are taken, and the processes that are looked at first.
-    fn target(&self, program: Option<&HeldProgram>) -> Result<(Target, Option<Vec<u32>>), Failure> {
-        if let Some(program) = program {
-            return Ok((Target::Threads(vec![program.pid()]), Some(vec![program.pid()])));
+    fn target(&self, program: Option<&HeldProgram>) -> (Target, Option<Vec<u32>>) {
+        let mut pids = program.map_or_else(|| self.pid.clone(), |program| vec![program.pid()]);
+        pids.sort_unstable();
+        pids.dedup();
+        if !pids.is_empty() {
+            (Target::Processes(pids.clone()), Some(pids))
+        } else if self.all {
+            (Target::Everything, None)
+        } else {
+            (Target::Cgroups(self.cgroup.clone()), None)
         }
-        if !self.pid.is_empty() {
-            let mut threads = Vec::new();
-            for &pid in &self.pid {
-                let of_process = threads_of(pid);
-                if of_process.is_empty() {
-                    return Err(Failure::new(format!("there is no process {pid}"))
-                        .hint("`ps -e` lists the processes that there are"));
-                }
-                threads.extend(of_process);
-            }
-            return Ok((Target::Threads(threads), Some(self.pid.clone())));
-        }
-        if self.all {
-            return Ok((Target::Everything, None));
-        }
-        Ok((Target::Cgroups(self.cgroup.clone()), None))
     }
 
     fn summary(&self, recorder: &Recorder, rows_dropped: u64) -> Summary {
@@ -276,11 +275,6 @@ impl RecordArgs {
     }
 }
 
-/// Millionths as hundredths.
-pub(super) fn percent(ppm: u64) -> f64 {
-    real(ppm) / 10_000.0
-}
-
 impl Summary {
     fn text(&self) -> String {
         let hz = 1e9 / real(self.period_ns.max(1));
@@ -295,7 +289,7 @@ impl Summary {
         );
         for (count, what) in [
             (self.lost, "records found no room in a ring"),
-            (self.stacks_cut, "stacks were longer than is kept"),
+            (self.stacks_cut, "stacks were cut at 127 addresses"),
             (self.throttled, "times the kernel stopped sampling for a while"),
             (self.rows_dropped, "rows were dropped by the writer"),
         ] {
@@ -321,19 +315,19 @@ fn writer(out: &Path) -> Result<StreamWriter, Failure> {
     })
 }
 
-/// Says what will stay without a name, before anything is sampled.
-fn tell_what_is_missing(recorder: &Recorder) {
-    let unreadable = recorder.counts().unreadable;
+/// Says what will stay without a name, before a program runs; `unreadable` processes hide what they have
+/// mapped.
+fn tell_what_is_missing(unreadable: u64) {
     if unreadable > 0 {
+        let processes = if unreadable == 1 { "process" } else { "processes" };
         output::say(&format!(
-            "meikyo: functions of {unreadable} processes that run already will have no names: \
-             reading what they have mapped needs CAP_SYS_PTRACE"
+            "meikyo: {unreadable} running {processes}: functions stay unnamed, since reading what is mapped \
+             there needs CAP_SYS_PTRACE"
         ));
     }
     if !kernel_has_names() {
         output::say(
-            "meikyo: functions of the kernel will have no names: its addresses are hidden from this \
-             user, which needs CAP_SYSLOG",
+            "meikyo: the kernel: functions stay unnamed, since reading its addresses needs CAP_SYSLOG",
         );
     }
 }
@@ -347,6 +341,12 @@ fn explained(error: RecordError) -> Failure {
         RecordError::Open(OpenSamplerError::NoCycles(_)) => "sample by time: `--clock cpu-clock`",
         RecordError::Open(OpenSamplerError::Cgroup { .. }) => {
             "name a directory below the place where cgroup2 is mounted: see `grep cgroup2 /proc/mounts`"
+        }
+        RecordError::Open(OpenSamplerError::Processes { .. }) => {
+            "`ps -e` lists the processes that there are"
+        }
+        RecordError::Open(OpenSamplerError::Descriptors { .. }) => {
+            "raise the limit (`ulimit -n 1048576`, as root), or sample the host: `--all`"
         }
         RecordError::Open(OpenSamplerError::Ring { .. }) => {
             "raise the limit: sysctl kernel.perf_event_mlock_kb=4096"

@@ -6,15 +6,15 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, real};
+use meikyo_profile::governor::percent;
 use meikyo_profile::report::{self, By, Report, ReportOptions};
 use meikyo_profile::tables::samples;
 use meikyo_recording::Recording;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::{Value, json};
 
-use super::record::percent;
 use crate::missing_rows;
-use crate::row_arguments::{RecordingArgument, instant};
+use crate::row_arguments::{RecordingArgument, check_order, instant};
 
 /// Takes what samples can be counted by, in the words of the engine.
 fn by_parser() -> impl TypedValueParser<Value = By> {
@@ -69,7 +69,7 @@ pub(crate) struct TopArgs {
     last: Nanos,
 }
 
-/// Compare two profiles
+/// Compare two profiles: functions whose share of samples changed
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// The recording before
@@ -95,6 +95,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Answer, Failure> {
         text.as_ref().map(|text| instant(text, &recording, samples::NAME)).transpose()
     };
     let span = [time(&args.from)?, time(&args.until)?];
+    check_order(span[0], span[1])?;
     print(&report::report(&recording, &args.count.options(span))?, &args.count)
 }
 
@@ -142,8 +143,23 @@ pub(super) fn diff(args: &DiffArgs) -> Result<Answer, Failure> {
         }
         output::print(&table.to_string())?;
     }
+    let mut answer = Answer::Yes;
+    for (report, dir) in [(&before, &args.before), (&after, &args.after)] {
+        if !told_of_samples(report, &args.count, &format!(" in `{}`", dir.display())) {
+            answer = Answer::No;
+        }
+    }
     let problems = [before.problems, after.problems].concat();
-    Ok(missing_rows::tell(&problems))
+    Ok(if answer == Answer::Yes { missing_rows::tell(&problems) } else { answer })
+}
+
+/// Whether there are samples in a report; where not, that is said.
+fn told_of_samples(report: &Report, args: &CountArgs, place: &str) -> bool {
+    if report.samples == 0 {
+        let of = args.pid.map_or_else(String::new, |pid| format!(" of process {pid}"));
+        output::say(&format!("meikyo: there are no samples{of}{place}"));
+    }
+    report.samples > 0
 }
 
 fn opened(dir: &Path) -> Result<Recording, Failure> {
@@ -161,7 +177,8 @@ fn print(report: &Report, args: &CountArgs) -> Result<Answer, Failure> {
     } else {
         output::print(&text(report, args.lines))?;
     }
-    Ok(missing_rows::tell(&report.problems))
+    let answer = missing_rows::tell(&report.problems);
+    Ok(if told_of_samples(report, args, " in that span") { answer } else { Answer::No })
 }
 
 fn document(report: &Report, lines: usize) -> Value {
