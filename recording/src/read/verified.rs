@@ -1,14 +1,16 @@
 //! A Parquet file whose octets are verified as they are read.
 //!
 //! Whole blocks are read where a checksum is of one, at most [`BLOCK`] octets more at both ends of
-//! what is wanted, and each is summed once while the file is open.
+//! what is wanted, and each is summed once while the file is open. A reader goes through several
+//! columns at once, page by page: what was read last of each is kept, and who reads on gets
+//! [`AHEAD`] octets at once, so that no octet is asked of the system twice.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -19,6 +21,12 @@ use crate::layout::{Claim, ParquetFile};
 use crate::parquet_file::{BLOCK, Checksums, SCHEMA_KEY};
 use crate::problem::{decoded, open_regular};
 use crate::schema::TableSchema;
+
+/// What is read at once of a column that somebody reads on in.
+const AHEAD: u64 = 64 << 10;
+/// Places of a file that are read on at, as many as a table has columns that anybody reads at once. Each
+/// takes [`AHEAD`] octets, or a page.
+const WINDOWS_MAX: usize = 32;
 
 /// Octets read from files.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +63,17 @@ struct Inner {
     /// The verified octets from some place to the end.
     tail: Option<(u64, Bytes)>,
     sums: Option<Sums>,
+    windows: Mutex<Windows>,
+}
+
+/// What was read last at each of some places, the newest at the end.
+#[derive(Debug, Default)]
+struct Windows(Vec<Window>);
+
+#[derive(Debug)]
+struct Window {
+    begin: u64,
+    octets: Bytes,
 }
 
 #[derive(Debug)]
@@ -88,7 +107,9 @@ impl VerifiedFile {
             _ => unfit(&error),
         })?;
         let len = opened.metadata().map_err(|error| unfit(&error))?.len();
-        let mut inner = Inner { file: opened, len, meter: meter.clone(), tail: None, sums: None };
+        let windows = Mutex::default();
+        let mut inner =
+            Inner { file: opened, len, meter: meter.clone(), tail: None, sums: None, windows };
         if let Some(claim) = &file.claim {
             inner.read_tail(claim, verification).map_err(OpenError::Unfit)?;
         }
@@ -212,47 +233,105 @@ impl Inner {
             let from = usize::try_from(from)?;
             return Ok(tail.slice(from..from + length));
         }
-        match &self.sums {
-            Some(sums) if length > 0 && end <= sums.of.octets => {
-                self.read_verified(sums, start, length)
-            }
-            Some(_) if length > 0 => {
-                Err(ParquetError::General(format!("octet {end} has no checksum")))
-            }
-            _ => self.read_plain(start, length),
+        if length == 0 {
+            return Ok(Bytes::new());
         }
+        let limit = match (&self.sums, &self.tail) {
+            (Some(sums), _) => sums.of.octets,
+            (None, Some((begin, _))) => *begin,
+            (None, None) => self.len,
+        };
+        if end > limit {
+            return Err(ParquetError::General(format!("octet {end} has no checksum")));
+        }
+        let window = match self.windows().take_at(start) {
+            Some(window) if end <= window.end() => window,
+            Some(window) => {
+                let kept = window.octets.slice(usize::try_from(start - window.begin)?..);
+                self.read_on(start, &kept, end, limit)?
+            }
+            None => self.read_on(start, &Bytes::new(), end, end)?,
+        };
+        let from = usize::try_from(start - window.begin)?;
+        let octets = window.octets.slice(from..from + length);
+        self.windows().keep(window);
+        Ok(octets)
     }
 
-    fn read_plain(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        let mut octets = vec![0; length];
-        self.file.read_exact_at(&mut octets, start)?;
-        self.meter.add(length);
-        Ok(octets.into())
+    fn windows(&self) -> MutexGuard<'_, Windows> {
+        self.windows.lock().expect("nothing that holds the windows can panic")
     }
 
-    /// Reads the blocks that hold some octets, as far as they were not found right before.
-    fn read_verified(&self, sums: &Sums, start: u64, length: usize) -> ParquetResult<Bytes> {
-        let block = BLOCK as u64;
-        let end = start + length as u64;
-        let (first, last) = (usize::try_from(start / block)?, usize::try_from((end - 1) / block)?);
-        let is_right = |at: usize| sums.right[at].load(Ordering::Relaxed);
-        let begin = if is_right(first) { start } else { first as u64 * block };
-        let stop =
-            if is_right(last) { end } else { ((last as u64 + 1) * block).min(sums.of.octets) };
-        let octets = self.read_plain(begin, usize::try_from(stop - begin)?)?;
-        for at in (first..=last).filter(|&at| !is_right(at)) {
-            let from = (at as u64 * block).max(begin);
-            let to = ((at as u64 + 1) * block).min(stop);
-            let range = usize::try_from(from - begin)?..usize::try_from(to - begin)?;
-            if crc32fast::hash(&octets[range]) != sums.of.blocks[at] {
-                let what =
-                    format!("octets {from} to {to} are damaged: they do not have their checksum");
+    /// Reads to `end` at least, and some more up to `limit`, where `kept` are octets from `start` that
+    /// were read before. Of files with checksums, whole blocks that were not verified yet.
+    fn read_on(&self, start: u64, kept: &Bytes, end: u64, limit: u64) -> ParquetResult<Window> {
+        let from = start + kept.len() as u64;
+        let until = end.max(limit.min(from + AHEAD));
+        let Some(sums) = &self.sums else {
+            let octets = self.read_behind(kept, from, until)?;
+            return Ok(Window { begin: start, octets: octets.into() });
+        };
+        let block_octets = BLOCK as u64;
+        let first = usize::try_from(from / block_octets)?;
+        let last = usize::try_from((until - 1) / block_octets)?;
+        let is_right = |block: usize| sums.right[block].load(Ordering::Relaxed);
+        // What is kept ends with a block, or with the octets that have a checksum.
+        let begin = if is_right(first) { from } else { first as u64 * block_octets };
+        let stop = ((last as u64 + 1) * block_octets).min(sums.of.octets);
+        let mut octets = self.read_behind(kept, begin, stop)?;
+        let shift = kept.len();
+        for block in (first..=last).filter(|&block| !is_right(block)) {
+            let of_block = block as u64 * block_octets;
+            let to = (of_block + block_octets).min(stop);
+            let range =
+                shift + usize::try_from(of_block - begin)?..shift + usize::try_from(to - begin)?;
+            if crc32fast::hash(&octets[range.clone()]) != sums.of.blocks[block] {
+                if of_block >= end {
+                    // Nobody has asked for it yet.
+                    octets.truncate(range.start);
+                    break;
+                }
+                let what = format!(
+                    "octets {of_block} to {to} are damaged: they do not have their checksum"
+                );
                 return Err(ParquetError::General(what));
             }
-            sums.right[at].store(true, Ordering::Relaxed);
+            sums.right[block].store(true, Ordering::Relaxed);
         }
-        let skipped = usize::try_from(start - begin)?;
-        Ok(octets.slice(skipped..skipped + length))
+        Ok(Window { begin: start.min(begin), octets: octets.into() })
+    }
+
+    /// What is kept, and behind it what the file has from `from` to `until`.
+    fn read_behind(&self, kept: &Bytes, from: u64, until: u64) -> ParquetResult<Vec<u8>> {
+        let length = usize::try_from(until - from)?;
+        let mut octets = Vec::with_capacity(kept.len() + length);
+        octets.extend_from_slice(kept);
+        octets.resize(kept.len() + length, 0);
+        self.file.read_exact_at(&mut octets[kept.len()..], from)?;
+        self.meter.add(length);
+        Ok(octets)
+    }
+}
+
+impl Window {
+    fn end(&self) -> u64 {
+        self.begin + self.octets.len() as u64
+    }
+}
+
+impl Windows {
+    /// The window that a place lies in, or right behind.
+    fn take_at(&mut self, place: u64) -> Option<Window> {
+        let at =
+            self.0.iter().rposition(|window| (window.begin..=window.end()).contains(&place))?;
+        Some(self.0.remove(at))
+    }
+
+    fn keep(&mut self, window: Window) {
+        if self.0.len() == WINDOWS_MAX {
+            self.0.remove(0);
+        }
+        self.0.push(window);
     }
 }
 
@@ -302,5 +381,80 @@ impl Read for VerifiedRead {
         let count = into.len().min(self.octets.len());
         into[..count].copy_from_slice(&self.octets.split_to(count));
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OCTETS: usize = 20 * BLOCK + 77;
+
+    fn content() -> Vec<u8> {
+        (0..OCTETS).map(|at| (at * 31 % 251).to_le_bytes()[0]).collect()
+    }
+
+    /// A file that holds `octets`, whose checksums are those of [`content`].
+    fn file_of(octets: &[u8]) -> VerifiedFile {
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, octets).unwrap();
+        let blocks: Vec<_> = content().chunks(BLOCK).map(crc32fast::hash).collect();
+        let right = blocks.iter().map(|_| AtomicBool::new(false)).collect();
+        let sums = Some(Sums { of: Checksums { octets: OCTETS as u64, blocks }, right });
+        let (meter, windows) = (Meter::default(), Mutex::default());
+        let len = octets.len() as u64;
+        VerifiedFile(Arc::new(Inner { file, len, meter, tail: None, sums, windows }))
+    }
+
+    #[test]
+    fn what_is_read_in_any_order_is_what_the_file_has() {
+        let (content, file) = (content(), file_of(&content()));
+        let mut state = 7_u64;
+        let mut draw = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(state >> 33).unwrap() % below
+        };
+        // More places than there are windows, each of them read on at, now and then somewhere else.
+        let mut places = [0; WINDOWS_MAX + 3];
+        for round in 0..4_000 {
+            let place = &mut places[draw(WINDOWS_MAX + 3)];
+            if round % 9 == 0 || *place == OCTETS {
+                *place = draw(OCTETS);
+            }
+            let length = (1 + draw(3 * BLOCK)).min(OCTETS - *place);
+            let read = file.0.read(*place as u64, length).unwrap();
+            assert_eq!(read, content[*place..*place + length], "{length} octets at {place}");
+            *place += length;
+        }
+    }
+
+    #[test]
+    fn who_reads_columns_page_by_page_in_turn_reads_each_octet_once() {
+        let file = file_of(&content());
+        let (pages, page) = (7, BLOCK * 2 / 3);
+        for at in 0..pages {
+            for column in [0, 7 * BLOCK, 14 * BLOCK] {
+                file.0.read((column + at * page) as u64, page).unwrap();
+            }
+        }
+        // Beyond the last page of each is what was read ahead.
+        let ahead = u64::try_from(3 * (pages * page + BLOCK)).unwrap() + 3 * AHEAD;
+        let read = file.0.meter.bytes();
+        assert!(read <= ahead.min(OCTETS as u64 + 3 * BLOCK as u64), "{read} octets");
+    }
+
+    #[test]
+    fn damage_ahead_is_told_when_it_is_asked_for_and_not_before() {
+        let mut damaged = content();
+        damaged[3 * BLOCK + 5] ^= 1;
+        let file = file_of(&damaged);
+        let (page, mut at) = (BLOCK / 2, 0);
+        while at < 3 * BLOCK {
+            assert_eq!(file.0.read(at as u64, page).unwrap(), content()[at..at + page]);
+            at += page;
+        }
+        let error = file.0.read(at as u64, page).unwrap_err().to_string();
+        assert!(error.contains("octets 49152 to 65536 are damaged"), "{error}");
+        assert!(file.0.read((4 * BLOCK) as u64, page).is_ok(), "what is behind is whole");
     }
 }
