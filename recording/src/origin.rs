@@ -188,6 +188,14 @@ impl Received {
         self.0.entry(source.clone()).or_default()
     }
 
+    /// The sources of one sender, found without a look at those of others.
+    pub fn of_sender(&self, sender: &str) -> impl Iterator<Item = &Source> {
+        let first = Source { sender: sender.to_owned(), boot: 0, stream: String::new() };
+        let from = self.0.range(first..).map(|(source, _)| source);
+        let sender = sender.to_owned();
+        from.take_while(move |source| source.sender == sender)
+    }
+
     /// All sources and their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (&Source, &Ranges)> {
         self.0.iter()

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::batch::{Batch, Symbol};
 use crate::log::{decode_rows, packed};
 use crate::origin::Origin;
-use crate::schema::{Column, ColumnKind, TableSchema};
+use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
 
 /// Why rows could not be packed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -169,6 +169,27 @@ impl PackedRows {
             }
         }
         Ok(())
+    }
+
+    /// The different texts of a column, whether it is of symbols or of texts; none when the block does not
+    /// have it. Other columns but the times are not taken apart.
+    ///
+    /// # Errors
+    /// When the block's body is not what it says.
+    pub fn texts_of(&self, column: &str) -> Result<BTreeSet<String>, UnpackError> {
+        let prefix = packed::Prefix::read(&self.payload)?;
+        let is_text = |kind: ColumnKind| matches!(kind, ColumnKind::Symbol | ColumnKind::Text);
+        let found = prefix.columns().iter().find(|(kind, name)| *name == column && is_text(*kind));
+        let Some(&(kind, _)) = found else { return Ok(BTreeSet::new()) };
+        let narrow = vec![Column::new(column, kind, Meaning::Label, "")];
+        let (batch, words) = self.unpack(&TableSchema::new(&self.table, "", narrow))?;
+        let rows = 0..batch.rows();
+        if kind == ColumnKind::Text {
+            return Ok(rows.filter_map(|row| batch.text(1, row)).map(str::to_owned).collect());
+        }
+        let places: BTreeSet<u64> = rows.filter_map(|row| batch.bits(1, row)).collect();
+        let word = |place: u64| usize::try_from(place).ok().and_then(|at| words.get(at).cloned());
+        Ok(places.into_iter().filter_map(word).collect())
     }
 
     /// The octets to be sent.

@@ -31,7 +31,7 @@ use crate::log::{
     self, Codec, FrameHeader, HEADER_LEN, Head, MAGIC, ROWS_MAX, decode_rows, packed,
 };
 use crate::origin::Origin;
-use crate::packed::UnpackError;
+use crate::packed::{PackedRows, UnpackError};
 use crate::problem::open_regular;
 use crate::schema::TableSchema;
 
@@ -456,6 +456,14 @@ impl SegmentReader {
             return None;
         }
         packed::Prefix::read(&self.payload).ok()?.origin
+    }
+
+    /// The packed rows that were returned last, as they were sent; `None` when they are no packed rows, or
+    /// do not begin as such.
+    pub fn packed_rows(&self, header: &FrameHeader) -> Option<PackedRows> {
+        let is_packed = header.codec == Codec::Packed;
+        let payload = is_packed.then(|| self.payload.clone())?;
+        PackedRows::received(payload, header.payload_crc).ok()
     }
 
     fn misfit(&self, sequence: u64) -> ReadSegmentError {

@@ -102,3 +102,38 @@ fn set(
         unsafe { libc::setsockopt(socket, level, name, (&raw const value).cast(), length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// Octets that a socket takes whose peer reads nothing.
+    fn taken(limit: Option<Bytes>) -> usize {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (silent, _) = listener.accept().unwrap();
+        set(&silent, libc::SOL_SOCKET, libc::SO_RCVBUF, 16 << 10).unwrap();
+        set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, 2 << 20).unwrap();
+        limit.iter().for_each(|limit| limit_unsent(&socket, *limit).unwrap());
+        socket.set_nonblocking(true).unwrap();
+        let mut taken = 0;
+        loop {
+            match socket.write(&[0; 1 << 10]) {
+                Ok(count) => taken += count,
+                Err(error) => {
+                    assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                    return taken;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_sent_waits_with_whoever_writes_it() {
+        let (all, limited) = (taken(None), taken(Some(Bytes::new(64 << 10))));
+        assert!(limited * 2 < all, "{limited} of {all}");
+    }
+}

@@ -30,6 +30,9 @@ use crate::wire::{
 pub(crate) use greeting::check_greeting;
 use store::{Store, accounted, in_parts};
 
+/// The column in which rows say which host they are of.
+const HOST_COLUMN: &str = "host";
+
 /// A receiver whose shell has not let time pass for so long was kept from listening: what senders
 /// said meanwhile waits to be read.
 const STALLED_AFTER: Nanos = Nanos::SECOND;
@@ -55,6 +58,18 @@ impl Permit {
 
     fn allows(&self, sender: &str) -> bool {
         self.senders.iter().any(|pattern| glob::matches(pattern, sender))
+    }
+
+    /// Whether everybody is allowed to say everything.
+    fn is_for_all(&self) -> bool {
+        self.senders.iter().any(|pattern| pattern == "*")
+    }
+
+    /// Whether rows of a sender may be those of a host: one that the token names, as it is or in the
+    /// sender's cluster, whose name stands before the last colon of the sender's.
+    fn allows_host(&self, sender: &str, host: &str) -> bool {
+        let cluster = sender.rsplit_once(':').map(|(cluster, _)| cluster);
+        self.allows(host) || cluster.is_some_and(|of| self.allows(&format!("{of}:{host}")))
     }
 }
 
@@ -537,7 +552,7 @@ impl Receiver {
     }
 
     fn block(&mut self, id: SessionId, rows: PackedRows) -> Result<(), Refusal> {
-        let Some(Session { state: State::Open(party), .. }) = self.sessions.get(&id) else {
+        let Some(Session { state: State::Open(party), permit, .. }) = self.sessions.get(&id) else {
             return Ok(());
         };
         let origin = rows.origin().cloned().ok_or_else(|| damaged("a block has no origin"))?;
@@ -552,6 +567,7 @@ impl Receiver {
             damaged(&format!("`{}` did not declare table `{table}` of `{stream}`", party.sender))
         })?;
         rows.fits(table).map_err(|error| damaged(&error.to_string()))?;
+        check_hosts(permit, &party.sender, &rows)?;
         if first != last || *first == u64::MAX || *first == 0 {
             let text = format!("a block has one number, from 1 on, and not {first} to {last}");
             return Err(damaged(&text));
@@ -733,9 +749,29 @@ impl Receiver {
     }
 }
 
+/// Rows of a sender whose token names hosts are of these hosts.
+fn check_hosts(permit: &Permit, sender: &str, rows: &PackedRows) -> Result<(), Refusal> {
+    if permit.is_for_all() {
+        return Ok(());
+    }
+    let hosts = rows.texts_of(HOST_COLUMN).map_err(|error| damaged(&error.to_string()))?;
+    match hosts.iter().find(|host| !permit.allows_host(sender, host)) {
+        None => Ok(()),
+        Some(host) => {
+            let allowed = permit.senders.join(", ");
+            let text =
+                format!("`{sender}` sent rows of host `{host}`, and its token is for {allowed}");
+            Err(Refusal { code: Code::Forbidden, text })
+        }
+    }
+}
+
 fn release(unsynced: &mut BTreeMap<String, u64>, sender: &str, bytes: u64) {
     if let Some(of_sender) = unsynced.get_mut(sender) {
         *of_sender = of_sender.saturating_sub(bytes);
+        if *of_sender == 0 {
+            unsynced.remove(sender);
+        }
     }
 }
 

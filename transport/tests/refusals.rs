@@ -518,3 +518,41 @@ fn a_greeting_keeps_to_its_limit_however_much_is_held() {
     let Ok(Some(Message::Hello(hello))) = decoder.next_message() else { panic!("a greeting") };
     assert_eq!((hello.holds.len(), hello.tells_all), (HOLDS_MAX, false));
 }
+
+#[test]
+fn rows_are_of_hosts_that_the_token_names() {
+    let host = Column::new("host", ColumnKind::Symbol, Meaning::Label, "");
+    let table = TableSchema::new("t", "", vec![host]);
+    let of_host = |sender: &str, host: &str| {
+        let mut packer = Packer::new(table.clone());
+        for text in [sender.rsplit(':').next().unwrap(), host] {
+            let symbol = packer.symbol(text);
+            packer.batch().begin_row(1);
+            packer.batch().put_symbol(1, symbol);
+        }
+        let source = Source { sender: sender.into(), boot: 7, stream: "s".into() };
+        let origin = Origin { source, first: 1, last: 1 };
+        Message::Block(packer.pack().unwrap().with_origin(&origin).unwrap())
+    };
+    for (patterns, sender, host, is_taken) in [
+        (&["node*"][..], "node001", "node001", true),
+        (&["node*"], "node001", "node002", true),
+        (&["node001"], "node001", "node002", false),
+        (&["west:*"], "west:node001", "node002", true),
+        (&["west:node00?"], "west:node001", "node011", false),
+        (&["west:*", "*"], "west:node001", "anything", true),
+    ] {
+        let mut receiver = Receiver::new();
+        let senders = patterns.iter().map(|&pattern| pattern.into()).collect();
+        receiver.connected(at(1), 1, Permit { senders });
+        let streams = vec![Declared { stream: "s".into(), tables: vec![table.clone()] }];
+        let greeting = Hello { streams, ..hello(sender) };
+        say(&mut receiver, 1, &[Message::Hello(greeting)]);
+        let heard = say(&mut receiver, 1, &[of_host(sender, host)]);
+        assert_eq!(heard.stored.len() == 1, is_taken, "{patterns:?} {host}: {heard:?}");
+        if !is_taken {
+            assert_eq!(heard.closed, [(1, Code::Forbidden)]);
+            assert!(heard.refusal().text.contains(&format!("rows of host `{host}`")));
+        }
+    }
+}

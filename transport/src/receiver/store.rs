@@ -50,8 +50,7 @@ impl Store {
 
     /// The lives of a sender that are known, with the stream that their numbers are of.
     pub(super) fn lives_of(&self, sender: &str) -> BTreeSet<Source> {
-        let own = self.held.iter().filter(|(source, _)| source.sender == sender);
-        own.map(|(source, _)| gaps::plain(source)).collect()
+        self.held.of_sender(sender).map(gaps::plain).collect()
     }
 }
 

@@ -315,3 +315,34 @@ fn upgraded(line: &mut Line, authority: &str, deadline: Deadline) -> Result<Vec<
     let text = String::from_utf8_lossy(&answer[end..]).trim().to_owned();
     Err(ConnectError::Refused { status, text })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+
+    use super::*;
+
+    #[test]
+    fn who_answers_an_octet_at_a_time_is_given_up_at_the_deadline() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut dribbling, _) = listener.accept().unwrap();
+        let (ended, wait) = channel::<()>();
+        let dribbler = std::thread::spawn(move || {
+            // Far within what one call may wait.
+            let is_later = |waited| waited == Err(RecvTimeoutError::Timeout);
+            while is_later(wait.recv_timeout(Duration::from_millis(5)))
+                && dribbling.write_all(b"H").is_ok()
+            {}
+        });
+        let mut line = Line::Plain(socket);
+        let deadline = Deadline { at: super::super::monotonic() + Duration::from_millis(300) };
+        let error = upgraded(&mut line, "host", deadline).unwrap_err();
+        let ConnectError::Tcp { source, .. } = error else { panic!("{error}") };
+        let is_over = [io::ErrorKind::TimedOut, io::ErrorKind::WouldBlock].contains(&source.kind());
+        assert!(is_over, "{source}");
+        drop(ended);
+        dribbler.join().unwrap();
+    }
+}

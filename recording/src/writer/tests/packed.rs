@@ -114,3 +114,22 @@ fn a_block_fits_a_table_that_has_its_columns_with_their_kinds() {
     let error = packer.pack().unwrap().fits(&of("b", &twice)).unwrap_err();
     assert!(matches!(error, UnpackError::Column { .. }), "{error}");
 }
+
+#[test]
+fn the_texts_of_one_column_are_those_of_its_rows() {
+    let kinds = [("host", ColumnKind::Symbol), ("name", ColumnKind::Text)];
+    let column = |(name, kind)| Column::new(name, kind, Meaning::Label, "");
+    let mut packer = Packer::new(TableSchema::new("b", "", kinds.map(column).to_vec()));
+    let [one, other, _unused] = ["one", "other", "unused"].map(|text| packer.symbol(text));
+    for (row, host) in [Some(one), None, Some(other), Some(one)].into_iter().enumerate() {
+        packer.batch().begin_row(1);
+        host.iter().for_each(|host| packer.batch().put_symbol(1, *host));
+        packer.batch().put_text(2, &format!("name {}", row % 2));
+    }
+    let made = packer.pack().unwrap();
+    let texts = |column: &str| made.texts_of(column).unwrap().into_iter().collect::<Vec<_>>();
+    assert_eq!(texts("host"), ["one", "other"]);
+    assert_eq!(texts("name"), ["name 0", "name 1"]);
+    assert_eq!(texts("time"), Vec::<String>::new());
+    assert_eq!(texts("nothing"), Vec::<String>::new());
+}
