@@ -134,6 +134,7 @@ fn sampled(program: &'static str, line: &str, span: Nanos) -> Result<(Row, Nanos
         },
         whole_microseconds: false,
         budget_ppm: None,
+        retell_every: None,
     };
     let (target, pids) = match program {
         MIX => (Target::Everything, None),

@@ -10,11 +10,16 @@ use meikyo_recording::{PackError, PackedRows, Packer, Symbol, UnpackError};
 
 use crate::tables::samples;
 
-/// Samples at which a block is full: more do not fit into one.
-const SAMPLES_MAX: usize = 100_000;
+/// Octets that a block takes at most: what is sent elsewhere must not be longer.
+pub const BLOCK_OCTETS_MAX: usize = 1 << 20;
 
-/// Octets of stacks at which it is, which with all else is less than a block holds (16 Mi).
-const STACKS_MAX: usize = 4 << 20;
+/// Octets that a block is filled to, so that its tables of words and what says where it is from have
+/// room beside them.
+pub(crate) const FILLED: usize = 900 << 10;
+
+/// What a sample takes at most without its stack: time, address, thread, process, control group and
+/// their places, each as if it were met once.
+const SAMPLE_OCTETS: usize = 60;
 
 /// How samples are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +78,7 @@ impl BlockWriter {
 
     /// Whether the block must be finished before the next sample.
     pub fn is_full(&mut self) -> bool {
-        self.samples() >= SAMPLES_MAX || self.stacks >= STACKS_MAX
+        self.samples() * SAMPLE_OCTETS + self.stacks >= FILLED
     }
 
     /// Takes the next sample.
@@ -204,6 +209,34 @@ mod tests {
             let read = read(&sent).unwrap();
             prop_assert_eq!((read.host.as_deref(), read.cpu), (Some("node001"), Some(7)));
             prop_assert_eq!(read.samples, samples);
+        }
+    }
+
+    #[test]
+    fn a_full_block_is_no_longer_than_can_be_sent_whatever_is_in_it() {
+        // Numbers that nothing can be saved on.
+        let mut random = 1_u64;
+        let mut next = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        for callers in [0, 127] {
+            let options = BlockOptions { stacks: true, cgroups: true, whole_microseconds: false };
+            let mut writer = BlockWriter::new("node001", 7, options);
+            while !writer.is_full() {
+                writer.push(&Sample {
+                    time: next().cast_signed(),
+                    tid: u32::try_from(next() >> 32).unwrap(),
+                    pid: u32::try_from(next() >> 32).unwrap(),
+                    address: next(),
+                    cgroup: Some(next()),
+                    callers: (0..callers).map(|_| next()).collect(),
+                });
+            }
+            let octets = writer.finish().unwrap().unwrap().payload().len();
+            assert!((FILLED / 4..BLOCK_OCTETS_MAX).contains(&octets), "{octets} octets");
         }
     }
 

@@ -37,6 +37,7 @@ pub mod sampler;
 pub mod symbols;
 pub mod tables;
 
+pub use block::BLOCK_OCTETS_MAX;
 pub use kernel::{KernelFacts, kernel_has_names};
 pub use program::{HeldProgram, ProgramError};
 

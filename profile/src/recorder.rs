@@ -19,10 +19,14 @@ use crate::records::Record;
 use crate::sampler::{OpenSamplerError, STACK_MAX, Sampler, SamplerOptions, Target};
 use crate::{clock, disturbance, existing};
 use cgroup_names::CgroupNames;
+use perf_maps::Which;
 use side_band::SideBand;
 
 /// Of a comparison of clocks that differs by more than this from the last, the clock was set.
 const CLOCK_STEP: u64 = 1_000_000;
+
+/// How often the perf maps of processes that run are read.
+const MAPS_EVERY: Nanos = Nanos::from_secs(60);
 
 /// How a host is profiled.
 #[derive(Debug, Clone)]
@@ -35,6 +39,9 @@ pub struct RecorderOptions {
     pub whole_microseconds: bool,
     /// The share of the host's CPUs that sampling may take, millionths; `None` for any.
     pub budget_ppm: Option<u64>,
+    /// How often everything that is there is written down anew, so that what is left of a long recording
+    /// explains itself when its begin is gone; `None` for once.
+    pub retell_every: Option<Nanos>,
 }
 
 /// Why profiling ends.
@@ -93,6 +100,9 @@ pub struct Recorder {
     interrupt: Nanos,
     offset: clock::Offset,
     next_turn: u64,
+    retell_every: Option<Nanos>,
+    retell_at: u64,
+    maps_at: u64,
     observed: Observed,
     counts: Counts,
     disturbance_ppm: u64,
@@ -158,6 +168,9 @@ impl Recorder {
             interrupt,
             offset: clock::offset(),
             next_turn: clock::monotonic(),
+            retell_every: options.retell_every,
+            retell_at: u64::MAX,
+            maps_at: 0,
             observed: Observed { at: 0, own: 0, samples: 0 },
             counts: Counts::default(),
             disturbance_ppm: 0,
@@ -182,6 +195,10 @@ impl Recorder {
         }
         for mapping in &there.mappings {
             self.side.mapping(now, mapping);
+        }
+        self.side.forget_told();
+        if let Some(every) = self.retell_every {
+            self.retell_at = clock::monotonic() + every.get();
         }
     }
 
@@ -257,6 +274,14 @@ impl Recorder {
         if now - self.observed.at >= Nanos::SECOND.get() {
             self.compare_clocks();
             self.govern(now)?;
+            if now >= self.retell_at {
+                self.write_down_what_is_there();
+            }
+            let are_all_due = now >= self.maps_at;
+            if are_all_due {
+                self.maps_at = now + MAPS_EVERY.get();
+            }
+            self.read_perf_maps(if are_all_due { Which::All } else { Which::Ended }, sink)?;
             self.flush_side_band(sink)?;
         }
         Ok(())
@@ -278,10 +303,18 @@ impl Recorder {
             self.disturbance_ppm = disturbance;
         }
         self.write_rate("end", observed);
+        self.read_perf_maps(Which::Last, sink)?;
+        self.flush_side_band(sink)
+    }
+
+    fn read_perf_maps(
+        &mut self,
+        which: Which,
+        sink: &mut impl FnMut(PackedRows),
+    ) -> Result<(), RecordError> {
         let now = self.wall(clock::monotonic());
         let counts = &mut self.counts;
-        self.side.perf_maps(now, &mut |block| count_other(counts, block, sink))?;
-        self.flush_side_band(sink)
+        Ok(self.side.perf_maps(now, which, &mut |block| count_other(counts, block, sink))?)
     }
 
     fn drain(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {

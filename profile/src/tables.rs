@@ -24,7 +24,7 @@ meikyo_recording::table! {
 meikyo_recording::table! {
     /// What is mapped where.
     pub mappings: Context, "mappings", "code that was mapped: what addresses of `samples` mean",
-        titled("Mappings"), timed("when it was mapped, or when sampling began");
+        titled("Mappings"), timed("when it was mapped, or when what was there was written down");
     HOST: Symbol, Label, "host", "name of the host";
     PID: u64, Detail, "pid", "process; null for the kernel";
     ADDRESS: u64, Detail, "address", "where it begins";
@@ -40,9 +40,9 @@ meikyo_recording::table! {
 meikyo_recording::table! {
     /// Names and lives of threads.
     pub threads: Context, "threads", "threads that began, were named or ended",
-        titled("Threads"), timed("when it happened, or when sampling began");
+        titled("Threads"), timed("when it happened, or when what was there was written down");
     HOST: Symbol, Label, "host", "name of the host";
-    EVENT: Symbol, Detail, "event", "there (when sampling began), fork, exec, name or exit";
+    EVENT: Symbol, Detail, "event", "there (when sampling began, and every hour of an agent), fork, exec, name or exit";
     TID: u64, Detail, "tid", "the thread";
     PID: u64, Detail, "pid", "its process";
     PARENT_PID: u64, Detail, "parent_pid", "process that began it, for fork";
@@ -62,7 +62,7 @@ meikyo_recording::table! {
 meikyo_recording::table! {
     /// What compilers at run time made.
     pub jit_symbols: Context, "jit_symbols", "functions that compilers made at run time (perf maps)",
-        titled("Functions made at run time"), timed("when sampling ended");
+        titled("Functions made at run time"), timed("when it was read, at the latest when sampling ended");
     HOST: Symbol, Label, "host", "name of the host";
     PID: u64, Detail, "pid", "process";
     ADDRESS: u64, Detail, "address", "where the function begins";

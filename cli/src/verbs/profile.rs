@@ -1,7 +1,9 @@
 //! `meikyo profile`: what every CPU of this host does, a thousand times a second.
 
+mod agent;
 mod record;
 mod report;
+mod sampling;
 
 use clap::{Args, Subcommand};
 use meikyo_console::failure::{Answer, Failure};
@@ -17,6 +19,8 @@ pub(crate) struct ProfileArgs {
 enum What {
     /// Sample a program, processes or everything on this host into a recording
     Record(record::RecordArgs),
+    /// Sample everything on this host, and send it to a server while it is taken
+    Agent(agent::AgentArgs),
     /// Count the samples of a recording by function, file, process, thread, CPU or control group
     Report(report::ReportArgs),
     /// Count the newest samples of a recording, also while it is written
@@ -32,6 +36,7 @@ enum What {
 pub(crate) fn run(args: &ProfileArgs) -> Result<Answer, Failure> {
     match &args.what {
         What::Record(args) => record::run(args),
+        What::Agent(args) => agent::run(args),
         What::Report(args) => report::run(args),
         What::Top(args) => report::top(args),
         What::Diff(args) => report::diff(args),

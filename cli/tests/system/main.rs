@@ -22,6 +22,7 @@ mod measure_snmpd;
 mod packaging;
 mod probe;
 mod profile;
+mod profile_agent;
 mod query;
 mod recording;
 mod running;

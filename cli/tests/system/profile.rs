@@ -90,7 +90,13 @@ fn the_program_ends_as_it_would_and_a_profile_is_asked_for_where_there_is_none()
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", text(&output));
-    let missing = meikyo().args(["profile", "record", "--pid", "4294967295"]).output().unwrap();
+    let out = dir.path().join("none");
+    let missing = meikyo()
+        .args(["profile", "record", "--pid", "4294967295", "--out"])
+        .arg(&out)
+        .output()
+        .unwrap();
+    assert!(!out.exists());
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing).contains("there is no process 4294967295"), "{}", text(&missing));
     let nothing = meikyo().args(["profile", "record"]).output().unwrap();
@@ -212,7 +218,7 @@ fn too_few_descriptors_are_told_with_what_raises_them() {
             .unwrap()
     };
     // At least 50 events; a soft limit is raised, a hard one is said.
-    let [raised, refused] = ["ulimit -S -n 40", "ulimit -n 40"].map(|limits| record(limits));
+    let [raised, refused] = ["ulimit -S -n 40", "ulimit -n 40"].map(record);
     for sleeper in &mut sleepers {
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();

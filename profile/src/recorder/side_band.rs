@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use meikyo_recording::{Batch, PackError, PackedRows, Packer, Symbol, TableSchema};
 use meikyo_units::Nanos;
 
-use super::perf_maps;
+use super::perf_maps::{self, PerfMaps};
+use crate::block::FILLED;
 use crate::clock::Offset;
 use crate::existing::{Mapping, Thread, hexadecimal};
 use crate::governor::percent;
@@ -13,11 +14,13 @@ use crate::records::{Ids, Record};
 use crate::symbols::perf_map;
 use crate::tables::{cgroups, clocks, jit_symbols, losses, mappings, rates, threads};
 
-/// Rows at which a block is handed on before its second is over.
-const BLOCK_ROWS_MAX: usize = 20_000;
+/// Rows at which a block is handed on before its second is over, and octets that each takes at most
+/// without its names.
+const BLOCK_ROWS_MAX: usize = 5_000;
+const ROW_OCTETS: usize = 64;
 
-/// Octets of names at which it is: with those of their rows far fewer than a block holds (16 Mi).
-const BLOCK_NAMES_MAX: usize = 4 << 20;
+/// Octets of names at which it is.
+const BLOCK_NAMES_MAX: usize = FILLED - BLOCK_ROWS_MAX * ROW_OCTETS;
 
 /// Octets of a name that are kept at most: a path has no more.
 const NAME_MAX: usize = 4_096;
@@ -41,8 +44,8 @@ pub(super) struct SideBand {
     clocks: Table,
     full: Vec<Result<PackedRows, PackError>>,
     lost: Losses,
-    /// Processes with code that is of no file that names it, and their users.
-    without_names: BTreeMap<u32, Option<u32>>,
+    /// Of processes with code that is of no file that names it.
+    maps: PerfMaps,
 }
 
 /// Rows of a table.
@@ -91,7 +94,7 @@ impl SideBand {
             clocks: Table::new(clocks::schema()),
             full: Vec::new(),
             lost: Losses::new(),
-            without_names: BTreeMap::new(),
+            maps: PerfMaps::default(),
         }
     }
 
@@ -118,7 +121,10 @@ impl SideBand {
             Record::Fork { time, ids, parent } => {
                 self.thread(wall(time), "fork", ids, Some(parent), None);
             }
-            Record::Exit { time, ids } => self.thread(wall(time), "exit", ids, None, None),
+            Record::Exit { time, ids } => {
+                self.thread(wall(time), "exit", ids, None, None);
+                self.maps.thread_ended(ids);
+            }
             _ => {}
         }
     }
@@ -128,8 +134,7 @@ impl SideBand {
             && !MAPPED_BY_KERNEL.contains(&&*mapping.path)
             && let Some(pid) = mapping.pid
         {
-            let user = self.without_names.entry(pid).or_default();
-            *user = user.or_else(|| perf_maps::user_of(pid));
+            self.maps.follow(pid);
         }
         let path = self.name(time, &mapping.path);
         self.mappings.make_room(path.len(), &mut self.full);
@@ -247,28 +252,36 @@ impl SideBand {
         batch.put(clocks::MONOTONIC_NS, offset.at);
     }
 
-    /// What compilers at run time have left about processes with code that no file names.
+    /// What compilers at run time have written since the last look.
     pub(super) fn perf_maps(
         &mut self,
         time: i64,
+        which: perf_maps::Which,
         sink: &mut impl FnMut(PackedRows),
     ) -> Result<(), PackError> {
-        let mut left = perf_maps::ALL_BYTES_MAX;
-        for (pid, user) in std::mem::take(&mut self.without_names) {
-            let Some(map) = perf_maps::open(pid, user) else { continue };
-            let most = left.min(perf_maps::MAP_BYTES_MAX);
-            let read = perf_maps::lines(map, most, |line| {
+        let mut maps = std::mem::take(&mut self.maps);
+        let mut looked = Ok(());
+        maps.look(which, |of| {
+            let read = of.read(|line| {
                 if let Some(function) = perf_map::parse(line) {
-                    self.made(time, pid, function);
+                    self.made(time, of.pid, function);
                 }
             });
-            left -= read.octets;
             if read.is_cut {
                 self.lost(time, "perf_map_cut", None, 1);
             }
-            self.flush_full(sink)?;
-        }
-        Ok(())
+            if looked.is_ok() {
+                looked = self.flush_full(sink);
+            }
+            read
+        });
+        self.maps = maps;
+        looked
+    }
+
+    /// From now on everything is told again, as to one who has heard nothing.
+    pub(super) fn forget_told(&mut self) {
+        self.maps.forget_read();
     }
 
     fn made(&mut self, time: i64, pid: u32, function: perf_map::MadeFunction<'_>) {
@@ -386,8 +399,6 @@ mod tests {
         ] {
             side.mapping(0, &map(pid, path, build_id));
         }
-        let user = rustix::process::geteuid().as_raw();
-        let expected = BTreeMap::from([(me, Some(user)), (u32::MAX, None)]);
-        assert_eq!(side.without_names, expected);
+        assert_eq!(side.maps.processes().collect::<Vec<_>>(), [me, u32::MAX]);
     }
 }

@@ -44,8 +44,8 @@ pub(super) struct Counted {
     pub(super) span: Option<(WallTime, WallTime)>,
 }
 
-/// Functions that were made at run time, by begin: begin, end, name.
-type Made = Vec<(u64, u64, Name)>;
+/// Functions that were made at run time, by begin: begin, when it was read, end, name.
+type Made = Vec<(u64, i64, u64, Name)>;
 
 /// A recording while it is read.
 pub(super) struct Reading<'a> {
@@ -55,8 +55,8 @@ pub(super) struct Reading<'a> {
     symbols: Symbols,
     /// By host, the kernels that ran there, from when on.
     kernels: BTreeMap<usize, BTreeMap<i64, KernelFacts>>,
-    /// By process, what its compiler had made when a recording of it ended.
-    made: BTreeMap<Process, BTreeMap<i64, Made>>,
+    /// By process and since when it was what it was, what its compiler had made.
+    made: BTreeMap<(Process, Option<i64>), Made>,
     /// By thread, what it was called from when on.
     names: BTreeMap<Process, Vec<(i64, Name)>>,
     cgroups: BTreeMap<(usize, u64), Name>,
@@ -218,11 +218,13 @@ impl<'a> Reading<'a> {
                     numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
                 let name = reading.word(get(&names, row).unwrap_or_default());
                 let process = Process { host: reading.host(get(&hosts, row)), pid };
-                let made = reading.made.entry(process).or_default().entry(time).or_default();
-                made.push((begin, begin.saturating_add(size), name));
+                let since = reading.spaces.since(time, process);
+                let made = reading.made.entry((process, since)).or_default();
+                made.push((begin, time, begin.saturating_add(size), name));
             }
         })?;
-        self.made.values_mut().flat_map(BTreeMap::values_mut).for_each(|made| made.sort_unstable());
+        // Of what was made at the same place the newest counts.
+        self.made.values_mut().for_each(|made| made.sort_unstable());
         Ok(())
     }
 
@@ -307,11 +309,11 @@ impl<'a> Reading<'a> {
             let in_this = sampled.map(|(_, sampled)| self.symbols.in_this_kernel(sampled, address));
             return Where::Kernel(in_this.unwrap_or(Err(Unnamed::OtherKernel)));
         }
-        // A perf map is read when a recording ends; one of an earlier recording is about another process.
-        let made = self.made.get(&process).and_then(|made| made.range(time..).next());
-        if let Some((_, made)) = made {
+        if !self.made.is_empty() {
+            let made = self.made.get(&(process, self.spaces.since(time, process)));
+            let made = made.map(Vec::as_slice).unwrap_or_default();
             let at = made.partition_point(|(begin, ..)| *begin <= address);
-            if let Some((_, end, name)) = at.checked_sub(1).and_then(|at| made.get(at))
+            if let Some((_, _, end, name)) = at.checked_sub(1).and_then(|at| made.get(at))
                 && address < *end
             {
                 return Where::Made(Rc::clone(name));

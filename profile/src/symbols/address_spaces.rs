@@ -53,7 +53,7 @@ struct Mapped {
 struct Layer {
     mapped: Vec<Mapped>,
     /// What was mapped before, which does not change any more.
-    below: Option<Rc<Layer>>,
+    below: Option<Rc<Self>>,
     /// Layers below this one.
     depth: usize,
 }
@@ -139,6 +139,13 @@ impl AddressSpaces {
         self.processes.entry(process).or_default().push(Era { from, top });
     }
 
+    /// Since when a process was what it was at a time: it began, executed its program, or was there when
+    /// that was written down; `None` where nothing is known about it.
+    pub fn since(&self, time: i64, process: Process) -> Option<i64> {
+        let eras = self.processes.get(&process)?;
+        eras[..eras.partition_point(|era| era.from <= time)].last().map(|era| era.from)
+    }
+
     /// Where an address of a process lay at a time; `None` where nothing is known to be mapped there.
     pub fn place(&self, time: i64, process: Process, address: u64) -> Option<Place> {
         let eras = self.processes.get(&process)?;
@@ -218,6 +225,7 @@ mod tests {
         assert_eq!(path_at(&spaces, 20, SEVEN, 0x1001), Some(("a".into(), 1)));
         assert_eq!(path_at(&spaces, 40, SEVEN, 0x1001), None);
         assert_eq!(path_at(&spaces, 40, SEVEN, 0x5001), Some(("b".into(), 1)));
+        assert_eq!([20, 40].map(|time| spaces.since(time, SEVEN)), [Some(0), Some(30)]);
         let elsewhere = Process { host: 1, ..SEVEN };
         assert_eq!(path_at(&spaces, 20, elsewhere, 0x1001), None);
     }

@@ -39,7 +39,7 @@ impl Recorded {
 
 fn options(sampling: SamplerOptions, budget_ppm: Option<u64>) -> RecorderOptions {
     let host = "node001".to_owned();
-    RecorderOptions { host, sampling, whole_microseconds: false, budget_ppm }
+    RecorderOptions { host, sampling, whole_microseconds: false, budget_ppm, retell_every: None }
 }
 
 /// Records a program from its begin to its end; `beside` is called once it waits to be released.

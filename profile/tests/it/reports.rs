@@ -124,13 +124,15 @@ fn the_same_number_is_another_process_on_each_host_and_in_each_recording_that_is
 fn what_a_compiler_made_is_of_the_host_and_the_recording_that_it_was_read_in() {
     let mut written = Written::new();
     for (host, end, name) in [("a", 20, "old"), ("b", 20, "other"), ("a", 60, "new")] {
+        written.thread(host, end - 10, ("there", "x"), [7, 7]);
         let numbers = [("pid", 7), ("address", 0x5000), ("size_bytes", 0x10)];
         let words = [("host", host), ("name", name)];
         written.row(jit_symbols::NAME, end, &words, &numbers);
         written.sample(host, end - 5, [7, 7, 0x500f]);
         written.sample(host, end - 4, [7, 7, 0x5010]);
     }
-    // The newest recording ended before it; this sample is of one that still goes on.
+    // Another recording goes on, and nothing was read of it yet.
+    written.thread("a", 65, ("there", "x"), [7, 7]);
     written.sample("a", 70, [7, 7, 0x500f]);
     let expected = lines(&[("[unknown]", 4), ("new", 1), ("old", 1), ("other", 1)]);
     assert_eq!(written.report(By::Function).1, expected);

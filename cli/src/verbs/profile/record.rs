@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, real};
 use meikyo_profile::governor::percent;
-use meikyo_profile::recorder::{Counts, RecordError, Recorder, RecorderOptions, threads_of};
-use meikyo_profile::sampler::{Clock, OpenSamplerError, Phase, SamplerOptions, Target};
-use meikyo_profile::{HeldProgram, STREAM, kernel_has_names, tables};
+use meikyo_profile::recorder::{Counts, Recorder, threads_of};
+use meikyo_profile::sampler::Target;
+use meikyo_profile::{HeldProgram, STREAM, tables};
 use meikyo_recording::{
     IncidentKind, Kind, OpenStreamError, PackedRows, StreamOptions, StreamWriter,
 };
 use meikyo_units::Nanos;
 use serde::Serialize;
 
-use crate::verbs::measure::{host_name, stop_on_signals};
+use super::sampling::{SamplingArgs, explained, tell_what_is_missing};
+use crate::verbs::measure::stop_on_signals;
 
 /// How long the end of the span and of processes is not looked at, at most; the end of the program that
 /// was started and other signals end the wait. Who wakes more often costs more than sampling itself.
@@ -47,67 +48,11 @@ pub(crate) struct RecordArgs {
     /// End after this span, for example 30s
     #[arg(long = "for", value_name = "SPAN")]
     span: Option<Nanos>,
-    /// Samples per second on each busy CPU
-    #[arg(long, value_name = "COUNT", default_value_t = 1_000,
-          value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    hz: u64,
-    /// Keep the callers too, found by frame pointers
-    #[arg(long)]
-    stacks: bool,
-    /// Keep the control group of each sample
-    #[arg(long)]
-    cgroups: bool,
-    /// What drives the samples
-    #[arg(long, value_enum, value_name = "CLOCK", default_value_t = ClockChoice::CpuClock)]
-    clock: ClockChoice,
-    /// Timing of samples across CPUs
-    #[arg(long, value_enum, value_name = "PHASE", default_value_t = PhaseChoice::Staggered)]
-    phase: PhaseChoice,
-    /// The share of the host that sampling may take, above which it samples less often; `none` for any
-    #[arg(long, value_name = "PERCENT", default_value = "0.5%", value_parser = budget)]
-    budget: Budget,
-    /// Round times down to whole microseconds, which saves more than an octet a sample
-    #[arg(long)]
-    microseconds: bool,
+    #[command(flatten)]
+    sampling: SamplingArgs,
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ClockChoice {
-    /// A timer of each CPU, which every machine has
-    CpuClock,
-    /// Cycles of the processor, where it counts them for this system
-    Cycles,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PhaseChoice {
-    /// Spread over the span between two samples
-    Staggered,
-    /// All at the same time
-    Aligned,
-}
-
-/// A share of the host in millionths; none limits nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Budget(Option<u64>);
-
-fn budget(text: &str) -> Result<Budget, String> {
-    if text == "none" {
-        return Ok(Budget(None));
-    }
-    let refused = || format!("`{text}` is no share: write for example `0.5%` or `none`");
-    let number = text.strip_suffix('%').ok_or_else(refused)?;
-    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
-    if part.len() > 4 || part.is_empty() || !part.bytes().all(|octet| octet.is_ascii_digit()) {
-        return Err(refused());
-    }
-    let whole: u64 = whole.parse().map_err(|_| refused())?;
-    let part: u64 = format!("{part:0<4}").parse().map_err(|_| refused())?;
-    let ppm = whole.saturating_mul(10_000).saturating_add(part);
-    if ppm == 0 || ppm > 1_000_000 { Err(refused()) } else { Ok(Budget(Some(ppm))) }
 }
 
 /// What a profile came to.
@@ -137,15 +82,20 @@ pub(super) fn run(args: &RecordArgs) -> Result<Answer, Failure> {
     let stop = stop_on_signals()?;
     // Heard, it ends a wait; what it says is asked of the system.
     signal_hook::flag::register(signal_hook::consts::SIGCHLD, Arc::default())?;
-    // Nothing is started that could not be written down.
-    let mut writer = writer(&args.out)?;
-    let mut program = match args.command.first() {
-        Some(_) => Some(HeldProgram::start(&args.command)?),
-        None => None,
+    // No program is started that could not be written down.
+    let (early, mut program) = if args.command.is_empty() {
+        (None, None)
+    } else {
+        (Some(writer(&args.out)?), Some(HeldProgram::start(&args.command)?))
     };
     let (target, pids) = args.target(program.as_ref());
-    let mut recorder =
-        Recorder::open(&target, pids.as_deref(), &args.options()).map_err(explained)?;
+    let mut recorder = Recorder::open(
+        &target,
+        pids.as_deref(),
+        &args.sampling.options(!args.command.is_empty(), None),
+    )
+    .map_err(explained)?;
+    let mut writer = early.map_or_else(|| writer(&args.out), Ok)?;
     let mut unknown = None;
     let mut sink = |block: PackedRows| {
         if let Err(error) = writer.packed(block) {
@@ -214,28 +164,6 @@ fn attend(
 }
 
 impl RecordArgs {
-    fn options(&self) -> RecorderOptions {
-        RecorderOptions {
-            host: host_name(),
-            sampling: SamplerOptions {
-                clock: match self.clock {
-                    ClockChoice::CpuClock => Clock::CpuClock,
-                    ClockChoice::Cycles => Clock::Cycles,
-                },
-                period: Nanos::new(1_000_000_000 / self.hz),
-                phase: match self.phase {
-                    PhaseChoice::Staggered => Phase::Staggered,
-                    PhaseChoice::Aligned => Phase::Aligned,
-                },
-                stacks: self.stacks,
-                cgroups: self.cgroups,
-                on_exec: !self.command.is_empty(),
-            },
-            whole_microseconds: self.microseconds,
-            budget_ppm: self.budget.0,
-        }
-    }
-
     /// Whose samples are taken, and the processes that are looked at first.
     fn target(&self, program: Option<&HeldProgram>) -> (Target, Option<Vec<u32>>) {
         let mut pids = program.map_or_else(|| self.pid.clone(), |program| vec![program.pid()]);
@@ -267,7 +195,7 @@ impl RecordArgs {
             period_ns: recorder.period().get(),
             interrupt_ns: recorder.interrupt().get(),
             disturbance_percent: percent(recorder.disturbance_ppm()),
-            budget_percent: self.budget.0.map(percent),
+            budget_percent: self.sampling.budget_percent(),
             interrupts_idle: recorder.interrupts_idle(),
             processes_unreadable: counts.unreadable,
             rows_dropped,
@@ -313,61 +241,4 @@ fn writer(out: &Path) -> Result<StreamWriter, Failure> {
         };
         Failure::new(error).hint(hint)
     })
-}
-
-/// Says what will stay without a name, before a program runs; `unreadable` processes hide what they have
-/// mapped.
-fn tell_what_is_missing(unreadable: u64) {
-    if unreadable > 0 {
-        let processes = if unreadable == 1 { "process" } else { "processes" };
-        output::say(&format!(
-            "meikyo: {unreadable} running {processes}: functions stay unnamed, since reading what is mapped \
-             there needs CAP_SYS_PTRACE"
-        ));
-    }
-    if !kernel_has_names() {
-        output::say(
-            "meikyo: the kernel: functions stay unnamed, since reading its addresses needs CAP_SYSLOG",
-        );
-    }
-}
-
-/// A failure with what to do about it.
-fn explained(error: RecordError) -> Failure {
-    let hint = match &error {
-        RecordError::Open(OpenSamplerError::Permission(_)) => {
-            "run it as root, or once: setcap cap_perfmon,cap_sys_ptrace,cap_syslog+ep PATH_OF_MEIKYO"
-        }
-        RecordError::Open(OpenSamplerError::NoCycles(_)) => "sample by time: `--clock cpu-clock`",
-        RecordError::Open(OpenSamplerError::Cgroup { .. }) => {
-            "name a directory below the place where cgroup2 is mounted: see `grep cgroup2 /proc/mounts`"
-        }
-        RecordError::Open(OpenSamplerError::Processes { .. }) => {
-            "`ps -e` lists the processes that there are"
-        }
-        RecordError::Open(OpenSamplerError::Descriptors { .. }) => {
-            "raise the limit (`ulimit -n 1048576`, as root), or sample the host: `--all`"
-        }
-        RecordError::Open(OpenSamplerError::Ring { .. }) => {
-            "raise the limit: sysctl kernel.perf_event_mlock_kb=4096"
-        }
-        _ => return Failure::new(error),
-    };
-    Failure::new(error).hint(hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Budget, budget};
-
-    #[test]
-    fn budgets_are_shares_of_the_host() {
-        assert_eq!(budget("0.5%"), Ok(Budget(Some(5_000))));
-        assert_eq!(budget("2%"), Ok(Budget(Some(20_000))));
-        assert_eq!(budget("0.0001%"), Ok(Budget(Some(1))));
-        assert_eq!(budget("none"), Ok(Budget(None)));
-        for wrong in ["", "0.5", "0%", "101%", "1.00001%", "-1%", "1.%", "x%"] {
-            assert!(budget(wrong).is_err(), "{wrong}");
-        }
-    }
 }

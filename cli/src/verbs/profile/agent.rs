@@ -1,0 +1,340 @@
+//! `meikyo profile agent`: samples of this host to a server, while they are taken.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, real};
+use meikyo_profile::governor::percent;
+use meikyo_profile::recorder::Recorder;
+use meikyo_profile::sampler;
+use meikyo_profile::{BLOCK_OCTETS_MAX, STREAM, tables};
+use meikyo_recording::PackedRows;
+use meikyo_transport::SenderOptions;
+use meikyo_transport::limits::{BLOCK_BYTES_MAX, SpoolLimits};
+use meikyo_transport::shell::{StartError, Target, Uplink, UplinkStatus};
+use meikyo_transport::wire::Declared;
+use meikyo_units::{Bytes, Nanos, WallTime};
+use serde::Serialize;
+
+use super::sampling::{SamplingArgs, explained, tell_what_is_missing};
+use crate::verbs::measure::{host_name, stop_on_signals};
+
+// What finds no room in a block of the transport would be refused there.
+const _: () = assert!(BLOCK_OCTETS_MAX <= BLOCK_BYTES_MAX, "blocks of samples can be sent");
+
+/// How long a signal may go unnoticed, at most: it ends the wait, too.
+const LOOK: Nanos = Nanos::from_millis(500);
+
+/// How often everything that is there is written down anew.
+const RETELL_EVERY: Nanos = Nanos::from_secs(3_600);
+
+/// How often the state of the connection is said, at most.
+const SAY_EVERY: Nanos = Nanos::from_secs(10);
+
+/// How long the end waits for the server to have everything.
+const LAST_PATIENCE: Nanos = Nanos::from_secs(10);
+
+/// Who vouches for servers where no other file is named: where Debian has its certificates.
+const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+/// Sample everything on this host, and send it to a server while it is taken
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// The server that runs `meikyo serve --ingest`, as `https://mon.example:8420`; `http` on loopback only
+    #[arg(long, value_name = "URL")]
+    to: String,
+    /// The token of role `ingest`, alone in a file
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// The certificates that may vouch for the server, in PEM
+    #[arg(long, value_name = "FILE", default_value = ROOTS)]
+    tls_roots: PathBuf,
+    /// The sender's name, which the token must allow; this host's name where none is given
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Where blocks wait for the server, also over a restart; in memory where none is given
+    #[arg(long, value_name = "DIR")]
+    spool: Option<PathBuf>,
+    /// What may wait for the server; beyond it the oldest blocks go, and the recording says so
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    spool_max: Bytes,
+    /// End after this span, for example 30s
+    #[arg(long = "for", value_name = "SPAN")]
+    span: Option<Nanos>,
+    #[command(flatten)]
+    sampling: SamplingArgs,
+    /// Print the summary at the end as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was sent.
+#[derive(Debug, Serialize)]
+struct Summary {
+    schema: &'static str,
+    samples: u64,
+    blocks: u64,
+    bytes_per_sample: f64,
+    other_bytes: u64,
+    /// Of all tables.
+    rows: u64,
+    blocks_acknowledged: u64,
+    blocks_waiting: u64,
+    blocks_dropped: u64,
+    lost: u64,
+    throttled: u64,
+    rate_changes: u64,
+    period_ns: u64,
+    interrupt_ns: u64,
+    disturbance_percent: f64,
+    budget_percent: Option<f64>,
+    processes_unreadable: u64,
+}
+
+/// Samples and sends until the span is over or the person ends it.
+pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
+    let stop = stop_on_signals()?;
+    let target = target(&args.to, &args.tls_roots, token(args.token_file.as_deref())?)?;
+    let everything = sampler::Target::Everything;
+    let options = args.sampling.options(false, Some(RETELL_EVERY));
+    let mut recorder = Recorder::open(&everything, None, &options).map_err(explained)?;
+    tell_what_is_missing(recorder.counts().unreadable);
+    let uplink = args.uplink(target)?;
+    let (mut offered, mut rows) = (0, 0);
+    let mut sink = |block: PackedRows| {
+        offered += 1;
+        rows += block.rows() as u64;
+        uplink.offer(STREAM, block);
+    };
+    recorder.begin()?;
+    attend(args, &mut recorder, &uplink, &stop, &mut sink)?;
+    recorder.finish(&mut sink)?;
+    let is_told = |status: &UplinkStatus| status.sender.is_welcome || status.trouble.is_some();
+    uplink.wait(LAST_PATIENCE, is_told);
+    // Nobody who cannot be reached is waited for.
+    let has_all = |status: &UplinkStatus| {
+        let spool = status.sender.spool;
+        (status.accepted_blocks >= offered && spool.blocks + spool.gaps == 0)
+            || status.trouble.is_some()
+    };
+    let status = uplink.wait(LAST_PATIENCE, has_all);
+    let is_delivered = status.trouble.is_none() && uplink.finish(LAST_PATIENCE);
+    let summary = args.summary(&recorder, &status, rows);
+    if args.json {
+        output::print_json(&summary)?;
+    } else {
+        output::print(&summary.text())?;
+    }
+    if !is_delivered {
+        let waiting = summary.blocks_waiting;
+        let kept = match &args.spool {
+            Some(dir) => format!("they are in `{}` and are sent the next time", dir.display()),
+            None => "they are gone: a spool on a disk keeps them (`--spool DIR`)".to_owned(),
+        };
+        output::say(&format!("meikyo: the server does not have {waiting} blocks; {kept}"));
+    }
+    Ok(if is_delivered && summary.blocks_dropped == 0 { Answer::Yes } else { Answer::No })
+}
+
+/// Turns the recorder until the end, and says how the connection stands when that changes.
+fn attend(
+    args: &AgentArgs,
+    recorder: &mut Recorder,
+    uplink: &Uplink,
+    stop: &Arc<AtomicBool>,
+    sink: &mut impl FnMut(PackedRows),
+) -> Result<(), Failure> {
+    let begin = recorder.now();
+    let (mut said, mut say_at) = (String::new(), begin);
+    loop {
+        let left = args.span.map(|span| (begin + span).saturating_sub(recorder.now()));
+        if recorder.wait(left.map_or(LOOK, |left| left.min(LOOK))) {
+            recorder.turn(sink)?;
+        }
+        let now = recorder.now();
+        if now >= say_at {
+            let text = state(&uplink.status(), &args.to);
+            if text != said {
+                output::say(&format!("meikyo: {text}"));
+                (said, say_at) = (text, now + SAY_EVERY);
+            }
+        }
+        if args.span.is_some_and(|span| now >= begin + span) || stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+    }
+}
+
+/// How a connection stands, without numbers that always change.
+fn state(status: &UplinkStatus, to: &str) -> String {
+    match &status.trouble {
+        Some(trouble) => format!("not sending to {to}, blocks wait: {trouble}"),
+        None if status.sender.is_welcome => format!("sending to {to}"),
+        None => format!("connecting to {to}"),
+    }
+}
+
+impl AgentArgs {
+    fn uplink(&self, target: Target) -> Result<Uplink, Failure> {
+        let machine = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+        let options = SenderOptions {
+            name: self.name.clone().unwrap_or_else(host_name),
+            boot: WallTime::now().as_nanos().cast_unsigned(),
+            machine: machine.trim().to_owned(),
+            streams: vec![Declared { stream: STREAM.to_owned(), tables: tables::all() }],
+            spool: SpoolLimits { bytes: self.spool_max, ..SpoolLimits::STANDARD },
+            catch_up: None,
+        };
+        Uplink::start(target, options, self.spool.as_deref()).map_err(|error| {
+            let is_of_spool = matches!(error, StartError::Spool { .. });
+            let failure = Failure::new(error);
+            if is_of_spool {
+                failure.hint("name a directory that only this agent writes to with `--spool`")
+            } else {
+                failure
+            }
+        })
+    }
+
+    fn summary(&self, recorder: &Recorder, status: &UplinkStatus, rows: u64) -> Summary {
+        let counts = recorder.counts();
+        let spool = status.sender.spool;
+        Summary {
+            schema: "meikyo.profile.agent/1",
+            samples: counts.samples,
+            blocks: counts.blocks,
+            bytes_per_sample: real(counts.sample_bytes) / real(counts.samples.max(1)),
+            other_bytes: counts.other_bytes,
+            rows,
+            blocks_acknowledged: status.sender.acknowledged_blocks,
+            blocks_waiting: spool.blocks,
+            blocks_dropped: spool.dropped_blocks,
+            lost: counts.lost,
+            throttled: counts.throttled,
+            rate_changes: counts.rate_changes,
+            period_ns: recorder.period().get(),
+            interrupt_ns: recorder.interrupt().get(),
+            disturbance_percent: percent(recorder.disturbance_ppm()),
+            budget_percent: self.sampling.budget_percent(),
+            processes_unreadable: counts.unreadable,
+        }
+    }
+}
+
+impl Summary {
+    fn text(&self) -> String {
+        let mut text = format!(
+            "{} samples in {} blocks, {:.2} bytes a sample; the server has {} blocks; {:.2} % of the \
+             host\n",
+            self.samples,
+            self.blocks,
+            self.bytes_per_sample,
+            self.blocks_acknowledged,
+            self.disturbance_percent,
+        );
+        for (count, what) in [
+            (self.lost, "records found no room in a ring"),
+            (self.throttled, "times the kernel stopped sampling for a while"),
+            (self.blocks_waiting, "blocks wait for the server"),
+            (self.blocks_dropped, "blocks found no room in the spool"),
+        ] {
+            if count > 0 {
+                text += &format!("{count} {what}\n");
+            }
+        }
+        text
+    }
+}
+
+/// The token in a file.
+fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
+    let Some(file) = file else { return Ok(None) };
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", file.display())))?;
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|octet| octet.is_ascii_graphic()) {
+        let failure = Failure::new(format!("`{}` is no token", file.display()));
+        return Err(failure.hint("it holds the one word that `meikyo serve --new-token` showed"));
+    }
+    Ok(Some(token.to_owned()))
+}
+
+/// The receiver at a URL.
+fn target(url: &str, roots: &Path, token: Option<String>) -> Result<Target, Failure> {
+    let refused = || {
+        Failure::new(format!("`{url}` is no address of a server"))
+            .hint("write for example `--to https://mon.example:8420`")
+    };
+    let (roots, rest, port) = match url.split_once("://") {
+        Some(("https", rest)) => (Some(roots.to_owned()), rest, 443),
+        Some(("http", rest)) => (None, rest, 80),
+        _ => return Err(refused()),
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let is_plain = |text: &str| {
+        text.bytes().all(|octet| octet.is_ascii_graphic() && !b"?#@\\".contains(&octet))
+    };
+    if authority.is_empty() || !is_plain(rest) {
+        return Err(refused());
+    }
+    // The colons of an address of version 6 are in brackets.
+    let behind = authority.rsplit(']').next().unwrap_or(authority);
+    let authority = match behind.rsplit_once(':') {
+        Some((_, digits)) if digits.parse::<u16>().is_ok() => authority.to_owned(),
+        Some(_) => return Err(refused()),
+        None => format!("{authority}:{port}"),
+    };
+    Ok(Target { authority, prefix: path.trim_end_matches('/').to_owned(), roots, token })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_the_server_its_port_and_the_path_before_everything() {
+        let roots = Path::new("/roots");
+        for (url, authority, prefix, is_tls) in [
+            ("http://127.0.0.1:8420", "127.0.0.1:8420", "", false),
+            ("https://mon.example", "mon.example:443", "", true),
+            ("https://mon.example:8420/a/b/", "mon.example:8420", "/a/b", true),
+            ("http://[::1]/", "[::1]:80", "", false),
+            ("http://[::1]:9", "[::1]:9", "", false),
+        ] {
+            let found = target(url, roots, None).unwrap();
+            assert_eq!((&*found.authority, &*found.prefix), (authority, prefix), "{url}");
+            assert_eq!(found.roots.is_some(), is_tls, "{url}");
+        }
+        for wrong in [
+            "",
+            "mon.example",
+            "ftp://x",
+            "http://",
+            "http://x:port",
+            "http://x:70000",
+            "https://user@x",
+            "http://x/ y",
+            "http://x/\r\nHost: y",
+            "http://x?a",
+        ] {
+            assert!(target(wrong, roots, None).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_one_word() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("token");
+        std::fs::write(&path, "abc-1\n").unwrap();
+        assert_eq!(token(Some(&path)).unwrap().as_deref(), Some("abc-1"));
+        assert_eq!(token(None).unwrap(), None);
+        for wrong in ["", "two words", "a\r\nHost: x"] {
+            std::fs::write(&path, wrong).unwrap();
+            assert!(token(Some(&path)).is_err(), "{wrong}");
+        }
+        assert!(token(Some(directory.path())).is_err());
+    }
+}

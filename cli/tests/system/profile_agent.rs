@@ -1,0 +1,182 @@
+//! `meikyo profile agent` and `meikyo serve --ingest`: what was sampled is in the recording, or in a gap
+//! that it tells of.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use meikyo_recording::{Recording, Selection};
+use serde_json::Value;
+
+use crate::running::{meikyo, text};
+
+/// How long anything may take that has to happen.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A program whose functions `longer` and `shorter` take all of its time.
+fn compiled(directory: &Path) -> Option<PathBuf> {
+    let [source, path] = ["calls.c", "calls"].map(|name| directory.join(name));
+    std::fs::write(&source, include_str!("../../../profile/tests/it/calls.c")).unwrap();
+    let mut cc = Command::new("cc");
+    let cc = cc.args(["-O0", "-Wl,--build-id", "-o"]).arg(&path).arg(&source).output();
+    let Ok(output) = cc else {
+        meikyo_testing::lacking("cc, which Debian has in gcc and libc6-dev");
+        return None;
+    };
+    assert!(output.status.success(), "{}", text(&output));
+    Some(path)
+}
+
+fn may_sample() -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    let mut record = meikyo();
+    record.args(["profile", "record", "--out"]).arg(dir.path().join("rec")).args(["--", "true"]);
+    let output = record.output().unwrap();
+    let is_refused = text(&output).contains("sampling is not permitted");
+    if is_refused {
+        meikyo_testing::skipped("sampling needs root or CAP_PERFMON");
+    }
+    !is_refused
+}
+
+/// `meikyo serve --ingest`, once it listens.
+fn server(dir: &Path, port: u16) -> Child {
+    let mut command = meikyo();
+    command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--ingest"]).arg(dir);
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(first.starts_with("serving at "), "{first}");
+    // What it says later is read, so that it never waits for a reader.
+    std::thread::spawn(move || lines.for_each(drop));
+    child
+}
+
+fn agent(port: u16, more: &[&str]) -> Child {
+    let mut command = meikyo();
+    command.args(["profile", "agent", "--budget", "none", "--json", "--name", "node001"]);
+    command.args(["--to", &format!("http://127.0.0.1:{port}")]).args(more);
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
+}
+
+fn interrupt(child: &Child) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+}
+
+/// What an agent says when it is asked to end, and its exit code.
+fn ended(agent: Child) -> (Value, Option<i32>) {
+    interrupt(&agent);
+    let output = agent.wait_with_output().unwrap();
+    let summary = serde_json::from_slice(&output.stdout);
+    (summary.unwrap_or_else(|_| panic!("{output:?}")), output.status.code())
+}
+
+/// The rows of a table that are in a recording now, and the sum of a column of theirs.
+fn rows(dir: &Path, table: &str, column: Option<&str>) -> (u64, u64) {
+    let Ok(recording) = Recording::open(dir) else { return (0, 0) };
+    let Ok(scan) = recording.scan(&Selection::all(table)) else { return (0, 0) };
+    let (mut count, mut sum) = (0, 0);
+    for rows in scan {
+        let rows = rows.unwrap();
+        count += rows.num_rows() as u64;
+        if let Some(column) = column {
+            let values = rows.column_by_name(column).unwrap();
+            let values =
+                arrow::array::AsArray::as_primitive::<arrow::datatypes::UInt64Type>(values);
+            sum += values.iter().flatten().sum::<u64>();
+        }
+    }
+    (count, sum)
+}
+
+fn samples(dir: &Path) -> u64 {
+    rows(dir, "samples", None).0
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "{what} did not happen");
+        std::thread::yield_now();
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn every_sample_reaches_the_recording_also_when_the_server_is_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()).filter(|_| may_sample()) else { return };
+    let (dir, port) = (directory.path().join("rec"), free_port());
+    let first = server(&dir, port);
+    let mut busy = Command::new(&program).arg("4000").stdout(Stdio::null()).spawn().unwrap();
+    let spool = directory.path().join("spool");
+    let agent = agent(port, &["--spool", spool.to_str().unwrap()]);
+    wait_until("the first sample arriving", || samples(&dir) > 0);
+    let mut first = first;
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let before = samples(&dir);
+    let mut second = server(&dir, port);
+    wait_until("a sample arriving after the restart", || samples(&dir) > before);
+    busy.wait().unwrap();
+    let (summary, code) = ended(agent);
+    assert_eq!(code, Some(0), "{summary}");
+    interrupt(&second);
+    assert!(second.wait().unwrap().success());
+    assert_eq!(summary["schema"], "meikyo.profile.agent/1");
+    assert_eq!((&summary["blocks_waiting"], &summary["lost"]), (&0.into(), &0.into()));
+    assert_eq!(summary["samples"], samples(&dir), "{summary}");
+    let gaps = rows(&dir, "transport_gaps", Some("blocks"));
+    assert_eq!(gaps.1, 0, "nothing is missing");
+
+    // Who receives it names it, since the files are here.
+    let mut report = meikyo();
+    report.args(["profile", "report", "--json", "--pid", &busy.id().to_string()]).arg(&dir);
+    let report = report.output().unwrap();
+    assert_eq!(report.status.code(), Some(0), "{}", text(&report));
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let hot: u64 = report["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|line| line["name"] == "longer" || line["name"] == "shorter")
+        .map(|line| line["samples"].as_u64().unwrap())
+        .sum();
+    let all = report["samples"].as_u64().unwrap();
+    assert!(all > 500 && hot * 10 > all * 8, "{hot} of {all}: {report}");
+}
+
+#[test]
+fn what_found_no_room_while_the_server_was_away_is_a_gap_with_its_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()).filter(|_| may_sample()) else { return };
+    let (dir, port) = (directory.path().join("rec"), free_port());
+    let agent = agent(port, &["--spool-max", "2KiB"]);
+    // More than two seconds, of which a spool of 2 KiB does not hold the blocks.
+    let busy = Command::new(&program).arg("2500").stdout(Stdio::null()).status().unwrap();
+    assert!(busy.success());
+    let mut server = server(&dir, port);
+    wait_until("a sample arriving", || samples(&dir) > 0);
+    let (summary, _) = ended(agent);
+    interrupt(&server);
+    assert!(server.wait().unwrap().success());
+    let there: u64 =
+        ["samples", "mappings", "threads", "cgroups", "jit_symbols", "rates", "losses"]
+            .iter()
+            .chain(&["clocks"])
+            .map(|table| rows(&dir, table, None).0)
+            .sum();
+    let (_, missing) = rows(&dir, "transport_gaps", Some("rows"));
+    assert!(missing > 0 && summary["blocks_dropped"].as_u64() > Some(0), "{summary}");
+    // A block that was dropped while it was under way can be there, too: then it is told of twice, and
+    // never not at all.
+    let made = summary["rows"].as_u64().unwrap();
+    assert!(there < made && there + missing >= made, "{there} there, {missing} told: {summary}");
+}
