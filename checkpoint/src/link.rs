@@ -1,0 +1,300 @@
+//! How the hosts of a job come together: every connection begins with a greeting that says what it is for.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::charter::Generation;
+use crate::exchange::Links;
+use crate::schedule::Schedule;
+use crate::tls::{Inbound, JobKey};
+
+/// Octets of a greeting.
+pub const GREETING_BYTES: usize = 32;
+
+/// The first octets of a greeting.
+const MAGIC: [u8; 4] = *b"mkCK";
+
+/// The version of what is said between daemons.
+pub const PROTOCOL: u16 = 1;
+
+/// How long a connection that stands still is waited for.
+const STALL: Duration = Duration::from_secs(20);
+
+/// Between two tries to reach a host that does not listen yet.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// What members say to each other.
+    Agreement,
+    /// Blocks of a generation that is written.
+    Save,
+    /// Blocks of a generation that is rebuilt.
+    Rebuild,
+}
+
+/// What the host that connects says first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Greeting {
+    /// What the connection is for.
+    pub purpose: Purpose,
+    /// The sender's place.
+    pub from: u16,
+    /// The place of whom it wants to reach.
+    pub to: u16,
+    /// The membership version that it knows.
+    pub version: u64,
+    /// The generation.
+    pub generation: Generation,
+}
+
+/// Why a greeting is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GreetingError {
+    /// It is something else.
+    #[error("what connected is no checkpoint daemon")]
+    Foreign,
+    /// Another version of this program.
+    #[error(
+        "a daemon speaks version {0} of the protocol, and this one {PROTOCOL}: start the same version of meikyo on all hosts"
+    )]
+    Protocol(u16),
+    /// It wants what is not known.
+    #[error("a connection for purpose {0} is not known")]
+    Purpose(u8),
+}
+
+impl Greeting {
+    /// As octets.
+    pub fn octets(&self) -> [u8; GREETING_BYTES] {
+        let mut octets = [0; GREETING_BYTES];
+        octets[..4].copy_from_slice(&MAGIC);
+        octets[4..6].copy_from_slice(&PROTOCOL.to_le_bytes());
+        octets[6] = match self.purpose {
+            Purpose::Agreement => 1,
+            Purpose::Save => 2,
+            Purpose::Rebuild => 3,
+        };
+        octets[8..10].copy_from_slice(&self.from.to_le_bytes());
+        octets[10..12].copy_from_slice(&self.to.to_le_bytes());
+        octets[16..24].copy_from_slice(&self.version.to_le_bytes());
+        octets[24..32].copy_from_slice(&self.generation.0.to_le_bytes());
+        octets
+    }
+
+    /// Reads a greeting.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn read(octets: &[u8; GREETING_BYTES]) -> Result<Self, GreetingError> {
+        let pair = |at: usize| u16::from_le_bytes([octets[at], octets[at + 1]]);
+        let eight = |at: usize| {
+            u64::from_le_bytes(octets[at..at + 8].try_into().expect("it is eight octets"))
+        };
+        if octets[..4] != MAGIC {
+            return Err(GreetingError::Foreign);
+        }
+        if pair(4) != PROTOCOL {
+            return Err(GreetingError::Protocol(pair(4)));
+        }
+        let purpose = match octets[6] {
+            1 => Purpose::Agreement,
+            2 => Purpose::Save,
+            3 => Purpose::Rebuild,
+            other => return Err(GreetingError::Purpose(other)),
+        };
+        let generation = Generation(eight(24));
+        Ok(Self { purpose, from: pair(8), to: pair(10), version: eight(16), generation })
+    }
+}
+
+/// Why hosts did not come together.
+#[derive(Debug, thiserror::Error)]
+pub enum MeetError {
+    /// A host cannot be reached.
+    #[error("cannot reach the host at place {place} at `{address}`")]
+    Unreachable {
+        /// Its place.
+        place: usize,
+        /// Where it should listen.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Hosts have not connected in time.
+    #[error("{missing} connections of other hosts have not come within {} s", .waited.as_secs())]
+    Missing {
+        /// How many.
+        missing: usize,
+        /// How long they were waited for.
+        waited: Duration,
+    },
+    /// Connections cannot be accepted.
+    #[error("cannot accept connections")]
+    Accept(#[source] io::Error),
+}
+
+/// What the hosts of a group need to come together.
+#[derive(Debug, Clone, Copy)]
+pub struct Meeting<'a> {
+    /// The job's key.
+    pub key: &'a JobKey,
+    /// Where each host listens: one address per link, and for each a connection.
+    pub addresses: &'a [Vec<SocketAddr>],
+    /// What the connections are for; `from` and `to` are filled in.
+    pub greeting: Greeting,
+    /// How long others are waited for.
+    pub patience: Duration,
+}
+
+/// Makes all connections that this host needs for a job. Listeners are one per link, at this host's
+/// addresses; who connects with another key or greeting is turned away.
+///
+/// # Errors
+/// When others cannot be reached, or do not connect.
+pub fn meet(
+    meeting: &Meeting<'_>,
+    listeners: &[TcpListener],
+    schedule: &Schedule,
+    me: usize,
+) -> Result<Links, MeetError> {
+    let links = schedule.links();
+    let expected: usize =
+        links.iter().filter(|(_, to)| *to == me).map(|_| meeting.addresses[me].len()).sum();
+    let deadline = now() + meeting.patience;
+    std::thread::scope(|scope| {
+        let inbound = scope.spawn(|| accept_all(meeting, listeners, me, expected, deadline));
+        let mut outbound = BTreeMap::new();
+        for &(_, to) in links.iter().filter(|(from, _)| *from == me) {
+            let mut lanes = Vec::new();
+            for &address in &meeting.addresses[to] {
+                let dialled = dial(meeting, me, to, address, deadline);
+                let source = |source| MeetError::Unreachable { place: to, address, source };
+                lanes.push(dialled.map_err(source)?);
+            }
+            outbound.insert(to, lanes);
+        }
+        let inbound = inbound.join().expect("accepting does not panic")?;
+        Ok(Links { outbound, inbound })
+    })
+}
+
+fn dial(
+    meeting: &Meeting<'_>,
+    me: usize,
+    to: usize,
+    address: SocketAddr,
+    deadline: Instant,
+) -> io::Result<crate::tls::Outbound> {
+    let socket = loop {
+        let left = deadline.saturating_duration_since(now());
+        match TcpStream::connect_timeout(&address, left.max(RETRY)) {
+            Ok(socket) => break socket,
+            // It may not listen yet.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && left > RETRY => {
+                std::thread::park_timeout(RETRY);
+            }
+            Err(error) => return Err(error),
+        }
+    };
+    prepare(&socket)?;
+    let mut lane = meeting.key.connect(socket)?;
+    let place = |place| u16::try_from(place).expect("groups have at most 64 hosts");
+    let greeting = Greeting { from: place(me), to: place(to), ..meeting.greeting };
+    lane.send(&greeting.octets(), &[])?;
+    Ok(lane)
+}
+
+fn prepare(socket: &TcpStream) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(STALL))?;
+    socket.set_write_timeout(Some(STALL))
+}
+
+fn accept_all(
+    meeting: &Meeting<'_>,
+    listeners: &[TcpListener],
+    me: usize,
+    expected: usize,
+    deadline: Instant,
+) -> Result<Vec<(usize, Inbound)>, MeetError> {
+    let mut lanes = Vec::new();
+    for listener in listeners {
+        listener.set_nonblocking(true).map_err(MeetError::Accept)?;
+    }
+    while lanes.len() < expected {
+        let left = deadline.saturating_duration_since(now());
+        let missing = expected - lanes.len();
+        if left.is_zero() {
+            return Err(MeetError::Missing { missing, waited: meeting.patience });
+        }
+        let mut waiting: Vec<PollFd<'_>> =
+            listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN)).collect();
+        let span = Timespec::try_from(left).expect("a patience of few seconds fits");
+        match poll(&mut waiting, Some(&span)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(MeetError::Accept(error.into())),
+        }
+        for listener in listeners {
+            match listener.accept() {
+                Ok((socket, _)) => lanes.extend(welcome(meeting, me, socket)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(MeetError::Accept(error)),
+            }
+        }
+    }
+    Ok(lanes)
+}
+
+/// Greets who has connected; nobody, where it is not who is waited for.
+fn welcome(meeting: &Meeting<'_>, me: usize, socket: TcpStream) -> Option<(usize, Inbound)> {
+    let greeted = || -> io::Result<(Greeting, Inbound)> {
+        socket.set_nonblocking(false)?;
+        prepare(&socket)?;
+        let mut lane = meeting.key.accept(socket)?;
+        let mut octets = [0; GREETING_BYTES];
+        lane.receive(&mut octets)?;
+        let greeting = Greeting::read(&octets).map_err(io::Error::other)?;
+        Ok((greeting, lane))
+    };
+    let (greeting, lane) = greeted().ok()?;
+    let wanted = Greeting { from: greeting.from, to: u16::try_from(me).ok()?, ..meeting.greeting };
+    let from = usize::from(greeting.from);
+    (greeting == wanted && from < meeting.addresses.len()).then_some((from, lane))
+}
+
+#[expect(clippy::disallowed_methods, reason = "connections are waited for by the clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn greetings_are_read_as_written_and_other_versions_are_named() {
+        let greeting = Greeting {
+            purpose: Purpose::Rebuild,
+            from: 3,
+            to: 5,
+            version: 7,
+            generation: Generation(1 << 40),
+        };
+        let octets = greeting.octets();
+        assert_eq!(Greeting::read(&octets), Ok(greeting));
+        let changed = |at: usize, octet| {
+            let mut octets = octets;
+            octets[at] = octet;
+            Greeting::read(&octets).unwrap_err()
+        };
+        assert_eq!(changed(4, 2), GreetingError::Protocol(2));
+        assert_eq!(changed(0, 0), GreetingError::Foreign);
+        assert_eq!(changed(6, 9), GreetingError::Purpose(9));
+    }
+}

@@ -1,0 +1,459 @@
+//! One host's part in the agreement of its group: a core without IO.
+//!
+//! Messages of others and the time go in; what is to be sent, kept and done comes out by
+//! [`Member::poll`], and is carried out in that order: what is kept is on the disk before what is sent
+//! after it leaves. The same code runs in the daemon and in the tests' virtual worlds.
+//!
+//! # A generation
+//!
+//! 1. A host where the program wants to save coordinates: it has the group agree to begin
+//!    ([`Change::Begin`]), and tells every host to take its [`Task::Snapshot`].
+//! 2. Every host says how long its image is. When all have, every host is told to [`Task::Write`]
+//!    its image, and parity of others.
+//! 3. Every host whose image, parity and manifest are on its disk says so. When all have, the group
+//!    agrees to commit ([`Change::Commit`]), and what is older is [freed](Task::Free).
+//!
+//! If a host dies, fails or takes too long the group agrees to abort. If the coordinator dies, another
+//! host asks all what they have: what all have is committed, and what all have but those lost hosts
+//! that parity makes up for; everything else is aborted. Nothing can be both, since the same register
+//! says either. Without a majority nothing is agreed on, so no generation begins, ends or is freed.
+//!
+//! A host in whose place another incarnation stands, or that knows only an older membership, is
+//! refused: what it writes reaches nobody.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use meikyo_units::{Nanos, SimTime};
+use meikyo_worlds::Random;
+
+use crate::charter::{Change, Charter, Commit, Generation, Incarnation};
+use crate::detection::{Detection, Patience, Probe};
+use crate::layout::Layout;
+use crate::register::{Ask, Ballot, Proposal, Vote, majority};
+
+mod messages;
+mod saving;
+mod voting;
+
+pub use messages::{Body, Message, Prepared};
+use saving::{Saving, Takeover};
+
+/// What is not answered is asked again after so long.
+const RESEND: Nanos = Nanos::from_millis(200);
+
+/// A proposal that was overtaken is tried again after at most so long, so that two do not overtake each
+/// other for ever.
+const BACKOFF: Nanos = Nanos::from_millis(120);
+
+/// A rebuild that failed is tried again after so long.
+const REBUILD_AGAIN: Nanos = Nanos::from_secs(1);
+
+/// Who a member is, and how patient.
+#[derive(Debug, Clone, Copy)]
+pub struct MemberOptions {
+    /// Its place in the group.
+    pub place: usize,
+    /// The group's geometry.
+    pub layout: Layout,
+    /// The life of its storage.
+    pub incarnation: Incarnation,
+    /// The life of its daemon: any number that no other start has.
+    pub life: u64,
+    /// How patient it is with silent hosts.
+    pub patience: Patience,
+    /// How long a generation may take from its begin to its commit.
+    pub save_timeout: Nanos,
+}
+
+/// What the shell does for a member, in the order in which it comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Task {
+    /// Write this to the disk before anything that comes after is done.
+    Keep(Vote),
+    /// Send a message; it may be lost.
+    Send(usize, Message),
+    /// Take the snapshot, and call [`Member::snapped`].
+    Snapshot {
+        /// Of this generation.
+        generation: Generation,
+        /// The program's own number.
+        step: u64,
+    },
+    /// Write image and parity, and call [`Member::prepared`] when both and the manifest are on the disk.
+    Write {
+        /// Which generation.
+        generation: Generation,
+        /// The membership version that it is written under.
+        version: u64,
+        /// Octets of the image of each host.
+        lens: Vec<u64>,
+    },
+    /// Rebuild image and parity of this host from the others, and call [`Member::rebuilt`].
+    Rebuild(Commit),
+    /// Stop what is being done for a generation, and delete what there is of it.
+    Free(Generation),
+    /// Tell the program, or a person.
+    Tell(Event),
+}
+
+/// What a program or a person may want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A generation is whole.
+    Committed(Generation),
+    /// A generation that this host coordinated is not, and why.
+    Aborted(Generation, AbortReason),
+    /// Another generation was begun before the one that was wanted here.
+    Busy,
+    /// Another incarnation stands at this place: nothing that this host writes counts.
+    Fenced,
+    /// A host is held dead.
+    Died(usize),
+    /// What is on the disk is not what was committed.
+    Damaged(Generation),
+}
+
+/// Why a generation was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AbortReason {
+    /// A host is held dead.
+    #[error("the host at place {0} is dead")]
+    Dead(usize),
+    /// A host could not write.
+    #[error("the host at place {0} could not write")]
+    Failed(usize),
+    /// It took too long.
+    #[error("it was not whole in time")]
+    Timeout,
+    /// Another host has decided so.
+    #[error("another host took over and found it not whole")]
+    Elsewhere,
+}
+
+/// Why a save cannot begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SaveError {
+    /// Too few hosts answer.
+    #[error("{alive} of {hosts} hosts answer, and a new generation needs {needed}")]
+    NoMajority {
+        /// How many answer, this one included.
+        alive: usize,
+        /// Of so many.
+        hosts: usize,
+        /// How many are needed.
+        needed: usize,
+    },
+    /// A generation is being written.
+    #[error("another generation is being written")]
+    Busy,
+    /// Another incarnation stands at this place, or this one is not admitted yet.
+    #[error("this host is no member of the group")]
+    NoMember,
+}
+
+/// What a host has of a generation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Held {
+    Snapping,
+    Snapped(u64),
+    Writing { lens: Vec<u64> },
+    Prepared(Prepared),
+    Failed,
+    Rebuilding,
+}
+
+/// One host of a group.
+#[derive(Debug)]
+pub struct Member {
+    options: MemberOptions,
+    random: Random,
+    detection: Detection,
+    /// What it must not forget; nothing as long as it is not admitted.
+    vote: Option<Vote>,
+    /// The newest charter that is known to hold.
+    known: Option<(Ballot, Charter)>,
+    held: BTreeMap<Generation, Held>,
+    proposal: Option<Proposal>,
+    resend_at: SimTime,
+    retry_at: SimTime,
+    /// The greatest round that was seen.
+    round: u64,
+    /// Find out what holds, once more.
+    is_to_read: bool,
+    saving: Option<Saving>,
+    takeover: Option<Takeover>,
+    rebuild_at: SimTime,
+    lives: Vec<Option<u64>>,
+    dead: Vec<bool>,
+    is_fenced: bool,
+    tasks: VecDeque<Task>,
+    /// What this host says to itself.
+    loopback: VecDeque<Message>,
+}
+
+impl Member {
+    /// A member as its daemon starts: with what it must not forget, and what is whole on its disk. A host
+    /// that was there when the group was founded begins with [`Vote::first`]; one that came later with
+    /// nothing, and asks to be admitted.
+    pub fn new(
+        now: SimTime,
+        options: MemberOptions,
+        vote: Option<Vote>,
+        prepared: BTreeMap<Generation, Prepared>,
+    ) -> Self {
+        let hosts = options.layout.hosts();
+        let held = prepared.into_iter();
+        Self {
+            random: Random::of_stream(options.incarnation.0, options.life),
+            detection: Detection::new(now, options.place, hosts, options.patience),
+            round: vote.as_ref().map_or(0, |vote| vote.promised.round),
+            vote,
+            known: None,
+            held: held.map(|(generation, whole)| (generation, Held::Prepared(whole))).collect(),
+            proposal: None,
+            resend_at: now,
+            retry_at: now,
+            is_to_read: true,
+            saving: None,
+            takeover: None,
+            rebuild_at: now,
+            lives: vec![None; hosts],
+            dead: vec![false; hosts],
+            is_fenced: false,
+            tasks: VecDeque::new(),
+            loopback: VecDeque::new(),
+            options,
+        }
+    }
+
+    /// What the group is known to have agreed on.
+    pub fn charter(&self) -> Option<&Charter> {
+        self.known.as_ref().map(|(_, charter)| charter)
+    }
+
+    /// What the host must not forget.
+    pub const fn vote(&self) -> Option<&Vote> {
+        self.vote.as_ref()
+    }
+
+    /// What is whole on this host's disk.
+    pub fn prepared_generations(&self) -> impl Iterator<Item = (Generation, &Prepared)> {
+        self.held.iter().filter_map(|(generation, held)| match held {
+            Held::Prepared(prepared) => Some((*generation, prepared)),
+            _ => None,
+        })
+    }
+
+    /// What is known of the other hosts.
+    pub const fn detection(&self) -> &Detection {
+        &self.detection
+    }
+
+    /// Whether this host stands in the group as it is known.
+    pub fn is_member(&self) -> bool {
+        let me = self.options.place;
+        let stands = |charter: &Charter| charter.members[me] == self.options.incarnation;
+        !self.is_fenced && self.vote.is_some() && self.charter().is_some_and(stands)
+    }
+
+    /// The program wants a generation, of which this host will be the coordinator.
+    ///
+    /// # Errors
+    /// When no generation can begin.
+    pub fn save(&mut self, now: SimTime, step: u64) -> Result<(), SaveError> {
+        if !self.is_member() {
+            return Err(SaveError::NoMember);
+        }
+        let hosts = self.hosts();
+        let alive = (0..hosts).filter(|&place| !self.detection.is_dead(place)).count();
+        if alive < majority(hosts) {
+            return Err(SaveError::NoMajority { alive, hosts, needed: majority(hosts) });
+        }
+        let is_open = self.charter().is_some_and(|charter| charter.open.is_some());
+        if self.saving.is_some() || is_open {
+            return Err(SaveError::Busy);
+        }
+        self.saving = Some(Saving::new(step, hosts, now + self.options.save_timeout));
+        Ok(())
+    }
+
+    /// A message has come. What is not of this group is ignored.
+    pub fn handle(&mut self, now: SimTime, message: Message) {
+        let from = message.from;
+        if from >= self.hosts() || self.is_fenced {
+            return;
+        }
+        if from != self.options.place {
+            self.detection.heard(now, from);
+            self.dead[from] = false;
+            self.lives[from] = Some(message.life);
+            self.gossip(&message);
+        }
+        let is_current = self.known.as_ref().is_some_and(|(_, charter)| {
+            charter.members[from] == message.incarnation && charter.version == message.version
+        });
+        match message.body {
+            Body::Ping { by_way } => self.send(from, Body::Pong { by_way }),
+            Body::Pong { by_way: Some(asker) } if asker < self.hosts() => {
+                self.send(asker, Body::Vouch { target: from });
+            }
+            Body::Pong { .. } => {}
+            Body::PingFor { target } if target < self.hosts() => {
+                self.send(target, Body::Ping { by_way: Some(from) });
+            }
+            Body::PingFor { .. } => {}
+            Body::Vouch { target } if target < self.hosts() => self.detection.heard(now, target),
+            Body::Vouch { .. } => {}
+            Body::Promise(ballot) => self.asked_to_promise(from, ballot),
+            Body::Promised { ballot, accepted, charter } => {
+                self.was_promised(now, from, message.incarnation, ballot, accepted, charter);
+            }
+            Body::Accept(ballot, charter) => {
+                self.asked_to_accept(from, message.incarnation, ballot, &charter);
+            }
+            Body::Accepted(ballot) => self.was_accepted(now, from, message.incarnation, ballot),
+            Body::Refused { ballot, promised } => self.was_refused(now, ballot, promised),
+            Body::Decided(ballot, charter) if self.fits(&charter) => self.learn(ballot, charter),
+            Body::Decided(..) => {}
+            // Whoever knows another membership has no part in generations until both know the same.
+            body if is_current => self.handle_saving(from, body),
+            _ => {}
+        }
+    }
+
+    /// What is to be done next; nothing until something comes or [`Member::next_poll`].
+    pub fn poll(&mut self, now: SimTime) -> Option<Task> {
+        loop {
+            if let Some(task) = self.tasks.pop_front() {
+                return Some(task);
+            }
+            if let Some(message) = self.loopback.pop_front() {
+                self.handle(now, message);
+                continue;
+            }
+            if self.is_fenced {
+                return None;
+            }
+            self.advance(now);
+            if self.tasks.is_empty() && self.loopback.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    /// When [`Member::poll`] is to be called though nothing has come.
+    pub fn next_poll(&self) -> SimTime {
+        self.detection.next_poll()
+    }
+
+    fn advance(&mut self, now: SimTime) {
+        if now >= self.detection.next_poll() {
+            for probe in self.detection.poll(now) {
+                match probe {
+                    Probe::Direct(target) => self.send(target, Body::Ping { by_way: None }),
+                    Probe::By { relay, target } => self.send(relay, Body::PingFor { target }),
+                }
+            }
+            for place in 0..self.hosts() {
+                if self.detection.is_dead(place) && !self.dead[place] {
+                    self.dead[place] = true;
+                    self.tell(Event::Died(place));
+                }
+            }
+        }
+        self.advance_saving(now);
+        self.advance_takeover(now);
+        self.advance_rebuild(now);
+        self.advance_proposal(now);
+    }
+
+    /// Begins the proposal that is needed most, and asks again what was not answered.
+    fn advance_proposal(&mut self, now: SimTime) {
+        if self.proposal.is_none()
+            && now >= self.retry_at
+            && let Some(change) = self.wanted()
+        {
+            self.round += 1;
+            let Self { round, options: MemberOptions { place, life, .. }, .. } = *self;
+            let ballot = Ballot { round, place, life };
+            self.proposal = Some(Proposal::new(ballot, change, self.hosts()));
+            self.resend_at = now;
+        }
+        if now >= self.resend_at
+            && let Some(proposal) = &self.proposal
+        {
+            self.resend_at = now + RESEND;
+            let body = match proposal.ask() {
+                Ask::Promise(ballot) => Body::Promise(ballot),
+                Ask::Accept(ballot, charter) => Body::Accept(ballot, charter),
+            };
+            self.send_all(&body);
+        }
+    }
+
+    fn wanted(&self) -> Option<Change> {
+        let MemberOptions { place, incarnation, life, .. } = self.options;
+        if self.vote.is_none() {
+            return Some(Change::Admit { place, incarnation });
+        }
+        if let Some(change) = self.takeover.as_ref().and_then(Takeover::wanted) {
+            return Some(change);
+        }
+        if let Some(saving) = &self.saving
+            && self.known.is_some()
+        {
+            return saving.wanted(place, life);
+        }
+        self.is_to_read.then_some(Change::Nothing)
+    }
+
+    const fn hosts(&self) -> usize {
+        self.options.layout.hosts()
+    }
+
+    fn version(&self) -> u64 {
+        self.charter().map_or(0, |charter| charter.version)
+    }
+
+    fn fits(&self, charter: &Charter) -> bool {
+        charter.members.len() == self.hosts()
+    }
+
+    /// Who knows less than this host is told.
+    fn gossip(&mut self, message: &Message) {
+        let is_probe = matches!(message.body, Body::Ping { .. } | Body::Pong { .. });
+        if let Some((ballot, charter)) = &self.known
+            && *ballot > message.decided
+            && (is_probe || charter.version != message.version)
+        {
+            let body = Body::Decided(*ballot, charter.clone());
+            self.send(message.from, body);
+        }
+    }
+
+    fn send(&mut self, to: usize, body: Body) {
+        let message = Message {
+            from: self.options.place,
+            incarnation: self.options.incarnation,
+            life: self.options.life,
+            version: self.version(),
+            decided: self.known.as_ref().map_or_else(Ballot::default, |(ballot, _)| *ballot),
+            body,
+        };
+        if to == self.options.place {
+            self.loopback.push_back(message);
+        } else {
+            self.tasks.push_back(Task::Send(to, message));
+        }
+    }
+
+    fn send_all(&mut self, body: &Body) {
+        for place in 0..self.hosts() {
+            self.send(place, body.clone());
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.tasks.push_back(Task::Tell(event));
+    }
+}

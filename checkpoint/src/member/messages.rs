@@ -1,0 +1,123 @@
+//! What members say to each other.
+
+use serde::{Deserialize, Serialize};
+
+use crate::charter::{Charter, Generation, Incarnation};
+use crate::register::Ballot;
+
+/// What one host tells another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// The sender's place.
+    pub from: usize,
+    /// Who stands there.
+    pub incarnation: Incarnation,
+    /// The life of its daemon.
+    pub life: u64,
+    /// The membership version that it knows.
+    pub version: u64,
+    /// The ballot of the newest charter that it knows to hold.
+    pub decided: Ballot,
+    /// What it says.
+    pub body: Body,
+}
+
+/// What is on a host's disk of a generation, whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// Octets of the image of each host of the group.
+    pub lens: Vec<u64>,
+    /// The checksum of this host's manifest.
+    pub manifest: u32,
+}
+
+/// What is said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Body {
+    /// Are you there? `by_way` is who wants to know, when that is not the sender.
+    Ping {
+        /// Who wants to know.
+        by_way: Option<usize>,
+    },
+    /// I am.
+    Pong {
+        /// Who wanted to know.
+        by_way: Option<usize>,
+    },
+    /// Ask `target` whether it is there.
+    PingFor {
+        /// Who is to be asked.
+        target: usize,
+    },
+    /// `target` has answered me.
+    Vouch {
+        /// Who has answered.
+        target: usize,
+    },
+    /// Promise this ballot.
+    Promise(Ballot),
+    /// I have, and accepted this last.
+    Promised {
+        /// What is promised.
+        ballot: Ballot,
+        /// The ballot of what was accepted.
+        accepted: Ballot,
+        /// What was accepted.
+        charter: Charter,
+    },
+    /// Accept this.
+    Accept(Ballot, Charter),
+    /// I have.
+    Accepted(Ballot),
+    /// I have promised a higher one.
+    Refused {
+        /// What was asked.
+        ballot: Ballot,
+        /// What is promised.
+        promised: Ballot,
+    },
+    /// This holds.
+    Decided(Ballot, Charter),
+    /// Take the snapshot of a generation.
+    Snapshot {
+        /// Which.
+        generation: Generation,
+        /// The program's own number.
+        step: u64,
+    },
+    /// I have, and my image has so many octets.
+    Snapped {
+        /// Which.
+        generation: Generation,
+        /// Octets.
+        len: u64,
+    },
+    /// Write your image and parity.
+    Write {
+        /// Which generation.
+        generation: Generation,
+        /// Octets of the image of each host.
+        lens: Vec<u64>,
+    },
+    /// It is on my disk.
+    Prepared {
+        /// Which generation.
+        generation: Generation,
+        /// The checksum of my manifest.
+        manifest: u32,
+    },
+    /// I cannot.
+    Failed {
+        /// Which generation.
+        generation: Generation,
+    },
+    /// What have you of this generation?
+    Ask(Generation),
+    /// This.
+    Have {
+        /// Which generation.
+        generation: Generation,
+        /// What is on my disk, if it is whole.
+        prepared: Option<Prepared>,
+    },
+}

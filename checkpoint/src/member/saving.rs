@@ -1,0 +1,365 @@
+//! A member's part in generations: coordinating one, taking one over, writing, and rebuilding.
+
+use meikyo_units::SimTime;
+
+use super::{
+    AbortReason, Body, Event, Held, Member, MemberOptions, Prepared, REBUILD_AGAIN, RESEND, Task,
+};
+use crate::charter::{Change, Commit, Generation, Opened};
+
+/// A generation that this host coordinates.
+#[derive(Debug)]
+pub(super) struct Saving {
+    step: u64,
+    begun: Option<Opened>,
+    lens: Vec<Option<u64>>,
+    prepared: Vec<Option<u32>>,
+    deadline: SimTime,
+    resend_at: SimTime,
+    failed: Option<AbortReason>,
+}
+
+impl Saving {
+    pub(super) fn new(step: u64, hosts: usize, deadline: SimTime) -> Self {
+        Self {
+            step,
+            begun: None,
+            lens: vec![None; hosts],
+            prepared: vec![None; hosts],
+            deadline,
+            resend_at: SimTime::START,
+            failed: None,
+        }
+    }
+
+    pub(super) fn wanted(&self, coordinator: usize, life: u64) -> Option<Change> {
+        let Some(begun) = self.begun else {
+            return Some(Change::Begin { step: self.step, coordinator, life });
+        };
+        if self.failed.is_some() {
+            return Some(Change::Abort(begun.generation));
+        }
+        let manifests: Option<Vec<_>> =
+            self.prepared.iter().map(|manifest| manifest.map(Some)).collect();
+        Some(Change::Commit(commit(begun, self.all_lens()?, manifests?)))
+    }
+
+    fn all_lens(&self) -> Option<Vec<u64>> {
+        self.lens.iter().copied().collect()
+    }
+}
+
+const fn commit(opened: Opened, lens: Vec<u64>, manifests: Vec<Option<u32>>) -> Commit {
+    let Opened { generation, step, version, .. } = opened;
+    Commit { generation, step, version, lens, manifests }
+}
+
+/// A generation whose coordinator is gone.
+#[derive(Debug)]
+pub(super) struct Takeover {
+    opened: Opened,
+    /// What each host has of it, of those that have answered.
+    have: Vec<Option<Option<Prepared>>>,
+    deadline: SimTime,
+    resend_at: SimTime,
+    wanted: Option<Change>,
+}
+
+impl Takeover {
+    pub(super) fn wanted(&self) -> Option<Change> {
+        self.wanted.clone()
+    }
+}
+
+impl Member {
+    /// The snapshot of this host is taken, and has `len` octets.
+    pub fn snapped(&mut self, generation: Generation, len: u64) {
+        if let Some(held) = self.held.get_mut(&generation)
+            && *held == Held::Snapping
+        {
+            *held = Held::Snapped(len);
+            self.answer_coordinator(generation, Body::Snapped { generation, len });
+        }
+    }
+
+    /// Image, parity and manifest of this host are on its disk; the manifest has this checksum.
+    pub fn prepared(&mut self, generation: Generation, manifest: u32) {
+        match self.held.get(&generation) {
+            Some(Held::Writing { lens }) => {
+                let prepared = Prepared { lens: lens.clone(), manifest };
+                self.held.insert(generation, Held::Prepared(prepared));
+                self.answer_coordinator(generation, Body::Prepared { generation, manifest });
+            }
+            // It was given up while it was written.
+            _ => self.tasks.push_back(Task::Free(generation)),
+        }
+    }
+
+    /// This host could not take its snapshot, or not write.
+    pub fn failed(&mut self, generation: Generation) {
+        if let Some(held) = self.held.get_mut(&generation) {
+            *held = Held::Failed;
+            self.answer_coordinator(generation, Body::Failed { generation });
+        }
+    }
+
+    /// Image, parity and manifest of this host are on its disk again.
+    pub fn rebuilt(&mut self, generation: Generation, prepared: Prepared) {
+        let Some(held) = self.held.get_mut(&generation) else {
+            self.tasks.push_back(Task::Free(generation));
+            return;
+        };
+        if *held == Held::Rebuilding {
+            *held = Held::Prepared(prepared);
+        }
+    }
+
+    /// They could not be rebuilt; it is tried again later.
+    pub fn rebuild_failed(&mut self, now: SimTime, generation: Generation) {
+        if self.held.get(&generation) == Some(&Held::Rebuilding) {
+            self.held.remove(&generation);
+            self.rebuild_at = now + REBUILD_AGAIN;
+        }
+    }
+
+    fn answer_coordinator(&mut self, generation: Generation, body: Body) {
+        let open = self.charter().and_then(|charter| charter.open);
+        if let Some(open) = open.filter(|open| open.generation == generation) {
+            self.send(open.coordinator, body);
+        }
+    }
+
+    pub(super) fn handle_saving(&mut self, from: usize, body: Body) {
+        match body {
+            Body::Snapshot { generation, step } => self.asked_for_snapshot(from, generation, step),
+            Body::Write { generation, lens } => self.asked_to_write(from, generation, lens),
+            Body::Snapped { generation, len } => {
+                if let Some(saving) = self.saving_of(generation) {
+                    saving.lens[from] = Some(len);
+                }
+            }
+            Body::Prepared { generation, manifest } => {
+                if let Some(saving) = self.saving_of(generation) {
+                    saving.prepared[from] = Some(manifest);
+                }
+            }
+            Body::Failed { generation } => {
+                if let Some(saving) = self.saving_of(generation) {
+                    saving.failed.get_or_insert(AbortReason::Failed(from));
+                }
+            }
+            Body::Ask(generation) => {
+                let prepared = match self.held.get(&generation) {
+                    Some(Held::Prepared(prepared)) => Some(prepared.clone()),
+                    _ => None,
+                };
+                self.send(from, Body::Have { generation, prepared });
+            }
+            Body::Have { generation, prepared } => {
+                if let Some(takeover) = &mut self.takeover
+                    && takeover.opened.generation == generation
+                {
+                    takeover.have[from] = Some(prepared);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn saving_of(&mut self, generation: Generation) -> Option<&mut Saving> {
+        let is_it =
+            |saving: &&mut Saving| saving.begun.is_some_and(|begun| begun.generation == generation);
+        self.saving.as_mut().filter(is_it)
+    }
+
+    fn is_open(&self, generation: Generation) -> bool {
+        let open = self.charter().and_then(|charter| charter.open);
+        open.is_some_and(|open| open.generation == generation)
+    }
+
+    fn asked_for_snapshot(&mut self, from: usize, generation: Generation, step: u64) {
+        if !self.is_open(generation) {
+            return;
+        }
+        let answer = match self.held.get(&generation) {
+            None => {
+                self.held.insert(generation, Held::Snapping);
+                self.tasks.push_back(Task::Snapshot { generation, step });
+                return;
+            }
+            Some(Held::Snapped(len)) => Body::Snapped { generation, len: *len },
+            Some(Held::Failed) => Body::Failed { generation },
+            Some(_) => return,
+        };
+        self.send(from, answer);
+    }
+
+    fn asked_to_write(&mut self, from: usize, generation: Generation, lens: Vec<u64>) {
+        if !self.is_open(generation) || lens.len() != self.hosts() {
+            return;
+        }
+        let answer = match self.held.get(&generation) {
+            Some(Held::Snapped(len)) if lens[self.options.place] == *len => {
+                let version = self.version();
+                self.held.insert(generation, Held::Writing { lens: lens.clone() });
+                self.tasks.push_back(Task::Write { generation, version, lens });
+                return;
+            }
+            Some(Held::Prepared(whole)) => Body::Prepared { generation, manifest: whole.manifest },
+            Some(Held::Failed) => Body::Failed { generation },
+            // The daemon was restarted between snapshot and writing: the snapshot is gone.
+            None => Body::Failed { generation },
+            Some(_) => return,
+        };
+        self.send(from, answer);
+    }
+
+    pub(super) fn advance_saving(&mut self, now: SimTime) {
+        let hosts = self.hosts();
+        let dead = (0..hosts).find(|&place| self.detection.is_dead(place));
+        let Some(saving) = &mut self.saving else { return };
+        let Some(begun) = saving.begun else {
+            if now >= saving.deadline {
+                self.saving = None;
+                self.tell(Event::Busy);
+            }
+            return;
+        };
+        if let Some(place) = dead
+            && saving.prepared[place].is_none()
+        {
+            saving.failed.get_or_insert(AbortReason::Dead(place));
+        } else if now >= saving.deadline {
+            saving.failed.get_or_insert(AbortReason::Timeout);
+        }
+        if saving.failed.is_some() || now < saving.resend_at {
+            return;
+        }
+        saving.resend_at = now + RESEND;
+        let Opened { generation, step, .. } = begun;
+        let lens = saving.all_lens();
+        let behind: Vec<usize> =
+            (0..hosts).filter(|&place| saving.prepared[place].is_none()).collect();
+        let unsnapped: Vec<bool> = saving.lens.iter().map(Option::is_none).collect();
+        for place in behind {
+            match &lens {
+                Some(lens) => self.send(place, Body::Write { generation, lens: lens.clone() }),
+                None if unsnapped[place] => self.send(place, Body::Snapshot { generation, step }),
+                None => {}
+            }
+        }
+    }
+
+    /// What the charter says of the generation that this host coordinates.
+    pub(super) fn saving_learned(&mut self) {
+        let Some((_, charter)) = &self.known else { return };
+        let Some(saving) = &mut self.saving else { return };
+        let MemberOptions { place, life, .. } = self.options;
+        match (saving.begun, charter.open) {
+            (None, Some(open)) if open.coordinator == place && open.life == life => {
+                saving.begun = Some(open);
+            }
+            (None, Some(_)) => {
+                self.saving = None;
+                self.tell(Event::Busy);
+            }
+            (Some(begun), open) if open != Some(begun) => {
+                let failed = saving.failed.unwrap_or(AbortReason::Elsewhere);
+                let is_committed = charter.commit_of(begun.generation).is_some();
+                self.saving = None;
+                if !is_committed {
+                    self.tell(Event::Aborted(begun.generation, failed));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks whether the coordinator of the open generation is gone, and this host is the one to end it.
+    pub(super) fn advance_takeover(&mut self, now: SimTime) {
+        let hosts = self.hosts();
+        let me = self.options.place;
+        let Some(opened) = self.charter().and_then(|charter| charter.open) else { return };
+        let coordinator = opened.coordinator;
+        let life =
+            if coordinator == me { Some(self.options.life) } else { self.lives[coordinator] };
+        let has_forgotten = life.is_some_and(|life| life != opened.life);
+        let is_gone = has_forgotten || self.detection.is_dead(coordinator);
+        let is_first = (0..me).all(|place| self.detection.is_dead(place));
+        if !self.is_member() || !is_gone || !is_first {
+            // The one that is to end it may have been away for a moment.
+            if self.takeover.as_ref().is_some_and(|takeover| takeover.wanted.is_none()) {
+                self.takeover = None;
+            }
+            return;
+        }
+        let deadline = now + self.options.save_timeout;
+        let takeover = self.takeover.get_or_insert_with(|| Takeover {
+            opened,
+            have: vec![None; hosts],
+            deadline,
+            resend_at: now,
+            wanted: None,
+        });
+        if takeover.wanted.is_some() {
+            return;
+        }
+        let silent: Vec<usize> =
+            (0..hosts).filter(|&place| takeover.have[place].is_none()).collect();
+        let are_all_dead = silent.iter().all(|&place| self.detection.is_dead(place));
+        if are_all_dead || now >= takeover.deadline {
+            let change = decided(takeover, are_all_dead, |missing| {
+                self.options.layout.survives(&missing.iter().copied().collect())
+            });
+            takeover.wanted = Some(change);
+        } else if now >= takeover.resend_at {
+            takeover.resend_at = now + RESEND;
+            let generation = opened.generation;
+            for place in silent {
+                self.send(place, Body::Ask(generation));
+            }
+        }
+    }
+
+    pub(super) fn takeover_learned(&mut self) {
+        let open = self.charter().and_then(|charter| charter.open);
+        if self.takeover.as_ref().is_some_and(|takeover| Some(takeover.opened) != open) {
+            self.takeover = None;
+        }
+    }
+
+    /// Begins to rebuild what this host lacks of the newest generation.
+    pub(super) fn advance_rebuild(&mut self, now: SimTime) {
+        if now < self.rebuild_at || !self.is_member() {
+            return;
+        }
+        let Some(newest) = self.charter().and_then(|charter| charter.newest().cloned()) else {
+            return;
+        };
+        match self.held.get(&newest.generation) {
+            None | Some(Held::Failed | Held::Snapped(_) | Held::Snapping) => {
+                self.held.insert(newest.generation, Held::Rebuilding);
+                self.tasks.push_back(Task::Rebuild(newest));
+            }
+            // What is still being written may yet be whole, or fail.
+            Some(Held::Writing { .. } | Held::Rebuilding | Held::Prepared(_)) => {}
+        }
+    }
+}
+
+/// What becomes of a generation whose coordinator is gone: it is whole if everybody has all of it, or
+/// everybody but dead hosts that parity makes up for.
+fn decided(takeover: &Takeover, all_answered: bool, survives: impl Fn(&[usize]) -> bool) -> Change {
+    let has = |place: usize| takeover.have[place].as_ref().and_then(Option::as_ref);
+    let hosts = takeover.have.len();
+    let missing: Vec<usize> = (0..hosts).filter(|&place| has(place).is_none()).collect();
+    let silent = missing.iter().all(|&place| takeover.have[place].is_none());
+    let lens = (0..hosts).find_map(has).map(|prepared| prepared.lens.clone());
+    match lens {
+        Some(lens) if all_answered && silent && survives(&missing) => {
+            let manifests = (0..hosts).map(|place| has(place).map(|whole| whole.manifest));
+            Change::Commit(commit(takeover.opened, lens, manifests.collect()))
+        }
+        _ => Change::Abort(takeover.opened.generation),
+    }
+}

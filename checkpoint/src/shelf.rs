@@ -1,0 +1,201 @@
+//! A generation in a directory: the files `image`, `parity` and `manifest` (`docs/checkpoint-format.md`).
+//!
+//! Everything is written from memory while it is exchanged, and checked whenever it is read. Files are
+//! readable by their owner only.
+
+mod pace;
+mod stored;
+mod writing;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use crate::charter::Generation;
+use crate::exchange::{Blocks, ExchangeError, ExchangeOptions, Links, Moved, exchange};
+use crate::layout::Shard;
+use crate::manifest::Manifest;
+use crate::schedule::{Job, Schedule};
+
+pub use pace::Pace;
+pub use stored::{Damage, OpenStoredError, Stored};
+use writing::{NothingToKeep, Writing};
+
+/// The file of an image.
+const IMAGE: &str = "image";
+/// The file of parity of other hosts' images.
+const PARITY: &str = "parity";
+/// The file that says that both are whole.
+const MANIFEST: &str = "manifest";
+
+/// Which generation, for which host, how.
+#[derive(Debug, Clone, Copy)]
+pub struct Shelved<'a> {
+    /// The directory, which is made.
+    pub directory: &'a Path,
+    /// The generation.
+    pub generation: Generation,
+    /// The membership version that it is written under.
+    pub version: u64,
+    /// The place of this host.
+    pub place: usize,
+    /// How fast may be written.
+    pub pace: &'a Pace,
+    /// How blocks go between hosts.
+    pub options: ExchangeOptions,
+}
+
+/// Why a generation could not be written or rebuilt here.
+#[derive(Debug, thiserror::Error)]
+pub enum ShelfError {
+    /// A file or directory cannot be made, written or synced.
+    #[error("cannot write `{path}`")]
+    Write {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The exchange with the other hosts failed.
+    #[error("cannot exchange blocks with the other hosts")]
+    Exchange(#[from] ExchangeError),
+    /// What this host has cannot be read.
+    #[error(transparent)]
+    Stored(#[from] OpenStoredError),
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// The checksum of the manifest.
+    pub manifest: u32,
+    /// What went over the network.
+    pub moved: Moved,
+}
+
+/// The image of a host, in memory.
+struct InMemory<'a> {
+    image: &'a [u8],
+    schedule: &'a Schedule,
+    place: usize,
+}
+
+impl Blocks for InMemory<'_> {
+    fn block<'a>(&'a self, stripe: u32, shard: Shard, _: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
+        let geometry = self.schedule.geometry();
+        let len = geometry.len_of(self.place, stripe, shard);
+        let begin = usize::try_from(geometry.offset(stripe, shard));
+        let begin = begin.ok().filter(|begin| begin + len <= self.image.len());
+        let begin = begin.ok_or(io::ErrorKind::UnexpectedEof)?;
+        Ok(if len == 0 { &[] } else { &self.image[begin..begin + len] })
+    }
+}
+
+/// Writes a host's image and the parity that it keeps of others, while parity of its own is made there.
+///
+/// # Errors
+/// When anything cannot be written, or the exchange fails; what was written has no manifest then.
+///
+/// # Panics
+/// If the image is not as long as the schedule says.
+pub fn save(
+    shelved: &Shelved<'_>,
+    schedule: &Schedule,
+    image: &[u8],
+    links: Links,
+) -> Result<Done, ShelfError> {
+    let place = shelved.place;
+    assert_eq!(
+        image.len() as u64,
+        schedule.geometry().lens()[place],
+        "the image is the agreed one"
+    );
+    let writing = Writing::begin(shelved, schedule)?;
+    let blocks = InMemory { image, schedule, place };
+    let breaker = links.breaker().map_err(|source| ExchangeError::Peer { place, source })?;
+    let moved = thread::scope(|scope| {
+        let own = scope.spawn(|| {
+            let written = writing.write_image(image);
+            if written.is_err() {
+                breaker.cut();
+            }
+            written
+        });
+        let moved = exchange(schedule, place, &blocks, &writing, links, shelved.options);
+        let written = own.join().expect("writing an image does not panic");
+        // What this host could not write is why the exchange was broken off.
+        written.map_err(|source| in_file(shelved, IMAGE)(source)).and_then(|()| Ok(moved?))
+    })?;
+    finish(shelved, schedule, writing, moved)
+}
+
+/// Takes part in a rebuild: a host that was lost gets its image and parity back, and every other gives
+/// what is needed of its own.
+///
+/// # Errors
+/// When this host's blocks cannot be read or are damaged, anything cannot be written, or the exchange
+/// fails.
+pub fn rebuild(
+    shelved: &Shelved<'_>,
+    schedule: &Schedule,
+    links: Links,
+) -> Result<Done, ShelfError> {
+    let place = shelved.place;
+    let is_lost = matches!(schedule.job(), Job::Rebuild(lost) if lost.contains(&place));
+    if is_lost {
+        let writing = Writing::begin(shelved, schedule)?;
+        let nothing = InMemory { image: &[], schedule, place };
+        let moved = exchange(schedule, place, &nothing, &writing, links, shelved.options)?;
+        return finish(shelved, schedule, writing, moved);
+    }
+    let stored = Stored::open(shelved.directory)?;
+    let moved = exchange(schedule, place, &stored, &NothingToKeep, links, shelved.options)?;
+    Ok(Done { manifest: stored.checksum(), moved })
+}
+
+fn in_file<'a>(shelved: &Shelved<'a>, name: &str) -> impl Fn(io::Error) -> ShelfError + use<'a> {
+    let path = shelved.directory.join(name);
+    move |source| ShelfError::Write { path: path.clone(), source }
+}
+
+/// Forces image and parity to the disk, and then says that they are whole.
+fn finish(
+    shelved: &Shelved<'_>,
+    schedule: &Schedule,
+    writing: Writing<'_>,
+    moved: Moved,
+) -> Result<Done, ShelfError> {
+    let (image, parity) = writing.finish().map_err(in_file(shelved, IMAGE))?;
+    let geometry = schedule.geometry();
+    let manifest = Manifest {
+        generation: shelved.generation,
+        version: shelved.version,
+        place: shelved.place,
+        scheme: geometry.layout().scheme(),
+        block: geometry.block(),
+        lens: geometry.lens().to_vec(),
+        image,
+        parity,
+    };
+    let octets = manifest.octets();
+    let whole = |mut file: File| {
+        file.write_all(&octets)?;
+        file.sync_all()?;
+        File::open(shelved.directory)?.sync_all()
+    };
+    create(&shelved.directory.join(MANIFEST))
+        .and_then(whole)
+        .map_err(in_file(shelved, MANIFEST))?;
+    Ok(Done { manifest: Manifest::checksum(&octets), moved })
+}
+
+/// A file that is new, and its owner's only.
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+fn create_directory(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}

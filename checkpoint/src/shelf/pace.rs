@@ -1,0 +1,44 @@
+//! How fast may be written: a share of the disk that leaves the rest to the program.
+
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use meikyo_units::{BitsPerSecond, Bytes};
+
+/// Time that may be caught up on at once, so that a late thread does not lose its share.
+const CATCH_UP: Duration = Duration::from_millis(20);
+
+/// A rate that all writers of a host share.
+#[derive(Debug)]
+pub struct Pace {
+    rate: Option<BitsPerSecond>,
+    next: Mutex<Option<Instant>>,
+}
+
+impl Pace {
+    /// As fast as the disk.
+    pub const UNLIMITED: Self = Self { rate: None, next: Mutex::new(None) };
+
+    /// At most so fast.
+    pub const fn new(rate: BitsPerSecond) -> Self {
+        Self { rate: Some(rate), next: Mutex::new(None) }
+    }
+
+    /// Waits until so many octets more may be written.
+    #[expect(clippy::disallowed_methods, reason = "a rate is kept by the clock")]
+    pub(super) fn wait_for(&self, octets: usize) {
+        let Some(rate) = self.rate else { return };
+        let span = rate.serialization_delay(Bytes::new(octets as u64)).to_std();
+        let now = Instant::now();
+        let mut next = self.next.lock().expect("no thread panics under this lock");
+        let begin = next.unwrap_or(now).max(now.checked_sub(CATCH_UP).unwrap_or(now));
+        *next = Some(begin + span);
+        drop(next);
+        while let Some(left) = begin.checked_duration_since(Instant::now())
+            && !left.is_zero()
+        {
+            thread::park_timeout(left);
+        }
+    }
+}

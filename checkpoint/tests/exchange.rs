@@ -1,0 +1,268 @@
+//! Whole groups over TCP and TLS on loopback: what lies on the disks afterwards is compared with parity
+//! computed by hand, hosts are lost and rebuilt, and blocks are damaged.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use meikyo_checkpoint::charter::Generation;
+use meikyo_checkpoint::exchange::ExchangeOptions;
+use meikyo_checkpoint::geometry::Geometry;
+use meikyo_checkpoint::layout::{Layout, Scheme, Shard};
+use meikyo_checkpoint::link::{Greeting, Meeting, Purpose, meet};
+use meikyo_checkpoint::schedule::{Job, Schedule};
+use meikyo_checkpoint::shelf::{self, Done, Pace, ShelfError, Shelved, Stored};
+use meikyo_checkpoint::tls::JobKey;
+use meikyo_worlds::Random;
+
+/// One group of hosts, each a directory and listeners on loopback.
+struct Group {
+    directory: tempfile::TempDir,
+    geometry: Geometry,
+    images: Vec<Vec<u8>>,
+    key: JobKey,
+    lanes: usize,
+}
+
+impl Group {
+    fn new(scheme: Scheme, hosts: usize, block: u32, lens: &[u64], lanes: usize) -> Self {
+        let layout = Layout::new(scheme, hosts).unwrap();
+        let mut random = Random::new(hosts as u64);
+        let mut octets = |len: u64| -> Vec<u8> {
+            (0..len).map(|_| u8::try_from(random.below(256)).unwrap()).collect()
+        };
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            geometry: Geometry::new(layout, block, lens.to_vec()).unwrap(),
+            images: lens.iter().map(|&len| octets(len)).collect(),
+            key: JobKey::from_pkcs8(&JobKey::generate().unwrap()).unwrap(),
+            lanes,
+        }
+    }
+
+    fn hosts(&self) -> usize {
+        self.images.len()
+    }
+
+    fn home(&self, place: usize) -> PathBuf {
+        self.directory.path().join(format!("host{place}/1"))
+    }
+
+    /// Carries out a job on all hosts at once.
+    fn run(&self, job: Job) -> Vec<Result<Done, ShelfError>> {
+        let purpose = if job == Job::Encode { Purpose::Save } else { Purpose::Rebuild };
+        let schedule = Schedule::new(self.geometry.clone(), job).unwrap();
+        let listeners: Vec<Vec<TcpListener>> = (0..self.hosts())
+            .map(|_| (0..self.lanes).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect())
+            .collect();
+        let addresses: Vec<Vec<SocketAddr>> = listeners
+            .iter()
+            .map(|lanes| lanes.iter().map(|lane| lane.local_addr().unwrap()).collect())
+            .collect();
+        let generation = Generation(1);
+        let greeting = Greeting { purpose, from: 0, to: 0, version: 1, generation };
+        let patience = Duration::from_secs(60);
+        let meeting = Meeting { key: &self.key, addresses: &addresses, greeting, patience };
+        std::thread::scope(|scope| {
+            let (meeting, schedule) = (&meeting, &schedule);
+            let hosts: Vec<_> = listeners
+                .iter()
+                .enumerate()
+                .map(|(place, listeners)| {
+                    scope.spawn(move || {
+                        let links = meet(meeting, listeners, schedule, place).unwrap();
+                        let directory = self.home(place);
+                        let shelved = Shelved {
+                            directory: &directory,
+                            generation,
+                            version: 1,
+                            place,
+                            pace: &Pace::UNLIMITED,
+                            options: ExchangeOptions::DEFAULT,
+                        };
+                        match schedule.job() {
+                            Job::Encode => {
+                                shelf::save(&shelved, schedule, &self.images[place], links)
+                            }
+                            Job::Rebuild(_) => shelf::rebuild(&shelved, schedule, links),
+                        }
+                    })
+                })
+                .collect();
+            hosts.into_iter().map(|host| host.join().unwrap()).collect()
+        })
+    }
+
+    /// Compares every image, and every parity block with one that is computed from the images.
+    fn check(&self) {
+        let layout = self.geometry.layout();
+        for place in 0..self.hosts() {
+            assert_eq!(fs::read(self.home(place).join("image")).unwrap(), self.images[place]);
+            assert_eq!(Stored::open(&self.home(place)).unwrap().damages(), []);
+        }
+        for stripe in 0..self.geometry.stripes() {
+            for word in 0..self.hosts() {
+                let len = self.geometry.word_len(stripe, word);
+                let data: Vec<Vec<u8>> = (0..layout.data())
+                    .map(|at| {
+                        let image = &self.images[layout.host_of(word, Shard::Data(at))];
+                        let begin = self.geometry.offset(stripe, Shard::Data(at));
+                        let begin = image.len().min(usize::try_from(begin).unwrap());
+                        let end = image.len().min(begin + len);
+                        let mut block = image[begin..end].to_vec();
+                        block.truncate(usize::try_from(self.geometry.block()).unwrap());
+                        block.resize(len, 0);
+                        block
+                    })
+                    .collect();
+                let expected = if layout.parity() == 1 {
+                    let xor = |at: usize| data.iter().fold(0, |sum, block| sum ^ block[at]);
+                    vec![(0..len).map(xor).collect::<Vec<u8>>()]
+                } else if len == 0 {
+                    vec![Vec::new(); layout.parity()]
+                } else {
+                    reed_solomon_simd::encode(layout.data(), layout.parity(), &data).unwrap()
+                };
+                for (parity, expected) in expected.iter().enumerate() {
+                    let shard = Shard::Parity(parity);
+                    let file = self.home(layout.host_of(word, shard)).join("parity");
+                    let begin = usize::try_from(self.geometry.offset(stripe, shard)).unwrap();
+                    let stored = fs::read(file).unwrap();
+                    let stored = stored.get(begin..begin + len).unwrap_or_default();
+                    assert_eq!(stored, expected, "stripe {stripe}, word {word}");
+                }
+            }
+        }
+    }
+
+    fn save(&self) -> Vec<Done> {
+        self.run(Job::Encode).into_iter().map(Result::unwrap).collect()
+    }
+}
+
+fn set(places: &[usize]) -> BTreeSet<usize> {
+    places.iter().copied().collect()
+}
+
+#[test]
+fn what_is_on_the_disks_is_the_images_and_their_parity() {
+    for (scheme, hosts, lanes) in [
+        (Scheme::Ring, 3, 1),
+        (Scheme::Ring, 5, 2),
+        (Scheme::Partner, 2, 1),
+        (Scheme::Partner, 4, 1),
+        (Scheme::ReedSolomon(2), 3, 1),
+        (Scheme::ReedSolomon(2), 5, 1),
+        (Scheme::ReedSolomon(3), 6, 1),
+    ] {
+        // Lengths that differ, one of nothing, and ends inside of blocks.
+        let lens: Vec<u64> = (0..hosts as u64).map(|host| host * 70_001).collect();
+        let group = Group::new(scheme, hosts, 4_096, &lens, lanes);
+        group.save();
+        group.check();
+    }
+}
+
+#[test]
+fn a_host_of_a_ring_sends_as_many_octets_as_it_holds() {
+    let group = Group::new(Scheme::Ring, 4, 4_096, &[4_096 * 300; 4], 1);
+    for done in group.save() {
+        assert_eq!(done.moved.sent.get(), 4_096 * 300);
+        assert_eq!(done.moved.received.get(), 4_096 * 300);
+    }
+}
+
+#[test]
+fn every_loss_that_a_scheme_survives_is_rebuilt_octet_for_octet() {
+    let mut rebuilt = 0;
+    for (scheme, hosts) in [
+        (Scheme::Ring, 3),
+        (Scheme::Ring, 4),
+        (Scheme::Partner, 4),
+        (Scheme::ReedSolomon(2), 4),
+        (Scheme::ReedSolomon(3), 4),
+    ] {
+        let lens: Vec<u64> = (0..hosts as u64).map(|host| 20_000 - host * 4_999).collect();
+        let group = Group::new(scheme, hosts, 1_024, &lens, 1);
+        let saved = group.save();
+        for pattern in 1_u32..1 << hosts {
+            let lost: BTreeSet<usize> = (0..hosts).filter(|at| pattern >> at & 1 == 1).collect();
+            if !group.geometry.layout().survives(&lost) {
+                continue;
+            }
+            for &place in &lost {
+                fs::remove_dir_all(group.home(place)).unwrap();
+            }
+            for (place, done) in group.run(Job::Rebuild(lost)).into_iter().enumerate() {
+                // The same manifest, so that what was agreed on still holds.
+                assert_eq!(done.unwrap().manifest, saved[place].manifest);
+            }
+            group.check();
+            rebuilt += 1;
+        }
+    }
+    assert!(rebuilt > 30, "{rebuilt}");
+}
+
+#[test]
+fn a_damaged_block_is_found_and_never_folded_into_what_is_rebuilt() {
+    let group = Group::new(Scheme::Ring, 3, 1_024, &[50_000; 3], 1);
+    group.save();
+    flip(&group.home(0).join("parity"), 2_000);
+    let damages = Stored::open(&group.home(0)).unwrap().damages();
+    assert_eq!(damages.len(), 1);
+    assert_eq!((damages[0].stripe, damages[0].shard), (1, Shard::Parity(0)));
+    fs::remove_dir_all(group.home(2)).unwrap();
+    let outcomes = group.run(Job::Rebuild(set(&[2])));
+    let told = format!("{:?}", outcomes[0].as_ref().unwrap_err());
+    assert!(told.contains("`parity` is damaged in the block that begins at octet 1024"), "{told}");
+    assert!(outcomes[2].is_err() && !group.home(2).join("manifest").exists());
+}
+
+#[test]
+fn an_image_that_is_torn_has_no_manifest_or_is_found() {
+    let group = Group::new(Scheme::Ring, 3, 1_024, &[50_000; 3], 1);
+    group.save();
+    let file = fs::OpenOptions::new().write(true).open(group.home(1).join("image")).unwrap();
+    file.set_len(49_000).unwrap();
+    let stored = Stored::open(&group.home(1)).unwrap();
+    assert_eq!(stored.damages().len(), 2);
+    let torn = fs::OpenOptions::new().write(true).open(group.home(1).join("manifest")).unwrap();
+    torn.set_len(20).unwrap();
+    assert!(Stored::open(&group.home(1)).is_err());
+}
+
+#[test]
+fn a_host_with_another_key_is_turned_away() {
+    let group = Group::new(Scheme::Partner, 2, 1_024, &[5_000; 2], 1);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let stranger = JobKey::from_pkcs8(&JobKey::generate().unwrap()).unwrap();
+    let (served, tried) = std::thread::scope(|scope| {
+        let serving = scope.spawn(|| group.key.accept(listener.accept().unwrap().0).is_err());
+        let tried = stranger.connect(std::net::TcpStream::connect(address).unwrap());
+        (serving.join().unwrap(), tried.is_err())
+    });
+    assert!(served && tried);
+}
+
+#[test]
+fn what_is_stored_belongs_to_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let group = Group::new(Scheme::Partner, 2, 1_024, &[5_000; 2], 1);
+    group.save();
+    for name in ["image", "parity", "manifest"] {
+        let mode = fs::metadata(group.home(0).join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut octets = fs::read(path).unwrap();
+    octets[at] ^= 4;
+    fs::write(path, octets).unwrap();
+}
