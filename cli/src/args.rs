@@ -7,6 +7,7 @@ use crate::top::TopArgs;
 use crate::verbs::agent::AgentArgs;
 use crate::verbs::agents::AgentsArgs;
 use crate::verbs::alerts::AlertsArgs;
+use crate::verbs::checkpoint::CheckpointArgs;
 use crate::verbs::completions::CompletionsArgs;
 use crate::verbs::config::ConfigArgs;
 use crate::verbs::export::ExportArgs;
@@ -22,7 +23,7 @@ use crate::verbs::recording::RecordingArgs;
 use crate::verbs::serve::ServeArgs;
 use crate::verbs::simulate::SimulateArgs;
 
-/// Measure, profile and predict clusters of commodity machines and Ethernet.
+/// Measure, profile and predict clusters of commodity machines and Ethernet, and keep their runs alive.
 #[derive(Debug, Parser)]
 #[command(name = "meikyo", version, about, propagate_version = true)]
 pub(crate) struct Args {
@@ -40,6 +41,7 @@ pub(crate) enum Verb {
     Fabric(FabricArgs),
     Lab(LabArgs),
     Simulate(SimulateArgs),
+    Checkpoint(CheckpointArgs),
     Mark(MarkArgs),
     Alerts(AlertsArgs),
     Recording(RecordingArgs),

@@ -1,0 +1,296 @@
+//! `meikyo checkpoint plan`: the time model's terms, the choice of a scheme, the interval.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use meikyo_checkpoint::layout::HOSTS_MAX;
+use meikyo_checkpoint::model::{Load, Machine};
+use meikyo_checkpoint::plan::{Candidate, Plan, Wishes, plan};
+use meikyo_cluster::{DeviceKind, load};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable, bytes_text, span_text};
+use meikyo_units::{BitsPerSecond, Bytes, Nanos};
+use serde_json::{Value, json};
+
+/// Hosts of a group when there are as many and nothing else is asked for: the size of the paper's
+/// cluster, where parity takes a seventh of the image.
+const GROUP: usize = 8;
+
+/// The size of a cluster, its machines, and what may happen to it.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// Take the number of hosts from this cluster file
+    #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
+    cluster: Option<PathBuf>,
+    /// Hosts that the program runs on
+    #[arg(long, value_name = "N", required_unless_present = "cluster")]
+    hosts: Option<usize>,
+    /// Hosts of a parity group [default: 8, or all if there are fewer]
+    #[arg(long, value_name = "N")]
+    group: Option<usize>,
+    /// What one host holds
+    #[arg(long, value_name = "SIZE")]
+    bytes: Bytes,
+    /// The percentage of it that changes between two checkpoints
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(0..=100))]
+    changed: u8,
+    /// What one link of a host carries of a program's octets
+    #[arg(long, value_name = "RATE", default_value = "118MB/s")]
+    link: BitsPerSecond,
+    /// Links per host
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=16))]
+    links: u64,
+    /// What the disk of a host writes, and reads
+    #[arg(long, value_name = "RATE", default_value = "500MB/s")]
+    disk: BitsPerSecond,
+    /// How fast a host copies memory
+    #[arg(long, value_name = "RATE", default_value = "8GB/s")]
+    memory: BitsPerSecond,
+    /// How fast a host folds blocks by XOR
+    #[arg(long, value_name = "RATE", default_value = "10GB/s")]
+    xor: BitsPerSecond,
+    /// How fast a host makes Reed-Solomon parity
+    #[arg(long, value_name = "RATE", default_value = "5GB/s")]
+    code: BitsPerSecond,
+    /// The size of a block
+    #[arg(long, value_name = "SIZE", default_value = "256KiB")]
+    block: Bytes,
+    /// What a block costs at each hop, beside its transmission
+    #[arg(long, value_name = "TIME", default_value = "100us")]
+    step: Nanos,
+    /// Until the program stands still on all hosts
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    quiesce: Nanos,
+    /// Until all hosts know that all have written
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    commit: Nanos,
+    /// Mean time between failures of one host
+    #[arg(long, value_name = "TIME", default_value = "365d")]
+    mtbf: Nanos,
+    /// From a host's death until it is known and another stands ready
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    detection: Nanos,
+    /// How many hosts of a group may be lost at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
+    survive: u8,
+    /// The percentage of a program's speed that a checkpoint takes while it is written behind it
+    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..=100))]
+    interference: u8,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the plan; the answer is no when no scheme survives the losses that it must.
+pub(super) fn run(args: &PlanArgs) -> Result<Answer, Failure> {
+    let hosts = args.hosts()?;
+    let group = args.group.unwrap_or_else(|| hosts.min(GROUP));
+    check(args, hosts, group)?;
+    let machine = args.machine();
+    let load = Load {
+        image: args.bytes,
+        changed: Bytes::new(args.bytes.get() / 100 * u64::from(args.changed)),
+        block: args.block,
+    };
+    let wishes = Wishes {
+        hosts,
+        group,
+        losses: usize::from(args.survive),
+        between_failures: args.mtbf,
+        detection: args.detection,
+        interference: f64::from(args.interference) / 100.0,
+    };
+    let plan = plan(&wishes, &machine, &load);
+    if args.json {
+        output::print_json(&document(&wishes, &load, &plan))?;
+    } else {
+        output::print(&text(&wishes, &load, &plan))?;
+    }
+    Ok(if plan.chosen.is_some() { Answer::Yes } else { Answer::No })
+}
+
+fn check(args: &PlanArgs, hosts: usize, group: usize) -> Result<(), Failure> {
+    let failure = |text: String, hint: &str| Err(Failure::new(text).hint(hint));
+    if hosts < 2 {
+        return failure(
+            format!("{hosts} hosts cannot protect each other"),
+            "a copy needs 2 hosts, a ring 3: --hosts 3",
+        );
+    }
+    if group < 2 || group > hosts || group > HOSTS_MAX {
+        let text = format!("a group of {group} hosts is not possible");
+        return failure(text, &format!("--group takes 2 to {}", hosts.min(HOSTS_MAX)));
+    }
+    let rates = [
+        ("--link", args.link),
+        ("--disk", args.disk),
+        ("--memory", args.memory),
+        ("--xor", args.xor),
+        ("--code", args.code),
+    ];
+    if let Some((name, _)) = rates.into_iter().find(|(_, rate)| rate.get() == 0) {
+        return failure(format!("{name} is a rate of nothing"), "for example 118MB/s or 1Gbit/s");
+    }
+    if args.mtbf == Nanos::ZERO {
+        return failure("--mtbf is no time at all".to_owned(), "for example --mtbf 365d");
+    }
+    if args.block == Bytes::ZERO {
+        return failure("--block is of no size".to_owned(), "for example --block 256KiB");
+    }
+    Ok(())
+}
+
+impl PlanArgs {
+    fn hosts(&self) -> Result<usize, Failure> {
+        if let Some(hosts) = self.hosts {
+            return Ok(hosts);
+        }
+        let path = self.cluster.as_ref().expect("one of the two is required");
+        let cluster = load(path).map_err(|error| {
+            Failure::from(error).hint(format!("meikyo config check {}", path.display()))
+        })?;
+        Ok(cluster.devices.iter().filter(|device| device.kind == DeviceKind::Host).count())
+    }
+
+    const fn machine(&self) -> Machine {
+        Machine {
+            link: self.link,
+            links: self.links,
+            disk: self.disk,
+            xor: self.xor,
+            code: self.code,
+            memory: self.memory,
+            step: self.step,
+            quiesce: self.quiesce,
+            commit: self.commit,
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}
+
+fn rarely(per_year: f64) -> String {
+    if per_year > 0.0 && 1.0 / per_year >= 10.0 {
+        format!("1 in {:.0} years", 1.0 / per_year)
+    } else {
+        format!("{per_year:.2} a year")
+    }
+}
+
+fn text(wishes: &Wishes, load: &Load, plan: &Plan) -> String {
+    let mut text = format!(
+        "{} hosts in groups of {}, {} on each, of which {} change between checkpoints\n\n",
+        wishes.hosts,
+        wishes.group,
+        bytes_text(load.image.get()),
+        bytes_text(load.changed.get()),
+    );
+    let mut table = TextTable::new(&[
+        "scheme",
+        "survives",
+        "network",
+        "disk",
+        "coding",
+        "memory",
+        "fill",
+        "checkpoint",
+        "stop",
+        "rebuild",
+        "every",
+        "time lost",
+        "unrecoverable",
+    ]);
+    for candidate in &plan.candidates {
+        let terms = &candidate.terms;
+        let spans = [
+            terms.network,
+            terms.disk,
+            terms.coding,
+            terms.memory,
+            terms.fill,
+            terms.total,
+            terms.stop,
+            candidate.rebuild,
+            candidate.interval,
+        ];
+        let hosts = if candidate.losses == 1 { "host" } else { "hosts" };
+        let first = [candidate.scheme.to_string(), format!("{} {hosts}", candidate.losses)];
+        let last = [percent(candidate.lost_share), rarely(candidate.unrecoverable_per_year)];
+        table.row(first.into_iter().chain(spans.map(span_text)).chain(last));
+    }
+    write!(text, "{table}\n{}", explained(wishes, plan)).expect("strings take everything");
+    text
+}
+
+fn explained(wishes: &Wishes, plan: &Plan) -> String {
+    let Some(candidate) = plan.chosen.map(|at| &plan.candidates[at]) else {
+        return format!(
+            "No scheme survives the loss of {} of {} hosts; a larger group can: --group {}\n",
+            wishes.losses,
+            wishes.group,
+            wishes.losses * 2 + 1
+        );
+    };
+    let Candidate { scheme, terms, .. } = candidate;
+    format!(
+        "Take {scheme}: of the schemes that survive {} lost, it loses the least time and then writes \
+         the least.\n\
+         A checkpoint takes {}, bound by {}; the program stands still for {} of it.\n\
+         With nothing overlapped, as in the SCore paper's formula, it would take {}.\n\
+         Checkpoint every {} (Young: {}); {} of the time is lost, restarts included.\n",
+        wishes.losses,
+        span_text(terms.total),
+        terms.bound.word(),
+        span_text(terms.stop),
+        span_text(candidate.serial),
+        span_text(candidate.interval),
+        span_text(candidate.interval_young),
+        percent(candidate.lost_share),
+    )
+}
+
+fn document(wishes: &Wishes, load: &Load, plan: &Plan) -> Value {
+    let seconds = |span: Nanos| span.as_secs_f64();
+    let candidates: Vec<Value> = plan
+        .candidates
+        .iter()
+        .map(|candidate| {
+            let terms = &candidate.terms;
+            json!({
+                "scheme": candidate.scheme.to_string(),
+                "survived_losses": candidate.losses,
+                "sent_bytes": terms.sent.get(),
+                "written_bytes": terms.written.get(),
+                "quiesce_s": seconds(terms.quiesce),
+                "network_s": seconds(terms.network),
+                "disk_s": seconds(terms.disk),
+                "coding_s": seconds(terms.coding),
+                "memory_s": seconds(terms.memory),
+                "fill_s": seconds(terms.fill),
+                "commit_s": seconds(terms.commit),
+                "checkpoint_s": seconds(terms.total),
+                "bound": terms.bound.word(),
+                "serial_s": seconds(candidate.serial),
+                "stop_s": seconds(terms.stop),
+                "rebuild_s": seconds(candidate.rebuild),
+                "interval_s": seconds(candidate.interval),
+                "interval_young_s": seconds(candidate.interval_young),
+                "lost_share": candidate.lost_share,
+                "unrecoverable_per_year": candidate.unrecoverable_per_year,
+            })
+        })
+        .collect();
+    json!({
+        "schema": "meikyo.checkpoint.plan/1",
+        "hosts": wishes.hosts,
+        "group": wishes.group,
+        "image_bytes": load.image.get(),
+        "changed_bytes": load.changed.get(),
+        "block_bytes": load.block.get(),
+        "candidates": candidates,
+        "chosen": plan.chosen.map(|at| plan.candidates[at].scheme.to_string()),
+    })
+}
