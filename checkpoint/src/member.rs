@@ -231,6 +231,11 @@ impl Member {
         self.known.as_ref().map(|(_, charter)| charter)
     }
 
+    /// The ballot by which that was agreed on.
+    pub fn decided(&self) -> Ballot {
+        self.known.as_ref().map_or_else(Ballot::default, |(ballot, _)| *ballot)
+    }
+
     /// What the host must not forget.
     pub const fn vote(&self) -> Option<&Vote> {
         self.vote.as_ref()
@@ -437,7 +442,7 @@ impl Member {
             incarnation: self.options.incarnation,
             life: self.options.life,
             version: self.version(),
-            decided: self.known.as_ref().map_or_else(Ballot::default, |(ballot, _)| *ballot),
+            decided: self.decided(),
             body,
         };
         if to == self.options.place {

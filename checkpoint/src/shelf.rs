@@ -86,10 +86,13 @@ impl Blocks for InMemory<'_> {
     fn block<'a>(&'a self, stripe: u32, shard: Shard, _: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         let geometry = self.schedule.geometry();
         let len = geometry.len_of(self.place, stripe, shard);
-        let begin = usize::try_from(geometry.offset(stripe, shard));
-        let begin = begin.ok().filter(|begin| begin + len <= self.image.len());
-        let begin = begin.ok_or(io::ErrorKind::UnexpectedEof)?;
-        Ok(if len == 0 { &[] } else { &self.image[begin..begin + len] })
+        if len == 0 {
+            // Beyond the image's end, where others still have blocks.
+            return Ok(&[]);
+        }
+        let begin = usize::try_from(geometry.offset(stripe, shard)).ok();
+        let octets = begin.and_then(|begin| self.image.get(begin..begin + len));
+        octets.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 

@@ -158,14 +158,12 @@ impl Outbound {
         Ok(())
     }
 
-    /// Sends what is left and says that nothing more comes.
-    ///
-    /// # Errors
-    /// When the connection breaks.
-    pub fn close(mut self) -> io::Result<()> {
+    /// Sends what is left and says that nothing more comes. Whoever has read its last frame may have
+    /// closed the connection already, which is no failure; whoever has not will miss it.
+    pub fn close(mut self) {
         self.stream.conn.send_close_notify();
-        self.stream.flush()?;
-        self.stream.sock.shutdown(Shutdown::Write)
+        drop(self.stream.flush());
+        drop(self.stream.sock.shutdown(Shutdown::Write));
     }
 }
 

@@ -197,9 +197,11 @@ fn every_loss_that_a_scheme_survives_is_rebuilt_octet_for_octet() {
             for &place in &lost {
                 fs::remove_dir_all(group.home(place)).unwrap();
             }
-            for (place, done) in group.run(Job::Rebuild(lost)).into_iter().enumerate() {
+            let outcomes = group.run(Job::Rebuild(lost.clone()));
+            assert!(outcomes.iter().all(Result::is_ok), "{scheme} {hosts} {lost:?}: {outcomes:?}");
+            for (done, before) in outcomes.into_iter().zip(&saved) {
                 // The same manifest, so that what was agreed on still holds.
-                assert_eq!(done.unwrap().manifest, saved[place].manifest);
+                assert_eq!(done.unwrap().manifest, before.manifest);
             }
             group.check();
             rebuilt += 1;

@@ -111,6 +111,7 @@ impl Member {
         };
         if *held == Held::Rebuilding {
             *held = Held::Prepared(prepared);
+            self.compare_with_commits();
         }
     }
 
@@ -200,7 +201,10 @@ impl Member {
         }
         let answer = match self.held.get(&generation) {
             Some(Held::Snapped(len)) if lens[self.options.place] == *len => {
-                let version = self.version();
+                // The version that it was begun under, also where a member was admitted meanwhile:
+                // what is rebuilt later must be the same, octet for octet.
+                let open = self.charter().and_then(|charter| charter.open);
+                let version = open.map_or(0, |open| open.version);
                 self.held.insert(generation, Held::Writing { lens: lens.clone() });
                 self.tasks.push_back(Task::Write { generation, version, lens });
                 return;
@@ -281,11 +285,17 @@ impl Member {
         let me = self.options.place;
         let Some(opened) = self.charter().and_then(|charter| charter.open) else { return };
         let coordinator = opened.coordinator;
-        let life =
-            if coordinator == me { Some(self.options.life) } else { self.lives[coordinator] };
-        let has_forgotten = life.is_some_and(|life| life != opened.life);
+        // A begin that was given up can still have been agreed on; only its proposer knows that.
+        let is_mine = coordinator == me;
+        let is_coordinated =
+            self.saving.as_ref().is_some_and(|saving| saving.begun == Some(opened));
+        let has_forgotten = if is_mine {
+            !is_coordinated
+        } else {
+            self.lives[coordinator].is_some_and(|life| life != opened.life)
+        };
         let is_gone = has_forgotten || self.detection.is_dead(coordinator);
-        let is_first = (0..me).all(|place| self.detection.is_dead(place));
+        let is_first = is_mine || (0..me).all(|place| self.detection.is_dead(place));
         if !self.is_member() || !is_gone || !is_first {
             // The one that is to end it may have been away for a moment.
             if self.takeover.as_ref().is_some_and(|takeover| takeover.wanted.is_none()) {

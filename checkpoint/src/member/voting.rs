@@ -150,7 +150,12 @@ impl Member {
             self.held.remove(&generation);
             self.tasks.push_back(Task::Free(generation));
         }
-        // What is whole here and is not what was agreed on counts as lost.
+        self.compare_with_commits();
+    }
+
+    /// What is whole here and is not what was agreed on counts as lost.
+    pub(super) fn compare_with_commits(&mut self) {
+        let Some((_, charter)) = &self.known else { return };
         let commits = charter.commits.clone();
         for commit in commits {
             let agreed = commit.manifests[self.options.place];

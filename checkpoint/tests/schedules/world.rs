@@ -1,0 +1,620 @@
+//! A group in virtual time: what happens when, what is lost, and what must hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use meikyo_checkpoint::charter::{Charter, Commit, Generation, Incarnation};
+use meikyo_checkpoint::layout::{Layout, Scheme};
+use meikyo_checkpoint::member::{Event, Message, Task};
+use meikyo_checkpoint::register::{Ballot, majority};
+use meikyo_units::{Nanos, SimTime};
+use meikyo_worlds::{Agenda, Disk, Random};
+
+use super::hosts::{Host, Packet, Stopped, Storage, image_of, parity_of};
+
+const MS: Nanos = Nanos::from_millis(1);
+
+/// Faults happen for so long.
+const TROUBLED: Nanos = Nanos::from_secs(8);
+
+/// After it, everything has to be well again within so long.
+const QUIET: Nanos = Nanos::from_secs(25);
+
+/// Work that does not come to its end is given up after so long.
+const GIVE_UP: Nanos = Nanos::from_millis(2_000);
+
+#[derive(Debug)]
+enum Happening {
+    Arrival { from: usize, to: usize, packet: Packet },
+    Poll(usize),
+    Snapped { place: usize, life: u64, generation: Generation },
+    GiveUp { place: usize, life: u64, generation: Generation },
+    Save,
+    Fault,
+    Start(usize),
+    Resume(usize),
+    Heal { from: usize, to: usize },
+    Empty(usize),
+    Calm,
+}
+
+/// What histories have shown.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    committed: u64,
+    aborted: u64,
+    taken_over: u64,
+    kills: u64,
+    kills_while_writing: u64,
+    power_cuts: u64,
+    replaced: u64,
+    rebuilt: u64,
+    stops: u64,
+    cuts: u64,
+    full: u64,
+    fenced: u64,
+    refused_saves: u64,
+    false_deaths: u64,
+}
+
+impl Seen {
+    pub(crate) fn add(&mut self, other: &Self) {
+        let pairs = [
+            (&mut self.committed, other.committed),
+            (&mut self.aborted, other.aborted),
+            (&mut self.taken_over, other.taken_over),
+            (&mut self.kills, other.kills),
+            (&mut self.kills_while_writing, other.kills_while_writing),
+            (&mut self.power_cuts, other.power_cuts),
+            (&mut self.replaced, other.replaced),
+            (&mut self.rebuilt, other.rebuilt),
+            (&mut self.stops, other.stops),
+            (&mut self.cuts, other.cuts),
+            (&mut self.full, other.full),
+            (&mut self.fenced, other.fenced),
+            (&mut self.refused_saves, other.refused_saves),
+            (&mut self.false_deaths, other.false_deaths),
+        ];
+        for (mine, theirs) in pairs {
+            *mine += theirs;
+        }
+    }
+
+    /// Whether every kind of trouble came often enough to show something.
+    pub(crate) fn is_rich(&self, histories: u64) -> bool {
+        let Self { committed, aborted, taken_over, kills_while_writing, .. } = *self;
+        let Self { power_cuts, replaced, rebuilt, stops, cuts, full, refused_saves, .. } = *self;
+        let often = [committed, kills_while_writing, power_cuts, stops, cuts];
+        let seldom = [aborted, taken_over, replaced, rebuilt, full, refused_saves];
+        often.into_iter().all(|count| count >= histories / 2)
+            && seldom.into_iter().all(|count| count >= histories / 20)
+    }
+}
+
+pub(crate) struct World {
+    seed: u64,
+    layout: Layout,
+    hosts: Vec<Host>,
+    random: Random,
+    agenda: Agenda<SimTime, Happening>,
+    now: SimTime,
+    cut: BTreeSet<(usize, usize)>,
+    is_calm: bool,
+    step: u64,
+    /// What anybody ever learned, by ballot.
+    learned: BTreeMap<Ballot, Charter>,
+    /// What was ever committed.
+    commits: BTreeMap<Generation, Commit>,
+    digest: u64,
+    next_life: u64,
+    next_incarnation: u64,
+    polls: Vec<SimTime>,
+    seen: Seen,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let hosts = 3 + random.index(3);
+        let scheme = match random.below(4) {
+            0 => Scheme::Partner,
+            1 if hosts >= 4 => Scheme::ReedSolomon(2),
+            _ => Scheme::Ring,
+        };
+        let layout = Layout::new(scheme, hosts).unwrap();
+        let host = |place: usize| Host {
+            place,
+            layout,
+            incarnation: Incarnation(place as u64 + 1),
+            life: 0,
+            storage: Storage::default(),
+            daemon: None,
+            stopped_until: SimTime::START,
+        };
+        let mut world = Self {
+            seed,
+            layout,
+            hosts: (0..hosts).map(host).collect(),
+            random,
+            agenda: Agenda::new(),
+            now: SimTime::START,
+            cut: BTreeSet::new(),
+            is_calm: false,
+            step: 0,
+            learned: BTreeMap::new(),
+            commits: BTreeMap::new(),
+            digest: 0,
+            next_life: 1,
+            next_incarnation: 100,
+            polls: vec![SimTime::START; hosts],
+            seen: Seen::default(),
+        };
+        let members = world.hosts.iter().map(|host| host.incarnation).collect();
+        let founding = Charter::founding(members);
+        for place in 0..hosts {
+            let life = world.life();
+            let started = world.hosts[place].start(SimTime::START, life, Some(founding.clone()));
+            started.expect("nothing fails at first");
+            world.agenda.add(SimTime::START, Happening::Poll(place));
+        }
+        let faults = world.random.below(14);
+        for _ in 0..faults {
+            let at = SimTime::START + world.random.span(TROUBLED);
+            world.agenda.add(at, Happening::Fault);
+        }
+        world.agenda.add(SimTime::START + MS * 300, Happening::Save);
+        world.agenda.add(SimTime::START + TROUBLED, Happening::Calm);
+        world
+    }
+
+    pub(crate) const fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    pub(crate) const fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    pub(crate) fn described(&self) -> String {
+        let host = |host: &Host| {
+            let member = host.daemon.as_ref().map(|daemon| &daemon.member);
+            format!("{}: {:?} {:?}\n", host.place, host.incarnation, member)
+        };
+        let hosts: String = self.hosts.iter().map(host).collect();
+        format!(
+            "{:?} at {}\n{hosts}newest {:?}",
+            self.layout,
+            self.now,
+            self.commits.last_key_value()
+        )
+    }
+
+    fn life(&mut self) -> u64 {
+        self.next_life += 1;
+        self.next_life
+    }
+
+    fn after(&mut self, span: Nanos, happening: Happening) {
+        self.agenda.add(self.now + span, happening);
+    }
+
+    pub(crate) fn run(&mut self) -> Result<(), String> {
+        let end = SimTime::START + TROUBLED + QUIET;
+        while let Some((at, happening)) = self.agenda.pop_until(end) {
+            self.now = at;
+            self.digest = self.digest.rotate_left(7) ^ at.as_nanos() ^ self.step;
+            self.happen(happening)?;
+            if self.is_calm && self.is_well() {
+                return self.judge();
+            }
+        }
+        Err("it is not well again long after the last fault".to_owned())
+    }
+
+    fn happen(&mut self, happening: Happening) -> Result<(), String> {
+        match happening {
+            Happening::Arrival { from, to, packet } => {
+                if !self.cut.contains(&(from, to)) {
+                    self.arrive(from, to, packet)?;
+                }
+            }
+            Happening::Poll(place) => {
+                if self.polls[place] <= self.now {
+                    self.turn(place)?;
+                }
+            }
+            Happening::Snapped { place, life, generation } => {
+                let len = image_of(self.seed, place, generation).len() as u64;
+                let host = &mut self.hosts[place];
+                if host.life == life
+                    && let Some(member) = host.member()
+                {
+                    member.snapped(generation, len);
+                    self.turn(place)?;
+                }
+            }
+            Happening::GiveUp { place, life, generation } => {
+                if self.hosts[place].life == life {
+                    let now = self.now;
+                    self.hosts[place].give_up(now, generation);
+                    self.turn(place)?;
+                }
+            }
+            Happening::Save => self.save()?,
+            Happening::Fault => self.fault()?,
+            Happening::Start(place) => {
+                if self.hosts[place].daemon.is_none() {
+                    self.start(place);
+                }
+            }
+            Happening::Resume(place) => self.turn(place)?,
+            Happening::Heal { from, to } => {
+                self.cut.remove(&(from, to));
+            }
+            Happening::Empty(place) => self.hosts[place].storage.disk.set_room(None),
+            Happening::Calm => self.calm(),
+        }
+        Ok(())
+    }
+
+    fn is_stopped(&self, place: usize) -> bool {
+        self.hosts[place].stopped_until > self.now
+    }
+
+    fn arrive(&mut self, from: usize, to: usize, packet: Packet) -> Result<(), String> {
+        if self.is_stopped(to) {
+            // It waits in the socket of a process that stands still.
+            let until = self.hosts[to].stopped_until;
+            self.agenda.add(until, Happening::Arrival { from, to, packet });
+            return Ok(());
+        }
+        let now = self.now;
+        let host = &mut self.hosts[to];
+        let outcome = match packet {
+            Packet::Agreement(message) => {
+                if let Some(member) = host.member() {
+                    member.handle(now, message);
+                }
+                Ok(())
+            }
+            Packet::Image(generation, image) => host.image_came(generation, from, image),
+            Packet::Want(generation) => {
+                if let Some((image, parity)) = host.parts(generation) {
+                    self.send(to, from, Packet::Part(generation, image, parity));
+                }
+                Ok(())
+            }
+            Packet::Part(generation, image, parity) => {
+                host.part_came(now, generation, from, image, parity)
+            }
+        };
+        self.unless_killed(to, outcome);
+        self.turn(to)
+    }
+
+    fn unless_killed(&mut self, place: usize, outcome: Result<(), Stopped>) {
+        if outcome.is_err() {
+            self.seen.kills_while_writing += 1;
+            self.kill(place);
+        }
+    }
+
+    fn kill(&mut self, place: usize) {
+        self.seen.kills += 1;
+        let host = &mut self.hosts[place];
+        host.daemon = None;
+        host.storage.kill_after = None;
+        if self.random.once_in(2) {
+            self.seen.power_cuts += 1;
+            host.storage.disk.cut_power(&mut self.random);
+        }
+        let span = MS * 50 + self.random.span(MS * 2_500);
+        self.after(span, Happening::Start(place));
+    }
+
+    fn start(&mut self, place: usize) {
+        let life = self.life();
+        let now = self.now;
+        let started = self.hosts[place].start(now, life, None);
+        self.hosts[place].stopped_until = now;
+        if started.is_err() {
+            self.kill(place);
+            return;
+        }
+        self.polls[place] = now;
+        self.agenda.add(now, Happening::Poll(place));
+    }
+
+    fn send(&mut self, from: usize, to: usize, packet: Packet) {
+        if self.cut.contains(&(from, to)) || (!self.is_calm && self.random.once_in(200)) {
+            return;
+        }
+        let slow = if self.is_calm || !self.random.once_in(50) { 4 } else { 900 };
+        let span = MS + self.random.span(MS * slow);
+        self.after(span, Happening::Arrival { from, to, packet });
+    }
+
+    /// Lets a member do what it has to do.
+    fn turn(&mut self, place: usize) -> Result<(), String> {
+        let now = self.now;
+        if self.is_stopped(place) {
+            return Ok(());
+        }
+        while let Some(task) = self.hosts[place].member().and_then(|member| member.poll(now)) {
+            if let Err(stopped) = self.carry_out(place, task) {
+                self.unless_killed(place, Err(stopped));
+                break;
+            }
+        }
+        self.note_learned(place)?;
+        if let Some(member) = self.hosts[place].member() {
+            let next = member.next_poll().max(now + MS);
+            if self.polls[place] <= now || self.polls[place] > next {
+                self.polls[place] = next;
+                self.agenda.add(next, Happening::Poll(place));
+            }
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, place: usize, task: Task) -> Result<(), Stopped> {
+        match task {
+            Task::Keep(vote) => self.hosts[place].keep(&vote)?,
+            Task::Send(to, message) => self.send_message(place, to, message),
+            Task::Snapshot { generation, .. } => {
+                let life = self.hosts[place].life;
+                let span = self.random.span(MS * 40);
+                self.after(span, Happening::Snapped { place, life, generation });
+            }
+            Task::Write { generation, version, lens } => {
+                let image = image_of(self.seed, place, generation);
+                for to in (0..self.hosts.len()).filter(|to| *to != place) {
+                    self.send(place, to, Packet::Image(generation, image.clone()));
+                }
+                let life = self.hosts[place].life;
+                self.after(GIVE_UP, Happening::GiveUp { place, life, generation });
+                self.hosts[place].write(generation, version, lens, image)?;
+            }
+            Task::Rebuild(commit) => {
+                let generation = commit.generation;
+                self.seen.rebuilt += 1;
+                self.hosts[place].begin_rebuild(commit);
+                for to in (0..self.hosts.len()).filter(|to| *to != place) {
+                    self.send(place, to, Packet::Want(generation));
+                }
+                let life = self.hosts[place].life;
+                self.after(GIVE_UP, Happening::GiveUp { place, life, generation });
+            }
+            Task::Free(generation) => self.hosts[place].free(generation)?,
+            Task::Tell(event) => self.told(place, &event),
+        }
+        Ok(())
+    }
+
+    fn send_message(&mut self, from: usize, to: usize, message: Message) {
+        self.send(from, to, Packet::Agreement(message));
+    }
+
+    fn told(&mut self, place: usize, event: &Event) {
+        match event {
+            Event::Aborted(..) => self.seen.aborted += 1,
+            Event::Fenced => {
+                self.seen.fenced += 1;
+                assert_ne!(self.hosts[place].daemon.as_ref().map(|_| ()), None);
+            }
+            Event::Died(dead) => {
+                let host = &self.hosts[*dead];
+                let is_away = host.daemon.is_none() || host.stopped_until > self.now;
+                self.seen.false_deaths += u64::from(!is_away);
+            }
+            Event::Committed(_) | Event::Busy | Event::Damaged(_) => {}
+        }
+    }
+
+    /// What a member has learned agrees with what everybody else has.
+    fn note_learned(&mut self, place: usize) -> Result<(), String> {
+        let host = &self.hosts[place];
+        let Some(charter) = host.daemon.as_ref().and_then(|daemon| daemon.member.charter()) else {
+            return Ok(());
+        };
+        let ballot = host.daemon.as_ref().unwrap().member.decided();
+        if let Some(known) = self.learned.get(&ballot) {
+            return if known == charter {
+                Ok(())
+            } else {
+                Err(format!("two charters at {ballot:?}"))
+            };
+        }
+        let charter = charter.clone();
+        for commit in &charter.commits {
+            match self.commits.get(&commit.generation) {
+                Some(known) if known != commit => {
+                    return Err(format!("two commits of {:?}", commit.generation));
+                }
+                Some(_) => {}
+                None => {
+                    self.commits.insert(commit.generation, commit.clone());
+                    self.seen.committed += 1;
+                    self.seen.taken_over += u64::from(commit.manifests.contains(&None));
+                }
+            }
+        }
+        let newest = |charter: &Charter| charter.newest().map(|commit| commit.generation);
+        if let Some((_, before)) = self.learned.range(..ballot).next_back()
+            && newest(before) > newest(&charter)
+        {
+            return Err(format!("{:?} was forgotten at {ballot:?}", newest(before)));
+        }
+        if let Some((_, after)) = self.learned.range(ballot..).next()
+            && newest(after) < newest(&charter)
+        {
+            return Err(format!("{:?} was forgotten after {ballot:?}", newest(&charter)));
+        }
+        self.learned.insert(ballot, charter);
+        self.check_recoverable()
+    }
+
+    /// Those that do not have a generation whole on their disk.
+    fn lacking(&self, generation: Generation) -> BTreeSet<usize> {
+        let lacks = |host: &&Host| host.storage.manifest(generation).is_none();
+        self.hosts.iter().filter(lacks).map(|host| host.place).collect()
+    }
+
+    fn check_recoverable(&self) -> Result<(), String> {
+        let Some((&newest, _)) = self.commits.last_key_value() else { return Ok(()) };
+        let lacking = self.lacking(newest);
+        if self.layout.survives(&lacking) {
+            Ok(())
+        } else {
+            Err(format!("{newest:?} is committed, and {lacking:?} do not have it"))
+        }
+    }
+
+    fn save(&mut self) -> Result<(), String> {
+        let place = self.random.index(self.hosts.len());
+        let now = self.now;
+        self.step += 1;
+        let step = self.step;
+        if !self.is_stopped(place)
+            && let Some(member) = self.hosts[place].member()
+        {
+            let refused = member.save(now, step).is_err();
+            self.seen.refused_saves += u64::from(refused);
+            self.turn(place)?;
+        }
+        let span = MS * 100 + self.random.span(MS * 1_200);
+        self.after(span, Happening::Save);
+        Ok(())
+    }
+
+    fn fault(&mut self) -> Result<(), String> {
+        self.check_recoverable()?;
+        if self.is_calm {
+            return Ok(());
+        }
+        let place = self.random.index(self.hosts.len());
+        match self.random.below(9) {
+            0 | 1 if self.hosts[place].daemon.is_some() => self.kill(place),
+            2 | 3 => {
+                let operations = self.random.below(12);
+                self.hosts[place].storage.kill_after = Some(operations);
+            }
+            4 if self.hosts[place].daemon.is_some() => {
+                self.seen.stops += 1;
+                let until = self.now + self.random.span(MS * 4_000);
+                self.hosts[place].stopped_until = until;
+                self.agenda.add(until, Happening::Resume(place));
+            }
+            5 | 6 => {
+                self.seen.cuts += 1;
+                let is_one_way = self.random.once_in(3);
+                let hosts = self.hosts.len();
+                let span = self.random.span(MS * 4_000);
+                let alone = self.random.once_in(2);
+                let other = (place + 1 + self.random.index(hosts - 1)) % hosts;
+                for peer in (0..hosts).filter(|&peer| peer != place && (alone || peer == other)) {
+                    for (from, to) in [(place, peer), (peer, place)] {
+                        if from == place || !is_one_way {
+                            self.cut.insert((from, to));
+                            self.after(span, Happening::Heal { from, to });
+                        }
+                    }
+                }
+            }
+            7 => {
+                self.seen.full += 1;
+                let used = self.hosts[place].storage.disk.used();
+                let left = self.random.index(2_000);
+                self.hosts[place].storage.disk.set_room(Some(used + left));
+                let span = self.random.span(MS * 3_000);
+                self.after(span, Happening::Empty(place));
+            }
+            _ => self.replace(place),
+        }
+        Ok(())
+    }
+
+    /// A host is lost with its disk, and another takes its place; only as many at once as parity makes up
+    /// for, and as leave a majority that remembers.
+    fn replace(&mut self, place: usize) {
+        let newest = self.commits.last_key_value().map(|(generation, _)| *generation);
+        let mut lost: BTreeSet<usize> =
+            newest.map(|newest| self.lacking(newest)).unwrap_or_default();
+        let remembers =
+            |host: &Host| host.daemon.as_ref().is_some_and(|daemon| daemon.member.is_member());
+        lost.extend(self.hosts.iter().filter(|host| !remembers(host)).map(|host| host.place));
+        lost.insert(place);
+        if !self.layout.survives(&lost)
+            || self.hosts.len() - lost.len() < majority(self.hosts.len())
+        {
+            return;
+        }
+        self.seen.replaced += 1;
+        self.next_incarnation += 1;
+        let host = &mut self.hosts[place];
+        host.daemon = None;
+        host.storage = Storage { disk: Disk::new(), ..Storage::default() };
+        host.incarnation = Incarnation(self.next_incarnation);
+        let span = MS * 20 + self.random.span(MS * 2_000);
+        self.after(span, Happening::Start(place));
+    }
+
+    /// No more faults: everything runs, and everybody reaches everybody.
+    fn calm(&mut self) {
+        self.is_calm = true;
+        self.cut.clear();
+        for place in 0..self.hosts.len() {
+            let host = &mut self.hosts[place];
+            host.storage.disk.set_room(None);
+            host.storage.kill_after = None;
+            if self.hosts[place].daemon.is_none() {
+                self.start(place);
+            }
+        }
+    }
+
+    /// Whether all agree, nothing is open, and all have what was committed since the last fault.
+    fn is_well(&self) -> bool {
+        let mut members =
+            self.hosts.iter().map(|host| host.daemon.as_ref().map(|daemon| &daemon.member));
+        let Some(Some(first)) = members.next() else { return false };
+        let Some(charter) = first.charter() else { return false };
+        let Some(newest) = charter.newest() else { return false };
+        // Something that began when all was calm.
+        let began = self.now.since(SimTime::START) > TROUBLED + MS * 500;
+        let is_fresh = newest.manifests.iter().all(Option::is_some) && newest.step + 3 >= self.step;
+        began
+            && is_fresh
+            && charter.open.is_none()
+            && members.all(|member| member.is_some_and(|member| member.charter() == Some(charter)))
+            && self.lacking(newest.generation).is_empty()
+    }
+
+    fn judge(&self) -> Result<(), String> {
+        let charter = self.learned.values().next_back().unwrap();
+        let newest = charter.newest().unwrap();
+        if Some(&newest.generation) != self.commits.keys().next_back() {
+            return Err(format!("{:?} was committed and is not the newest", self.commits.keys()));
+        }
+        let images: Vec<Vec<u8>> = (0..self.hosts.len())
+            .map(|place| image_of(self.seed, place, newest.generation))
+            .collect();
+        for host in &self.hosts {
+            let (_, geometry, checksum) = host.storage.manifest(newest.generation).unwrap();
+            if newest.manifests[host.place] != Some(checksum) {
+                return Err(format!("host {} has another manifest", host.place));
+            }
+            let parity = parity_of(&geometry, host.place, &images);
+            let has = |part| host.storage.part(newest.generation, part);
+            if has("image") != images[host.place] || has("parity") != parity {
+                return Err(format!("host {} has other octets", host.place));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.described())
+    }
+}
