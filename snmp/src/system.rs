@@ -42,22 +42,32 @@ impl RealtimeError {
     }
 }
 
-/// Gives the calling thread `SCHED_FIFO` priority and locks the process's present memory.
+/// Locks the process's present memory: its program, its libraries, what it has allocated so far.
+///
+/// It is for the beginning, before a recording's threads have memory of their own: what is locked is
+/// never given back, and a compaction needs tens of MB for a moment. What the hot path allocates later
+/// is touched ten times a second, which keeps it in memory.
+///
+/// # Errors
+/// [`RealtimeError::Memory`] when the system does not permit it.
+pub fn lock_memory() -> Result<(), RealtimeError> {
+    mlockall(MlockAllFlags::CURRENT).map_err(|error| RealtimeError::Memory(error.into()))
+}
+
+/// Gives the calling thread `SCHED_FIFO` priority.
 ///
 /// Threads that it starts later are ordinary ones (`SCHED_RESET_ON_FORK`).
 ///
 /// # Errors
-/// [`RealtimeError`] when the system does not permit one of them.
-pub fn become_realtime() -> Result<(), RealtimeError> {
+/// [`RealtimeError::Priority`] when the system does not permit it.
+pub(crate) fn become_realtime() -> Result<(), RealtimeError> {
     let parameters = libc::sched_param { sched_priority: PRIORITY };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: 0 is the calling thread, and the parameters outlive the call.
     if unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } != 0 {
         return Err(RealtimeError::Priority(io::Error::last_os_error()));
     }
-    // Only what is there now: locking the future would also pin what the compaction needs for a
-    // moment. Buffers of the hot path have grown before the first interval is over.
-    mlockall(MlockAllFlags::CURRENT).map_err(|error| RealtimeError::Memory(error.into()))
+    Ok(())
 }
 
 /// Keeps idle processors from sleeping, as long as the file is open (`cpu_dma_latency`).

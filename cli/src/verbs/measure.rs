@@ -31,9 +31,11 @@ use meikyo_recording::{
     WhenRemoved,
 };
 use meikyo_server::Running;
-use meikyo_snmp::collector::{Collector, CollectorOptions, Command, Ends, Notice, Status};
+use meikyo_snmp::collector::{
+    Collector, CollectorOptions, Command, Ends, Notice, StartError, Status,
+};
 use meikyo_snmp::poll::Pace;
-use meikyo_snmp::system::Waker;
+use meikyo_snmp::system::{Waker, lock_memory};
 use meikyo_snmp::{resolver, tables};
 use meikyo_units::{Nanos, WallTime};
 
@@ -144,6 +146,9 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         return freshening::restore(&devices, &args.out);
     }
     let left = alerts_left(&args.out);
+    if args.realtime {
+        lock_memory().map_err(|source| StartError::Realtime { source })?;
+    }
     let writer = writer(&args.out, options)?;
     devices.note(&args.out);
     // It reads what the writer has written, at a lower priority, and shares nothing with it.
