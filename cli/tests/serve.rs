@@ -119,3 +119,32 @@ fn an_open_address_without_protection_is_refused_with_what_to_do() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("need TLS and a token") && text.contains("--new-token"), "{text}");
 }
+
+#[test]
+fn what_cannot_be_served_or_written_to_is_said_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    std::fs::create_dir(at("papers")).unwrap();
+    std::fs::write(at("papers") + "/thesis.tex", "precious").unwrap();
+    let hash = meikyo(&["serve", "--new-token"]).output().unwrap().stdout;
+    let hash = String::from_utf8(hash).unwrap();
+    std::fs::write(at("tokens"), format!("ingest node/* {hash}")).unwrap();
+    let (rec, papers, tokens, missing) = (at("rec"), at("papers"), at("tokens"), at("missing"));
+    for (more, texts) in [
+        (vec![missing.as_str(), "--ingest", &rec], ["missing", "is not a recording"]),
+        (vec!["--ingest", &papers], ["is no recording, and it is not empty", "--ingest DIR"]),
+        (vec!["--ingest", &rec, "--token-file", &tokens], [":1: this is no", "`*` and `?`"]),
+    ] {
+        let mut command = meikyo(&["serve", "--listen", "127.0.0.1:0"]);
+        let output = command.args(&more).env_remove("MEIKYO_RECORDING").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{more:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(texts.iter().all(|part| text.contains(part)), "{more:?}: {text}");
+    }
+    // Alone it is served itself, and the recording of that name need not be there.
+    let mut command = meikyo(&["serve", "--listen", "127.0.0.1:0", "--ingest", &rec]);
+    command.env_remove("MEIKYO_RECORDING");
+    let server = Process::start(command, "serving at ");
+    assert_eq!(get(&url(&server), "/api/v1/recordings")[0]["id"], "rec");
+    assert!(server.interrupt());
+}

@@ -86,9 +86,9 @@ pub enum UnpackError {
     /// The block has a column that the table does not have.
     #[error("the block has a column `{column}` of kind {kind:?}, and table `{table}` has none")]
     Column {
-        /// The table.
+        /// What the block is read as.
         table: String,
-        /// The block's column.
+        /// The name that the table does not know.
         column: String,
         /// How the block keeps it.
         kind: ColumnKind,

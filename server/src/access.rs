@@ -19,8 +19,10 @@ pub(crate) use hosts::Hosts;
 pub use rate::REQUESTS_PER_S;
 pub(crate) use rate::{Client, Rates};
 pub(crate) use sessions::Sessions;
+#[cfg(test)]
+pub(crate) use token::taken_for_viewing;
 pub(crate) use token::{Hash, Role, Tokens};
-pub use token::{TokenError, hash_token, make_token};
+pub use token::{TokenError, hash_token, make_token, patterns_of};
 
 use crate::errors::ApiError;
 

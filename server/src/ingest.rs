@@ -7,26 +7,31 @@
 
 mod keeper;
 
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use meikyo_transport::{Permit, SessionId};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 pub use keeper::KeeperError;
-pub(crate) use keeper::{Keeper, Taken};
+pub(crate) use keeper::{Fate, Keeper, Taken};
 
 use crate::access::Hash;
 use crate::counts::Closed;
 use crate::listen::stopped;
+use crate::serve::FAREWELL;
 use crate::state::Shared;
 
 /// Connections of senders at once.
-pub(crate) const SENDERS_MAX: usize = 2_048;
+const SENDERS_MAX: u32 = 2_048;
+
+/// Connections of senders that show the same token: nobody who has one takes all places.
+const SENDERS_PER_TOKEN_MAX: usize = 1_536;
 
 /// What waits for the thread that writes, of all connections together; who sends more waits.
 const INBOX_MAX: usize = 256;
@@ -50,6 +55,53 @@ pub(crate) enum Event {
     Tick,
     /// The server ends.
     Stop,
+    /// A mistake in the program.
+    #[cfg(test)]
+    Panic,
+}
+
+/// Places for connections of senders.
+#[derive(Debug)]
+pub(crate) struct Seats {
+    all: Arc<Semaphore>,
+    /// Those of each token that was shown.
+    of_tokens: Mutex<BTreeMap<Hash, Arc<Semaphore>>>,
+}
+
+/// A place, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    _of_all: OwnedSemaphorePermit,
+    _of_token: Option<OwnedSemaphorePermit>,
+}
+
+impl Seats {
+    /// Places that nobody has taken.
+    pub(crate) fn new() -> Self {
+        let places = usize::try_from(SENDERS_MAX).expect("Linux has 32 bits at least");
+        Self { all: Arc::new(Semaphore::new(places)), of_tokens: Mutex::default() }
+    }
+
+    /// A place for a sender who showed that token; `None` when there is none.
+    pub(crate) fn take(&self, proof: Option<&Hash>) -> Option<Seat> {
+        let places = || Arc::new(Semaphore::new(SENDERS_PER_TOKEN_MAX));
+        let of_token = match proof {
+            Some(hash) => {
+                let mut of_tokens = self.of_tokens.lock().expect("nothing in here can panic");
+                let own = Arc::clone(of_tokens.entry(Arc::clone(hash)).or_insert_with(places));
+                Some(own.try_acquire_owned().ok()?)
+            }
+            None => None,
+        };
+        let of_all = Arc::clone(&self.all).try_acquire_owned().ok()?;
+        Some(Seat { _of_all: of_all, _of_token: of_token })
+    }
+
+    /// Waits until all senders are gone.
+    pub(crate) async fn all_free(&self) {
+        // The semaphore is never closed.
+        drop(self.all.acquire_many(SENDERS_MAX).await);
+    }
 }
 
 /// Where connections hand over what they hear.
@@ -71,6 +123,11 @@ impl Inbox {
         self.events.send(event).await.map_err(drop)
     }
 
+    /// Whether the thread has ended: nobody takes any rows.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.events.is_closed()
+    }
+
     /// As [`Inbox::tell`], for who is no task.
     pub(crate) fn tell_blocking(&self, event: Event) {
         // An error says that the thread has ended already.
@@ -84,7 +141,7 @@ pub(crate) async fn converse(
     inbox: Inbox,
     upgrade: OnUpgrade,
     permit: Permit,
-    (proof, _seat): (Option<Hash>, OwnedSemaphorePermit),
+    (proof, _seat): (Option<Hash>, Seat),
 ) {
     let Ok(upgraded) = upgrade.await else { return };
     let session = inbox.next.fetch_add(1, Ordering::Relaxed) + 1;
@@ -95,7 +152,7 @@ pub(crate) async fn converse(
     let mut stop = server.stop.clone();
     let octets = TokioIo::new(upgraded);
     tokio::select! {
-        () = stopped(&mut stop) => {}
+        () = cut_off(&mut stop) => {}
         () = revoked(&server, proof.as_ref()) => server.counts.close(Closed::Revoked),
         ended = exchange(session, &inbox, octets, to_send) => {
             if let Err(error) = ended {
@@ -105,6 +162,12 @@ pub(crate) async fn converse(
     }
     // The thread may have ended before.
     let _told = inbox.tell(Event::Gone(session)).await;
+}
+
+/// Waits until the server has ended, and senders have had time to hear that from the thread.
+async fn cut_off(stop: &mut watch::Receiver<bool>) {
+    stopped(stop).await;
+    tokio::time::sleep(FAREWELL).await;
 }
 
 /// Waits until the token that a sender came with is no longer taken.
@@ -127,9 +190,13 @@ async fn exchange(
         let mut octets = vec![0; READ_BYTES];
         loop {
             let count = from.read(&mut octets).await?;
-            let octets = octets[..count].to_vec();
-            if count == 0 || inbox.tell(Event::Octets { session, octets }).await.is_err() {
+            if count == 0 {
                 return Ok(());
+            }
+            let octets = octets[..count].to_vec();
+            if inbox.tell(Event::Octets { session, octets }).await.is_err() {
+                // The thread has ended; what it said last is still to be sent.
+                return std::future::pending().await;
             }
         }
     };
@@ -144,5 +211,26 @@ async fn exchange(
     tokio::select! {
         ended = hear => ended,
         ended = say => ended,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::taken_for_viewing;
+
+    #[test]
+    fn nobody_takes_all_places_with_one_token() {
+        let (seats, token) = (Seats::new(), taken_for_viewing());
+        let mut taken = Vec::new();
+        while let Some(seat) = seats.take(Some(&token)) {
+            taken.push(seat);
+        }
+        assert_eq!(taken.len(), SENDERS_PER_TOKEN_MAX);
+        let others: Vec<_> = std::iter::from_fn(|| seats.take(None)).collect();
+        let places = usize::try_from(SENDERS_MAX).unwrap();
+        assert_eq!(others.len(), places - SENDERS_PER_TOKEN_MAX);
+        taken.pop();
+        assert!(seats.take(Some(&token)).is_some());
     }
 }

@@ -16,6 +16,7 @@ mod errors;
 mod export;
 mod fabric;
 mod health;
+mod heat;
 mod ingest;
 mod inventory;
 mod limits;
@@ -34,7 +35,7 @@ mod state;
 mod states;
 mod wire;
 
-pub use access::{HostError, REQUESTS_PER_S, TokenError, hash_token, make_token};
+pub use access::{HostError, REQUESTS_PER_S, TokenError, hash_token, make_token, patterns_of};
 pub use fabric::{FabricBody, FabricEndBody, FabricSwitchBody, FabricTrunkBody, FabricVlanBody};
 pub use ingest::KeeperError;
 pub use limits::Limits;

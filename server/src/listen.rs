@@ -7,6 +7,7 @@ mod certificates;
 mod socket_file;
 mod watched;
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -42,6 +43,16 @@ pub enum Door {
     Tcp(SocketAddr),
     /// A Unix socket, which its file's permissions protect.
     Unix(PathBuf),
+}
+
+impl fmt::Display for Door {
+    /// The address and port, or the socket's path.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
 }
 
 /// Octets of a request's head; up to twice as many can be read before they are counted.

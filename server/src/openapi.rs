@@ -2,7 +2,7 @@
 
 use utoipa::OpenApi;
 
-use crate::routes::{ranges, recordings};
+use crate::routes::{heat, ranges, recordings};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -18,6 +18,8 @@ use crate::routes::{ranges, recordings};
         ranges::range,
         ranges::health,
         ranges::states,
+        heat::heat,
+        heat::cores,
         ranges::live,
         recordings::readings,
         recordings::events,

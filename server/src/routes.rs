@@ -2,6 +2,7 @@
 
 mod asked;
 mod guard;
+pub(crate) mod heat;
 pub(crate) mod ranges;
 pub(crate) mod recordings;
 mod rows_from_afar;
@@ -35,6 +36,8 @@ pub(crate) fn router(server: Shared) -> Router {
         .route("/recordings/{id}/live", get(live))
         .route("/recordings/{id}/health", get(health))
         .route("/recordings/{id}/states", get(states))
+        .route("/recordings/{id}/heat", get(heat::heat))
+        .route("/recordings/{id}/cores", get(heat::cores))
         .route("/recordings/{id}/readings", get(readings))
         .route("/recordings/{id}/events", get(events))
         .route("/recordings/{id}/freshness", get(freshness))

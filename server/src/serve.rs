@@ -3,19 +3,22 @@
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use meikyo_live::Catalog;
 use meikyo_recording::ReadError;
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 
 use crate::access::{Access, HostError, Hosts, Rates, Sessions, TokenError, Tokens};
 use crate::fabric::FabricBody;
-use crate::ingest::{Event, Keeper, KeeperError};
+use crate::heat::HeatKeeper;
+use crate::ingest::{Event, Fate, Keeper, KeeperError};
 use crate::limits::Limits;
 use crate::listen::{self, Certificates, Door, Doorkeeper, Listener, Tls};
 use crate::routes;
@@ -28,7 +31,7 @@ const READING_THREADS: usize = 8;
 /// How often the thread that takes rows looks what is on the disk by now.
 const INGEST_TICK: Duration = Duration::from_millis(50);
 /// How long conversations may take to end when the server ends.
-const FAREWELL: Duration = Duration::from_secs(2);
+pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What is served, where, to whom.
 #[derive(Debug, Clone)]
@@ -95,7 +98,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// The system gives no address, or no threads.
-    #[error("cannot listen at {door:?}")]
+    #[error("cannot listen at `{door}`")]
     Listen {
         /// Where it was to listen.
         door: Door,
@@ -119,8 +122,10 @@ pub struct Running {
     thread: Option<JoinHandle<()>>,
     server: Shared,
     certificates: Option<Arc<Certificates>>,
-    /// Ends after the conversations have.
+    /// Ends before the conversations do: senders are told.
     keeper: Option<Keeper>,
+    fate: Option<Fate>,
+    _heat: Option<HeatKeeper>,
 }
 
 /// What was read anew.
@@ -160,19 +165,32 @@ impl Running {
         Ok(reloaded)
     }
 
+    /// Whether something that was asked for cannot go on: the thread that takes rows has panicked.
+    /// Pages are served nevertheless, until this is dropped.
+    pub fn has_failed(&self) -> bool {
+        self.fate.as_ref().is_some_and(Fate::has_failed)
+    }
+
+    /// Writes an octet to a socket when that happens.
+    pub fn wake_on_failure(&self, waker: UnixStream) {
+        if let Some(fate) = &self.fate {
+            fate.wake(waker);
+        }
+    }
+
     /// Ends the server and waits until its threads have ended.
     pub fn stop(mut self) {
         self.end();
     }
 
     fn end(&mut self) {
+        self.keeper = None;
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
             tracing::error!("the server's thread has panicked");
         }
-        self.keeper = None;
     }
 }
 
@@ -199,29 +217,76 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
         tls,
     };
     let (stop, stopped) = watch::channel(false);
-    // First: it makes the recording that may be served, too.
+    // The doors first: where one is taken nothing is made.
+    let mut opening = Opening::begin(&options.doors)?;
+    let addresses = opening.addresses()?;
+    // Before the catalogue: it makes the recording that may be served, too.
     let keeper = options.ingest.as_deref().map(Keeper::start).transpose()?;
+    let heat = options.ingest.as_deref().map(HeatKeeper::start).transpose();
+    let heat = heat.map_err(|source| StartError::Threads { source })?;
+    let kept = options.ingest.clone().zip(heat.as_ref().map(HeatKeeper::heat));
     let catalog = Catalog::open(&options.recordings)?;
     let limits = Limits {
         connections: options.limits.connections.min(listen::connections_possible()),
         ..options.limits
     };
     let fabric = options.fabric.clone();
-    let server = Arc::new(Server::new(catalog, access, fabric, limits, keeper.as_ref(), stopped));
-    let (ready, opened) = channel();
-    let doors = options.doors.clone();
-    let (shared, to_shake) = (Arc::clone(&server), certificates.clone());
-    let thread = std::thread::Builder::new()
-        .name("server".into())
-        .spawn(move || serve(&doors, to_shake, shared, &ready))
-        .map_err(|source| StartError::Threads { source })?;
-    let thread = Some(thread);
-    let mut running = Running { urls: Vec::new(), stop, thread, server, certificates, keeper };
-    let gone = || StartError::Threads { source: io::Error::other("the thread has ended") };
-    let addresses = opened.recv().map_err(|_| gone())??;
-    running.urls =
-        addresses.iter().zip(&options.doors).map(|(of, door)| url(options, *of, door)).collect();
-    Ok(running)
+    let taking = (keeper.as_ref(), kept);
+    let server = Arc::new(Server::new(catalog, access, fabric, limits, taking, stopped));
+    let thread = Some(opening.serve(Arc::clone(&server), certificates.clone()));
+    let urls = addresses.iter().zip(&options.doors);
+    let urls = urls.map(|(of, door)| url(options, *of, door)).collect();
+    let fate = keeper.as_ref().map(Keeper::fate);
+    Ok(Running { urls, stop, thread, server, certificates, keeper, fate, _heat: heat })
+}
+
+/// What the server's thread is handed once everything else is there.
+type Served = (Shared, Option<Arc<Certificates>>);
+
+/// The server's thread while nothing is served yet; it ends when this is dropped.
+#[derive(Debug)]
+struct Opening {
+    opened: Receiver<Result<Vec<Option<SocketAddr>>, StartError>>,
+    /// `None` once it was handed over.
+    served: Option<Sender<Served>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Opening {
+    fn begin(doors: &[Door]) -> Result<Self, StartError> {
+        let (ready, opened) = channel();
+        let (hand_over, served) = channel();
+        let doors = doors.to_vec();
+        let thread = std::thread::Builder::new()
+            .name("server".into())
+            .spawn(move || run(&doors, &ready, &served))
+            .map_err(|source| StartError::Threads { source })?;
+        Ok(Self { opened, served: Some(hand_over), thread: Some(thread) })
+    }
+
+    /// Waits until all doors are open; the address of each that has one.
+    fn addresses(&self) -> Result<Vec<Option<SocketAddr>>, StartError> {
+        let gone = || StartError::Threads { source: io::Error::other("the thread has ended") };
+        self.opened.recv().map_err(|_| gone())?
+    }
+
+    fn serve(&mut self, server: Shared, certificates: Option<Arc<Certificates>>) -> JoinHandle<()> {
+        let hand_over = self.served.take().expect("it is served once");
+        // A thread that has ended is noticed by whoever asks the server for something.
+        drop(hand_over.send((server, certificates)));
+        self.thread.take().expect("it is served once")
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        self.served = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the server's thread has panicked");
+        }
+    }
 }
 
 /// The address for a browser.
@@ -268,8 +333,8 @@ fn unusable(tls: &Tls, source: io::Error) -> StartError {
 
 type Ready = Sender<Result<Vec<Option<SocketAddr>>, StartError>>;
 
-/// The server's thread: opens the doors, tells so, and serves until it is stopped.
-fn serve(doors: &[Door], certificates: Option<Arc<Certificates>>, server: Shared, ready: &Ready) {
+/// The server's thread: opens the doors, tells so, and serves what it is handed until it is stopped.
+fn run(doors: &[Door], ready: &Ready, served: &Receiver<Served>) {
     meikyo_recording::lower_priority();
     let tell = |outcome| drop(ready.send(outcome));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -283,45 +348,150 @@ fn serve(doors: &[Door], certificates: Option<Arc<Certificates>>, server: Shared
         Ok(runtime) => runtime,
         Err(source) => return tell(Err(StartError::Threads { source })),
     };
-    runtime.block_on(async {
-        let app = routes::router(Arc::clone(&server));
+    let listeners = runtime.block_on(async {
         let mut listeners = Vec::new();
         for door in doors {
-            match Listener::bind(door).await {
-                Ok(listener) => listeners.push(listener),
-                Err(source) => return tell(Err(StartError::Listen { door: door.clone(), source })),
-            }
+            let bound = Listener::bind(door).await;
+            listeners
+                .push(bound.map_err(|source| StartError::Listen { door: door.clone(), source })?);
         }
-        tell(Ok(listeners.iter().map(Listener::address).collect()));
-        let to_warm = Arc::clone(&server);
-        drop(tokio::task::spawn_blocking(move || to_warm.catalog.warm()));
-        let mut accepting = tokio::task::JoinSet::new();
-        let keeper = Arc::new(Doorkeeper {
-            app,
-            certificates,
-            limits: server.limits,
-            room: Arc::clone(&server.connections),
-            counts: Arc::clone(&server.counts),
-            stop: server.stop.clone(),
-        });
-        for listener in listeners {
-            accepting.spawn(Arc::clone(&keeper).accept(listener));
-        }
-        if let Some(inbox) = server.ingest.clone() {
-            drop(tokio::spawn(async move {
-                let mut ticks = tokio::time::interval(INGEST_TICK);
-                while inbox.tell(Event::Tick).await.is_ok() {
-                    ticks.tick().await;
-                }
-            }));
-        }
-        let mut stop = server.stop.clone();
-        listen::stopped(&mut stop).await;
-        server.stop_following();
-        let ended = async { while accepting.join_next().await.is_some() {} };
-        if tokio::time::timeout(FAREWELL, ended).await.is_err() {
-            tracing::debug!("some conversations were cut off");
-        }
+        Ok(listeners)
     });
+    let listeners = match listeners {
+        Ok(listeners) => listeners,
+        Err(error) => return tell(Err(error)),
+    };
+    tell(Ok(listeners.iter().map(Listener::address).collect()));
+    // An error says that something else could not be had.
+    let Ok((server, certificates)) = served.recv() else { return };
+    runtime.block_on(serve(listeners, certificates, server));
     runtime.shutdown_timeout(FAREWELL);
+}
+
+async fn serve(listeners: Vec<Listener>, certificates: Option<Arc<Certificates>>, server: Shared) {
+    let to_warm = Arc::clone(&server);
+    drop(tokio::task::spawn_blocking(move || to_warm.catalog.warm()));
+    let mut accepting = tokio::task::JoinSet::new();
+    let doorkeeper = Arc::new(Doorkeeper {
+        app: routes::router(Arc::clone(&server)),
+        certificates,
+        limits: server.limits,
+        room: Arc::clone(&server.connections),
+        counts: Arc::clone(&server.counts),
+        stop: server.stop.clone(),
+    });
+    for listener in listeners {
+        accepting.spawn(Arc::clone(&doorkeeper).accept(listener));
+    }
+    if let Some(inbox) = server.ingest.clone() {
+        drop(tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(INGEST_TICK);
+            // Ticks that the thread had no time for are not made up for.
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+            while inbox.tell(Event::Tick).await.is_ok() {
+                ticks.tick().await;
+            }
+        }));
+    }
+    let mut stop = server.stop.clone();
+    listen::stopped(&mut stop).await;
+    server.stop_following();
+    let ended = async {
+        while accepting.join_next().await.is_some() {}
+        // Connections of senders are nobody's any more.
+        server.senders.all_free().await;
+    };
+    if tokio::time::timeout(FAREWELL, ended).await.is_err() {
+        tracing::debug!("some conversations were cut off");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
+    use meikyo_testing::http;
+
+    use super::*;
+    use crate::access::REQUESTS_PER_S;
+
+    fn options(dir: &std::path::Path) -> Options {
+        Options {
+            recordings: vec![dir.to_path_buf()],
+            doors: vec![Door::Tcp("127.0.0.1:0".parse().unwrap())],
+            tls: None,
+            token_file: None,
+            hosts: Vec::new(),
+            prefix: String::new(),
+            requests_per_s: REQUESTS_PER_S,
+            limits: Limits::STANDARD,
+            fabric: None,
+            ingest: Some(dir.to_path_buf()),
+        }
+    }
+
+    #[test]
+    fn a_thread_that_panicked_takes_no_rows_and_wakes_who_waits_for_that() {
+        let dir = tempfile::tempdir().unwrap();
+        let running = start(&options(&dir.path().join("rec"))).unwrap();
+        let (mut woken, waker) = UnixStream::pair().unwrap();
+        running.wake_on_failure(waker);
+        assert!(!running.has_failed());
+        running.keeper.as_ref().unwrap().inbox().tell_blocking(Event::Panic);
+        woken.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        woken.read_exact(&mut [0]).unwrap();
+        assert!(running.has_failed());
+        let address = running.urls()[0].split('/').nth(2).unwrap().to_owned();
+        let request = "GET /api/v1/ingest HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+                       Upgrade: meikyo-rows/1\r\n\r\n";
+        let deadline = meikyo_units::WallTime::now() + meikyo_units::Nanos::from_secs(30);
+        loop {
+            let mut stream = TcpStream::connect(&address).unwrap();
+            stream.set_read_timeout(Some(http::PATIENCE)).unwrap();
+            stream.write_all(request.as_bytes()).unwrap();
+            let answer = http::read_answer(stream);
+            // The unwinding thread may hold its inbox for a moment longer.
+            if answer.status == 503 {
+                assert!(answer.text().contains("must be started again"), "{answer:?}");
+                break;
+            }
+            assert!(meikyo_units::WallTime::now() < deadline, "{answer:?}");
+        }
+        // Pages are still there, and a waker that comes later is woken, too.
+        assert_eq!(http::ask(&address, "GET", "/api/v1/recordings", "").unwrap().status, 200);
+        let (mut late, waker) = UnixStream::pair().unwrap();
+        running.wake_on_failure(waker);
+        late.read_exact(&mut [0]).unwrap();
+        running.stop();
+    }
+
+    #[test]
+    fn where_a_door_is_taken_nothing_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let path = dir.path().join("rec");
+        let options = Options { doors: vec![Door::Tcp(address)], ..options(&path) };
+        let error = start(&options).unwrap_err();
+        assert_eq!(error.to_string(), format!("cannot listen at `{address}`"));
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn rows_are_written_to_recordings_of_their_own_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let foreign = dir.path().join("papers");
+        std::fs::create_dir(&foreign).unwrap();
+        std::fs::write(foreign.join("thesis.tex"), "precious").unwrap();
+        let refused = start(&options(&foreign)).unwrap_err();
+        assert!(matches!(refused, StartError::Ingest(KeeperError::Foreign { .. })), "{refused}");
+        assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 1);
+        let path = dir.path().join("rec");
+        let first = start(&options(&path)).unwrap();
+        let second = start(&options(&path)).unwrap_err();
+        assert!(matches!(second, StartError::Ingest(KeeperError::Taken { .. })), "{second}");
+        first.stop();
+        start(&options(&path)).unwrap().stop();
+    }
 }

@@ -1,5 +1,6 @@
 //! What all conversations share.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use axum::http::StatusCode;
@@ -13,7 +14,8 @@ use crate::access::Access;
 use crate::counts::Counts;
 use crate::errors::ApiError;
 use crate::fabric::FabricBody;
-use crate::ingest::{Inbox, Keeper, SENDERS_MAX, Taken};
+use crate::heat::Heat;
+use crate::ingest::{Inbox, Keeper, Seats, Taken};
 use crate::limits::Limits;
 use crate::metrics::newest::Newest;
 use crate::room::{Room, Rules};
@@ -51,12 +53,14 @@ pub(crate) struct Server {
     /// Who may have a WebSocket open.
     pub(crate) viewers: Arc<Room>,
     pub(crate) counts: Arc<Counts>,
+    /// The recording that heat maps are kept of, and what is known of it.
+    pub(crate) heat: Option<(PathBuf, Heat)>,
     /// Where rows from afar are handed over, if they are taken.
     pub(crate) ingest: Option<Inbox>,
     /// What of them was taken.
     pub(crate) taken: Option<Arc<Mutex<Taken>>>,
     /// Room for senders.
-    pub(crate) senders: Arc<Semaphore>,
+    pub(crate) senders: Seats,
     /// Room for exports.
     pub(crate) exports: Arc<Semaphore>,
     readers: Semaphore,
@@ -72,7 +76,7 @@ impl Server {
         access: Access,
         fabric: Option<FabricBody>,
         limits: Limits,
-        keeper: Option<&Keeper>,
+        (keeper, heat): (Option<&Keeper>, Option<(PathBuf, Heat)>),
         stop: watch::Receiver<bool>,
     ) -> Self {
         let connections = Rules {
@@ -96,9 +100,10 @@ impl Server {
             connections: Arc::new(Room::new(connections)),
             viewers: Arc::new(Room::new(viewers)),
             counts: Arc::default(),
+            heat,
             ingest: keeper.map(Keeper::inbox),
             taken: keeper.map(Keeper::taken),
-            senders: Arc::new(Semaphore::new(SENDERS_MAX)),
+            senders: Seats::new(),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
             readers: Semaphore::new(READERS_MAX),
             waiting: Semaphore::new(WAITING_MAX),

@@ -80,6 +80,9 @@ pub fn tell_destinations(socket: impl AsFd) -> io::Result<()> {
 ///
 /// # Errors
 /// When the kernel refuses.
+///
+/// # Panics
+/// Never: a greater size is taken for the greatest that the kernel takes.
 pub fn limit_unsent(socket: impl AsFd, size: Bytes) -> io::Result<()> {
     let size = libc::c_int::try_from(capped(size)).expect("it has 31 bits");
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size)

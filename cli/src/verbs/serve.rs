@@ -14,7 +14,8 @@ use meikyo_cluster::Cluster;
 use meikyo_console::failure::{self, Answer, Failure};
 use meikyo_console::output;
 use meikyo_server::{
-    Door, FabricBody, Limits, Options, REQUESTS_PER_S, Reloaded, Running, StartError, Tls,
+    Door, FabricBody, KeeperError, Limits, Options, REQUESTS_PER_S, Reloaded, Running, StartError,
+    Tls,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -24,8 +25,8 @@ use crate::verbs::fabric::shown::shown;
 /// Serve recordings, finished or still being written, as a page and an API
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// The recordings' directories
-    #[arg(value_name = "RECORDING", default_value = "recording", env = "MEIKYO_RECORDING")]
+    /// The recordings' directories; `recording` when neither one nor --ingest is given
+    #[arg(value_name = "RECORDING", env = "MEIKYO_RECORDING")]
     recordings: Vec<PathBuf>,
     /// Take rows that other hosts send, and write them to the recording in this directory, which is
     /// served, too
@@ -68,32 +69,29 @@ impl FromStr for TokenRole {
         if text == "view" {
             return Ok(Self { words: String::new() });
         }
-        let patterns = text.strip_prefix("ingest:").unwrap_or_default();
-        let fits = |pattern: &str| {
-            let is_name = |c: char| c.is_alphanumeric() || "-_.:@*?".contains(c);
-            !pattern.is_empty() && pattern.chars().all(is_name)
-        };
-        if patterns.split(',').all(fits) {
-            return Ok(Self { words: format!("ingest {patterns} ") });
+        let patterns = text.strip_prefix("ingest:").and_then(meikyo_server::patterns_of);
+        if let Some(patterns) = patterns {
+            return Ok(Self { words: format!("ingest {} ", patterns.join(",")) });
         }
         Err("write `view`, or `ingest:PATTERN,...` as in `--new-token='ingest:node*'`".into())
     }
 }
 
 impl ServeArgs {
-    /// The recordings that are served: the one that rows are written to among them, and alone where
-    /// no other was named.
+    /// The recordings that are served: those that were named, and the one that rows are written to.
     fn recordings(&self) -> Vec<PathBuf> {
-        let Some(ingest) = &self.ingest else { return self.recordings.clone() };
-        let is_named = |path: &&PathBuf| *path != ingest && path.exists();
-        self.recordings.iter().filter(is_named).cloned().chain([ingest.clone()]).collect()
+        let is_other = |path: &&PathBuf| Some(*path) != self.ingest.as_ref();
+        let named = self.recordings.iter().filter(is_other).cloned();
+        let all: Vec<_> = named.chain(self.ingest.clone()).collect();
+        if all.is_empty() { vec![DEFAULT_RECORDING.into()] } else { all }
     }
 }
 
 /// Who may ask, and by which name.
 #[derive(Debug, Clone, Args)]
 struct Protection {
-    /// Ask for a token; the file holds Argon2 hashes, one a line
+    /// Ask for a token; the file holds Argon2 hashes, one a line, as --new-token prints them: alone for
+    /// viewing, or behind `ingest PATTERN,...` for sending rows
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Certificate chain in PEM
@@ -115,6 +113,9 @@ struct Protection {
     requests_per_second: NonZeroU32,
 }
 
+/// What is served when nothing else is said.
+const DEFAULT_RECORDING: &str = "recording";
+
 /// Where a server listens when nothing else is said.
 pub(crate) const DEFAULT_ADDRESS: &str = "127.0.0.1:8420";
 
@@ -128,10 +129,21 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Answer, Failure> {
     for url in running.urls() {
         say(&format!("serving at {url}"));
     }
-    while signals.next()? == Asked::Reload {
-        reload(&running);
-    }
+    running.wake_on_failure(signals.waker.try_clone()?);
+    let failed = loop {
+        match signals.next()? {
+            _ if running.has_failed() => break true,
+            Some(Asked::End) => break false,
+            Some(Asked::Reload) => reload(&running),
+            None => {}
+        }
+    };
     running.stop();
+    if failed {
+        let text =
+            "rows from other hosts are not taken any more: a mistake in this program, told above";
+        return Err(Failure::new(text).hint("start it again; senders keep what they have"));
+    }
     Ok(Answer::Yes)
 }
 
@@ -227,6 +239,9 @@ fn explained(error: StartError) -> Failure {
         }
         StartError::Listen { .. } => "another address: `meikyo serve --listen 127.0.0.1:0`",
         StartError::Token(_) => "make a token and its hash with `meikyo serve --new-token`",
+        StartError::Ingest(KeeperError::Foreign { .. } | KeeperError::Taken { .. }) => {
+            "name a directory of its own, which need not be there: `meikyo serve --ingest DIR`"
+        }
         _ => return error.into(),
     };
     Failure::from(error).hint(hint)
@@ -251,6 +266,7 @@ enum Asked {
 struct Signals {
     /// Becomes readable when one has come.
     woken: UnixStream,
+    waker: UnixStream,
     end: Arc<AtomicBool>,
     hangup: Hangup,
 }
@@ -266,23 +282,20 @@ impl Signals {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::low_level::pipe::register(signal, waker.try_clone()?)?;
         }
-        Ok(Self { woken, end, hangup })
+        Ok(Self { woken, waker, end, hangup })
     }
 
-    /// Waits for the next signal.
-    fn next(&mut self) -> Result<Asked, std::io::Error> {
-        loop {
-            self.woken.read_exact(&mut [0])?;
-            if self.end.load(Ordering::Relaxed) {
-                return Ok(Asked::End);
-            }
-            match self.hangup.take_reason() {
-                Some(Reason::TerminalGone) => return Ok(Asked::End),
-                Some(Reason::Reload) => return Ok(Asked::Reload),
-                // Several signals of one kind are one.
-                None => {}
-            }
+    /// Waits for the next signal; `None` when it was told before, or it was something else that woke.
+    fn next(&mut self) -> Result<Option<Asked>, std::io::Error> {
+        self.woken.read_exact(&mut [0])?;
+        if self.end.load(Ordering::Relaxed) {
+            return Ok(Some(Asked::End));
         }
+        Ok(match self.hangup.take_reason() {
+            Some(Reason::TerminalGone) => Some(Asked::End),
+            Some(Reason::Reload) => Some(Asked::Reload),
+            None => None,
+        })
     }
 }
 

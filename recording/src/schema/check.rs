@@ -26,13 +26,13 @@ pub enum SchemaError {
     /// The first column is not the one that every table begins with.
     #[error("the first column of table `{table}` is not `time`, of kind `time`")]
     NoTime {
-        /// The table.
+        /// The table whose rows they are.
         table: String,
     },
     /// A row has one time.
     #[error("column `{column}` of table `{table}` is another one of kind `time`")]
     SecondTime {
-        /// The table.
+        /// The table whose rows they are.
         table: String,
         /// The column behind the first.
         column: String,
@@ -43,7 +43,7 @@ pub enum SchemaError {
          allowed, a letter or digit first, at most 100 of them"
     )]
     ColumnName {
-        /// The table.
+        /// The table whose rows they are.
         table: String,
         /// The name as it was given.
         column: String,
@@ -51,7 +51,7 @@ pub enum SchemaError {
     /// Two columns have one name; upper and lower case are the same for databases.
     #[error("table `{table}` has two columns called `{column}`")]
     Twice {
-        /// The table.
+        /// The table whose rows they are.
         table: String,
         /// The name of both.
         column: String,
@@ -59,7 +59,7 @@ pub enum SchemaError {
     /// There are more columns than anybody can look at.
     #[error("table `{table}` has {found} columns, and {COLUMNS_MAX} are the most")]
     TooMany {
-        /// The table.
+        /// The table whose rows they are.
         table: String,
         /// How many it has.
         found: usize,

@@ -168,13 +168,7 @@ pub(super) fn recover(
     }
     let segments = layout::segments_of(&stream_dir).map_err(listed)?;
     remove_lone_indexes(&stream_dir, &segments).map_err(listed)?;
-    let was_refused = unsynced::is_noted(&stream_dir);
-    if was_refused {
-        // Before anything of them is believed.
-        for (_, path) in &segments {
-            unsynced::write_anew(path).map_err(system("write anew", path))?;
-        }
-    }
+    let was_refused = write_refused_anew(&stream_dir, &segments)?;
     for (first, path) in segments {
         let last = put_right(&path, stream, &mut recovered)?;
         tell_what_is_missing(&path, first, last, progress, &mut recovered);
@@ -190,6 +184,25 @@ pub(super) fn recover(
     recovered.last_sequence = recovered.last_sequence.max(progress.map_or(0, |known| known.last));
     recovered.next_sequence = recovered.next_sequence.max(recovered.last_sequence + 1);
     Ok(recovered)
+}
+
+/// Writes segments anew that the disk refused to sync, before anything of them is believed; whether it had
+/// refused.
+fn write_refused_anew(
+    stream_dir: &Path,
+    segments: &[(u64, PathBuf)],
+) -> Result<bool, OpenStreamError> {
+    if !unsynced::is_noted(stream_dir) {
+        return Ok(false);
+    }
+    for (_, path) in segments {
+        unsynced::write_anew(path).map_err(|source| OpenStreamError::System {
+            doing: "write anew",
+            path: path.clone(),
+            source,
+        })?;
+    }
+    Ok(true)
 }
 
 /// Removes indexes of segments that are not there any more, and files that nobody finished.

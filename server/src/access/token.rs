@@ -36,6 +36,9 @@ pub(crate) struct Tokens {
     guesses: Rates,
     waiting: Semaphore,
     checking: Semaphore,
+    /// Tokens that are being checked, by their SHA-256: who shows one of them meanwhile waits for what
+    /// comes of it. After the server was started a thousand senders show the same one.
+    in_check: Mutex<BTreeMap<[u8; 32], Arc<Semaphore>>>,
     /// Told when a token is no longer taken.
     revoked: watch::Sender<()>,
 }
@@ -44,14 +47,14 @@ pub(crate) struct Tokens {
 pub(crate) type Hash = Arc<Taken>;
 
 /// What a line of the token file says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Taken {
     hash: String,
     pub(crate) role: Role,
 }
 
 /// What a token is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     /// Everything that the page and the API show and do.
     View,
@@ -65,13 +68,7 @@ impl Taken {
         let words: Vec<_> = line.split_whitespace().collect();
         let (hash, role) = match words[..] {
             [hash] | ["view", hash] => (hash, Role::View),
-            ["ingest", patterns, hash] => {
-                let patterns: Vec<_> = patterns.split(',').map(str::to_owned).collect();
-                if patterns.iter().any(String::is_empty) {
-                    return None;
-                }
-                (hash, Role::Ingest(patterns))
-            }
+            ["ingest", patterns, hash] => (hash, Role::Ingest(patterns_of(patterns)?)),
             _ => return None,
         };
         argon2::PasswordHash::new(hash).ok()?;
@@ -79,11 +76,21 @@ impl Taken {
     }
 }
 
+/// The patterns of senders' names in a text, which commas separate; `None` when one is empty or holds
+/// what no name can hold.
+pub fn patterns_of(text: &str) -> Option<Vec<String>> {
+    let is_of_name = |c: char| c.is_alphanumeric() || "-_.:@*?".contains(c);
+    let fits = |pattern: &str| !pattern.is_empty() && pattern.chars().all(is_of_name);
+    text.split(',').all(fits).then(|| text.split(',').map(str::to_owned).collect())
+}
+
 #[derive(Debug)]
 struct Known {
     hashes: Arc<[Hash]>,
     /// The hash of each token that was right, by its SHA-256.
     right: BTreeMap<[u8; 32], Hash>,
+    /// How many right tokens had to be compared with the hashes.
+    checked: u64,
 }
 
 /// Why the token file cannot be used.
@@ -99,7 +106,8 @@ pub enum TokenError {
     },
     /// A line is no hash.
     #[error(
-        "`{path}`:{line}: this is no Argon2 hash, nor one behind `view` or `ingest PATTERN,...`"
+        "`{path}`:{line}: this is no Argon2 hash, nor one behind `view` or `ingest PATTERN,...`; a \
+         pattern has letters, digits, `-_.:@`, `*` and `?`"
     )]
     NoHash {
         /// The file.
@@ -124,10 +132,11 @@ impl Tokens {
         let hashes = read_hashes(path)?;
         Ok(Self {
             path: path.to_owned(),
-            known: Mutex::new(Known { hashes, right: BTreeMap::new() }),
+            known: Mutex::new(Known { hashes, right: BTreeMap::new(), checked: 0 }),
             guesses: Rates::of_guesses(),
             waiting: Semaphore::new(WAITING_MAX),
             checking: Semaphore::new(1),
+            in_check: Mutex::default(),
             revoked: watch::Sender::new(()),
         })
     }
@@ -171,18 +180,32 @@ impl Tokens {
 
     /// Checks a token that a client shows; its hash when it is right.
     pub(crate) async fn verify(&self, client: Client, token: &str) -> Result<Hash, ApiError> {
-        let wrong = || ApiError::new(StatusCode::UNAUTHORIZED, "the token is wrong", "token");
         if token.is_empty() || token.len() > TOKEN_BYTES_MAX {
             return Err(wrong());
         }
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        let hashes = {
-            let known = self.known();
-            if let Some(hash) = known.right.get(&digest) {
-                return Ok(Arc::clone(hash));
-            }
-            Arc::clone(&known.hashes)
+        if let Some(hash) = self.known_by(&digest) {
+            return Ok(hash);
+        }
+        let same = Arc::clone(self.in_check().entry(digest).or_insert_with(one_at_a_time));
+        let turn = same.acquire().await;
+        // Somebody else may have shown it meanwhile.
+        let verified = match self.known_by(&digest) {
+            Some(hash) => Ok(hash),
+            None => self.verify_unknown(client, token, digest).await,
         };
+        self.in_check().remove(&digest);
+        drop(turn);
+        verified
+    }
+
+    /// Checks a token that nobody has shown before.
+    async fn verify_unknown(
+        &self,
+        client: Client,
+        token: &str,
+        digest: [u8; 32],
+    ) -> Result<Hash, ApiError> {
         let _waiting = self.waiting.try_acquire().map_err(|_| {
             let text = format!("{WAITING_MAX} tokens wait to be checked; ask again in a second");
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "token").retry_after(Nanos::SECOND)
@@ -193,12 +216,13 @@ impl Tokens {
             ApiError::new(StatusCode::TOO_MANY_REQUESTS, text, "token").retry_after(wait)
         })?;
         let turn = self.checking.acquire().await;
-        let shown = token.to_owned();
+        let (shown, hashes) = (token.to_owned(), Arc::clone(&self.known().hashes));
         let checked = tokio::task::spawn_blocking(move || fitting(&shown, &hashes)).await;
         drop(turn);
         let hash = checked.map_err(|error| ApiError::internal(&error))?.ok_or_else(wrong)?;
         self.guesses.give_back(client);
         let mut known = self.known();
+        known.checked += 1;
         // The file may have been read anew meanwhile.
         if !known.hashes.contains(&hash) {
             return Err(wrong());
@@ -208,6 +232,15 @@ impl Tokens {
         }
         known.right.insert(digest, Arc::clone(&hash));
         Ok(hash)
+    }
+
+    /// The hash of a token that was right before.
+    fn known_by(&self, digest: &[u8; 32]) -> Option<Hash> {
+        self.known().right.get(digest).map(Arc::clone)
+    }
+
+    fn in_check(&self) -> MutexGuard<'_, BTreeMap<[u8; 32], Arc<Semaphore>>> {
+        self.in_check.lock().expect("nothing that holds the turns can panic")
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -232,6 +265,14 @@ fn read_hashes(path: &Path) -> Result<Arc<[Hash]>, TokenError> {
         return Err(TokenError::Empty { path: path.into() });
     }
     Ok(hashes.into())
+}
+
+fn wrong() -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, "the token is wrong", "token")
+}
+
+fn one_at_a_time() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(1))
 }
 
 /// The hash that a token fits.
@@ -270,7 +311,7 @@ fn random_octets<const N: usize>() -> [u8; N] {
 
 /// A token as the tests of sessions need one.
 #[cfg(test)]
-pub(super) fn taken_for_viewing() -> Hash {
+pub(crate) fn taken_for_viewing() -> Hash {
     Hash::new(Taken { hash: String::new(), role: Role::View })
 }
 
@@ -297,9 +338,38 @@ mod tests {
         assert_eq!(role(""), Some(Role::View));
         assert_eq!(role("view "), Some(Role::View));
         assert_eq!(role("ingest node*,west:*  "), Some(ingest));
-        for wrong in ["ingest ", "ingest , ", "write ", "ingest a b "] {
+        for wrong in ["ingest ", "ingest , ", "write ", "ingest a b ", "ingest a/b ", "ingest a$ "]
+        {
             assert_eq!(role(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_token_that_a_thousand_senders_show_at_once_is_checked_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, token) = (dir.path().join("tokens"), make_token());
+        std::fs::write(&path, hash_token(&token).unwrap()).unwrap();
+        let tokens = Arc::new(Tokens::read(&path).unwrap());
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        let verified = runtime.block_on(async {
+            let mut senders = tokio::task::JoinSet::new();
+            for _ in 0..1_000 {
+                let (tokens, token) = (Arc::clone(&tokens), token.clone());
+                // All of them behind one address.
+                let client = Client::at([10, 0, 0, 1].into());
+                senders.spawn(async move { tokens.verify(client, &token).await.is_ok() });
+            }
+            senders.join_all().await
+        });
+        assert_eq!(verified.iter().filter(|is_right| **is_right).count(), 1_000);
+        assert_eq!(tokens.known().checked, 1);
+        assert!(tokens.in_check().is_empty());
+        // Wrong ones are counted each.
+        let wrong = make_token();
+        let guess = || runtime.block_on(tokens.verify(Client::at([10, 0, 0, 2].into()), &wrong));
+        let refused = (0..100).filter(|_| guess().is_err()).count();
+        assert!(refused == 100 && tokens.refused() > 0, "{}", tokens.refused());
     }
 
     #[test]

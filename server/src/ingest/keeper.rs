@@ -1,13 +1,17 @@
 //! The thread that drives the receiver and writes the recording.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::error::Error;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use meikyo_recording::format::IdentityError;
+use meikyo_recording::schema::Role;
 use meikyo_recording::{
     Kind, StreamOptions, StreamWriter, TableSchema, WhenFull, WhenRemoved, format,
 };
@@ -32,14 +36,36 @@ pub enum KeeperError {
     Recording {
         /// The directory.
         path: PathBuf,
-        /// Where rows were to be written.
+        /// What it is instead.
         source: IdentityError,
+    },
+    /// The directory holds something else.
+    #[error("`{path}` is no recording, and it is not empty")]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Another server writes to it.
+    #[error("another server takes rows into `{path}`")]
+    Taken {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot {doing} `{path}`")]
+    System {
+        /// What was being done.
+        doing: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
     },
     /// The system gives no thread.
     #[error("cannot start the thread that takes rows")]
     Thread {
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
 }
 
@@ -55,29 +81,86 @@ pub(crate) struct Taken {
 pub(crate) struct Keeper {
     inbox: Inbox,
     taken: Arc<Mutex<Taken>>,
+    fate: Fate,
     thread: Option<JoinHandle<()>>,
+    /// Keeps other servers out of the recording.
+    _lock: File,
+}
+
+/// Whether the thread has panicked, and who is woken when it does.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fate(Arc<Mutex<(bool, Option<UnixStream>)>>);
+
+impl Fate {
+    /// Whether it has.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.state().0
+    }
+
+    /// Writes an octet to a socket when it does, and at once when it has.
+    pub(crate) fn wake(&self, waker: UnixStream) {
+        let mut state = self.state();
+        if state.0 {
+            tell(&waker);
+        }
+        state.1 = Some(waker);
+    }
+
+    fn state(&self) -> MutexGuard<'_, (bool, Option<UnixStream>)> {
+        self.0.lock().expect("nothing that holds it can panic")
+    }
+}
+
+/// Wakes whoever waits at a socket; one that is full wakes, too.
+fn tell(mut waker: &UnixStream) {
+    drop(waker.write(&[0]));
+}
+
+/// Says so when the thread ends by a panic.
+struct Told(Fate);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut state = self.0.state();
+            state.0 = true;
+            state.1.iter().for_each(tell);
+        }
+    }
 }
 
 impl Keeper {
     /// Takes rows into the recording in `dir`, which is made where there is none.
     pub(crate) fn start(dir: &Path) -> Result<Self, KeeperError> {
+        refuse_foreign(dir)?;
         format::create(dir, Kind::Measured)
             .map_err(|source| KeeperError::Recording { path: dir.into(), source })?;
+        let lock = lock(dir)?;
         let (inbox, events) = Inbox::new();
-        let taken = Arc::default();
+        let (taken, fate) = (Arc::default(), Fate::default());
+        let told = Told(fate.clone());
         let mut work = Work {
             dir: dir.into(),
             receiver: Receiver::new(),
             writers: BTreeMap::new(),
+            distrusted: BTreeSet::new(),
             outboxes: BTreeMap::new(),
             begun: monotonic(),
             taken: Arc::clone(&taken),
         };
         let thread = std::thread::Builder::new()
             .name("ingest".into())
-            .spawn(move || work.run(events))
+            .spawn(move || {
+                let _told = told;
+                work.run(events);
+            })
             .map_err(|source| KeeperError::Thread { source })?;
-        Ok(Self { inbox, taken, thread: Some(thread) })
+        Ok(Self { inbox, taken, fate, thread: Some(thread), _lock: lock })
+    }
+
+    /// What becomes of the thread.
+    pub(crate) fn fate(&self) -> Fate {
+        self.fate.clone()
     }
 
     pub(crate) fn inbox(&self) -> Inbox {
@@ -101,6 +184,33 @@ impl Drop for Keeper {
     }
 }
 
+/// A directory with files that are no recording stays as it is.
+fn refuse_foreign(dir: &Path) -> Result<(), KeeperError> {
+    let mut entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => {
+            return Err(KeeperError::System { doing: "list", path: dir.into(), source });
+        }
+    };
+    if entries.next().is_some() && !dir.join(format::FILE_NAME).exists() {
+        return Err(KeeperError::Foreign { path: dir.into() });
+    }
+    Ok(())
+}
+
+/// Locks the recording against other servers; each of its streams has a lock besides.
+fn lock(dir: &Path) -> Result<File, KeeperError> {
+    let path = dir.join(format::FILE_NAME);
+    let system = |doing, source| KeeperError::System { doing, path: path.clone(), source };
+    let file = File::open(&path).map_err(|source| system("open", source))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(KeeperError::Taken { path: dir.into() }),
+        Err(TryLockError::Error(source)) => Err(system("lock", source)),
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "the shell reads the clock for its core")]
 fn monotonic() -> Instant {
     Instant::now()
@@ -118,6 +228,8 @@ struct Work {
     dir: PathBuf,
     receiver: Receiver,
     writers: BTreeMap<String, Stream>,
+    /// Streams that the disk refused to sync, until that is noted beside them.
+    distrusted: BTreeSet<String>,
     outboxes: BTreeMap<SessionId, mpsc::Sender<Vec<u8>>>,
     begun: Instant,
     taken: Arc<Mutex<Taken>>,
@@ -142,6 +254,8 @@ impl Work {
                 Event::Gone(session) => self.leave(session),
                 Event::Tick => self.receiver.tick(now),
                 Event::Stop => break,
+                #[cfg(test)]
+                Event::Panic => panic!("a test asked for it"),
             }
             self.do_what_is_asked();
             self.acknowledge();
@@ -196,11 +310,21 @@ impl Work {
     fn open(&mut self, stream: &str, tables: &[TableSchema], after: Ticket) {
         // What was handed over goes to the kernel first.
         self.writers.remove(stream);
+        // The writer has noted it, if the disk let it.
+        if self.distrusted.contains(stream)
+            && let Err(error) = StreamWriter::distrust(&self.dir, stream)
+        {
+            let text = format!("its disk refused to sync it, and cannot note that: {error}");
+            return self.receiver.not_opened(stream, &text);
+        }
+        self.distrusted.remove(stream);
         let options = StreamOptions {
             sync_every: SYNC_EVERY,
             segment_span: SEGMENT_SPAN,
             when_full: WhenFull::Wait,
             when_removed: WhenRemoved::Drop,
+            // Parquet files of samples are larger than their blocks.
+            compact: !tables.iter().any(|table| table.role() == Role::Samples),
             ..StreamOptions::COLLECTOR
         };
         let now = self.now();
@@ -258,6 +382,7 @@ impl Work {
         }
         // Nobody knows what the disk has behind the watermark: the stream is read again.
         for (name, tables) in to_open {
+            self.distrusted.insert(name.clone());
             let after = self.receiver.last_ticket();
             self.open(&name, &tables, after);
         }

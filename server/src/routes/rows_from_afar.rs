@@ -38,10 +38,12 @@ pub(crate) async fn ingest(
     let proof = proof.map(|Extension(Proof(hash))| hash);
     // The guard has compared it by the path; who sends is compared where it matters, too.
     server.access.allow_role(true, proof.as_ref())?;
-    let seat = server.senders.clone().try_acquire_owned().map_err(|_| {
-        let text = "too many senders; come again later";
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "")
-    })?;
+    let unavailable = |text| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "");
+    if door.is_closed() {
+        return Err(unavailable("this server takes no rows any more: it must be started again"));
+    }
+    let seat = server.senders.take(proof.as_ref());
+    let seat = seat.ok_or_else(|| unavailable("too many senders; come again later"))?;
     let permit = match proof.as_ref().map(|taken| &taken.role) {
         Some(Role::Ingest(senders)) => Permit { senders: senders.clone() },
         // Nobody is asked for a token here.

@@ -14,5 +14,6 @@ mod ranges;
 mod recorded;
 mod reload;
 mod rows;
+mod senders;
 mod siege;
 mod tls;

@@ -78,6 +78,26 @@ export interface ColumnBody {
   readonly words: string;
 }
 
+/** The samples of a CPU. */
+export interface CoreBody {
+  /** Its number on the host. */
+  readonly cpu: number;
+  /** Its host. */
+  readonly host: string;
+  /** Samples in all seconds. */
+  readonly samples: number;
+  /** Samples of each second; empty where they were not asked for. */
+  readonly seconds: readonly number[];
+}
+
+/** Samples of each CPU by second. */
+export interface CoresBody {
+  /** The CPUs that there are samples of, by host and number. */
+  readonly cores: readonly CoreBody[];
+  /** The begin of the first second. */
+  readonly from_us: number;
+}
+
 /** A device as its recording knows it. */
 export interface DeviceBody {
   readonly agent: AgentBody | null;
@@ -234,6 +254,22 @@ export interface HealthTotalsBody {
   readonly ok: number;
   /** Not asked. */
   readonly skipped: number;
+}
+
+/** Samples by second and by tile of the second, added up over hosts and CPUs. */
+export interface HeatBody {
+  /** What they are the sums of. */
+  readonly cores: readonly CoreBody[];
+  /** The begin of the first second. */
+  readonly from_us: number;
+  /** Samples of each second. */
+  readonly samples: readonly number[];
+  /** What a tile spans. */
+  readonly tile_us: number;
+  /** Samples of each tile, second after second. */
+  readonly tiles: readonly number[];
+  /** Tiles of a second. */
+  readonly tiles_per_second: number;
 }
 
 /** What a recording holds. */

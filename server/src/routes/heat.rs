@@ -1,0 +1,55 @@
+//! Heat maps of profiles.
+
+use axum::Json;
+
+use crate::errors::ApiError;
+use crate::heat::answer::{self, CoresBody, HeatBody};
+use crate::routes::asked::{Asked, Id, Refused, Span};
+
+/// How many samples there were in each second and each 20 ms of it, added up over hosts and CPUs.
+///
+/// Of the recording that rows from afar are written to. Rows that came within the last half second may be
+/// missing. A second without samples is 0: `transport_gaps`, `losses` and `rates` tell what was not sampled
+/// or did not come.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/heat",
+    tag = "profiles",
+    params(
+        Id,
+        Span,
+        ("host" = Option<[String]>, Query, description = "only these hosts, `*` and `?` stand for any \
+            text; also repeatedly"),
+        ("cpu" = Option<[u32]>, Query, description = "only CPUs of these numbers; also repeatedly"),
+    ),
+    responses((status = 200, body = HeatBody), Refused),
+)]
+pub(crate) async fn heat(asked: Asked) -> Result<Json<HeatBody>, ApiError> {
+    let answer = asked.answer(|server, opened, query| {
+        answer::map(answer::of(server.heat.as_ref(), opened)?, query)
+    });
+    answer.await.map(Json)
+}
+
+/// How many samples there were of each CPU in each second.
+///
+/// As `heat`; at most 4,000,000 numbers.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/cores",
+    tag = "profiles",
+    params(
+        Id,
+        Span,
+        ("host" = Option<[String]>, Query, description = "only these hosts, `*` and `?` stand for any \
+            text; also repeatedly"),
+        ("cpu" = Option<[u32]>, Query, description = "only CPUs of these numbers; also repeatedly"),
+    ),
+    responses((status = 200, body = CoresBody), Refused),
+)]
+pub(crate) async fn cores(asked: Asked) -> Result<Json<CoresBody>, ApiError> {
+    let answer = asked.answer(|server, opened, query| {
+        answer::cores(answer::of(server.heat.as_ref(), opened)?, query)
+    });
+    answer.await.map(Json)
+}
