@@ -4,7 +4,10 @@
 //! compared with what was counted. The same samples are then packed with fewer and fewer columns,
 //! which says what each field takes. The CPU time is that of this process between the first and the
 //! last sample, with encoding and without writing. Beside `perf record` stands what this process used
-//! with its start, in which it measures what a sample takes, as `perf` with the start of its own.
+//! with its start, in which it measures what a sample takes, as `perf` with the start of its own. The
+//! agent's row is of the whole path: `meikyo profile agent` into `meikyo serve --ingest`.
+
+mod agent;
 
 use std::path::Path;
 use std::process::Command;
@@ -20,6 +23,8 @@ use meikyo_profile::tables::samples;
 use meikyo_recording::{PackedRows, Packer, TableSchema};
 use meikyo_units::Nanos;
 use serde::Serialize;
+
+use agent::AgentRow;
 
 use crate::machine::Machine;
 use crate::placement::{Placement, own_usage, spawn};
@@ -42,6 +47,7 @@ struct Report {
     machine: Machine,
     interrupt_ns: u64,
     programs: Vec<Row>,
+    agent: AgentRow,
     /// Of one core, start included, for the steady loop.
     perf_cpu_with_start_percent: Option<f64>,
     reach_steady_bytes: f64,
@@ -79,11 +85,13 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Answer, Failure> {
         programs.push(row);
     }
     let perf_cpu_with_start_percent = perf(&steady, directory.path(), args.span)?;
+    let agent = agent::measured(&steady, directory.path(), args.span)?;
     let report = Report {
-        schema: "meikyo.bench.profile/1",
+        schema: "meikyo.bench.profile/2",
         machine,
         interrupt_ns,
         programs,
+        agent,
         perf_cpu_with_start_percent,
         reach_steady_bytes: STEADY_BYTES_MAX,
         reach_mix_bytes: MIX_BYTES_MAX,
@@ -313,9 +321,14 @@ fn text(report: &Report) -> String {
             "steady loop, start included: this program {ours:.2} % of a core, perf record {percent:.2} %\n"
         )
     });
+    let agent = format!(
+        "agent, all CPUs busy, drained, packed and sent: {:.4} % of a core for each that is sampled (aim {} \
+         in a release build)\n",
+        report.agent.cpu_percent_of_a_sampled_core, report.reach_agent_cpu_percent,
+    );
     format!(
         "{}\n{table}\nbytes a sample, at most {} for the steady loop and {} for the mix; a sample takes {:.1} us \
-         from the program that it interrupts\n{perf}",
+         from the program that it interrupts\n{agent}{perf}",
         report.machine,
         report.reach_steady_bytes,
         report.reach_mix_bytes,

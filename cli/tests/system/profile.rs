@@ -228,3 +228,42 @@ fn too_few_descriptors_are_told_with_what_raises_them() {
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     assert!(text(&refused).contains("ulimit -n"), "{}", text(&refused));
 }
+
+#[test]
+fn capabilities_suffice_and_what_each_lack_costs_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    if recorded(dir.path()).is_none() {
+        return;
+    }
+    let record = |capabilities: &str| {
+        let out = tempfile::tempdir().unwrap();
+        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(out.path(), everybody).unwrap();
+        let set = format!("-all,{capabilities}");
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--clear-groups"]);
+        for kind in ["--inh-caps", "--ambient-caps", "--bounding-set"] {
+            command.args([kind, &set]);
+        }
+        command.args([env!("CARGO_BIN_EXE_meikyo"), "profile", "record", "--all", "--json"]);
+        command.args(["--for", "300ms", "--out"]).arg(out.path()).output()
+    };
+    let Ok(all) = record("+perfmon,+syslog,+sys_ptrace") else {
+        meikyo_testing::lacking("setpriv, which Debian has in util-linux");
+        return;
+    };
+    let said = text(&all);
+    if said.contains("setpriv:") || said.contains("failed to execute") {
+        meikyo_testing::skipped("this user cannot become one with these capabilities");
+        return;
+    }
+    assert_eq!(all.status.code(), Some(0), "{said}");
+    assert!(!said.contains("CAP_SYSLOG"), "{said}");
+    let [with_all, with_one] = [Ok(all), record("+perfmon")].map(|output| output.unwrap());
+    assert_eq!(with_one.status.code(), Some(0), "{}", text(&with_one));
+    assert!(text(&with_one).contains("CAP_SYSLOG"), "{}", text(&with_one));
+    assert!(text(&with_one).contains("CAP_SYS_PTRACE"), "{}", text(&with_one));
+    let unreadable =
+        [with_all, with_one].map(|output| document(&output)["processes_unreadable"].as_u64());
+    assert!(unreadable[0] <= unreadable[1], "{unreadable:?}");
+}

@@ -126,7 +126,8 @@ fn open(pid: u32, owner: Option<u32>) -> Option<File> {
     let owner = owner.unwrap_or_else(|| rustix::process::geteuid().as_raw());
     // In a container it lies in `/tmp` as the process sees it, by its number as the process knows it.
     let inside = numbers_in(&status, "NSpid:").last().copied().unwrap_or(pid);
-    let seen = PathBuf::from(format!("/proc/{pid}/root/tmp/perf-{inside}.map"));
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    let seen = process.join("root/tmp").join(format!("perf-{inside}.map"));
     let outside = PathBuf::from(format!("/tmp/perf-{pid}.map"));
     [seen, outside].iter().find_map(|path| of_user(path, owner))
 }

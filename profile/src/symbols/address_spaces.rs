@@ -23,7 +23,7 @@ pub struct MappedFile {
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The file.
+    /// What lay there, as its process had mapped it.
     pub file: MappedFile,
     /// Octets from its begin.
     pub offset: u64,

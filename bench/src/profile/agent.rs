@@ -1,0 +1,124 @@
+//! What `meikyo profile agent` uses while every CPU is busy: draining, packing and sending all samples.
+//!
+//! Two agents send to the same `meikyo serve --ingest`, one for longer than the other; what the longer
+//! one used more is what going on costs, without its start. Every sample that they counted must be in
+//! the recording.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use meikyo_console::failure::Failure;
+use meikyo_console::output::real;
+use meikyo_profile::tables::samples;
+use meikyo_recording::{Recording, Selection};
+use meikyo_units::Nanos;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::collector::product;
+use crate::placement::{Placed, Placement, spawn};
+use crate::progress;
+
+/// How long the shorter agent samples, and how long everything may take beside sampling.
+const SHORT: Nanos = Nanos::from_secs(4);
+const PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// What the longer agent used more than the shorter one.
+#[derive(Debug, Serialize)]
+pub(super) struct AgentRow {
+    cpus: usize,
+    samples: u64,
+    lost: u64,
+    bytes_per_sample: f64,
+    other_bytes: u64,
+    pub(super) cpu_percent_of_a_sampled_core: f64,
+    start_cpu_ms: f64,
+}
+
+/// Profiles this host with all CPUs busy, for a span.
+pub(super) fn measured(steady: &str, directory: &Path, span: Nanos) -> Result<AgentRow, Failure> {
+    let cpus = std::thread::available_parallelism()?.get();
+    progress(&format!("agent, {cpus} busy CPUs, {SHORT} and {}", SHORT + span));
+    let dir = directory.join("received");
+    let (server, url) = server(&dir)?;
+    let busy = (0..cpus).map(|_| {
+        let mut program = Command::new(steady);
+        program.arg("1000000000").stdout(Stdio::null());
+        spawn(program, Placement::default())
+    });
+    let busy: Vec<Placed> = busy.collect::<Result<_, _>>()?;
+    let mut ends = Vec::new();
+    for (at, span) in [SHORT, SHORT + span].into_iter().enumerate() {
+        ends.push(sent(&url, &directory.join(format!("agent {at}")), span)?);
+    }
+    drop(busy);
+    server.terminate()?;
+    let (status, _) = server.wait(PATIENCE)?;
+    if !status.success() {
+        return Err(Failure::new(format!("the server ended with {status}")));
+    }
+    let count = |at: usize, name: &str| ends[at].0[name].as_u64().unwrap_or_default();
+    let made = count(0, "samples") + count(1, "samples");
+    let there = received(&dir)?;
+    if made != there {
+        return Err(Failure::new(format!("{there} samples of {made} are in the recording")));
+    }
+    let [short, long] = [ends[0].1, ends[1].1];
+    let more = long.saturating_sub(short);
+    let sampled = real(span.get()) * real(cpus as u64);
+    let of_sampling = 100.0 * real(more.get()) / sampled.max(1.0);
+    // Both have started once; going on is taken off the shorter one.
+    let going_on = of_sampling / 100.0 * real(SHORT.get()) * real(cpus as u64);
+    Ok(AgentRow {
+        cpus,
+        samples: count(1, "samples"),
+        lost: count(0, "lost") + count(1, "lost"),
+        bytes_per_sample: ends[1].0["bytes_per_sample"].as_f64().unwrap_or_default(),
+        other_bytes: count(1, "other_bytes"),
+        cpu_percent_of_a_sampled_core: of_sampling,
+        start_cpu_ms: (real(short.get()) - going_on) / 1e6,
+    })
+}
+
+/// A server that takes rows, and its address.
+fn server(dir: &Path) -> Result<(Placed, String), Failure> {
+    let mut command = product()?;
+    command.args(["serve", "--listen", "127.0.0.1:0", "--ingest"]).arg(dir);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut server = spawn(command, Placement::default())?;
+    let said = server.child().stderr.take().ok_or_else(|| Failure::new("no standard error"))?;
+    let mut lines = BufReader::new(said).lines();
+    let first = lines.next().transpose()?.unwrap_or_default();
+    let url = first.strip_prefix("serving at ").map(|url| url.trim_end_matches('/').to_owned());
+    let url = url.ok_or_else(|| Failure::new(format!("the server does not serve: {first}")))?;
+    // What it says later must find a reader.
+    std::thread::spawn(move || lines.for_each(drop));
+    Ok((server, url))
+}
+
+/// Samples and sends for a span: the agent's summary, and the CPU time that it used.
+fn sent(url: &str, summary: &Path, span: Nanos) -> Result<(Value, Nanos), Failure> {
+    let mut command = product()?;
+    command.args(["profile", "agent", "--budget", "none", "--json", "--to", url]);
+    command.args(["--for", &format!("{}s", span.as_secs_f64())]);
+    command.stdin(Stdio::null()).stdout(File::create(summary)?).stderr(Stdio::null());
+    let (status, usage) = spawn(command, Placement::default())?.wait(span + PATIENCE)?;
+    let text = std::fs::read_to_string(summary)?;
+    if !status.success() {
+        return Err(Failure::new(format!("the agent ended with {status}: {text}")));
+    }
+    let summary = serde_json::from_str(&text)
+        .map_err(|error| Failure::new(format!("the agent's summary: {error}")))?;
+    Ok((summary, usage.cpu))
+}
+
+fn received(dir: &Path) -> Result<u64, Failure> {
+    let recording = Recording::open(dir)?;
+    let mut there = 0;
+    for rows in recording.scan(&Selection::all(samples::NAME))? {
+        there += rows?.num_rows() as u64;
+    }
+    Ok(there)
+}
