@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::collector::product;
-use crate::placement::{Placed, Placement, spawn};
+use crate::placement::{Placed, Placement, Usage, spawn};
 use crate::progress;
 
 /// How long the shorter agent samples, and how long everything may take beside sampling.
@@ -35,6 +35,7 @@ pub(super) struct AgentRow {
     other_bytes: u64,
     pub(super) cpu_percent_of_a_sampled_core: f64,
     start_cpu_ms: f64,
+    peak_rss_bytes: u64,
 }
 
 /// Profiles this host with all CPUs busy, for a span.
@@ -65,7 +66,7 @@ pub(super) fn measured(steady: &str, directory: &Path, span: Nanos) -> Result<Ag
     if made != there {
         return Err(Failure::new(format!("{there} samples of {made} are in the recording")));
     }
-    let [short, long] = [ends[0].1, ends[1].1];
+    let [short, long] = [ends[0].1.cpu, ends[1].1.cpu];
     let more = long.saturating_sub(short);
     let sampled = real(span.get()) * real(cpus as u64);
     let of_sampling = 100.0 * real(more.get()) / sampled.max(1.0);
@@ -79,6 +80,7 @@ pub(super) fn measured(steady: &str, directory: &Path, span: Nanos) -> Result<Ag
         other_bytes: count(1, "other_bytes"),
         cpu_percent_of_a_sampled_core: of_sampling,
         start_cpu_ms: (real(short.get()) - going_on) / 1e6,
+        peak_rss_bytes: ends[1].1.peak_rss.get(),
     })
 }
 
@@ -86,6 +88,8 @@ pub(super) fn measured(steady: &str, directory: &Path, span: Nanos) -> Result<Ag
 fn server(dir: &Path) -> Result<(Placed, String), Failure> {
     let mut command = product()?;
     command.args(["serve", "--listen", "127.0.0.1:0", "--ingest"]).arg(dir);
+    // Without a directory it serves the `recording` where it is started, if there is one.
+    command.current_dir(dir.parent().unwrap_or(dir));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut server = spawn(command, Placement::default())?;
     let said = server.child().stderr.take().ok_or_else(|| Failure::new("no standard error"))?;
@@ -98,8 +102,8 @@ fn server(dir: &Path) -> Result<(Placed, String), Failure> {
     Ok((server, url))
 }
 
-/// Samples and sends for a span: the agent's summary, and the CPU time that it used.
-fn sent(url: &str, summary: &Path, span: Nanos) -> Result<(Value, Nanos), Failure> {
+/// Samples and sends for a span: the agent's summary, and what it used.
+fn sent(url: &str, summary: &Path, span: Nanos) -> Result<(Value, Usage), Failure> {
     let mut command = product()?;
     command.args(["profile", "agent", "--budget", "none", "--json", "--to", url]);
     command.args(["--for", &format!("{}s", span.as_secs_f64())]);
@@ -111,7 +115,7 @@ fn sent(url: &str, summary: &Path, span: Nanos) -> Result<(Value, Nanos), Failur
     }
     let summary = serde_json::from_str(&text)
         .map_err(|error| Failure::new(format!("the agent's summary: {error}")))?;
-    Ok((summary, usage.cpu))
+    Ok((summary, usage))
 }
 
 fn received(dir: &Path) -> Result<u64, Failure> {
