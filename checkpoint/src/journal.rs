@@ -35,6 +35,12 @@ pub trait Files {
     /// When it cannot be written or synced.
     fn append(&mut self, name: &str, octets: &[u8]) -> Result<(), Self::Error>;
 
+    /// Forces a file that is there to the disk.
+    ///
+    /// # Errors
+    /// When it cannot be synced.
+    fn sync(&mut self, name: &str) -> Result<(), Self::Error>;
+
     /// Cuts a file to a length.
     ///
     /// # Errors
@@ -69,6 +75,10 @@ impl Journal {
             let (records, len) = records(&octets);
             if len < octets.len() {
                 files.truncate(name, len)?;
+            }
+            if len > 0 {
+                // Whoever wrote it may have been killed before it was on the disk; from here on it counts.
+                files.sync(name)?;
             }
             if let Some((number, vote)) = records
                 && (newest.is_none() || number > journal.number)

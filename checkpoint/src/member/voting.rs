@@ -112,6 +112,10 @@ impl Member {
             return;
         }
         self.round = self.round.max(ballot.round);
+        if self.vote.as_ref().is_some_and(|vote| ballot < vote.accepted) {
+            // It was on its way while this daemon was restarted, and is not what holds any more.
+            return;
+        }
         if let Some(vote) = &mut self.vote {
             if charter.members[self.options.place] != self.options.incarnation {
                 self.is_fenced = true;

@@ -86,10 +86,13 @@ impl Storage {
         Ok(())
     }
 
-    /// The manifest of a generation, if image and parity were whole when it was written.
+    /// The manifest of a generation that is whole. A manifest that was removed can be there again after a
+    /// power cut, without what was removed after it.
     pub(crate) fn manifest(&self, generation: Generation) -> Option<(Manifest, Geometry, u32)> {
         let octets = self.disk.read(&file(generation, "manifest")).ok()?;
         let (manifest, geometry) = Manifest::read(octets).ok()?;
+        self.disk.read(&file(generation, "image")).ok()?;
+        self.disk.read(&file(generation, "parity")).ok()?;
         Some((manifest, geometry, Manifest::checksum(octets)))
     }
 
@@ -114,6 +117,11 @@ impl Files for Storage {
 
     fn append(&mut self, name: &str, octets: &[u8]) -> Result<(), Stopped> {
         self.write(name, octets)
+    }
+
+    fn sync(&mut self, name: &str) -> Result<(), Stopped> {
+        self.operation()?;
+        self.disk.sync(name).map_err(|_| Stopped::Disk)
     }
 
     fn truncate(&mut self, name: &str, len: usize) -> Result<(), Stopped> {
@@ -179,6 +187,10 @@ impl Host {
         for generation in self.storage.generations() {
             match self.storage.manifest(generation) {
                 Some((Manifest { lens, .. }, _, manifest)) => {
+                    // The daemon may have been killed between a write and its sync.
+                    for part in ["image", "parity", "manifest"] {
+                        self.storage.sync(&file(generation, part))?;
+                    }
                     prepared.insert(generation, Prepared { lens, manifest });
                 }
                 None => self.storage.free(generation)?,

@@ -14,7 +14,7 @@ use super::hosts::{Host, Packet, Stopped, Storage, image_of, parity_of};
 const MS: Nanos = Nanos::from_millis(1);
 
 /// Faults happen for so long.
-const TROUBLED: Nanos = Nanos::from_secs(8);
+const TROUBLED: Nanos = Nanos::from_secs(6);
 
 /// After it, everything has to be well again within so long.
 const QUIET: Nanos = Nanos::from_secs(25);
@@ -84,7 +84,7 @@ impl Seen {
         let Self { committed, aborted, taken_over, kills_while_writing, .. } = *self;
         let Self { power_cuts, replaced, rebuilt, stops, cuts, full, refused_saves, .. } = *self;
         let often = [committed, kills_while_writing, power_cuts, stops, cuts];
-        let seldom = [aborted, taken_over, replaced, rebuilt, full, refused_saves];
+        let seldom = [aborted, 10 * taken_over, replaced, rebuilt, full, refused_saves];
         often.into_iter().all(|count| count >= histories / 2)
             && seldom.into_iter().all(|count| count >= histories / 20)
     }
@@ -105,6 +105,8 @@ pub(crate) struct World {
     /// What was ever committed.
     commits: BTreeMap<Generation, Commit>,
     digest: u64,
+    /// The newest that each host was seen to know.
+    noted: Vec<Ballot>,
     next_life: u64,
     next_incarnation: u64,
     polls: Vec<SimTime>,
@@ -143,6 +145,7 @@ impl World {
             learned: BTreeMap::new(),
             commits: BTreeMap::new(),
             digest: 0,
+            noted: vec![Ballot::default(); hosts],
             next_life: 1,
             next_incarnation: 100,
             polls: vec![SimTime::START; hosts],
@@ -417,6 +420,10 @@ impl World {
             return Ok(());
         };
         let ballot = host.daemon.as_ref().unwrap().member.decided();
+        if self.noted[place] == ballot {
+            return Ok(());
+        }
+        self.noted[place] = ballot;
         if let Some(known) = self.learned.get(&ballot) {
             return if known == charter {
                 Ok(())
@@ -536,9 +543,14 @@ impl World {
     /// A host is lost with its disk, and another takes its place; only as many at once as parity makes up
     /// for, and as leave a majority that remembers.
     fn replace(&mut self, place: usize) {
-        let newest = self.commits.last_key_value().map(|(generation, _)| *generation);
+        // Of the newest commit, and of what may be committed though nobody has told yet: as soon as all
+        // but those that parity makes up for have written, it can be, and then another loss is one
+        // more than the scheme survives.
+        let newest = self.commits.last_key_value().map_or(Generation(0), |(newest, _)| *newest);
+        let begun = self.learned.values().map(|charter| charter.last).max().unwrap_or_default();
+        let could_be = (newest.0..=begun.0 + 1).map(Generation).map(|number| self.lacking(number));
         let mut lost: BTreeSet<usize> =
-            newest.map(|newest| self.lacking(newest)).unwrap_or_default();
+            could_be.filter(|lacking| self.layout.survives(lacking)).flatten().collect();
         let remembers =
             |host: &Host| host.daemon.as_ref().is_some_and(|daemon| daemon.member.is_member());
         lost.extend(self.hosts.iter().filter(|host| !remembers(host)).map(|host| host.place));
