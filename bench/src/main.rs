@@ -6,6 +6,7 @@
 
 mod agent_cost;
 mod bare;
+mod checkpoint;
 mod cluster_text;
 mod collect;
 mod collector;
@@ -58,6 +59,7 @@ fn run(args: &BenchArgs) -> Result<Answer, Failure> {
         Bench::Phold(args) => ranks::over(|| phold::run(args)),
         Bench::Metadata(args) => ranks::over(|| metadata::run(args)),
         Bench::Fabric(args) => fabric::run(args),
+        Bench::Checkpoint(args) => checkpoint::run(args),
     }
 }
 

@@ -35,7 +35,7 @@ mod messages;
 mod saving;
 mod voting;
 
-pub use messages::{Body, Message, Prepared};
+pub use messages::{Body, MESSAGE_BYTES_MAX, Message, MessageError, Prepared};
 use saving::{Saving, Takeover};
 
 /// What is not answered is asked again after so long.

@@ -3,6 +3,7 @@
 //! manual pages and completions are whole, and starts it.
 
 pub mod agent;
+pub mod checkpoint;
 pub mod collect;
 pub mod fabric;
 pub mod live;
@@ -15,6 +16,7 @@ pub mod scan;
 use clap::{Args, Subcommand};
 
 use crate::benches::agent::AgentCostArgs;
+use crate::benches::checkpoint::CheckpointBenchArgs;
 use crate::benches::collect::CollectArgs;
 use crate::benches::fabric::FabricArgs;
 use crate::benches::live::LiveArgs;
@@ -45,4 +47,5 @@ pub enum Bench {
     Phold(PholdArgs),
     Metadata(MetadataArgs),
     Fabric(FabricArgs),
+    Checkpoint(CheckpointBenchArgs),
 }

@@ -16,9 +16,10 @@ struct Suite {
     test: &'static str,
 }
 
-const SUITES: [Suite; 3] = [
+const SUITES: [Suite; 4] = [
     Suite { name: "damage", package: "meikyo-recording", test: "damage" },
     Suite { name: "schedules", package: "meikyo-transport", test: "schedules" },
+    Suite { name: "generations", package: "meikyo-checkpoint", test: "schedules" },
     Suite { name: "afar", package: "meikyo-cli", test: "afar" },
 ];
 

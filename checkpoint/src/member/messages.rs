@@ -5,6 +5,14 @@ use serde::{Deserialize, Serialize};
 use crate::charter::{Charter, Generation, Incarnation};
 use crate::register::Ballot;
 
+/// Longest message: a charter of 64 hosts with its commits takes less than 4 KiB.
+pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
+
+/// Octets that are no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} octets are no message of a member")]
+pub struct MessageError(usize);
+
 /// What one host tells another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
@@ -20,6 +28,29 @@ pub struct Message {
     pub decided: Ballot,
     /// What it says.
     pub body: Body,
+}
+
+impl Message {
+    /// As octets.
+    ///
+    /// # Panics
+    /// Never: what a message is made of can be written to memory.
+    pub fn octets(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("numbers and lists of numbers can be written")
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// When the octets are none, or more than [`MESSAGE_BYTES_MAX`].
+    pub fn read(octets: &[u8]) -> Result<Self, MessageError> {
+        let refused = MessageError(octets.len());
+        if octets.len() > MESSAGE_BYTES_MAX {
+            return Err(refused);
+        }
+        let (message, rest) = postcard::take_from_bytes(octets).map_err(|_| refused)?;
+        if rest.is_empty() { Ok(message) } else { Err(refused) }
+    }
 }
 
 /// What is on a host's disk of a generation, whole.

@@ -1,0 +1,48 @@
+//! What a checkpoint daemon reads that it did not write itself a moment ago: manifests, votes, greetings, heads
+//! of frames and messages. The first octet of the input says which.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use meikyo_checkpoint::frame::Head;
+use meikyo_checkpoint::journal::newest_vote;
+use meikyo_checkpoint::link::Greeting;
+use meikyo_checkpoint::manifest::Manifest;
+use meikyo_checkpoint::member::Message;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&kind, rest)) = bytes.split_first() else { return };
+    match kind % 5 {
+        0 => {
+            // A checksum is not guessed: it is put behind what the fuzzer made.
+            let mut octets = b"meikyoC1".to_vec();
+            octets.extend_from_slice(rest);
+            octets.extend_from_slice(&crc32fast::hash(&octets).to_le_bytes());
+            if let Ok((manifest, geometry)) = Manifest::read(&octets) {
+                assert_eq!(geometry.lens(), manifest.lens);
+                assert_eq!(Manifest::read(&manifest.octets()).expect("it was read before").0, manifest);
+            }
+        }
+        1 => drop(newest_vote(rest)),
+        2 => {
+            if let Some(octets) = rest.first_chunk()
+                && let Ok(greeting) = Greeting::read(octets)
+            {
+                assert_eq!(Greeting::read(&greeting.octets()), Ok(greeting));
+            }
+        }
+        3 => {
+            if let Some(octets) = rest.first_chunk()
+                && let Ok(head) = Head::read(octets, 1 << 20)
+            {
+                assert!(head.len <= 1 << 20);
+                assert_eq!(&head.octets(), octets);
+            }
+        }
+        _ => {
+            if let Ok(message) = Message::read(rest) {
+                let octets = message.octets();
+                assert_eq!(Message::read(&octets).expect("it was read before"), message);
+            }
+        }
+    }
+});
