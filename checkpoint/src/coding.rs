@@ -32,6 +32,9 @@ pub enum CodingError {
 
 /// Folds `block` onto `sum`: `sum ^= block`. What is beyond the shorter of the two is not touched, as if
 /// the shorter ended in zeros.
+///
+/// # Panics
+/// Never: pieces are cut to the length that is read.
 pub fn fold(sum: &mut [u8], block: &[u8]) {
     const WORD: usize = 32;
     let len = sum.len().min(block.len());

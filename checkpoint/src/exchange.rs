@@ -210,6 +210,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 ///
 /// # Errors
 /// The first thing that went wrong; all connections are broken then, so that the others notice.
+///
+/// # Panics
+/// Only if `blocks` or `keep` panics.
 pub fn exchange(
     schedule: &Schedule,
     me: usize,

@@ -4,7 +4,9 @@ use crate::coding::BLOCK_UNIT;
 use crate::layout::{Layout, Shard};
 
 /// Smallest block.
-pub const BLOCK_MIN: u32 = BLOCK_UNIT as u32;
+pub const BLOCK_MIN: u32 = 64;
+
+const _: () = assert!(BLOCK_MIN as usize == BLOCK_UNIT, "the least block is the code's unit");
 
 /// Largest block: what a host takes memory for when another says that one comes.
 pub const BLOCK_MAX: u32 = 4 << 20;
@@ -100,6 +102,9 @@ impl Geometry {
     }
 
     /// Octets of a block: fewer at an image's end, and none beyond.
+    ///
+    /// # Panics
+    /// If the host is none of the group's.
     pub fn len_of(&self, host: usize, stripe: u32, shard: Shard) -> usize {
         match shard {
             Shard::Data(_) => {
@@ -129,6 +134,9 @@ impl Geometry {
     }
 
     /// The stripe and block of an image that has this number.
+    ///
+    /// # Panics
+    /// If no image has so many blocks.
     pub fn image_block(&self, index: u64) -> (u32, Shard) {
         let data = self.layout.data() as u64;
         let stripe = u32::try_from(index / data).expect("a block of an image lies in a stripe");

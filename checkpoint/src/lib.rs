@@ -31,9 +31,11 @@
 //! - [`geometry`], [`schedule`]: the blocks of a generation, and the ways that they go.
 //! - [`tls`], [`frame`], [`exchange`]: connections, what goes over them, and a job carried out.
 //! - [`manifest`], [`shelf`], [`link`]: a generation on a disk, written and rebuilt, and how hosts meet for it.
+//! - [`daemon`]: all of it on one host, with a control socket.
 
 pub mod charter;
 pub mod coding;
+pub mod daemon;
 pub mod detection;
 pub mod exchange;
 pub mod frame;

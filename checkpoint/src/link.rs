@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::charter::Generation;
 use crate::exchange::Links;
 use crate::schedule::Schedule;
-use crate::tls::{Inbound, JobKey};
+use crate::tls::{Inbound, JobKey, Outbound};
 
 /// Octets of a greeting.
 pub const GREETING_BYTES: usize = 32;
@@ -36,6 +36,17 @@ pub enum Purpose {
     Save,
     /// Blocks of a generation that is rebuilt.
     Rebuild,
+}
+
+impl Purpose {
+    /// As it is written in a greeting.
+    pub(crate) const fn octet(self) -> u8 {
+        match self {
+            Self::Agreement => 1,
+            Self::Save => 2,
+            Self::Rebuild => 3,
+        }
+    }
 }
 
 /// What the host that connects says first.
@@ -75,11 +86,7 @@ impl Greeting {
         let mut octets = [0; GREETING_BYTES];
         octets[..4].copy_from_slice(&MAGIC);
         octets[4..6].copy_from_slice(&PROTOCOL.to_le_bytes());
-        octets[6] = match self.purpose {
-            Purpose::Agreement => 1,
-            Purpose::Save => 2,
-            Purpose::Rebuild => 3,
-        };
+        octets[6] = self.purpose.octet();
         octets[8..10].copy_from_slice(&self.from.to_le_bytes());
         octets[10..12].copy_from_slice(&self.to.to_le_bytes());
         octets[16..24].copy_from_slice(&self.version.to_le_bytes());
@@ -91,6 +98,9 @@ impl Greeting {
     ///
     /// # Errors
     /// When it is none.
+    ///
+    /// # Panics
+    /// Never: what is read is as long as it must be.
     pub fn read(octets: &[u8; GREETING_BYTES]) -> Result<Self, GreetingError> {
         let pair = |at: usize| u16::from_le_bytes([octets[at], octets[at + 1]]);
         let eight = |at: usize| {
@@ -157,6 +167,9 @@ pub struct Meeting<'a> {
 ///
 /// # Errors
 /// When others cannot be reached, or do not connect.
+///
+/// # Panics
+/// If `me` is none of the group's places.
 pub fn meet(
     meeting: &Meeting<'_>,
     listeners: &[TcpListener],
@@ -169,28 +182,40 @@ pub fn meet(
     let deadline = now() + meeting.patience;
     std::thread::scope(|scope| {
         let inbound = scope.spawn(|| accept_all(meeting, listeners, me, expected, deadline));
-        let mut outbound = BTreeMap::new();
-        for &(_, to) in links.iter().filter(|(from, _)| *from == me) {
-            let mut lanes = Vec::new();
-            for &address in &meeting.addresses[to] {
-                let dialled = dial(meeting, me, to, address, deadline);
-                let source = |source| MeetError::Unreachable { place: to, address, source };
-                lanes.push(dialled.map_err(source)?);
-            }
-            outbound.insert(to, lanes);
-        }
+        let outbound = reach(meeting, schedule, me, deadline)?;
         let inbound = inbound.join().expect("accepting does not panic")?;
         Ok(Links { outbound, inbound })
     })
 }
 
-fn dial(
+/// Connects to every host that this one sends to.
+pub(crate) fn reach(
+    meeting: &Meeting<'_>,
+    schedule: &Schedule,
+    me: usize,
+    deadline: Instant,
+) -> Result<BTreeMap<usize, Vec<Outbound>>, MeetError> {
+    let mut outbound = BTreeMap::new();
+    for &(_, to) in schedule.links().iter().filter(|(from, _)| *from == me) {
+        let mut lanes = Vec::new();
+        for &address in &meeting.addresses[to] {
+            let dialled = dial(meeting, me, to, address, deadline);
+            let source = |source| MeetError::Unreachable { place: to, address, source };
+            lanes.push(dialled.map_err(source)?);
+        }
+        outbound.insert(to, lanes);
+    }
+    Ok(outbound)
+}
+
+/// One connection to a host, greeted.
+pub(crate) fn dial(
     meeting: &Meeting<'_>,
     me: usize,
     to: usize,
     address: SocketAddr,
     deadline: Instant,
-) -> io::Result<crate::tls::Outbound> {
+) -> io::Result<Outbound> {
     let socket = loop {
         let left = deadline.saturating_duration_since(now());
         match TcpStream::connect_timeout(&address, left.max(RETRY)) {
@@ -251,18 +276,20 @@ fn accept_all(
     Ok(lanes)
 }
 
+/// Who has connected with the job's key, and what for.
+pub(crate) fn greeted(key: &JobKey, socket: TcpStream) -> io::Result<(Greeting, Inbound)> {
+    socket.set_nonblocking(false)?;
+    prepare(&socket)?;
+    let mut lane = key.accept(socket)?;
+    let mut octets = [0; GREETING_BYTES];
+    lane.receive(&mut octets)?;
+    let greeting = Greeting::read(&octets).map_err(io::Error::other)?;
+    Ok((greeting, lane))
+}
+
 /// Greets who has connected; nobody, where it is not who is waited for.
 fn welcome(meeting: &Meeting<'_>, me: usize, socket: TcpStream) -> Option<(usize, Inbound)> {
-    let greeted = || -> io::Result<(Greeting, Inbound)> {
-        socket.set_nonblocking(false)?;
-        prepare(&socket)?;
-        let mut lane = meeting.key.accept(socket)?;
-        let mut octets = [0; GREETING_BYTES];
-        lane.receive(&mut octets)?;
-        let greeting = Greeting::read(&octets).map_err(io::Error::other)?;
-        Ok((greeting, lane))
-    };
-    let (greeting, lane) = greeted().ok()?;
+    let (greeting, lane) = greeted(meeting.key, socket).ok()?;
     let wanted = Greeting { from: greeting.from, to: u16::try_from(me).ok()?, ..meeting.greeting };
     let from = usize::from(greeting.from);
     (greeting == wanted && from < meeting.addresses.len()).then_some((from, lane))

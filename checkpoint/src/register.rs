@@ -1,6 +1,6 @@
 //! Agreement of a majority on one value, the [`Charter`]: a register that is read and changed as a whole.
 //!
-//! The protocol is CASPaxos (D. Rystsov, "CASPaxos: Replicated State Machines without logs", 2018): any
+//! The protocol is `CASPaxos` (D. Rystsov, "`CASPaxos`: Replicated State Machines without logs", 2018): any
 //! host may propose; it has a majority promise not to listen to lower ballots and to tell what they have
 //! accepted, changes the newest of that, and has a majority accept the result. There is no leader
 //! whose loss would have to be noticed first, and no log to be cut.
@@ -144,6 +144,9 @@ impl Proposal {
     }
 
     /// A host has promised. Whether everybody is to be asked something else from now on.
+    ///
+    /// # Panics
+    /// If the place is none of the charter's.
     pub fn promised(
         &mut self,
         place: usize,

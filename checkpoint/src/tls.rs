@@ -64,6 +64,9 @@ impl JobKey {
     ///
     /// # Errors
     /// When it is none.
+    ///
+    /// # Panics
+    /// Never: an Ed25519 key has a public half.
     pub fn from_pkcs8(octets: &[u8]) -> Result<Self, KeyError> {
         let refused = |error: rustls::Error| KeyError { reason: error.to_string() };
         let private = PrivatePkcs8KeyDer::from(octets.to_vec());
@@ -96,6 +99,9 @@ impl JobKey {
     ///
     /// # Errors
     /// When the other end does not have the job's key, or the connection breaks.
+    ///
+    /// # Panics
+    /// Never: the name that nobody looks at is one.
     pub fn connect(&self, socket: TcpStream) -> io::Result<Outbound> {
         // The name is not looked at; the key is.
         let name = ServerName::try_from("job").expect("it is a name");

@@ -81,7 +81,7 @@ impl Group {
                             generation,
                             version: 1,
                             place,
-                            pace: &Pace::UNLIMITED,
+                            pace: &Pace::unlimited(),
                             options: ExchangeOptions::DEFAULT,
                         };
                         match schedule.job() {

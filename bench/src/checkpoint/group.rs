@@ -206,7 +206,7 @@ impl Group<'_> {
         entered?;
         let begin = Instant::now();
         let links = meet(meeting, &listeners?, schedule, place)?;
-        let pace = self.case.disk.map_or(Pace::UNLIMITED, Pace::new);
+        let pace = self.case.disk.map_or_else(Pace::unlimited, Pace::new);
         let shelved = Shelved {
             directory: &self.directory(place),
             generation: GENERATION,

@@ -18,7 +18,9 @@ pub struct Pace {
 
 impl Pace {
     /// As fast as the disk.
-    pub const UNLIMITED: Self = Self { rate: None, next: Mutex::new(None) };
+    pub const fn unlimited() -> Self {
+        Self { rate: None, next: Mutex::new(None) }
+    }
 
     /// At most so fast.
     pub const fn new(rate: BitsPerSecond) -> Self {

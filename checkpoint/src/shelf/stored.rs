@@ -44,6 +44,7 @@ pub struct Damage {
 /// A generation of this host on its disk.
 #[derive(Debug)]
 pub struct Stored {
+    directory: PathBuf,
     manifest: Manifest,
     geometry: Geometry,
     checksum: u32,
@@ -68,7 +69,15 @@ impl Stored {
         let (manifest, geometry) =
             Manifest::read(&octets).map_err(|source| OpenStoredError::Manifest { path, source })?;
         let (image, parity) = (read(IMAGE)?, read(PARITY)?);
-        Ok(Self { checksum: Manifest::checksum(&octets), manifest, geometry, image, parity })
+        let directory = directory.to_owned();
+        Ok(Self {
+            directory,
+            checksum: Manifest::checksum(&octets),
+            manifest,
+            geometry,
+            image,
+            parity,
+        })
     }
 
     /// What it says of itself.
@@ -84,6 +93,17 @@ impl Stored {
     /// The checksum of its manifest.
     pub const fn checksum(&self) -> u32 {
         self.checksum
+    }
+
+    /// Forces all of it to the disk.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.image.sync_all()?;
+        self.parity.sync_all()?;
+        File::open(self.directory.join(MANIFEST))?.sync_all()?;
+        File::open(&self.directory)?.sync_all()
     }
 
     /// Every block that cannot be read or is not what was stored.

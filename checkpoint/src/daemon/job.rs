@@ -1,0 +1,161 @@
+//! A job: which hosts, where they listen, how they protect each other, and the file of their key.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use meikyo_units::Bytes;
+use serde::Deserialize;
+
+use crate::geometry::{BLOCK_DEFAULT, BLOCK_MAX, BLOCK_MIN, GeometryError};
+use crate::layout::{Layout, LayoutError, ParseSchemeError, Scheme};
+use crate::tls::{JobKey, KeyError};
+
+/// Why a job cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum JobFileError {
+    /// A file cannot be read.
+    #[error("cannot read `{path}`")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is not written as it must be.
+    #[error("`{path}` is no job")]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        source: Box<toml::de::Error>,
+    },
+    /// Its scheme is none.
+    #[error(transparent)]
+    Scheme(#[from] ParseSchemeError),
+    /// Its hosts cannot be protected so.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// Its blocks are not possible.
+    #[error(transparent)]
+    Block(#[from] GeometryError),
+    /// A host does not have as many addresses as the first.
+    #[error(
+        "`{host}` has {addresses} addresses, and the first host {expected}: every host has one per link"
+    )]
+    Addresses {
+        /// The host.
+        host: String,
+        /// How many it has.
+        addresses: usize,
+        /// How many it should have.
+        expected: usize,
+    },
+    /// The key can be read by others.
+    #[error("`{path}` can be read by others: `chmod 600` it")]
+    OpenKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The key is none.
+    #[error("`{path}` holds no key")]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: KeyError,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    scheme: String,
+    block: Option<Bytes>,
+    key: PathBuf,
+    hosts: Vec<HostText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostText {
+    name: String,
+    addresses: Vec<SocketAddr>,
+}
+
+/// A job.
+#[derive(Debug, Clone)]
+pub struct JobFile {
+    layout: Layout,
+    block: u32,
+    key: JobKey,
+    names: Vec<String>,
+    addresses: Vec<Vec<SocketAddr>>,
+}
+
+impl JobFile {
+    /// Reads a job's file and its key.
+    ///
+    /// # Errors
+    /// When one of them cannot be read, or is not as it must be.
+    pub fn load(path: &Path) -> Result<Self, JobFileError> {
+        let read = |source| JobFileError::Read { path: path.to_owned(), source };
+        let text = std::fs::read_to_string(path).map_err(read)?;
+        let text: Text = toml::from_str(&text).map_err(|source| JobFileError::Form {
+            path: path.to_owned(),
+            source: Box::new(source),
+        })?;
+        let scheme: Scheme = text.scheme.parse()?;
+        let layout = Layout::new(scheme, text.hosts.len())?;
+        let block = text.block.map_or(Ok(BLOCK_DEFAULT), |block| u32::try_from(block.get()));
+        let block = block.unwrap_or(u32::MAX);
+        if !(BLOCK_MIN..=BLOCK_MAX).contains(&block) || !block.is_multiple_of(BLOCK_MIN) {
+            return Err(GeometryError::Block(block).into());
+        }
+        let expected = text.hosts.first().map_or(1, |host| host.addresses.len()).max(1);
+        if let Some(host) = text.hosts.iter().find(|host| host.addresses.len() != expected) {
+            let (host, addresses) = (host.name.clone(), host.addresses.len());
+            return Err(JobFileError::Addresses { host, addresses, expected });
+        }
+        let key = load_key(&path.parent().unwrap_or_else(|| Path::new("")).join(text.key))?;
+        let (names, addresses) =
+            text.hosts.into_iter().map(|host| (host.name, host.addresses)).unzip();
+        Ok(Self { layout, block, key, names, addresses })
+    }
+
+    /// The group's geometry.
+    pub const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Octets of a block.
+    pub const fn block(&self) -> u32 {
+        self.block
+    }
+
+    /// The key that all hosts have.
+    pub const fn key(&self) -> &JobKey {
+        &self.key
+    }
+
+    /// The hosts' names, by place.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Where each host listens: one address per link.
+    pub fn addresses(&self) -> &[Vec<SocketAddr>] {
+        &self.addresses
+    }
+}
+
+fn load_key(path: &Path) -> Result<JobKey, JobFileError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let read = |source| JobFileError::Read { path: path.to_owned(), source };
+    if std::fs::metadata(path).map_err(read)?.permissions().mode() & 0o077 != 0 {
+        return Err(JobFileError::OpenKey { path: path.to_owned() });
+    }
+    let octets = std::fs::read(path).map_err(read)?;
+    JobKey::from_pkcs8(&octets)
+        .map_err(|source| JobFileError::Key { path: path.to_owned(), source })
+}
