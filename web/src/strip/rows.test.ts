@@ -32,6 +32,13 @@ describe("rows", () => {
     expect(rowsOfDevice.get("node1")).toEqual([0, 1]);
   });
 
+  it("stand in natural order inside a device, as do devices that nobody listed", () => {
+    const ports = ["port11", "port1", "port3", "port2"].map((name, ordinal) => ({ ordinal, labels: { device: "sw1", interface: name } }));
+    expect(buildRows(devices, ports, "series", "").rows.map(({ part }) => part)).toEqual(["port1", "port2", "port3", "port11"]);
+    const strangers = ["x10", "x9"].map((device, ordinal) => ({ ordinal, labels: { device, interface: "eth0" } }));
+    expect(buildRows([], strangers, "devices", "").rows.map(({ name }) => name)).toEqual(["x9", "x10"]);
+  });
+
   it("match every word", () => {
     expect(matches("node1 eth0", "ETH NODE")).toBe(true);
     expect(matches("node1 eth0", "node2")).toBe(false);

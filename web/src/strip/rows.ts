@@ -1,6 +1,7 @@
 /** Which series stands in which row of strip and grid, and in which group. */
 
 import type { DeviceBody, SeriesBody } from "../api/types.ts";
+import { inNaturalOrder } from "../words/natural.ts";
 
 export interface Row {
   readonly device: string;
@@ -44,7 +45,7 @@ function partOf(labels: Readonly<Record<string, string>>): string {
 }
 
 /**
- * Rows in the order of groups, then devices, then series. Devices without a series have a row too when rows are
+ * Rows in the order of groups, then devices as the recording lists them, then series in natural order. Devices without a series have a row too when rows are
  * devices: that nothing is known of them is worth seeing.
  */
 export function buildRows(
@@ -61,7 +62,7 @@ export function buildRows(
     ordinals = Math.max(ordinals, one.ordinal + 1);
   }
   const all = [...devices];
-  for (const name of parts.keys()) {
+  for (const name of inNaturalOrder([...parts.keys()], (one) => one)) {
     if (!names.has(name) && name !== "") all.push({ ordinal: all.length, name, role: "unknown", group: null, agent: null });
   }
   const ordered = groupedInOrder(all);
@@ -86,8 +87,7 @@ export function buildRows(
         if (matches(name, find)) add({ device: name, part: "", name }, own);
         continue;
       }
-      for (const one of own) {
-        const part = partOf(one.labels);
+      for (const { one, part } of inNaturalOrder(own.map((of) => ({ one: of, part: partOf(of.labels) })), (of) => of.part)) {
         const whole = part === "" ? name : `${name} ${part}`;
         if (matches(whole, find)) add({ device: name, part, name: whole }, [one]);
       }

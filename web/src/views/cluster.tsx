@@ -20,6 +20,7 @@ import type { RowModel } from "../strip/rows.ts";
 import { StripTable } from "../table/strip_table.tsx";
 import type { Bounds } from "../time/window.ts";
 import { columnWords, plural, quantityTitle } from "../words/names.ts";
+import { naturally } from "../words/natural.ts";
 import { CollectorCard } from "./collector_card.tsx";
 import { EventList, ReadingCard, SelectionCard } from "./cards.tsx";
 import { Empty } from "./empty.tsx";
@@ -175,7 +176,7 @@ function useBusiest(watch: Watch): readonly string[] {
         return { device, sum };
       });
       const best = [...new Set(peaks.filter(({ sum }) => sum > 0).sort((left, right) => right.sum - left.sum).slice(0, 64).map(({ device }) => device))];
-      const next = best.slice(0, LINES_MAX).sort();
+      const next = best.slice(0, LINES_MAX).sort(naturally);
       setNames((before) => (before.join() === next.join() ? before : next));
     };
     const stop = watch.filled.subscribe((filled) => filled && look());

@@ -19,6 +19,7 @@ import { groupOf } from "../strip/rows.ts";
 import { StripTable } from "../table/strip_table.tsx";
 import { clockExact } from "../time/moment.ts";
 import { columnWords, quantityTitle } from "../words/names.ts";
+import { inNaturalOrder } from "../words/natural.ts";
 import { MISSING, quantityText, span } from "../words/quantity.ts";
 import { EventList } from "./cards.tsx";
 import { Empty } from "./empty.tsx";
@@ -154,7 +155,7 @@ function Freshness({ device }: { device: string }) {
         <div class="scroll" tabIndex={0} role="region" aria-label="Freshness">
           <table>
             <thead><tr><th scope="col">value</th><th scope="col">updated</th></tr></thead>
-            <tbody>{[...newest].map(([name, row]) => <tr key={name}><td>{name}</td><td class={row["class"] === "frozen" ? "kin" : ""}>{freshnessWords(String(row["class"]), numberOf(row["period_us"]))}</td></tr>)}</tbody>
+            <tbody>{inNaturalOrder([...newest], ([name]) => name).map(([name, row]) => <tr key={name}><td>{name}</td><td class={row["class"] === "frozen" ? "kin" : ""}>{freshnessWords(String(row["class"]), numberOf(row["period_us"]))}</td></tr>)}</tbody>
           </table>
         </div>
       )}
@@ -228,7 +229,7 @@ function Newest({ device, of }: { device: string; of: TableBody }) {
   if (byPart.size === 0) return null;
   return (
     <dl>
-      {[...byPart].map(([part, row]) => shown.filter(({ name }) => numberOf(row[name]) !== null).map(({ name, words, unit }) => [
+      {inNaturalOrder([...byPart], ([part]) => part).map(([part, row]) => shown.filter(({ name }) => numberOf(row[name]) !== null).map(({ name, words, unit }) => [
         <dt key={`${part} ${name} name`}>{words}{part === "" ? "" : `, ${part}`}</dt>,
         <dd key={`${part} ${name}`}>{unit === "tasks" ? numberOf(row[name])?.toFixed(2) : quantityText(numberOf(row[name]), unit)}</dd>,
       ]))}

@@ -10,6 +10,7 @@ import { useSeries } from "../live/watching.ts";
 import { recording } from "../session/recordings.ts";
 import { show, view } from "../session/view.ts";
 import { plural } from "../words/names.ts";
+import { inNaturalOrder } from "../words/natural.ts";
 import { MISSING, quantityText, share } from "../words/quantity.ts";
 import { Empty } from "./empty.tsx";
 
@@ -79,6 +80,11 @@ function Known({ fabric }: { fabric: FabricBody }) {
   );
 }
 
+/** What a trunk joins: `sw1 port1, port3`. */
+function endsOf(fabric: FabricBody, trunk: FabricBody["trunks"][number]): readonly string[] {
+  return trunk.ends.map(({ switch: at, interfaces }) => `${fabric.switches[at]?.name ?? ""} ${inNaturalOrder(interfaces, (name) => name).join(", ")}`);
+}
+
 function Trunks({ fabric, loads }: { fabric: FabricBody; loads: readonly TrunkLoad[] | null }) {
   return (
     <details open={view.value.tables} onToggle={(event) => show({ tables: event.currentTarget.open })}>
@@ -86,8 +92,7 @@ function Trunks({ fabric, loads }: { fabric: FabricBody; loads: readonly TrunkLo
       <table aria-label="Trunks">
         <thead><tr><th scope="col">from</th><th scope="col">to</th><th scope="col" class="number">cables</th><th scope="col">VLANs</th>{loads !== null && <><th scope="col" class="number">carried</th><th scope="col" class="number">of its rate</th></>}</tr></thead>
         <tbody>
-          {fabric.trunks.map((trunk, place) => {
-            const [one, other] = trunk.ends.map(({ switch: at, interfaces }) => `${fabric.switches[at]?.name ?? ""} ${interfaces.join(", ")}`);
+          {inNaturalOrder(fabric.trunks.map((trunk, place) => ({ trunk, place, ends: endsOf(fabric, trunk) })), ({ ends }) => ends.join(" ")).map(({ trunk, place, ends: [one, other] }) => {
             const load = loads?.[place] ?? null;
             return (
               <tr key={place}>

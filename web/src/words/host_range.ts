@@ -3,6 +3,8 @@
  * short that way, whatever number of devices is selected.
  */
 
+import { naturally } from "./natural.ts";
+
 interface Numbered {
   readonly stem: string;
   readonly digits: string;
@@ -33,7 +35,7 @@ export function foldNames(names: readonly string[]): string {
   }
   joinFullWidth(families);
   for (const { stem, width, numbers } of families.values()) plain.push(foldFamily(stem, width, numbers));
-  return plain.sort().join(",");
+  return plain.sort(naturally).join(",");
 }
 
 /** `node099` and `node100` are one family: an unpadded number of the padded width belongs to the padded ones. */
