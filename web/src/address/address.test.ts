@@ -23,6 +23,7 @@ function anyView(): View {
     compare: any<View["compare"]>("difference", "ratio"),
     vlan: any(null, 101, 4094),
     colour: any<View["colour"]>("vlan", "load"),
+    scale: any<View["scale"]>("linear", "log"),
     find: any("", "eth0 & node%"),
     tables: any(true, false),
     theme: any<View["theme"]>(null, "dark", "light"),

@@ -50,6 +50,8 @@ export interface View {
   readonly vlan: number | null;
   /** What colours the trunks of the fabric. */
   readonly colour: "vlan" | "load";
+  /** How values become colours. */
+  readonly scale: "linear" | "log";
   readonly find: string;
   /** Tables stand open behind the pictures. */
   readonly tables: boolean;
@@ -76,6 +78,7 @@ export const DEFAULT_VIEW: View = {
   compare: "difference",
   vlan: null,
   colour: "vlan",
+  scale: "linear",
   find: "",
   tables: false,
   theme: null,
@@ -106,6 +109,7 @@ export function formatAddress(view: View): string {
   set("compare", view.compare, view.compare !== base.compare);
   set("vlan", String(view.vlan ?? ""), view.vlan !== null);
   set("colour", view.colour, view.colour !== base.colour);
+  set("scale", view.scale, view.scale !== base.scale);
   set("find", view.find, view.find !== "");
   set("tables", "1", view.tables);
   set("theme", view.theme ?? "", view.theme !== null);
@@ -148,6 +152,7 @@ export function parseAddress(hash: string, nowUs: number): { view: View; problem
     compare: word("compare", oneOf("difference", "ratio"), base.compare),
     vlan: word("vlan", parseVlan, base.vlan),
     colour: word("colour", oneOf("vlan", "load"), base.colour),
+    scale: word("scale", oneOf("linear", "log"), base.scale),
     find: parts.get("find") ?? "",
     tables: parts.get("tables") === "1",
     theme: word("theme", oneOf("dark", "light"), base.theme),

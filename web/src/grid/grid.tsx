@@ -3,6 +3,7 @@
 import { useRef } from "preact/hooks";
 import { Canvas, type Surface } from "../paint/canvas.tsx";
 import { cursor } from "../session/cursor.ts";
+import { view } from "../session/view.ts";
 import type { Bins } from "../strip/bins.ts";
 import { cellPixel, NO_STATE } from "../strip/ramp.ts";
 import type { RowModel } from "../strip/rows.ts";
@@ -42,7 +43,7 @@ export function Grid(props: GridProps) {
     if (colours === null) return;
     const at = cursor.value;
     const { bins, model } = props;
-    const state = [bins?.revision, props.scale(), palette.value.empty, at?.device, at?.us, props.selectedRows.size, [...props.selectedRows].slice(0, 64).join(), props.silent.size, key].join();
+    const state = [bins?.revision, props.scale(), view.peek().scale, palette.value.empty, at?.device, at?.us, props.selectedRows.size, [...props.selectedRows].slice(0, 64).join(), props.silent.size, key].join();
     if (!fresh && state === drawn.current) return;
     drawn.current = state;
     context.clearRect(0, 0, width, height);
@@ -135,7 +136,7 @@ function pixelOf(props: GridProps, bins: Bins | null, bin: number, row: number):
   for (let back = 0; back < NEWEST_BINS; back += 1) {
     const value = bins.value(bin - back, row);
     const state = bins.state(bin - back, row);
-    if (!Number.isNaN(value) || (state !== NO_STATE && state !== 0)) return cellPixel(colours, value, state, props.scale());
+    if (!Number.isNaN(value) || (state !== NO_STATE && state !== 0)) return cellPixel(colours, value, state, props.scale(), view.peek().scale === "log");
   }
   return colours.ramp[0] ?? colours.empty;
 }

@@ -5,7 +5,7 @@ import { VIEW_NAMES, type ViewName } from "../address/address.ts";
 import { cursor } from "../session/cursor.ts";
 import { newestUs } from "../session/now.ts";
 import { intervalUs } from "../session/recordings.ts";
-import { boundsNow, pan, pauseOrGoOn, playFromHere, reset, show, view, zoom } from "../session/view.ts";
+import { boundsNow, otherScale, pan, pauseOrGoOn, playFromHere, reset, show, view, zoom } from "../session/view.ts";
 import { otherTheme } from "../theme/theme.ts";
 
 export const helpOpen = signal(false);
@@ -68,6 +68,7 @@ export const KEYS: readonly Key[] = [
   { keys: ["]"], shown: "]", does: "one interval forward", act: () => step(1) },
   { keys: ["m"], shown: "m", does: "set the marker at the cursor; Then and now begins there", act: mark },
   { keys: ["b"], shown: "b", does: "tables behind the pictures", act: () => show({ tables: !view.peek().tables }) },
+  { keys: ["l"], shown: "l", does: "colours by value, or by power of ten", act: otherScale },
   { keys: ["d"], shown: "d", does: "dark or light", act: otherTheme },
   { keys: ["a"], shown: "a", does: "alerts", act: () => { alertsOpen.value = !alertsOpen.peek(); } },
   ...VIEW_NAMES.map((name, at) => ({ keys: [String(at + 1)], shown: String(at + 1), does: `view: ${VIEW_WORDS[name]}`, act: () => goTo(name) })),

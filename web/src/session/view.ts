@@ -106,6 +106,11 @@ export function zoom(factor: number, aroundUs: number): void {
   show({ window: zoomed(view.value.window, boundsNow(), factor, aroundUs) });
 }
 
+/** Colours by value, or by power of ten. */
+export function otherScale(): void {
+  show({ scale: view.peek().scale === "log" ? "linear" : "log" });
+}
+
 export function pan(fraction: number): void {
   show({ window: panned(boundsNow(), fraction) });
 }

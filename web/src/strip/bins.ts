@@ -117,6 +117,11 @@ export class Bins {
     return begin < 0 ? Number.NaN : this.values[begin + row] ?? Number.NaN;
   }
 
+  /** The value of the cell `at` of `rows * capacity`, in no order that means anything; NaN: none. */
+  cell(at: number): number {
+    return this.values[at] ?? Number.NaN;
+  }
+
   state(bin: number, row: number): number {
     const begin = this.place(bin);
     return begin < 0 ? NO_STATE : this.states[begin + row] ?? NO_STATE;

@@ -42,6 +42,20 @@ describe.each(["dark", "light"] as Theme[])("the %s ramp", (theme) => {
   it("shows a missing value as the ground, and 0 as the beginning of the ramp", () => {
     expect(cellPixel(palette, Number.NaN, OK, 1)).toBe(palette.empty);
     expect(cellPixel(palette, 0, OK, 1)).toBe(palette.ramp[0]);
-    expect(cellPixel(palette, 9, OK, 1)).toBe(palette.ramp[255]);
+    expect(cellPixel(palette, 1, OK, 1)).toBe(palette.ramp[255]);
+  });
+
+  it("marks what is beyond the scale, as strong as its end and like nothing else", () => {
+    expect(cellPixel(palette, 1.01, OK, 1)).toBe(palette.beyond);
+    expect([...palette.ramp, palette.broken, palette.doubtful, palette.skipped, palette.empty]).not.toContain(palette.beyond);
+    expect(Math.abs(lightness(palette.beyond) - lightness(palette.ramp[255] ?? 0))).toBeLessThan(20);
+    expect(Math.abs(lightness(palette.beyond) - lightness(palette.empty))).toBeGreaterThan(60);
+  });
+
+  it("of logarithms gives each power of ten an equal part", () => {
+    const places = [1e-4, 1e-3, 1e-2, 1e-1, 1].map((value) => palette.ramp.indexOf(cellPixel(palette, value, OK, 1, true)));
+    const even = [0, 64, 128, 192, 255];
+    places.forEach((place, at) => expect(Math.abs(place - (even[at] ?? 0))).toBeLessThan(6));
+    expect(cellPixel(palette, 0, OK, 1, true)).toBe(palette.ramp[0]);
   });
 });

@@ -19,9 +19,10 @@ const DIVERGING: Readonly<Record<Theme, readonly Rgb[]>> = {
   light: [[74, 54, 160], [160, 146, 220], [240, 239, 234], [96, 172, 178], [10, 84, 100]],
 };
 
-const MARKS: Readonly<Record<Theme, { broken: Rgb; doubtful: Rgb; empty: Rgb }>> = {
-  dark: { broken: [240, 102, 74], doubtful: [227, 179, 65], empty: [13, 20, 23] },
-  light: { broken: [207, 61, 34], doubtful: [201, 146, 16], empty: [246, 245, 241] },
+/** `beyond` is wisteria, as light (or dark) as the end of the ramp: a value that the scale does not reach. */
+const MARKS: Readonly<Record<Theme, { broken: Rgb; doubtful: Rgb; empty: Rgb; beyond: Rgb }>> = {
+  dark: { broken: [240, 102, 74], doubtful: [227, 179, 65], empty: [13, 20, 23], beyond: [214, 178, 255] },
+  light: { broken: [207, 61, 34], doubtful: [201, 146, 16], empty: [246, 245, 241], beyond: [104, 32, 172] },
 };
 
 export const RAMP_STEPS = 256;
@@ -103,6 +104,8 @@ export interface Palette {
   readonly skipped: number;
   readonly doubtful: number;
   readonly empty: number;
+  /** Greater than the scale. */
+  readonly beyond: number;
   /** The ramp for style sheets and legends. */
   readonly css: readonly string[];
 }
@@ -113,7 +116,7 @@ function mixed(left: Rgb, right: Rgb, part: number): Rgb {
 
 function paletteOf(theme: Theme): Palette {
   const ramp = evenRamp(STOPS[theme]);
-  const { broken, doubtful, empty } = MARKS[theme];
+  const { broken, doubtful, empty, beyond } = MARKS[theme];
   return {
     ramp: Uint32Array.from(ramp, packed),
     diverging: Uint32Array.from(straightRamp(DIVERGING[theme]), packed),
@@ -121,6 +124,7 @@ function paletteOf(theme: Theme): Palette {
     skipped: packed(mixed(empty, broken, 0.45)),
     doubtful: packed(doubtful),
     empty: packed(empty),
+    beyond: packed(beyond),
     css: ramp.map(([red, green, blue]) => `rgb(${red} ${green} ${blue})`),
   };
 }
@@ -144,12 +148,24 @@ export const STATE_WORDS: Readonly<Record<number, string>> = {
   [NO_STATE]: "nothing recorded",
 };
 
-/** The pixel of a cell: what went wrong first, else the quantity from 0 to `scale`. */
-export function cellPixel(palette: Palette, value: number, state: number, scale: number): number {
+/** A logarithmic scale shows so many powers of ten below its end; what is less has the first colour. */
+export const LOG_DECADES = 4;
+
+/** The share of the ramp that a value takes, above 1 beyond the scale. */
+export function shareOf(value: number, scale: number, log = false): number {
+  if (!log) return value / scale;
+  return value <= 0 ? 0 : 1 + Math.log10(value / scale) / LOG_DECADES;
+}
+
+/** The pixel of a cell: what went wrong first, else the quantity from 0 to `scale`, else that it is beyond. */
+export function cellPixel(palette: Palette, value: number, state: number, scale: number, log = false): number {
   if (state === MISSED || state === FAILED) return palette.broken;
   if (state === LATE) return palette.doubtful;
   if (Number.isNaN(value)) return state === SKIPPED ? palette.skipped : palette.empty;
-  const step = Math.min(RAMP_STEPS - 1, Math.max(0, Math.floor((value / scale) * RAMP_STEPS)));
+  const part = shareOf(value, scale, log);
+  // Live values are 32-bit floats: one that equals the scale may be a little more.
+  if (part > 1 + 1e-6) return palette.beyond;
+  const step = Math.min(RAMP_STEPS - 1, Math.max(0, Math.floor(part * RAMP_STEPS)));
   return palette.ramp[step] ?? palette.empty;
 }
 

@@ -6,6 +6,7 @@ import { painted, paintedWhole } from "../paint/painter.ts";
 import { cursor } from "../session/cursor.ts";
 import { newestUs } from "../session/now.ts";
 import { intervalUs } from "../session/recordings.ts";
+import { view } from "../session/view.ts";
 import { inks, palette, type Inks } from "../theme/theme.ts";
 import { axisClock, ticks } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
@@ -86,7 +87,7 @@ export function Strip(props: StripProps) {
     const bounds = props.bounds();
     const at = cursor.value;
     const key = [
-      props.bins?.revision, props.whole?.(), bounds.fromUs, bounds.toUs, props.scale(), palette.value.empty, at?.device, at?.part, at?.us,
+      props.bins?.revision, props.whole?.(), bounds.fromUs, bounds.toUs, props.scale(), view.peek().scale, palette.value.empty, at?.device, at?.part, at?.us,
       drag.current?.toX, drag.current?.toY, props.selected?.fromUs, props.selected?.toUs, props.marker?.us,
       props.selectedRows.size, [...props.selectedRows].slice(0, 64).join(), props.model.rows.length,
     ].join();
@@ -97,7 +98,7 @@ export function Strip(props: StripProps) {
     context.clearRect(0, 0, width, height);
     if (props.bins !== null) {
       const lines = Math.round(area.height * (window.devicePixelRatio || 1));
-      picture.current.refresh(props.bins, palette.value, props.scale(), lines);
+      picture.current.refresh(props.bins, palette.value, props.scale(), view.peek().scale === "log", lines);
       picture.current.draw(context, area, bounds.fromUs, bounds.toUs);
     }
     drawRows(context, area, props, colours);

@@ -6,7 +6,7 @@
  */
 
 import { foldColumn, type Bins } from "./bins.ts";
-import { cellPixel, type Palette } from "./ramp.ts";
+import { cellPixel, NO_STATE, type Palette } from "./ramp.ts";
 
 export interface Place {
   readonly left: number;
@@ -27,14 +27,14 @@ export class StripPicture {
   private seen = -1;
 
   /** Colours what changed since the last call. */
-  refresh(bins: Bins, palette: Palette, scale: number, linesMax: number): void {
+  refresh(bins: Bins, palette: Palette, scale: number, log: boolean, linesMax: number): void {
     const lines = Math.max(1, Math.min(bins.rows, linesMax));
-    const key = `${lines} ${scale} ${palette.empty}`;
+    const key = `${lines} ${scale} ${log} ${palette.empty}`;
     if (this.of !== bins || this.key !== key) this.begin(bins, lines, key);
     if (this.image === null || this.context === null || bins.revision === this.seen) return;
     const changed = bins.changedSince(this.seen);
     this.seen = bins.revision;
-    for (const slot of changed) this.colour(bins, slot, lines, palette, scale);
+    for (const slot of changed) this.colour(bins, slot, lines, (value, state) => cellPixel(palette, value, state, scale, log), palette.empty);
     if (changed.length > bins.capacity / 4) this.context.putImageData(this.image, 0, 0);
     else for (const slot of changed) this.context.putImageData(this.image, 0, 0, slot, 0, 1, lines);
   }
@@ -53,7 +53,7 @@ export class StripPicture {
     this.states = new Uint8Array(lines);
   }
 
-  private colour(bins: Bins, slot: number, lines: number, palette: Palette, scale: number): void {
+  private colour(bins: Bins, slot: number, lines: number, pixel: (value: number, state: number) => number, empty: number): void {
     const column = bins.column(bins.binAt(slot));
     let { values, states } = this;
     if (column !== null) {
@@ -62,8 +62,8 @@ export class StripPicture {
     }
     for (let line = 0; line < lines; line += 1) {
       this.pixels[line * bins.capacity + slot] = column === null
-        ? palette.empty
-        : cellPixel(palette, values[line] ?? Number.NaN, states[line] ?? 255, scale);
+        ? empty
+        : pixel(values[line] ?? Number.NaN, states[line] ?? NO_STATE);
     }
   }
 

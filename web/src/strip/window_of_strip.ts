@@ -1,6 +1,6 @@
 /** Where a strip begins and ends, and how bright its values are: what its pictures agree on. */
 
-import { useCallback, useRef } from "preact/hooks";
+import { useCallback, useMemo, useRef } from "preact/hooks";
 import type { Watch } from "../live/watch.ts";
 import { newestUs } from "../session/now.ts";
 import { view } from "../session/view.ts";
@@ -18,13 +18,19 @@ export function useBounds(watch: Watch | null): () => Bounds {
   }, [watch]);
 }
 
+/** The end of a scale at this moment, and the greatest value that was seen. */
+export interface ScaleEnd {
+  (): number;
+  readonly greatest: () => number;
+}
+
 /** One scale for all watches of a quantity; `key` names what it is of. */
-export function useScale(key: string, ...watches: readonly (Watch | null)[]): () => number {
+export function useScale(key: string, ...watches: readonly (Watch | null)[]): ScaleEnd {
   const made = useRef({ key: "", scale: new Scale() });
   if (made.current.key !== key) made.current = { key, scale: new Scale() };
   const { scale } = made.current;
-  return useCallback(
-    () => scale.endFor(watches.map((watch) => watch?.bins ?? null), watches[0]?.unit.peek() ?? "", performance.now()),
-    [scale, ...watches],
-  );
+  return useMemo(() => {
+    const end = (): number => scale.endFor(watches.map((watch) => watch?.bins ?? null), watches[0]?.unit.peek() ?? "", performance.now(), view.peek().scale);
+    return Object.assign(end, { greatest: () => scale.greatest });
+  }, [scale, ...watches]);
 }
