@@ -376,6 +376,7 @@ impl Receiver {
         received: &Received,
     ) {
         let Some(store) = self.stores.get_mut(stream) else { return };
+        let found = std::mem::take(&mut store.found);
         let later = store.pending.split_off(&(after + 1));
         let earlier = std::mem::replace(&mut store.pending, later);
         store.durable = received.clone();
@@ -383,14 +384,17 @@ impl Receiver {
         store.pending.values().for_each(|(origin, _)| store.held.add(origin));
         let mut acknowledged = Vec::new();
         let mut lost = BTreeSet::new();
-        for (_, (origin, bytes)) in earlier {
+        for (ticket, (origin, bytes)) in earlier {
             release(&mut self.unsynced, &origin.source.sender, bytes);
             let ranges = received.of(&origin.source);
             match ranges.map(|ranges| ranges.missing(origin.first, origin.last)) {
+                Some(0) if found.contains(&ticket) => {}
                 Some(0) => acknowledged.push(origin),
                 _ => drop(lost.insert(origin.source.sender)),
             }
         }
+        let is_pending = |ticket: &Ticket| store.pending.contains_key(ticket);
+        store.found = found.into_iter().filter(is_pending).collect();
         // Another table may have been declared while it was opened.
         store.is_open = store.tables == tables;
         self.acknowledge(acknowledged);
@@ -529,8 +533,12 @@ impl Receiver {
         let Source { sender, boot, stream } = source;
         let (rows, from_ns, until_ns, reason) = (None, at, at, Reason::Restarted);
         let gap = Gap { boot, stream, first, last, rows, from_ns, until_ns, reason };
+        let before = self.next_ticket;
         // One that cannot be stored now is told when the sender greets again.
         drop(self.take_gap(&sender, &gap));
+        if let Some(store) = self.stores.get_mut(&gap.stream) {
+            store.found.extend(before + 1..=self.next_ticket);
+        }
     }
 
     /// Everything of an earlier life was delivered: what is not there will not come.
@@ -647,6 +655,10 @@ impl Receiver {
         let Some(store) = self.stores.get(&gap.stream) else { return Ok(()) };
         let missing = accounted(&store.held, &source).missing(gap.first, gap.last);
         if missing == 0 {
+            if let Some(store) = self.stores.get_mut(&gap.stream) {
+                store.is_told_too(&gaps::origin_of(sender, gap));
+            }
+            let Some(store) = self.stores.get(&gap.stream) else { return Ok(()) };
             let durable = accounted(&store.durable, &source);
             self.acknowledge_if_synced(gaps::origin_of(sender, gap), &durable);
             return Ok(());
@@ -667,10 +679,12 @@ impl Receiver {
         let left = store.pending.split_off(&(ticket + 1));
         let done = std::mem::replace(&mut store.pending, left);
         let mut origins = Vec::new();
-        for (origin, bytes) in done.into_values() {
+        for (ticket, (origin, bytes)) in done {
             store.durable.add(&origin);
             release(&mut self.unsynced, &origin.source.sender, bytes);
-            origins.push(origin);
+            if !store.found.remove(&ticket) {
+                origins.push(origin);
+            }
         }
         self.acknowledge(origins);
     }
@@ -679,6 +693,7 @@ impl Receiver {
     pub fn lost(&mut self, stream: &str, ticket: Ticket) {
         let Some(store) = self.stores.get_mut(stream) else { return };
         let Some((origin, bytes)) = store.pending.remove(&ticket) else { return };
+        store.found.remove(&ticket);
         store.forget(&origin);
         release(&mut self.unsynced, &origin.source.sender, bytes);
         let text = "the receiver could not write a block: see its disk";

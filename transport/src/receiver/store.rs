@@ -21,6 +21,9 @@ pub(super) struct Store {
     pub(super) held: Received,
     /// What was handed over and is not on the disk yet, with its octets.
     pub(super) pending: BTreeMap<Ticket, (Origin, u64)>,
+    /// Which of these are gaps that the receiver found by itself: nobody waits for an acknowledgement,
+    /// and nobody is told that such numbers need not be kept.
+    pub(super) found: BTreeSet<Ticket>,
 }
 
 impl Store {
@@ -36,6 +39,14 @@ impl Store {
         for other in others.filter(|origin| origin.source == *source) {
             held.add(other.first, other.last);
         }
+    }
+
+    /// A sender tells of numbers that the receiver found to be missing: it waits for an acknowledgement.
+    pub(super) fn is_told_too(&mut self, told: &Origin) {
+        let pending = &self.pending;
+        self.found.retain(|ticket| {
+            pending.get(ticket).is_some_and(|(origin, _)| origin.source != told.source)
+        });
     }
 
     /// Whether a block with a number was received, or told to be missing by who knows.

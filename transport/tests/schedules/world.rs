@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use meikyo_recording::Received;
+use meikyo_recording::origin::Ranges;
 use meikyo_transport::wire::{Decoder, Message, Numbers};
 use meikyo_transport::{Now, Output, Permit, Receiver};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime, WallTime};
@@ -493,10 +494,18 @@ impl World {
         };
         let durable = self.store.durable();
         for Numbers { boot, stream, ranges } in numbers {
-            let source = meikyo_recording::Source { sender: sender.to_owned(), boot, stream };
+            // What a sender itself told to be lost without a count stands beside its numbers.
+            let given_up = format!("{stream}?");
+            let [source, given_up] = [stream, given_up].map(|stream| meikyo_recording::Source {
+                sender: sender.to_owned(),
+                boot,
+                stream,
+            });
+            let mut known = durable.of(&source).cloned().unwrap_or_default();
+            let told = durable.of(&given_up).into_iter().flat_map(Ranges::iter);
+            told.for_each(|(first, last)| known.add(first, last));
             for (first, last) in ranges {
-                let known = durable.of(&source);
-                if known.is_none_or(|known| known.missing(first, last) > 0) {
+                if known.missing(first, last) > 0 {
                     let text = format!("{source:?} {first}..={last} was acknowledged too early");
                     self.too_early.get_or_insert(text);
                 }
