@@ -188,7 +188,7 @@ mod tests {
                     });
                     let longest = lens.max().unwrap();
                     let coded = geometry.word_len(stripe, word);
-                    assert!(coded >= longest && coded < longest + 64 && coded % 64 == 0);
+                    assert!(coded >= longest && coded < longest + 64 && coded.is_multiple_of(64));
                 }
             }
         }

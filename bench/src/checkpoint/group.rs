@@ -226,10 +226,10 @@ impl Group<'_> {
     fn check(&self, done: &[Done]) -> Result<(), Failure> {
         let layout = self.geometry.layout();
         let mut parities = Vec::new();
-        for place in 0..self.case.hosts {
+        for (place, done) in done.iter().enumerate() {
             let directory = self.directory(place);
             let stored = Stored::open(&directory)?;
-            let is_right = stored.checksum() == done[place].manifest
+            let is_right = stored.checksum() == done.manifest
                 && stored.damages().is_empty()
                 && fs::read(directory.join("image"))? == self.images[place];
             if !is_right {

@@ -159,3 +159,48 @@ fn load_key(path: &Path) -> Result<JobKey, JobFileError> {
     JobKey::from_pkcs8(&octets)
         .map_err(|source| JobFileError::Key { path: path.to_owned(), source })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn load(job: &str, mode: u32) -> Result<JobFile, JobFileError> {
+        let home = tempfile::tempdir().unwrap();
+        let key = home.path().join("job.key");
+        fs::write(&key, JobKey::generate().unwrap()).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
+        let path = home.path().join("job.toml");
+        fs::write(&path, job).unwrap();
+        JobFile::load(&path)
+    }
+
+    #[test]
+    fn the_example_is_a_job_and_its_key_must_be_the_owners_only() {
+        let example = include_str!("../../../examples/checkpoint-job.toml");
+        let job = load(example, 0o600).unwrap();
+        assert_eq!(job.names(), ["node1", "node2", "node3"]);
+        assert_eq!((job.layout().scheme(), job.block()), (Scheme::Ring, 256 << 10));
+        assert!(job.addresses().iter().all(|links| links.len() == 2));
+        let refused = load(example, 0o644).unwrap_err();
+        assert!(refused.to_string().ends_with("can be read by others: `chmod 600` it"));
+    }
+
+    #[test]
+    fn a_job_that_cannot_be_is_refused_with_what_is_wrong() {
+        let host = "[[hosts]]\nname = \"a\"\naddresses = [\"10.0.0.1:1\"]\n";
+        let two = format!("[[hosts]]\nname = \"b\"\naddresses = []\n{host}");
+        for (text, told) in [
+            (format!("scheme = \"ring\"\nkey = \"job.key\"\n{host}{host}"), "at least 3 hosts"),
+            (format!("scheme = \"raid\"\nkey = \"job.key\"\n{host}"), "`raid` is no scheme"),
+            (format!("scheme = \"partner\"\nkey = \"job.key\"\nx = 1\n{host}"), "is no job"),
+            (format!("scheme = \"partner\"\nkey = \"none\"\n{host}{host}"), "cannot read"),
+            (format!("scheme = \"partner\"\nkey = \"job.key\"\n{two}"), "`b` has 0 addresses"),
+        ] {
+            let error = load(&text, 0o600).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+}

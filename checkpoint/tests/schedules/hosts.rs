@@ -145,6 +145,9 @@ fn file(generation: Generation, part: &str) -> String {
     format!("{}/{part}", generation.0)
 }
 
+/// Image and parity of hosts.
+type Parts = BTreeMap<usize, [Vec<u8>; 2]>;
+
 /// A daemon that runs.
 #[derive(Debug)]
 pub(crate) struct Daemon {
@@ -153,7 +156,7 @@ pub(crate) struct Daemon {
     /// Images of others that have come, by generation.
     images: BTreeMap<Generation, BTreeMap<usize, Vec<u8>>>,
     writing: BTreeMap<Generation, (u64, Vec<u64>)>,
-    rebuilding: BTreeMap<Generation, (Commit, BTreeMap<usize, [Vec<u8>; 2]>)>,
+    rebuilding: BTreeMap<Generation, (Commit, Parts)>,
 }
 
 #[derive(Debug)]
@@ -433,11 +436,7 @@ pub(crate) fn parity_of(geometry: &Geometry, place: usize, images: &[Vec<u8>]) -
 }
 
 /// Image and parity of a host, made of the parts of others.
-fn rebuilt(
-    geometry: &Geometry,
-    place: usize,
-    parts: &BTreeMap<usize, [Vec<u8>; 2]>,
-) -> [Vec<u8>; 2] {
+fn rebuilt(geometry: &Geometry, place: usize, parts: &Parts) -> [Vec<u8>; 2] {
     let layout = geometry.layout();
     let (mut image, mut parity) = (Vec::new(), Vec::new());
     // Parity blocks lie one behind the other, without those of no octets.

@@ -24,7 +24,7 @@ const GIVE_UP: Nanos = Nanos::from_millis(2_000);
 
 #[derive(Debug)]
 enum Happening {
-    Arrival { from: usize, to: usize, packet: Packet },
+    Arrival { from: usize, to: usize, packet: Box<Packet> },
     Poll(usize),
     Snapped { place: usize, life: u64, generation: Generation },
     GiveUp { place: usize, life: u64, generation: Generation },
@@ -217,7 +217,7 @@ impl World {
         match happening {
             Happening::Arrival { from, to, packet } => {
                 if !self.cut.contains(&(from, to)) {
-                    self.arrive(from, to, packet)?;
+                    self.arrive(from, to, *packet)?;
                 }
             }
             Happening::Poll(place) => {
@@ -267,7 +267,7 @@ impl World {
         if self.is_stopped(to) {
             // It waits in the socket of a process that stands still.
             let until = self.hosts[to].stopped_until;
-            self.agenda.add(until, Happening::Arrival { from, to, packet });
+            self.agenda.add(until, Happening::Arrival { from, to, packet: Box::new(packet) });
             return Ok(());
         }
         let now = self.now;
@@ -333,7 +333,7 @@ impl World {
         }
         let slow = if self.is_calm || !self.random.once_in(50) { 4 } else { 900 };
         let span = MS + self.random.span(MS * slow);
-        self.after(span, Happening::Arrival { from, to, packet });
+        self.after(span, Happening::Arrival { from, to, packet: Box::new(packet) });
     }
 
     /// Lets a member do what it has to do.

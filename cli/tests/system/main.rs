@@ -5,6 +5,7 @@ mod agents;
 mod alerts;
 mod bad_input;
 mod cached_rates;
+mod checkpoint;
 mod config;
 mod export;
 mod fabric;

@@ -1,0 +1,53 @@
+//! `meikyo checkpoint daemon`: the daemon of one host.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use meikyo_checkpoint::daemon::{self, DaemonError, DaemonOptions, JobFile, JobFileError};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
+
+/// The job, and this host's part in it.
+#[derive(Debug, Args)]
+pub(crate) struct DaemonArgs {
+    /// The job's file: scheme, key and hosts; examples/checkpoint-job.toml is one
+    #[arg(long, value_name = "FILE")]
+    job: PathBuf,
+    /// This host's name in it
+    #[arg(long, value_name = "NAME")]
+    host: String,
+    /// Where generations are kept, on a disk of this host
+    #[arg(long, value_name = "DIR")]
+    directory: PathBuf,
+    /// Found the group: given once, to the daemons of all hosts, when the job begins
+    #[arg(long)]
+    found: bool,
+}
+
+/// Runs the daemon.
+pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
+    let job = JobFile::load(&args.job).map_err(|error| {
+        let hint = match &error {
+            JobFileError::Read { .. } | JobFileError::Key { .. } => {
+                "`meikyo checkpoint key job.key` makes a key; copy it to every host"
+            }
+            _ => "docs/checkpoint-format.md describes a job's file",
+        };
+        Failure::new(error).hint(hint)
+    })?;
+    let place = job.names().iter().position(|name| *name == args.host).ok_or_else(|| {
+        Failure::new(format!("`{}` is no host of the job", args.host))
+            .hint(format!("its hosts are {}", job.names().join(", ")))
+    })?;
+    output::say(&format!("{} is place {place} of {}", args.host, job.names().len()));
+    let (directory, is_founding) = (args.directory.clone(), args.found);
+    let options = DaemonOptions { job, place, directory, is_founding };
+    daemon::run(options).map_err(|error| match &error {
+        DaemonError::Founded { .. } => Failure::new(error).hint("leave `--found` out"),
+        DaemonError::Listen { .. } => {
+            Failure::new(error).hint("another daemon may run here: `meikyo checkpoint status`")
+        }
+        DaemonError::Directory { .. } => Failure::new(error),
+    })?;
+    Ok(Answer::Yes)
+}

@@ -1,0 +1,197 @@
+//! `meikyo checkpoint`: what it predicts, and daemons that save, lose a host and give back.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::running::{meikyo, text};
+
+fn checkpoint(directory: &Path, arguments: &[&str]) -> Output {
+    meikyo().current_dir(directory).arg("checkpoint").args(arguments).output().unwrap()
+}
+
+fn printed(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", text(output)))
+}
+
+#[test]
+fn the_plan_says_what_the_papers_cluster_could_have_done() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = [
+        "plan", "--hosts", "8", "--bytes", "400MB", "--link", "125MB/s", "--links", "2", "--disk",
+        "40MB/s", "--xor", "1GB/s", "--memory", "2GB/s", "--block", "1MiB", "--json",
+    ];
+    let output = checkpoint(directory.path(), &arguments);
+    assert!(output.status.success(), "{}", text(&output));
+    let plan = json(&output);
+    assert_eq!(plan["schema"], "meikyo.checkpoint.plan/1");
+    let rows = plan["candidates"].as_array().unwrap();
+    let ring = rows.iter().find(|row| row["scheme"] == "ring").unwrap();
+    let seconds = |key: &str| ring[key].as_f64().unwrap();
+    // 400 / 250; 8/7 * 400 / 40; 6/7 * 400 / 1000.
+    assert!((seconds("network_s") - 1.6).abs() < 1e-6);
+    assert!((seconds("disk_s") - 80.0 / 7.0).abs() < 1e-6);
+    assert!((seconds("coding_s") - 2.4 / 7.0).abs() < 1e-4);
+    assert!((seconds("serial_s") - (1.6 + 80.0 / 7.0 + 2.4 / 7.0)).abs() < 1e-3);
+    assert_eq!(ring["bound"], "disk");
+    assert!(seconds("checkpoint_s") < 11.6, "{ring}");
+    // A group that cannot survive what is asked for is an answer, and the answer is no.
+    let arguments = ["plan", "--hosts", "3", "--bytes", "1GB", "--survive", "4"];
+    let output = checkpoint(directory.path(), &arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(printed(&output).contains("No scheme survives the loss of 4 of 3 hosts"));
+}
+
+/// Daemons of one job; they are killed when it is dropped.
+struct Daemons {
+    home: tempfile::TempDir,
+    running: Vec<Option<Child>>,
+}
+
+impl Daemons {
+    fn start(hosts: usize) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        assert!(checkpoint(home.path(), &["key", "job.key"]).status.success());
+        let free: Vec<TcpListener> =
+            (0..hosts).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let mut job = "scheme = \"ring\"\nblock = \"4KiB\"\nkey = \"job.key\"\n".to_owned();
+        for (host, listener) in free.iter().enumerate() {
+            let address = listener.local_addr().unwrap();
+            job += &format!("[[hosts]]\nname = \"node{host}\"\naddresses = [\"{address}\"]\n");
+        }
+        fs::write(home.path().join("job.toml"), job).unwrap();
+        drop(free);
+        let mut daemons = Self { home, running: (0..hosts).map(|_| None).collect() };
+        for host in 0..hosts {
+            daemons.run(host, &["--found"]);
+        }
+        daemons
+    }
+
+    fn run(&mut self, host: usize, more: &[&str]) {
+        let (name, directory) = (format!("node{host}"), format!("disk{host}"));
+        let mut daemon = meikyo();
+        daemon.current_dir(self.home.path()).args(["checkpoint", "daemon", "--job", "job.toml"]);
+        daemon.args(["--host", &name, "--directory", &directory]).args(more);
+        self.running[host] = Some(daemon.spawn().unwrap());
+    }
+
+    fn kill(&mut self, host: usize) {
+        if let Some(mut daemon) = self.running[host].take() {
+            daemon.kill().unwrap();
+            daemon.wait().unwrap();
+        }
+    }
+
+    fn on(&self, host: usize, arguments: &[&str]) -> Output {
+        let directory = format!("disk{host}");
+        let (verb, rest) = arguments.split_first().unwrap();
+        let mut all = vec![*verb, "--directory", &directory];
+        all.extend(rest);
+        checkpoint(self.home.path(), &all)
+    }
+
+    fn wait_for(&self, what: &str, holds: impl Fn(&Value) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        for host in 0..self.running.len() {
+            loop {
+                let output = self.on(host, &["status", "--json"]);
+                let status = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+                if holds(&status["status"]) {
+                    break;
+                }
+                assert!(Instant::now() < deadline, "{what}: {status} {}", text(&output));
+            }
+        }
+    }
+
+    fn image(&self, host: usize) -> Vec<u8> {
+        let octets = (0..100_000 + 7 * host).map(|at| (at * 31 + host * 7) % 251);
+        octets.map(|octet| u8::try_from(octet).unwrap()).collect()
+    }
+}
+
+impl Drop for Daemons {
+    fn drop(&mut self) {
+        for host in 0..self.running.len() {
+            self.kill(host);
+        }
+    }
+}
+
+#[test]
+fn a_host_is_lost_with_its_disk_and_its_image_is_given_back() {
+    let mut daemons = Daemons::start(3);
+    daemons.wait_for("all are members", |status| status["is_member"] == true);
+    for host in 0..3 {
+        fs::write(daemons.home.path().join("image"), daemons.image(host)).unwrap();
+        let saved = daemons.on(host, &["save", "--step", "42", "--image", "image"]);
+        assert!(saved.status.success(), "{}", text(&saved));
+    }
+    daemons.wait_for("it is committed", |status| status["step"] == 42);
+    daemons.kill(1);
+    fs::remove_dir_all(daemons.home.path().join("disk1")).unwrap();
+    daemons.run(1, &[]);
+    daemons.wait_for("it is rebuilt", |status| {
+        status["is_member"] == true && status["whole"] == serde_json::json!([1])
+    });
+    for host in 0..3 {
+        let restarted = daemons.on(host, &["restart", "--to", "back", "--json"]);
+        assert_eq!(json(&restarted)["step"], 42, "{}", text(&restarted));
+        let back = fs::read(daemons.home.path().join("back")).unwrap();
+        assert!(back == daemons.image(host), "host {host} has other octets");
+    }
+    let verified = daemons.on(2, &["verify"]);
+    assert_eq!(
+        (verified.status.code(), printed(&verified)),
+        (Some(0), "generation 1: 0 damaged blocks\n".into())
+    );
+    // A changed octet is found, and the answer is no.
+    let image = daemons.home.path().join("disk2/generations/000000000001/image");
+    let mut octets = fs::read(&image).unwrap();
+    octets[5_000] ^= 1;
+    fs::write(&image, octets).unwrap();
+    let verified = daemons.on(2, &["verify"]);
+    assert_eq!(
+        (verified.status.code(), printed(&verified)),
+        (Some(1), "generation 1: 1 damaged blocks\n".into())
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_job_is_said_with_its_remedy() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    let job = "scheme = \"partner\"\nkey = \"job.key\"\n\
+               [[hosts]]\nname = \"a\"\naddresses = [\"127.0.0.1:1\"]\n\
+               [[hosts]]\nname = \"b\"\naddresses = [\"127.0.0.1:2\"]\n";
+    fs::write(dir.join("job.toml"), job).unwrap();
+    let daemon = ["daemon", "--job", "job.toml", "--directory", "disk", "--host"];
+    let refused = |host: &str, parts: &[&str]| {
+        let output = checkpoint(dir, &[&daemon[..], &[host]].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        for part in parts {
+            assert!(text(&output).contains(part), "{part}: {}", text(&output));
+        }
+    };
+    refused("a", &["cannot read `job.key`", "hint: `meikyo checkpoint key job.key`"]);
+    assert!(checkpoint(dir, &["key", "job.key"]).status.success());
+    let again = checkpoint(dir, &["key", "job.key"]);
+    assert!(text(&again).contains("a key is never replaced"), "{}", text(&again));
+    refused("c", &["`c` is no host of the job", "hint: its hosts are a, b"]);
+    fs::set_permissions(dir.join("job.key"), fs::Permissions::from_mode(0o640)).unwrap();
+    refused("a", &["can be read by others: `chmod 600` it"]);
+    let status = checkpoint(dir, &["status", "--directory", "disk"]);
+    assert!(text(&status).contains("no daemon answers at `disk/control`"), "{}", text(&status));
+}
