@@ -107,7 +107,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
     let mut sink = |block: PackedRows| {
         offered += 1;
         rows += block.rows() as u64;
-        uplink.offer(STREAM, block);
+        uplink.offer(STREAM, block).expect("all tables of a profile are declared");
     };
     recorder.begin()?;
     attend(args, &mut recorder, &uplink, &stop, &mut sink)?;
