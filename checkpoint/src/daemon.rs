@@ -92,7 +92,9 @@ enum Input {
         from: usize,
         generation: Generation,
     },
-    Control(Request, SyncSender<Answer>),
+    Control(control::Question, SyncSender<control::Reply>),
+    /// The connections of a job of this host are there.
+    Met(Generation, Breaker),
     Saved(Generation, Result<Prepared, String>),
     Rebuilt(Generation, Result<Prepared, String>),
     Given(usize, Generation),
@@ -114,7 +116,8 @@ struct Daemon {
     images: BTreeMap<Generation, Arc<Vec<u8>>>,
     /// A step that is to be saved as soon as nothing else is being written.
     to_save: Option<u64>,
-    running: BTreeMap<Generation, Arc<Breaker>>,
+    /// Jobs of this host, and how to break them off once they have met the others.
+    running: BTreeMap<Generation, Option<Breaker>>,
     giving: BTreeSet<(usize, Generation)>,
     trouble: Option<String>,
 }
@@ -216,11 +219,16 @@ impl Daemon {
         match input {
             Input::Message(message) => self.member.handle(now, message),
             Input::Wanted { from, generation } => self.give(from, generation),
-            Input::Control(request, answer) => {
-                let answered = self.answer(request);
+            Input::Control(question, reply) => {
+                let answered = self.answer(question);
                 // Whoever asked may be gone.
-                drop(answer.send(answered));
+                drop(reply.send(answered));
             }
+            Input::Met(generation, breaker) => match self.running.get_mut(&generation) {
+                Some(running) => *running = Some(breaker),
+                // It was given up meanwhile.
+                None => breaker.cut(),
+            },
             Input::Saved(generation, outcome) => {
                 self.running.remove(&generation);
                 self.images.remove(&generation);
@@ -286,10 +294,11 @@ impl Daemon {
                 self.network.want(generation);
                 let me = self.options.place;
                 let geometry = self.geometry(commit.lens);
-                self.start(generation, commit.version, geometry, Job::Rebuild([me].into()), None);
+                let versions = (commit.version, self.version());
+                self.start(generation, versions, geometry, Job::Rebuild([me].into()), None);
             }
             Task::Free(generation) => {
-                if let Some(breaker) = self.running.remove(&generation) {
+                if let Some(Some(breaker)) = self.running.remove(&generation) {
                     breaker.cut();
                 }
                 self.images.remove(&generation);
@@ -326,7 +335,7 @@ impl Daemon {
             return;
         };
         self.storage.remove(generation);
-        self.start(generation, version, geometry, Job::Encode, Some(image));
+        self.start(generation, (version, version), geometry, Job::Encode, Some(image));
     }
 
     /// A host that lost its disk gets this host's part.
@@ -337,14 +346,21 @@ impl Daemon {
             return;
         }
         let geometry = self.geometry(prepared.lens.clone());
-        self.start(generation, 0, geometry, Job::Rebuild([from].into()), None);
+        let versions = (0, self.version());
+        self.start(generation, versions, geometry, Job::Rebuild([from].into()), None);
     }
 
-    /// Begins a job on a thread of its own, which tells how it ended.
+    /// The membership version that is known: hosts that know another do not meet for a job.
+    fn version(&self) -> u64 {
+        self.member.charter().map_or(0, |charter| charter.version)
+    }
+
+    /// Begins a job on a thread of its own, which tells how it ended. The versions are those of the
+    /// generation and of the membership that meets.
     fn start(
         &mut self,
         generation: Generation,
-        version: u64,
+        (version, met_version): (u64, u64),
         geometry: Result<Geometry, String>,
         job: Job,
         image: Option<Arc<Vec<u8>>>,
@@ -352,12 +368,21 @@ impl Daemon {
         let me = self.options.place;
         let (network, inputs) = (Arc::clone(&self.network), self.inputs.clone());
         let directory = self.storage.generation(generation);
+        let is_own = !matches!(&job, Job::Rebuild(lost) if !lost.contains(&me));
+        if is_own {
+            self.running.insert(generation, None);
+        }
         thread::spawn(move || {
             let carry_out = || -> Result<Prepared, String> {
                 let schedule =
                     Schedule::new(geometry?, job.clone()).map_err(|error| error.to_string())?;
                 let purpose = if job == Job::Encode { Purpose::Save } else { Purpose::Rebuild };
-                let links = network.meet(purpose, generation, &schedule).map_err(told)?;
+                let links =
+                    network.meet(purpose, (generation, met_version), &schedule).map_err(told)?;
+                if is_own {
+                    let breaker = links.breaker().map_err(told)?;
+                    inputs.send(Input::Met(generation, breaker)).map_err(told)?;
+                }
                 let shelved = Shelved {
                     directory: &directory,
                     generation,

@@ -157,19 +157,31 @@ pub(super) fn listen(directory: &Path, inputs: &SyncSender<Input>) -> Result<(),
     Ok(())
 }
 
+/// What the daemon's thread is asked; whatever takes long is done by the thread that asks.
+pub(super) enum Question {
+    Status,
+    /// The program has reached a step, and this is its memory.
+    Handed {
+        step: u64,
+        image: Vec<u8>,
+    },
+    /// The newest committed generation.
+    Newest,
+}
+
+/// What it replies.
+pub(super) enum Reply {
+    Status(Status),
+    Taken,
+    Newest(Result<(PathBuf, u64), String>),
+}
+
 fn serve(socket: &UnixStream, inputs: &SyncSender<Input>) -> io::Result<()> {
     let mut line = String::new();
     BufReader::new(socket).take(LINE_BYTES_MAX).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
         Err(error) => Answer::Refused(format!("this is no request: {error}")),
-        Ok(request) => {
-            let (answered, answer) = sync_channel(1);
-            let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-            inputs
-                .send(Input::Control(request, answered))
-                .map_err(|_| io::ErrorKind::BrokenPipe)?;
-            answer.recv().map_err(gone)?
-        }
+        Ok(request) => answer(request, inputs)?.unwrap_or_else(Answer::Refused),
     };
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
@@ -177,24 +189,66 @@ fn serve(socket: &UnixStream, inputs: &SyncSender<Input>) -> io::Result<()> {
     socket.write_all(&line)
 }
 
+/// Asks the daemon's thread.
+fn question(question: Question, inputs: &SyncSender<Input>) -> io::Result<Reply> {
+    let (replied, reply) = sync_channel(1);
+    let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+    inputs.send(Input::Control(question, replied)).map_err(|_| gone())?;
+    reply.recv().map_err(|_| gone())
+}
+
+/// The answer, or why there is none.
+fn answer(request: Request, inputs: &SyncSender<Input>) -> io::Result<Result<Answer, String>> {
+    let asked = match request {
+        Request::Status => Question::Status,
+        Request::Save { step, ref image } => match fs::read(image) {
+            Ok(image) => Question::Handed { step, image },
+            Err(error) => return Ok(Err(format!("cannot read `{}`: {error}", image.display()))),
+        },
+        Request::Restore { .. } | Request::Verify => Question::Newest,
+    };
+    let bytes = if let Question::Handed { image, .. } = &asked { image.len() as u64 } else { 0 };
+    Ok(match (question(asked, inputs)?, request) {
+        (Reply::Status(status), _) => Ok(Answer::Status(status)),
+        (Reply::Taken, _) => Ok(Answer::Snapped { bytes }),
+        (Reply::Newest(Err(refused)), _) => Err(refused),
+        (Reply::Newest(Ok((directory, step))), Request::Restore { to }) => {
+            restore(&directory, step, &to)
+        }
+        (Reply::Newest(Ok((directory, _))), _) => verify(&directory),
+    })
+}
+
+fn restore(directory: &Path, step: u64, to: &Path) -> Result<Answer, String> {
+    let stored = Stored::open(directory).map_err(super::told)?;
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).open(to);
+    let mut file = file.map_err(|error| format!("cannot write `{}`: {error}", to.display()))?;
+    let mut bytes = 0;
+    let given = stored.read_image(|octets| {
+        bytes += octets.len() as u64;
+        file.write_all(octets)
+    });
+    given.map_err(super::told)?;
+    Ok(Answer::Restored { generation: stored.manifest().generation.0, step, bytes })
+}
+
+fn verify(directory: &Path) -> Result<Answer, String> {
+    let stored = Stored::open(directory).map_err(super::told)?;
+    let damaged_blocks = stored.damages().len() as u64;
+    Ok(Answer::Verified { generation: stored.manifest().generation.0, damaged_blocks })
+}
+
 impl Daemon {
-    pub(super) fn answer(&mut self, request: Request) -> Answer {
-        match request {
-            Request::Status => Answer::Status(self.status()),
-            Request::Save { step, image } => match fs::read(&image) {
-                Ok(octets) => {
-                    let bytes = octets.len() as u64;
-                    self.ready = Some((step, Arc::new(octets)));
-                    self.to_save = Some(step);
-                    self.hand_over();
-                    Answer::Snapped { bytes }
-                }
-                Err(error) => {
-                    Answer::Refused(format!("cannot read `{}`: {error}", image.display()))
-                }
-            },
-            Request::Restore { to } => self.restore(&to).unwrap_or_else(Answer::Refused),
-            Request::Verify => self.verify().unwrap_or_else(Answer::Refused),
+    pub(super) fn answer(&mut self, question: Question) -> Reply {
+        match question {
+            Question::Status => Reply::Status(self.status()),
+            Question::Handed { step, image } => {
+                self.ready = Some((step, Arc::new(image)));
+                self.to_save = Some(step);
+                self.hand_over();
+                Reply::Taken
+            }
+            Question::Newest => Reply::Newest(self.newest()),
         }
     }
 
@@ -219,8 +273,8 @@ impl Daemon {
         }
     }
 
-    /// The newest committed generation, if it is whole here.
-    fn newest(&self) -> Result<(Stored, u64), String> {
+    /// Where the newest committed generation lies, if it is whole here, and its step.
+    fn newest(&self) -> Result<(PathBuf, u64), String> {
         let newest = self.member.charter().and_then(|charter| charter.newest());
         let newest = newest.ok_or("no generation is known to be committed")?;
         let generation = newest.generation;
@@ -228,26 +282,6 @@ impl Daemon {
         if !whole.any(|(whole, _)| whole == generation) {
             return Err(format!("generation {} is still being rebuilt here", generation.0));
         }
-        let stored = Stored::open(&self.storage.generation(generation)).map_err(super::told)?;
-        Ok((stored, newest.step))
-    }
-
-    fn restore(&self, to: &Path) -> Result<Answer, String> {
-        let (stored, step) = self.newest()?;
-        let file = fs::OpenOptions::new().write(true).create(true).truncate(true).open(to);
-        let mut file = file.map_err(|error| format!("cannot write `{}`: {error}", to.display()))?;
-        let mut bytes = 0;
-        let given = stored.read_image(|octets| {
-            bytes += octets.len() as u64;
-            file.write_all(octets)
-        });
-        given.map_err(super::told)?;
-        Ok(Answer::Restored { generation: stored.manifest().generation.0, step, bytes })
-    }
-
-    fn verify(&self) -> Result<Answer, String> {
-        let (stored, _) = self.newest()?;
-        let damaged_blocks = stored.damages().len() as u64;
-        Ok(Answer::Verified { generation: stored.manifest().generation.0, damaged_blocks })
+        Ok((self.storage.generation(generation), newest.step))
     }
 }

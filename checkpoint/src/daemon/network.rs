@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -26,6 +27,9 @@ const RECONNECT: Duration = Duration::from_millis(100);
 /// How long hosts wait for each other at the begin of a job.
 const MEETING: Duration = Duration::from_secs(10);
 
+/// Connections that may be without a greeting at once: more are closed, so that strangers take no memory.
+const GREETING_MAX: usize = 256;
+
 /// Connections of jobs that nobody has taken.
 const LANES_MAX: usize = 1_024;
 
@@ -33,7 +37,8 @@ const LANES_MAX: usize = 1_024;
 const MESSAGE: u8 = 0;
 const WANTED: u8 = 1;
 
-type Waiting = BTreeMap<(u8, Generation), Vec<(usize, Inbound)>>;
+/// Connections by purpose, generation and membership version.
+type Waiting = BTreeMap<(u8, Generation, u64), Vec<(usize, Inbound)>>;
 
 pub(super) struct Network {
     job: JobFile,
@@ -41,6 +46,8 @@ pub(super) struct Network {
     queues: BTreeMap<usize, SyncSender<Vec<u8>>>,
     waiting: Mutex<Waiting>,
     came: Condvar,
+    /// Connections whose greeting has not come yet.
+    greeting: AtomicUsize,
 }
 
 impl Network {
@@ -63,12 +70,17 @@ impl Network {
             queues,
             waiting: Mutex::default(),
             came: Condvar::new(),
+            greeting: AtomicUsize::new(0),
         });
         for listener in listeners {
             let (network, inputs) = (Arc::clone(&network), inputs.clone());
             thread::spawn(move || {
                 for socket in listener.incoming().flatten() {
                     let (network, inputs) = (Arc::clone(&network), inputs.clone());
+                    if network.greeting.fetch_add(1, Ordering::Relaxed) >= GREETING_MAX {
+                        network.greeting.fetch_sub(1, Ordering::Relaxed);
+                        continue;
+                    }
                     thread::spawn(move || drop(network.welcome(socket, &inputs)));
                 }
             });
@@ -103,10 +115,10 @@ impl Network {
     pub(super) fn meet(
         &self,
         purpose: Purpose,
-        generation: Generation,
+        (generation, version): (Generation, u64),
         schedule: &Schedule,
     ) -> Result<Links, MeetError> {
-        let greeting = Greeting { purpose, from: 0, to: 0, version: 0, generation };
+        let greeting = Greeting { purpose, from: 0, to: 0, version, generation };
         let (key, addresses) = (self.job.key(), self.job.addresses());
         let meeting = Meeting { key, addresses, greeting, patience: MEETING };
         let deadline = now() + MEETING;
@@ -114,7 +126,7 @@ impl Network {
         let lanes = addresses[self.me].len();
         let expected = schedule.links().iter().filter(|(_, to)| *to == self.me).count() * lanes;
         let mut waiting = self.waiting.lock().expect("no thread panics under this lock");
-        let key = (purpose.octet(), generation);
+        let key = (purpose.octet(), generation, version);
         loop {
             let there = waiting.get(&key).map_or(0, Vec::len);
             if there >= expected {
@@ -134,7 +146,9 @@ impl Network {
 
     /// Who has connected, with the job's key.
     fn welcome(&self, socket: TcpStream, inputs: &SyncSender<Input>) -> io::Result<()> {
-        let (greeting, lane) = link::greeted(self.job.key(), socket)?;
+        let greeted = link::greeted(self.job.key(), socket);
+        self.greeting.fetch_sub(1, Ordering::Relaxed);
+        let (greeting, lane) = greeted?;
         let from = usize::from(greeting.from);
         if usize::from(greeting.to) != self.me || from >= self.job.names().len() {
             return Ok(());
@@ -144,7 +158,7 @@ impl Network {
         }
         let mut waiting = self.waiting.lock().expect("no thread panics under this lock");
         if waiting.values().map(Vec::len).sum::<usize>() < LANES_MAX {
-            let key = (greeting.purpose.octet(), greeting.generation);
+            let key = (greeting.purpose.octet(), greeting.generation, greeting.version);
             waiting.entry(key).or_default().push((from, lane));
             self.came.notify_all();
         }
