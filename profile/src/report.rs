@@ -27,12 +27,21 @@ pub enum By {
     Cpu,
     /// Control group.
     Cgroup,
+    /// Host.
+    Host,
 }
 
 impl By {
     /// Everything that samples can be counted by.
-    pub const ALL: [Self; 6] =
-        [Self::Function, Self::File, Self::Process, Self::Thread, Self::Cpu, Self::Cgroup];
+    pub const ALL: [Self; 7] = [
+        Self::Function,
+        Self::File,
+        Self::Process,
+        Self::Thread,
+        Self::Cpu,
+        Self::Cgroup,
+        Self::Host,
+    ];
 
     /// How a person types it.
     pub const fn name(self) -> &'static str {
@@ -43,6 +52,7 @@ impl By {
             Self::Thread => "thread",
             Self::Cpu => "cpu",
             Self::Cgroup => "cgroup",
+            Self::Host => "host",
         }
     }
 
@@ -55,12 +65,13 @@ impl By {
             Self::Thread => "Name of the thread",
             Self::Cpu => "CPU and host",
             Self::Cgroup => "Control group, where those were kept",
+            Self::Host => "Host",
         }
     }
 }
 
 /// Which samples are counted, and by what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
     /// What samples are counted by.
     pub by: By,
@@ -68,8 +79,10 @@ pub struct ReportOptions {
     pub from: Option<WallTime>,
     /// Until then, exclusive.
     pub until: Option<WallTime>,
-    /// Those of one process only.
+    /// Those of one process only, or of those of that number on several hosts.
     pub pid: Option<u64>,
+    /// Those of one host only.
+    pub host: Option<String>,
 }
 
 /// A line of a report.

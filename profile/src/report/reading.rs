@@ -259,7 +259,11 @@ impl<'a> Reading<'a> {
                 if options.pid.is_some_and(|wanted| wanted != pid) {
                     continue;
                 }
-                let host = reading.host(get(&hosts, row));
+                let name = get(&hosts, row).unwrap_or_default();
+                if options.host.as_ref().is_some_and(|wanted| wanted != name) {
+                    continue;
+                }
+                let host = reading.host(Some(name));
                 let [process, thread] = [pid, tid].map(|pid| Process { host, pid });
                 span = Some(span.map_or((time, time), |(a, b)| (a.min(time), b.max(time))));
                 let callers = get(&stack, row).and_then(read_stack).unwrap_or_default();
@@ -273,10 +277,8 @@ impl<'a> Reading<'a> {
                     By::Function | By::File => reading.word(""),
                     By::Process => reading.called(time, process),
                     By::Thread => reading.called(time, thread),
-                    By::Cpu => {
-                        let host = get(&hosts, row).unwrap_or_default();
-                        reading.word(&format!("{host} CPU {cpu}"))
-                    }
+                    By::Cpu => reading.word(&format!("{name} CPU {cpu}")),
+                    By::Host => reading.word(name),
                     By::Cgroup => {
                         let known =
                             get(&cgroup, row).and_then(|at| reading.cgroups.get(&(host, at)));
@@ -342,7 +344,9 @@ impl<'a> Reading<'a> {
                 .map(|place| (self.frame(place).1, "".into()))
                 .into_iter()
                 .collect(),
-            By::Process | By::Thread | By::Cpu | By::Cgroup => vec![(met.other.clone(), "".into())],
+            By::Process | By::Thread | By::Cpu | By::Cgroup | By::Host => {
+                vec![(met.other.clone(), "".into())]
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use crate::programs::{Program, compiled};
 use crate::{PLAIN, may_sample};
 
 const BY_FUNCTION: ReportOptions =
-    ReportOptions { by: By::Function, from: None, until: None, pid: None };
+    ReportOptions { by: By::Function, from: None, until: None, pid: None, host: None };
 
 struct Recorded {
     directory: TempDir,

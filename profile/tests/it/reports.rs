@@ -58,7 +58,12 @@ impl Written {
     }
 
     /// The report: name or file of each line, and its samples.
-    fn report(mut self, by: By) -> (Report, Vec<(String, u64)>) {
+    fn report(self, by: By) -> (Report, Vec<(String, u64)>) {
+        self.report_of(by, None)
+    }
+
+    /// As [`Written::report`], of a host.
+    fn report_of(mut self, by: By, host: Option<&str>) -> (Report, Vec<(String, u64)>) {
         let options =
             StreamOptions { compact: false, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
         let dir = self.directory.path();
@@ -69,7 +74,8 @@ impl Written {
             }
         }
         writer.close().unwrap();
-        let options = ReportOptions { by, from: None, until: None, pid: None };
+        let host = host.map(str::to_owned);
+        let options = ReportOptions { by, from: None, until: None, pid: None, host };
         let report = report::report(&Recording::open(dir).unwrap(), &options).unwrap();
         assert!(report.problems.is_empty(), "{:?}", report.problems);
         let lines = report.lines.iter().map(|line| (line.name.clone(), line.own)).collect();
@@ -152,4 +158,20 @@ fn addresses_of_another_kernel_are_counted_as_such_and_not_named() {
         (&*report.lines[0].file, &report.unnamed),
         ("[kernel]", &vec![(Unnamed::OtherKernel, 1)])
     );
+}
+
+#[test]
+fn samples_of_many_hosts_are_counted_by_host_and_those_of_one_alone() {
+    let both = || {
+        let mut written = Written::new();
+        written.thread("a", 10, ("there", "x"), [7, 7]);
+        written.thread("b", 10, ("there", "y"), [7, 7]);
+        for (host, time) in [("a", 11), ("b", 12), ("b", 13)] {
+            written.sample(host, time, [7, 7, 0x1000]);
+        }
+        written
+    };
+    assert_eq!(both().report(By::Host).1, lines(&[("b", 2), ("a", 1)]));
+    assert_eq!(both().report_of(By::Process, Some("b")).1, lines(&[("y", 2)]));
+    assert_eq!(both().report_of(By::Process, Some("c")).1, lines(&[]));
 }

@@ -34,6 +34,9 @@ struct CountArgs {
     /// Samples of that process only
     #[arg(long, value_name = "PID")]
     pid: Option<u64>,
+    /// Samples of that host only, where a recording has those of many
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
     /// Lines at most
     #[arg(long, value_name = "COUNT", default_value_t = 30)]
     lines: usize,
@@ -84,7 +87,8 @@ pub(crate) struct DiffArgs {
 
 impl CountArgs {
     fn options(&self, [from, until]: [Option<WallTime>; 2]) -> ReportOptions {
-        ReportOptions { by: self.by, from, until, pid: self.pid }
+        let host = self.host.clone();
+        ReportOptions { by: self.by, from, until, pid: self.pid, host }
     }
 }
 
@@ -156,7 +160,10 @@ pub(super) fn diff(args: &DiffArgs) -> Result<Answer, Failure> {
 /// Whether there are samples in a report; where not, that is said.
 fn told_of_samples(report: &Report, args: &CountArgs, place: &str) -> bool {
     if report.samples == 0 {
-        let of = args.pid.map_or_else(String::new, |pid| format!(" of process {pid}"));
+        let mut of = args.pid.map_or_else(String::new, |pid| format!(" of process {pid}"));
+        if let Some(host) = &args.host {
+            of += &format!(" on host `{host}`");
+        }
         output::say(&format!("meikyo: there are no samples{of}{place}"));
     }
     report.samples > 0
