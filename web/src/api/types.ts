@@ -82,7 +82,7 @@ export interface ColumnBody {
 export interface CoreBody {
   /** Its number on the host. */
   readonly cpu: number;
-  /** Its host. */
+  /** The host that it belongs to. */
   readonly host: string;
   /** Samples in all seconds. */
   readonly samples: number;
@@ -262,13 +262,13 @@ export interface HeatBody {
   readonly cores: readonly CoreBody[];
   /** The begin of the first second. */
   readonly from_us: number;
-  /** Samples of each second. */
+  /** How many there were in each second. */
   readonly samples: readonly number[];
   /** What a tile spans. */
   readonly tile_us: number;
   /** Samples of each tile, second after second. */
   readonly tiles: readonly number[];
-  /** Tiles of a second. */
+  /** How many of them there are in a second. */
   readonly tiles_per_second: number;
 }
 
