@@ -386,6 +386,8 @@ impl Read for VerifiedRead {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     const OCTETS: usize = 20 * BLOCK + 77;
@@ -397,7 +399,7 @@ mod tests {
     /// A file that holds `octets`, whose checksums are those of [`content`].
     fn file_of(octets: &[u8]) -> VerifiedFile {
         let mut file = tempfile::tempfile().unwrap();
-        std::io::Write::write_all(&mut file, octets).unwrap();
+        file.write_all(octets).unwrap();
         let blocks: Vec<_> = content().chunks(BLOCK).map(crc32fast::hash).collect();
         let right = blocks.iter().map(|_| AtomicBool::new(false)).collect();
         let sums = Some(Sums { of: Checksums { octets: OCTETS as u64, blocks }, right });
