@@ -27,7 +27,7 @@ pub enum By {
     Cpu,
     /// Control group.
     Cgroup,
-    /// Host.
+    /// Name of the host that was sampled, for recordings of many.
     Host,
 }
 
