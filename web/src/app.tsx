@@ -2,6 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import { VIEW_NAMES, type ViewName } from "./address/address.ts";
+import { poll } from "./api/poll.ts";
 import { copied } from "./copy/clipboard.ts";
 import { Help } from "./keys/help.tsx";
 import { helpOpen } from "./keys/keys.ts";
@@ -17,6 +18,7 @@ import { Data } from "./views/data.tsx";
 import { Device } from "./views/device.tsx";
 import { Empty } from "./views/empty.tsx";
 import { Fabric } from "./views/fabric.tsx";
+import { LOADING } from "./views/told.tsx";
 import { ThenAndNow } from "./views/then_and_now.tsx";
 
 const TITLES: Readonly<Record<ViewName, string>> = { cluster: "Cluster", then: "Then and now", device: "Device", fabric: "Fabric", data: "Data" };
@@ -31,9 +33,7 @@ export function App() {
     requestPaint();
   }, [chosen]);
   useEffect(() => {
-    void refreshRecordings();
-    const timer = window.setInterval(() => void refreshRecordings(), RECORDINGS_MS);
-    return () => window.clearInterval(timer);
+    return poll(refreshRecordings, RECORDINGS_MS, () => undefined);
   }, []);
   const times = rejoined.value;
   useEffect(() => {
@@ -133,7 +133,7 @@ function Notices() {
 
 function View() {
   const all = recordings.value;
-  if (all === null) return <main class="page">{recordingsError.value === null ? null : <Empty text="The server does not answer." command="meikyo serve RECORDING" />}</main>;
+  if (all === null) return <main class="page">{recordingsError.value === null ? <Empty text={LOADING} /> : <Empty text="The server does not answer." command="meikyo serve RECORDING" />}</main>;
   if (all.length === 0) return <main class="page"><Empty text="This server has no recording yet. Make one, and serve it:" command="meikyo measure --out recording --serve" /></main>;
   const current = recording.value;
   if (current === null) return <main class="page"><Empty text="Choose a recording that this server has." /></main>;

@@ -4,6 +4,7 @@ import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { appendFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { preview } from "vite";
 
 const PROGRAM = process.env["MEIKYO_BIN"] ?? resolve(import.meta.dirname, "../../target/debug/meikyo");
 
@@ -76,11 +77,27 @@ export async function measured(path: string, hosts: number, switches: number, ru
   };
 }
 
+/** With `MEIKYO_PAGE=1` the page that `npm run build` made stands before a program that may embed an older one. */
+async function fronted(server: Running & { readonly address: string }): Promise<Running & { readonly address: string }> {
+  if (process.env["MEIKYO_PAGE"] === undefined) return server;
+  const target = server.address.replace(/\/$/, "");
+  const front = await preview({ root: resolve(import.meta.dirname, ".."), logLevel: "silent", preview: { host: "127.0.0.1", port: 0, proxy: { "/api": { target, ws: true } } } });
+  return {
+    ...server,
+    address: front.resolvedUrls?.local[0] ?? "",
+    stop: async (signal) => {
+      await server.stop(signal);
+      if ("closeAllConnections" in front.httpServer) front.httpServer.closeAllConnections();
+      await front.close();
+    },
+  };
+}
+
 /** Serves recordings; the address is what the program printed. */
 export async function served(recordings: readonly string[], more: readonly string[] = ["--listen", "127.0.0.1:0"]): Promise<Running & { readonly address: string }> {
   const server = await start(["serve", ...recordings, ...more], /http:\/\//);
   const address = /http:\/\/\S+/.exec(server.line)?.[0] ?? "";
-  return { ...server, address };
+  return fronted({ ...server, address });
 }
 
 /** Waits until a condition holds; the time is only the limit. */

@@ -1,8 +1,8 @@
 /** Means of what every interface sent over the shown time, asked for anew as it moves. */
 
 import { useEffect, useState } from "preact/hooks";
-import { getRange } from "../api/range.ts";
-import { errorText, wasAborted } from "../api/client.ts";
+import { poll } from "../api/poll.ts";
+import { getRange, type Range } from "../api/range.ts";
 import { boundsNow, view } from "../session/view.ts";
 import type { Means } from "./loads.ts";
 
@@ -21,30 +21,26 @@ export function useMeasured(recording: string | null, switches: readonly string[
   const { window: shown, selected } = view.value;
   useEffect(() => {
     if (recording === null || !wanted) return undefined;
-    const stop = new AbortController();
-    const ask = (): void => {
+    const ask = (stop: AbortSignal): Promise<Range> => {
       const { fromUs, toUs } = view.peek().selected ?? boundsNow();
-      getRange({ recording, table: "interfaces", column: "out_octets", fromUs, toUs, width: 1, labels: { device: switches }, values: ["mean"] }, stop.signal).then(
-        (range) => {
-          // A bin may begin before the window, so that there are two of them: the mean of what is there.
-          const sums = new Map<number, { sum: number; bins: number }>();
-          range.series.forEach((ordinal, at) => {
-            const mean = range.mean[at];
-            if (mean === undefined || Number.isNaN(mean)) return;
-            const before = sums.get(ordinal) ?? { sum: 0, bins: 0 };
-            sums.set(ordinal, { sum: before.sum + mean, bins: before.bins + 1 });
-          });
-          setMeasured({ means: new Map([...sums].map(([ordinal, { sum, bins }]) => [ordinal, sum / bins])), error: null });
-        },
-        (error: unknown) => { if (!wasAborted(error)) setMeasured({ means: new Map(), error: errorText(error) }); },
-      );
+      return getRange({ recording, table: "interfaces", column: "out_octets", fromUs, toUs, width: 1, labels: { device: switches }, values: ["mean"] }, stop);
     };
-    ask();
-    const timer = shown.live && selected === null ? window.setInterval(ask, REFRESH_MS) : 0;
-    return () => {
-      stop.abort();
-      window.clearInterval(timer);
-    };
+    const live = shown.live && selected === null;
+    return poll(ask, live ? REFRESH_MS : null, ({ value, failed }) => {
+      setMeasured({ means: value === null || failed !== null ? new Map() : meansOf(value), error: failed });
+    });
   }, [recording, switches, wanted, shown, selected]);
   return measured;
+}
+
+/** A bin may begin before the window, so that there are two of them: the mean of what is there. */
+function meansOf(range: Range): Means {
+  const sums = new Map<number, { sum: number; bins: number }>();
+  range.series.forEach((ordinal, at) => {
+    const mean = range.mean[at];
+    if (mean === undefined || Number.isNaN(mean)) return;
+    const before = sums.get(ordinal) ?? { sum: 0, bins: 0 };
+    sums.set(ordinal, { sum: before.sum + mean, bins: before.bins + 1 });
+  });
+  return new Map([...sums].map(([ordinal, { sum, bins }]) => [ordinal, sum / bins]));
 }

@@ -6,9 +6,12 @@ import "uplot/dist/uPlot.min.css";
 import type { Watch } from "../live/watch.ts";
 import { onPaint, requestPaintIn } from "../paint/painter.ts";
 import { cursor } from "../session/cursor.ts";
+import { connection, knownNowUs } from "../session/now.ts";
+import { view } from "../session/view.ts";
 import { inks, lineInks, type Inks } from "../theme/theme.ts";
 import { axisClock } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
+import { ageWords, LOADING, NOT_KNOWN } from "../views/told.tsx";
 import { quantityText } from "../words/quantity.ts";
 import { lineColumn, timeColumn, yRange } from "./line_data.ts";
 
@@ -31,6 +34,7 @@ export function Lines({ title, watch, rows, bounds, onSelect }: LinesProps) {
   const select = useRef(onSelect);
   select.current = onSelect;
   const colours = inks.value;
+  const words = watch?.filled.value === true ? null : connection.value === "away" ? NOT_KNOWN : watch?.error.value != null ? `Not known: ${watch.error.value}` : LOADING;
   useEffect(() => {
     const parent = place.current;
     if (parent === null || colours === null || watch === null) return undefined;
@@ -64,7 +68,7 @@ export function Lines({ title, watch, rows, bounds, onSelect }: LinesProps) {
   return (
     <figure class="chart" aria-label={title}>
       <h2>{title} <span ref={newest} /></h2>
-      <div class="plot" ref={place} />
+      <div class="plot" ref={place}>{words !== null && <p class="quiet unread" role="status">{words}</p>}</div>
     </figure>
   );
 }
@@ -87,7 +91,9 @@ function newestText(watch: Watch, rows: readonly number[], last: number): string
   if (row === undefined) return "";
   for (let bin = last; bin > last - 200; bin -= 1) {
     const value = watch.bins.value(bin, row);
-    if (!Number.isNaN(value)) return quantityText(value, watch.unit.peek());
+    if (Number.isNaN(value)) continue;
+    const age = view.peek().window.live ? ageWords((knownNowUs() - (bin + 1) * watch.bins.binUs) / 1000) : "";
+    return quantityText(value, watch.unit.peek()) + (age === "" ? "" : `, ${age}`);
   }
   return "";
 }
@@ -119,7 +125,7 @@ function makePlot(parent: HTMLElement, watch: Watch, rows: readonly number[], co
         },
         {
           stroke: colours.ink3, font, size: 66, gap: 6, grid: { stroke: colours.line, width: 1 }, ticks: { show: false }, space: 34,
-          values: (_, splits) => splits.map((value) => quantityText(value, watch.unit.peek(), (splits[1] ?? 1) - (splits[0] ?? 0))),
+          values: (_, splits) => splits.map((value) => !watch.filled.peek() && watch.bins.newestBin < 0 ? "" : quantityText(value, watch.unit.peek(), (splits[1] ?? 1) - (splits[0] ?? 0))),
         },
       ],
       series,

@@ -25,6 +25,8 @@ export interface LiveSeries {
 
 export interface FeedListener {
   onFrame(frame: Frame): void;
+  /** The server left intervals out, because this viewer was slow. */
+  onDropped?(): void;
   onJoined?(series: readonly LiveSeries[], again: boolean): void;
   onHealth?(health: Readonly<Record<string, unknown>>): void;
   onEvent?(event: Readonly<Record<string, unknown>>): void;
@@ -124,7 +126,10 @@ export class Feed {
     if (message["ended"] === true) this.listener.onEnded?.();
     const refused = message["refused"] as { error?: string } | undefined;
     if (refused !== undefined) this.listener.onRefused?.(refused.error ?? "the server refused the subscription");
-    if (typeof message["dropped"] === "number") counters.droppedFrames += message["dropped"];
+    if (typeof message["dropped"] === "number") {
+      counters.droppedFrames += message["dropped"];
+      this.listener.onDropped?.();
+    }
   }
 
   private takeSubscribed(subscribed: Subscribed): void {

@@ -13,8 +13,10 @@ import { Bins } from "../strip/bins.ts";
 import { NO_STATE } from "../strip/ramp.ts";
 import type { RowModel } from "../strip/rows.ts";
 import { alignedRequest, binAhead, chooseBin } from "./bin_choice.ts";
+import type { Bounds } from "../time/window.ts";
 import { Feed, type LiveSeries } from "./feed.ts";
 import type { Frame } from "./frame.ts";
+import { Spans } from "./spans.ts";
 
 export interface WatchRequest {
   readonly recording: string;
@@ -51,6 +53,13 @@ const LIVE_EXTRA_BINS = 8;
 const AHEAD_US = 10e6;
 /** So much is read again when the feed begins. */
 const JOIN_US = 2e6;
+/** What is so old is in the recording, if it ever will be. */
+const SETTLED_US = 5e6;
+/** What was not there yet, or did not come, is asked for again so much later. */
+const SETTLE_MS = 1000;
+const RETRY_MS = 2000;
+/** A question that has no answer for so long is given up and asked again. */
+const PATIENCE_MS = 20_000;
 /** What was read is painted before more is read ahead. */
 const PAINT_FIRST_MS = 30;
 /** Longest piece of work between two frames while the past is filled in. */
@@ -68,16 +77,27 @@ export class Watch {
   readonly problems = signal(0);
   /** The past has been filled in. */
   readonly filled = signal(false);
+  /** The time that was read, or arrived live: elsewhere nothing is known yet. */
+  readonly read = new Spans();
   /** Newest value of each column of `also` per series; NaN: none yet. */
   readonly newest: ReadonlyMap<string, Float32Array>;
   readonly agesMs: Float32Array;
   private readonly feed: Feed | null;
-  private abort = new AbortController();
+  private readonly abort = new AbortController();
   private renumbered = false;
+  /** Begin of what arrives live without a hole; null: the next frame begins it. */
+  private liveFromUs: number | null = null;
+  /** End of what is known to be there. */
+  private edgeUs: number;
+  /** What is still to be read, at most one time behind the one that is under way. */
+  private wanted: Bounds | null = null;
+  private reading = false;
+  private later: ReturnType<typeof setTimeout> | undefined;
 
   constructor(request: WatchRequest) {
     this.request = request;
     this.unit = signal(request.unit);
+    this.edgeUs = request.toUs;
     const spanUs = request.toUs - request.fromUs;
     const binUs = chooseBin(spanUs, request.width, request.intervalUs);
     const extra = request.live === null ? 2 : LIVE_EXTRA_BINS;
@@ -88,12 +108,20 @@ export class Watch {
     this.agesMs = new Float32Array(series).fill(Number.NaN);
     this.feed = request.live === null ? null : this.subscribe(request.live.replay);
     // A replay shows only what it plays, so that the future is not on the screen before it happens.
-    void this.fill(request.fromUs, request.toUs + (request.live?.replay === null ? AHEAD_US : 0));
+    this.want({ fromUs: request.fromUs, toUs: request.toUs + (request.live?.replay === null ? AHEAD_US : 0) });
   }
 
   close(): void {
+    clearTimeout(this.later);
     this.abort.abort();
     this.feed?.close();
+  }
+
+  /** What of a time is not read yet. */
+  unread(fromUs: number, toUs: number): Bounds[] {
+    // Behind the newest bin nothing is due yet.
+    const endUs = this.request.live === null ? toUs : Math.min(toUs, Math.max(this.edgeUs, this.request.toUs));
+    return this.read.gaps(fromUs, endUs).filter((gap) => gap.toUs - gap.fromUs >= this.bins.binUs);
   }
 
   private subscribe(replay: { fromUs: number; speed: number } | null): Feed {
@@ -109,6 +137,10 @@ export class Watch {
       {
         onFrame: (frame) => this.take(frame),
         onJoined: (series, again) => this.joined(series, again),
+        // The hole is read from the recording.
+        onDropped: () => {
+          this.liveFromUs = null;
+        },
         onRefused: (why) => {
           this.error.value = why;
         },
@@ -120,26 +152,33 @@ export class Watch {
   }
 
   private joined(series: readonly LiveSeries[], again: boolean): void {
-    const { model, toUs } = this.request;
+    const { model } = this.request;
     const deviceOf = (ordinal: number): string | undefined => model.rows[model.rowOf[ordinal] ?? -1]?.device;
     // After a restart of the server numbers may mean other series; nothing is drawn in the wrong row.
     this.renumbered = series.some(({ ordinal, labels }) => (model.rowOf[ordinal] ?? -1) >= 0 && deviceOf(ordinal) !== labels["device"]);
     if (this.renumbered || series.some(({ ordinal }) => ordinal >= model.rowOf.length)) this.request.onUnknownSeries?.();
-    // What came between the reading of the past and the begin of the feed.
-    if (!again && this.request.live?.replay === null) void this.fill(toUs - JOIN_US, toUs + AHEAD_US);
-    // While the server was away the recording went on: the hole is read from it.
-    if (again) {
-      const { binUs, capacity } = this.bins;
-      const nowUs = this.bins.newestBin * binUs;
-      this.abort.abort();
-      this.abort = new AbortController();
-      const endUs = this.request.live?.replay === null ? Math.max(nowUs + capacity * binUs, Date.now() * 1000) : nowUs;
-      void this.fill(nowUs - binUs, endUs);
+    this.liveFromUs = null;
+    // While the server was away the recording went on: the hole is read from it, also where no further frame comes.
+    if (again && this.request.live?.replay === null) this.want({ fromUs: this.edgeUs - this.bins.binUs, toUs: Math.max(this.edgeUs, Date.now() * 1000) });
+  }
+
+  /** Notes that a frame has come, and reads what lies between it and what is known. */
+  private arrived(frame: Frame): void {
+    const { bins } = this;
+    const beginUs = bins.binOf(frame.oldestUs) * bins.binUs;
+    const endUs = (bins.binOf(frame.newestUs) + 1) * bins.binUs;
+    if (this.liveFromUs === null) {
+      this.liveFromUs = Math.max(beginUs, this.edgeUs);
+      this.want({ fromUs: Math.min(this.edgeUs, beginUs) - JOIN_US, toUs: endUs });
     }
+    this.edgeUs = Math.max(this.edgeUs, endUs);
+    this.read.add(this.liveFromUs, endUs);
+    this.read.forgetBefore(this.edgeUs - 2 * bins.capacity * bins.binUs);
   }
 
   private take(frame: Frame): void {
     if (this.renumbered) return;
+    this.arrived(frame);
     const { bins, request } = this;
     const bin = bins.binOf(frame.newestUs);
     const first = frame.columns[0];
@@ -181,9 +220,35 @@ export class Watch {
     }
   }
 
-  private async fill(fromUs: number, toUs: number): Promise<void> {
+  /** Reads a time when what is under way has been read: two requests at once, and nothing piles up behind them. */
+  private want(bounds: Bounds): void {
+    const { wanted } = this;
+    this.wanted = wanted === null ? bounds : { fromUs: Math.min(wanted.fromUs, bounds.fromUs), toUs: Math.max(wanted.toUs, bounds.toUs) };
+    void this.readWanted();
+  }
+
+  private async readWanted(): Promise<void> {
+    const { wanted, abort: { signal: stop } } = this;
+    if (this.reading || wanted === null || stop.aborted) return;
+    this.reading = true;
+    this.wanted = null;
+    const done = await this.fill(wanted.fromUs, wanted.toUs);
+    this.reading = false;
+    if (stop.aborted) return;
+    const oldestUs = Math.max(this.request.fromUs, this.edgeUs - this.bins.capacity * this.bins.binUs);
+    const missing = done ? this.unread(oldestUs, this.edgeUs) : [wanted];
+    if (this.wanted !== null && done) void this.readWanted();
+    else if (missing.length > 0 && this.request.live?.replay === null) {
+      clearTimeout(this.later);
+      this.later = setTimeout(() => missing.forEach((one) => this.want(one)), done ? SETTLE_MS : RETRY_MS);
+    } else if (!done) this.later = setTimeout(() => this.want(wanted), RETRY_MS);
+  }
+
+  /** Whether it was read. */
+  private async fill(fromUs: number, toUs: number): Promise<boolean> {
     const { request, bins } = this;
-    const { signal: stop } = this.abort;
+    const stop = AbortSignal.any([this.abort.signal, AbortSignal.timeout(PATIENCE_MS)]);
+    const { edgeUs } = this;
     // One interval more at the begin: the first rate is completed in the bin behind the one that it begins in.
     const window = alignedRequest(fromUs - (bins.binUs === request.intervalUs ? bins.binUs : 0), toUs, bins.binUs);
     const series = Math.max(1, request.model.rowOf.length);
@@ -199,15 +264,21 @@ export class Watch {
       const range = await getRange({ ...ask, values, column: request.column, ...(request.labels === undefined ? {} : { labels: request.labels }) }, stop);
       this.unit.value = range.unit;
       this.problems.value = range.problems;
-      await this.putRange(range, stop);
+      // What went wrong is there before the values are: no fault is shown as a quantity in between.
       await this.putStates(await states, stop);
+      await this.putRange(range, stop);
+      if (this.abort.signal.aborted) return false;
+      this.read.add(fromUs, Math.min(toUs, request.live?.replay === null ? surelyReadUs(range, edgeUs) : toUs));
       this.error.value = null;
       this.filled.value = true;
-      if (request.live === null) void this.readAhead(stop);
+      if (request.live === null) void this.readAhead(this.abort.signal);
+      return true;
     } catch (error) {
-      if (!wasAborted(error)) this.error.value = errorText(error);
+      if (!this.abort.signal.aborted) this.error.value = wasAborted(error) || isTimeout(error) ? `the server has not answered for ${PATIENCE_MS / 1000} s` : errorText(error);
+      return false;
+    } finally {
+      requestPaint();
     }
-    requestPaint();
   }
 
   /**
@@ -267,6 +338,20 @@ export class Watch {
     const end = this.bins.binOf(of.fromUs + (bin + 1) * of.binUs - 1);
     for (let at = first; at <= end; at += 1) put(at);
   }
+}
+
+/**
+ * To where an answer about a recording that grows is surely complete: its newest rows come a little after they are
+ * measured, in the order of time.
+ */
+function surelyReadUs(range: Range, edgeUs: number): number {
+  let newest = -1;
+  for (const bin of range.bins) if (bin > newest) newest = bin;
+  return Math.max(range.fromUs + newest * range.binUs, edgeUs - SETTLED_US);
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "TimeoutError";
 }
 
 /** Runs `each` for 0 to `length` in slices that let frames through between them. */

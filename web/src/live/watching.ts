@@ -11,6 +11,7 @@ import { columnOf, forgetSeries, seriesOf } from "../session/recordings.ts";
 import { buildRows, type RowModel } from "../strip/rows.ts";
 import { boundsNow, show } from "../session/view.ts";
 import { boundsOf, paused, type Bounds, type TimeWindow } from "../time/window.ts";
+import { chooseBin } from "./bin_choice.ts";
 import { Watch, type WatchRequest } from "./watch.ts";
 
 export interface SeriesAnswer {
@@ -66,6 +67,7 @@ export interface WatchSpec {
   readonly model: RowModel;
   readonly window: TimeWindow;
   readonly play?: Play | null;
+  /** Pixels; 0: not known yet, and nothing is asked for. */
   readonly width: number;
   readonly intervalUs: number;
   readonly devices?: readonly string[];
@@ -89,16 +91,17 @@ export function useWatch(spec: WatchSpec): Watch | null {
   const { recording, table, column, model, window: window_, play } = spec;
   const time = window_.live ? `live ${window_.spanUs}` : `${window_.fromUs} ${window_.toUs}`;
   const live = window_.live && (recording?.running === true || play != null);
-  const width = Math.max(100, Math.round(spec.width / 50) * 50);
+  // Asked for a width that is not known, the past would come in cells so coarse that they cover gaps.
+  const width = spec.width <= 0 ? 0 : Math.max(100, Math.round(spec.width / 50) * 50);
   const key = [recording?.id, table, column, spec.also?.join(), time, live, JSON.stringify(play), width, spec.intervalUs, spec.devices?.join()].join(" ");
   useEffect(() => {
-    if (recording === null || model.rows.length === 0) return undefined;
+    if (recording === null || model.rows.length === 0 || width === 0) return undefined;
     let next: Watch | null = null;
     let stopFilled = (): void => undefined;
     const rested = performance.now() - changedMs.current >= REST_MS;
     changedMs.current = performance.now();
     const timer = window.setTimeout(() => {
-      const bounds = boundsOf(window_, newestUs.peek());
+      const bounds = boundsFor(spec, recording);
       next = new Watch(requestOf(spec, recording, bounds, live, width));
       const take = (): void => {
         if (shown.current !== next) shown.current?.close();
@@ -126,6 +129,31 @@ export function useWatch(spec: WatchSpec): Watch | null {
     shown.current = null;
   }, []);
   return watch;
+}
+
+/** A cell so many times as long as the window needs may cover a gap that the finer cells would show. */
+const COARSE = 1.5;
+
+/**
+ * What of a time a watch does not know at the resolution of that time; all of it while a picture of a longer time
+ * stands in for one that is being read.
+ */
+export function unreadOf(watch: Watch | null): ((bounds: Bounds) => readonly Bounds[]) | undefined {
+  if (watch === null) return undefined;
+  return (bounds) => {
+    const { width, intervalUs } = watch.request;
+    const coarse = watch.bins.binUs > COARSE * chooseBin(bounds.toUs - bounds.fromUs, width, intervalUs);
+    return coarse ? [bounds] : watch.unread(bounds.fromUs, bounds.toUs);
+  };
+}
+
+/**
+ * The time that a watch is made for. A running recording soon fills a live window; a finished one never will, and is
+ * read as finely as what there is of it can be shown.
+ */
+function boundsFor({ window: window_, play }: WatchSpec, recording: RecordingBody): Bounds {
+  const grows = recording.running || play != null;
+  return boundsOf(window_, newestUs.peek(), grows ? null : recording.from_us);
 }
 
 function requestOf(spec: WatchSpec, recording: RecordingBody, bounds: Bounds, live: boolean, width: number): WatchRequest {
@@ -157,7 +185,7 @@ function leading(): Pick<WatchRequest, "onFrame" | "onHealth" | "onEvent" | "onE
       const number = (name: string): number => (typeof told[name] === "number" ? told[name] : 0);
       heartbeat.value = {
         ok: number("ok"), late: number("late"), missed: number("missed"), error: number("error"), skipped: number("skipped"),
-        delayUs: Math.max(0, number("received_us") - number("newest_us")), arrivedMs: performance.now(),
+        newestUs: number("newest_us"), delayUs: Math.max(0, number("received_us") - number("newest_us")), arrivedMs: performance.now(),
       };
       if (number("newest_us") > 0) advanceTo(number("newest_us"));
       requestPaint();

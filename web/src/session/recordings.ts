@@ -1,11 +1,11 @@
 /** The recordings that the server has, and the one that is looked at. */
 
 import { batch, computed, signal } from "@preact/signals";
-import { errorText, getJson, apiPath, recordingPath } from "../api/client.ts";
+import { errorText, getJson, apiPath, recordingPath, wasAborted } from "../api/client.ts";
 import type { Quantity } from "../address/address.ts";
 import type { AnswerTables } from "../api/readings.ts";
 import type { ColumnBody, RecordingBody, SeriesBody, TableBody } from "../api/types.ts";
-import { endUs, newestUs } from "./now.ts";
+import { beginUs, endUs, newestUs } from "./now.ts";
 import { view } from "./view.ts";
 
 export const recordings = signal<readonly RecordingBody[] | null>(null);
@@ -24,15 +24,16 @@ export const intervalUs = computed(() => recording.value?.interval_us ?? 100_000
 let looked: string | null = null;
 
 /** Asks for the list; called at the start, after joining again, and now and then for growth and new devices. */
-export async function refreshRecordings(): Promise<void> {
+export async function refreshRecordings(stop?: AbortSignal): Promise<void> {
   try {
-    const all = await getJson<readonly RecordingBody[]>(apiPath("recordings"));
+    const all = await getJson<readonly RecordingBody[]>(apiPath("recordings"), stop);
     batch(() => {
       // Equal lists must not wake everybody who looks at them.
       if (JSON.stringify(lasting(all)) !== JSON.stringify(lasting(recordings.peek() ?? []))) recordings.value = all;
       recordingsError.value = null;
       const current = all.find(({ id }) => id === (view.peek().recording ?? all[0]?.id)) ?? null;
       endUs.value = current?.to_us ?? 0;
+      beginUs.value = current?.from_us ?? null;
       if (current !== null && current.id !== looked) {
         looked = current.id;
         const play = view.peek().play;
@@ -42,7 +43,7 @@ export async function refreshRecordings(): Promise<void> {
       }
     });
   } catch (error) {
-    recordingsError.value = errorText(error);
+    if (!wasAborted(error)) recordingsError.value = errorText(error);
   }
 }
 

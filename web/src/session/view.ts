@@ -2,8 +2,8 @@
 
 import { batch, computed, signal } from "@preact/signals";
 import { DEFAULT_VIEW, formatAddress, parseAddress, type View } from "../address/address.ts";
-import { panned, paused, zoomed, type Bounds, type TimeWindow } from "../time/window.ts";
-import { endUs, newestUs } from "./now.ts";
+import { boundsOf, panned, paused, zoomed, type Bounds, type TimeWindow } from "../time/window.ts";
+import { beginUs, endUs, newestUs } from "./now.ts";
 
 export const view = signal<View>(DEFAULT_VIEW);
 /** Parts of the address that could not be read. */
@@ -77,10 +77,7 @@ export function followAddress(): void {
 
 /** Where the window is at this moment. */
 export function boundsNow(): Bounds {
-  const { window: current } = view.value;
-  return current.live
-    ? { fromUs: newestUs.peek() - current.spanUs, toUs: newestUs.peek() }
-    : { fromUs: current.fromUs, toUs: current.toUs };
+  return boundsOf(view.value.window, newestUs.peek(), beginUs.peek());
 }
 
 /** Back to what is new, also from a replay, whose newest moment lies in the past. */
@@ -97,9 +94,12 @@ export function pauseOrGoOn(): void {
 
 /** Plays what is shown from its begin, at the pace at which it happened. */
 export function playFromHere(): void {
-  const { fromUs, toUs } = boundsNow();
-  newestUs.value = Math.round(fromUs);
-  show({ window: { live: true, spanUs: Math.min(toUs - fromUs, 3600e6) }, play: { speed: 1, fromUs: Math.round(fromUs) }, selected: null });
+  const shown = boundsNow();
+  // Before the first reading there is nothing to play, and after the last one no moment to begin at.
+  const beginsUs = beginUs.peek() ?? shown.fromUs;
+  const fromUs = Math.round(shown.fromUs >= endUs.peek() ? beginsUs : Math.max(shown.fromUs, beginsUs));
+  newestUs.value = fromUs;
+  show({ window: { live: true, spanUs: Math.max(1000, Math.min(shown.toUs - shown.fromUs, 3600e6)) }, play: { speed: 1, fromUs }, selected: null });
 }
 
 export function zoom(factor: number, aroundUs: number): void {

@@ -4,16 +4,18 @@ import { useRef } from "preact/hooks";
 import { Canvas, type Surface } from "../paint/canvas.tsx";
 import { painted, paintedWhole } from "../paint/painter.ts";
 import { cursor } from "../session/cursor.ts";
-import { newestUs } from "../session/now.ts";
+import { connection, newestUs } from "../session/now.ts";
 import { intervalUs } from "../session/recordings.ts";
 import { view } from "../session/view.ts";
 import { inks, palette, type Inks } from "../theme/theme.ts";
 import { axisClock, ticks } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
+import { LOADING, NOT_KNOWN } from "../views/told.tsx";
 import { fit } from "../words/fit.ts";
 import { span } from "../words/quantity.ts";
 import type { Bins } from "./bins.ts";
 import type { Row, RowModel } from "./rows.ts";
+import { drawUnread } from "./unread.ts";
 import { StripPicture, type Place } from "./strip_picture.ts";
 
 export const LABELS_PX = 66;
@@ -47,6 +49,8 @@ export interface StripProps {
   readonly onKey?: (event: KeyboardEvent) => void;
   /** This strip is the one whose paints are counted. */
   readonly counted?: boolean;
+  /** What of a time is not read yet. */
+  readonly unread?: ((bounds: Bounds) => readonly Bounds[]) | undefined;
   /** Whether `bins` hold all that the recording has between `bounds`. */
   readonly whole?: () => boolean;
   readonly onPainted?: () => void;
@@ -86,8 +90,10 @@ export function Strip(props: StripProps) {
     if (colours === null) return;
     const bounds = props.bounds();
     const at = cursor.value;
+    const gaps = props.bins === null ? [bounds] : props.unread?.(bounds) ?? [];
+    const words = connection.value === "away" ? NOT_KNOWN : LOADING;
     const key = [
-      props.bins?.revision, props.whole?.(), bounds.fromUs, bounds.toUs, props.scale(), view.peek().scale, palette.value.empty, at?.device, at?.part, at?.us,
+      gaps.map((gap) => `${gap.fromUs} ${gap.toUs}`).join(), words, props.bins?.revision, props.whole?.(), bounds.fromUs, bounds.toUs, props.scale(), view.peek().scale, palette.value.empty, at?.device, at?.part, at?.us,
       drag.current?.toX, drag.current?.toY, props.selected?.fromUs, props.selected?.toUs, props.marker?.us,
       props.selectedRows.size, [...props.selectedRows].slice(0, 64).join(), props.model.rows.length,
     ].join();
@@ -101,6 +107,7 @@ export function Strip(props: StripProps) {
       picture.current.refresh(props.bins, palette.value, props.scale(), view.peek().scale === "log", lines);
       picture.current.draw(context, area, bounds.fromUs, bounds.toUs);
     }
+    drawUnread(context, area, bounds, gaps, words, colours);
     drawRows(context, area, props, colours);
     drawAxis(context, area, bounds, props.live, colours);
     drawMarks(context, area, bounds, props, colours, drag.current);

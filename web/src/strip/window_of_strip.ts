@@ -2,9 +2,9 @@
 
 import { useCallback, useMemo, useRef } from "preact/hooks";
 import type { Watch } from "../live/watch.ts";
-import { newestUs } from "../session/now.ts";
+import { beginUs, newestUs } from "../session/now.ts";
 import { view } from "../session/view.ts";
-import type { Bounds } from "../time/window.ts";
+import { boundsOf, type Bounds } from "../time/window.ts";
 import { Scale } from "./scale.ts";
 
 /** The bounds of a strip: a live one ends with its newest bin, so that columns never straddle its edges. */
@@ -14,7 +14,7 @@ export function useBounds(watch: Watch | null): () => Bounds {
     if (!shown.live) return { fromUs: shown.fromUs, toUs: shown.toUs };
     const bins = watch?.bins;
     const endUs = bins === undefined || bins.newestBin < 0 ? newestUs.peek() : (bins.newestBin + 1) * bins.binUs;
-    return { fromUs: endUs - shown.spanUs, toUs: endUs };
+    return boundsOf(shown, endUs, beginUs.peek());
   }, [watch]);
 }
 

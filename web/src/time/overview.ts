@@ -27,6 +27,8 @@ export interface Overview {
 
 const AXIS_PX = 15;
 const TOP_PX = 6;
+/** A hole so many times as long as the usual step between readings is a gap. */
+const GAP_STEPS = 2.5;
 
 export function xOf(us: number, whole: Bounds, width: number): number {
   return ((us - whole.fromUs) / Math.max(1, whole.toUs - whole.fromUs)) * width;
@@ -63,10 +65,12 @@ function drawCurve(context: CanvasRenderingContext2D, width: number, foot: numbe
   for (const value of curve.max) if (value > greatest) greatest = value;
   const y = (value: number): number => foot - (value / (greatest || 1)) * (foot - TOP_PX - 4);
   const x = (at: number): number => xOf(curve.fromUs + ((curve.bins[at] ?? 0) + 0.5) * curve.binUs, whole, width);
-  // A gap in the recording is a gap in the line.
+  // A gap in the recording is a gap in the line; how often it is read is none.
+  const steps = [...curve.bins.subarray(1)].map((bin, at) => bin - (curve.bins[at] ?? 0)).sort((left, right) => left - right);
+  const usual = Math.max(1, steps[Math.floor(steps.length / 2)] ?? 1);
   let begin = 0;
   for (let at = 1; at <= curve.bins.length; at += 1) {
-    if (at < curve.bins.length && (curve.bins[at] ?? 0) - (curve.bins[at - 1] ?? 0) <= 2) continue;
+    if (at < curve.bins.length && (curve.bins[at] ?? 0) - (curve.bins[at - 1] ?? 0) <= usual * GAP_STEPS) continue;
     context.beginPath();
     context.moveTo(x(begin), foot);
     for (let point = begin; point < at; point += 1) context.lineTo(x(point), y(curve.max[point] ?? 0));

@@ -77,3 +77,16 @@ describe("windows", () => {
     expect(zoomed(window, boundsOf(window, NOW), 2, NOW)).toEqual({ live: true, spanUs: 120e6 });
   });
 });
+
+describe("a live window", () => {
+  const live: TimeWindow = { live: true, spanUs: 60e6 };
+
+  it("fits a recording that is shorter, and none of the others", () => {
+    expect(boundsOf(live, NOW, NOW - 20e6)).toEqual({ fromUs: NOW - 20e6, toUs: NOW });
+    expect(boundsOf(live, NOW, NOW - 600e6)).toEqual({ fromUs: NOW - 60e6, toUs: NOW });
+    expect(boundsOf(live, NOW, null)).toEqual({ fromUs: NOW - 60e6, toUs: NOW });
+    // One that has just begun has no picture of its own yet.
+    expect(boundsOf(live, NOW, NOW - 1000)).toEqual({ fromUs: NOW - 2e6, toUs: NOW });
+    expect(boundsOf({ live: false, fromUs: NOW - 90e6, toUs: NOW }, NOW, NOW - 20e6).fromUs).toBe(NOW - 90e6);
+  });
+});

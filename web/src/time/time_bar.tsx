@@ -1,22 +1,25 @@
 /** The one time bar above every view: live or paused, the whole recording with its brush, and the health. */
 
+import { batch } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { apiPath, getJson, recordingPath, wasAborted } from "../api/client.ts";
+import { apiPath, getJson, recordingPath } from "../api/client.ts";
+import { NOT_READ, poll } from "../api/poll.ts";
 import { getRange, type Range } from "../api/range.ts";
-import type { EventsBody } from "../api/types.ts";
+import type { EventsBody, HealthBody } from "../api/types.ts";
 import { Canvas, type Surface } from "../paint/canvas.tsx";
 import { onPaint, requestPaint } from "../paint/painter.ts";
-import { events } from "../session/events.ts";
-import { health, refreshHealth } from "../session/health.ts";
+import { events, eventsTold } from "../session/events.ts";
+import { getHealth, health, healthTold } from "../session/health.ts";
 import { connection, heartbeat, newestUs } from "../session/now.ts";
 import { intervalUs, recording } from "../session/recordings.ts";
 import { boundsNow, pauseOrGoOn, show, view, zoom } from "../session/view.ts";
 import { inks } from "../theme/theme.ts";
+import { AsOf, LOADING, unreadWords } from "../views/told.tsx";
 import { count, share, span, THIN } from "../words/quantity.ts";
 import { plural } from "../words/names.ts";
 import { clock, formatSpan } from "./moment.ts";
 import { drawOverview, usOf, xOf } from "./overview.ts";
-import { boundsOf, formatWindow, parseWindow, type Bounds } from "./window.ts";
+import { formatWindow, parseWindow, type Bounds } from "./window.ts";
 
 /** How often the overview and the health of a running recording are asked for. */
 const REFRESH_MS = 2000;
@@ -38,26 +41,38 @@ export function TimeBar() {
   const id = current?.id ?? null;
   const running = current?.running ?? false;
   useEffect(() => {
+    healthTold.value = NOT_READ;
+    eventsTold.value = NOT_READ;
+    health.value = null;
+    events.value = [];
     if (id === null) return undefined;
-    const stop = new AbortController();
-    const ask = (): void => {
+    const everyMs = running ? REFRESH_MS : null;
+    // One after the other, so that the bar has at most two requests under way, the curve's among them.
+    const ask = async (stop: AbortSignal): Promise<{ health: HealthBody; events: EventsBody }> => {
       const { fromUs, toUs } = wholeBounds();
-      void refreshHealth(id, fromUs, toUs + intervalUs.peek(), stop.signal);
-      void askEvents(id, stop.signal);
-      getRange({ recording: id, table, column, fromUs, toUs: toUs + 1, width: CURVE_BINS, fold: 1 }, stop.signal)
-        .then((range) => {
-          setCurve(range);
-          requestPaint();
-        })
-        // The strip below asks for the same column and says what is wrong with it.
-        .catch(() => setCurve(null));
+      const told = await getHealth(id, fromUs, toUs + intervalUs.peek(), stop);
+      return { health: told, events: await getJson<EventsBody>(apiPath(recordingPath(id, "events"), { limit: 500 }), stop) };
     };
-    ask();
-    const timer = running ? window.setInterval(ask, REFRESH_MS) : 0;
-    return () => {
-      stop.abort();
-      window.clearInterval(timer);
-    };
+    return poll(ask, everyMs, ({ value, atMs, failed }) => {
+      batch(() => {
+        healthTold.value = { value: value?.health ?? null, atMs, failed };
+        health.value = value?.health ?? null;
+        eventsTold.value = { value: value === null ? null : true, atMs, failed };
+        if (value !== null && failed === null) events.value = value.events.events;
+      });
+    });
+  }, [id, running]);
+  useEffect(() => {
+    setCurve(null);
+    if (id === null) return undefined;
+    return poll((stop) => {
+      const { fromUs, toUs } = wholeBounds();
+      return getRange({ recording: id, table, column, fromUs, toUs: toUs + 1, width: curveBins(fromUs, toUs), fold: 1 }, stop);
+    }, running ? REFRESH_MS : null, (told) => {
+      // The strip below asks for the same column and says what is wrong with it.
+      setCurve(told.value);
+      requestPaint();
+    });
   }, [id, running, table, column]);
   return (
     <div class="time" role="region" aria-label="Time">
@@ -68,12 +83,9 @@ export function TimeBar() {
   );
 }
 
-async function askEvents(id: string, stop: AbortSignal): Promise<void> {
-  try {
-    events.value = (await getJson<EventsBody>(apiPath(recordingPath(id, "events"), { limit: 500 }), stop)).events;
-  } catch (error) {
-    if (!wasAborted(error)) events.value = [];
-  }
+/** At most a bin an interval: a short recording is a line, not single ticks. */
+export function curveBins(fromUs: number, toUs: number): number {
+  return Math.max(1, Math.min(CURVE_BINS, Math.floor((toUs - fromUs) / intervalUs.peek())));
 }
 
 function Now() {
@@ -171,7 +183,7 @@ function OverviewPicture({ curve }: { curve: Range | null }) {
     if (colours === null) return;
     width.current = wide;
     const whole = wholeBounds();
-    const shown = boundsOf(view.peek().window, newestUs.peek());
+    const shown = boundsNow();
     // Finer steps than a pixel would redraw what looks the same.
     const pixel = (us: number): number => Math.round(xOf(us, whole, wide) * 2);
     const key = [
@@ -224,8 +236,10 @@ function OverviewPicture({ curve }: { curve: Range | null }) {
 }
 
 function Health() {
-  const told = health.value;
+  const { value: told, atMs } = healthTold.value;
+  const unread = unreadWords(healthTold.value);
   const beat = heartbeat.peek();
+  const running = recording.value?.running === true;
   const totals = told?.totals;
   const all = totals === undefined ? 0 : totals.ok + totals.late + totals.missed + totals.error + totals.skipped;
   const silent = told?.silent ?? [];
@@ -241,11 +255,12 @@ function Health() {
   return (
     <div class="health" role="group" aria-label="Health of the recording">
       {facts.map(([number, name, ink, more]) => (
-        <div key={name} title={more}>
-          <b class={ink}>{told === null ? "–" : number}</b>
+        <div key={name} title={unread ?? more}>
+          <b class={unread === null ? ink : "quiet"}>{unread === null ? number : unread === LOADING ? "…" : "?"}</b>
           <span>{name}</span>
         </div>
       ))}
+      {unread === null ? <AsOf atMs={running ? atMs : 0} /> : <small class={unread === LOADING ? "age quiet" : "age"} role="status">{unread}</small>}
     </div>
   );
 }

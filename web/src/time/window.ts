@@ -49,11 +49,17 @@ function clampSpan(spanUs: number): number {
   return Math.min(SPAN_MAX_US, Math.max(SPAN_MIN_US, Math.round(spanUs)));
 }
 
-/** Where the window is when the newest reading is of `newestUs`. */
-export function boundsOf(window: TimeWindow, newestUs: number): Bounds {
-  return window.live
-    ? { fromUs: newestUs - window.spanUs, toUs: newestUs }
-    : { fromUs: window.fromUs, toUs: window.toUs };
+/** The least that is shown of a recording that has just begun: a picture of two intervals would jump. */
+const FIT_MIN_US = 2_000_000;
+
+/**
+ * Where the window is when the newest reading is of `newestUs`. A live one begins with the recording if that is shorter,
+ * so that a short recording fills the picture instead of standing at the edge of nothing.
+ */
+export function boundsOf(window: TimeWindow, newestUs: number, beginUs: number | null = null): Bounds {
+  if (!window.live) return { fromUs: window.fromUs, toUs: window.toUs };
+  const whole = beginUs === null || beginUs > newestUs ? window.spanUs : Math.max(FIT_MIN_US, newestUs - beginUs);
+  return { fromUs: newestUs - Math.min(window.spanUs, whole), toUs: newestUs };
 }
 
 export function paused(bounds: Bounds): TimeWindow {

@@ -2,7 +2,8 @@
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { apiPath, errorText, getJson, postJson, wasAborted } from "../api/client.ts";
+import { apiPath, errorText, getJson, postJson } from "../api/client.ts";
+import { NOT_READ, poll, type Told } from "../api/poll.ts";
 import type { AlertBody } from "../api/types.ts";
 import { alertsOpen } from "../keys/keys.ts";
 import { newestUs } from "../session/now.ts";
@@ -11,19 +12,16 @@ import { show } from "../session/view.ts";
 import { dayAndClock } from "../time/moment.ts";
 import { plural } from "../words/names.ts";
 import { count } from "../words/quantity.ts";
+import { AsOf, Unread } from "./told.tsx";
 
-const alerts = signal<readonly AlertBody[]>([]);
+const alerts = signal<Told<readonly AlertBody[]>>(NOT_READ);
 const problem = signal<string | null>(null);
 
-const REFRESH_MS = 2000;
+const REFRESH_MS = 1500;
 const SILENCES = [["1 h", 3600e6], ["1 day", 86_400e6]] as const;
 
-async function refresh(id: string, stop?: AbortSignal): Promise<void> {
-  try {
-    alerts.value = await getJson<readonly AlertBody[]>(apiPath("alerts", { id }), stop);
-  } catch (error) {
-    if (!wasAborted(error)) alerts.value = [];
-  }
+function getAlerts(id: string, stop?: AbortSignal): Promise<readonly AlertBody[]> {
+  return getJson<readonly AlertBody[]>(apiPath("alerts", { id }), stop);
 }
 
 async function answer(alert: AlertBody, path: string, body: unknown): Promise<void> {
@@ -34,7 +32,8 @@ async function answer(alert: AlertBody, path: string, body: unknown): Promise<vo
   } catch (error) {
     problem.value = errorText(error);
   }
-  await refresh(id);
+  const atMs = performance.now();
+  await getAlerts(id).then((value) => { alerts.value = { value, atMs, failed: null }; }, () => undefined);
 }
 
 /** What an alert is now, in one word: only one that nobody has answered is pressing. */
@@ -47,16 +46,11 @@ function standing(alert: AlertBody): "raised" | "acknowledged" | "silenced" | "o
 export function AlertsButton() {
   const id = recording.value?.id;
   useEffect(() => {
+    alerts.value = NOT_READ;
     if (id === undefined) return undefined;
-    const stop = new AbortController();
-    void refresh(id, stop.signal);
-    const timer = window.setInterval(() => void refresh(id, stop.signal), REFRESH_MS);
-    return () => {
-      stop.abort();
-      window.clearInterval(timer);
-    };
+    return poll((stop) => getAlerts(id, stop), REFRESH_MS, (told) => { alerts.value = told; });
   }, [id]);
-  const raised = alerts.value.filter((alert) => standing(alert) === "raised").length;
+  const raised = (alerts.value.value ?? []).filter((alert) => standing(alert) === "raised").length;
   return (
     <button type="button" class="plain" aria-expanded={alertsOpen.value} onClick={() => { alertsOpen.value = !alertsOpen.value; }}>
       <span class={raised > 0 ? "shu" : ""}>{raised > 0 ? plural(raised, "alert") : "alerts"}</span><kbd>a</kbd>
@@ -66,13 +60,15 @@ export function AlertsButton() {
 
 export function AlertsPanel() {
   if (!alertsOpen.value) return null;
-  const open = alerts.value.filter(({ state }) => state !== "cleared");
-  const past = alerts.value.filter(({ state }) => state === "cleared");
+  const told = alerts.value;
+  const open = (told.value ?? []).filter(({ state }) => state !== "cleared");
+  const past = (told.value ?? []).filter(({ state }) => state === "cleared");
   return (
     <aside class="side" aria-label="Alerts">
-      <h1>Alerts <button type="button" class="tag" onClick={() => { alertsOpen.value = false; }}>close</button></h1>
+      <h1><span>Alerts <AsOf atMs={told.atMs} /></span> <button type="button" class="tag" onClick={() => { alertsOpen.value = false; }}>close</button></h1>
       {problem.value !== null && <p class="kin" role="alert">{problem.value}</p>}
-      {open.length === 0 && <p class="quiet">No alert is open.</p>}
+      <Unread told={told} />
+      {told.value !== null && open.length === 0 && <p class="quiet">No alert is open.</p>}
       {open.map((alert) => <Alert key={alert.id} alert={alert} />)}
       {past.length > 0 && <h2 class="gap">Over <small>{count(past.length)}</small></h2>}
       {past.slice(0, 20).map((alert) => <Alert key={alert.id} alert={alert} />)}

@@ -1,7 +1,7 @@
 /** The facts beside the pictures: the reading under the cursor, the selection, the collector, what happened. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { wasAborted } from "../api/client.ts";
+import { NOT_READ, poll, type Told } from "../api/poll.ts";
 import { getAnswers, getRows, numberOf, type Answer, type RawRow } from "../api/readings.ts";
 import type { EventBody } from "../api/types.ts";
 import { copyText } from "../copy/clipboard.ts";
@@ -9,8 +9,8 @@ import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown } fro
 import type { Watch } from "../live/watch.ts";
 import { onPaint, requestPaintIn } from "../paint/painter.ts";
 import { cursor } from "../session/cursor.ts";
-import { events } from "../session/events.ts";
-import { newestUs } from "../session/now.ts";
+import { events, eventsTold } from "../session/events.ts";
+import { connection, knownNowUs, newestUs } from "../session/now.ts";
 import { answerTables, columnOf, intervalUs, recording, recordings } from "../session/recordings.ts";
 import { show, view } from "../session/view.ts";
 import { NO_STATE, OK, STATE_WORDS } from "../strip/ramp.ts";
@@ -19,6 +19,7 @@ import type { Bounds } from "../time/window.ts";
 import { freshnessWords } from "../words/freshness.ts";
 import { columnWords, eventGravity, eventWords, plural } from "../words/names.ts";
 import { count, MISSING, quantityText, span } from "../words/quantity.ts";
+import { ageWords, LOADING, NOT_KNOWN, Unread, unreadWords } from "./told.tsx";
 
 /** How often the selection is summed up, if it has so many cells. */
 const FACTS_MS = 400;
@@ -36,7 +37,9 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
   const at = cursor.value;
   const device = at?.device ?? fallback;
   const us = at?.us ?? null;
-  const raw = useReading(watch, device, us);
+  const told = useReading(watch, device, us);
+  const raw = told.value;
+  const unread = unreadWords(told);
   // Values of the newest interval go straight into the page, ten times a second.
   useEffect(() => onPaint(() => {
     if (list.current === null || watch === null || device === null) return;
@@ -47,11 +50,18 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
     const age = list.current.querySelector<HTMLElement>("[data-age]");
     const ageText = us === null ? span(newestAgeUs(watch, device, at?.part ?? "")) : span(Math.max(0, Math.round((newestUs.peek() - us) / 1e5) * 1e5));
     if (age !== null && age.textContent !== ageText) age.textContent = ageText;
+    const received = list.current.querySelector<HTMLElement>("[data-reading-age]");
+    const receivedUs = Number(received?.dataset["readingAge"] || Number.NaN);
+    const since = `${span(Math.max(1e5, Math.round((knownNowUs() - receivedUs) / 1e5) * 1e5))} ago`;
+    if (received !== null && !Number.isNaN(receivedUs) && received.textContent !== since) received.textContent = since;
     const state = list.current.querySelector<HTMLElement>("[data-state]");
     if (state !== null) paintState(state, watch, device, us);
   }), [watch, device, at?.part, us]);
   if (device === null || watch === null) return null;
   const stored = raw?.row?.[watch?.request.column ?? ""];
+  const receivedUs = raw?.answer?.receivedUs ?? null;
+  // Not yet read, and not recorded, are different things.
+  const missing = unread === null ? MISSING : unread === LOADING ? "…" : "?";
   const { table, column, also } = watch.request;
   return (
     <section class="card" aria-label="Reading">
@@ -61,12 +71,14 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
       </h2>
       <dl ref={list}>
         {[column, ...also].map((name) => [<dt key={`${name} name`}>{columnWords(table, name)}</dt>, <dd key={name} data-column={name}>{MISSING}</dd>])}
-        <dt>reading</dt><dd class="mono">{raw?.answer?.receivedUs != null ? clockExact(raw.answer.receivedUs) : us === null ? clock(newestUs.peek(), 1) : clock(us, 1)}</dd>
-        <dt>round trip</dt><dd>{span(raw?.answer?.roundTripUs)}</dd>
-        <dt>{watch.unit.value.endsWith("/s") ? "counter" : "as recorded"}</dt><dd class="mono">{stored == null ? MISSING : count(numberOf(stored))}</dd>
+        <dt>reading</dt><dd class="mono">{receivedUs === null ? missing : clockExact(receivedUs)}</dd>
+        {us === null && <><dt>read</dt><dd data-reading-age={receivedUs ?? ""}>{missing}</dd></>}
+        <dt>round trip</dt><dd>{raw?.answer?.roundTripUs == null ? missing : span(raw.answer.roundTripUs)}</dd>
+        <dt>{watch.unit.value.endsWith("/s") ? "counter" : "as recorded"}</dt><dd class="mono">{stored == null ? missing : count(numberOf(stored))}</dd>
         <dt>{us === null ? "age of the value" : "before now"}</dt><dd data-age="" />
         <dt>state</dt><dd data-state="" />
       </dl>
+      {unread !== null && unread !== LOADING && <p class="kin" role="status">{unread}</p>}
     </section>
   );
 }
@@ -86,17 +98,29 @@ function valueText(watch: Watch, device: string, part: string, column: string, u
   const row = rowOf(watch, device, part);
   if (row < 0) return MISSING;
   if (column === watch.request.column) {
-    const bin = us === null ? watch.bins.newestBin : watch.bins.binOf(us);
+    const { bins } = watch;
+    const bin = us === null ? bins.newestBin : bins.binOf(us);
     for (let back = 0; back < (us === null ? 40 : 1); back += 1) {
-      const value = watch.bins.value(bin - back, row);
-      if (!Number.isNaN(value)) return quantityText(value, watch.unit.peek());
+      const value = bins.value(bin - back, row);
+      if (!Number.isNaN(value)) return withAge(quantityText(value, watch.unit.peek()), knownNowUs() - (bin - back + 1) * bins.binUs, us === null);
     }
-    return MISSING;
+    return unreadAt(watch, us) ? "…" : MISSING;
   }
   const newest = watch.newest.get(column);
   if (newest === undefined || us !== null) return MISSING;
   const values = (watch.request.model.seriesOfRow[row] ?? []).map((series) => newest[series] ?? Number.NaN).filter((value) => !Number.isNaN(value));
   return values.length === 0 ? MISSING : quantityText(Math.max(...values), columnOf(recording.peek(), watch.request.table, column)?.unit ?? "");
+}
+
+/** A value of before the newest seconds says so itself. */
+export function withAge(text: string, ageUs: number, newest: boolean): string {
+  const age = newest ? ageWords(ageUs / 1000) : "";
+  return age === "" ? text : `${text}, ${age}`;
+}
+
+/** Whether nothing is known of a moment because it has not been read. */
+function unreadAt(watch: Watch, us: number | null): boolean {
+  return us === null ? !watch.filled.peek() : watch.unread(us, us + 2 * watch.bins.binUs).some((gap) => gap.fromUs <= us);
 }
 
 function paintState(cell: HTMLElement, watch: Watch, device: string, us: number | null): void {
@@ -105,7 +129,7 @@ function paintState(cell: HTMLElement, watch: Watch, device: string, us: number 
   let state = row < 0 ? NO_STATE : watch.bins.state(bin, row);
   // The past tells only what was not ok.
   if (state === NO_STATE && row >= 0 && !Number.isNaN(watch.bins.value(bin, row))) state = OK;
-  const text = STATE_WORDS[state] ?? "";
+  const text = state === NO_STATE && unreadAt(watch, us) ? "not yet read" : STATE_WORDS[state] ?? "";
   if (cell.textContent === text) return;
   cell.textContent = text;
   cell.className = state === OK ? "water" : state === 1 ? "kin" : state >= 3 && state !== NO_STATE ? "shu" : "";
@@ -118,46 +142,41 @@ interface Raw {
 }
 
 /** The raw reading at a moment: the row itself, the answer that brought it, and how often its value is updated. */
-function useReading(watch: Watch | null, device: string | null, us: number | null): Raw | null {
-  const [found, setFound] = useState<{ device: string; us: number | null; raw: Raw } | null>(null);
+function useReading(watch: Watch | null, device: string | null, us: number | null): Told<Raw> {
+  const [found, setFound] = useState<{ device: string; us: number | null; told: Told<Raw> } | null>(null);
   const id = watch?.request.recording;
   const table = watch?.request.table;
   const column = watch?.request.column;
   const answers = answerTables(recordings.value?.find((one) => one.id === id) ?? null);
   useEffect(() => {
     if (id === undefined || table === undefined || device === null) return undefined;
-    const stop = new AbortController();
-    const ask = (): void => {
+    // One after the other: the card is one panel, and has at most two requests under way.
+    const ask = async (stop: AbortSignal): Promise<Raw> => {
       // Without a cursor it is the newest one that is surely recorded.
       const at = us ?? newestUs.peek();
       const [from, to] = [Math.floor(at - (us === null ? 5 : 1) * intervalUs.peek()), Math.ceil(at + 1)];
-      Promise.all([
-        answers === null ? [] : getAnswers(id, answers, device, from, to, stop.signal),
-        getRows(id, "readings", { table, device, from, to, limit: 50 }, stop.signal),
-        getRows(id, "freshness", { device, table, column, limit: 20 }, stop.signal).catch(() => []),
-      ]).then(([answers, rows, fresh]) => {
-        const finding = fresh.at(-1);
-        setFound({
-          device, us,
-          raw: {
-            answer: answers.at(-1) ?? null,
-            row: rows.at(-1) ?? null,
-            fresh: finding === undefined ? null : freshnessWords(String(finding["class"]), numberOf(finding["period_us"])),
-          },
-        });
-      }).catch((error: unknown) => {
-        if (!wasAborted(error)) setFound(null);
-      });
+      const answered = answers === null ? [] : await getAnswers(id, answers, device, from, to, stop);
+      const [rows, fresh] = await Promise.all([
+        getRows(id, "readings", { table, device, from, to, limit: 50 }, stop),
+        getRows(id, "freshness", { device, table, column, limit: 20 }, stop).catch(() => []),
+      ]);
+      const finding = fresh.at(-1);
+      return {
+        answer: answered.at(-1) ?? null,
+        row: rows.at(-1) ?? null,
+        fresh: finding === undefined ? null : freshnessWords(String(finding["class"]), numberOf(finding["period_us"])),
+      };
     };
-    const timer = window.setTimeout(ask, REST_MS);
-    const again = us === null ? window.setInterval(ask, NEWEST_MS) : 0;
+    let stop = (): void => undefined;
+    const timer = window.setTimeout(() => {
+      stop = poll(ask, us === null ? NEWEST_MS : null, (told) => setFound({ device, us, told }));
+    }, REST_MS);
     return () => {
       window.clearTimeout(timer);
-      window.clearInterval(again);
-      stop.abort();
+      stop();
     };
   }, [id, answers?.answers, answers?.requests, table, column, device, us]);
-  return found !== null && found.device === device && found.us === us ? found.raw : null;
+  return found !== null && found.device === device && found.us === us ? found.told : NOT_READ;
 }
 
 /** What is selected, in numbers, and as a program for others. */
@@ -240,6 +259,8 @@ export function selectionFacts(watch: Watch, rows: readonly number[], { fromUs, 
   }
   const mean = (of: readonly number[]): number => of.reduce((sum, value) => sum + value, 0) / of.length;
   const greatest = (of: readonly number[]): number => of.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
+  // Before the past is there, sums over it are not known, and no fault is not a fact.
+  if (!watch.filled.peek()) return ["…", "…", "…", "…"];
   if (peaks.length === 0) return [MISSING, MISSING, MISSING, count(faults)];
   const unit = watch.unit.peek();
   const balance = mean(means) > 0 ? (greatest(means) / mean(means)).toFixed(2) : MISSING;
@@ -293,6 +314,10 @@ const EVENTS_SHOWN = 12;
 
 export function EventList({ device }: { device?: string }) {
   const all = events.value.filter((event) => device === undefined || event.device === device);
+  const told = eventsTold.value;
+  if (told.value === null) return <Unread told={told} />;
+  const away = connection.value === "away" || told.failed !== null;
+  if (all.length === 0 && away) return <p class="kin" role="status">{NOT_KNOWN}</p>;
   if (all.length === 0) return <p class="quiet">Nothing has happened: no restart, no reset, no device went silent.</p>;
   return (
     <ul class="events">

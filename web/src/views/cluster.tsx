@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Grid } from "../grid/grid.tsx";
 import type { Quantity } from "../address/address.ts";
 import { isEmpty, Lines } from "../lines/lines.tsx";
-import { useRows, useSeries, useWatch } from "../live/watching.ts";
+import { unreadOf, useRows, useSeries, useWatch } from "../live/watching.ts";
 import type { Watch } from "../live/watch.ts";
 import { counters } from "../paint/painter.ts";
 import { drawIntervalCells } from "../paint/interval_cells.ts";
@@ -26,6 +26,7 @@ import { EventList, ReadingCard, SelectionCard } from "./cards.tsx";
 import { Empty } from "./empty.tsx";
 import { Damaged, Problem } from "./problem.tsx";
 import { QuantityPicker } from "./quantity_picker.tsx";
+import { LOADING } from "./told.tsx";
 
 const CHARTS = 4;
 const LINES_MAX = 4;
@@ -41,7 +42,7 @@ export function Cluster() {
   const known = tableOf(current, table);
   const more = (also ?? [columnOf(current, table, column)?.beside].filter((name) => name != null)).filter((name) => known?.columns.some((one) => one.name === name && drawable(one)) === true);
   const watch = useWatch({
-    recording: known === null || !told ? null : current, table, column, also: more, model, window: window_, play, width: Math.max(100, width - 100),
+    recording: known === null || !told ? null : current, table, column, also: more, model, window: window_, play, width: width === 0 ? 0 : Math.max(100, width - 100),
     intervalUs: intervalUs.value, leads: true, onUnknownSeries: ask,
   });
   const bounds = useBounds(watch);
@@ -88,13 +89,14 @@ export function Cluster() {
         <h1>{quantityTitle(quantity, kind)} <small>{hint}</small></h1>
         <Problem error={watch?.error.value ?? error} known={known !== null || current === null} table={table} />
         <Damaged files={watch?.problems.value ?? 0} />
-        {model.rows.length === 0 && current !== null && (find !== ""
+        {model.rows.length === 0 && current !== null && known !== null && !told && error === null && <Empty text={LOADING} />}
+        {model.rows.length === 0 && current !== null && (told || known === null) && (find !== ""
           ? <Empty text={`No device is called like “${find}”.`}><p>Press <kbd>Esc</kbd> to see all again.</p></Empty>
           : <Empty text={`This recording has no readings in ${table} yet.`} command="meikyo measure --out RECORDING" />)}
         {model.rows.length > 0 && (
           <Strip
             label={quantityTitle(quantity, kind)} bins={watch?.bins ?? null} model={model} height={stripHeight} scale={scale} bounds={bounds} live={live}
-            selectedRows={selectedRows} selected={selected} marker={view.value.marker === null ? null : { us: view.value.marker, name: "marker" }}
+            unread={unreadOf(watch)} selectedRows={selectedRows} selected={selected} marker={view.value.marker === null ? null : { us: view.value.marker, name: "marker" }}
             onSelect={select} onPick={(row, _, add) => pick(row, add)} onZoom={zoom} onPan={pan} counted={true} whole={whole}
             onKey={stripKeys(model, bounds, pick)} onPainted={paintCells}
           />
@@ -154,7 +156,7 @@ function Chart({ quantity: { table, column }, names, bounds, width }: { quantity
   const own = useMemo(() => series.filter(({ labels }) => names.includes(labels["device"] ?? "")), [series, names]);
   const model = useRows(devices, own, "devices", "");
   const watch = useWatch({
-    recording: known ? current : null, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 66),
+    recording: known ? current : null, table, column, model, window: view.value.window, play: view.value.play, width: width <= 0 ? 0 : Math.max(100, width - 66),
     intervalUs: intervalUs.value, devices: names, withLeast: true,
   });
   const rows = useMemo(() => [...model.rows.keys()], [model]);

@@ -2,43 +2,36 @@
 
 import { useEffect } from "preact/hooks";
 import { signal } from "@preact/signals";
-import { apiPath, getJson, recordingPath, wasAborted } from "../api/client.ts";
+import { apiPath, getJson, recordingPath } from "../api/client.ts";
+import { NOT_READ, poll, type Told } from "../api/poll.ts";
 import type { InventoryBody } from "../api/types.ts";
 import { recording } from "../session/recordings.ts";
 import { count, quantityText, span } from "../words/quantity.ts";
+import { AsOf, Unread } from "./told.tsx";
 
-export const inventory = signal<InventoryBody | null>(null);
+const inventory = signal<Told<InventoryBody>>(NOT_READ);
 
 const REFRESH_MS = 5000;
 
 /** Keeps the inventory of the recording fresh while anybody shows it. */
-export function useInventory(): InventoryBody | null {
+export function useInventory(): Told<InventoryBody> {
   const id = recording.value?.id;
   useEffect(() => {
+    inventory.value = NOT_READ;
     if (id === undefined) return undefined;
-    const stop = new AbortController();
-    const ask = (): void => {
-      getJson<InventoryBody>(apiPath(recordingPath(id, "inventory")), stop.signal)
-        .then((told) => { inventory.value = told; })
-        .catch((error: unknown) => { if (!wasAborted(error)) inventory.value = null; });
-    };
-    ask();
-    const timer = window.setInterval(ask, REFRESH_MS);
-    return () => {
-      stop.abort();
-      window.clearInterval(timer);
-    };
+    return poll((stop) => getJson<InventoryBody>(apiPath(recordingPath(id, "inventory")), stop), REFRESH_MS, (told) => { inventory.value = told; });
   }, [id]);
   return inventory.value;
 }
 
 export function CollectorCard() {
-  const told = useInventory();
-  if (told === null) return null;
+  const answer = useInventory();
+  const told = answer.value;
+  if (told === null) return <section class="card" aria-label="Collector"><h2>Collector</h2><Unread told={answer} /></section>;
   const { collector } = told;
   return (
     <section class="card" aria-label="Collector">
-      <h2>Collector</h2>
+      <h2>Collector <AsOf atMs={recording.value?.running === true ? answer.atMs : 0} /></h2>
       <dl>
         <dt>interval complete, p99</dt><dd>{span(collector?.complete_us_p99)}</dd>
         <dt>start jitter, p99</dt><dd>{span(collector?.start_us_p99)}</dd>

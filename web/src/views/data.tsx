@@ -8,10 +8,12 @@ import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown } fro
 import { dayAndClock } from "../time/moment.ts";
 import { count, quantityText, span } from "../words/quantity.ts";
 import { useInventory } from "./collector_card.tsx";
+import { Unread } from "./told.tsx";
 
 export function Data() {
   const current = recording.value;
-  const told = useInventory();
+  const answer = useInventory();
+  const told = answer.value;
   if (current === null) return null;
   return (
     <main class="page">
@@ -56,6 +58,7 @@ export function Data() {
         </Section>
         <div class="page-side">
           <Section title="Gaps" label="Gaps">
+            <Unread told={answer} />
             {told !== null && told.gaps.length === 0 && <p class="quiet">None: every interval from begin to end is recorded.</p>}
             {told !== null && told.gaps.length > 0 && (
               <table>
@@ -73,6 +76,7 @@ export function Data() {
             )}
           </Section>
           <Section title="Damage" label="Damage">
+            <Unread told={answer} />
             {told !== null && told.problems.length === 0 && <p class="quiet">None: every file can be read.</p>}
             {told !== null && told.problems.length > 0 && (
               <>
@@ -93,7 +97,7 @@ function Section({ title, label, children }: { title: string; label: string; chi
 }
 
 function Collector() {
-  const told = useInventory();
+  const { value: told } = useInventory();
   const collector = told?.collector;
   if (told === null || collector == null) return null;
   return (

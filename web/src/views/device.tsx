@@ -1,13 +1,13 @@
 /** Device: everything about one. Its interfaces as strips and numbers, its machine as lines, how fresh what it says is. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { errorText, wasAborted } from "../api/client.ts";
+import { NOT_READ, poll, type Told } from "../api/poll.ts";
 import { getAnswers, getRows, numberOf, type Answer, type RawRow } from "../api/readings.ts";
 import type { Quantity } from "../address/address.ts";
 import type { DeviceBody, TableBody } from "../api/types.ts";
 import { freshnessWords } from "../words/freshness.ts";
 import { isEmpty, Lines } from "../lines/lines.tsx";
-import { useRows, useSeries, useWatch } from "../live/watching.ts";
+import { unreadOf, useRows, useSeries, useWatch } from "../live/watching.ts";
 import { useSize } from "../paint/size.ts";
 import { answerTables, drawable, intervalUs, recording, tableOf, usualQuantities } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
@@ -24,6 +24,7 @@ import { MISSING, quantityText, span } from "../words/quantity.ts";
 import { EventList } from "./cards.tsx";
 import { Empty } from "./empty.tsx";
 import { Problem } from "./problem.tsx";
+import { AsOf, LOADING, Unread } from "./told.tsx";
 
 /** The rows of a chart come from its series alone. */
 const NOBODY: readonly DeviceBody[] = [];
@@ -73,7 +74,7 @@ function Parts({ device }: { device: string }) {
   const names = useMemo(() => [device], [device]);
   const live = view.value.window.live && (current?.running === true || view.value.play !== null);
   const watch = useWatch({
-    recording: known ? current : null, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 100), intervalUs: intervalUs.value,
+    recording: known ? current : null, table, column, model, window: view.value.window, play: view.value.play, width: width === 0 ? 0 : Math.max(100, width - 100), intervalUs: intervalUs.value,
     devices: names, leads: true, onUnknownSeries: ask,
     also: (tableOf(current, table)?.columns ?? []).filter((of) => of.name !== column && drawable(of) && (of.shown !== null || of.beside !== null)).map(({ name }) => name),
   });
@@ -86,12 +87,13 @@ function Parts({ device }: { device: string }) {
     <section ref={middle} aria-label={`Readings of ${device}`}>
       <h1>{device}: {quantityTitle({ table, column }, "series").toLowerCase()} <small>{live ? "newest at the right" : ""}</small></h1>
       <Problem error={watch?.error.value ?? error} known={true} table={table} />
-      {model.rows.length === 0 && <p class="quiet">{device} has told nothing of this in the recording.</p>}
+      {model.rows.length === 0 && !known && error === null && <p class="quiet unread" role="status">{LOADING}</p>}
+      {model.rows.length === 0 && known && <p class="quiet">{device} has told nothing of this in the recording.</p>}
       {model.rows.length > 0 && (
         <Strip
           label={`${device}: ${quantityTitle({ table, column }, "series")}`} bins={watch?.bins ?? null} model={model}
           height={Math.min(420, Math.max(18, Math.min(22, 360 / model.rows.length)) * model.rows.length + 18)} scale={scale} bounds={bounds} live={live}
-          selectedRows={new Set()} selected={view.value.selected} marker={view.value.marker === null ? null : { us: view.value.marker, name: "marker" }}
+          unread={unreadOf(watch)} selectedRows={new Set()} selected={view.value.selected} marker={view.value.marker === null ? null : { us: view.value.marker, name: "marker" }}
           onSelect={select} onPick={() => undefined} onZoom={zoom} onPan={pan} onKey={stripKeys(model, bounds, () => undefined)} counted={true}
         />
       )}
@@ -111,7 +113,7 @@ function Chart({ quantity: { table, column }, device, bounds, width }: { quantit
   const model = useRows(NOBODY, own, "devices", "");
   const names = useMemo(() => [device], [device]);
   const watch = useWatch({
-    recording: own.length === 0 ? null : current, table, column, model, window: view.value.window, play: view.value.play, width: Math.max(100, width - 66),
+    recording: own.length === 0 ? null : current, table, column, model, window: view.value.window, play: view.value.play, width: width <= 0 ? 0 : Math.max(100, width - 66),
     intervalUs: intervalUs.value, devices: names, withLeast: true,
   });
   const rows = useMemo(() => [...model.rows.keys()], [model]);
@@ -120,36 +122,23 @@ function Chart({ quantity: { table, column }, device, bounds, width }: { quantit
 }
 
 /** An answer of the server about one device, asked for again and again. */
-function useAnswer<T>(ask: ((signal: AbortSignal) => Promise<T>) | null, key: string, everyMs: number): { told: T | null; error: string | null } {
-  const [answer, setAnswer] = useState<{ told: T | null; error: string | null }>({ told: null, error: null });
-  useEffect(() => {
-    if (ask === null) return undefined;
-    const stop = new AbortController();
-    const again = (): void => {
-      ask(stop.signal).then(
-        (told) => setAnswer({ told, error: null }),
-        (error: unknown) => { if (!wasAborted(error)) setAnswer({ told: null, error: errorText(error) }); },
-      );
-    };
-    again();
-    const timer = window.setInterval(again, everyMs);
-    return () => {
-      stop.abort();
-      window.clearInterval(timer);
-    };
-  }, [key, everyMs]);
-  return answer;
+function useAnswer<T>(ask: ((signal: AbortSignal) => Promise<T>) | null, key: string, everyMs: number): Told<T> {
+  const [answer, setAnswer] = useState<{ key: string; told: Told<T> }>({ key, told: NOT_READ });
+  useEffect(() => (ask === null ? undefined : poll(ask, everyMs, (told) => setAnswer({ key, told }))), [key, everyMs]);
+  // What was told of another device is not of this one.
+  return answer.key === key ? answer.told : NOT_READ;
 }
 
 function Freshness({ device }: { device: string }) {
   const id = recording.value?.id;
-  const { told, error } = useAnswer<RawRow[]>(id === undefined ? null : (signal) => getRows(id, "freshness", { device, limit: 5000 }, signal), `${id} ${device}`, 5000);
+  const answer = useAnswer<RawRow[]>(id === undefined ? null : (signal) => getRows(id, "freshness", { device, limit: 5000 }, signal), `${id} ${device}`, 5000);
+  const { value: told } = answer;
   // The newest finding about each value counts.
   const newest = new Map((told ?? []).map((row) => [[row["instance"], columnWords(String(row["table"]), String(row["column"]))].filter((text) => text !== null).join(" "), row]));
   return (
     <>
       <h2 class="gap">How fresh its values are</h2>
-      {error !== null && <p class="kin">{error}</p>}
+      <Unread told={answer} />
       {told !== null && newest.size === 0 && <p class="quiet">Not found out yet; that takes a few updates of each value.</p>}
       {newest.size > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Freshness">
@@ -167,16 +156,16 @@ function Freshness({ device }: { device: string }) {
 function Answers({ device }: { device: string }) {
   const id = recording.value?.id;
   const tables = answerTables(recording.value);
-  const { told, error } = useAnswer<Answer[]>(
+  const answer = useAnswer<Answer[]>(
     id === undefined || tables === null ? null : (signal) => getAnswers(id, tables, device, "-3s", "now", signal), `${id} ${device} ${tables?.answers}`, 1000,
   );
-  const rows = told?.slice(-12).reverse() ?? [];
+  const rows = answer.value?.slice(-12).reverse() ?? [];
   const newest = rows[0];
   const agent = recording.value?.devices.find(({ name }) => name === device)?.agent;
   return (
     <section class="card" aria-label="How it was reached">
-      <h2>How it was reached</h2>
-      {error !== null && <p class="kin">{error}</p>}
+      <h2>How it was reached <AsOf atMs={recording.value?.running === true ? answer.atMs : 0} /></h2>
+      <Unread told={answer} />
       <dl>
         {agent != null && <><dt>agent</dt><dd class="mono">{agent.address}</dd><dt>asked over</dt><dd>SNMP {agent.version}</dd></>}
         <dt>newest answer</dt><dd class="mono">{newest?.receivedUs == null ? MISSING : clockExact(newest.receivedUs)}</dd>
@@ -222,11 +211,12 @@ function Newest({ device, of }: { device: string; of: TableBody }) {
   const table = of.name;
   const labels = of.labels.filter((label) => label !== "device");
   const shown = of.columns.filter(({ listed }) => listed);
-  const { told } = useAnswer<RawRow[]>(
+  const answer = useAnswer<RawRow[]>(
     id === undefined ? null : (signal) => getRows(id, "readings", { table, device, from: "-60s", limit: 200 }, signal), `${id} ${device} ${table}`, 2000,
   );
+  const told = answer.value;
   const byPart = new Map((told ?? []).map((row) => [labels.map((label) => row[label] ?? "").join(" "), row]));
-  if (byPart.size === 0) return null;
+  if (byPart.size === 0) return answer.failed === null && told !== null ? null : <Unread told={answer} />;
   return (
     <dl>
       {inNaturalOrder([...byPart], ([part]) => part).map(([part, row]) => shown.filter(({ name }) => numberOf(row[name]) !== null).map(({ name, words, unit }) => [

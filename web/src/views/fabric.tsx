@@ -13,6 +13,7 @@ import { plural } from "../words/names.ts";
 import { inNaturalOrder } from "../words/natural.ts";
 import { MISSING, quantityText, share } from "../words/quantity.ts";
 import { Empty } from "./empty.tsx";
+import { LOADING } from "./told.tsx";
 
 /** `fabric` is null where none was named. */
 type Answer = { readonly fabric: FabricBody | null } | { readonly error: string };
@@ -32,7 +33,7 @@ function useFabric(): Answer | null {
 
 export function Fabric() {
   const answer = useFabric();
-  if (answer === null) return <main class="page" />;
+  if (answer === null) return <main class="page"><Empty text={LOADING} /></main>;
   if ("error" in answer) return <main class="page"><Empty text={`The fabric did not come: ${answer.error}`} /></main>;
   if (answer.fabric === null) return <main class="page"><Empty text="No fabric was named when this server was started. Name a cluster file that describes one:" command={`meikyo serve ${recording.value?.name ?? "RECORDING"} --cluster cluster.toml`} /></main>;
   return <Known fabric={answer.fabric} />;

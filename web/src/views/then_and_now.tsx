@@ -4,7 +4,7 @@
  */
 
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { useRows, useSeries, useWatch } from "../live/watching.ts";
+import { unreadOf, useRows, useSeries, useWatch } from "../live/watching.ts";
 import type { Watch } from "../live/watch.ts";
 import { requestPaint } from "../paint/painter.ts";
 import { useSize } from "../paint/size.ts";
@@ -48,7 +48,7 @@ export function ThenAndNow() {
   const [middle, width, height] = useSize();
   const known = tableOf(current, table) !== null;
   const told = here.known && there.known;
-  const common = { table, column, width: Math.max(100, width - 100), intervalUs: intervalUs.value };
+  const common = { table, column, width: width === 0 ? 0 : Math.max(100, width - 100), intervalUs: intervalUs.value };
   const now = useWatch({ ...common, recording: known && told ? current : null, model, window: window_, play, leads: true, onUnknownSeries: here.ask });
   const bounds = useBounds(now);
   // "Then" is read anew when the window is moved, and twice in a window's length while "now" runs on.
@@ -84,7 +84,7 @@ export function ThenAndNow() {
         <Problem error={now?.error.value ?? here.error} known={known} table={table} />
         <h2>Now <small>{live ? "live" : dayAndClock(bounds().fromUs)}</small></h2>
         <Strip
-          {...strip} label={`Now: ${title}`} bins={now?.bins ?? null} bounds={bounds} live={live} selected={view.value.selected} counted={true}
+          {...strip} label={`Now: ${title}`} bins={now?.bins ?? null} unread={unreadOf(now)} bounds={bounds} live={live} selected={view.value.selected} counted={true}
           marker={aligned === null ? null : { us: aligned, name: "aligned" }}
           onSelect={(rectangle) => choose(rectangle, 0)} onPick={(_, us) => show({ aligned: Math.round(us) })}
           onKey={stripKeys(model, bounds, () => show({ aligned: Math.round(cursor.peek()?.us ?? 0) }))}
@@ -96,7 +96,7 @@ export function ThenAndNow() {
             <h2>Then <small>{marker === null ? "" : `${dayAndClock(marker)}, ${other?.name ?? ""}`}</small></h2>
             {then?.error.value != null && <p class="kin" role="alert">{then.error.value}</p>}
             <Strip
-              {...strip} model={thenModel} label={`Then: ${title}`} bins={then?.bins ?? null} bounds={thenBounds} live={false} selected={null}
+              {...strip} model={thenModel} label={`Then: ${title}`} bins={then?.bins ?? null} unread={unreadOf(then)} bounds={thenBounds} live={false} selected={null}
               marker={{ us: marker, name: "marker" }}
               onSelect={(rectangle) => choose(rectangle, shiftOf(marker, aligned, bounds()))}
               onPick={(_, us) => show({ marker: Math.round(us) })}

@@ -1,0 +1,49 @@
+/** Words for what is not there: not yet read, not answered, or answered a while ago. */
+
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Told } from "../api/poll.ts";
+import { connection } from "../session/now.ts";
+import { span } from "../words/quantity.ts";
+
+export const LOADING = "Loading";
+export const NOT_KNOWN = "Not known: the server does not answer";
+
+/** A fact older than this has its age beside it. */
+export const OLD_MS = 2000;
+
+/** Why there is no answer, in words; null where there is one. */
+export function unreadWords(told: Told<unknown>): string | null {
+  if (told.value !== null) return null;
+  if (told.failed === null && connection.value !== "away") return LOADING;
+  return told.failed === null || connection.value === "away" ? NOT_KNOWN : `Not known: ${told.failed}`;
+}
+
+export function Unread({ told }: { told: Told<unknown> }) {
+  const words = unreadWords(told);
+  return words === null ? null : <p class={words === LOADING ? "quiet unread" : "kin unread"} role="status">{words}</p>;
+}
+
+const passing = signal(0);
+let watchers = 0;
+let timer = 0;
+
+/** How old what `atMs` tells is, where that is worth saying; goes on when nothing arrives any more. */
+export function AsOf({ atMs }: { atMs: number }) {
+  useEffect(() => {
+    watchers += 1;
+    if (watchers === 1) timer = window.setInterval(() => { passing.value = performance.now(); }, 500);
+    return () => {
+      watchers -= 1;
+      if (watchers === 0) window.clearInterval(timer);
+    };
+  }, []);
+  void passing.value;
+  const text = atMs === 0 ? "" : ageWords(performance.now() - atMs);
+  return text === "" ? null : <small class="age">{text}</small>;
+}
+
+/** `3 s ago`; empty for what is of the last two seconds. */
+export function ageWords(ageMs: number): string {
+  return ageMs <= OLD_MS ? "" : `${span(Math.floor(ageMs / 1000) * 1e6)} ago`;
+}
