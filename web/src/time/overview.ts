@@ -12,6 +12,9 @@ import type { Bounds } from "./window.ts";
 
 export interface OverviewEvent {
   readonly us: number;
+  /** Where it began, if it happened more than once. */
+  readonly fromUs: number;
+  readonly times: number;
   readonly kind: string;
 }
 
@@ -43,8 +46,15 @@ export function drawOverview(context: CanvasRenderingContext2D, width: number, h
   const foot = height - AXIS_PX;
   drawCurve(context, width, foot, overview, inks);
   drawFaults(context, width, foot, overview, inks);
-  for (const { us, kind } of overview.events) {
+  for (const { us, fromUs, times, kind } of overview.events) {
     const gravity = eventGravity(kind);
+    if (times > 1) {
+      // Again and again is a line at the top, or the marks of one device would cover those of all others.
+      context.fillStyle = inks.kinMark;
+      const x = xOf(fromUs, overview.whole, width);
+      context.fillRect(x, 1, Math.max(2, xOf(us, overview.whole, width) - x), 2);
+      continue;
+    }
     context.fillStyle = gravity === "broken" ? inks.shuMark : gravity === "doubtful" ? inks.kinMark : inks.ink3;
     context.fillRect(Math.round(xOf(us, overview.whole, width)), TOP_PX, gravity === "calm" ? 1 : 2, foot - TOP_PX);
   }

@@ -16,6 +16,7 @@ import { boundsNow, pauseOrGoOn, show, view, zoom } from "../session/view.ts";
 import { inks } from "../theme/theme.ts";
 import { AsOf, LOADING, unreadWords } from "../views/told.tsx";
 import { count, share, span, THIN } from "../words/quantity.ts";
+import { groupedEvents } from "../words/event_groups.ts";
 import { plural } from "../words/names.ts";
 import { clock, formatSpan } from "./moment.ts";
 import { drawOverview, usOf, xOf } from "./overview.ts";
@@ -194,7 +195,7 @@ function OverviewPicture({ curve }: { curve: Range | null }) {
     drawn.current = key;
     drawOverview(context, wide, height, {
       whole, shown, curve, health: health.value, hoverUs: hover.current,
-      events: events.value.map(({ time_us, event }) => ({ us: time_us, kind: event })),
+      events: groupedEvents(events.value).map(({ event, fromUs, toUs, times }) => ({ us: toUs, fromUs, times, kind: event.event })),
     }, colours);
   };
   const pointer = (kind: string, _: PointerEvent, x: number): void => {

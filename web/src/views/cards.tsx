@@ -3,7 +3,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { NOT_READ, poll, type Told } from "../api/poll.ts";
 import { getAnswers, getRows, numberOf, type Answer, type RawRow } from "../api/readings.ts";
-import type { EventBody } from "../api/types.ts";
 import { copyText } from "../copy/clipboard.ts";
 import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown } from "../copy/programs.ts";
 import type { Watch } from "../live/watch.ts";
@@ -14,8 +13,9 @@ import { connection, knownNowUs, newestUs } from "../session/now.ts";
 import { answerTables, columnOf, intervalUs, recording, recordings } from "../session/recordings.ts";
 import { show, view } from "../session/view.ts";
 import { NO_STATE, OK, STATE_WORDS } from "../strip/ramp.ts";
-import { clock, clockExact } from "../time/moment.ts";
+import { clock, clockExact, dayAndClock } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
+import { groupedEvents, textBehindName, type EventGroup } from "../words/event_groups.ts";
 import { freshnessWords } from "../words/freshness.ts";
 import { columnWords, eventGravity, eventWords, plural } from "../words/names.ts";
 import { count, MISSING, quantityText, span } from "../words/quantity.ts";
@@ -313,7 +313,7 @@ function Download({ name, path }: { name: string; path: () => string }) {
 const EVENTS_SHOWN = 12;
 
 export function EventList({ device }: { device?: string }) {
-  const all = events.value.filter((event) => device === undefined || event.device === device);
+  const all = groupedEvents(events.value.filter((event) => device === undefined || event.device === device));
   const told = eventsTold.value;
   if (told.value === null) return <Unread told={told} />;
   const away = connection.value === "away" || told.failed !== null;
@@ -321,13 +321,14 @@ export function EventList({ device }: { device?: string }) {
   if (all.length === 0) return <p class="quiet">Nothing has happened: no restart, no reset, no device went silent.</p>;
   return (
     <ul class="events">
-      {all.slice(-EVENTS_SHOWN).reverse().map((event) => <EventLine key={`${event.time_us} ${event.device} ${event.event} ${event.object}`} event={event} />)}
+      {away && <li><span /><span class="kin" role="status">As of {dayAndClock(newestUs.peek())}: the server does not answer</span></li>}
+      {all.slice(-EVENTS_SHOWN).reverse().map((group) => <EventLine key={`${group.fromUs} ${group.event.device} ${group.event.event} ${group.event.object}`} group={group} />)}
       {all.length > EVENTS_SHOWN && <li><span /><span class="quiet">and {count(all.length - EVENTS_SHOWN)} before</span></li>}
     </ul>
   );
 }
 
-function EventLine({ event }: { event: EventBody }) {
+function EventLine({ group: { event, fromUs, toUs, times } }: { group: EventGroup }) {
   const gravity = eventGravity(event.event);
   const ink = gravity === "broken" ? "shu" : gravity === "doubtful" ? "kin" : "";
   return (
@@ -338,13 +339,13 @@ function EventLine({ event }: { event: EventBody }) {
         class="plain"
         title="look at this moment"
         onClick={() => show({
-          window: { live: false, fromUs: event.time_us - 30e6, toUs: event.time_us + 30e6 },
+          window: { live: false, fromUs: fromUs - 30e6, toUs: toUs + 30e6 },
           ...(event.device === null ? {} : { devices: [event.device] }),
         }, true)}
       >
         {event.device === null && event.text !== null
           ? <span class={ink}>{event.text}</span>
-          : <><span class={ink}>{event.device ?? "collector"}</span> {event.text ?? eventWords(event.event)}</>}
+          : <><span class={ink}>{event.device ?? "collector"}</span> {times > 1 ? `${eventWords("flapping")}, ${count(times)} times since ${clock(fromUs)}` : event.text === null ? eventWords(event.event) : textBehindName(event.text)}</>}
         {event.object !== null && event.text === null ? ` (${event.object})` : ""}
       </button>
     </li>
