@@ -41,6 +41,17 @@ describe("live", () => {
     await page.close();
   });
 
+  it("keeps the lines of the busiest as long as the window stays", async () => {
+    const page = await open("cluster?t=-10s");
+    const names = (): Promise<string[]> => page.locator(".keys > span").allTextContents();
+    const before = await until("lines are chosen", async () => ((await names()).length > 1 ? names() : null));
+    const paints = await page.evaluate(() => window.__meikyo.receivedFrames);
+    // Long enough for other devices to be the busiest: twice the window.
+    await until("it has gone on", () => page.evaluate((frames) => window.__meikyo.receivedFrames >= frames + 200, paints));
+    expect(await names()).toEqual(before);
+    await page.close();
+  });
+
   it("shows in pixels the number of the interval that is painted", async () => {
     const page = await open("cluster?bench=1");
     await until("an interval is painted", () => page.evaluate(() => window.__meikyo.paints > 0));

@@ -1,8 +1,9 @@
 /** Cluster: a grid of all devices, the heat strip, and lines of the few that are selected. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Grid } from "../grid/grid.tsx";
 import type { Quantity } from "../address/address.ts";
+import { busiestDevices } from "../lines/busiest.ts";
 import { isEmpty, Lines } from "../lines/lines.tsx";
 import { unreadOf, useRows, useSeries, useWatch } from "../live/watching.ts";
 import type { Watch } from "../live/watch.ts";
@@ -20,7 +21,6 @@ import type { RowModel } from "../strip/rows.ts";
 import { StripTable } from "../table/strip_table.tsx";
 import type { Bounds } from "../time/window.ts";
 import { columnWords, plural, quantityTitle } from "../words/names.ts";
-import { naturally } from "../words/natural.ts";
 import { CollectorCard } from "./collector_card.tsx";
 import { EventList, ReadingCard, SelectionCard } from "./cards.tsx";
 import { Empty } from "./empty.tsx";
@@ -131,7 +131,7 @@ function roles(model: RowModel, devices: readonly { readonly name: string; reado
 /** Line charts of the selected devices, of the busiest ones where none is selected. */
 function Charts({ watch, bounds, selectedDevices, width }: { watch: Watch; bounds: () => Bounds; selectedDevices: readonly string[]; width: number }) {
   const current = recording.value;
-  const busiest = useBusiest(watch);
+  const { names: busiest, again } = useBusiest(watch, bounds);
   const names = useMemo(() => (selectedDevices.length > 0 ? selectedDevices : busiest).slice(0, LINES_MAX), [selectedDevices, busiest]);
   const { table, column } = watch.request;
   const wanted = [{ table, column }, ...usualQuantities(current).filter((one) => one.table !== table || one.column !== column)].slice(0, CHARTS);
@@ -141,6 +141,7 @@ function Charts({ watch, bounds, selectedDevices, width }: { watch: Watch; bound
       <div class="keys">
         <span>{selectedDevices.length === 0 ? "the busiest:" : selectedDevices.length > LINES_MAX ? `the first ${LINES_MAX} of ${selectedDevices.length}:` : ""}</span>
         {names.map((name, at) => <span key={name}><i class={`ink${at}`} />{name}</span>)}
+        {selectedDevices.length === 0 && <button type="button" class="tag" title="the lines stay the same until the window changes" onClick={again}>choose again</button>}
       </div>
       <div class="charts">
         {wanted.map((one) => <Chart key={`${one.table}.${one.column}`} quantity={one} names={names} bounds={bounds} width={width} />)}
@@ -164,29 +165,24 @@ function Chart({ quantity: { table, column }, names, bounds, width }: { quantity
   return <Lines title={columnWords(table, column)} watch={watch} rows={rows} bounds={bounds} onSelect={(chosen) => show({ selected: chosen })} />;
 }
 
-/** How often the busiest rows are looked for anew: often enough to be true, rarely enough to be calm. */
-const BUSIEST_MS = 15_000;
-
-function useBusiest(watch: Watch): readonly string[] {
+/**
+ * The busiest devices of the shown time. They stay the same as long as the window, the quantity and the rows do, so that
+ * no line loses its history; `again` chooses anew.
+ */
+function useBusiest(watch: Watch, bounds: () => Bounds): { names: readonly string[]; again: () => void } {
   const [names, setNames] = useState<readonly string[]>([]);
-  useEffect(() => {
-    const look = (): void => {
-      const { bins, request } = watch;
-      const peaks = request.model.rows.map(({ device }, row) => {
-        let sum = 0;
-        for (let bin = bins.newestBin; bin > bins.newestBin - Math.min(200, bins.capacity); bin -= 1) sum += bins.value(bin, row) || 0;
-        return { device, sum };
-      });
-      const best = [...new Set(peaks.filter(({ sum }) => sum > 0).sort((left, right) => right.sum - left.sum).slice(0, 64).map(({ device }) => device))];
-      const next = best.slice(0, LINES_MAX).sort(naturally);
-      setNames((before) => (before.join() === next.join() ? before : next));
-    };
-    const stop = watch.filled.subscribe((filled) => filled && look());
-    const timer = window.setInterval(look, BUSIEST_MS);
-    return () => {
-      stop();
-      window.clearInterval(timer);
-    };
-  }, [watch]);
-  return names;
+  const chosen = useRef("");
+  const { recording: id, table, column, model } = watch.request;
+  const { window: window_, find } = view.value;
+  const key = [id, table, column, find, model.rows.length, JSON.stringify(window_)].join(" ");
+  const choose = (): void => {
+    const { fromUs, toUs } = bounds();
+    const next = busiestDevices(watch.bins, model, fromUs, toUs, LINES_MAX);
+    chosen.current = next.length > 0 ? key : "";
+    setNames((before) => (before.join() === next.join() ? before : next));
+  };
+  useEffect(() => watch.filled.subscribe((filled) => {
+    if (filled && chosen.current !== key) choose();
+  }), [watch, key]);
+  return { names, again: choose };
 }
