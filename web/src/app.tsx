@@ -8,7 +8,7 @@ import { Help } from "./keys/help.tsx";
 import { helpOpen } from "./keys/keys.ts";
 import { requestPaint } from "./paint/painter.ts";
 import { connection, rejoined } from "./session/now.ts";
-import { forgetSeries, recording, recordings, recordingsError, refreshRecordings } from "./session/recordings.ts";
+import { forgetSeries, recording, recordings, recordingsError, recordingTitle, refreshRecordings } from "./session/recordings.ts";
 import { addressOf, addressProblems, pauseOrGoOn, show, view } from "./session/view.ts";
 import { applyTheme, otherTheme, theme } from "./theme/theme.ts";
 import { TimeBar } from "./time/time_bar.tsx";
@@ -76,7 +76,7 @@ function Head() {
       <a class="mark" href={addressOf({ name: "cluster" })}><Mark /> meikyo</a>
       {all.length > 1 ? (
         <select class="picker" aria-label="Recording" value={current?.id ?? ""} onChange={(event) => show({ recording: event.currentTarget.value, devices: [], selected: null }, true)}>
-          {all.map((one) => <option key={one.id} value={one.id}>{one.name}{one.running ? " (live)" : ""}</option>)}
+          {all.map((one) => <option key={one.id} value={one.id}>{recordingTitle(one, all)}{one.running ? " (live)" : ""}</option>)}
         </select>
       ) : (
         <span class="quiet">{current?.name ?? ""}</span>

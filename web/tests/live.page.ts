@@ -156,6 +156,21 @@ describe("time", () => {
   });
 });
 
+describe("what is typed", () => {
+  it("stays where it cannot be read as a time, and the page says so", async () => {
+    const page = await open("cluster?t=-10s");
+    await page.keyboard.press("t");
+    await page.keyboard.type("last tuesday");
+    await page.keyboard.press("Enter");
+    await page.getByText("Cannot read that time.").waitFor();
+    expect(await page.locator("#jump").inputValue()).toBe("last tuesday");
+    await page.keyboard.press("Escape");
+    await until("it is as before", async () => (await page.getByText("Cannot read that time.").count()) === 0);
+    expect(await hash(page)).toContain("t=-10s");
+    await page.close();
+  });
+});
+
 describe("selection and links", () => {
   it("a rectangle in the strip selects devices and time, and the link shows another person the same", async () => {
     const page = await open("cluster?t=-10s");

@@ -46,6 +46,29 @@ it("what is shown is played from its begin, at the pace at which it happened", a
   await page.close();
 });
 
+it("a recording shorter than the window fills it, and play begins at its first reading", async () => {
+  const page = await browser.context.newPage();
+  await page.goto(`${server.address}#cluster?t=-10m&theme=dark`);
+  await until("the strip is painted whole", () => page.evaluate(() => window.__meikyo.wholeMs > 0));
+  // From the first tenth of the strip to its last there are readings: colours that are not the ground.
+  const coloured = (part: number): Promise<number> => page.evaluate((at) => {
+    const canvas = document.querySelector<HTMLCanvasElement>("canvas.strip");
+    if (canvas === null) return 0;
+    const left = 66 + (canvas.width - 66) * at;
+    const data = canvas.getContext("2d")?.getImageData(Math.round(left), 3, Math.round((canvas.width - 66) * 0.08), 6).data ?? new Uint8ClampedArray();
+    const pixels = [...new Uint32Array(data.buffer)];
+    return pixels.filter((pixel) => pixel >>> 0 !== ((255 << 24) | (23 << 16) | (20 << 8) | 13) >>> 0 && pixel !== 0).length / pixels.length;
+  }, part);
+  for (const part of [0.01, 0.3, 0.6, 0.9]) expect(await coloured(part), String(part)).toBeGreaterThan(0.5);
+  await page.keyboard.press("p");
+  await page.getByText("Playing, 1\u00d7").waitFor();
+  await page.evaluate(() => window.__meikyo.reset());
+  const first = await until("it plays", () => page.evaluate(() => window.__meikyo.lastPaintedUs > 0 && window.__meikyo.lastPaintedUs));
+  expect(first).toBeLessThan(spanUs.fromUs + 20e6);
+  await until("readings come", () => page.evaluate(() => window.__meikyo.receivedFrames > 5));
+  await page.close();
+});
+
 it("a replay ends with the recording, and the page stands there", async () => {
   const page = await browser.context.newPage();
   const fromUs = spanUs.toUs - 12e6;

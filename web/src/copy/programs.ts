@@ -56,6 +56,7 @@ export function duckdbProgram(shown: Shown): string {
     ...(devices.length > 0 ? [`device IN (${devices.map(sqlText).join(", ")})`] : []),
   ];
   return [
+    `-- Run where the directory ${shown.name.replace(/[\r\n]/g, " ")} lies, or write its whole path.`,
     `SELECT ${["time", ...shown.columns].join(", ")}`,
     `FROM read_parquet(${sqlText(`${shown.name}/${shown.table}/**/*.parquet`)}, hive_partitioning = true)`,
     `WHERE ${where.join("\n  AND ")}`,

@@ -6,6 +6,7 @@ import type { Quantity } from "../address/address.ts";
 import type { AnswerTables } from "../api/readings.ts";
 import type { ColumnBody, RecordingBody, SeriesBody, TableBody } from "../api/types.ts";
 import { beginUs, endUs, newestUs } from "./now.ts";
+import { dayAndClock } from "../time/moment.ts";
 import { view } from "./view.ts";
 
 export const recordings = signal<readonly RecordingBody[] | null>(null);
@@ -20,6 +21,14 @@ export const recording = computed<RecordingBody | null>(() => {
 
 /** The interval of the recording; a tenth of a second where it is not known yet. */
 export const intervalUs = computed(() => recording.value?.interval_us ?? 100_000);
+
+/** The name of a recording, with what tells it apart where others are called the same. */
+export function recordingTitle(of: RecordingBody, all: readonly RecordingBody[]): string {
+  const alike = all.filter(({ name }) => name === of.name);
+  if (alike.length < 2) return of.name;
+  const begins = (one: RecordingBody): string => (one.from_us === null ? "empty" : `from ${dayAndClock(one.from_us)}`);
+  return alike.filter((one) => begins(one) === begins(of)).length > 1 ? `${of.name}, ${of.id}` : `${of.name}, ${begins(of)}`;
+}
 
 let looked: string | null = null;
 

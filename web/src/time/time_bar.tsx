@@ -141,17 +141,20 @@ function JumpTo() {
     if (editing) field.current?.select();
   }, [editing]);
   const short = shown.live ? formatWindow(shown) : `${clock(shown.fromUs)} + ${formatSpan(Math.round((shown.toUs - shown.fromUs) / 1000) * 1000)}`;
-  const go = (typed: string): void => {
+  const go = (typed: string): boolean => {
     const window_ = parseWindow(typed, newestUs.peek());
     setWrong(window_ === null);
-    if (window_ === null) return;
+    if (window_ === null) return false;
     show({ window: window_ }, true);
     setText(null);
+    return true;
   };
   return (
+    <>
     <input
       ref={field}
       class="jump"
+      aria-describedby={wrong ? "jump-wrong" : undefined}
       id="jump"
       type="text"
       aria-label="Time to show, such as -15m, 18:42 or 2026-11-21T18:00..2026-11-21T19:00"
@@ -160,17 +163,23 @@ function JumpTo() {
       aria-invalid={wrong}
       value={text ?? short}
       onFocus={() => setText(formatWindow(view.peek().window))}
-      onInput={(event) => setText(event.currentTarget.value)}
+      onInput={(event) => {
+        setText(event.currentTarget.value);
+        setWrong(false);
+      }}
       onBlur={() => {
         setText(null);
         setWrong(false);
       }}
       onKeyDown={(event) => {
-        if (event.key === "Enter") go(event.currentTarget.value);
-        if (event.key === "Enter" || event.key === "Escape") event.currentTarget.blur();
+        // What cannot be read stays to be mended, and is said; only what can be is left for.
+        const left = event.key === "Escape" || (event.key === "Enter" && go(event.currentTarget.value));
+        if (left) event.currentTarget.blur();
         event.stopPropagation();
       }}
     />
+    {wrong && <p class="wrong kin" id="jump-wrong" role="alert">Cannot read that time. Type -15m, 18:42, -2h..-1h or 2026-11-21T18:00..2026-11-21T19:00</p>}
+    </>
   );
 }
 

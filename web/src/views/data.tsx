@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { boundsNow, show, view } from "../session/view.ts";
-import { recording, recordings } from "../session/recordings.ts";
+import { recording, recordings, recordingTitle } from "../session/recordings.ts";
 import { copyText } from "../copy/clipboard.ts";
 import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown } from "../copy/programs.ts";
 import { dayAndClock } from "../time/moment.ts";
@@ -23,7 +23,7 @@ export function Data() {
           <tbody>
             {(recordings.value ?? []).map((one) => (
               <tr key={one.id} aria-selected={one.id === current.id}>
-                <td><button type="button" class="plain" onClick={() => show({ recording: one.id, devices: [], selected: null }, true)}>{one.name}</button></td>
+                <td><button type="button" class="plain" onClick={() => show({ recording: one.id, devices: [], selected: null }, true)}>{recordingTitle(one, recordings.value ?? [])}</button></td>
                 <td>{one.kind}</td>
                 <td>{one.from_us === null ? "–" : dayAndClock(one.from_us)}</td>
                 <td>{one.running ? "goes on" : one.to_us === null ? "–" : dayAndClock(one.to_us)}</td>

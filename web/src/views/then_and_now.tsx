@@ -9,7 +9,7 @@ import type { Watch } from "../live/watch.ts";
 import { requestPaint } from "../paint/painter.ts";
 import { useSize } from "../paint/size.ts";
 import { cursor } from "../session/cursor.ts";
-import { intervalUs, recording, recordings, tableOf } from "../session/recordings.ts";
+import { intervalUs, recording, recordings, recordingTitle, tableOf } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Difference } from "../strip/difference.tsx";
 import { Legend } from "../strip/legend.tsx";
@@ -150,6 +150,10 @@ function MarkerControls({ bounds }: { bounds: () => Bounds }) {
   const { marker, aligned, other } = view.value;
   const all = recordings.value ?? [];
   const [wrong, setWrong] = useState(false);
+  const past = all.find(({ id }) => id === (other ?? recording.value?.id)) ?? null;
+  // A past before the recording begins has nothing to be compared with.
+  const reached = (us: number): boolean => past?.from_us != null && bounds().fromUs - us >= past.from_us;
+  const nowhere = BEFORE.every(([, us]) => !reached(us));
   const set = (change: Parameters<typeof show>[0]): void => {
     show(change);
     requestPaint();
@@ -158,8 +162,9 @@ function MarkerControls({ bounds }: { bounds: () => Bounds }) {
     <>
       <h2 class="gap">Then begins</h2>
       <div class="tags">
-        {BEFORE.map(([words, us]) => <button key={words} type="button" class="tag" onClick={() => set({ marker: Math.round(bounds().fromUs - us), aligned: null })}>{words} before</button>)}
+        {BEFORE.filter(([, us]) => reached(us)).map(([words, us]) => <button key={words} type="button" class="tag" onClick={() => set({ marker: Math.round(bounds().fromUs - us), aligned: null })}>{words} before</button>)}
       </div>
+      {nowhere && <p class="quiet">The recording begins less than {BEFORE[0][0]} before the shown time. Show a shorter time, or type a moment.</p>}
       <input
         type="text" aria-label="Moment of the past" aria-invalid={wrong} spellcheck={false}
         onKeyDown={(event) => {
@@ -170,7 +175,9 @@ function MarkerControls({ bounds }: { bounds: () => Bounds }) {
           setWrong(us === null);
           if (us !== null) set({ marker: us });
         }}
+        onInput={() => setWrong(false)}
       />
+      {wrong && <p class="kin" role="alert">Cannot read that time. Type 18:42, -1h or 2026-11-21T18:42.</p>}
       {marker !== null && (
         <dl>
           <dt>marker</dt><dd title={formatMoment(marker)}>{dayAndClock(marker)}</dd>
@@ -192,7 +199,7 @@ function MarkerControls({ bounds }: { bounds: () => Bounds }) {
             const chosen = all.find((one) => one.id === id);
             set({ other: id === recording.value?.id ? null : id, marker: chosen?.from_us ?? marker });
           }}>
-            {all.map((one) => <option key={one.id} value={one.id}>{one.name}</option>)}
+            {all.map((one) => <option key={one.id} value={one.id}>{recordingTitle(one, all)}</option>)}
           </select>
         </>
       )}

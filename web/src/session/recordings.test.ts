@@ -1,0 +1,16 @@
+import { expect, it } from "vitest";
+import type { RecordingBody } from "../api/types.ts";
+import { recordingTitle } from "./recordings.ts";
+
+const recording = (id: string, name: string, from_us: number | null): RecordingBody =>
+  ({ id, name, from_us, to_us: from_us, interval_us: null, kind: "measured", running: false, devices: [], tables: [] });
+
+it("recordings that are called the same are told apart by when they begin, or by their ids", () => {
+  const [first, second, same, lone] = [recording("rec", "rec", 1e15), recording("rec-2", "rec", 1.1e15), recording("rec-3", "rec", 1.1e15), recording("demo", "demo", 1e15)];
+  const all = [first, second, same, lone];
+  const titles = all.map((one) => recordingTitle(one, all));
+  expect(new Set(titles).size).toBe(4);
+  expect(titles[0]).toMatch(/^rec, from \d/);
+  expect(titles[3]).toBe("demo");
+  expect(recordingTitle(first, [first, lone])).toBe("rec");
+});
