@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Watch } from "../live/watch.ts";
 import { onPaint, requestPaintIn } from "../paint/painter.ts";
+import { textWidth } from "../paint/text_width.ts";
 import { cursor } from "../session/cursor.ts";
 import { connection, knownNowUs } from "../session/now.ts";
 import { view } from "../session/view.ts";
@@ -124,7 +125,7 @@ function makePlot(parent: HTMLElement, watch: Watch, rows: readonly number[], co
           values: (plot, splits) => splits.map((second) => (atEdge(plot, second) ? "" : axisClock(Math.round(second * 1e6), stepUs(splits)))),
         },
         {
-          stroke: colours.ink3, font, size: 66, gap: 6, grid: { stroke: colours.line, width: 1 }, ticks: { show: false }, space: 34,
+          stroke: colours.ink3, font, size: (_, values) => axisWidth(font, values ?? []), gap: 6, grid: { stroke: colours.line, width: 1 }, ticks: { show: false }, space: 34,
           values: (_, splits) => splits.map((value) => !watch.filled.peek() && watch.bins.newestBin < 0 ? "" : quantityText(value, watch.unit.peek(), (splits[1] ?? 1) - (splits[0] ?? 0))),
         },
       ],
@@ -161,6 +162,16 @@ export function isEmpty(watch: Watch | null): boolean {
   return watch?.filled.value === true && Number.isNaN(watch.bins.greatest(0, Number.MAX_SAFE_INTEGER));
 }
 
+/** Where names of the strip end, so that charts stand below it in line; wider where labels need it. */
+const AXIS_MIN_PX = 66;
+const AXIS_GAP_PX = 12;
+
+function axisWidth(font: string, values: readonly string[]): number {
+  return Math.max(AXIS_MIN_PX, Math.ceil(Math.max(0, ...values.map((text) => textWidth(text, font)))) + AXIS_GAP_PX);
+}
+
 function stepUs(splits: readonly number[]): number {
+  // A single label is told to the second.
+  if (splits.length < 2) return 1e6;
   return ((splits[1] ?? 1) - (splits[0] ?? 0)) * 1e6;
 }

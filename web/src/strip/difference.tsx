@@ -8,7 +8,7 @@ import type { Bounds } from "../time/window.ts";
 import type { Bins } from "./bins.ts";
 import { differencePixel } from "./ramp.ts";
 import type { Row } from "./rows.ts";
-import { AXIS_PX, drawLabels, LABELS_PX } from "./strip.tsx";
+import { AXIS_PX, drawLabels, labelsWidth } from "./strip.tsx";
 
 export interface DifferenceProps {
   readonly label: string;
@@ -53,7 +53,8 @@ export function Difference(props: DifferenceProps) {
     state.current.key = key;
     state.current.paintedMs = performance.now();
     context.clearRect(0, 0, width, height);
-    const [wide, tall] = [width - LABELS_PX, height - AXIS_PX];
+    const labelsPx = labelsWidth(props.rows, `10px ${colours.font}`);
+    const [wide, tall] = [width - labelsPx, height - AXIS_PX];
     if (now === null || then === null || now.rows !== then.rows || now.rows === 0) return;
     const columns = Math.max(1, Math.min(Math.round(wide), Math.ceil((a.toUs - a.fromUs) / now.binUs)));
     const lines = Math.min(now.rows, Math.max(1, Math.round(tall)));
@@ -71,12 +72,12 @@ export function Difference(props: DifferenceProps) {
     picture.height = lines;
     picture.getContext("2d")?.putImageData(image, 0, 0);
     context.imageSmoothingEnabled = false;
-    context.drawImage(picture, LABELS_PX, 0, wide, tall);
+    context.drawImage(picture, labelsPx, 0, wide, tall);
     context.fillStyle = colours.ink3;
     context.font = `10px ${colours.font}`;
     context.textAlign = "right";
     context.textBaseline = "middle";
-    drawLabels(context, props.rows, LABELS_PX, tall);
+    drawLabels(context, props.rows, labelsPx, tall);
   };
   return <Canvas label={props.label} height={props.height} draw={draw} class="strip" />;
 }

@@ -1,8 +1,9 @@
 /** The heat strip: rows are devices or series, time runs to the right, the newest at the right end. */
 
-import { useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { Canvas, type Surface } from "../paint/canvas.tsx";
 import { painted, paintedWhole } from "../paint/painter.ts";
+import { fittedEnd, textWidth } from "../paint/text_width.ts";
 import { cursor } from "../session/cursor.ts";
 import { connection, newestUs } from "../session/now.ts";
 import { intervalUs } from "../session/recordings.ts";
@@ -18,7 +19,12 @@ import type { Row, RowModel } from "./rows.ts";
 import { drawUnread } from "./unread.ts";
 import { StripPicture, type Place } from "./strip_picture.ts";
 
-export const LABELS_PX = 66;
+/** Room for the names of rows, at least and at most; between them as much as they need. */
+const LABELS_MIN_PX = 66;
+const LABELS_MAX_PX = 170;
+const LABELS_GAP_PX = 14;
+/** Of more rows some are measured: names of one cluster are alike. */
+const LABELS_MEASURED = 400;
 export const AXIS_PX = 18;
 
 export interface Rectangle {
@@ -70,8 +76,10 @@ export function Strip(props: StripProps) {
   const picture = useRef(new StripPicture());
   const drag = useRef<Drag | null>(null);
   const drawn = useRef("");
+  const font = `10px ${inks.value?.font ?? "sans-serif"}`;
+  const labelsPx = useMemo(() => labelsWidth(props.model.rows, font), [props.model, font]);
   const place = (width: number, height: number): Place => ({
-    left: LABELS_PX, top: 0, width: Math.max(1, width - LABELS_PX), height: Math.max(1, height - AXIS_PX),
+    left: labelsPx, top: 0, width: Math.max(1, width - labelsPx), height: Math.max(1, height - AXIS_PX),
   });
   const size = useRef({ width: 1, height: 1 });
   const timeAt = (x: number): number => {
@@ -127,7 +135,7 @@ export function Strip(props: StripProps) {
     const row = props.model.rows[rowAt(y)];
     if (kind === "down" && event.button === 0) drag.current = { x, y, toX: x, toY: y };
     if (kind === "cancel") drag.current = null;
-    if (row !== undefined && x >= LABELS_PX) cursor.value = { device: row.device, part: row.part, us: timeAt(x) };
+    if (row !== undefined && x >= labelsPx) cursor.value = { device: row.device, part: row.part, us: timeAt(x) };
     if (drag.current === null) return;
     drag.current.toX = x;
     drag.current.toY = y;
@@ -187,18 +195,22 @@ export function drawLabels(context: CanvasRenderingContext2D, rows: readonly Row
   const step = LABEL_STEPS.find((one) => one >= least) ?? least;
   for (let row = 0; row < rows.length; row += step) {
     const y = Math.min(height - 5, Math.max(5, (row + 0.5) * rowHeight));
-    context.fillText(fit(rowLabel(rows[row])), left - 7, y);
+    context.fillText(fittedEnd(fit(rowLabel(rows[row])), left - LABELS_GAP_PX / 2, (text) => context.measureText(text).width), left - LABELS_GAP_PX / 2, y);
   }
 }
 
-/** At most so many letters fit beside a strip. */
-const LABEL_LETTERS = 11;
+/** How much room the names of rows need. */
+export function labelsWidth(rows: readonly Row[], font: string): number {
+  const step = Math.ceil(rows.length / LABELS_MEASURED);
+  let widest = 0;
+  for (let row = 0; row < rows.length; row += Math.max(1, step)) widest = Math.max(widest, textWidth(fit(rowLabel(rows[row])), font));
+  return Math.min(LABELS_MAX_PX, Math.max(LABELS_MIN_PX, Math.ceil(widest) + LABELS_GAP_PX));
+}
 
 /** A series is told by its part and the number of its device: `001 eth0`. */
 function rowLabel(row: Row | undefined): string {
   if (row === undefined) return "";
-  const text = row.part === "" || row.name === row.part ? row.name : `${/\d+$/.exec(row.device)?.[0] ?? row.device} ${row.part}`;
-  return text.length > LABEL_LETTERS ? `…${text.slice(1 - LABEL_LETTERS)}` : text;
+  return row.part === "" || row.name === row.part ? row.name : `${/\d+$/.exec(row.device)?.[0] ?? row.device} ${row.part}`;
 }
 
 function drawAxis(context: CanvasRenderingContext2D, area: Place, bounds: Bounds, live: boolean, colours: Inks): void {

@@ -30,6 +30,9 @@ import { LOADING } from "./told.tsx";
 
 const CHARTS = 4;
 const LINES_MAX = 4;
+/** What the charts need in two lines, and from what width on they stand in one (style.css: 2000 pixels of the window). */
+const CHARTS_PX = 300;
+const ONE_LINE_PX = 1440;
 
 export function Cluster() {
   const current = recording.value;
@@ -66,8 +69,10 @@ export function Cluster() {
     const names = new Set(model.rows.slice(rectangle.firstRow, rectangle.lastRow + 1).map(({ device }) => device));
     show({ devices: [...names], selected: { fromUs: Math.round(rectangle.fromUs), toUs: Math.round(rectangle.toUs) } });
   };
-  const rowHeight = Math.floor(Math.min(14, Math.max(1, (height - 360) / Math.max(1, model.rows.length))) * 2) / 2;
-  const stripHeight = Math.round(Math.min(Math.max(180, height - 360), Math.max(60, rowHeight * model.rows.length))) + 18;
+  // Where charts stand in one line, the strip takes the room of the other.
+  const below = width >= ONE_LINE_PX ? CHARTS_PX / 2 + 60 : CHARTS_PX + 60;
+  const rowHeight = Math.floor(Math.min(14, Math.max(1, (height - below) / Math.max(1, model.rows.length))) * 2) / 2;
+  const stripHeight = Math.round(Math.min(Math.max(180, height - below), Math.max(60, rowHeight * model.rows.length))) + 18;
   const live = window_.live && (current?.running === true || play !== null);
   const hint = live ? `each row ${kind === "devices" ? "a device" : "a series"}, newest at the right; drag to select` : "drag to select, wheel to zoom";
   return (

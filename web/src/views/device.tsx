@@ -201,6 +201,7 @@ function Machine({ device }: { device: string }) {
   return (
     <section class="card" aria-label="Machine">
       <h2>Machine</h2>
+      {tables.length === 0 && <p class="quiet">This recording has no table of machines.</p>}
       {tables.map((table) => <Newest key={table.name} device={device} of={table} />)}
     </section>
   );
