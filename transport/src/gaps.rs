@@ -12,7 +12,7 @@ meikyo_recording::table! {
     SENDER: Symbol, Label, "sender", "who sent";
     STREAM: Symbol, Label, "stream", "the sender's stream";
     REASON: Symbol, Label, "reason",
-        "spool_full, queue_full, too_large, spool_damaged, restarted (nobody knows how much), ended (nothing)";
+        "spool_full, queue_full, too_large, spool_damaged, restarted (uncounted), ended (nothing)";
     BOOT: u64, Detail, "boot", "the sender's life";
     FIRST: u64, Detail, "first", "number of the first block";
     LAST: u64, Detail, "last", "number of the last block; 2^64 - 1: the life is over";

@@ -10,13 +10,14 @@
 //! ([`meikyo_recording::origin`]), in the blocks that are stored.
 
 mod greeting;
+mod permit;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use meikyo_recording::origin::Ranges;
 use meikyo_recording::{Origin, PackedRows, Received, Source, TableSchema};
-use meikyo_units::{Nanos, glob};
+use meikyo_units::Nanos;
 
 use crate::gaps;
 use crate::limits::{
@@ -28,10 +29,9 @@ use crate::wire::{
     VERSION, Welcome,
 };
 pub(crate) use greeting::check_greeting;
+pub use permit::Permit;
+use permit::check_hosts;
 use store::{Store, accounted, in_parts};
-
-/// The column in which rows say which host they are of.
-const HOST_COLUMN: &str = "host";
 
 /// A receiver whose shell has not let time pass for so long was kept from listening: what senders
 /// said meanwhile waits to be read.
@@ -42,36 +42,6 @@ pub type SessionId = u64;
 
 /// A block that was handed to the shell to be stored.
 pub type Ticket = u64;
-
-/// What a token allows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Permit {
-    /// Patterns of names of senders, of which one must fit.
-    pub senders: Vec<String>,
-}
-
-impl Permit {
-    /// Whoever it is.
-    pub fn anybody() -> Self {
-        Self { senders: vec!["*".into()] }
-    }
-
-    fn allows(&self, sender: &str) -> bool {
-        self.senders.iter().any(|pattern| glob::matches(pattern, sender))
-    }
-
-    /// Whether everybody is allowed to say everything.
-    fn is_for_all(&self) -> bool {
-        self.senders.iter().any(|pattern| pattern == "*")
-    }
-
-    /// Whether rows of a sender may be those of a host: one that the token names, as it is or in the
-    /// sender's cluster, whose name stands before the last colon of the sender's.
-    fn allows_host(&self, sender: &str, host: &str) -> bool {
-        let cluster = sender.rsplit_once(':').map(|(cluster, _)| cluster);
-        self.allows(host) || cluster.is_some_and(|of| self.allows(&format!("{of}:{host}")))
-    }
-}
 
 /// What the shell is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -760,23 +730,6 @@ impl Receiver {
         for id in ids {
             let text = "the receiver ends; come again".to_owned();
             self.refuse(id, Refusal { code: Code::Ending, text });
-        }
-    }
-}
-
-/// Rows of a sender whose token names hosts are of these hosts.
-fn check_hosts(permit: &Permit, sender: &str, rows: &PackedRows) -> Result<(), Refusal> {
-    if permit.is_for_all() {
-        return Ok(());
-    }
-    let hosts = rows.texts_of(HOST_COLUMN).map_err(|error| damaged(&error.to_string()))?;
-    match hosts.iter().find(|host| !permit.allows_host(sender, host)) {
-        None => Ok(()),
-        Some(host) => {
-            let allowed = permit.senders.join(", ");
-            let text =
-                format!("`{sender}` sent rows of host `{host}`, and its token is for {allowed}");
-            Err(Refusal { code: Code::Forbidden, text })
         }
     }
 }
