@@ -90,7 +90,7 @@ pub enum Change {
     Abort(Generation),
     /// Another incarnation stands at a place.
     Admit {
-        /// The place.
+        /// Whose place in the group is taken.
         place: usize,
         /// Who stands there.
         incarnation: Incarnation,

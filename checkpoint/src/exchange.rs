@@ -109,7 +109,7 @@ pub enum ExchangeError {
     /// A connection broke.
     #[error("the connection with the host at place {place} broke")]
     Peer {
-        /// Its place.
+        /// The place of the host at its other end.
         place: usize,
         /// What the system said.
         source: io::Error,
@@ -117,7 +117,7 @@ pub enum ExchangeError {
     /// A host sent what does not belong to the job.
     #[error("the host at place {place} sent what is not of this job: {what}")]
     Foreign {
-        /// Its place.
+        /// The place of the host that sent it.
         place: usize,
         /// What it was.
         what: String,

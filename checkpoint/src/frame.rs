@@ -23,11 +23,11 @@ pub enum Kind {
 /// The head of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// What it is for.
+    /// What the receiver does with the block.
     pub kind: Kind,
     /// The code word.
     pub word: u16,
-    /// The stripe.
+    /// The stripe that the code word is of.
     pub stripe: u32,
     /// Of a chain, how many have folded; of a part or a result, the number of the block in its word.
     pub stop: u16,
@@ -60,7 +60,7 @@ impl Head {
         Self { kind, word: 0, stripe: 0, stop: 0, len: 0 }
     }
 
-    /// As octets.
+    /// The head as it goes over a connection.
     pub fn octets(&self) -> [u8; HEAD_BYTES] {
         let mut octets = [0; HEAD_BYTES];
         octets[0] = match self.kind {

@@ -28,9 +28,9 @@ pub enum GeometryError {
     /// There are not as many images as hosts.
     #[error("{images} images are not those of {hosts} hosts")]
     Images {
-        /// Images.
+        /// How many lengths of images were given.
         images: usize,
-        /// Hosts.
+        /// How many hosts the layout has.
         hosts: usize,
     },
     /// An image is too large.

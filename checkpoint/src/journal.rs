@@ -96,7 +96,7 @@ impl Journal {
     /// When it cannot be written: the vote must not be told to anybody then.
     ///
     /// # Panics
-    /// If a charter is longer than [`RECORD_BYTES_MAX`], which none of 64 hosts is.
+    /// If a charter is longer than 1 MiB, which none of 64 hosts is.
     pub fn keep<F: Files>(&mut self, files: &mut F, vote: &Vote) -> Result<(), F::Error> {
         let body = postcard::to_allocvec(vote).expect("a vote can be written to memory");
         assert!(body.len() <= RECORD_BYTES_MAX, "a charter of at most 64 hosts is short");

@@ -73,7 +73,7 @@ pub enum LayoutError {
     /// The scheme needs more hosts.
     #[error("`{scheme}` needs a group of at least {least} hosts, and this one has {hosts}")]
     TooFew {
-        /// The scheme.
+        /// What the group should be protected by.
         scheme: Scheme,
         /// How many hosts it needs.
         least: usize,
@@ -127,7 +127,7 @@ impl Layout {
         Ok(Self { scheme, hosts, data, parity })
     }
 
-    /// The scheme.
+    /// The scheme that the geometry follows from.
     pub const fn scheme(&self) -> Scheme {
         self.scheme
     }

@@ -60,7 +60,7 @@ pub struct Greeting {
     pub to: u16,
     /// The membership version that it knows.
     pub version: u64,
-    /// The generation.
+    /// The generation that a job is for; zero for agreement.
     pub generation: Generation,
 }
 
@@ -81,7 +81,7 @@ pub enum GreetingError {
 }
 
 impl Greeting {
-    /// As octets.
+    /// The greeting as it goes over a connection.
     pub fn octets(&self) -> [u8; GREETING_BYTES] {
         let mut octets = [0; GREETING_BYTES];
         octets[..4].copy_from_slice(&MAGIC);
@@ -129,7 +129,7 @@ pub enum MeetError {
     /// A host cannot be reached.
     #[error("cannot reach the host at place {place} at `{address}`")]
     Unreachable {
-        /// Its place.
+        /// The place of the host that does not answer.
         place: usize,
         /// Where it should listen.
         address: SocketAddr,
@@ -152,7 +152,7 @@ pub enum MeetError {
 /// What the hosts of a group need to come together.
 #[derive(Debug, Clone, Copy)]
 pub struct Meeting<'a> {
-    /// The job's key.
+    /// The key that all hosts of the job have.
     pub key: &'a JobKey,
     /// Where each host listens: one address per link, and for each a connection.
     pub addresses: &'a [Vec<SocketAddr>],

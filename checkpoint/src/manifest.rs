@@ -20,13 +20,13 @@ pub const MANIFEST_BYTES_MAX: u64 = 256 << 20;
 /// What a host has of a generation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The generation.
+    /// The generation that image and parity are of.
     pub generation: Generation,
     /// The membership version that it was written under.
     pub version: u64,
     /// The place of the host.
     pub place: usize,
-    /// The scheme.
+    /// The scheme that the parity follows.
     pub scheme: Scheme,
     /// Octets of a whole block.
     pub block: u32,
@@ -66,7 +66,7 @@ pub enum ManifestError {
     Blocks {
         /// Checksums.
         found: u64,
-        /// Blocks.
+        /// How many blocks there are by its lengths.
         blocks: u64,
     },
 }

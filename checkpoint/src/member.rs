@@ -74,14 +74,14 @@ pub enum Task {
     Send(usize, Message),
     /// Take the snapshot, and call [`Member::snapped`].
     Snapshot {
-        /// Of this generation.
+        /// The generation that the snapshot is for.
         generation: Generation,
         /// The program's own number.
         step: u64,
     },
     /// Write image and parity, and call [`Member::prepared`] when both and the manifest are on the disk.
     Write {
-        /// Which generation.
+        /// The generation that both are of.
         generation: Generation,
         /// The membership version that it is written under.
         version: u64,

@@ -40,7 +40,7 @@ pub struct Load {
     pub image: Bytes,
     /// The part of it that changed since the last checkpoint; all of it without increments.
     pub changed: Bytes,
-    /// A block.
+    /// Octets of a block as it goes over a link.
     pub block: Bytes,
 }
 
@@ -79,7 +79,7 @@ pub struct Terms {
 pub enum Stream {
     /// The links.
     Network,
-    /// The disk.
+    /// The disk that image and parity are written to.
     Disk,
     /// Folding or coding.
     Coding,

@@ -28,7 +28,7 @@ pub struct Wishes {
 /// One scheme, and what it would mean.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Candidate {
-    /// The scheme.
+    /// The scheme that the figures are for.
     pub scheme: Scheme,
     /// Hosts of a group that can be lost at once, whichever they are.
     pub losses: usize,

@@ -13,7 +13,7 @@ use crate::member::Prepared;
 /// What one surviving host knows and has.
 #[derive(Debug, Clone)]
 pub struct Survivor {
-    /// Its place.
+    /// The place of the host in its group.
     pub place: usize,
     /// The charter that it accepted last.
     pub charter: Charter,
@@ -26,7 +26,7 @@ pub struct Survivor {
 pub enum Restart {
     /// This generation is whole, or is made whole by parity.
     From {
-        /// Which.
+        /// The generation that can be had back.
         generation: Generation,
         /// The program's own number.
         step: u64,

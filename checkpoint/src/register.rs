@@ -35,7 +35,7 @@ pub struct Vote {
     pub promised: Ballot,
     /// The ballot of the charter that it accepted last.
     pub accepted: Ballot,
-    /// That charter.
+    /// The charter that it accepted last.
     pub charter: Charter,
 }
 
@@ -74,7 +74,7 @@ impl Vote {
 pub enum Ask {
     /// Promise this ballot, and tell what was accepted.
     Promise(Ballot),
-    /// Accept this charter.
+    /// Accept this charter, proposed with this ballot.
     Accept(Ballot, Charter),
 }
 
@@ -117,7 +117,7 @@ impl Proposal {
         Self { ballot, change, hosts, phase: Phase::Promising(BTreeMap::new()) }
     }
 
-    /// Its ballot.
+    /// The ballot that this try was begun with.
     pub const fn ballot(&self) -> Ballot {
         self.ballot
     }

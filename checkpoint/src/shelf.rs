@@ -35,7 +35,7 @@ const MANIFEST: &str = "manifest";
 pub struct Shelved<'a> {
     /// The directory, which is made.
     pub directory: &'a Path,
-    /// The generation.
+    /// The generation that is written or rebuilt.
     pub generation: Generation,
     /// The membership version that it is written under.
     pub version: u64,

@@ -44,7 +44,7 @@ pub enum Request {
     Verify,
 }
 
-/// What is answered.
+/// What a daemon answers to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
@@ -57,7 +57,7 @@ pub enum Answer {
     },
     /// The image was written.
     Restored {
-        /// The generation.
+        /// The number of the generation that it is of.
         generation: u64,
         /// The program's own number.
         step: u64,
@@ -66,7 +66,7 @@ pub enum Answer {
     },
     /// What was read of the newest generation.
     Verified {
-        /// The generation.
+        /// The number of the generation that was read.
         generation: u64,
         /// Blocks that are not what was stored.
         damaged_blocks: u64,
@@ -78,7 +78,7 @@ pub enum Answer {
 /// How a daemon stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Its place.
+    /// The place of its host in the group.
     pub place: usize,
     /// Whether it stands in the group.
     pub is_member: bool,
@@ -169,7 +169,7 @@ pub(super) enum Question {
     Newest,
 }
 
-/// What it replies.
+/// What the daemon's thread replies to a question.
 pub(super) enum Reply {
     Status(Status),
     Taken,

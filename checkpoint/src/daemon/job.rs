@@ -44,7 +44,7 @@ pub enum JobFileError {
         "`{host}` has {addresses} addresses, and the first host {expected}: every host has one per link"
     )]
     Addresses {
-        /// The host.
+        /// The host's name as the file has it.
         host: String,
         /// How many it has.
         addresses: usize,
@@ -83,7 +83,7 @@ struct HostText {
     addresses: Vec<SocketAddr>,
 }
 
-/// A job.
+/// What a job's file says, checked, with its key.
 #[derive(Debug, Clone)]
 pub struct JobFile {
     layout: Layout,

@@ -85,7 +85,7 @@ pub enum Body {
         /// Who has answered.
         target: usize,
     },
-    /// Promise this ballot.
+    /// Promise to listen to no lower ballot than this.
     Promise(Ballot),
     /// I have, and accepted this last.
     Promised {
@@ -96,7 +96,7 @@ pub enum Body {
         /// What was accepted.
         charter: Charter,
     },
-    /// Accept this.
+    /// Accept this charter, proposed with this ballot.
     Accept(Ballot, Charter),
     /// I have.
     Accepted(Ballot),
@@ -104,49 +104,49 @@ pub enum Body {
     Refused {
         /// What was asked.
         ballot: Ballot,
-        /// What is promised.
+        /// The ballot that it listens to instead.
         promised: Ballot,
     },
     /// This holds.
     Decided(Ballot, Charter),
     /// Take the snapshot of a generation.
     Snapshot {
-        /// Which.
+        /// The generation that was agreed to begin.
         generation: Generation,
         /// The program's own number.
         step: u64,
     },
     /// I have, and my image has so many octets.
     Snapped {
-        /// Which.
+        /// The generation that the snapshot is for.
         generation: Generation,
         /// Octets.
         len: u64,
     },
     /// Write your image and parity.
     Write {
-        /// Which generation.
+        /// The generation whose snapshots are all taken.
         generation: Generation,
         /// Octets of the image of each host.
         lens: Vec<u64>,
     },
     /// It is on my disk.
     Prepared {
-        /// Which generation.
+        /// The generation that is whole on this disk.
         generation: Generation,
         /// The checksum of my manifest.
         manifest: u32,
     },
     /// I cannot.
     Failed {
-        /// Which generation.
+        /// The generation that this host cannot write.
         generation: Generation,
     },
     /// What have you of this generation?
     Ask(Generation),
-    /// This.
+    /// This is what I have of it.
     Have {
-        /// Which generation.
+        /// The generation that was asked about.
         generation: Generation,
         /// What is on my disk, if it is whole.
         prepared: Option<Prepared>,

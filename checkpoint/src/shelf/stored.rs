@@ -35,7 +35,7 @@ pub enum OpenStoredError {
 /// A block that is not what was stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage {
-    /// Its stripe.
+    /// The stripe that the block is of.
     pub stripe: u32,
     /// Which of the host's blocks in it.
     pub shard: Shard,

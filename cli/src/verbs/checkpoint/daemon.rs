@@ -24,7 +24,7 @@ pub(crate) struct DaemonArgs {
     found: bool,
 }
 
-/// Runs the daemon.
+/// Runs the daemon until the process is killed.
 pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
     let job = JobFile::load(&args.job).map_err(|error| {
         let hint = match &error {

@@ -22,7 +22,7 @@ pub(crate) struct SaveArgs {
     image: PathBuf,
 }
 
-/// What is verified.
+/// Whose newest generation is verified, and how it is told.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// The daemon's directory

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::program::asked;
 
-/// Whose status.
+/// Whose status is shown, and how.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     /// The daemon's directory
