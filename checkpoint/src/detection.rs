@@ -145,13 +145,15 @@ impl Detection {
                 probes.extend(relays.into_iter().map(|relay| Probe::By { relay, target: place }));
             }
             if waited >= timeout * 2 {
-                let since = *peer.suspected.get_or_insert(now);
-                let is_over = now.since(since) >= suspicion;
-                peer.health = if is_over { Health::Dead } else { Health::Suspected };
+                peer.suspected.get_or_insert(now);
                 // Asked again and again: a dead host that comes back is to be heard of.
                 peer.probed = Some(now.max(probed + timeout));
                 peer.relayed = false;
                 probes.push(Probe::Direct(place));
+            }
+            if let Some(since) = peer.suspected {
+                let is_over = now.since(since) >= suspicion;
+                peer.health = if is_over { Health::Dead } else { Health::Suspected };
             }
         }
         probes
