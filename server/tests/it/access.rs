@@ -164,8 +164,25 @@ fn answers_forbid_what_a_page_must_not_do() {
         assert!(policy.starts_with("default-src 'none'"), "{path}: {policy}");
         assert!(!policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"), "{path}");
         assert_eq!(answer.header("x-content-type-options"), "nosniff");
+        // For browsers that know no `frame-ancestors`.
+        assert_eq!(answer.header("x-frame-options"), "DENY");
     }
     assert_eq!(served.get("/api/v1/recordings").header("cache-control"), "no-store");
+}
+
+#[test]
+fn right_tokens_are_no_guesses() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("tokens");
+    // More than a client may guess at once.
+    let tokens: Vec<_> = (0..24).map(|_| make_token()).collect();
+    let lines: Vec<_> = tokens.iter().map(|token| hash_token(token).unwrap()).collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let served = serve_with(recording(), |options| options.token_file = Some(file));
+    for token in tokens {
+        let bearer = format!("Authorization: Bearer {token}\r\n");
+        assert_eq!(served.ask("GET", "/api/v1/recordings", &bearer, "").status, 200);
+    }
 }
 
 #[test]

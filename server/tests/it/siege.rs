@@ -110,6 +110,27 @@ fn slow_bodies_from_many_addresses_shut_nobody_out() {
 }
 
 #[test]
+fn who_has_shown_a_token_stays_while_strangers_come() {
+    let guarded = guarded(|options| {
+        options.limits.connections = 16;
+        (options.limits.body, options.limits.head) = (NEVER, NEVER);
+    });
+    let (served, bearer) = (&guarded.served, guarded.bearer());
+    let mut honest: Vec<_> =
+        (0..4).map(|_| KeptAlive::new(served.connect_from(client(100)))).collect();
+    for kept in &mut honest {
+        assert_eq!(kept.status("/api/v1/recordings", &bearer), 200);
+    }
+    // Each from an address of its own, so that none has as many connections as the honest one.
+    let siege: Vec<_> = (2..62).map(|from| slow_body(served, from)).collect();
+    served.wait_for_closed("displaced", 40, &bearer);
+    for kept in &mut honest {
+        assert_eq!(kept.status("/api/v1/recordings", &bearer), 200, "who was in stays in");
+    }
+    drop(siege);
+}
+
+#[test]
 fn a_body_that_does_not_come_in_time_is_refused_and_counted() {
     let guarded = guarded(|options| options.limits.body = Nanos::from_millis(200));
     let answer = read_answer(slow_body(&guarded.served, 2));
