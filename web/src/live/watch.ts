@@ -108,7 +108,9 @@ export class Watch {
     this.agesMs = new Float32Array(series).fill(Number.NaN);
     this.feed = request.live === null ? null : this.subscribe(request.live.replay);
     // A replay shows only what it plays, so that the future is not on the screen before it happens.
-    this.want({ fromUs: request.fromUs, toUs: request.toUs + (request.live?.replay === null ? AHEAD_US : 0) });
+    // Of a finished recording the last bin is read whole, which its last interval only begins.
+    const aheadUs = request.live === null ? binUs : request.live.replay === null ? AHEAD_US : 0;
+    this.want({ fromUs: request.fromUs, toUs: request.toUs + aheadUs });
   }
 
   close(): void {

@@ -1,0 +1,67 @@
+/** At the widths of a small window, a laptop and a wide screen no text is cut off, in any view. */
+
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openBrowser, type Browser } from "./browser.ts";
+import { directory, run, served, until } from "./program.ts";
+
+const place = directory();
+let server: Awaited<ReturnType<typeof served>>;
+let browser: Browser;
+
+beforeAll(async () => {
+  const recording = join(place.path, "day");
+  run(["agents", "--count", "12", "--switches", "1", "--virtual", "30s", "--out", recording]);
+  server = await served([recording]);
+  browser = await openBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+  place.remove();
+});
+
+/** Texts that reach beyond what an element around them shows, or beyond the window. */
+function cutOff(): string[] {
+  const found = new Set<string>();
+  for (const element of document.querySelectorAll<HTMLElement>("main *, .time *, .head *, dialog[open] *")) {
+    // Plots hide labels at their edges themselves; unseen texts are for those who listen.
+    if (element.closest(".unseen, .uplot, .keyword, select, input") !== null) continue;
+    if (![...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent?.trim() !== "")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    const text = range.getBoundingClientRect();
+    if (text.width === 0) continue;
+    if (text.right > window.innerWidth + 1) found.add(`beyond the window: ${element.textContent}`);
+    for (let around: HTMLElement | null = element; around !== null && around !== document.body; around = around.parentElement) {
+      if (getComputedStyle(around).overflowX === "visible") continue;
+      const box = around.getBoundingClientRect();
+      if (text.right > box.left + around.clientLeft + around.clientWidth + 1 || text.left < box.left - 1) found.add(`${element.textContent} in ${around.tagName} ${around.className}`);
+    }
+  }
+  return [...found];
+}
+
+const VIEWS = ["cluster?tables=1&rows=series", "device?device=switch01", "device?device=node003", "then?t=-10s", "data"];
+
+it.each([[1000, 800], [1440, 900], [2560, 1300]])("%d x %d", async (width, height) => {
+  const page = await browser.context.newPage();
+  await page.setViewportSize({ width, height });
+  for (const view of VIEWS) {
+    await page.goto("about:blank");
+    await page.goto(`${server.address}#${view}`);
+    await until("the view is there", async () => (await page.locator("main h1, main h2").count()) > 0);
+    await page.waitForLoadState("networkidle");
+    await until("everything was read", async () => !/Loading|\u2026/.test((await page.locator("body").textContent()) ?? ""));
+    expect(await page.evaluate(cutOff), view).toEqual([]);
+  }
+  await page.keyboard.press("?");
+  await page.locator("dialog[open]").waitFor();
+  expect(await page.evaluate(cutOff)).toEqual([]);
+  const hidden = await page.evaluate(() => {
+    const dialog = document.querySelector("dialog");
+    return dialog === null ? -1 : dialog.scrollHeight - dialog.clientHeight;
+  });
+  expect(hidden).toBe(0);
+  await page.close();
+});
