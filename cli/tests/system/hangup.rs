@@ -121,8 +121,9 @@ fn a_measurement_whose_terminal_is_closed_ends_as_it_should() {
     let words = [measure.get_program()].into_iter().chain(measure.get_args());
     let words: Vec<_> = words.map(|word| word.to_str().unwrap()).collect();
     let command = format!("exec {}", words.join(" "));
-    let script = Command::new("script")
-        .args(["--quiet", "--command", &command, "/dev/null"])
+    // Whoever runs the tests may have been started with `nohup`.
+    let script = Command::new("env")
+        .args(["--default-signal=HUP", "script", "--quiet", "--command", &command, "/dev/null"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
