@@ -138,7 +138,7 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
     let (mut journal, mut vote) = Journal::open(&mut storage).map_err(unusable)?;
     let incarnation = storage.incarnation(options.is_founding.then_some(me)).map_err(unusable)?;
     if options.is_founding {
-        if vote.is_some() {
+        if vote.is_some() || storage.has_generations().map_err(unusable)? {
             return Err(DaemonError::Founded { path: options.directory });
         }
         let members = (0..layout.hosts()).map(storage::founder).collect();
@@ -312,9 +312,14 @@ impl Daemon {
 
     /// The program's memory goes to the generation that waits for it.
     fn hand_over(&mut self) {
-        if let (Some((generation, step)), Some((ready, image))) = (self.awaited, &self.ready)
-            && step == *ready
-        {
+        let (Some((generation, step)), Some((ready, image))) = (self.awaited, &self.ready) else {
+            return;
+        };
+        if *ready > step {
+            // The program has gone on, and the memory of that step will not come.
+            self.awaited = None;
+            self.member.failed(generation);
+        } else if step == *ready {
             let len = image.len() as u64;
             self.images.insert(generation, Arc::clone(image));
             self.awaited = None;

@@ -186,7 +186,7 @@ fn finish(
     let whole = |mut file: File| {
         file.write_all(&octets)?;
         file.sync_all()?;
-        File::open(shelved.directory)?.sync_all()
+        sync_directory(shelved.directory)
     };
     create(&shelved.directory.join(MANIFEST))
         .and_then(whole)
@@ -197,6 +197,12 @@ fn finish(
 /// A file that is new, and its owner's only.
 fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Forces a generation's directory to the disk, and its name in the one above.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()?;
+    directory.parent().map_or(Ok(()), |above| File::open(above)?.sync_all())
 }
 
 pub(crate) fn create_directory(path: &Path) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -167,6 +167,8 @@ pub(super) enum Question {
     },
     /// The newest committed generation.
     Newest,
+    /// The same for a program that begins anew: what an earlier run has handed over is not of this one.
+    Restart,
 }
 
 /// What the daemon's thread replies to a question.
@@ -205,7 +207,8 @@ fn answer(request: Request, inputs: &SyncSender<Input>) -> io::Result<Result<Ans
             Ok(image) => Question::Handed { step, image },
             Err(error) => return Ok(Err(format!("cannot read `{}`: {error}", image.display()))),
         },
-        Request::Restore { .. } | Request::Verify => Question::Newest,
+        Request::Restore { .. } => Question::Restart,
+        Request::Verify => Question::Newest,
     };
     let bytes = if let Question::Handed { image, .. } = &asked { image.len() as u64 } else { 0 };
     Ok(match (question(asked, inputs)?, request) {
@@ -219,17 +222,35 @@ fn answer(request: Request, inputs: &SyncSender<Input>) -> io::Result<Result<Ans
     })
 }
 
+/// Writes the image beside its place and renames it, so that what was there before stays until the new
+/// one is whole. It is the memory of a program: nobody else may read it.
 fn restore(directory: &Path, step: u64, to: &Path) -> Result<Answer, String> {
     let stored = Stored::open(directory).map_err(super::told)?;
-    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).open(to);
-    let mut file = file.map_err(|error| format!("cannot write `{}`: {error}", to.display()))?;
+    let mut beside = to.as_os_str().to_owned();
+    beside.push(".unfinished");
+    let beside = PathBuf::from(beside);
+    let bytes = write_image(&stored, &beside).and_then(|bytes| {
+        fs::rename(&beside, to)?;
+        Ok(bytes)
+    });
+    let bytes = bytes.map_err(|error| {
+        // It may not be there; what is said is why.
+        drop(fs::remove_file(&beside));
+        format!("cannot write `{}`: {}", to.display(), super::told(error))
+    })?;
+    Ok(Answer::Restored { generation: stored.manifest().generation.0, step, bytes })
+}
+
+fn write_image(stored: &Stored, to: &Path) -> io::Result<u64> {
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(to)?;
     let mut bytes = 0;
-    let given = stored.read_image(|octets| {
+    stored.read_image(|octets| {
         bytes += octets.len() as u64;
         file.write_all(octets)
-    });
-    given.map_err(super::told)?;
-    Ok(Answer::Restored { generation: stored.manifest().generation.0, step, bytes })
+    })?;
+    file.sync_all()?;
+    Ok(bytes)
 }
 
 fn verify(directory: &Path) -> Result<Answer, String> {
@@ -249,6 +270,11 @@ impl Daemon {
                 Reply::Taken
             }
             Question::Newest => Reply::Newest(self.newest()),
+            Question::Restart => {
+                self.ready = None;
+                self.to_save = None;
+                Reply::Newest(self.newest())
+            }
         }
     }
 
@@ -276,7 +302,15 @@ impl Daemon {
     /// Where the newest committed generation lies, if it is whole here, and its step.
     fn newest(&self) -> Result<(PathBuf, u64), String> {
         let newest = self.member.charter().and_then(|charter| charter.newest());
-        let newest = newest.ok_or("no generation is known to be committed")?;
+        let newest = newest.ok_or(
+            "no generation is known here to be committed: a daemon knows that once it has met most of its \
+             group",
+        )?;
+        if !self.member.is_member() {
+            return Err(
+                "this host is no member of its group any more: what it has may be old".into()
+            );
+        }
         let generation = newest.generation;
         let mut whole = self.member.prepared_generations();
         if !whole.any(|(whole, _)| whole == generation) {

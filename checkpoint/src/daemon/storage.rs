@@ -10,7 +10,7 @@ use super::DaemonError;
 use crate::charter::{Generation, Incarnation};
 use crate::journal::Files;
 use crate::member::Prepared;
-use crate::shelf::Stored;
+use crate::shelf::{OpenStoredError, Stored};
 
 /// The file that says which incarnation this is.
 const IDENTITY: &str = "identity";
@@ -63,6 +63,11 @@ impl Storage {
         }
     }
 
+    /// Whether there are generations, whole or not.
+    pub(super) fn has_generations(&self) -> io::Result<bool> {
+        Ok(fs::read_dir(self.directory.join(GENERATIONS))?.next().is_some())
+    }
+
     /// Where a generation lies.
     pub(super) fn generation(&self, generation: Generation) -> PathBuf {
         self.directory.join(GENERATIONS).join(format!("{:012}", generation.0))
@@ -85,6 +90,12 @@ impl Storage {
             let Some(generation) = number.map(Generation) else { continue };
             let stored = Stored::open(&self.generation(generation));
             match stored {
+                // A disk that cannot be read now may be read later: nothing is deleted for it.
+                Err(OpenStoredError::Read { source, .. })
+                    if source.kind() != io::ErrorKind::NotFound =>
+                {
+                    return Err(source);
+                }
                 Ok(stored) if stored.manifest().generation == generation => {
                     // Whoever wrote it may have been killed before it was on the disk.
                     stored.sync()?;

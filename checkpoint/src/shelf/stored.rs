@@ -103,7 +103,7 @@ impl Stored {
         self.image.sync_all()?;
         self.parity.sync_all()?;
         File::open(self.directory.join(MANIFEST))?.sync_all()?;
-        File::open(&self.directory)?.sync_all()
+        super::sync_directory(&self.directory)
     }
 
     /// Every block that cannot be read or is not what was stored.
