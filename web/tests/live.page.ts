@@ -103,16 +103,16 @@ describe("time", () => {
     const page = await open("cluster");
     await page.keyboard.press("Space");
     await addressed(page, /\.\./);
-    const still = await painted(page);
     const { toUs } = await shownWindow(page);
     await until("the recording has gone on", async () => {
       const told = await page.evaluate(async () => (await fetch("api/v1/recordings")).json() as Promise<{ to_us: number }[]>);
       return (told[0]?.to_us ?? 0) > toUs + 2e6;
     });
     expect((await shownWindow(page)).toUs).toBe(toUs);
-    expect(await painted(page)).toBeLessThan(still + 1e6);
+    // A busy page may paint what the window has a moment after it was paused, and nothing beyond.
+    expect(await painted(page)).toBeLessThan(toUs + 1e6);
     await page.keyboard.press("Space");
-    await until("it is live again", async () => (await painted(page)) > still + 2e6);
+    await until("it is live again", async () => (await painted(page)) > toUs + 2e6);
     await page.close();
   });
 
