@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use meikyo_profile::block::{BlockOptions, BlockWriter, Sample};
 use meikyo_profile::tables::samples;
 use meikyo_recording::{Kind, PackedRows, StreamOptions, StreamWriter};
-use meikyo_server::{Door, Limits, Options, Running};
+use meikyo_server::{Options, Running};
 use meikyo_testing::http;
 use meikyo_transport::SenderOptions;
 use meikyo_transport::limits::SpoolLimits;
@@ -98,16 +98,9 @@ fn block(host: &str, cpu: u32, second: i64, count: i64, program: Program) -> Pac
 
 fn serve(dir: &Path) -> (Running, String) {
     let options = Options {
-        recordings: vec![dir.to_path_buf()],
-        doors: vec![Door::Tcp("127.0.0.1:0".parse().unwrap())],
-        tls: None,
-        token_file: None,
-        hosts: Vec::new(),
-        prefix: String::new(),
         requests_per_s: std::num::NonZeroU32::new(100_000).unwrap(),
-        limits: Limits::STANDARD,
-        fabric: None,
-        ingest: Some(dir.to_path_buf()),
+        ingest: Some(dir.to_owned()),
+        ..Options::on_loopback(dir)
     };
     let running = meikyo_server::start(&options).unwrap();
     let address = running.urls()[0].split('/').nth(2).unwrap().to_owned();

@@ -1,10 +1,10 @@
 //! Starting and ending the server, on threads of its own.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -15,7 +15,9 @@ use meikyo_recording::ReadError;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
-use crate::access::{Access, HostError, Hosts, Rates, Sessions, TokenError, Tokens};
+use crate::access::{
+    Access, HostError, Hosts, REQUESTS_PER_S, Rates, Sessions, TokenError, Tokens,
+};
 use crate::fabric::FabricBody;
 use crate::heat::HeatKeeper;
 use crate::ingest::{Event, Fate, Keeper, KeeperError};
@@ -58,6 +60,24 @@ pub struct Options {
     pub fabric: Option<FabricBody>,
     /// The recording that rows of other hosts are written to; none are taken when `None`.
     pub ingest: Option<PathBuf>,
+}
+
+impl Options {
+    /// A recording on loopback, at a port that the system chooses, with nobody asked for anything.
+    pub fn on_loopback(recording: &Path) -> Self {
+        Self {
+            recordings: vec![recording.to_owned()],
+            doors: vec![Door::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))],
+            tls: None,
+            token_file: None,
+            hosts: Vec::new(),
+            prefix: String::new(),
+            requests_per_s: REQUESTS_PER_S,
+            limits: Limits::STANDARD,
+            fabric: None,
+            ingest: None,
+        }
+    }
 }
 
 /// Why the server could not be started.
@@ -414,21 +434,9 @@ mod tests {
     use meikyo_testing::http;
 
     use super::*;
-    use crate::access::REQUESTS_PER_S;
 
-    fn options(dir: &std::path::Path) -> Options {
-        Options {
-            recordings: vec![dir.to_path_buf()],
-            doors: vec![Door::Tcp("127.0.0.1:0".parse().unwrap())],
-            tls: None,
-            token_file: None,
-            hosts: Vec::new(),
-            prefix: String::new(),
-            requests_per_s: REQUESTS_PER_S,
-            limits: Limits::STANDARD,
-            fabric: None,
-            ingest: Some(dir.to_path_buf()),
-        }
+    fn options(dir: &Path) -> Options {
+        Options { ingest: Some(dir.to_owned()), ..Options::on_loopback(dir) }
     }
 
     #[test]

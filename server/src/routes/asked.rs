@@ -66,6 +66,17 @@ pub(crate) struct Span {
     to: Option<String>,
 }
 
+/// Which samples are asked about.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described only; `parameters` reads them")]
+pub(crate) struct Cpus {
+    /// only these hosts, `*` and `?` stand for any text; also repeatedly
+    host: Option<Vec<String>>,
+    /// only CPUs of these numbers; also repeatedly
+    cpu: Option<Vec<u32>>,
+}
+
 /// Which devices are asked about.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]

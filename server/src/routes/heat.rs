@@ -4,7 +4,7 @@ use axum::Json;
 
 use crate::errors::ApiError;
 use crate::heat::answer::{self, CoresBody, HeatBody};
-use crate::routes::asked::{Asked, Id, Refused, Span};
+use crate::routes::asked::{Asked, Cpus, Id, Refused, Span};
 
 /// How many samples there were in each second and each 20 ms of it, added up over hosts and CPUs.
 ///
@@ -15,13 +15,7 @@ use crate::routes::asked::{Asked, Id, Refused, Span};
     get,
     path = "/api/v1/recordings/{id}/heat",
     tag = "profiles",
-    params(
-        Id,
-        Span,
-        ("host" = Option<[String]>, Query, description = "only these hosts, `*` and `?` stand for any \
-            text; also repeatedly"),
-        ("cpu" = Option<[u32]>, Query, description = "only CPUs of these numbers; also repeatedly"),
-    ),
+    params(Id, Span, Cpus),
     responses((status = 200, body = HeatBody), Refused),
 )]
 pub(crate) async fn heat(asked: Asked) -> Result<Json<HeatBody>, ApiError> {
@@ -38,13 +32,7 @@ pub(crate) async fn heat(asked: Asked) -> Result<Json<HeatBody>, ApiError> {
     get,
     path = "/api/v1/recordings/{id}/cores",
     tag = "profiles",
-    params(
-        Id,
-        Span,
-        ("host" = Option<[String]>, Query, description = "only these hosts, `*` and `?` stand for any \
-            text; also repeatedly"),
-        ("cpu" = Option<[u32]>, Query, description = "only CPUs of these numbers; also repeatedly"),
-    ),
+    params(Id, Span, Cpus),
     responses((status = 200, body = CoresBody), Refused),
 )]
 pub(crate) async fn cores(asked: Asked) -> Result<Json<CoresBody>, ApiError> {

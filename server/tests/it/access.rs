@@ -6,11 +6,11 @@ use std::num::NonZeroU32;
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use argon2::PasswordHasher as _;
-use meikyo_server::{Door, StartError, hash_token, make_token};
+use meikyo_server::{Door, Options, StartError, hash_token, make_token};
 use meikyo_testing::http::{PATIENCE, read_answer};
 use meikyo_units::{Nanos, WallTime};
 
-use crate::client::{client, options, serve, serve_with};
+use crate::client::{client, serve, serve_with};
 use crate::recorded::recording;
 
 #[test]
@@ -97,7 +97,7 @@ fn a_file_in_the_way_of_a_unix_socket_stays() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("results.csv");
     std::fs::write(&path, "precious").unwrap();
-    let mut options = options(recording());
+    let mut options = Options::on_loopback(recording());
     options.doors = vec![Door::Unix(path.clone())];
     let Err(StartError::Listen { source, .. }) = meikyo_server::start(&options) else {
         panic!("there is a file in the way")
@@ -110,9 +110,9 @@ fn a_file_in_the_way_of_a_unix_socket_stays() {
 fn a_unix_socket_that_somebody_listens_at_stays() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("meikyo.sock");
-    let unix = |options: &mut meikyo_server::Options| options.doors.push(Door::Unix(path.clone()));
+    let unix = |options: &mut Options| options.doors.push(Door::Unix(path.clone()));
     let first = serve_with(recording(), unix);
-    let mut second = options(recording());
+    let mut second = Options::on_loopback(recording());
     unix(&mut second);
     assert!(matches!(meikyo_server::start(&second), Err(StartError::Listen { .. })));
     assert!(UnixStream::connect(&path).is_ok(), "the first server goes on");
@@ -288,7 +288,7 @@ fn who_asks_too_often_waits_and_is_counted() {
 
 #[test]
 fn other_addresses_need_tls_and_a_token() {
-    let mut options = options(recording());
+    let mut options = Options::on_loopback(recording());
     options.doors = vec![Door::Tcp("0.0.0.0:0".parse().unwrap())];
     assert!(matches!(meikyo_server::start(&options), Err(StartError::Unprotected { .. })));
     options.doors = vec![Door::Tcp("127.0.0.1:0".parse().unwrap())];

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 
-use meikyo_server::{Door, Limits, Options, REQUESTS_PER_S, Running};
+use meikyo_server::{Options, Running};
 use meikyo_testing::http::{Answer, PATIENCE, read_answer};
 use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
@@ -17,28 +17,12 @@ pub(crate) struct Served {
 
 /// Serves a recording on loopback, as `change` wants it.
 pub(crate) fn serve_with(recording: &Path, change: impl FnOnce(&mut Options)) -> Served {
-    let mut options = options(recording);
+    let mut options = Options::on_loopback(recording);
     change(&mut options);
     let running = meikyo_server::start(&options).unwrap();
     let url = &running.urls()[0];
     let address = url.split('/').nth(2).unwrap_or_default().to_owned();
     Served { running, address }
-}
-
-/// Loopback, and nobody asked for anything.
-pub(crate) fn options(recording: &Path) -> Options {
-    Options {
-        recordings: vec![recording.to_path_buf()],
-        doors: vec![Door::Tcp("127.0.0.1:0".parse().unwrap())],
-        tls: None,
-        token_file: None,
-        hosts: Vec::new(),
-        prefix: String::new(),
-        requests_per_s: REQUESTS_PER_S,
-        limits: Limits::STANDARD,
-        fabric: None,
-        ingest: None,
-    }
 }
 
 /// Serves a recording on loopback.

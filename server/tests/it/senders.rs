@@ -15,7 +15,7 @@ use meikyo_transport::wire::Declared;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
 
-use crate::client::{Served, options, serve_with};
+use crate::client::{Served, serve_with};
 use crate::recorded::recording;
 use crate::tls::certificate;
 
@@ -60,7 +60,7 @@ fn taking(dir: &Path, patterns: &str) -> (Running, PathBuf, String) {
         tls: Some(tls),
         token_file: Some(token_file),
         ingest: Some(recording.clone()),
-        ..options(&recording)
+        ..Options::on_loopback(&recording)
     };
     (meikyo_server::start(&options).unwrap(), roots, token)
 }

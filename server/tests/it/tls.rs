@@ -13,7 +13,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use crate::client::{Served, options, serve_with};
+use crate::client::{Served, serve_with};
 use crate::recorded::recording;
 
 /// A server that asks for TLS and a token, and what a client needs.
@@ -162,7 +162,7 @@ fn a_client_that_does_not_trust_the_certificate_sends_nothing() {
 fn a_certificate_and_a_foreign_key_are_refused_at_the_start() {
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let tls = Tls { key: certificate(other.path()).key, ..certificate(dir.path()) };
-    let mut options = options(recording());
+    let mut options = Options::on_loopback(recording());
     options.tls = Some(tls);
     assert!(matches!(meikyo_server::start(&options), Err(StartError::Tls { .. })));
 }
