@@ -28,6 +28,9 @@ pub(crate) struct DaemonArgs {
 pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
     let job = JobFile::load(&args.job).map_err(|error| {
         let hint = match &error {
+            JobFileError::Read { path, .. } if *path == args.job => {
+                "docs/checkpoint-format.md describes a job's file; examples/checkpoint-job.toml is one"
+            }
             JobFileError::Read { .. } | JobFileError::Key { .. } => {
                 "`meikyo checkpoint key job.key` makes a key; copy it to every host"
             }

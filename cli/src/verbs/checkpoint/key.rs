@@ -1,7 +1,7 @@
 //! `meikyo checkpoint key`: the key of a job.
 
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
@@ -22,8 +22,10 @@ pub(super) fn run(args: &KeyArgs) -> Result<Answer, Failure> {
     let mut file = OpenOptions::new();
     let file = file.write(true).create_new(true).mode(0o600).open(&args.file);
     let mut file = file.map_err(|error| {
-        Failure::new(format!("cannot make `{path}`: {error}"))
-            .hint("a key is never replaced: remove the file, or name another")
+        Failure::new(format!("cannot make `{path}`: {error}")).hint(match error.kind() {
+            ErrorKind::AlreadyExists => "a key is never replaced: remove the file, or name another",
+            _ => "name a file in a directory that you may write to",
+        })
     })?;
     file.write_all(&JobKey::generate()?)?;
     file.sync_all()?;

@@ -114,7 +114,7 @@ fn check(args: &PlanArgs, hosts: usize, group: usize) -> Result<(), Failure> {
     let failure = |text: String, hint: &str| Err(Failure::new(text).hint(hint));
     if hosts < 2 {
         return failure(
-            format!("{hosts} hosts cannot protect each other"),
+            format!("hosts protect each other, and `--hosts {hosts}` is too few"),
             "a copy needs 2 hosts, a ring 3: --hosts 3",
         );
     }
