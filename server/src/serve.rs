@@ -52,7 +52,7 @@ pub struct Options {
     /// Path before everything, for example `/meikyo`; empty for none.
     pub prefix: String,
     /// Requests a second that a client may make lastingly, five times as many at once;
-    /// [`REQUESTS_PER_S`](crate::REQUESTS_PER_S) is enough for several pages.
+    /// [`REQUESTS_PER_S`] is enough for several pages.
     pub requests_per_s: NonZeroU32,
     /// What clients may take of the server.
     pub limits: Limits,

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use meikyo_fabric::dialect::{SwitchState, Templates};
 use meikyo_fabric::{PortNumber, PortSettings, SwitchId, SwitchSettings, Vlan, VlanSet};
@@ -50,6 +51,17 @@ impl Switch {
     fn start_forwarding(&self) {
         let dummy = ["--enable-dummy=override", "--disable-system", &self.remote()];
         self.run("ovs-vswitchd", &[&DETACHED[..], &dummy].concat(), "");
+    }
+
+    /// Ends the one that forwards, and returns when it has: it answers before it does.
+    fn stop_forwarding(&self) {
+        self.run("ovs-appctl", &["exit"], "");
+        let of_process = self.directory.path().join("ovs-vswitchd.pid");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while of_process.exists() {
+            assert!(Instant::now() < deadline, "ovs-vswitchd goes on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Runs a program of Open vSwitch in its directory; it must succeed.

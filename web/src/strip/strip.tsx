@@ -120,7 +120,7 @@ export function Strip(props: StripProps) {
     drawAxis(context, area, bounds, props.live, colours);
     drawMarks(context, area, bounds, props, colours, drag.current);
     if (props.counted === true && props.bins !== null && props.bins.newestBin >= 0) {
-      painted(Math.min(newestUs.peek(), (props.bins.newestBin + 1) * props.bins.binUs), intervalUs.peek());
+      painted(Math.min(bounds.toUs, newestUs.peek(), (props.bins.newestBin + 1) * props.bins.binUs), intervalUs.peek());
     }
     if (props.counted === true && props.whole?.() === true) paintedWhole(bounds.fromUs, bounds.toUs);
     props.onPainted?.();

@@ -114,7 +114,7 @@ fn every_step_of_a_deployment_does_what_it_says_and_can_be_taken_back() {
             switch.is_in(after, &vlans, &told("carried out"));
         }
         // Started anew it has no flows and passes nothing on, whereas a plain bridge would, over loops.
-        switch.run("ovs-appctl", &["exit"], "");
+        switch.stop_forwarding();
         switch.start_forwarding();
         for own in &last.settings.ports {
             assert_eq!(switch.send(own.ports[0].0, None, 0x10, 0x77), BTreeSet::new());
