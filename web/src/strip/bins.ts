@@ -12,6 +12,12 @@ import { NO_STATE } from "./ramp.ts";
 /** Most values a ring may hold, 4 octets each: 64 MiB. More rows mean fewer bins. */
 const VALUES_MAX = 16 * 1024 * 1024;
 
+/** The rows of one bin. */
+export interface Column {
+  readonly values: Float32Array;
+  readonly states: Uint8Array;
+}
+
 export class Bins {
   readonly rows: number;
   readonly binUs: number;
@@ -128,7 +134,7 @@ export class Bins {
   }
 
   /** The rows of a bin, without a copy; null if the ring does not hold it. */
-  column(bin: number): { values: Float32Array; states: Uint8Array } | null {
+  column(bin: number): Column | null {
     const begin = this.place(bin);
     return begin < 0
       ? null

@@ -13,6 +13,7 @@ import { connection, knownNowUs, newestUs } from "../session/now.ts";
 import { answerTables, columnOf, intervalUs, recording, recordings } from "../session/recordings.ts";
 import { show, view } from "../session/view.ts";
 import { NO_STATE, OK, STATE_WORDS } from "../strip/ramp.ts";
+import { rowSums } from "../strip/row_sums.ts";
 import { clock, clockExact, dayAndClock } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
 import { groupedEvents, textBehindName, type EventGroup } from "../words/event_groups.ts";
@@ -237,28 +238,9 @@ export function SelectionCard({ watch, rows, bounds }: { watch: Watch | null; ro
 /** Peak, mean of the rows' peaks, greatest against mean of the rows' means, intervals late or missed. */
 export function selectionFacts(watch: Watch, rows: readonly number[], { fromUs, toUs }: Bounds): string[] {
   const { bins } = watch;
-  const first = Math.max(bins.binOf(fromUs), bins.newestBin - bins.capacity + 1);
-  const last = Math.min(bins.binOf(toUs - 1), bins.newestBin);
-  let faults = 0;
-  const peaks: number[] = [];
-  const means: number[] = [];
-  for (const row of rows) {
-    let [peak, sum, known] = [Number.NaN, 0, 0];
-    for (let bin = first; bin <= last; bin += 1) {
-      const state = bins.state(bin, row);
-      if (state !== NO_STATE && state !== OK && state !== 2) faults += 1;
-      const value = bins.value(bin, row);
-      if (Number.isNaN(value)) continue;
-      if (!(value <= peak)) peak = value;
-      sum += value;
-      known += 1;
-    }
-    if (known === 0) continue;
-    peaks.push(peak);
-    means.push(sum / known);
-  }
-  const mean = (of: readonly number[]): number => of.reduce((sum, value) => sum + value, 0) / of.length;
-  const greatest = (of: readonly number[]): number => of.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
+  const { peaks, means, faults } = rowSums(bins, rows, bins.binOf(fromUs), bins.binOf(toUs - 1));
+  const mean = (of: Float64Array): number => of.reduce((sum, value) => sum + value, 0) / of.length;
+  const greatest = (of: Float64Array): number => of.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
   // Before the past is there, sums over it are not known, and no fault is not a fact.
   if (!watch.filled.peek()) return ["…", "…", "…", "…"];
   if (peaks.length === 0) return [MISSING, MISSING, MISSING, count(faults)];
