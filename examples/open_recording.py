@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Open a recording with DuckDB and with pandas, and print the same numbers from both.
 
-    open_recording.py RECORDING [TABLE COLUMN]
+    open_recording.py [--json] RECORDING [TABLE COLUMN]
 
-For every device: how many readings of COLUMN there are, its greatest value, and how long after the
-due instant the answers came (in microseconds), from the kernel's receive times in `polls`. Exit code
-1 when DuckDB and pandas disagree. Needs what examples/requirements.txt pins.
+For each device: how many readings of COLUMN there are, the greatest value, and how long after the
+due instant the answers came (mean, in microseconds), from the kernel's receive times in `polls`.
+Prints the first devices as a table, or with --json every device as one line per source. Exits with 1
+if DuckDB and pandas disagree. Needs the packages in examples/requirements.txt.
 """
 
 import json
@@ -73,17 +74,44 @@ def agree(a: list[dict], b: list[dict]) -> bool:
     )
 
 
+# Devices that the table shows; with its head and its last line it has ten lines.
+DEVICES_SHOWN = 8
+
+
+def table_of(column: str, from_duckdb: list[dict], from_pandas: list[dict]) -> str:
+    """Both sources beside each other, for people."""
+    def number(value, format_: str) -> str:
+        return "-" if pandas.isna(value) else format(value, format_)
+
+    lines = [("device", "source", "readings", f"greatest {column}", "mean delay (us)")]
+    # A device takes two lines, one from each source.
+    for pair in list(zip(from_duckdb, from_pandas))[: DEVICES_SHOWN // 2]:
+        for source, row in zip(("DuckDB", "pandas"), pair):
+            lines.append((row["device"], source, str(row["readings"]), number(row["greatest"], ",.0f"),
+                          number(row["delay_us_mean"], ",.1f")))
+    widths = [max(map(len, cells)) for cells in zip(*lines)]
+    text = ["  ".join(cell.ljust(width) if at < 2 else cell.rjust(width)
+                      for at, (cell, width) in enumerate(zip(line, widths))) for line in lines]
+    left = max(len(from_duckdb), len(from_pandas)) - DEVICES_SHOWN // 2
+    text.append(f"{left} devices more with --json" if left > 0 else "the same for programs: --json")
+    return "\n".join(text)
+
+
 def main() -> int:
-    if len(sys.argv) not in (2, 4):
+    arguments = [argument for argument in sys.argv[1:] if argument != "--json"]
+    if len(arguments) not in (1, 3):
         print(__doc__, file=sys.stderr)
         return 2
-    recording = pathlib.Path(sys.argv[1]).resolve()
-    table, column = sys.argv[2:] or ("interfaces", "in_octets")
+    recording = pathlib.Path(arguments[0]).resolve()
+    table, column = arguments[1:] or ("interfaces", "in_octets")
     from_duckdb = with_duckdb(recording, table, column)
     from_pandas = with_pandas(recording, table, column)
-    for source, rows in (("duckdb", from_duckdb), ("pandas", from_pandas)):
-        for row in rows:
-            print(json.dumps({"source": source} | row, default=float))
+    if len(arguments) < len(sys.argv) - 1:
+        for source, rows in (("duckdb", from_duckdb), ("pandas", from_pandas)):
+            for row in rows:
+                print(json.dumps({"source": source} | row, default=float))
+    else:
+        print(table_of(column, from_duckdb, from_pandas))
     if not agree(from_duckdb, from_pandas):
         print("error: DuckDB and pandas disagree", file=sys.stderr)
         return 1

@@ -4,6 +4,8 @@
 
 mod background;
 mod cluster;
+mod compile;
+mod spans;
 
 use std::io::IsTerminal as _;
 use std::net::TcpListener;
@@ -13,8 +15,9 @@ use anyhow::Context as _;
 
 use crate::demo::background::{Background, snmpd};
 use crate::demo::cluster::Cluster;
-use crate::program::{Program, cargo, program};
-use crate::web::Page;
+use crate::demo::compile::PROGRAM;
+use crate::demo::spans::Spans;
+use crate::program::{Program, program};
 use crate::{python, web};
 
 /// Hosts and switches of the simulated cluster.
@@ -24,15 +27,14 @@ const SWITCHES: u32 = 4;
 const SPAN: &str = "20s";
 /// Everything that the demo makes, below the workspace's root.
 const DIRECTORY: &str = "target/demo";
+/// Held by `x` while it installs Debian's packages, and what `x` says of them.
+const PACKAGES_LOCK: &str = "target/demo-packages.lock";
+const PACKAGES_LOG: &str = "target/demo-packages.log";
 
 /// Runs the demo; whether every step went well.
 pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
-    if let Page::Lacking(what) = web::build(root)? {
-        println!("the page is left out, the server will say so: {what}");
-    }
-    let built =
-        cargo(root, &["build", "--release", "--locked", "--package", "meikyo-cli"]).run()?;
-    anyhow::ensure!(built, "the release build failed");
+    let mut spans = Spans::begin();
+    let python = prepare(root, &mut spans)?;
     let directory = root.join(DIRECTORY);
     if directory.exists() {
         std::fs::remove_dir_all(&directory)
@@ -48,25 +50,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
             None
         }
     };
-    let farm = Background::start(
-        meikyo(
-            root,
-            &[
-                "agents",
-                "--count",
-                &HOSTS.to_string(),
-                "--switches",
-                &SWITCHES.to_string(),
-                "--port",
-                "0",
-            ],
-        ),
-        |line| {
-            let address =
-                line.strip_prefix("ready: ")?.split(' ').find(|word| word.contains(':'))?;
-            address.rsplit_once(':')?.1.parse().ok()
-        },
-    )?;
+    let farm = farm(root)?;
     let cluster = Cluster {
         hosts: HOSTS,
         switches: SWITCHES,
@@ -74,59 +58,109 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
         real_port: real.as_ref().map(Background::port),
     };
     cluster.write(&directory)?;
-    let well = measure_and_look(root, real.is_some())?;
-    println!("\nthe cluster file:  {DIRECTORY}/cluster.toml");
-    println!("the recording:     {DIRECTORY}/recording");
-    if !std::io::stdout().is_terminal() {
-        println!("look at it:        meikyo serve {DIRECTORY}/recording");
-        return Ok(well);
+    let measured = measure(root)?;
+    spans.end("measure", format!("{HOSTS} simulated hosts and {SWITCHES} switches"));
+    let well = read_back(root, &python)?;
+    spans.end("read", "the same files in DuckDB and pandas");
+
+    println!("\n{spans}");
+    let recording = format!("{DIRECTORY}/recording");
+    let page = std::io::stdout().is_terminal().then(page_address).transpose()?;
+    println!("measured: {measured}");
+    match &page {
+        Some(page) => println!("the page: http://{page}/ (measured on until Ctrl-C)"),
+        None => println!("the page: {PROGRAM} serve {recording}"),
     }
-    let page = page_address()?;
-    println!("\nthe measurement goes on until Ctrl-C; the page: http://{page}/");
-    let (file, recording) = (format!("{DIRECTORY}/cluster.toml"), format!("{DIRECTORY}/recording"));
-    let measured =
-        ["measure", "--quiet", "--cluster", &file, "--out", &recording, "--serve", &page];
-    Ok(well & shown(root, &measured)?)
+    println!("try next: {PROGRAM} top {recording}    # the same in the terminal");
+    println!("          {PROGRAM} config init    # a cluster file for machines of your own");
+    println!("          ./x install    # puts `meikyo`, its manual pages and completions in place");
+    let Some(page) = page else { return Ok(well) };
+    let file = format!("{DIRECTORY}/cluster.toml");
+    let on = ["measure", "--quiet", "--cluster", &file, "--out", &recording, "--serve", &page];
+    Ok(well & meikyo(root, &on).quiet_run()?)
 }
 
-fn measure_and_look(root: &Path, real: bool) -> anyhow::Result<bool> {
+/// Builds the page and the program, while Debian's and then Python's packages are installed; Python's
+/// interpreter, or why there is none.
+fn prepare(root: &Path, spans: &mut Spans) -> anyhow::Result<Result<String, String>> {
+    std::thread::scope(|scope| {
+        let python = scope.spawn(|| {
+            wait_for_packages(root);
+            python::environment(root)
+        });
+        match web::lacking(root) {
+            Some(what) => println!("the page is left out, the server will say so: {what}"),
+            None => {
+                web::install(root)?;
+                spans.end("download", "the tools that build the page");
+                web::build_quietly(root)?;
+                spans.end("page", "types checked, scripts bundled");
+            }
+        }
+        let crates = compile::program(root)?;
+        let what = "crates, while Debian's and Python's packages are installed";
+        spans.end("compile", format!("{crates} {what}"));
+        let python = python.join().expect("it has no reason to panic");
+        spans.end("wait", "for what was still being installed");
+        Ok(python)
+    })
+}
+
+/// Waits until `x` has installed what it set out to, and repeats what went wrong.
+fn wait_for_packages(root: &Path) {
+    if !root.join(PACKAGES_LOCK).exists() {
+        return;
+    }
+    if let Err(error) = program(root, "flock", &[PACKAGES_LOCK, "true"]).output() {
+        println!("whether Debian's packages are installed is not known: {error:#}");
+    }
+    let log = std::fs::read_to_string(root.join(PACKAGES_LOG)).unwrap_or_default();
+    for line in log.lines().filter(|line| line.starts_with("x: ") || line.starts_with("hint: ")) {
+        println!("{line}");
+    }
+}
+
+/// The simulated hosts and switches, which answer on the loopback network.
+fn farm(root: &Path) -> anyhow::Result<Background> {
+    let (hosts, switches) = (HOSTS.to_string(), SWITCHES.to_string());
+    let agents = ["agents", "--count", &hosts, "--switches", &switches, "--port", "0"];
+    Background::start(meikyo(root, &agents), |line| {
+        let address = line.strip_prefix("ready: ")?.split(' ').find(|word| word.contains(':'))?;
+        address.rsplit_once(':')?.1.parse().ok()
+    })
+}
+
+/// Measures everything, with the page beside; what the program said of it, as one line.
+fn measure(root: &Path) -> anyhow::Result<String> {
     let file = format!("{DIRECTORY}/cluster.toml");
     let recording = format!("{DIRECTORY}/recording");
-    println!("\n{HOSTS} simulated hosts, {SWITCHES} switches, every 0.1 s for {SPAN}:");
     let page = page_address()?;
-    println!("(the page while it runs: http://{page}/)");
-    let measured =
-        ["measure", "--cluster", &file, "--out", &recording, "--for", SPAN, "--serve", &page];
-    let mut well = shown(root, &measured)?;
-    well &= shown(root, &["recording", "info", &recording])?;
-    let device = if real { "this-machine" } else { "node001" };
-    let interface = if real { "lo" } else { "eth0" };
-    let columns = "in_octets,out_octets";
-    well &= shown(
-        root,
-        &[
-            "query",
-            &recording,
-            "interfaces",
-            "--device",
-            device,
-            "--label",
-            &format!("interface={interface}"),
-            "--columns",
-            columns,
-            "--every",
-            "5s",
-        ],
-    )?;
-    match python::environment(root) {
+    println!("measuring for {SPAN}, every 0.1 s; the page while it runs: http://{page}/");
+    let measure = [
+        &["measure", "--quiet", "--cluster", &file, "--out", &recording],
+        &["--for", SPAN, "--serve", &page][..],
+    ];
+    let said = meikyo(root, &measure.concat()).said()?;
+    // What it counted, without the page's address.
+    let counts =
+        said.lines().filter(|line| line.starts_with("ok ") || line.starts_with(char::is_numeric));
+    Ok(counts.collect::<Vec<_>>().join("; "))
+}
+
+/// Reads the recording with the program and with what data people use; whether both can.
+fn read_back(root: &Path, python: &Result<String, String>) -> anyhow::Result<bool> {
+    let recording = format!("{DIRECTORY}/recording");
+    meikyo(root, &["recording", "info", &recording]).output()?;
+    match python {
         Ok(interpreter) => {
-            println!("\nthe same files in DuckDB and pandas:");
-            let script = ["examples/open_recording.py", recording.as_str()];
-            well &= program(root, &interpreter, &script).run()?;
+            println!("the same files in DuckDB and pandas:");
+            program(root, interpreter, &["examples/open_recording.py", &recording]).quiet_run()
         }
-        Err(reason) => println!("\nDuckDB is left out: {reason}"),
+        Err(reason) => {
+            println!("DuckDB is left out: {reason}");
+            Ok(true)
+        }
     }
-    Ok(well)
 }
 
 /// Where the page is served: at the usual port, or at a free one where somebody has that.
@@ -137,13 +171,7 @@ fn page_address() -> anyhow::Result<String> {
     Ok(address.context("no port is free for the page")?.to_string())
 }
 
-fn shown(root: &Path, arguments: &[&str]) -> anyhow::Result<bool> {
-    println!();
-    meikyo(root, arguments).run()
-}
-
-/// The program as built for release, shown as a person would type it.
+/// The program as built for the demo.
 fn meikyo(root: &Path, arguments: &[&str]) -> Program {
-    let path = root.join("target/release/meikyo");
-    program(root, &path.to_string_lossy(), arguments).shown_as("meikyo")
+    program(root, &root.join(PROGRAM).to_string_lossy(), arguments).shown_as("meikyo")
 }

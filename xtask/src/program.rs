@@ -1,7 +1,7 @@
 //! Other programs: run in the workspace's root, shown before they start, judged by their exit code.
 #![expect(clippy::disallowed_methods, reason = "the one place where automation starts programs")]
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -56,8 +56,13 @@ impl Program {
     }
 
     /// Runs it with our own output; whether it ended well.
-    pub(crate) fn run(mut self) -> anyhow::Result<bool> {
+    pub(crate) fn run(self) -> anyhow::Result<bool> {
         eprintln!("$ {}", self.shown);
+        self.quiet_run()
+    }
+
+    /// The same without saying that it runs.
+    pub(crate) fn quiet_run(mut self) -> anyhow::Result<bool> {
         let status =
             self.command.status().with_context(|| format!("cannot run `{}`", self.shown))?;
         Ok(status.success())
@@ -74,6 +79,39 @@ impl Program {
             String::from_utf8_lossy(&output.stderr).trim()
         );
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Runs it quietly; everything that it said, or an error with that.
+    pub(crate) fn said(mut self) -> anyhow::Result<String> {
+        let output =
+            self.command.output().with_context(|| format!("cannot run `{}`", self.shown))?;
+        let said = [&output.stdout, &output.stderr].map(|octets| String::from_utf8_lossy(octets));
+        let said = said.concat().trim().to_owned();
+        anyhow::ensure!(output.status.success(), "`{}` failed: {said}", self.shown);
+        Ok(said)
+    }
+
+    /// Runs it and hands every piece of its standard error to `piece`: a line, or what a carriage return
+    /// overwrites. Its standard output is dropped.
+    pub(crate) fn pieces(mut self, mut piece: impl FnMut(&str)) -> anyhow::Result<bool> {
+        let mut child = self
+            .command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot run `{}`", self.shown))?;
+        let stderr = child.stderr.take().context("the child has no standard error")?;
+        let mut said = Vec::new();
+        for octet in BufReader::new(stderr).bytes() {
+            let octet = octet.context("cannot read what the child says")?;
+            if !matches!(octet, b'\n' | b'\r') {
+                said.push(octet);
+            } else if !said.is_empty() {
+                piece(&String::from_utf8_lossy(&said));
+                said.clear();
+            }
+        }
+        Ok(child.wait().context("cannot wait for the child")?.success())
     }
 
     /// Runs it and hands every line of its standard output to `line`; its errors go to ours.

@@ -23,12 +23,23 @@ pub(crate) enum Page {
 
 /// Builds the page into `web/dist`, from where the server embeds it.
 pub(crate) fn build(root: &Path) -> anyhow::Result<Page> {
-    if let Err(error) = program(root, "npm", &["--version"]).output() {
-        return Ok(Page::Lacking(format!("Node.js 20.19 or newer with npm: {error:#}")));
+    if let Some(what) = lacking(root) {
+        return Ok(Page::Lacking(what));
     }
     install(root)?;
     let built = npm(root, &["run", "--silent", "build"]).run()?;
     Ok(if built { Page::Built } else { Page::Failed })
+}
+
+/// The same without a word, after [`install`].
+pub(crate) fn build_quietly(root: &Path) -> anyhow::Result<()> {
+    npm(root, &["run", "--silent", "build"]).output().map(drop)
+}
+
+/// What this machine lacks for building the page.
+pub(crate) fn lacking(root: &Path) -> Option<String> {
+    let error = program(root, "npm", &["--version"]).output().err()?;
+    Some(format!("Node.js 20.19 or newer with npm: {error:#}"))
 }
 
 /// Puts a second name beside the program as it was built last, for tests that run while it is built
@@ -128,7 +139,7 @@ struct Test {
 }
 
 /// Installs what `web/package-lock.json` pins, where that is not there yet.
-fn install(root: &Path) -> anyhow::Result<()> {
+pub(crate) fn install(root: &Path) -> anyhow::Result<()> {
     let lock = root.join("web/package-lock.json");
     let wanted = std::fs::read_to_string(&lock)
         .with_context(|| format!("cannot read `{}`", lock.display()))?;

@@ -303,9 +303,14 @@ fn duckdb_and_pandas_see_what_our_reader_sees() {
     record(dir.path(), true);
     let path = dir.path().to_str().unwrap();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/open_recording.py");
-    let output = Command::new(python).arg(example).arg(path).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
+    let shown = |arguments: &[&str]| {
+        let output = Command::new(&python).arg(&example).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // For people: a head, two lines for each of the three devices, and where to find the rest.
+    assert_eq!(shown(&[path]).lines().count(), 8, "{}", shown(&[path]));
+    let text = shown(&["--json", path]);
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 6, "three devices from each: {text}");
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
