@@ -5,8 +5,11 @@
 
 mod bench;
 mod demo;
+mod install;
+mod package;
 mod program;
 mod python;
+mod room;
 mod soak;
 mod test_run;
 mod tidy;
@@ -21,6 +24,9 @@ const USAGE: &str = "\
 usage: ./x WORD [ARGUMENTS]
 
   demo           this machine and a simulated cluster, measured every 0.1 s, live in the browser
+  install [--prefix DIR]
+                 a release build, with manual pages, completions and services
+  package        the same as a Debian package, target/package/meikyo.deb
   test [FILTER]  formatting, lints, tidy, every test; closes with `N passed, N failed, N skipped`
   bench [NAME]   the benches, all of them or `./x bench collect --agents 1000`
   soak [FILTER] [--for TIME] [--seed N]
@@ -51,6 +57,8 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
     match word {
         "test" => test_run::run(&root, rest),
         "demo" => demo::run(&root),
+        "install" => install::run(&root, rest),
+        "package" => package::run(&root, rest),
         "bench" => bench::run(&root, rest),
         "soak" => soak::run(&root, rest),
         "tidy" => tidy::run(&root),
