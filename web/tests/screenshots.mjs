@@ -1,50 +1,153 @@
-// Makes pictures of every view in both themes, for a person to look at.
+// Makes a picture of every view.
 //
-//   MEIKYO_URL=http://127.0.0.1:8420/ npm run screenshots -- target/screenshots
+//   npm run screenshots -- FOLDER     for the documentation: ../docs/pictures (needs the program, MEIKYO_BIN)
+//   MEIKYO_URL=http://127.0.0.1:8420/ npm run screenshots -- FOLDER     of a running `meikyo serve`, in both themes
 //
-// The address is of a running `meikyo serve`; the pictures are for eyes and are compared with nothing.
+// Without an address the script measures 32 hosts and 8 switches that answer SNMP on the loopback network, has one
+// host go silent and another lose requests, and takes the pictures while the measurement runs. Nothing is compared.
 
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { spawn } from "node:child_process";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { crc32, deflateSync } from "node:zlib";
 import { chromium } from "playwright-core";
 
-const address = process.env.MEIKYO_URL ?? "http://127.0.0.1:8420/";
 const folder = process.argv[2] ?? "screenshots";
-const VIEWS = {
-  cluster: "cluster?t=-1m",
-  paused: "cluster?t=-1m",
-  tables: "cluster?t=-1m&tables=1&rows=series",
-  then: "then?t=-20s",
-  device: "device?t=-1m",
-  data: "data",
-};
-/** How long a live view is left to fill. */
+const given = process.env.MEIKYO_URL;
+const program = process.env.MEIKYO_BIN ?? resolve(import.meta.dirname, "../../target/release/meikyo");
+/** A page of the documentation loads a picture as fast as its text. */
+const BYTES_MAX = 200_000;
+/** How long the cluster has been measured when the first picture is taken. */
+const MEASURED_MS = 75_000;
+/** How long a view is left to fill. */
 const SETTLE_MS = 4000;
+const SIZE = given === undefined ? { width: 1200, height: 750 } : { width: 1440, height: 900 };
+const VIEWS = {
+  cluster: { hash: "cluster?t=-1m" },
+  paused: { hash: "cluster?t=-1m", prepare: selectInStrip },
+  tables: { hash: "cluster?t=-1m&tables=1&rows=series" },
+  then: { hash: "then?t=-20s", prepare: (page) => page.getByRole("button", { name: "1 min before" }).click() },
+  device: { hash: "device?t=-1m" },
+  fabric: { hash: "fabric?t=-1m" },
+  data: { hash: "data" },
+  alerts: { hash: "cluster?t=-1m", prepare: (page) => page.keyboard.press("a") },
+};
+/** Those in the documentation: one for each view. */
+const DOCUMENTED = ["cluster", "then", "device", "fabric", "data", "alerts"];
+
+/** Added to the cluster file of the simulated agents: a fabric to draw, and rules that raise alerts. */
+const MORE = `
+[fabric]
+topology = "torus 4x2"
+management_vlan = 100
+
+[[alerts]]
+name = "silent"
+silent = "2s"
+
+[[alerts]]
+name = "busy"
+value = "interface:eth0(in_octets)"
+above = "80MB/s"
+`;
+const TROUBLES = ["at 40s die node017", "at 25s set loss=15% node008"];
 
 mkdirSync(folder, { recursive: true });
-const browser = await chromium.launch({
-  executablePath: process.env.MEIKYO_CHROMIUM ?? "/usr/bin/chromium",
-  args: [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-  ],
-});
-for (const theme of ["dark", "light"]) {
-  for (const [name, hash] of Object.entries(VIEWS)) {
-    const page = await browser.newPage({ viewport: { width: 1440, height: 900 }, colorScheme: theme });
-    page.on("pageerror", (error) => console.error(`${name}: ${error}`));
-    await page.goto(`${address}#${hash}`);
-    await page.waitForTimeout(SETTLE_MS);
-    if (name === "then") await page.getByRole("button", { name: "1 min before" }).click();
-    if (name === "paused") await selectInStrip(page);
-    await page.waitForTimeout(SETTLE_MS / 2);
-    const file = join(folder, `${name}-${theme}.png`);
-    await page.screenshot({ path: file });
-    console.log(file);
-    await page.close();
+const stage = given === undefined ? await measureCluster() : { address: given, clear: () => {} };
+try {
+  const browser = await chromium.launch({
+    executablePath: process.env.MEIKYO_CHROMIUM ?? "/usr/bin/chromium",
+    args: [
+      "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+      "--disable-component-update", "--disable-sync",
+    ],
+  });
+  for (const theme of given === undefined ? ["light"] : ["dark", "light"]) {
+    for (const [name, view] of Object.entries(VIEWS)) {
+      if (given === undefined && !DOCUMENTED.includes(name)) continue;
+      await picture(browser, stage.address, theme, name, view);
+    }
   }
+  await browser.close();
+} finally {
+  await stage.clear();
 }
-await browser.close();
+
+/** Takes one picture. */
+async function picture(browser, address, theme, name, { hash, prepare }) {
+  const page = await browser.newPage({ viewport: SIZE, colorScheme: theme, timezoneId: "UTC" });
+  page.on("pageerror", (error) => console.error(`${name}: ${error}`));
+  await page.goto(`${address}#${hash}`);
+  await page.waitForTimeout(SETTLE_MS);
+  await prepare?.(page);
+  await page.waitForTimeout(SETTLE_MS / 2);
+  const file = join(folder, given === undefined ? `${name}.png` : `${name}-${theme}.png`);
+  const shot = await page.screenshot();
+  await page.close();
+  const small = given === undefined ? indexedPng(await pixels(browser, shot)) : shot;
+  writeFileSync(file, small);
+  console.log(`${file}  ${small.length} bytes`);
+  if (given === undefined && small.length > BYTES_MAX) throw new Error(`${file} has more than ${BYTES_MAX} bytes`);
+}
+
+/** A picture's pixels as red, green, blue and opacity, decoded by the browser. */
+async function pixels(browser, png) {
+  const page = await browser.newPage();
+  const text = await page.evaluate(async (base64) => {
+    const octets = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    const bitmap = await createImageBitmap(new Blob([octets], { type: "image/png" }));
+    const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
+    context.drawImage(bitmap, 0, 0);
+    const { data } = context.getImageData(0, 0, bitmap.width, bitmap.height);
+    let letters = "";
+    for (let at = 0; at < data.length; at += 8192) letters += String.fromCharCode(...data.subarray(at, at + 8192));
+    return btoa(letters);
+  }, png.toString("base64"));
+  await page.close();
+  return Buffer.from(text, "base64");
+}
+
+/** The picture with the 256 colours that cover most of it: a third of the octets, and text stays sharp. */
+function indexedPng(rgba) {
+  const { width, height } = SIZE;
+  const counts = new Map();
+  for (let at = 0; at < rgba.length; at += 4) {
+    const colour = rgba.readUIntBE(at, 3);
+    counts.set(colour, (counts.get(colour) ?? 0) + 1);
+  }
+  const palette = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 256).map(([colour]) => colour);
+  const indexes = new Map(palette.map((colour, index) => [colour, index]));
+  const channels = (colour) => [colour >> 16, (colour >> 8) & 255, colour & 255];
+  const distance = (a, b) => channels(a).reduce((sum, value, at) => sum + (value - channels(b)[at]) ** 2, 0);
+  for (const colour of counts.keys()) {
+    if (indexes.has(colour)) continue;
+    const nearest = palette.reduce((best, one, index) => (distance(one, colour) < distance(palette[best], colour) ? index : best), 0);
+    indexes.set(colour, nearest);
+  }
+  const rows = Buffer.alloc((width + 1) * height);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) rows[y * (width + 1) + 1 + x] = indexes.get(rgba.readUIntBE((y * width + x) * 4, 3));
+  }
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([8, 3, 0, 0, 0], 8); // 8 bits, by palette, and the only methods there are
+  const chunk = (kind, data) => {
+    const body = Buffer.concat([Buffer.from(kind), data]);
+    const edges = Buffer.alloc(8);
+    edges.writeUInt32BE(data.length, 0);
+    edges.writeUInt32BE(crc32(body), 4);
+    return Buffer.concat([edges.subarray(0, 4), body, edges.subarray(4)]);
+  };
+  return Buffer.concat([
+    Buffer.from("\x89PNG\r\n\x1a\n", "latin1"),
+    chunk("IHDR", header),
+    chunk("PLTE", Buffer.from(palette.flatMap(channels))),
+    chunk("IDAT", deflateSync(rows, { level: 9 })),
+    chunk("IEND", Buffer.alloc(0)),
+  ]);
+}
 
 /** Pauses, selects a rectangle and rests the pointer on it, as a person would. */
 async function selectInStrip(page) {
@@ -54,4 +157,48 @@ async function selectInStrip(page) {
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.75, box.y + box.height * 0.36, { steps: 5 });
   await page.mouse.up();
+}
+
+/** A farm of agents, a measurement of it and its server; the server's address. */
+async function measureCluster() {
+  const directory = mkdtempSync(join(tmpdir(), "meikyo-pictures-"));
+  const cluster = join(directory, "cluster/cluster.toml");
+  const running = [];
+  const clear = async () => {
+    for (const child of running.reverse()) {
+      child.kill("SIGINT");
+      if (child.exitCode === null) await new Promise((ended) => child.once("exit", ended));
+    }
+    rmSync(directory, { recursive: true, force: true });
+  };
+  /** Starts the program; the line in which it said that it was ready. */
+  const start = (args, ready) => new Promise((found, failed) => {
+    const child = spawn(program, args, { cwd: directory, stdio: ["ignore", "pipe", "pipe"] });
+    running.push(child);
+    let told = "";
+    const take = (piece) => {
+      told += piece;
+      const line = told.split("\n").find((one) => ready.test(one));
+      if (line !== undefined) found(line);
+    };
+    child.stdout.on("data", take);
+    child.stderr.on("data", take);
+    child.on("error", failed);
+    child.on("exit", (code) => failed(new Error(`${program} ${args.join(" ")} ended with ${code}:\n${told}`)));
+  });
+  try {
+    const farm = ["agents", "--count", "32", "--switches", "8", "--port", "0", "--write-cluster", "cluster"];
+    await start([...farm, ...TROUBLES.flatMap((line) => ["--do", line])], /^ready/);
+    // Keys of the file itself end where its first section begins.
+    appendFileSync(cluster, MORE);
+    await start(["measure", "--cluster", cluster, "--out", "recording"], / ok [1-9]/);
+    const server = await start(["serve", "recording", "--listen", "127.0.0.1:0", "--cluster", cluster], /http:\/\//);
+    console.log(`measuring for ${MEASURED_MS / 1000} s`);
+    await new Promise((resume) => setTimeout(resume, MEASURED_MS));
+    return { address: /http:\/\/\S+/.exec(server)[0], clear };
+  } catch (error) {
+    console.error(readFileSync(cluster, "utf8"));
+    await clear();
+    throw error;
+  }
 }
