@@ -16,7 +16,10 @@
 //! | [`governor`] | how often may be sampled within a budget |
 //! | [`recorder`] | the loop that joins them |
 //! | [`symbols`] | files and functions of addresses |
+//! | [`jobs`] | jobs by their control groups |
+//! | [`wanted`] | which samples of a recording are meant |
 //! | [`report`] | samples by function, for people |
+//! | [`flame`] | samples as trees of callers |
 //!
 //! `block`, `records` and `governor` read no clock and call no system.
 
@@ -24,10 +27,13 @@ pub mod block;
 mod clock;
 pub mod disturbance;
 mod existing;
+pub mod flame;
 pub mod governor;
+pub mod jobs;
 mod kernel;
 mod perf_event;
 mod program;
+mod reading;
 pub mod recorder;
 pub mod records;
 mod regular;
@@ -36,6 +42,7 @@ mod ring;
 pub mod sampler;
 pub mod symbols;
 pub mod tables;
+pub mod wanted;
 
 pub use block::BLOCK_OCTETS_MAX;
 pub use kernel::{KernelFacts, kernel_has_names};

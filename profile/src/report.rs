@@ -1,16 +1,15 @@
 //! Samples by function, thread, process or CPU: what a recording of a profile says.
 
-mod reading;
-
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use meikyo_recording::read::Problem;
 use meikyo_recording::{ReadError, Recording};
 use meikyo_units::WallTime;
 
-use crate::symbols::Unnamed;
-use reading::Reading;
+use crate::reading::stacks::{Callers, Stacks, index};
+use crate::reading::{Goes, Name, Reading, Seen};
+use crate::symbols::{Symbols, Unnamed};
+use crate::wanted::Wanted;
 
 /// What samples are counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,19 +26,22 @@ pub enum By {
     Cpu,
     /// Control group.
     Cgroup,
+    /// Job, by its control group.
+    Job,
     /// Name of the host that was sampled, for recordings of many.
     Host,
 }
 
 impl By {
     /// Everything that samples can be counted by.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Function,
         Self::File,
         Self::Process,
         Self::Thread,
         Self::Cpu,
         Self::Cgroup,
+        Self::Job,
         Self::Host,
     ];
 
@@ -52,6 +54,7 @@ impl By {
             Self::Thread => "thread",
             Self::Cpu => "cpu",
             Self::Cgroup => "cgroup",
+            Self::Job => "job",
             Self::Host => "host",
         }
     }
@@ -65,6 +68,7 @@ impl By {
             Self::Thread => "Name of the thread",
             Self::Cpu => "CPU and host",
             Self::Cgroup => "Control group, where those were kept",
+            Self::Job => "Job of Slurm, container or unit, where control groups were kept",
             Self::Host => "Host",
         }
     }
@@ -75,14 +79,8 @@ impl By {
 pub struct ReportOptions {
     /// What samples are counted by.
     pub by: By,
-    /// From then on.
-    pub from: Option<WallTime>,
-    /// Until then, exclusive.
-    pub until: Option<WallTime>,
-    /// Those of one process only, or of those of that number on several hosts.
-    pub pid: Option<u64>,
-    /// Those of one host only.
-    pub host: Option<String>,
+    /// Which samples are counted.
+    pub wanted: Wanted,
 }
 
 /// A line of a report.
@@ -142,20 +140,28 @@ pub struct Difference {
 /// # Errors
 /// When the recording has no samples or cannot be read.
 pub fn report(recording: &Recording, options: &ReportOptions) -> Result<Report, ReadError> {
-    let mut reading = Reading::new(recording, options)?;
-    let counted = reading.count(options)?;
-    let mut lines: BTreeMap<(Rc<str>, Rc<str>), (u64, u64)> = BTreeMap::new();
+    let mut symbols = Symbols::of_this_host();
+    let Counted { mut reading, stacks, counts, span } = count(recording, &mut symbols, options)?;
+    let frames: Vec<_> = stacks.places().iter().map(|place| reading.frame(place)).collect();
+    let empty: Name = "".into();
+    let mut lines: BTreeMap<(Name, Name), (u64, u64)> = BTreeMap::new();
     let mut unnamed: BTreeMap<Unnamed, u64> = BTreeMap::new();
-    for (met, count) in &counted.met {
-        let frames = reading.frames(met, options.by);
-        if let Some(reason) = reading.reason(met) {
+    for ((stack, other), count) in &counts {
+        let stack = stacks.stack(*stack);
+        let innermost = stack.first().map(|&place| index(place)).expect("a stack has an address");
+        if let Some(reason) = reading.reason(&stacks.places()[innermost]) {
             *unnamed.entry(reason).or_default() += count;
         }
-        for (at, frame) in frames.iter().enumerate() {
+        let of_stack: Vec<(Name, Name)> = match options.by {
+            By::Function => stack.iter().map(|&place| frames[index(place)].clone()).collect(),
+            By::File => vec![(frames[innermost].1.clone(), empty.clone())],
+            _ => vec![(other.clone(), empty.clone())],
+        };
+        for (at, frame) in of_stack.iter().enumerate() {
             let line = lines.entry(frame.clone()).or_default();
             line.0 += if at == 0 { *count } else { 0 };
             // A function that calls itself is there once.
-            line.1 += if frames[..at].contains(frame) { 0 } else { *count };
+            line.1 += if of_stack[..at].contains(frame) { 0 } else { *count };
         }
     }
     let mut lines: Vec<Line> = lines
@@ -171,13 +177,78 @@ pub fn report(recording: &Recording, options: &ReportOptions) -> Result<Report, 
         (other.own, other.total, &one.name).cmp(&(one.own, one.total, &other.name))
     });
     Ok(Report {
-        samples: counted.met.values().sum(),
-        span: counted.span,
+        samples: counts.values().sum(),
+        span,
         lines,
         unnamed: unnamed.into_iter().collect(),
-        losses: reading.losses(options)?,
+        losses: losses(&mut reading, &options.wanted)?,
         problems: reading.problems,
     })
+}
+
+/// Samples counted by their stacks and what else they are counted by.
+struct Counted<'a> {
+    reading: Reading<'a>,
+    stacks: Stacks,
+    counts: BTreeMap<(u32, Name), u64>,
+    span: Option<(WallTime, WallTime)>,
+}
+
+fn count<'a>(
+    recording: &'a Recording,
+    symbols: &'a mut Symbols,
+    options: &ReportOptions,
+) -> Result<Counted<'a>, ReadError> {
+    let mut reading = Reading::new(recording, symbols, &options.wanted.hosts)?;
+    let callers = if options.by == By::Function { Callers::Kept } else { Callers::LeftOut };
+    let mut stacks = Stacks::new(callers);
+    let mut counts: BTreeMap<(u32, Name), u64> = BTreeMap::new();
+    let mut span = None;
+    reading.samples(&options.wanted, |reading, seen| {
+        span = wider(span, seen.time);
+        let other = name_of(reading, seen, options.by);
+        *counts.entry((stacks.of(reading, seen), other)).or_default() += 1;
+        Goes::On
+    })?;
+    reading.look_up(stacks.places().iter());
+    Ok(Counted { reading, stacks, counts, span: span.map(walls) })
+}
+
+/// What a sample is counted by beside its stack.
+fn name_of(reading: &mut Reading<'_>, seen: &Seen<'_>, by: By) -> Name {
+    match by {
+        By::Function | By::File => reading.word(""),
+        By::Process => reading.called(seen.time, seen.process()),
+        By::Thread => reading.called(seen.time, seen.thread()),
+        By::Cpu => {
+            let text = format!("{} CPU {}", reading.host_name(seen.host), seen.cpu);
+            reading.word(&text)
+        }
+        By::Host => reading.host_name(seen.host),
+        By::Cgroup => reading.cgroup(seen).unwrap_or_else(|| reading.word(NOT_KNOWN)),
+        By::Job => reading.job(seen).unwrap_or_else(|| reading.word(NOT_KNOWN)),
+    }
+}
+
+/// What stands for a name that is not known.
+const NOT_KNOWN: &str = "[unknown]";
+
+/// The first and the last instant, ns since the epoch.
+pub(crate) type Ends = (i64, i64);
+
+/// A span that holds one more instant.
+pub(crate) fn wider(span: Option<Ends>, time: i64) -> Option<Ends> {
+    Some(span.map_or((time, time), |(first, last)| (first.min(time), last.max(time))))
+}
+
+pub(crate) fn walls((first, last): Ends) -> (WallTime, WallTime) {
+    (WallTime::from_nanos(first), WallTime::from_nanos(last))
+}
+
+/// What was lost of the wanted samples.
+pub(crate) fn losses(reading: &mut Reading<'_>, wanted: &Wanted) -> Result<Vec<Loss>, ReadError> {
+    let lost = reading.losses(wanted)?;
+    Ok(lost.into_iter().map(|(what, count)| Loss { what, count }).collect())
 }
 
 /// Compares two reports line by line, those that differ most in their share first.

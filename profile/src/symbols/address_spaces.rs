@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// A file as a process had mapped it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MappedFile {
     /// The file, as its process sees it.
     pub path: Rc<str>,
@@ -21,7 +21,7 @@ pub struct MappedFile {
 }
 
 /// A place in a file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// What lay there, as its process had mapped it.
     pub file: MappedFile,
@@ -144,6 +144,17 @@ impl AddressSpaces {
     pub fn since(&self, time: i64, process: Process) -> Option<i64> {
         let eras = self.processes.get(&process)?;
         eras[..eras.partition_point(|era| era.from <= time)].last().map(|era| era.from)
+    }
+
+    /// When what a process had mapped changed, in the order of time: between two of these instants its
+    /// addresses mean what they mean.
+    pub fn changes(&self, process: Process) -> Vec<i64> {
+        let eras = self.processes.get(&process).map(Vec::as_slice).unwrap_or_default();
+        let mapped = eras.iter().flat_map(|era| era.top.newest_first()).map(|mapped| mapped.time);
+        let mut changes: Vec<i64> = eras.iter().map(|era| era.from).chain(mapped).collect();
+        changes.sort_unstable();
+        changes.dedup();
+        changes
     }
 
     /// Where an address of a process lay at a time; `None` where nothing is known to be mapped there.

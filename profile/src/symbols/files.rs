@@ -24,7 +24,7 @@ pub struct Function {
 }
 
 /// Why an address has no name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unnamed {
     /// Nothing is known to have been mapped there.
     NotMapped,
@@ -83,7 +83,11 @@ impl From<Elsewhere> for Unnamed {
     }
 }
 
-/// Functions of the files of this host.
+/// Functions that are kept at most; who looks up more begins anew.
+const KEPT_MAX: usize = 2_000_000;
+
+/// Functions of the files of this host. What has a name keeps it, whatever recording it is met in, so
+/// that each (build ID, offset) is looked up once as long as this is kept.
 #[derive(Debug)]
 pub struct Symbols {
     symbolizer: Symbolizer,
@@ -105,6 +109,17 @@ impl Symbols {
             kernel: BTreeMap::new(),
             here: KernelFacts::of_this_host(),
         }
+    }
+
+    /// Forgets what had no name: a file may be there by now, and what is there may be another one.
+    pub fn refresh(&mut self) {
+        self.files.clear();
+        if self.known.len() + self.kernel.len() > KEPT_MAX {
+            self.known.clear();
+            self.kernel.clear();
+        }
+        self.known.retain(|_, function| function.name.is_ok());
+        self.kernel.retain(|_, function| function.name.is_ok());
     }
 
     /// Where an address of a kernel lies in the one that runs here.

@@ -4,10 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod blocks;
+mod flames;
 mod programs;
 mod recordings;
 mod reports;
 mod tables;
+mod written;
 
 use std::io;
 

@@ -1,11 +1,13 @@
 //! Recordings of real programs: what is reported is what the programs did.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use meikyo_profile::recorder::{Counts, Recorder, RecorderOptions};
 use meikyo_profile::report::{self, By, Report, ReportOptions};
 use meikyo_profile::sampler::{SamplerOptions, Target};
 use meikyo_profile::tables::{all, rates};
+use meikyo_profile::wanted::Wanted;
 use meikyo_profile::{HeldProgram, STREAM};
 use meikyo_recording::{
     Kind, PackedRows, Recording, Selection, StreamOptions, StreamWriter, WhenFull,
@@ -16,8 +18,7 @@ use tempfile::TempDir;
 use crate::programs::{Program, compiled};
 use crate::{PLAIN, may_sample};
 
-const BY_FUNCTION: ReportOptions =
-    ReportOptions { by: By::Function, from: None, until: None, pid: None, host: None };
+const BY_FUNCTION: ReportOptions = ReportOptions { by: By::Function, wanted: Wanted::EVERYTHING };
 
 struct Recorded {
     directory: TempDir,
@@ -254,7 +255,8 @@ fn what_begins_while_everything_is_opened_has_names() {
     });
     recorder.begin().unwrap();
     let recorded = written(recorder, || child.try_wait().unwrap().is_some());
-    let of_it = ReportOptions { pid: Some(pid.into()), ..BY_FUNCTION };
+    let pids = BTreeSet::from([pid.into()]);
+    let of_it = ReportOptions { wanted: Wanted { pids, ..Wanted::EVERYTHING }, ..BY_FUNCTION };
     let report = recorded.report(&of_it);
     let [longer, shorter] = ["longer", "shorter"].map(|name| share(&report, name).0);
     assert!(report.samples > 50 && longer + shorter > 800_000, "{:?}", report.lines);

@@ -9,6 +9,7 @@ use meikyo_console::output::{self, TextTable, real};
 use meikyo_profile::governor::percent;
 use meikyo_profile::report::{self, By, Report, ReportOptions};
 use meikyo_profile::tables::samples;
+use meikyo_profile::wanted::Wanted;
 use meikyo_recording::Recording;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::{Value, json};
@@ -34,9 +35,22 @@ struct CountArgs {
     /// Samples of that process only
     #[arg(long, value_name = "PID")]
     pid: Option<u64>,
-    /// Samples of that host only, where a recording has those of many
-    #[arg(long, value_name = "HOST")]
-    host: Option<String>,
+    /// Samples of these hosts only, where a recording has those of many; `*` and `?` stand for any text.
+    /// Can be repeated, as the following
+    #[arg(long = "host", value_name = "HOST")]
+    hosts: Vec<String>,
+    /// Samples on these CPUs only
+    #[arg(long = "cpu", value_name = "NUMBER")]
+    cpus: Vec<u64>,
+    /// Samples of processes of that name only
+    #[arg(long = "process", value_name = "NAME")]
+    processes: Vec<String>,
+    /// Samples of threads of that name only
+    #[arg(long = "thread", value_name = "NAME")]
+    threads: Vec<String>,
+    /// Samples of that job only: slurm:123, container:0123456789ab, unit:nginx.service
+    #[arg(long = "job", value_name = "JOB")]
+    jobs: Vec<String>,
     /// Lines at most
     #[arg(long, value_name = "COUNT", default_value_t = 30)]
     lines: usize,
@@ -87,8 +101,17 @@ pub(crate) struct DiffArgs {
 
 impl CountArgs {
     fn options(&self, [from, until]: [Option<WallTime>; 2]) -> ReportOptions {
-        let host = self.host.clone();
-        ReportOptions { by: self.by, from, until, pid: self.pid, host }
+        let wanted = Wanted {
+            from,
+            until,
+            hosts: self.hosts.clone(),
+            cpus: self.cpus.iter().copied().collect(),
+            pids: self.pid.into_iter().collect(),
+            processes: self.processes.clone(),
+            threads: self.threads.clone(),
+            jobs: self.jobs.clone(),
+        };
+        ReportOptions { by: self.by, wanted }
     }
 }
 
@@ -161,8 +184,14 @@ pub(super) fn diff(args: &DiffArgs) -> Result<Answer, Failure> {
 fn told_of_samples(report: &Report, args: &CountArgs, place: &str) -> bool {
     if report.samples == 0 {
         let mut of = args.pid.map_or_else(String::new, |pid| format!(" of process {pid}"));
-        if let Some(host) = &args.host {
-            of += &format!(" on host `{host}`");
+        let of_names = [
+            ("on host", &args.hosts),
+            ("of processes called", &args.processes),
+            ("of threads called", &args.threads),
+            ("of job", &args.jobs),
+        ];
+        for (what, names) in of_names.into_iter().filter(|(_, names)| !names.is_empty()) {
+            of += &format!(" {what} `{}`", names.join("` or `"));
         }
         output::say(&format!("meikyo: there are no samples{of}{place}"));
     }

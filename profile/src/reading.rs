@@ -1,4 +1,6 @@
-//! Reading a profile: samples counted by what they have in common, and what explains them.
+//! Reading a profile: its samples, and what explains them.
+
+pub(crate) mod stacks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -8,29 +10,46 @@ use arrow::datatypes::TimestampNanosecondType;
 use meikyo_recording::read::Problem;
 use meikyo_recording::schema::{Cell, Values};
 use meikyo_recording::{ReadError, Recording, Selection};
-use meikyo_units::WallTime;
 
-use super::{By, Loss, ReportOptions};
-use crate::block::read_stack;
+use crate::jobs::job_of;
 use crate::kernel::{KERNEL, KERNEL_BEGIN, KernelFacts};
 use crate::symbols::{AddressSpaces, Function, MappedFile, Place, Process, Symbols, Unnamed};
 use crate::tables::{cgroups, jit_symbols, losses, mappings, samples, threads};
+use crate::wanted::{Wanted, fits};
 
 /// A word that many rows share.
-type Name = Rc<str>;
+pub(crate) type Name = Rc<str>;
 
-/// What samples have in common: where they are, by what they are counted.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Met {
-    /// The innermost address first.
-    places: Vec<Where>,
-    /// What a report by something else than functions counts.
-    other: Name,
+/// What was lost, by its word.
+pub(crate) type Lost = BTreeMap<String, u64>;
+
+/// A sample as it is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) time: i64,
+    pub(crate) host: usize,
+    pub(crate) cpu: u64,
+    pub(crate) pid: u64,
+    pub(crate) tid: u64,
+    pub(crate) address: u64,
+    pub(crate) cgroup: Option<u64>,
+    /// Its callers, as they stand in the recording.
+    pub(crate) stack: &'a str,
+}
+
+impl Seen<'_> {
+    pub(crate) fn process(&self) -> Process {
+        Process { host: self.host, pid: self.pid }
+    }
+
+    pub(crate) fn thread(&self) -> Process {
+        Process { host: self.host, pid: self.tid }
+    }
 }
 
 /// Where an address lies.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Where {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Where {
     /// Its address in the kernel that runs here, or why that is not known.
     Kernel(Result<u64, Unnamed>),
     File(Place),
@@ -38,30 +57,25 @@ enum Where {
     Nowhere,
 }
 
-/// Samples counted.
-pub(super) struct Counted {
-    pub(super) met: BTreeMap<Met, u64>,
-    pub(super) span: Option<(WallTime, WallTime)>,
-}
-
 /// Functions that were made at run time, by begin: begin, when it was read, end, name.
 type Made = Vec<(u64, i64, u64, Name)>;
 
 /// A recording while it is read.
-pub(super) struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     recording: &'a Recording,
     hosts: BTreeMap<Name, usize>,
     spaces: AddressSpaces,
-    symbols: Symbols,
+    symbols: &'a mut Symbols,
     /// By host, the kernels that ran there, from when on.
     kernels: BTreeMap<usize, BTreeMap<i64, KernelFacts>>,
     /// By process and since when it was what it was, what its compiler had made.
     made: BTreeMap<(Process, Option<i64>), Made>,
     /// By thread, what it was called from when on.
     names: BTreeMap<Process, Vec<(i64, Name)>>,
-    cgroups: BTreeMap<(usize, u64), Name>,
+    /// The path of each control group, and the job that it belongs to.
+    cgroups: BTreeMap<(usize, u64), (Name, Option<Name>)>,
     words: BTreeSet<Name>,
-    pub(super) problems: Vec<Problem>,
+    pub(crate) problems: Vec<Problem>,
 }
 
 /// What happened to a process.
@@ -78,16 +92,18 @@ enum Event {
 type Events = Vec<(i64, bool, Process, Event)>;
 
 impl<'a> Reading<'a> {
-    /// Reads what explains samples.
-    pub(super) fn new(
+    /// Reads what explains the samples of some hosts, every one when no pattern is given.
+    pub(crate) fn new(
         recording: &'a Recording,
-        options: &ReportOptions,
+        symbols: &'a mut Symbols,
+        hosts: &[String],
     ) -> Result<Self, ReadError> {
+        symbols.refresh();
         let mut reading = Self {
             recording,
             hosts: BTreeMap::new(),
             spaces: AddressSpaces::default(),
-            symbols: Symbols::of_this_host(),
+            symbols,
             kernels: BTreeMap::new(),
             made: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -96,13 +112,11 @@ impl<'a> Reading<'a> {
             problems: Vec::new(),
         };
         let mut events = Events::new();
-        reading.read_mappings(&mut events)?;
-        reading.read_threads(&mut events)?;
+        reading.read_mappings(hosts, &mut events)?;
+        reading.read_threads(hosts, &mut events)?;
         reading.tell(events);
-        reading.read_made()?;
-        if options.by == By::Cgroup {
-            reading.read_cgroups()?;
-        }
+        reading.read_made(hosts)?;
+        reading.read_cgroups(hosts)?;
         Ok(reading)
     }
 
@@ -117,8 +131,8 @@ impl<'a> Reading<'a> {
         host
     }
 
-    fn read_mappings(&mut self, events: &mut Events) -> Result<(), ReadError> {
-        self.each(&Selection::all(mappings::NAME), |reading, rows| {
+    fn read_mappings(&mut self, hosts: &[String], events: &mut Events) -> Result<(), ReadError> {
+        self.each(&of_hosts(mappings::NAME, hosts), |reading, rows| {
             let numbers = [mappings::ADDRESS, mappings::SIZE_BYTES, mappings::OFFSET_BYTES];
             let numbers = numbers.map(|column| column.of(rows));
             let (path, build_id) = (mappings::PATH.of(rows), mappings::BUILD_ID.of(rows));
@@ -142,8 +156,8 @@ impl<'a> Reading<'a> {
         })
     }
 
-    fn read_threads(&mut self, events: &mut Events) -> Result<(), ReadError> {
-        self.each(&Selection::all(threads::NAME), |reading, rows| {
+    fn read_threads(&mut self, hosts: &[String], events: &mut Events) -> Result<(), ReadError> {
+        self.each(&of_hosts(threads::NAME, hosts), |reading, rows| {
             let (event, name) = (threads::EVENT.of(rows), threads::CALLED.of(rows));
             let numbers = [threads::TID, threads::PID, threads::PARENT_PID, threads::PARENT_TID];
             let numbers = numbers.map(|column| column.of(rows));
@@ -208,8 +222,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn read_made(&mut self) -> Result<(), ReadError> {
-        self.each(&Selection::all(jit_symbols::NAME), |reading, rows| {
+    fn read_made(&mut self, hosts: &[String]) -> Result<(), ReadError> {
+        self.each(&of_hosts(jit_symbols::NAME, hosts), |reading, rows| {
             let numbers = [jit_symbols::PID, jit_symbols::ADDRESS, jit_symbols::SIZE_BYTES];
             let numbers = numbers.map(|column| column.of(rows));
             let (names, hosts) = (jit_symbols::FUNCTION.of(rows), jit_symbols::HOST.of(rows));
@@ -228,80 +242,117 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn read_cgroups(&mut self) -> Result<(), ReadError> {
-        self.each(&Selection::all(cgroups::NAME), |reading, rows| {
+    fn read_cgroups(&mut self, hosts: &[String]) -> Result<(), ReadError> {
+        self.each(&of_hosts(cgroups::NAME, hosts), |reading, rows| {
             let (numbers, paths) = (cgroups::CGROUP.of(rows), cgroups::PATH.of(rows));
             let hosts = cgroups::HOST.of(rows);
             for row in 0..rows.num_rows() {
                 if let (Some(number), Some(path)) = (get(&numbers, row), get(&paths, row)) {
                     let key = (reading.host(get(&hosts, row)), number);
+                    let job = job_of(path).map(|job| reading.word(&job));
                     let path = reading.word(path);
-                    reading.cgroups.insert(key, path);
+                    reading.cgroups.insert(key, (path, job));
                 }
             }
         })
     }
 
-    /// Counts the samples that are wanted, and looks their functions up.
-    pub(super) fn count(&mut self, options: &ReportOptions) -> Result<Counted, ReadError> {
-        let selection =
-            Selection { from: options.from, to: options.until, ..Selection::all(samples::NAME) };
-        let mut met: BTreeMap<Met, u64> = BTreeMap::new();
-        let mut span: Option<(i64, i64)> = None;
-        self.each(&selection, |reading, rows| {
-            let numbers = [samples::TID, samples::PID, samples::ADDRESS, samples::CPU];
-            let numbers = numbers.map(|column| column.of(rows));
-            let (cgroup, stack) = (samples::CGROUP.of(rows), samples::STACK.of(rows));
-            let hosts = samples::HOST.of(rows);
-            for (row, &time) in times(rows).iter().enumerate() {
-                let [tid, pid, address, cpu] =
-                    numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
-                if options.pid.is_some_and(|wanted| wanted != pid) {
-                    continue;
-                }
-                let name = get(&hosts, row).unwrap_or_default();
-                if options.host.as_ref().is_some_and(|wanted| wanted != name) {
-                    continue;
-                }
-                let host = reading.host(Some(name));
-                let [process, thread] = [pid, tid].map(|pid| Process { host, pid });
-                span = Some(span.map_or((time, time), |(a, b)| (a.min(time), b.max(time))));
-                let callers = get(&stack, row).and_then(read_stack).unwrap_or_default();
-                // What a caller goes on with lies behind its call, maybe in another function.
-                let callers = callers.into_iter().map(|caller| caller.wrapping_sub(1));
-                let wants_callers = options.by == By::Function;
-                let callers = callers.filter(|_| wants_callers);
-                let addresses = std::iter::once(address).chain(callers);
-                let places = addresses.map(|at| reading.place(time, process, at)).collect();
-                let other = match options.by {
-                    By::Function | By::File => reading.word(""),
-                    By::Process => reading.called(time, process),
-                    By::Thread => reading.called(time, thread),
-                    By::Cpu => reading.word(&format!("{name} CPU {cpu}")),
-                    By::Host => reading.word(name),
-                    By::Cgroup => {
-                        let known =
-                            get(&cgroup, row).and_then(|at| reading.cgroups.get(&(host, at)));
-                        known.cloned().unwrap_or_else(|| reading.word("[unknown]"))
-                    }
-                };
-                *met.entry(Met { places, other }).or_default() += 1;
+    /// Goes through the samples that are wanted, until `take` says that it has enough.
+    pub(crate) fn samples(
+        &mut self,
+        wanted: &Wanted,
+        mut take: impl FnMut(&mut Self, &Seen<'_>) -> Goes,
+    ) -> Result<(), ReadError> {
+        let mut goes = Goes::On;
+        let recording = self.recording;
+        let mut scan = recording.scan(&wanted.selection())?;
+        while goes == Goes::On
+            && let Some(rows) = scan.next()
+        {
+            goes = self.samples_of(&rows?, wanted, &mut take);
+        }
+        self.problems.extend(scan.problems().iter().cloned());
+        Ok(())
+    }
+
+    fn samples_of(
+        &mut self,
+        rows: &RecordBatch,
+        wanted: &Wanted,
+        mut take: impl FnMut(&mut Self, &Seen<'_>) -> Goes,
+    ) -> Goes {
+        let numbers = [samples::TID, samples::PID, samples::ADDRESS, samples::CPU];
+        let numbers = numbers.map(|column| column.of(rows));
+        let (cgroup, stack) = (samples::CGROUP.of(rows), samples::STACK.of(rows));
+        let hosts = samples::HOST.of(rows);
+        let mut of_host: Option<(&str, usize)> = None;
+        for (row, &time) in times(rows).iter().enumerate() {
+            let [tid, pid, address, cpu] =
+                numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
+            if !wanted.has(cpu, pid) {
+                continue;
             }
-        })?;
-        let all = || met.keys().flat_map(|met| &met.places);
-        self.symbols.look_up(all().filter_map(|place| match place {
+            let name = get(&hosts, row).unwrap_or_default();
+            let host = match of_host {
+                Some((of, host)) if of == name => host,
+                _ => of_host.insert((name, self.host(Some(name)))).1,
+            };
+            let (cgroup, stack) = (get(&cgroup, row), get(&stack, row).unwrap_or_default());
+            let seen = Seen { time, host, cpu, pid, tid, address, cgroup, stack };
+            if self.is_named(&seen, wanted) && take(self, &seen) == Goes::NoFurther {
+                return Goes::NoFurther;
+            }
+        }
+        Goes::On
+    }
+
+    /// Whether process, thread and job of a sample are called as is wanted.
+    fn is_named(&mut self, seen: &Seen<'_>, wanted: &Wanted) -> bool {
+        let Wanted { processes, threads, jobs, .. } = wanted;
+        (processes.is_empty() || fits(processes, &self.called(seen.time, seen.process())))
+            && (threads.is_empty() || fits(threads, &self.called(seen.time, seen.thread())))
+            && (jobs.is_empty() || self.job(seen).is_some_and(|job| fits(jobs, &job)))
+    }
+
+    /// When the meaning of a process's addresses changed, in the order of time.
+    pub(crate) fn changes(&self, process: Process) -> Vec<i64> {
+        self.spaces.changes(process)
+    }
+
+    /// When it was written down which kernel a host runs.
+    pub(crate) fn kernel_changes(&self, host: usize) -> Vec<i64> {
+        self.kernels.get(&host).map(|kernels| kernels.keys().copied().collect()).unwrap_or_default()
+    }
+
+    /// The name of a host by its number.
+    pub(crate) fn host_name(&self, host: usize) -> Name {
+        let found = self.hosts.iter().find(|(_, number)| **number == host);
+        found.map(|(name, _)| Rc::clone(name)).expect("numbers are given to names only")
+    }
+
+    /// The path of a sample's control group, where it is known.
+    pub(crate) fn cgroup(&self, seen: &Seen<'_>) -> Option<Name> {
+        self.cgroups.get(&(seen.host, seen.cgroup?)).map(|(path, _)| Rc::clone(path))
+    }
+
+    /// The job that a sample belongs to, where its control group says so.
+    pub(crate) fn job(&self, seen: &Seen<'_>) -> Option<Name> {
+        self.cgroups.get(&(seen.host, seen.cgroup?)).and_then(|(_, job)| job.clone())
+    }
+
+    /// Looks the functions of places up.
+    pub(crate) fn look_up<'b>(&mut self, places: impl Iterator<Item = &'b Where> + Clone) {
+        self.symbols.look_up(places.clone().filter_map(|place| match place {
             Where::File(place) => Some(place.clone()),
             _ => None,
         }));
-        self.symbols.look_up_kernel(all().filter_map(|place| match place {
+        self.symbols.look_up_kernel(places.filter_map(|place| match place {
             Where::Kernel(address) => address.ok(),
             _ => None,
         }));
-        let wall = WallTime::from_nanos;
-        Ok(Counted { met, span: span.map(|(first, last)| (wall(first), wall(last))) })
     }
 
-    fn place(&self, time: i64, process: Process, address: u64) -> Where {
+    pub(crate) fn place(&self, time: i64, process: Process, address: u64) -> Where {
         if address >= KERNEL_BEGIN {
             let kernels = self.kernels.get(&process.host);
             // What came before it was read which kernel it is came from the same one.
@@ -325,7 +376,7 @@ impl<'a> Reading<'a> {
     }
 
     /// What a thread was called at a time.
-    fn called(&mut self, time: i64, thread: Process) -> Name {
+    pub(crate) fn called(&mut self, time: i64, thread: Process) -> Name {
         let names = self.names.get(&thread).map(Vec::as_slice).unwrap_or_default();
         let at = names.iter().rev().find(|(from, _)| *from <= time).or_else(|| names.first());
         match at {
@@ -334,23 +385,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What the samples count for: the innermost line first.
-    pub(super) fn frames(&self, met: &Met, by: By) -> Vec<(Name, Name)> {
-        match by {
-            By::Function => met.places.iter().map(|place| self.frame(place)).collect(),
-            By::File => met
-                .places
-                .first()
-                .map(|place| (self.frame(place).1, "".into()))
-                .into_iter()
-                .collect(),
-            By::Process | By::Thread | By::Cpu | By::Cgroup | By::Host => {
-                vec![(met.other.clone(), "".into())]
-            }
-        }
-    }
-
-    fn frame(&self, place: &Where) -> (Name, Name) {
+    /// The function that a place lies in and its file, as they are shown.
+    pub(crate) fn frame(&self, place: &Where) -> (Name, Name) {
         let function = match place {
             Where::Made(name) => return (Rc::clone(name), "[made at run time]".into()),
             Where::Nowhere => return ("[unknown]".into(), "[unknown]".into()),
@@ -365,9 +401,9 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Why the innermost address has no name; `None` where it has one.
-    pub(super) fn reason(&self, met: &Met) -> Option<Unnamed> {
-        let function = match met.places.first()? {
+    /// Why a place has no name; `None` where it has one.
+    pub(crate) fn reason(&self, place: &Where) -> Option<Unnamed> {
+        let function = match place {
             Where::Made(_) => return None,
             Where::Nowhere => return Some(Unnamed::NotMapped),
             Where::Kernel(Ok(address)) => self.symbols.kernel_function(*address),
@@ -377,19 +413,27 @@ impl<'a> Reading<'a> {
         function.map_or(Some(Unnamed::NotMapped), |function| function.name.clone().err())
     }
 
-    /// What was lost.
-    pub(super) fn losses(&mut self, options: &ReportOptions) -> Result<Vec<Loss>, ReadError> {
-        let selection =
-            Selection { from: options.from, to: options.until, ..Selection::all(losses::NAME) };
-        let mut lost: BTreeMap<String, u64> = BTreeMap::new();
+    /// What was lost on the wanted CPUs; what is of no CPU counts for each.
+    pub(crate) fn losses(&mut self, wanted: &Wanted) -> Result<Lost, ReadError> {
+        let selection = Selection {
+            from: wanted.from,
+            to: wanted.until,
+            ..of_hosts(losses::NAME, &wanted.hosts)
+        };
+        let mut lost = Lost::new();
         self.each(&selection, |_, rows| {
             let (what, count) = (losses::LOSS.of(rows), losses::COUNT.of(rows));
+            let cpus = losses::CPU.of(rows);
             for row in 0..rows.num_rows() {
+                let is_other = |cpu| !wanted.cpus.is_empty() && !wanted.cpus.contains(&cpu);
+                if get(&cpus, row).is_some_and(is_other) {
+                    continue;
+                }
                 let what = get(&what, row).unwrap_or_default().to_owned();
                 *lost.entry(what).or_default() += get(&count, row).unwrap_or(0);
             }
         })?;
-        Ok(lost.into_iter().map(|(what, count)| Loss { what, count }).collect())
+        Ok(lost)
     }
 
     /// Reads rows, and notes what is wrong with the recording.
@@ -406,7 +450,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn word(&mut self, text: &str) -> Name {
+    pub(crate) fn word(&mut self, text: &str) -> Name {
         if let Some(word) = self.words.get(text) {
             return Rc::clone(word);
         }
@@ -414,6 +458,22 @@ impl<'a> Reading<'a> {
         self.words.insert(Rc::clone(&word));
         word
     }
+}
+
+/// Whether a pass over samples goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goes {
+    On,
+    NoFurther,
+}
+
+/// The rows of a table that explain samples of some hosts.
+fn of_hosts(table: &str, hosts: &[String]) -> Selection {
+    let labels = match hosts {
+        [] => Vec::new(),
+        hosts => vec![(samples::HOST.name().to_owned(), hosts.to_vec())],
+    };
+    Selection { labels, ..Selection::all(table) }
 }
 
 /// The times of some rows, ns since the epoch.

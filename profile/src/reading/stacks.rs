@@ -1,0 +1,145 @@
+//! Stacks of samples by number: each that is met is resolved once, however many samples have it.
+//!
+//! What an address means depends on its process and the time, but between two changes of what a process
+//! has mapped it stays what it is. So samples are told apart by process, the number of changes before
+//! them, address and callers, and only what is new of that is looked at closer.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "numbers are given in the order in which samples come"
+)]
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use super::{Reading, Seen, Where};
+use crate::block::read_stack;
+use crate::kernel::KERNEL_BEGIN;
+
+/// Things that are numbered as they are met.
+#[derive(Debug)]
+pub(crate) struct Numbered<T> {
+    numbers: HashMap<T, u32>,
+    things: Vec<T>,
+}
+
+impl<T: Hash + Eq + Clone> Numbered<T> {
+    pub(crate) fn new() -> Self {
+        Self { numbers: HashMap::new(), things: Vec::new() }
+    }
+
+    /// The number of a thing, which is given to it when it is new.
+    pub(crate) fn number(&mut self, thing: &T) -> u32 {
+        if let Some(&number) = self.numbers.get(thing) {
+            return number;
+        }
+        let number = u32::try_from(self.things.len()).expect("fewer things than samples are met");
+        self.things.push(thing.clone());
+        self.numbers.insert(thing.clone(), number);
+        number
+    }
+
+    /// All things in the order of their numbers.
+    pub(crate) fn all(&self) -> &[T] {
+        &self.things
+    }
+}
+
+/// Whether callers are a part of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Callers {
+    Kept,
+    LeftOut,
+}
+
+/// What makes two samples have the same stack.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    space: u32,
+    /// Changes before the sample, of the process and of the kernel.
+    changes: [u32; 2],
+    address: u64,
+    callers: u32,
+}
+
+/// The stacks that were met.
+#[derive(Debug)]
+pub(crate) struct Stacks {
+    callers: Callers,
+    places: Numbered<Where>,
+    /// Numbers of places, the innermost first.
+    stacks: Numbered<Box<[u32]>>,
+    texts: HashMap<Box<str>, u32>,
+    known: HashMap<Key, u32>,
+    /// Each process by its host, with when what it had mapped changed.
+    spaces: HashMap<(usize, u64), (u32, Vec<i64>)>,
+    /// Each host with when it was told which kernel runs.
+    kernels: HashMap<usize, Vec<i64>>,
+}
+
+impl Stacks {
+    pub(crate) fn new(callers: Callers) -> Self {
+        Self {
+            callers,
+            places: Numbered::new(),
+            stacks: Numbered::new(),
+            texts: HashMap::new(),
+            known: HashMap::new(),
+            spaces: HashMap::new(),
+            kernels: HashMap::new(),
+        }
+    }
+
+    /// The number of a sample's stack.
+    pub(crate) fn of(&mut self, reading: &Reading<'_>, seen: &Seen<'_>) -> u32 {
+        let text = if self.callers == Callers::Kept { seen.stack } else { "" };
+        let callers = match self.texts.get(text) {
+            Some(&number) => number,
+            None => {
+                let number = u32::try_from(self.texts.len()).expect("fewer stacks than samples");
+                *self.texts.entry(text.into()).or_insert(number)
+            }
+        };
+        let next = u32::try_from(self.spaces.len()).expect("fewer processes than samples");
+        let changes_of = || reading.changes(seen.process());
+        let space = self.spaces.entry((seen.host, seen.pid));
+        let (space, changes) = space.or_insert_with(|| (next, changes_of()));
+        let kernels = self.kernels.entry(seen.host);
+        let kernels = kernels.or_insert_with(|| reading.kernel_changes(seen.host));
+        let before = |changes: &[i64]| {
+            let count = changes.partition_point(|&at| at <= seen.time);
+            u32::try_from(count).expect("changes are rows in memory")
+        };
+        // Code of a process means the same whatever kernel runs, and the other way round.
+        let is_kernel = seen.address >= KERNEL_BEGIN && text.is_empty();
+        let changes = [if is_kernel { 0 } else { before(changes) }, before(kernels)];
+        let key = Key { space: *space, changes, address: seen.address, callers };
+        if let Some(&number) = self.known.get(&key) {
+            return number;
+        }
+        // What a caller goes on with lies behind its call, maybe in another function.
+        let callers = read_stack(text).unwrap_or_default();
+        let callers = callers.into_iter().map(|caller| caller.wrapping_sub(1));
+        let addresses = std::iter::once(seen.address).chain(callers);
+        let place = |at| reading.place(seen.time, seen.process(), at);
+        let places = addresses.map(|at| self.places.number(&place(at))).collect();
+        let number = self.stacks.number(&places);
+        self.known.insert(key, number);
+        number
+    }
+
+    /// All places by their numbers.
+    pub(crate) fn places(&self) -> &[Where] {
+        self.places.all()
+    }
+
+    /// The places of a stack, the innermost first.
+    pub(crate) fn stack(&self, number: u32) -> &[u32] {
+        &self.stacks.all()[index(number)]
+    }
+}
+
+/// A number as the index of what it was given to.
+pub(crate) fn index(number: u32) -> usize {
+    usize::try_from(number).expect("numbers are given to what is in memory")
+}
