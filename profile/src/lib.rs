@@ -19,6 +19,7 @@
 //! | [`jobs`] | jobs by their control groups |
 //! | [`wanted`] | which samples of a recording are meant |
 //! | [`report`] | samples by function, for people |
+//! | [`export`] | samples for other programs |
 //! | [`flame`] | samples as trees of callers |
 //!
 //! `block`, `records` and `governor` read no clock and call no system.
@@ -27,6 +28,7 @@ pub mod block;
 mod clock;
 pub mod disturbance;
 mod existing;
+pub mod export;
 pub mod flame;
 pub mod governor;
 pub mod jobs;

@@ -14,7 +14,7 @@ use meikyo_recording::{ReadError, Recording, Selection};
 use crate::jobs::job_of;
 use crate::kernel::{KERNEL, KERNEL_BEGIN, KernelFacts};
 use crate::symbols::{AddressSpaces, Function, MappedFile, Place, Process, Symbols, Unnamed};
-use crate::tables::{cgroups, jit_symbols, losses, mappings, samples, threads};
+use crate::tables::{cgroups, jit_symbols, losses, mappings, rates, samples, threads};
 use crate::wanted::{Wanted, fits};
 
 /// A word that many rows share.
@@ -44,6 +44,19 @@ impl Seen<'_> {
 
     pub(crate) fn thread(&self) -> Process {
         Process { host: self.host, pid: self.tid }
+    }
+}
+
+/// How often each host was sampled from when on: the span between two samples of a CPU that runs, ns.
+#[derive(Debug)]
+pub(crate) struct Periods(BTreeMap<usize, Vec<(i64, u64)>>);
+
+impl Periods {
+    /// What a sample stands for, ns; `None` where that was not written down.
+    pub(crate) fn at(&self, seen: &Seen<'_>) -> Option<u64> {
+        let of_host = self.0.get(&seen.host)?;
+        let before = of_host.partition_point(|(from, _)| *from <= seen.time);
+        of_host.get(before.saturating_sub(1)).map(|(_, period)| *period)
     }
 }
 
@@ -322,6 +335,22 @@ impl<'a> Reading<'a> {
     /// When it was written down which kernel a host runs.
     pub(crate) fn kernel_changes(&self, host: usize) -> Vec<i64> {
         self.kernels.get(&host).map(|kernels| kernels.keys().copied().collect()).unwrap_or_default()
+    }
+
+    /// How much time samples of some hosts stand for.
+    pub(crate) fn periods(&mut self, hosts: &[String]) -> Result<Periods, ReadError> {
+        let mut periods: BTreeMap<usize, Vec<(i64, u64)>> = BTreeMap::new();
+        self.each(&of_hosts(rates::NAME, hosts), |reading, rows| {
+            let (hosts, numbers) = (rates::HOST.of(rows), rates::PERIOD_NS.of(rows));
+            for (row, &time) in times(rows).iter().enumerate() {
+                if let Some(period) = get(&numbers, row) {
+                    let host = reading.host(get(&hosts, row));
+                    periods.entry(host).or_default().push((time, period));
+                }
+            }
+        })?;
+        periods.values_mut().for_each(|of_host| of_host.sort_unstable());
+        Ok(Periods(periods))
     }
 
     /// The name of a host by its number.

@@ -1,6 +1,8 @@
 //! `meikyo profile`: what every CPU of this host does, a thousand times a second.
 
 mod agent;
+mod chosen;
+mod export;
 mod record;
 mod report;
 mod sampling;
@@ -27,6 +29,8 @@ enum What {
     Top(report::TopArgs),
     /// Compare two profiles: functions whose share of samples changed
     Diff(report::DiffArgs),
+    /// Write samples for other programs: the text of `perf script`, pprof, speedscope
+    Export(export::ExportArgs),
 }
 
 /// Runs the verb.
@@ -40,5 +44,6 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Answer, Failure> {
         What::Report(args) => report::run(args),
         What::Top(args) => report::top(args),
         What::Diff(args) => report::diff(args),
+        What::Export(args) => export::run(args),
     }
 }

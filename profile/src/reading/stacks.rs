@@ -133,6 +133,12 @@ impl Stacks {
         self.places.all()
     }
 
+    /// The places of a stack if all of them are among the first so many.
+    pub(crate) fn known(&self, number: u32, places: usize) -> Option<&[u32]> {
+        let stack = self.stack(number);
+        stack.iter().all(|&place| index(place) < places).then_some(stack)
+    }
+
     /// The places of a stack, the innermost first.
     pub(crate) fn stack(&self, number: u32) -> &[u32] {
         &self.stacks.all()[index(number)]

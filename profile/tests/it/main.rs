@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod blocks;
+mod exports;
 mod flames;
 mod programs;
 mod recordings;

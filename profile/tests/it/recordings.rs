@@ -127,7 +127,7 @@ fn processes_that_live_for_a_moment_are_named_wherever_they_were_loaded() {
     assert!(longer + shorter > 600_000, "{longer} and {shorter} of {}", report.samples);
     // Each of them had an address space of its own.
     let mapped = Recording::open(recorded.directory.path()).unwrap();
-    let mut addresses = std::collections::BTreeSet::new();
+    let mut addresses = BTreeSet::new();
     for rows in mapped.scan(&Selection::all("mappings")).unwrap() {
         let rows = rows.unwrap();
         let (path, address) = (
@@ -259,7 +259,12 @@ fn what_begins_while_everything_is_opened_has_names() {
     let of_it = ReportOptions { wanted: Wanted { pids, ..Wanted::EVERYTHING }, ..BY_FUNCTION };
     let report = recorded.report(&of_it);
     let [longer, shorter] = ["longer", "shorter"].map(|name| share(&report, name).0);
-    assert!(report.samples > 50 && longer + shorter > 800_000, "{:?}", report.lines);
+    assert!(
+        report.samples > 50 && longer + shorter > 800_000,
+        "{:?}, lost {:?}",
+        report.lines,
+        report.losses
+    );
 }
 
 /// CPU time that a process has used, in ticks.

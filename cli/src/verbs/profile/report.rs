@@ -9,13 +9,13 @@ use meikyo_console::output::{self, TextTable, real};
 use meikyo_profile::governor::percent;
 use meikyo_profile::report::{self, By, Report, ReportOptions};
 use meikyo_profile::tables::samples;
-use meikyo_profile::wanted::Wanted;
 use meikyo_recording::Recording;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::{Value, json};
 
+use super::chosen::{ChosenArgs, SpanArgs};
 use crate::missing_rows;
-use crate::row_arguments::{RecordingArgument, check_order, instant};
+use crate::row_arguments::RecordingArgument;
 
 /// Takes what samples can be counted by, in the words of the engine.
 fn by_parser() -> impl TypedValueParser<Value = By> {
@@ -32,25 +32,8 @@ struct CountArgs {
     /// What samples are counted by
     #[arg(long, value_name = "WHAT", value_parser = by_parser(), default_value = By::Function.name())]
     by: By,
-    /// Samples of that process only
-    #[arg(long, value_name = "PID")]
-    pid: Option<u64>,
-    /// Samples of these hosts only, where a recording has those of many; `*` and `?` stand for any text.
-    /// Can be repeated, as the following
-    #[arg(long = "host", value_name = "HOST")]
-    hosts: Vec<String>,
-    /// Samples on these CPUs only
-    #[arg(long = "cpu", value_name = "NUMBER")]
-    cpus: Vec<u64>,
-    /// Samples of processes of that name only
-    #[arg(long = "process", value_name = "NAME")]
-    processes: Vec<String>,
-    /// Samples of threads of that name only
-    #[arg(long = "thread", value_name = "NAME")]
-    threads: Vec<String>,
-    /// Samples of that job only: slurm:123, container:0123456789ab, unit:nginx.service
-    #[arg(long = "job", value_name = "JOB")]
-    jobs: Vec<String>,
+    #[command(flatten)]
+    chosen: ChosenArgs,
     /// Lines at most
     #[arg(long, value_name = "COUNT", default_value_t = 30)]
     lines: usize,
@@ -66,12 +49,8 @@ pub(crate) struct ReportArgs {
     recording: RecordingArgument,
     #[command(flatten)]
     count: CountArgs,
-    /// From then on: 2026-11-21T20:14:00Z, 2026-11-21, or -15min (before the recording's end)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    from: Option<String>,
-    /// Until then, exclusive
-    #[arg(long, value_name = "TIME", visible_alias = "to", allow_hyphen_values = true)]
-    until: Option<String>,
+    #[command(flatten)]
+    span: SpanArgs,
 }
 
 /// Count the newest samples of a recording
@@ -100,29 +79,15 @@ pub(crate) struct DiffArgs {
 }
 
 impl CountArgs {
-    fn options(&self, [from, until]: [Option<WallTime>; 2]) -> ReportOptions {
-        let wanted = Wanted {
-            from,
-            until,
-            hosts: self.hosts.clone(),
-            cpus: self.cpus.iter().copied().collect(),
-            pids: self.pid.into_iter().collect(),
-            processes: self.processes.clone(),
-            threads: self.threads.clone(),
-            jobs: self.jobs.clone(),
-        };
-        ReportOptions { by: self.by, wanted }
+    fn options(&self, span: [Option<WallTime>; 2]) -> ReportOptions {
+        ReportOptions { by: self.by, wanted: self.chosen.wanted(span) }
     }
 }
 
 /// Carries out `meikyo profile report`.
 pub(super) fn run(args: &ReportArgs) -> Result<Answer, Failure> {
     let recording = opened(&args.recording.dir)?;
-    let time = |text: &Option<String>| {
-        text.as_ref().map(|text| instant(text, &recording, samples::NAME)).transpose()
-    };
-    let span = [time(&args.from)?, time(&args.until)?];
-    check_order(span[0], span[1])?;
+    let span = args.span.read(&recording)?;
     print(&report::report(&recording, &args.count.options(span))?, &args.count)
 }
 
@@ -183,22 +148,13 @@ pub(super) fn diff(args: &DiffArgs) -> Result<Answer, Failure> {
 /// Whether there are samples in a report; where not, that is said.
 fn told_of_samples(report: &Report, args: &CountArgs, place: &str) -> bool {
     if report.samples == 0 {
-        let mut of = args.pid.map_or_else(String::new, |pid| format!(" of process {pid}"));
-        let of_names = [
-            ("on host", &args.hosts),
-            ("of processes called", &args.processes),
-            ("of threads called", &args.threads),
-            ("of job", &args.jobs),
-        ];
-        for (what, names) in of_names.into_iter().filter(|(_, names)| !names.is_empty()) {
-            of += &format!(" {what} `{}`", names.join("` or `"));
-        }
+        let of = args.chosen.words();
         output::say(&format!("meikyo: there are no samples{of}{place}"));
     }
     report.samples > 0
 }
 
-fn opened(dir: &Path) -> Result<Recording, Failure> {
+pub(super) fn opened(dir: &Path) -> Result<Recording, Failure> {
     let recording = Recording::open(dir)?;
     if !recording.tables()?.contains_key(samples::NAME) {
         return Err(Failure::new(format!("`{}` holds no profile", dir.display()))

@@ -1,0 +1,92 @@
+//! Which samples the verbs of profiles are about.
+
+use clap::Args;
+use meikyo_console::failure::Failure;
+use meikyo_profile::tables::samples;
+use meikyo_profile::wanted::Wanted;
+use meikyo_recording::Recording;
+use meikyo_units::WallTime;
+
+use crate::row_arguments::{check_order, instant};
+
+/// What ran.
+#[derive(Debug, Args)]
+pub(super) struct ChosenArgs {
+    /// Samples of that process only
+    #[arg(long, value_name = "PID")]
+    pid: Option<u64>,
+    /// Samples of these hosts only, where a recording has those of many; `*` and `?` stand for any text. Can
+    /// be repeated, as the following
+    #[arg(long = "host", value_name = "HOST")]
+    hosts: Vec<String>,
+    /// Samples on these CPUs only
+    #[arg(long = "cpu", value_name = "NUMBER")]
+    cpus: Vec<u64>,
+    /// Samples of processes of that name only
+    #[arg(long = "process", value_name = "NAME")]
+    processes: Vec<String>,
+    /// Samples of threads of that name only
+    #[arg(long = "thread", value_name = "NAME")]
+    threads: Vec<String>,
+    /// Samples of that job only: slurm:123, container:0123456789ab, unit:nginx.service
+    #[arg(long = "job", value_name = "JOB")]
+    jobs: Vec<String>,
+}
+
+/// When it ran.
+#[derive(Debug, Args)]
+pub(super) struct SpanArgs {
+    /// From then on: 2026-11-21T20:14:00Z, 2026-11-21, or -15min (before the recording's end)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    from: Option<String>,
+    /// Until then, exclusive
+    #[arg(long, value_name = "TIME", visible_alias = "to", allow_hyphen_values = true)]
+    until: Option<String>,
+}
+
+impl SpanArgs {
+    /// Both ends, where they are said.
+    pub(super) fn read(&self, recording: &Recording) -> Result<[Option<WallTime>; 2], Failure> {
+        let time = |text: &Option<String>| {
+            text.as_ref().map(|text| instant(text, recording, samples::NAME)).transpose()
+        };
+        let [from, until] = [time(&self.from)?, time(&self.until)?];
+        check_order(from, until)?;
+        Ok([from, until])
+    }
+}
+
+impl ChosenArgs {
+    /// The samples that are meant.
+    pub(super) fn wanted(&self, [from, until]: [Option<WallTime>; 2]) -> Wanted {
+        Wanted {
+            from,
+            until,
+            hosts: self.hosts.clone(),
+            cpus: self.cpus.iter().copied().collect(),
+            pids: self.pid.into_iter().collect(),
+            processes: self.processes.clone(),
+            threads: self.threads.clone(),
+            jobs: self.jobs.clone(),
+        }
+    }
+
+    /// What was asked for, behind `there are no samples`.
+    pub(super) fn words(&self) -> String {
+        let mut of = self.pid.map_or_else(String::new, |pid| format!(" of process {pid}"));
+        let of_names = [
+            ("on host", &self.hosts),
+            ("of processes called", &self.processes),
+            ("of threads called", &self.threads),
+            ("of job", &self.jobs),
+        ];
+        for (what, names) in of_names.into_iter().filter(|(_, names)| !names.is_empty()) {
+            of += &format!(" {what} `{}`", names.join("` or `"));
+        }
+        if !self.cpus.is_empty() {
+            let cpus: Vec<_> = self.cpus.iter().map(ToString::to_string).collect();
+            of += &format!(" on CPU {}", cpus.join(" or "));
+        }
+        of
+    }
+}
