@@ -20,6 +20,18 @@ pub struct Generation(pub u64);
 #[serde(transparent)]
 pub struct Incarnation(pub u64);
 
+/// How far the program had come: a later run, or a later step of the same run, is greater.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+pub struct Reached {
+    /// Which start of the program: the same number on all hosts, and a greater one whenever it is started
+    /// anew.
+    pub run: u64,
+    /// The program's own number for what it has reached.
+    pub step: u64,
+}
+
 /// How many committed generations are kept: the newest, and the one before it in case that stored blocks of
 /// the newest turn out to be damaged.
 pub const COMMITS_KEPT: usize = 2;
@@ -29,8 +41,8 @@ pub const COMMITS_KEPT: usize = 2;
 pub struct Commit {
     /// Its number.
     pub generation: Generation,
-    /// The program's own number for what it had reached.
-    pub step: u64,
+    /// How far the program had come.
+    pub reached: Reached,
     /// The membership version that it was written under.
     pub version: u64,
     /// Octets of the image of each host.
@@ -45,8 +57,8 @@ pub struct Commit {
 pub struct Opened {
     /// Its number.
     pub generation: Generation,
-    /// The program's own number for what it has reached.
-    pub step: u64,
+    /// How far the program has come.
+    pub reached: Reached,
     /// The membership version that it is written under.
     pub version: u64,
     /// The place of the host that coordinates it.
@@ -58,6 +70,9 @@ pub struct Opened {
 /// Members and generations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charter {
+    /// The group: a number that follows from the incarnations that founded it. What is said in another group
+    /// counts for nothing.
+    pub group: u64,
     /// The membership version: one more with every change of `members`.
     pub version: u64,
     /// Who stands at each place of the group.
@@ -77,8 +92,8 @@ pub enum Change {
     Nothing,
     /// Begin the next generation.
     Begin {
-        /// The program's own number.
-        step: u64,
+        /// How far the program has come.
+        reached: Reached,
         /// The place of the host that coordinates it.
         coordinator: usize,
         /// The life of its daemon.
@@ -110,8 +125,26 @@ pub enum Rejected {
 
 impl Charter {
     /// What holds before anything was agreed on: these members, and no generation.
-    pub const fn founding(members: Vec<Incarnation>) -> Self {
-        Self { version: 1, members, last: Generation(0), open: None, commits: Vec::new() }
+    pub fn founding(members: Vec<Incarnation>) -> Self {
+        // FNV-1a over random numbers; zero is no group.
+        let mix =
+            |hash: u64, member: &Incarnation| (hash ^ member.0).wrapping_mul(0x0100_0000_01b3);
+        let group = members.iter().fold(0xcbf2_9ce4_8422_2325, mix).max(1);
+        Self { group, version: 1, members, last: Generation(0), open: None, commits: Vec::new() }
+    }
+
+    /// Whether every list has one entry for each of `hosts`, and every place is one of them.
+    pub fn fits(&self, hosts: usize) -> bool {
+        let is_whole = |commit: &Commit| {
+            commit.lens.len() == hosts
+                && commit.manifests.len() == hosts
+                && commit.generation <= self.last
+        };
+        self.members.len() == hosts
+            && self.commits.len() <= COMMITS_KEPT
+            && self.commits.iter().all(is_whole)
+            && self.commits.is_sorted_by(|newer, older| newer.generation > older.generation)
+            && self.open.is_none_or(|open| open.coordinator < hosts)
     }
 
     /// The newest generation that is whole.
@@ -139,7 +172,7 @@ impl Charter {
         let mut charter = self.clone();
         match change {
             Change::Nothing => {}
-            Change::Begin { step, coordinator, life } => {
+            Change::Begin { reached, coordinator, life } => {
                 if let Some(open) = charter.open {
                     return Err(Rejected::Busy(open.generation));
                 }
@@ -147,7 +180,7 @@ impl Charter {
                 charter.last = generation;
                 charter.open = Some(Opened {
                     generation,
-                    step: *step,
+                    reached: *reached,
                     version: charter.version,
                     coordinator: *coordinator,
                     life: *life,

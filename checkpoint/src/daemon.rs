@@ -12,6 +12,7 @@ mod storage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::TcpListener;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -20,25 +21,27 @@ use std::time::Instant;
 
 use meikyo_units::{Nanos, SimTime};
 
-use crate::charter::{Charter, Generation};
+use crate::charter::{Generation, Reached};
 use crate::detection::Patience;
-use crate::exchange::{Breaker, ExchangeOptions};
+use crate::exchange::{Breaker, ExchangeError, ExchangeOptions};
 use crate::geometry::Geometry;
 use crate::journal::Journal;
 use crate::layout::Layout;
-use crate::link::Purpose;
-use crate::member::{Member, MemberOptions, Message, Prepared, SaveError, Task};
-use crate::register::Vote;
+use crate::link::{Purpose, Wanted};
+use crate::member::{Event, Member, MemberOptions, Message, Prepared, SaveError, Task};
 use crate::schedule::{Job, Schedule};
-use crate::shelf::{self, Pace, Shelved};
+use crate::shelf::{self, OpenStoredError, Pace, ShelfError, Shelved};
 
 pub use control::{Answer, AskError, Request, Status, ask};
 pub use job::{JobFile, JobFileError};
-use network::Network;
+use network::{Meet, Network};
 use storage::Storage;
 
 /// How long a generation may take from its begin to its commit.
 const SAVE_TIMEOUT: Nanos = Nanos::from_secs(600);
+
+/// Rebuilds of others that this host takes part in at once.
+const GIVING_MAX: usize = 64;
 
 /// What waits for the daemon's thread at once.
 const INPUTS_MAX: usize = 1_024;
@@ -76,6 +79,19 @@ pub enum DaemonError {
         /// What the system said.
         source: io::Error,
     },
+    /// What the directory has was written for a job with other hosts, another scheme or other blocks.
+    #[error("`{path}` is of another job: {what}")]
+    OtherJob {
+        /// The directory.
+        path: PathBuf,
+        /// What is different.
+        what: String,
+    },
+    /// The group was founded before, without what was in this directory.
+    #[error(
+        "the group of this job lives already: a host that lost its directory asks to be admitted"
+    )]
+    Lives,
     /// The group was founded with this directory before.
     #[error("`{path}` belongs to a group already: start without founding it again")]
     Founded {
@@ -90,14 +106,17 @@ enum Input {
     /// A host wants what it lost of a generation.
     Wanted {
         from: usize,
-        generation: Generation,
+        wanted: Wanted,
     },
     Control(control::Question, SyncSender<control::Reply>),
     /// The connections of a job of this host are there.
     Met(Generation, Breaker),
     Saved(Generation, Result<Prepared, String>),
     Rebuilt(Generation, Result<Prepared, String>),
-    Given(usize, Generation),
+    /// A host was given what it wanted, in this attempt, or why not.
+    Given(usize, u64, Option<String>),
+    /// A block of this host is not what was stored.
+    Damaged(Generation),
 }
 
 struct Daemon {
@@ -110,15 +129,17 @@ struct Daemon {
     network: Arc<Network>,
     inputs: SyncSender<Input>,
     /// What the program handed over last, and for which of its steps.
-    ready: Option<(u64, Arc<Vec<u8>>)>,
+    ready: Option<(Reached, Arc<Vec<u8>>)>,
     /// A generation that waits for the program to hand over this step.
-    awaited: Option<(Generation, u64)>,
+    awaited: Option<(Generation, Reached)>,
     images: BTreeMap<Generation, Arc<Vec<u8>>>,
     /// A step that is to be saved as soon as nothing else is being written.
-    to_save: Option<u64>,
+    to_save: Option<Reached>,
+    /// Programs that begin anew, and the generation that they insist on.
+    restarts: Vec<(Option<u64>, SyncSender<control::Reply>)>,
     /// Jobs of this host, and how to break them off once they have met the others.
     running: BTreeMap<Generation, Option<Breaker>>,
-    giving: BTreeSet<(usize, Generation)>,
+    giving: BTreeSet<(usize, u64)>,
     trouble: Option<String>,
 }
 
@@ -135,18 +156,17 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
     assert!(me < layout.hosts(), "the place is one of the job's");
     let mut storage = Storage::open(&options.directory)?;
     let unusable = |source| DaemonError::Directory { path: options.directory.clone(), source };
-    let (mut journal, mut vote) = Journal::open(&mut storage).map_err(unusable)?;
-    let incarnation = storage.incarnation(options.is_founding.then_some(me)).map_err(unusable)?;
-    if options.is_founding {
-        if vote.is_some() || storage.has_generations().map_err(unusable)? {
-            return Err(DaemonError::Founded { path: options.directory });
-        }
-        let members = (0..layout.hosts()).map(storage::founder).collect();
-        let first = Vote::first(Charter::founding(members));
-        journal.keep(&mut storage, &first).map_err(unusable)?;
-        vote = Some(first);
+    let (journal, vote) = Journal::open(&mut storage).map_err(unusable)?;
+    storage.reserve_votes().map_err(unusable)?;
+    if options.is_founding && (vote.is_some() || storage.has_generations().map_err(unusable)?) {
+        return Err(DaemonError::Founded { path: options.directory });
     }
-    let prepared = storage.whole_generations().map_err(unusable)?;
+    if vote.as_ref().is_some_and(|vote| !vote.charter.fits(layout.hosts())) {
+        let what = format!("its group has not {} hosts", layout.hosts());
+        return Err(DaemonError::OtherJob { path: options.directory, what });
+    }
+    let incarnation = storage.incarnation(vote.is_some()).map_err(unusable)?;
+    let prepared = storage.whole_generations(&layout, options.job.block())?;
     let (inputs, incoming) = sync_channel(INPUTS_MAX);
     let listeners = listen(&options.job, me)?;
     let network = Network::start(&options.job, me, listeners, &inputs);
@@ -159,6 +179,7 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
         life,
         patience: Patience::DEFAULT,
         save_timeout: SAVE_TIMEOUT,
+        is_founding: options.is_founding,
     };
     let member = Member::new(SimTime::START, member_options, vote, prepared);
     let begun = now();
@@ -174,6 +195,7 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
         awaited: None,
         images: BTreeMap::new(),
         to_save: None,
+        restarts: Vec::new(),
         running: BTreeMap::new(),
         giving: BTreeSet::new(),
         trouble: None,
@@ -218,12 +240,8 @@ impl Daemon {
         let now = self.now();
         match input {
             Input::Message(message) => self.member.handle(now, message),
-            Input::Wanted { from, generation } => self.give(from, generation),
-            Input::Control(question, reply) => {
-                let answered = self.answer(question);
-                // Whoever asked may be gone.
-                drop(reply.send(answered));
-            }
+            Input::Wanted { from, wanted } => self.give(from, wanted),
+            Input::Control(question, reply) => self.asked(now, question, reply),
             Input::Met(generation, breaker) => match self.running.get_mut(&generation) {
                 Some(running) => *running = Some(breaker),
                 // It was given up meanwhile.
@@ -235,8 +253,8 @@ impl Daemon {
                 match outcome {
                     Ok(prepared) => self.member.prepared(generation, prepared.manifest),
                     Err(trouble) => {
+                        self.member.failed(generation, &trouble);
                         self.trouble = Some(trouble);
-                        self.member.failed(generation);
                     }
                 }
             }
@@ -250,22 +268,24 @@ impl Daemon {
                     }
                 }
             }
-            Input::Given(to, generation) => {
-                self.giving.remove(&(to, generation));
+            Input::Given(to, attempt, trouble) => {
+                self.giving.remove(&(to, attempt));
+                self.trouble = trouble.or_else(|| self.trouble.take());
             }
+            Input::Damaged(generation) => self.member.damaged(generation),
         }
     }
 
     /// Of the hosts that live, the first coordinates.
     fn try_to_save(&mut self) {
-        let Some(step) = self.to_save else { return };
+        let Some(reached) = self.to_save else { return };
         let me = self.options.place;
         let is_first = (0..me).all(|place| self.member.detection().is_dead(place));
         let now = self.now();
         if !is_first {
             return;
         }
-        match self.member.save(now, step) {
+        match self.member.save(now, reached) {
             Err(SaveError::Busy) => {}
             Ok(()) => self.to_save = None,
             Err(error) => {
@@ -283,47 +303,64 @@ impl Daemon {
                 kept.map_err(|source| DaemonError::Directory { path, source })?;
             }
             Task::Send(to, message) => self.network.send(to, &message),
-            Task::Snapshot { generation, step } => {
-                self.awaited = Some((generation, step));
+            Task::Snapshot { generation, reached } => {
+                self.awaited = Some((generation, reached));
                 self.hand_over();
             }
             Task::Write { generation, version, lens } => self.write(generation, version, lens),
-            Task::Rebuild(commit) => {
-                let generation = commit.generation;
-                self.storage.remove(generation);
-                self.network.want(generation);
-                let me = self.options.place;
-                let geometry = self.geometry(commit.lens);
-                let versions = (commit.version, self.version());
-                self.start(generation, versions, geometry, Job::Rebuild([me].into()), None);
+            Task::Rebuild { commit, lost } => {
+                let (generation, place) = (commit.generation, self.options.place);
+                let wanted = Wanted {
+                    generation,
+                    version: self.version(),
+                    attempt: storage::random(),
+                    lost: lost.iter().fold(0, |bits, place| bits | 1 << place),
+                };
+                self.start(Started {
+                    generation,
+                    version: commit.version,
+                    met: (wanted.version, wanted.attempt),
+                    geometry: self.geometry(commit.lens),
+                    job: Job::RebuildOne { lost, place },
+                    image: None,
+                    wanted: Some(wanted),
+                });
+            }
+            Task::Restart { restart, newest, silent, is_confirmed } => {
+                self.tell_restarts(&restart, newest, &silent, is_confirmed);
             }
             Task::Free(generation) => {
                 if let Some(Some(breaker)) = self.running.remove(&generation) {
                     breaker.cut();
                 }
+                self.network.forget(generation);
                 self.images.remove(&generation);
                 self.awaited = self.awaited.filter(|(awaited, _)| *awaited != generation);
                 self.storage.remove(generation);
             }
-            Task::Tell(event) => self.trouble = Some(format!("{event:?}")),
+            Task::Tell(Event::FoundedBefore) => return Err(DaemonError::Lives),
+            Task::Tell(event) => self.trouble = Some(event.to_string()),
         }
         Ok(())
     }
 
     /// The program's memory goes to the generation that waits for it.
     fn hand_over(&mut self) {
-        let (Some((generation, step)), Some((ready, image))) = (self.awaited, &self.ready) else {
+        let (Some((generation, reached)), Some((ready, image))) = (self.awaited, &self.ready)
+        else {
             return;
         };
-        if *ready > step {
+        if *ready > reached {
             // The program has gone on, and the memory of that step will not come.
             self.awaited = None;
-            self.member.failed(generation);
-        } else if step == *ready {
+            self.member.failed(generation, "the program has gone on to another step");
+        } else if reached == *ready {
             let len = image.len() as u64;
             self.images.insert(generation, Arc::clone(image));
             self.awaited = None;
             self.ready = None;
+            // Whoever coordinates it, it is being saved.
+            self.to_save = self.to_save.filter(|to_save| *to_save > reached);
             self.member.snapped(generation, len);
         }
     }
@@ -336,23 +373,38 @@ impl Daemon {
     fn write(&mut self, generation: Generation, version: u64, lens: Vec<u64>) {
         let geometry = self.geometry(lens);
         let Some(image) = self.images.get(&generation).cloned() else {
-            self.member.failed(generation);
+            self.member.failed(generation, "its snapshot is gone");
             return;
         };
         self.storage.remove(generation);
-        self.start(generation, (version, version), geometry, Job::Encode, Some(image));
+        let (met, job) = ((version, 0), Job::Encode);
+        let (image, wanted) = (Some(image), None);
+        self.start(Started { generation, version, met, geometry, job, image, wanted });
     }
 
     /// A host that lost its disk gets this host's part.
-    fn give(&mut self, from: usize, generation: Generation) {
+    fn give(&mut self, place: usize, wanted: Wanted) {
+        let Wanted { generation, version, attempt, .. } = wanted;
+        let lost = wanted.places(self.layout.hosts());
         let has = self.member.prepared_generations().find(|(whole, _)| *whole == generation);
         let Some((_, prepared)) = has else { return };
-        if from == self.options.place || !self.giving.insert((from, generation)) {
+        let is_one_of_them = lost.contains(&place) && !lost.contains(&self.options.place);
+        if !is_one_of_them
+            || version != self.version()
+            || self.giving.len() >= GIVING_MAX
+            || !self.giving.insert((place, attempt))
+        {
             return;
         }
-        let geometry = self.geometry(prepared.lens.clone());
-        let versions = (0, self.version());
-        self.start(generation, versions, geometry, Job::Rebuild([from].into()), None);
+        self.start(Started {
+            generation,
+            version: 0,
+            met: (version, attempt),
+            geometry: self.geometry(prepared.lens.clone()),
+            job: Job::RebuildOne { lost, place },
+            image: None,
+            wanted: None,
+        });
     }
 
     /// The membership version that is known: hosts that know another do not meet for a job.
@@ -360,58 +412,144 @@ impl Daemon {
         self.member.charter().map_or(0, |charter| charter.version)
     }
 
-    /// Begins a job on a thread of its own, which tells how it ended. The versions are those of the
-    /// generation and of the membership that meets.
-    fn start(
-        &mut self,
-        generation: Generation,
-        (version, met_version): (u64, u64),
-        geometry: Result<Geometry, String>,
-        job: Job,
-        image: Option<Arc<Vec<u8>>>,
-    ) {
+    /// Begins a job on a thread of its own, which tells how it ended.
+    fn start(&mut self, started: Started) {
         let me = self.options.place;
-        let (network, inputs) = (Arc::clone(&self.network), self.inputs.clone());
-        let directory = self.storage.generation(generation);
-        let is_own = !matches!(&job, Job::Rebuild(lost) if !lost.contains(&me));
+        let generation = started.generation;
+        let rebuilds = match started.job {
+            Job::Encode => None,
+            Job::Rebuild(_) => unreachable!("hosts are rebuilt one by one"),
+            Job::RebuildOne { place, .. } => Some(place),
+        };
+        let is_own = rebuilds.is_none_or(|place| place == me);
         if is_own {
             self.running.insert(generation, None);
         }
+        let working = Working {
+            me,
+            network: Arc::clone(&self.network),
+            inputs: self.inputs.clone(),
+            stored: self.storage.generation(generation),
+            rebuilt: self.storage.rebuilt(generation),
+            is_own,
+        };
         thread::spawn(move || {
-            let carry_out = || -> Result<Prepared, String> {
-                let schedule =
-                    Schedule::new(geometry?, job.clone()).map_err(|error| error.to_string())?;
-                let purpose = if job == Job::Encode { Purpose::Save } else { Purpose::Rebuild };
-                let links =
-                    network.meet(purpose, (generation, met_version), &schedule).map_err(told)?;
-                if is_own {
-                    let breaker = links.breaker().map_err(told)?;
-                    inputs.send(Input::Met(generation, breaker)).map_err(told)?;
-                }
-                let shelved = Shelved {
-                    directory: &directory,
-                    generation,
-                    version,
-                    place: me,
-                    pace: &Pace::unlimited(),
-                    options: ExchangeOptions::DEFAULT,
-                };
-                let done = match image {
-                    Some(image) => shelf::save(&shelved, &schedule, &image, links),
-                    None => shelf::rebuild(&shelved, &schedule, links),
-                };
-                let manifest = done.map_err(told)?.manifest;
-                Ok(Prepared { lens: schedule.geometry().lens().to_vec(), manifest })
-            };
-            let outcome = carry_out();
-            let input = match &job {
-                Job::Encode => Input::Saved(generation, outcome),
-                Job::Rebuild(lost) if lost.contains(&me) => Input::Rebuilt(generation, outcome),
-                Job::Rebuild(lost) => Input::Given(lost.first().copied().unwrap_or(me), generation),
+            let attempt = started.met.1;
+            // A job that panics has failed, like any other.
+            let carried = catch_unwind(AssertUnwindSafe(|| working.carry_out(started)));
+            let outcome = carried.unwrap_or_else(|_| Err("this is a fault of meikyo".to_owned()));
+            if is_own && outcome.is_err() {
+                // What is not whole takes room that the next one needs.
+                let path = if rebuilds.is_some() { &working.rebuilt } else { &working.stored };
+                drop(std::fs::remove_dir_all(path));
+            }
+            let input = match rebuilds {
+                None => Input::Saved(generation, outcome),
+                Some(place) if place == me => Input::Rebuilt(generation, outcome),
+                Some(place) => Input::Given(place, attempt, outcome.err()),
             };
             // The daemon may be at its end.
-            drop(inputs.send(input));
+            drop(working.inputs.send(input));
         });
+    }
+}
+
+/// A job that is begun.
+struct Started {
+    generation: Generation,
+    /// The membership version that the generation is of.
+    version: u64,
+    /// The membership version that meets, and in which attempt.
+    met: (u64, u64),
+    geometry: Result<Geometry, String>,
+    job: Job,
+    image: Option<Arc<Vec<u8>>>,
+    wanted: Option<Wanted>,
+}
+
+/// What a thread needs to carry out a job.
+struct Working {
+    me: usize,
+    network: Arc<Network>,
+    inputs: SyncSender<Input>,
+    /// Where the generation lies.
+    stored: PathBuf,
+    /// Where it is rebuilt.
+    rebuilt: PathBuf,
+    /// Whether it is this host that gets something by it.
+    is_own: bool,
+}
+
+impl Working {
+    fn carry_out(&self, started: Started) -> Result<Prepared, String> {
+        let Started { generation, version, met, geometry, job, image, wanted } = started;
+        let purpose = if job == Job::Encode { Purpose::Save } else { Purpose::Rebuild };
+        let schedule = Schedule::new(geometry?, job).map_err(|error| error.to_string())?;
+        if self.is_own {
+            self.check_room(schedule.geometry())?;
+        }
+        let links = self.network.meet(&Meet {
+            purpose,
+            generation,
+            version: met.0,
+            attempt: met.1,
+            schedule: &schedule,
+            wanted,
+        });
+        let links = links.map_err(told)?;
+        if self.is_own {
+            let breaker = links.breaker().map_err(told)?;
+            self.inputs.send(Input::Met(generation, breaker)).map_err(told)?;
+        }
+        let is_rebuilt = self.is_own && image.is_none();
+        if is_rebuilt && self.rebuilt.exists() {
+            std::fs::remove_dir_all(&self.rebuilt).map_err(told)?;
+        }
+        let shelved = Shelved {
+            directory: if is_rebuilt { &self.rebuilt } else { &self.stored },
+            generation,
+            version,
+            place: self.me,
+            pace: &Pace::unlimited(),
+            options: ExchangeOptions::DEFAULT,
+        };
+        let done = match image {
+            Some(image) => shelf::save(&shelved, &schedule, &image, links),
+            None => shelf::rebuild(&shelved, &schedule, links),
+        };
+        let done = done.map_err(|error| {
+            let is_damaged = matches!(
+                &error,
+                ShelfError::Exchange(ExchangeError::Read(_))
+                    | ShelfError::Stored(OpenStoredError::Manifest { .. })
+            );
+            if is_damaged && !self.is_own {
+                // The daemon may be at its end.
+                drop(self.inputs.send(Input::Damaged(generation)));
+            }
+            told(error)
+        })?;
+        if is_rebuilt {
+            Storage::adopt(&self.stored, &self.rebuilt).map_err(told)?;
+        }
+        Ok(Prepared { lens: schedule.geometry().lens().to_vec(), manifest: done.manifest })
+    }
+
+    /// Whether image, parity and manifest fit the disk.
+    fn check_room(&self, geometry: &Geometry) -> Result<(), String> {
+        let block = u64::from(geometry.block());
+        let needed = geometry.lens()[self.me]
+            + geometry.parity_blocks() * block
+            + 5 * (geometry.parity_blocks() + geometry.image_blocks(self.me));
+        let above = self.stored.parent().expect("a generation lies in a directory");
+        let room = Storage::room(above).map_err(told)?;
+        if room < needed {
+            let path = above.display();
+            return Err(format!(
+                "`{path}` has room for {room} octets, and a generation needs {needed}"
+            ));
+        }
+        Ok(())
     }
 }
 

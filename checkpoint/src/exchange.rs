@@ -15,6 +15,7 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
+use std::time::Duration;
 
 use meikyo_units::Bytes;
 
@@ -95,12 +96,14 @@ impl Breaker {
 pub struct ExchangeOptions {
     /// Blocks of a host that may be under way at once.
     pub window: usize,
+    /// A connection that has nothing to carry says that it lives so often.
+    pub idle: Duration,
 }
 
 impl ExchangeOptions {
     /// Eight blocks, 2 MiB by default: 16 ms of a gigabit link, against some 1 ms that a block is on its
     /// way through a busy host.
-    pub const DEFAULT: Self = Self { window: 8 };
+    pub const DEFAULT: Self = Self { window: 8, idle: Duration::from_secs(4) };
 }
 
 /// Why a job did not end well.
@@ -183,6 +186,8 @@ struct Gathering {
 struct State {
     under_way: usize,
     arrived: u64,
+    /// Results on their way to be sent, whose sources may then begin another block.
+    owed: u64,
     gathering: BTreeMap<(u32, usize), Gathering>,
     failure: Option<ExchangeError>,
     moved: Moved,
@@ -198,6 +203,7 @@ struct Exchange<'a> {
     changed: Condvar,
     breaker: Breaker,
     window: usize,
+    idle: Duration,
 }
 
 /// A lock that no thread panics under: what it guards is changed in single steps.
@@ -236,6 +242,7 @@ pub fn exchange(
         state: Mutex::default(),
         changed: Condvar::new(),
         breaker,
+        idle: options.idle,
         // Gathering needs a stripe of its own under way, or two hosts wait for each other's block.
         window: options
             .window
@@ -324,11 +331,22 @@ impl Exchange<'_> {
         let mut sent = 0;
         loop {
             let mut waiting = locked(&queue.waiting);
-            while waiting.frames.is_empty() && !waiting.is_closed {
-                waiting = queue.changed.wait(waiting).expect("no thread panics under this lock");
+            let mut is_idle = false;
+            while waiting.frames.is_empty() && !waiting.is_closed && !is_idle {
+                let waited = queue.changed.wait_timeout(waiting, self.idle);
+                let (next, timeout) = waited.expect("no thread panics under this lock");
+                (waiting, is_idle) = (next, timeout.timed_out());
             }
-            let Some(outgoing) = waiting.frames.pop_front() else { break };
+            let next = waiting.frames.pop_front();
+            let is_over = waiting.is_closed;
             drop(waiting);
+            let Some(outgoing) = next else {
+                if is_over {
+                    break;
+                }
+                lane.send(&Head::bare(Kind::Idle).octets(), &[]).map_err(broke)?;
+                continue;
+            };
             if self.has_failed() {
                 return Ok(());
             }
@@ -343,8 +361,10 @@ impl Exchange<'_> {
             head.len = u32::try_from(octets.len()).expect("a block's length fits 32 bits");
             lane.send(&head.octets(), octets).map_err(broke)?;
             sent += octets.len() as u64;
-            for place in credits {
-                self.credit(place)?;
+            if !credits.is_empty() {
+                credits.into_iter().try_for_each(|place| self.credit(place))?;
+                locked(&self.state).owed -= 1;
+                self.changed.notify_all();
             }
         }
         locked(&self.state).moved.sent += Bytes::new(sent);

@@ -18,6 +18,8 @@ pub enum Kind {
     Credit,
     /// Nothing more comes.
     End,
+    /// There is nothing to carry, and the connection lives.
+    Idle,
 }
 
 /// The head of a frame.
@@ -69,6 +71,7 @@ impl Head {
             Kind::Result => 3,
             Kind::Credit => 4,
             Kind::End => 5,
+            Kind::Idle => 6,
         };
         octets[2..4].copy_from_slice(&self.word.to_le_bytes());
         octets[4..8].copy_from_slice(&self.stripe.to_le_bytes());
@@ -89,6 +92,7 @@ impl Head {
             3 => Kind::Result,
             4 => Kind::Credit,
             5 => Kind::End,
+            6 => Kind::Idle,
             other => return Err(HeadError::Kind(other)),
         };
         if unused != 0 || u0 != 0 || u1 != 0 {
@@ -97,7 +101,7 @@ impl Head {
         let len = u32::from_le_bytes([l0, l1, l2, l3]);
         let most = match kind {
             Kind::Folded | Kind::Part | Kind::Result => block.min(BLOCK_MAX),
-            Kind::Credit | Kind::End => 0,
+            Kind::Credit | Kind::End | Kind::Idle => 0,
         };
         if len > most {
             return Err(HeadError::Len { len, most });
@@ -129,7 +133,7 @@ mod tests {
                     proptest::prop_assert_eq!(head.octets(), octets);
                     proptest::prop_assert!(head.len <= block);
                 }
-                Err(HeadError::Kind(kind)) => proptest::prop_assert!(kind == 0 || kind > 5),
+                Err(HeadError::Kind(kind)) => proptest::prop_assert!(kind == 0 || kind > 6),
                 Err(HeadError::Len { len, most }) => proptest::prop_assert!(len > most),
                 Err(HeadError::Unused) => proptest::prop_assert!(false),
             }

@@ -2,6 +2,7 @@
 
 use crate::coding::BLOCK_UNIT;
 use crate::layout::{Layout, Shard};
+use crate::manifest::MANIFEST_BYTES_MAX;
 
 /// Smallest block.
 pub const BLOCK_MIN: u32 = 64;
@@ -16,6 +17,10 @@ pub const BLOCK_DEFAULT: u32 = 256 << 10;
 
 /// Largest image of a host.
 pub const IMAGE_MAX: u64 = 1 << 46;
+
+/// Most blocks of image and parity on a host: a checksum of each, of at most five octets, stands in the manifest
+/// beside some numbers per host.
+const BLOCKS_MAX: u64 = (MANIFEST_BYTES_MAX - (64 << 10)) / 5;
 
 /// Why there is no such geometry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +37,19 @@ pub enum GeometryError {
         images: usize,
         /// How many hosts the layout has.
         hosts: usize,
+    },
+    /// The checksums of so many blocks do not fit a manifest.
+    #[error(
+        "an image of {longest} octets in blocks of {block} has {blocks} blocks with parity, and a host keeps at \
+         most {BLOCKS_MAX}: take larger blocks"
+    )]
+    Blocks {
+        /// Blocks of the longest image and of parity.
+        blocks: u64,
+        /// Octets of the longest image.
+        longest: u64,
+        /// Octets of a block.
+        block: u32,
     },
     /// An image is too large.
     #[error("an image of {0} octets is larger than {IMAGE_MAX}")]
@@ -65,6 +83,10 @@ impl Geometry {
         }
         let stripes = u32::try_from(layout.stripes(longest, block.into()));
         let stripes = stripes.map_err(|_| GeometryError::Image(longest))?;
+        let blocks = longest.div_ceil(block.into()) + u64::from(stripes) * layout.parity() as u64;
+        if blocks > BLOCKS_MAX {
+            return Err(GeometryError::Blocks { blocks, longest, block });
+        }
         Ok(Self { layout, block, lens, stripes })
     }
 
@@ -202,5 +224,13 @@ mod tests {
         assert_eq!(refused(8 << 20, vec![0; 3]), GeometryError::Block(8 << 20));
         assert_eq!(refused(64, vec![0; 2]), GeometryError::Images { images: 2, hosts: 3 });
         assert_eq!(refused(64, vec![u64::MAX; 3]), GeometryError::Image(u64::MAX));
+        // Two blocks of parity for four of an image, and five octets of each of 256 MiB of manifest.
+        let most = (256_u64 << 20) / 5 * 2 / 3 * 64;
+        let error = refused(64, vec![most; 3]);
+        assert!(
+            matches!(error, GeometryError::Blocks { longest, .. } if longest == most),
+            "{error}"
+        );
+        Geometry::new(layout, 64, vec![most / 1_000 * 999; 3]).unwrap();
     }
 }

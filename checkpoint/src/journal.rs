@@ -2,12 +2,13 @@
 //!
 //! Votes are appended to one of two files, each with its length and a checksum, and synced. When a file
 //! has grown, the newest vote begins the other one, and the first is removed once that is on the disk.
-//! The newest record that can be read in either is what holds.
+//! The newest record that can be read in either is what holds: each holds all of a vote, so that one that
+//! was damaged in the middle of a file takes nothing with it.
 
 use crate::register::Vote;
 
 /// A file is left for the other when it has grown so long.
-const FILE_BYTES_MAX: usize = 64 << 10;
+pub(crate) const FILE_BYTES_MAX: usize = 64 << 10;
 
 /// Longest record.
 const RECORD_BYTES_MAX: usize = 1 << 20;
@@ -16,7 +17,7 @@ const RECORD_BYTES_MAX: usize = 1 << 20;
 const HEAD_BYTES: usize = 16;
 
 /// The two files.
-const NAMES: [&str; 2] = ["votes-0", "votes-1"];
+pub(crate) const NAMES: [&str; 2] = ["votes-0", "votes-1"];
 
 /// Files by name: a directory, or a virtual disk.
 pub trait Files {
@@ -126,30 +127,116 @@ impl Journal {
     }
 }
 
-/// The newest whole record, and where the whole ones end.
+/// The newest whole record, and where the last whole one ends. What cannot be read is stepped over.
 fn records(octets: &[u8]) -> (Option<(u32, Vote)>, usize) {
-    let (mut newest, mut at) = (None, 0);
-    while let Some(head) = octets.get(at..at + HEAD_BYTES) {
-        let four = |from: usize| {
-            u32::from_le_bytes(head[from..from + 4].try_into().expect("it is four octets"))
+    let (mut newest, mut end, mut at): (Option<(u32, Vote)>, _, _) = (None, 0, 0);
+    while at + HEAD_BYTES <= octets.len() {
+        let Some((number, vote, len)) = record(&octets[at..]) else {
+            at += 1;
+            continue;
         };
-        let len = four(0) as usize;
-        if four(12) != crc32fast::hash(&head[..12]) || len > RECORD_BYTES_MAX {
-            break;
+        at += len;
+        end = at;
+        if newest.as_ref().is_none_or(|(known, _)| number > *known) {
+            newest = Some((number, vote));
         }
-        let begin = at + HEAD_BYTES;
-        let Some(body) = octets.get(begin..begin + len) else { break };
-        if crc32fast::hash(body) != four(8) {
-            break;
-        }
-        let Ok(vote) = postcard::from_bytes(body) else { break };
-        newest = Some((four(4), vote));
-        at = begin + len;
     }
-    (newest, at)
+    (newest, end)
+}
+
+/// The record that octets begin with: its number, its vote, and how long it is.
+fn record(octets: &[u8]) -> Option<(u32, Vote, usize)> {
+    let (head, rest) = octets.split_at_checked(HEAD_BYTES)?;
+    let four = |from: usize| {
+        u32::from_le_bytes(head[from..from + 4].try_into().expect("it is four octets"))
+    };
+    let len = four(0) as usize;
+    if four(12) != crc32fast::hash(&head[..12]) || len > RECORD_BYTES_MAX {
+        return None;
+    }
+    let body = rest.get(..len)?;
+    if crc32fast::hash(body) != four(8) {
+        return None;
+    }
+    Some((four(4), postcard::from_bytes(body).ok()?, HEAD_BYTES + len))
 }
 
 /// Reads a journal's file as it may have been left, for those who feed it anything.
 pub fn newest_vote(octets: &[u8]) -> Option<Vote> {
     records(octets).0.map(|(_, vote)| vote)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::charter::{Charter, Incarnation};
+
+    /// Files that never fail.
+    #[derive(Default)]
+    struct InMemory([Option<Vec<u8>>; 2]);
+
+    impl InMemory {
+        fn file(&mut self, name: &str) -> &mut Option<Vec<u8>> {
+            &mut self.0[NAMES.iter().position(|known| *known == name).unwrap()]
+        }
+    }
+
+    impl Files for InMemory {
+        type Error = Infallible;
+
+        fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, Infallible> {
+            Ok(self.file(name).clone())
+        }
+
+        fn append(&mut self, name: &str, octets: &[u8]) -> Result<(), Infallible> {
+            self.file(name).get_or_insert_default().extend_from_slice(octets);
+            Ok(())
+        }
+
+        fn sync(&mut self, _: &str) -> Result<(), Infallible> {
+            Ok(())
+        }
+
+        fn truncate(&mut self, name: &str, len: usize) -> Result<(), Infallible> {
+            self.file(name).get_or_insert_default().truncate(len);
+            Ok(())
+        }
+
+        fn remove(&mut self, name: &str) -> Result<(), Infallible> {
+            *self.file(name) = None;
+            Ok(())
+        }
+    }
+
+    fn vote(round: u64) -> Vote {
+        let mut vote = Vote::first(Charter::founding(vec![Incarnation(7); 3]));
+        vote.promised.round = round;
+        vote
+    }
+
+    #[test]
+    fn a_damaged_octet_before_the_newest_vote_takes_nothing_with_it() {
+        let mut files = InMemory::default();
+        let (mut journal, none) = Journal::open(&mut files).unwrap();
+        assert_eq!(none, None);
+        let mut ends = Vec::new();
+        for round in 1..=3 {
+            journal.keep(&mut files, &vote(round)).unwrap();
+            ends.push(files.file(NAMES[0]).as_ref().unwrap().len());
+        }
+        let whole = files.file(NAMES[0]).clone().unwrap();
+        for at in 0..ends[2] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            let mut files = InMemory([Some(damaged), None]);
+            let (mut journal, newest) = Journal::open(&mut files).unwrap();
+            // The last record may be torn; every other one is not what holds.
+            let expected = if at < ends[1] { 3 } else { 2 };
+            assert_eq!(newest, Some(vote(expected)), "octet {at}");
+            journal.keep(&mut files, &vote(9)).unwrap();
+            assert_eq!(Journal::open(&mut files).unwrap().1, Some(vote(9)), "octet {at}");
+        }
+    }
 }

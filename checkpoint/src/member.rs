@@ -21,32 +21,36 @@
 //! A host in whose place another incarnation stands, or that knows only an older membership, is
 //! refused: what it writes reaches nobody.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use meikyo_units::{Nanos, SimTime};
 use meikyo_worlds::Random;
 
-use crate::charter::{Change, Charter, Commit, Generation, Incarnation};
+use crate::charter::{Change, Charter, Commit, Generation, Incarnation, Reached};
 use crate::detection::{Detection, Patience, Probe};
 use crate::layout::Layout;
+use crate::recovery::Restart;
 use crate::register::{Ask, Ballot, Proposal, Vote, majority};
 
+mod founding;
+mod inquiry;
 mod messages;
+mod rebuilding;
 mod saving;
 mod voting;
 
-pub use messages::{Body, MESSAGE_BYTES_MAX, Message, MessageError, Prepared};
+use founding::Founding;
+use inquiry::Inquiry;
+pub use messages::{Body, MESSAGE_BYTES_MAX, Message, MessageError, Prepared, REASON_BYTES_MAX};
+use rebuilding::Rebuilding;
 use saving::{Saving, Takeover};
 
 /// What is not answered is asked again after so long.
 const RESEND: Nanos = Nanos::from_millis(200);
 
-/// A proposal that was overtaken is tried again after at most so long, so that two do not overtake each
-/// other for ever.
+/// A proposal that was overtaken is tried again after at most so long for each host of the group, so that
+/// those who propose do not overtake each other for ever.
 const BACKOFF: Nanos = Nanos::from_millis(120);
-
-/// A rebuild that failed is tried again after so long.
-const REBUILD_AGAIN: Nanos = Nanos::from_secs(1);
 
 /// Who a member is, and how patient.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +67,8 @@ pub struct MemberOptions {
     pub patience: Patience,
     /// How long a generation may take from its begin to its commit.
     pub save_timeout: Nanos,
+    /// Whether it founds the group together with the others, when it has no vote.
+    pub is_founding: bool,
 }
 
 /// What the shell does for a member, in the order in which it comes.
@@ -76,8 +82,8 @@ pub enum Task {
     Snapshot {
         /// The generation that the snapshot is for.
         generation: Generation,
-        /// The program's own number.
-        step: u64,
+        /// How far the program has come.
+        reached: Reached,
     },
     /// Write image and parity, and call [`Member::prepared`] when both and the manifest are on the disk.
     Write {
@@ -88,8 +94,25 @@ pub enum Task {
         /// Octets of the image of each host.
         lens: Vec<u64>,
     },
-    /// Rebuild image and parity of this host from the others, and call [`Member::rebuilt`].
-    Rebuild(Commit),
+    /// Rebuild image and parity of this host from the others, and call [`Member::rebuilt`]. What there is of
+    /// it must stay until then: another host may need it.
+    Rebuild {
+        /// The generation that is rebuilt.
+        commit: Commit,
+        /// The places that do not have it, this host's among them.
+        lost: BTreeSet<usize>,
+    },
+    /// What [`Member::inquire`] has found.
+    Restart {
+        /// What to go on from.
+        restart: Restart,
+        /// The newest generation that is known to be committed.
+        newest: Option<Generation>,
+        /// The places that have not answered.
+        silent: Vec<usize>,
+        /// Whether a majority says so: every host that asks is told the same.
+        is_confirmed: bool,
+    },
     /// Stop what is being done for a generation, and delete what there is of it.
     Free(Generation),
     /// Tell the program, or a person.
@@ -97,31 +120,46 @@ pub enum Task {
 }
 
 /// What a program or a person may want to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Event {
     /// A generation is whole.
+    #[error("generation {} is committed", .0.0)]
     Committed(Generation),
     /// A generation that this host coordinated is not, and why.
+    #[error("generation {} was given up: {reason}", .0.0, reason = .1)]
     Aborted(Generation, AbortReason),
     /// Another generation was begun before the one that was wanted here.
+    #[error("another host has begun a generation")]
     Busy,
     /// Another incarnation stands at this place: nothing that this host writes counts.
+    #[error("another host stands in this one's place: nothing that it writes counts")]
     Fenced,
+    /// This host was told to found a group that lives already.
+    #[error("the group was founded before, and lives")]
+    FoundedBefore,
     /// A host is held dead.
+    #[error("the host at place {0} is dead")]
     Died(usize),
     /// What is on the disk is not what was committed.
+    #[error("generation {} is damaged on this host, and is rebuilt", .0.0)]
     Damaged(Generation),
+    /// More hosts lack a generation than parity makes up for.
+    #[error("generation {} cannot be rebuilt as long as places {places:?} do not have it", .0.0, places = .1)]
+    Lost(Generation, Vec<usize>),
 }
 
 /// Why a generation was given up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AbortReason {
     /// A host is held dead.
     #[error("the host at place {0} is dead")]
     Dead(usize),
     /// A host could not write.
-    #[error("the host at place {0} could not write")]
-    Failed(usize),
+    #[error("the host at place {0} could not write: {1}")]
+    Failed(usize, String),
+    /// The daemon of a host was started anew, and has forgotten what the program handed over.
+    #[error("the daemon of the host at place {0} was started anew")]
+    Restarted(usize),
     /// It took too long.
     #[error("it was not whole in time")]
     Timeout,
@@ -158,7 +196,7 @@ enum Held {
     Snapped(u64),
     Writing { lens: Vec<u64> },
     Prepared(Prepared),
-    Failed,
+    Failed(String),
     Rebuilding,
 }
 
@@ -173,7 +211,12 @@ pub struct Member {
     /// The newest charter that is known to hold.
     known: Option<(Ballot, Charter)>,
     held: BTreeMap<Generation, Held>,
+    founding: Option<Founding>,
+    inquiry: Option<Inquiry>,
+    inquiries: u64,
     proposal: Option<Proposal>,
+    /// How many were begun.
+    proposals: u64,
     resend_at: SimTime,
     retry_at: SimTime,
     /// The greatest round that was seen.
@@ -182,7 +225,10 @@ pub struct Member {
     is_to_read: bool,
     saving: Option<Saving>,
     takeover: Option<Takeover>,
+    rebuilding: Option<Rebuilding>,
     rebuild_at: SimTime,
+    /// What cannot be rebuilt with the hosts that are there.
+    lost: BTreeSet<Generation>,
     lives: Vec<Option<u64>>,
     dead: Vec<bool>,
     is_fenced: bool,
@@ -203,7 +249,14 @@ impl Member {
     ) -> Self {
         let hosts = options.layout.hosts();
         let held = prepared.into_iter();
+        let is_founding = options.is_founding && vote.is_none();
         Self {
+            founding: is_founding.then(|| Founding::new(now, hosts)),
+            inquiry: None,
+            inquiries: 0,
+            proposals: 0,
+            rebuilding: None,
+            lost: BTreeSet::new(),
             random: Random::of_stream(options.incarnation.0, options.life),
             detection: Detection::new(now, options.place, hosts, options.patience),
             round: vote.as_ref().map_or(0, |vote| vote.promised.round),
@@ -265,7 +318,7 @@ impl Member {
     ///
     /// # Errors
     /// When no generation can begin.
-    pub fn save(&mut self, now: SimTime, step: u64) -> Result<(), SaveError> {
+    pub fn save(&mut self, now: SimTime, reached: Reached) -> Result<(), SaveError> {
         if !self.is_member() {
             return Err(SaveError::NoMember);
         }
@@ -278,7 +331,7 @@ impl Member {
         if self.saving.is_some() || is_open {
             return Err(SaveError::Busy);
         }
-        self.saving = Some(Saving::new(step, hosts, now + self.options.save_timeout));
+        self.saving = Some(Saving::new(reached, hosts, now + self.options.save_timeout));
         Ok(())
     }
 
@@ -286,6 +339,10 @@ impl Member {
     pub fn handle(&mut self, now: SimTime, message: Message) {
         let from = message.from;
         if from >= self.hosts() || self.is_fenced {
+            return;
+        }
+        let group = self.group();
+        if group != 0 && message.group != 0 && group != message.group {
             return;
         }
         if from != self.options.place {
@@ -320,6 +377,15 @@ impl Member {
             Body::Refused { ballot, promised } => self.was_refused(now, ballot, promised),
             Body::Decided(ballot, charter) if self.fits(&charter) => self.learn(ballot, charter),
             Body::Decided(..) => {}
+            Body::Found => self.found_by(from, message.incarnation),
+            Body::Founded(charter) => self.was_founded(charter),
+            Body::Survey(number) => {
+                let body = self.survey(number);
+                self.send(from, body);
+            }
+            Body::Surveyed { number, charter, prepared } => {
+                self.surveyed(from, number, charter, prepared);
+            }
             // Whoever knows another membership has no part in generations until both know the same.
             body if is_current => self.handle_saving(from, body),
             _ => {}
@@ -366,10 +432,12 @@ impl Member {
                 }
             }
         }
+        self.advance_founding(now);
         self.advance_saving(now);
         self.advance_takeover(now);
         self.advance_rebuild(now);
         self.advance_proposal(now);
+        self.advance_inquiry(now);
     }
 
     /// Begins the proposal that is needed most, and asks again what was not answered.
@@ -379,6 +447,7 @@ impl Member {
             && let Some(change) = self.wanted()
         {
             self.round += 1;
+            self.proposals += 1;
             let Self { round, options: MemberOptions { place, life, .. }, .. } = *self;
             let ballot = Ballot { round, place, life };
             self.proposal = Some(Proposal::new(ballot, change, self.hosts()));
@@ -399,7 +468,8 @@ impl Member {
     fn wanted(&self) -> Option<Change> {
         let MemberOptions { place, incarnation, life, .. } = self.options;
         if self.vote.is_none() {
-            return Some(Change::Admit { place, incarnation });
+            let admit = Change::Admit { place, incarnation };
+            return self.founding.is_none().then_some(admit);
         }
         if let Some(change) = self.takeover.as_ref().and_then(Takeover::wanted) {
             return Some(change);
@@ -409,7 +479,12 @@ impl Member {
         {
             return saving.wanted(place, life);
         }
-        self.is_to_read.then_some(Change::Nothing)
+        let is_asked = self.inquiry.as_ref().is_some_and(Inquiry::has_to_read);
+        (self.is_to_read || is_asked).then_some(Change::Nothing)
+    }
+
+    fn group(&self) -> u64 {
+        self.vote.as_ref().map_or(0, |vote| vote.charter.group)
     }
 
     const fn hosts(&self) -> usize {
@@ -421,7 +496,8 @@ impl Member {
     }
 
     fn fits(&self, charter: &Charter) -> bool {
-        charter.members.len() == self.hosts()
+        let group = self.group();
+        charter.fits(self.hosts()) && (group == 0 || charter.group == group)
     }
 
     /// Who knows less than this host is told.
@@ -441,6 +517,7 @@ impl Member {
             from: self.options.place,
             incarnation: self.options.incarnation,
             life: self.options.life,
+            group: self.group(),
             version: self.version(),
             decided: self.decided(),
             body,

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::charter::{Charter, Generation};
+use crate::charter::{Charter, Generation, Reached};
 use crate::layout::Layout;
 use crate::member::Prepared;
 
@@ -28,8 +28,8 @@ pub enum Restart {
     From {
         /// The generation that can be had back.
         generation: Generation,
-        /// The program's own number.
-        step: u64,
+        /// How far the program had come.
+        reached: Reached,
         /// Whether a commit of it was found, or only all its parts.
         is_committed: bool,
         /// The places that have to be rebuilt.
@@ -53,7 +53,7 @@ pub fn choose(layout: &Layout, survivors: &[Survivor]) -> Restart {
     let mut commits = BTreeMap::new();
     for survivor in survivors {
         for commit in &survivor.charter.commits {
-            commits.insert(commit.generation, (commit.step, commit.manifests.clone()));
+            commits.insert(commit.generation, (commit.reached, commit.manifests.clone()));
         }
     }
     let lacking = |generation: Generation, manifests: Option<&[Option<u32>]>| -> Vec<usize> {
@@ -81,14 +81,15 @@ pub fn choose(layout: &Layout, survivors: &[Survivor]) -> Restart {
     if let Some(open) = opened {
         let rebuild = lacking(open.generation, None);
         if can_do(&rebuild) {
-            let (generation, step) = (open.generation, open.step);
-            return Restart::From { generation, step, is_committed: false, rebuild };
+            let (generation, reached) = (open.generation, open.reached);
+            return Restart::From { generation, reached, is_committed: false, rebuild };
         }
     }
-    for (&generation, (step, manifests)) in commits.iter().rev() {
+    for (&generation, (reached, manifests)) in commits.iter().rev() {
         let rebuild = lacking(generation, Some(manifests));
         if can_do(&rebuild) {
-            return Restart::From { generation, step: *step, is_committed: true, rebuild };
+            let (reached, is_committed) = (*reached, true);
+            return Restart::From { generation, reached, is_committed, rebuild };
         }
     }
     match commits.last_key_value() {

@@ -21,6 +21,32 @@ pub enum Job {
     Encode,
     /// What these hosts had is made of what the others have.
     Rebuild(BTreeSet<usize>),
+    /// What one host had is made of what those have that are not lost, too.
+    RebuildOne {
+        /// All hosts that do not have it, the one that is rebuilt among them.
+        lost: BTreeSet<usize>,
+        /// The host that is rebuilt.
+        place: usize,
+    },
+}
+
+impl Job {
+    /// The hosts that have nothing to give.
+    pub const fn lost(&self) -> Option<&BTreeSet<usize>> {
+        match self {
+            Self::Encode => None,
+            Self::Rebuild(lost) | Self::RebuildOne { lost, .. } => Some(lost),
+        }
+    }
+
+    /// Whether a host gets by it what it had.
+    pub fn rebuilds(&self, host: usize) -> bool {
+        match self {
+            Self::Encode => false,
+            Self::Rebuild(lost) => lost.contains(&host),
+            Self::RebuildOne { place, .. } => *place == host,
+        }
+    }
 }
 
 /// A block on a host.
@@ -72,7 +98,7 @@ impl Schedule {
     /// When more hosts are lost than the scheme makes up for.
     pub fn new(geometry: Geometry, job: Job) -> Result<Self, Unsurvivable> {
         let layout = *geometry.layout();
-        if let Job::Rebuild(lost) = &job
+        if let Some(lost) = job.lost()
             && !layout.survives(lost)
         {
             let (lost, scheme, hosts) = (lost.clone(), layout.scheme(), layout.hosts());
@@ -80,7 +106,10 @@ impl Schedule {
         }
         let route = |turn, word| match &job {
             Job::Encode => Some(encode_route(&layout, word)),
-            Job::Rebuild(lost) => rebuild_route(&layout, lost, turn, word),
+            Job::Rebuild(lost) => rebuild_route(&layout, lost, lost, (turn, word)),
+            Job::RebuildOne { lost, place } => {
+                rebuild_route(&layout, lost, &[*place].into(), (turn, word))
+            }
         };
         let hosts = layout.hosts();
         let of_turn = |turn| (0..hosts).map(|word| route(turn, word)).collect();
@@ -156,13 +185,14 @@ fn encode_route(layout: &Layout, word: usize) -> Route {
 fn rebuild_route(
     layout: &Layout,
     lost: &BTreeSet<usize>,
-    turn: usize,
-    word: usize,
+    rebuilt: &BTreeSet<usize>,
+    (turn, word): (usize, usize),
 ) -> Option<Route> {
     let stops: Vec<Stop> =
         layout.shards().map(|shard| (layout.host_of(word, shard), shard)).collect();
-    let (missing, mut left): (Vec<Stop>, Vec<Stop>) =
+    let (mut missing, mut left): (Vec<Stop>, Vec<Stop>) =
         stops.into_iter().partition(|(host, _)| lost.contains(host));
+    missing.retain(|(host, _)| rebuilt.contains(host));
     let &first = missing.first()?;
     if layout.parity() == 1 {
         let distance = |host: usize| (host + layout.hosts() - first.0) % layout.hosts();

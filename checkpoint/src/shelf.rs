@@ -17,7 +17,7 @@ use crate::charter::Generation;
 use crate::exchange::{Blocks, ExchangeError, ExchangeOptions, Links, Moved, exchange};
 use crate::layout::Shard;
 use crate::manifest::Manifest;
-use crate::schedule::{Job, Schedule};
+use crate::schedule::Schedule;
 
 pub use pace::Pace;
 pub use stored::{Damage, OpenStoredError, Stored};
@@ -127,9 +127,19 @@ pub fn save(
             written
         });
         let moved = exchange(schedule, place, &blocks, &writing, links, shelved.options);
+        if moved.is_err() {
+            writing.stop();
+        }
         let written = own.join().expect("writing an image does not panic");
-        // What this host could not write is why the exchange was broken off.
-        written.map_err(|source| in_file(shelved, IMAGE)(source)).and_then(|()| Ok(moved?))
+        match (written, moved) {
+            // What was stopped is not why the exchange failed.
+            (Err(source), Err(moved)) if source.kind() == io::ErrorKind::Interrupted => {
+                Err(moved.into())
+            }
+            // What this host could not write is why the exchange was broken off.
+            (Err(source), _) => Err(in_file(shelved, IMAGE)(source)),
+            (Ok(()), moved) => Ok(moved?),
+        }
     })?;
     finish(shelved, schedule, writing, moved)
 }
@@ -146,8 +156,7 @@ pub fn rebuild(
     links: Links,
 ) -> Result<Done, ShelfError> {
     let place = shelved.place;
-    let is_lost = matches!(schedule.job(), Job::Rebuild(lost) if lost.contains(&place));
-    if is_lost {
+    if schedule.job().rebuilds(place) {
         let writing = Writing::begin(shelved, schedule)?;
         let nothing = InMemory { image: &[], schedule, place };
         let moved = exchange(schedule, place, &nothing, &writing, links, shelved.options)?;
@@ -200,7 +209,7 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// Forces a generation's directory to the disk, and its name in the one above.
-fn sync_directory(directory: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()?;
     directory.parent().map_or(Ok(()), |above| File::open(above)?.sync_all())
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustls::client::AlwaysResolvesClientRawPublicKeys;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -95,33 +96,36 @@ impl JobKey {
         Ok(Self { client: Arc::new(client), server: Arc::new(server) })
     }
 
-    /// Begins the sending end of a connection.
+    /// Begins the sending end of a connection; the other end has `patience` for all of its part.
     ///
     /// # Errors
     /// When the other end does not have the job's key, or the connection breaks.
     ///
     /// # Panics
     /// Never: the name that nobody looks at is one.
-    pub fn connect(&self, socket: TcpStream) -> io::Result<Outbound> {
+    pub fn connect(&self, socket: TcpStream, patience: Duration) -> io::Result<Outbound> {
         // The name is not looked at; the key is.
         let name = ServerName::try_from("job").expect("it is a name");
         let connection =
             ClientConnection::new(Arc::clone(&self.client), name).map_err(io::Error::other)?;
-        let mut stream = StreamOwned::new(connection, socket);
+        let mut stream = StreamOwned::new(connection, Limited::new(socket, patience));
         while stream.conn.is_handshaking() {
             stream.conn.complete_io(&mut stream.sock)?;
         }
+        stream.sock.deadline = None;
         Ok(Outbound { stream })
     }
 
-    /// Begins the receiving end of a connection.
+    /// Begins the receiving end of a connection; the other end has `patience` for all that it says until
+    /// [`Inbound::wait_at_most`] is called.
     ///
     /// # Errors
     /// When the other end does not have the job's key, or the connection breaks.
-    pub fn accept(&self, socket: TcpStream) -> io::Result<Inbound> {
+    pub fn accept(&self, socket: TcpStream, patience: Duration) -> io::Result<Inbound> {
         let connection =
             ServerConnection::new(Arc::clone(&self.server)).map_err(io::Error::other)?;
-        let mut stream = StreamOwned::new(connection, Buffered::new(socket));
+        let mut stream =
+            StreamOwned::new(connection, Buffered::new(Limited::new(socket, patience)));
         while stream.conn.is_handshaking() {
             stream.conn.complete_io(&mut stream.sock)?;
         }
@@ -132,7 +136,7 @@ impl JobKey {
 /// The sending end of a connection.
 #[derive(Debug)]
 pub struct Outbound {
-    stream: StreamOwned<ClientConnection, TcpStream>,
+    stream: StreamOwned<ClientConnection, Limited>,
 }
 
 impl Outbound {
@@ -141,7 +145,7 @@ impl Outbound {
     /// # Errors
     /// When the system has no more descriptors.
     pub fn socket(&self) -> io::Result<TcpStream> {
-        self.stream.sock.try_clone()
+        self.stream.sock.socket.try_clone()
     }
 
     /// Sends two pieces as one.
@@ -169,7 +173,7 @@ impl Outbound {
     pub fn close(mut self) {
         self.stream.conn.send_close_notify();
         drop(self.stream.flush());
-        drop(self.stream.sock.shutdown(Shutdown::Write));
+        drop(self.stream.sock.socket.shutdown(Shutdown::Write));
     }
 }
 
@@ -185,7 +189,16 @@ impl Inbound {
     /// # Errors
     /// When the system has no more descriptors.
     pub fn socket(&self) -> io::Result<TcpStream> {
-        self.stream.sock.socket.try_clone()
+        self.stream.sock.socket.socket.try_clone()
+    }
+
+    /// Waits at most so long for each piece from now on, or for ever.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn wait_at_most(&mut self, stall: Option<Duration>) -> io::Result<()> {
+        self.stream.sock.socket.deadline = None;
+        self.stream.sock.socket.socket.set_read_timeout(stall)
     }
 
     /// Fills `octets`.
@@ -200,14 +213,14 @@ impl Inbound {
 /// A socket that is read in large pieces: `rustls` asks for 4 KiB at a time.
 #[derive(Debug)]
 struct Buffered {
-    socket: TcpStream,
+    socket: Limited,
     octets: Vec<u8>,
     begin: usize,
     end: usize,
 }
 
 impl Buffered {
-    fn new(socket: TcpStream) -> Self {
+    fn new(socket: Limited) -> Self {
         Self { socket, octets: vec![0; READ_BYTES], begin: 0, end: 0 }
     }
 }
@@ -233,6 +246,51 @@ impl Write for Buffered {
     fn flush(&mut self) -> io::Result<()> {
         self.socket.flush()
     }
+}
+
+/// A socket that has to have said all by a deadline, so that nobody holds it by one octet now and then.
+#[derive(Debug)]
+struct Limited {
+    socket: TcpStream,
+    deadline: Option<Instant>,
+}
+
+impl Limited {
+    fn new(socket: TcpStream, patience: Duration) -> Self {
+        Self { socket, deadline: Some(now() + patience) }
+    }
+}
+
+impl Read for Limited {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        if let Some(deadline) = self.deadline {
+            let left = deadline.saturating_duration_since(now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.socket.set_read_timeout(Some(left))?;
+        }
+        self.socket.read(octets)
+    }
+}
+
+impl Write for Limited {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.socket.write(octets)
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.socket.write_vectored(pieces)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a greeting is waited for by the clock")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// Accepts who shows the job's own public key; TLS then has it prove that it has the private half.

@@ -117,22 +117,43 @@ impl Group {
             }
             let image = self.home.path().join(format!("image{host}"));
             fs::write(&image, image_of(host, step)).unwrap();
-            let request = Request::Save { step, image };
+            let request = Request::Save { run: 1, step, image };
             let answer = ask(&self.directory(host), &request).unwrap();
             assert_eq!(answer, Answer::Snapped { bytes: image_of(host, step).len() as u64 });
         }
     }
 
+    /// Asks for what to go on from until it is not being rebuilt any more.
+    fn restore(&self, host: usize, generation: Option<u64>) -> Answer {
+        let to = self.home.path().join("restored");
+        let request = Request::Restore { to, generation };
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match ask(&self.directory(host), &request).unwrap() {
+                Answer::Refused(text)
+                    if text.ends_with("ask again") && Instant::now() < deadline =>
+                {
+                    std::thread::park_timeout(Duration::from_millis(50));
+                }
+                answer => return answer,
+            }
+        }
+    }
+
     /// Reads the newest generation of every host, and compares it with what the program had.
     fn check(&self, step: u64) {
+        self.check_as(step, step);
+    }
+
+    fn check_as(&self, image: u64, step: u64) {
         for host in 0..self.daemons.len() {
             let to = self.home.path().join("restored");
-            let answer = ask(&self.directory(host), &Request::Restore { to: to.clone() }).unwrap();
+            let answer = self.restore(host, None);
             assert!(
                 matches!(answer, Answer::Restored { step: is, .. } if is == step),
                 "{answer:?}"
             );
-            assert!(fs::read(to).unwrap() == image_of(host, step), "host {host}, step {step}");
+            assert!(fs::read(to).unwrap() == image_of(host, image), "host {host}, step {step}");
         }
     }
 }
@@ -229,7 +250,133 @@ fn without_a_majority_nothing_is_saved_and_that_is_said() {
         status.last.as_deref() == Some("1 of 3 hosts answer, and a new generation needs 2")
     });
     let to = group.home.path().join("restored");
-    let answer = ask(&group.directory(0), &Request::Restore { to: to.clone() }).unwrap();
+    // Two images of three are away. What is here is given to whoever insists on it.
+    let refused = group.restore(0, None);
+    let told = "generation 1 cannot be had back: node1, node2 do not have it";
+    assert!(matches!(&refused, Answer::Refused(text) if text.starts_with(told)), "{refused:?}");
+    let answer = group.restore(0, Some(1));
     assert!(matches!(answer, Answer::Restored { step: 1, .. }), "{answer:?}");
     assert!(fs::read(to).unwrap() == image_of(0, 1));
+}
+
+#[test]
+fn two_hosts_that_lost_their_disks_together_are_rebuilt() {
+    let mut group = Group::start("rs2", 5);
+    group.wait_for("all are members", |status| status.is_member);
+    group.save(1);
+    group.wait_for("the step is committed", |status| status.step == Some(1));
+    for host in [1, 3] {
+        group.kill(host);
+        fs::remove_dir_all(group.directory(host)).unwrap();
+    }
+    for host in [1, 3] {
+        group.run(host, false);
+    }
+    group.wait_for("both are rebuilt", |status| {
+        status.is_member && status.version == 3 && status.whole.contains(&1)
+    });
+    group.check(1);
+}
+
+#[test]
+fn what_there_is_of_a_generation_stays_until_it_is_rebuilt() {
+    let mut group = Group::start("ring", 3);
+    group.wait_for("all are members", |status| status.is_member);
+    group.save(1);
+    group.wait_for("the step is committed", |status| status.step == Some(1));
+    let generations = group.directory(0).join("generations");
+    let is_there = || {
+        let mut found = fs::read_dir(&generations).unwrap().map(|entry| entry.unwrap().path());
+        found.any(|path| fs::read(path.join("image")).is_ok_and(|image| image == image_of(0, 1)))
+    };
+    (0..3).for_each(|host| group.kill(host));
+    flip(&generations.join("000000000001/manifest"));
+    group.run(0, false);
+    group.run(1, false);
+    // Two of three are a majority, and the third is needed to rebuild anything.
+    group.wait_for("it is said that too much is lost", |status| {
+        status.place == 1
+            || status.last.as_deref()
+                == Some("generation 1 cannot be rebuilt as long as places [0, 2] do not have it")
+    });
+    assert!(is_there(), "the image that lies beside a damaged manifest is deleted");
+    assert_eq!(
+        group.restore(1, None),
+        Answer::Refused(
+            "generation 1 cannot be had back: node0, node2 do not have it, which is more than `ring` \
+             makes up for"
+                .to_owned()
+        )
+    );
+    group.run(2, false);
+    group.wait_for("it is rebuilt", |status| status.whole.contains(&1));
+    group.check(1);
+    assert_eq!(fs::read_dir(&generations).unwrap().count(), 1);
+}
+
+#[test]
+fn a_damaged_block_is_rebuilt_when_it_is_found() {
+    let group = Group::start("ring", 3);
+    group.wait_for("all are members", |status| status.is_member);
+    group.save(1);
+    group.wait_for("the step is committed", |status| status.step == Some(1));
+    flip(&group.directory(1).join("generations/000000000001/image"));
+    let answer = ask(&group.directory(1), &Request::Verify).unwrap();
+    assert_eq!(answer, Answer::Verified { generation: 1, damaged_blocks: 1 });
+    group.check(1);
+    let answer = ask(&group.directory(1), &Request::Verify).unwrap();
+    assert_eq!(answer, Answer::Verified { generation: 1, damaged_blocks: 0 });
+}
+
+#[test]
+fn a_host_that_forgot_its_votes_is_another_host() {
+    let mut group = Group::start("ring", 3);
+    group.wait_for("all are members", |status| status.is_member);
+    group.save(1);
+    group.wait_for("the step is committed", |status| status.step == Some(1));
+    group.kill(2);
+    for name in ["votes-0", "votes-1"] {
+        drop(fs::remove_file(group.directory(2).join(name)));
+    }
+    group.run(2, false);
+    group.wait_for("it is admitted anew", |status| status.is_member && status.version == 2);
+    group.check(1);
+}
+
+#[test]
+fn a_group_that_lives_is_not_founded_again_by_a_host_that_forgot_it() {
+    let mut group = Group::start("ring", 3);
+    group.wait_for("all are members", |status| status.is_member);
+    group.kill(1);
+    fs::remove_dir_all(group.directory(1)).unwrap();
+    group.run(1, true);
+    let ended = group.daemons[1].take().unwrap().wait().unwrap();
+    assert!(!ended.success());
+    group.run(1, false);
+    group.wait_for("it is admitted", |status| status.is_member && status.version == 2);
+}
+
+#[test]
+fn a_step_of_an_earlier_run_is_not_taken_for_one_of_this_run() {
+    let group = Group::start("ring", 3);
+    group.wait_for("all are members", |status| status.is_member);
+    let hand = |host: usize, run, step| {
+        let image = group.home.path().join(format!("image{host}"));
+        fs::write(&image, image_of(host, run * 100 + step)).unwrap();
+        let answer = ask(&group.directory(host), &Request::Save { run, step, image }).unwrap();
+        assert!(matches!(answer, Answer::Snapped { .. }), "{answer:?}");
+    };
+    // The first run dies when two hosts have handed over step 7, and the second comes to it again.
+    hand(1, 1, 7);
+    hand(2, 1, 7);
+    (0..3).for_each(|host| hand(host, 2, 7));
+    group.wait_for("it is committed", |status| (status.run, status.step) == (Some(2), Some(7)));
+    group.check_as(207, 7);
+}
+
+fn flip(path: &Path) {
+    let mut octets = fs::read(path).unwrap();
+    let middle = octets.len() / 2;
+    octets[middle] ^= 4;
+    fs::write(path, octets).unwrap();
 }

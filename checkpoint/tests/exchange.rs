@@ -13,10 +13,11 @@ use meikyo_checkpoint::charter::Generation;
 use meikyo_checkpoint::exchange::ExchangeOptions;
 use meikyo_checkpoint::geometry::Geometry;
 use meikyo_checkpoint::layout::{Layout, Scheme, Shard};
-use meikyo_checkpoint::link::{Greeting, Meeting, Purpose, meet};
+use meikyo_checkpoint::link::{Greeting, Meeting, Purpose, STALL, meet};
 use meikyo_checkpoint::schedule::{Job, Schedule};
 use meikyo_checkpoint::shelf::{self, Done, Pace, ShelfError, Shelved, Stored};
 use meikyo_checkpoint::tls::JobKey;
+use meikyo_units::BitsPerSecond;
 use meikyo_worlds::Random;
 
 /// One group of hosts, each a directory and listeners on loopback.
@@ -26,6 +27,8 @@ struct Group {
     images: Vec<Vec<u8>>,
     key: JobKey,
     lanes: usize,
+    stall: Duration,
+    pace: Pace,
 }
 
 impl Group {
@@ -41,6 +44,8 @@ impl Group {
             images: lens.iter().map(|&len| octets(len)).collect(),
             key: JobKey::from_pkcs8(&JobKey::generate().unwrap()).unwrap(),
             lanes,
+            stall: STALL,
+            pace: Pace::unlimited(),
         }
     }
 
@@ -64,9 +69,10 @@ impl Group {
             .map(|lanes| lanes.iter().map(|lane| lane.local_addr().unwrap()).collect())
             .collect();
         let generation = Generation(1);
-        let greeting = Greeting { purpose, from: 0, to: 0, version: 1, generation };
+        let greeting = Greeting::new(purpose, 1, generation);
         let patience = Duration::from_secs(60);
-        let meeting = Meeting { key: &self.key, addresses: &addresses, greeting, patience };
+        let (key, stall) = (&self.key, self.stall);
+        let meeting = Meeting { key, addresses: &addresses, greeting, patience, stall };
         std::thread::scope(|scope| {
             let (meeting, schedule) = (&meeting, &schedule);
             let hosts: Vec<_> = listeners
@@ -81,14 +87,17 @@ impl Group {
                             generation,
                             version: 1,
                             place,
-                            pace: &Pace::unlimited(),
-                            options: ExchangeOptions::DEFAULT,
+                            pace: &self.pace,
+                            options: ExchangeOptions {
+                                idle: self.stall / 5,
+                                ..ExchangeOptions::DEFAULT
+                            },
                         };
                         match schedule.job() {
                             Job::Encode => {
                                 shelf::save(&shelved, schedule, &self.images[place], links)
                             }
-                            Job::Rebuild(_) => shelf::rebuild(&shelved, schedule, links),
+                            _ => shelf::rebuild(&shelved, schedule, links),
                         }
                     })
                 })
@@ -168,6 +177,34 @@ fn what_is_on_the_disks_is_the_images_and_their_parity() {
 }
 
 #[test]
+fn a_connection_that_has_nothing_to_carry_for_long_is_not_taken_for_broken() {
+    // One host has nothing, so that the one that copies to it and is copied by it waits for the disk alone.
+    let mut group = Group::new(Scheme::Partner, 3, 4_096, &[0, 600_000, 0], 1);
+    group.stall = Duration::from_millis(300);
+    group.pace = Pace::new(BitsPerSecond::new(4_000_000));
+    group.save();
+    group.check();
+}
+
+#[test]
+fn a_connection_that_is_silent_while_its_host_is_greeted_is_given_up_in_time() {
+    let group = Group::new(Scheme::Partner, 2, 1_024, &[5_000; 2], 1);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut slow = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let refused = std::thread::scope(|scope| {
+        let serving =
+            scope.spawn(|| group.key.accept(listener.accept().unwrap().0, STALL / 40).err());
+        // The head of a record, octet by octet and never whole.
+        while !serving.is_finished() {
+            drop(std::io::Write::write_all(&mut slow, &[22]));
+            std::thread::park_timeout(Duration::from_millis(100));
+        }
+        serving.join().unwrap()
+    });
+    assert!(refused.is_some());
+}
+
+#[test]
 fn a_host_of_a_ring_sends_as_many_octets_as_it_holds() {
     let group = Group::new(Scheme::Ring, 4, 4_096, &[4_096 * 300; 4], 1);
     for done in group.save() {
@@ -211,6 +248,28 @@ fn every_loss_that_a_scheme_survives_is_rebuilt_octet_for_octet() {
 }
 
 #[test]
+fn each_of_several_lost_hosts_is_rebuilt_by_those_that_are_not_lost() {
+    for (scheme, hosts, lost) in [(Scheme::ReedSolomon(2), 5, [1, 3]), (Scheme::Partner, 4, [0, 2])]
+    {
+        let lens: Vec<u64> = (0..hosts as u64).map(|host| 20_000 - host * 3_999).collect();
+        let group = Group::new(scheme, hosts, 1_024, &lens, 1);
+        group.save();
+        for place in lost {
+            fs::remove_dir_all(group.home(place)).unwrap();
+        }
+        for (at, place) in lost.into_iter().enumerate() {
+            let lost = set(&lost[at..]);
+            let outcomes = group.run(Job::RebuildOne { lost: lost.clone(), place });
+            for (host, outcome) in outcomes.iter().enumerate() {
+                // The other lost host has nothing to give, and is not asked.
+                assert!(outcome.is_ok() || lost.contains(&host) && host != place, "{outcome:?}");
+            }
+        }
+        group.check();
+    }
+}
+
+#[test]
 fn a_damaged_block_is_found_and_never_folded_into_what_is_rebuilt() {
     let group = Group::new(Scheme::Ring, 3, 1_024, &[50_000; 3], 1);
     group.save();
@@ -245,8 +304,9 @@ fn a_host_with_another_key_is_turned_away() {
     let address = listener.local_addr().unwrap();
     let stranger = JobKey::from_pkcs8(&JobKey::generate().unwrap()).unwrap();
     let (served, tried) = std::thread::scope(|scope| {
-        let serving = scope.spawn(|| group.key.accept(listener.accept().unwrap().0).is_err());
-        let tried = stranger.connect(std::net::TcpStream::connect(address).unwrap());
+        let serving =
+            scope.spawn(|| group.key.accept(listener.accept().unwrap().0, STALL).is_err());
+        let tried = stranger.connect(std::net::TcpStream::connect(address).unwrap(), STALL);
         (serving.join().unwrap(), tried.is_err())
     });
     assert!(served && tried);

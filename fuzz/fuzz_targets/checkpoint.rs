@@ -5,13 +5,13 @@
 use libfuzzer_sys::fuzz_target;
 use meikyo_checkpoint::frame::Head;
 use meikyo_checkpoint::journal::newest_vote;
-use meikyo_checkpoint::link::Greeting;
+use meikyo_checkpoint::link::{Greeting, Wanted};
 use meikyo_checkpoint::manifest::Manifest;
 use meikyo_checkpoint::member::Message;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, rest)) = bytes.split_first() else { return };
-    match kind % 5 {
+    match kind % 6 {
         0 => {
             // A checksum is not guessed: it is put behind what the fuzzer made.
             let mut octets = b"meikyoC1".to_vec();
@@ -36,6 +36,12 @@ fuzz_target!(|bytes: &[u8]| {
             {
                 assert!(head.len <= 1 << 20);
                 assert_eq!(&head.octets(), octets);
+            }
+        }
+        4 => {
+            if let Some(wanted) = Wanted::read(rest) {
+                assert_eq!(&wanted.octets()[..], rest);
+                assert!(wanted.places(64).len() <= 64);
             }
         }
         _ => {

@@ -12,7 +12,7 @@ use meikyo_checkpoint::coding;
 use meikyo_checkpoint::exchange::ExchangeOptions;
 use meikyo_checkpoint::geometry::{BLOCK_DEFAULT, Geometry};
 use meikyo_checkpoint::layout::{Layout, Scheme, Shard};
-use meikyo_checkpoint::link::{Greeting, Meeting, Purpose, meet};
+use meikyo_checkpoint::link::{Greeting, Meeting, Purpose, STALL, meet};
 use meikyo_checkpoint::model::{self, Load, Machine};
 use meikyo_checkpoint::schedule::{Job, Schedule};
 use meikyo_checkpoint::shelf::{self, Done, Pace, Shelved, Stored};
@@ -164,17 +164,18 @@ impl Group<'_> {
         let count = self.case.hosts;
         let (purpose, port) = match job {
             Job::Encode => (Purpose::Save, 7_002),
-            Job::Rebuild(_) => (Purpose::Rebuild, 7_003),
+            Job::Rebuild(_) | Job::RebuildOne { .. } => (Purpose::Rebuild, 7_003),
         };
         let schedule = Schedule::new(self.geometry.clone(), job.clone())?;
-        let greeting = Greeting { purpose, from: 0, to: 0, version: 1, generation: GENERATION };
+        let greeting = Greeting::new(purpose, 1, GENERATION);
         let addresses: Vec<Vec<SocketAddr>> = (0..count)
             .map(|host| {
                 (0..self.case.links).map(|link| self.hosts.address(host, link, port)).collect()
             })
             .collect();
         let patience = Duration::from_secs(30);
-        let meeting = Meeting { key: &self.key, addresses: &addresses, greeting, patience };
+        let (key, stall) = (&self.key, STALL);
+        let meeting = Meeting { key, addresses: &addresses, greeting, patience, stall };
         let barrier = Barrier::new(count);
         let outcomes = thread::scope(|scope| {
             let threads: Vec<_> = (0..count)
@@ -217,7 +218,7 @@ impl Group<'_> {
         };
         let done = match schedule.job() {
             Job::Encode => shelf::save(&shelved, schedule, &self.images[place], links)?,
-            Job::Rebuild(_) => shelf::rebuild(&shelved, schedule, links)?,
+            Job::Rebuild(_) | Job::RebuildOne { .. } => shelf::rebuild(&shelved, schedule, links)?,
         };
         Ok((begin.elapsed().as_secs_f64(), done))
     }

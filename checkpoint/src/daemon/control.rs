@@ -9,10 +9,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
+use meikyo_units::SimTime;
 use serde::{Deserialize, Serialize};
 
 use super::{Daemon, DaemonError, Input};
+use crate::charter::{Generation, Reached};
 use crate::detection::Health;
+use crate::recovery::Restart;
 use crate::shelf::Stored;
 
 /// The socket, in the daemon's directory.
@@ -30,15 +33,21 @@ pub enum Request {
     /// Take this file as the image of a step of the program: a file in shared memory, or
     /// `/proc/PID/fd/N` of a memory file. It has been read when the answer comes.
     Save {
+        /// Which start of the program: a greater number than that of every start before.
+        #[serde(default)]
+        run: u64,
         /// The program's own number.
         step: u64,
         /// The file.
         image: PathBuf,
     },
-    /// Write the image of the newest generation into this file.
+    /// Write the image of the newest generation into this file: of the one that the whole group goes on from.
     Restore {
         /// The file, which is made.
         to: PathBuf,
+        /// This generation and no other.
+        #[serde(default)]
+        generation: Option<u64>,
     },
     /// Read every block of the newest generation and compare it with its checksum.
     Verify,
@@ -59,6 +68,8 @@ pub enum Answer {
     Restored {
         /// The number of the generation that it is of.
         generation: u64,
+        /// Which start of the program has saved it.
+        run: u64,
         /// The program's own number.
         step: u64,
         /// Octets.
@@ -86,6 +97,8 @@ pub struct Status {
     pub version: u64,
     /// The newest committed generation.
     pub committed: Option<u64>,
+    /// Which start of the program has saved it.
+    pub run: Option<u64>,
     /// The program's number of it.
     pub step: Option<u64>,
     /// The generation that is being written.
@@ -162,20 +175,24 @@ pub(super) enum Question {
     Status,
     /// The program has reached a step, and this is its memory.
     Handed {
-        step: u64,
+        reached: Reached,
         image: Vec<u8>,
     },
     /// The newest committed generation.
     Newest,
-    /// The same for a program that begins anew: what an earlier run has handed over is not of this one.
-    Restart,
+    /// The one that a program that begins anew goes on from, or one that it insists on. What an earlier run
+    /// has handed over is not of this one.
+    Restart {
+        generation: Option<u64>,
+    },
 }
 
 /// What the daemon's thread replies to a question.
 pub(super) enum Reply {
     Status(Status),
     Taken,
-    Newest(Result<(PathBuf, u64), String>),
+    Newest(Result<(PathBuf, Reached), String>),
+    Refused(String),
 }
 
 fn serve(socket: &UnixStream, inputs: &SyncSender<Input>) -> io::Result<()> {
@@ -203,29 +220,39 @@ fn question(question: Question, inputs: &SyncSender<Input>) -> io::Result<Reply>
 fn answer(request: Request, inputs: &SyncSender<Input>) -> io::Result<Result<Answer, String>> {
     let asked = match request {
         Request::Status => Question::Status,
-        Request::Save { step, ref image } => match fs::read(image) {
-            Ok(image) => Question::Handed { step, image },
+        Request::Save { run, step, ref image } => match fs::read(image) {
+            Ok(image) => Question::Handed { reached: Reached { run, step }, image },
             Err(error) => return Ok(Err(format!("cannot read `{}`: {error}", image.display()))),
         },
-        Request::Restore { .. } => Question::Restart,
+        Request::Restore { generation, .. } => Question::Restart { generation },
         Request::Verify => Question::Newest,
     };
     let bytes = if let Question::Handed { image, .. } = &asked { image.len() as u64 } else { 0 };
+    let damaged = |generation| {
+        // The daemon may be at its end.
+        drop(inputs.send(Input::Damaged(generation)));
+    };
     Ok(match (question(asked, inputs)?, request) {
         (Reply::Status(status), _) => Ok(Answer::Status(status)),
         (Reply::Taken, _) => Ok(Answer::Snapped { bytes }),
-        (Reply::Newest(Err(refused)), _) => Err(refused),
-        (Reply::Newest(Ok((directory, step))), Request::Restore { to }) => {
-            restore(&directory, step, &to)
+        (Reply::Newest(Err(refused)) | Reply::Refused(refused), _) => Err(refused),
+        (Reply::Newest(Ok((directory, reached))), Request::Restore { to, .. }) => {
+            restore(&directory, reached, &to, damaged)
         }
-        (Reply::Newest(Ok((directory, _))), _) => verify(&directory),
+        (Reply::Newest(Ok((directory, _))), _) => verify(&directory, damaged),
     })
 }
 
 /// Writes the image beside its place and renames it, so that what was there before stays until the new
 /// one is whole. It is the memory of a program: nobody else may read it.
-fn restore(directory: &Path, step: u64, to: &Path) -> Result<Answer, String> {
+fn restore(
+    directory: &Path,
+    reached: Reached,
+    to: &Path,
+    damaged: impl Fn(Generation),
+) -> Result<Answer, String> {
     let stored = Stored::open(directory).map_err(super::told)?;
+    let generation = stored.manifest().generation;
     let mut beside = to.as_os_str().to_owned();
     beside.push(".unfinished");
     let beside = PathBuf::from(beside);
@@ -236,9 +263,15 @@ fn restore(directory: &Path, step: u64, to: &Path) -> Result<Answer, String> {
     let bytes = bytes.map_err(|error| {
         // It may not be there; what is said is why.
         drop(fs::remove_file(&beside));
+        if error.kind() == io::ErrorKind::InvalidData {
+            damaged(generation);
+            let told = super::told(error);
+            return format!("{told}: generation {} is rebuilt, ask again", generation.0);
+        }
         format!("cannot write `{}`: {}", to.display(), super::told(error))
     })?;
-    Ok(Answer::Restored { generation: stored.manifest().generation.0, step, bytes })
+    let Reached { run, step } = reached;
+    Ok(Answer::Restored { generation: generation.0, run, step, bytes })
 }
 
 fn write_image(stored: &Stored, to: &Path) -> io::Result<u64> {
@@ -253,28 +286,123 @@ fn write_image(stored: &Stored, to: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-fn verify(directory: &Path) -> Result<Answer, String> {
+fn verify(directory: &Path, damaged: impl Fn(Generation)) -> Result<Answer, String> {
     let stored = Stored::open(directory).map_err(super::told)?;
     let damaged_blocks = stored.damages().len() as u64;
-    Ok(Answer::Verified { generation: stored.manifest().generation.0, damaged_blocks })
+    let generation = stored.manifest().generation;
+    if damaged_blocks > 0 {
+        damaged(generation);
+    }
+    Ok(Answer::Verified { generation: generation.0, damaged_blocks })
 }
 
 impl Daemon {
-    pub(super) fn answer(&mut self, question: Question) -> Reply {
-        match question {
+    pub(super) fn asked(&mut self, now: SimTime, question: Question, reply: SyncSender<Reply>) {
+        let answer = match question {
             Question::Status => Reply::Status(self.status()),
-            Question::Handed { step, image } => {
-                self.ready = Some((step, Arc::new(image)));
-                self.to_save = Some(step);
+            Question::Handed { .. } if !self.member.is_member() => {
+                Reply::Refused("this host is no member of its group: nothing is saved here".into())
+            }
+            Question::Handed { reached, image } => {
+                self.ready = Some((reached, Arc::new(image)));
+                self.to_save = Some(reached);
                 self.hand_over();
                 Reply::Taken
             }
             Question::Newest => Reply::Newest(self.newest()),
-            Question::Restart => {
+            Question::Restart { generation } => {
                 self.ready = None;
                 self.to_save = None;
-                Reply::Newest(self.newest())
+                self.restarts.push((generation, reply));
+                self.member.inquire(now);
+                return;
             }
+        };
+        // Whoever asked may be gone.
+        drop(reply.send(answer));
+    }
+
+    /// Answers programs that begin anew.
+    pub(super) fn tell_restarts(
+        &mut self,
+        restart: &Restart,
+        newest: Option<Generation>,
+        silent: &[usize],
+        is_confirmed: bool,
+    ) {
+        for (wanted, reply) in std::mem::take(&mut self.restarts) {
+            let found = match wanted {
+                Some(number) => self.wanted(Generation(number)),
+                None => self.chosen(restart, newest, silent, is_confirmed),
+            };
+            // Whoever asked may be gone.
+            drop(reply.send(Reply::Newest(found)));
+        }
+    }
+
+    fn chosen(
+        &self,
+        restart: &Restart,
+        newest: Option<Generation>,
+        silent: &[usize],
+        is_confirmed: bool,
+    ) -> Result<(PathBuf, Reached), String> {
+        let names = |places: &[usize]| -> String {
+            let names = self.options.job.names();
+            places.iter().map(|&place| names[place].as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let charter = self.member.vote().map(|vote| &vote.charter);
+        if charter.is_some() && self.member.charter().is_some() && !self.member.is_member() {
+            let text = "this host is no member of its group any more: what it has may be old";
+            return Err(text.into());
+        }
+        match restart {
+            Restart::Nothing if is_confirmed => Err("no generation was ever committed".into()),
+            Restart::Nothing => {
+                let names = names(silent);
+                Err(format!("no host that answers knows a committed generation; silent: {names}"))
+            }
+            Restart::Lost { generation, missing } => Err(format!(
+                "generation {} cannot be had back: {} do not have it, which is more than `{}` makes up for",
+                generation.0,
+                names(missing),
+                self.layout.scheme(),
+            )),
+            // Hosts that are silent may have what makes the newest whole.
+            Restart::From { generation, .. }
+                if Some(*generation) < newest && !silent.is_empty() =>
+            {
+                let newest = newest.map_or(0, |newest| newest.0);
+                Err(format!(
+                    "generation {newest} cannot be had back without {}: start them, or give `generation` {} \
+                     on all hosts to go on from the one before",
+                    names(silent),
+                    generation.0,
+                ))
+            }
+            Restart::From { generation, reached, .. } => {
+                if self.has(*generation) {
+                    return Ok((self.storage.generation(*generation), *reached));
+                }
+                Err(format!("generation {} is still being rebuilt here: ask again", generation.0))
+            }
+        }
+    }
+
+    fn has(&self, generation: Generation) -> bool {
+        self.member.prepared_generations().any(|(whole, _)| whole == generation)
+    }
+
+    /// A generation that a program insists on.
+    fn wanted(&self, generation: Generation) -> Result<(PathBuf, Reached), String> {
+        let charters = [self.member.charter(), self.member.vote().map(|vote| &vote.charter)];
+        let commit = charters.into_iter().flatten().find_map(|known| known.commit_of(generation));
+        match commit {
+            Some(commit) if self.has(generation) => {
+                Ok((self.storage.generation(generation), commit.reached))
+            }
+            Some(_) => Err(format!("generation {} is not whole here", generation.0)),
+            None => Err(format!("generation {} is not committed", generation.0)),
         }
     }
 
@@ -291,16 +419,25 @@ impl Daemon {
             is_member: self.member.is_member(),
             version: charter.map_or(0, |charter| charter.version),
             committed: newest.map(|commit| commit.generation.0),
-            step: newest.map(|commit| commit.step),
+            run: newest.map(|commit| commit.reached.run),
+            step: newest.map(|commit| commit.reached.step),
             open: charter.and_then(|charter| charter.open).map(|open| open.generation.0),
             whole: self.member.prepared_generations().map(|(whole, _)| whole.0).collect(),
             hosts: (0..self.layout.hosts()).map(word).collect(),
-            last: self.trouble.clone(),
+            last: self.awaits_founders().or_else(|| self.trouble.clone()),
         }
     }
 
+    fn awaits_founders(&self) -> Option<String> {
+        let names = self.options.job.names();
+        let places = self.member.awaited_founders();
+        let awaited: Vec<&str> = places.into_iter().map(|place| names[place].as_str()).collect();
+        let text = format!("waits for {} to found the group, too", awaited.join(", "));
+        (!awaited.is_empty()).then_some(text)
+    }
+
     /// Where the newest committed generation lies, if it is whole here, and its step.
-    fn newest(&self) -> Result<(PathBuf, u64), String> {
+    fn newest(&self) -> Result<(PathBuf, Reached), String> {
         let newest = self.member.charter().and_then(|charter| charter.newest());
         let newest = newest.ok_or(
             "no generation is known here to be committed: a daemon knows that once it has met most of its \
@@ -312,10 +449,9 @@ impl Daemon {
             );
         }
         let generation = newest.generation;
-        let mut whole = self.member.prepared_generations();
-        if !whole.any(|(whole, _)| whole == generation) {
+        if !self.has(generation) {
             return Err(format!("generation {} is still being rebuilt here", generation.0));
         }
-        Ok((self.storage.generation(generation), newest.step))
+        Ok((self.storage.generation(generation), newest.reached))
     }
 }

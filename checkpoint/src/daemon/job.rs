@@ -1,5 +1,6 @@
 //! A job: which hosts, where they listen, how they protect each other, and the file of their key.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,12 @@ pub enum JobFileError {
         addresses: usize,
         /// How many it should have.
         expected: usize,
+    },
+    /// Two hosts cannot be told from each other.
+    #[error("`{what}` stands in the file for two hosts")]
+    Twice {
+        /// The name or address.
+        what: String,
     },
     /// The key can be read by others.
     #[error("`{path}` can be read by others: `chmod 600` it")]
@@ -112,10 +119,18 @@ impl JobFile {
         if !(BLOCK_MIN..=BLOCK_MAX).contains(&block) || !block.is_multiple_of(BLOCK_MIN) {
             return Err(GeometryError::Block(block).into());
         }
-        let expected = text.hosts.first().map_or(1, |host| host.addresses.len()).max(1);
+        let expected = text.hosts.first().map_or(1, |host| host.addresses.len());
+        let expected = expected.clamp(1, usize::from(u8::MAX));
         if let Some(host) = text.hosts.iter().find(|host| host.addresses.len() != expected) {
             let (host, addresses) = (host.name.clone(), host.addresses.len());
             return Err(JobFileError::Addresses { host, addresses, expected });
+        }
+        let names = text.hosts.iter().map(|host| host.name.clone());
+        let addresses =
+            text.hosts.iter().flat_map(|host| &host.addresses).map(SocketAddr::to_string);
+        let mut seen = BTreeSet::new();
+        if let Some(what) = names.chain(addresses).find(|what| !seen.insert(what.clone())) {
+            return Err(JobFileError::Twice { what });
         }
         let key = load_key(&path.parent().unwrap_or_else(|| Path::new("")).join(text.key))?;
         let (names, addresses) =
@@ -141,6 +156,13 @@ impl JobFile {
     /// The hosts' names, by place.
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// A number that follows from what must be the same on all hosts: scheme, block, and the hosts' names in
+    /// their order.
+    pub fn digest(&self) -> u32 {
+        let text = format!("{} {} {:?}", self.layout.scheme(), self.block, self.names);
+        crc32fast::hash(text.as_bytes())
     }
 
     /// Where each host listens: one address per link.
@@ -191,12 +213,20 @@ mod tests {
     #[test]
     fn a_job_that_cannot_be_is_refused_with_what_is_wrong() {
         let host = "[[hosts]]\nname = \"a\"\naddresses = [\"10.0.0.1:1\"]\n";
+        let same = "[[hosts]]\nname = \"b\"\naddresses = [\"10.0.0.1:1\"]\n";
+        let two_of = |name| format!("[[hosts]]\nname = \"{name}\"\naddresses = [\"10.0.0.2:1\"]\n");
         let two = format!("[[hosts]]\nname = \"b\"\naddresses = []\n{host}");
         for (text, told) in [
             (format!("scheme = \"ring\"\nkey = \"job.key\"\n{host}{host}"), "at least 3 hosts"),
             (format!("scheme = \"raid\"\nkey = \"job.key\"\n{host}"), "`raid` is no scheme"),
             (format!("scheme = \"partner\"\nkey = \"job.key\"\nx = 1\n{host}"), "is no job"),
-            (format!("scheme = \"partner\"\nkey = \"none\"\n{host}{host}"), "cannot read"),
+            (format!("scheme = \"partner\"\nkey = \"none\"\n{host}"), "at least 2 hosts"),
+            (format!("scheme = \"partner\"\nkey = \"none\"\n{host}{}", two_of("b")), "cannot read"),
+            (format!("scheme = \"partner\"\nkey = \"job.key\"\n{host}{host}"), "`a` stands in"),
+            (
+                format!("scheme = \"partner\"\nkey = \"job.key\"\n{host}{same}"),
+                "`10.0.0.1:1` stands",
+            ),
             (format!("scheme = \"partner\"\nkey = \"job.key\"\n{two}"), "`b` has 0 addresses"),
         ] {
             let error = load(&text, 0o600).unwrap_err().to_string();

@@ -1,19 +1,18 @@
 //! A daemon's connections: one to each other host for messages, and those of jobs, which are kept until
 //! the job takes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{sync::Arc, thread};
 
 use super::{Input, JobFile, now};
 use crate::charter::Generation;
 use crate::exchange::Links;
-use crate::link::{self, Greeting, MeetError, Meeting, Purpose};
+use crate::link::{self, Greeting, MeetError, Meeting, Purpose, STALL, Wanted};
 use crate::member::{MESSAGE_BYTES_MAX, Message};
 use crate::schedule::Schedule;
 use crate::tls::{Inbound, Outbound};
@@ -27,27 +26,63 @@ const RECONNECT: Duration = Duration::from_millis(100);
 /// How long hosts wait for each other at the begin of a job.
 const MEETING: Duration = Duration::from_secs(10);
 
+/// A wish that was not heard is said again after so long.
+const WANT_AGAIN: Duration = Duration::from_millis(300);
+
+/// A message that is not acknowledged for so long is lost, and the connection with it.
+const MESSAGE_STALL: Duration = Duration::from_secs(2);
+
+/// A host from which no message came for so long has another connection, or none.
+const SILENCE: Duration = Duration::from_secs(60);
+
 /// Connections that may be without a greeting at once: more are closed, so that strangers take no memory.
 const GREETING_MAX: usize = 256;
 
+/// The same, of one address.
+const GREETING_PER_ADDRESS_MAX: usize = 64;
+
+/// When the system has no descriptor for another connection, it is asked again after so long.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
 /// Connections of jobs that nobody has taken.
 const LANES_MAX: usize = 1_024;
+
+/// How long they are kept.
+const LANE_LIFE: Duration = Duration::from_secs(30);
 
 /// The first octet of what is sent: a message of a member, or a wish for a generation.
 const MESSAGE: u8 = 0;
 const WANTED: u8 = 1;
 
-/// Connections by purpose, generation and membership version.
-type Waiting = BTreeMap<(u8, Generation, u64), Vec<(usize, Inbound)>>;
+/// What connections are for: purpose, generation, membership version, attempt.
+type For = (u8, Generation, u64, u64);
+
+/// Which connection: the place that it comes from, and the link that it stands for.
+type Slot = (usize, u8);
+
+/// Connections that have come, and when.
+type Lanes = BTreeMap<Slot, (Instant, Inbound)>;
+
+/// A job that hosts meet for.
+pub(super) struct Meet<'a> {
+    pub(super) purpose: Purpose,
+    pub(super) generation: Generation,
+    /// The membership version that meets.
+    pub(super) version: u64,
+    pub(super) attempt: u64,
+    pub(super) schedule: &'a Schedule,
+    /// What the others are asked for until they come.
+    pub(super) wanted: Option<Wanted>,
+}
 
 pub(super) struct Network {
     job: JobFile,
     me: usize,
     queues: BTreeMap<usize, SyncSender<Vec<u8>>>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<BTreeMap<For, Lanes>>,
     came: Condvar,
-    /// Connections whose greeting has not come yet.
-    greeting: AtomicUsize,
+    /// Connections whose greeting has not come yet, by who has made them.
+    greeting: Mutex<BTreeMap<IpAddr, usize>>,
 }
 
 impl Network {
@@ -70,20 +105,11 @@ impl Network {
             queues,
             waiting: Mutex::default(),
             came: Condvar::new(),
-            greeting: AtomicUsize::new(0),
+            greeting: Mutex::default(),
         });
         for listener in listeners {
             let (network, inputs) = (Arc::clone(&network), inputs.clone());
-            thread::spawn(move || {
-                for socket in listener.incoming().flatten() {
-                    let (network, inputs) = (Arc::clone(&network), inputs.clone());
-                    if network.greeting.fetch_add(1, Ordering::Relaxed) >= GREETING_MAX {
-                        network.greeting.fetch_sub(1, Ordering::Relaxed);
-                        continue;
-                    }
-                    thread::spawn(move || drop(network.welcome(socket, &inputs)));
-                }
-            });
+            thread::spawn(move || accept_all(&network, &listener, &inputs));
         }
         network
     }
@@ -95,12 +121,12 @@ impl Network {
         self.push(to, octets);
     }
 
-    /// Tells all that this host wants what it lost of a generation.
-    pub(super) fn want(&self, generation: Generation) {
-        for &to in self.queues.keys() {
-            let mut octets = vec![WANTED];
-            octets.extend_from_slice(&generation.0.to_le_bytes());
-            self.push(to, octets);
+    /// Tells those that have it that this host wants what it lost of a generation.
+    fn want(&self, wanted: &Wanted) {
+        let mut octets = vec![WANTED];
+        octets.extend_from_slice(&wanted.octets());
+        for &to in self.queues.keys().filter(|to| wanted.lost >> **to & 1 == 0) {
+            self.push(to, octets.clone());
         }
     }
 
@@ -112,63 +138,132 @@ impl Network {
     }
 
     /// All connections that this host needs for a job.
-    pub(super) fn meet(
-        &self,
-        purpose: Purpose,
-        (generation, version): (Generation, u64),
-        schedule: &Schedule,
-    ) -> Result<Links, MeetError> {
-        let greeting = Greeting { purpose, from: 0, to: 0, version, generation };
+    pub(super) fn meet(&self, meet: &Meet<'_>) -> Result<Links, MeetError> {
+        let Meet { purpose, generation, version, attempt, schedule, .. } = *meet;
+        let greeting = Greeting {
+            attempt,
+            job: self.job.digest(),
+            ..Greeting::new(purpose, version, generation)
+        };
         let (key, addresses) = (self.job.key(), self.job.addresses());
-        let meeting = Meeting { key, addresses, greeting, patience: MEETING };
+        let meeting = Meeting { key, addresses, greeting, patience: MEETING, stall: STALL };
         let deadline = now() + MEETING;
+        meet.wanted.iter().for_each(|wanted| self.want(wanted));
         let outbound = link::reach(&meeting, schedule, self.me, deadline)?;
-        let lanes = addresses[self.me].len();
-        let expected = schedule.links().iter().filter(|(_, to)| *to == self.me).count() * lanes;
+        let lanes = u8::try_from(addresses[self.me].len()).expect("a job's file is checked for it");
+        let links = schedule.links();
+        let senders = links.iter().filter(|(_, to)| *to == self.me).map(|(from, _)| *from);
+        let expected: BTreeSet<Slot> =
+            senders.flat_map(|from| (0..lanes).map(move |link| (from, link))).collect();
+        let key = (purpose.octet(), generation, version, attempt);
         let mut waiting = self.waiting.lock().expect("no thread panics under this lock");
-        let key = (purpose.octet(), generation, version);
         loop {
-            let there = waiting.get(&key).map_or(0, Vec::len);
-            if there >= expected {
-                let inbound = waiting.remove(&key).unwrap_or_default();
+            let there = waiting.entry(key).or_default();
+            let missing = expected.iter().filter(|slot| !there.contains_key(slot)).count();
+            let left = deadline.saturating_duration_since(now());
+            if missing == 0 {
+                let there = waiting.remove(&key).unwrap_or_default().into_iter();
+                let wanted = there.filter(|(slot, _)| expected.contains(slot));
+                let inbound = wanted.map(|((from, _), (_, lane))| (from, lane)).collect();
                 return Ok(Links { outbound, inbound });
             }
-            let left = deadline.saturating_duration_since(now());
             if left.is_zero() {
                 waiting.remove(&key);
-                return Err(MeetError::Missing { missing: expected - there, waited: MEETING });
+                return Err(MeetError::Missing { missing, waited: MEETING });
             }
-            let (next, _) =
-                self.came.wait_timeout(waiting, left).expect("no thread panics under this lock");
+            let (next, waited) = self
+                .came
+                .wait_timeout(waiting, left.min(WANT_AGAIN))
+                .expect("no thread panics under this lock");
             waiting = next;
+            if waited.timed_out() {
+                meet.wanted.iter().for_each(|wanted| self.want(wanted));
+            }
         }
     }
 
     /// Who has connected, with the job's key.
     fn welcome(&self, socket: TcpStream, inputs: &SyncSender<Input>) -> io::Result<()> {
-        let greeted = link::greeted(self.job.key(), socket);
-        self.greeting.fetch_sub(1, Ordering::Relaxed);
+        let address = socket.peer_addr()?.ip();
+        if !self.begins_greeting(address) {
+            return Ok(());
+        }
+        let greeted = link::greeted(self.job.key(), socket, STALL);
+        self.ends_greeting(address);
         let (greeting, lane) = greeted?;
         let from = usize::from(greeting.from);
-        if usize::from(greeting.to) != self.me || from >= self.job.names().len() {
+        let is_of_job = greeting.job == self.job.digest()
+            && usize::from(greeting.to) == self.me
+            && self
+                .job
+                .addresses()
+                .get(from)
+                .is_some_and(|links| links.len() > greeting.link.into());
+        if !is_of_job {
             return Ok(());
         }
         if greeting.purpose == Purpose::Agreement {
             return listen_to(from, lane, inputs);
         }
         let mut waiting = self.waiting.lock().expect("no thread panics under this lock");
-        if waiting.values().map(Vec::len).sum::<usize>() < LANES_MAX {
-            let key = (greeting.purpose.octet(), greeting.generation, greeting.version);
-            waiting.entry(key).or_default().push((from, lane));
+        let oldest = now().checked_sub(LANE_LIFE);
+        waiting.retain(|_, lanes| {
+            lanes.retain(|_, (came, _)| oldest.is_none_or(|oldest| *came > oldest));
+            !lanes.is_empty()
+        });
+        if waiting.values().map(BTreeMap::len).sum::<usize>() < LANES_MAX {
+            let Greeting { purpose, generation, version, attempt, .. } = greeting;
+            let key = (purpose.octet(), generation, version, attempt);
+            waiting.entry(key).or_default().insert((from, greeting.link), (now(), lane));
             self.came.notify_all();
         }
         Ok(())
+    }
+
+    /// Nothing that was made for a generation is waited for any more.
+    pub(super) fn forget(&self, generation: Generation) {
+        let mut waiting = self.waiting.lock().expect("no thread panics under this lock");
+        waiting.retain(|(_, of, ..), _| *of != generation);
+    }
+
+    fn begins_greeting(&self, address: IpAddr) -> bool {
+        let mut greeting = self.greeting.lock().expect("no thread panics under this lock");
+        if greeting.values().sum::<usize>() >= GREETING_MAX {
+            return false;
+        }
+        let count = greeting.entry(address).or_default();
+        let begins = *count < GREETING_PER_ADDRESS_MAX;
+        *count += usize::from(begins);
+        begins
+    }
+
+    fn ends_greeting(&self, address: IpAddr) {
+        let mut greeting = self.greeting.lock().expect("no thread panics under this lock");
+        if let Some(count) = greeting.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                greeting.remove(&address);
+            }
+        }
+    }
+}
+
+fn accept_all(network: &Arc<Network>, listener: &TcpListener, inputs: &SyncSender<Input>) {
+    loop {
+        match listener.accept() {
+            Ok((socket, _)) => {
+                let (network, inputs) = (Arc::clone(network), inputs.clone());
+                thread::spawn(move || drop(network.welcome(socket, &inputs)));
+            }
+            // It was given up before it was taken, or there is no descriptor for it.
+            Err(_) => thread::park_timeout(ACCEPT_AGAIN),
+        }
     }
 }
 
 /// Hands over what a host says, until it says no more.
 fn listen_to(from: usize, mut lane: Inbound, inputs: &SyncSender<Input>) -> io::Result<()> {
-    lane.socket()?.set_read_timeout(None)?;
+    lane.wait_at_most(Some(SILENCE))?;
     loop {
         let mut len = [0; 4];
         lane.receive(&mut len)?;
@@ -187,9 +282,8 @@ fn listen_to(from: usize, mut lane: Inbound, inputs: &SyncSender<Input>) -> io::
                 Input::Message(message)
             }
             Some((&WANTED, rest)) => {
-                let number = rest.try_into().map_err(io::Error::other)?;
-                let generation = Generation(u64::from_le_bytes(number));
-                Input::Wanted { from, generation }
+                let wanted = Wanted::read(rest).ok_or(io::ErrorKind::InvalidData)?;
+                Input::Wanted { from, wanted }
             }
             _ => return Err(io::ErrorKind::InvalidData.into()),
         };
@@ -201,16 +295,18 @@ fn listen_to(from: usize, mut lane: Inbound, inputs: &SyncSender<Input>) -> io::
 
 /// Keeps a connection to a host, and sends what is queued for it.
 fn talk(job: &JobFile, me: usize, place: usize, messages: &Receiver<Vec<u8>>) {
-    let (purpose, generation) = (Purpose::Agreement, Generation(0));
-    let greeting = Greeting { purpose, from: 0, to: 0, version: 0, generation };
-    let meeting =
-        Meeting { key: job.key(), addresses: job.addresses(), greeting, patience: RECONNECT };
+    let job_digest = job.digest();
+    let greeting =
+        Greeting { job: job_digest, ..Greeting::new(Purpose::Agreement, 0, Generation(0)) };
+    let (key, addresses) = (job.key(), job.addresses());
+    let meeting = Meeting { key, addresses, greeting, patience: RECONNECT, stall: MESSAGE_STALL };
     let (mut lane, mut away_until): (Option<Outbound>, _) = (None, now());
-    let mut links = job.addresses()[place].iter().cycle();
+    let mut turn = (0..addresses[place].len()).cycle();
     while let Ok(octets) = messages.recv() {
         if lane.is_none() && now() >= away_until {
-            let address = *links.next().expect("every host has an address");
-            lane = link::dial(&meeting, me, place, address, now() + RECONNECT).ok();
+            let link = turn.next().expect("every host has an address");
+            let address = &addresses[place][link..=link];
+            lane = link::dial(&meeting, (me, place, link), address, now() + RECONNECT).ok();
             away_until = now() + RECONNECT;
         }
         let Some(open) = &mut lane else { continue };

@@ -5,12 +5,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
+
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
 use super::DaemonError;
 use crate::charter::{Generation, Incarnation};
-use crate::journal::Files;
+use crate::journal::{FILE_BYTES_MAX, Files, NAMES};
+use crate::layout::Layout;
 use crate::member::Prepared;
-use crate::shelf::{OpenStoredError, Stored};
+use crate::shelf::{OpenStoredError, Stored, sync_directory};
 
 /// The file that says which incarnation this is.
 const IDENTITY: &str = "identity";
@@ -18,13 +22,24 @@ const IDENTITY: &str = "identity";
 /// The directory of generations.
 const GENERATIONS: &str = "generations";
 
+/// A votes file that is not in use, with its room on the disk.
+const SPARE: &str = "votes-spare";
+
+/// Room that every votes file has though the disk is full: all that is written before it is left for the
+/// other, and a record more.
+const VOTES_BYTES: u64 = 2 * FILE_BYTES_MAX as u64;
+
+/// What is behind the number of a generation that is being rebuilt, beside what there was of it.
+const REBUILT: &str = ".rebuilt";
+
+/// What is behind the number of what was there and cannot be used, until it was rebuilt.
+const ASIDE: &str = ".aside";
+
+/// What is behind the number of what is being deleted.
+const FREED: &str = ".freed";
+
 pub(super) struct Storage {
     directory: PathBuf,
-}
-
-/// The incarnation that founds a place.
-pub(super) const fn founder(place: usize) -> Incarnation {
-    Incarnation(place as u64 + 1)
 }
 
 /// A number that no other start of a daemon has.
@@ -43,24 +58,42 @@ impl Storage {
         Ok(Self { directory: directory.to_owned() })
     }
 
-    /// Who this is: what the directory says, or who founds the group, or somebody new.
-    pub(super) fn incarnation(&self, founds: Option<usize>) -> io::Result<Incarnation> {
+    /// Who this is: what the directory says, or somebody new. A directory without a vote has forgotten what
+    /// it promised, whoever it was.
+    pub(super) fn incarnation(&self, remembers: bool) -> io::Result<Incarnation> {
         let path = self.directory.join(IDENTITY);
-        match fs::read_to_string(&path) {
-            Ok(text) => {
-                let number = u64::from_str_radix(text.trim(), 16).map_err(io::Error::other)?;
-                Ok(Incarnation(number))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let incarnation = founds.map_or_else(|| Incarnation(random()), founder);
-                let mut file = private().create_new(true).open(&path)?;
-                file.write_all(format!("{:016x}\n", incarnation.0).as_bytes())?;
-                file.sync_all()?;
-                self.sync_directory()?;
-                Ok(incarnation)
-            }
-            Err(error) => Err(error),
+        if remembers {
+            let text = fs::read_to_string(&path)?;
+            let number = u64::from_str_radix(text.trim(), 16).map_err(io::Error::other)?;
+            return Ok(Incarnation(number));
         }
+        let incarnation = Incarnation(random());
+        let beside = self.directory.join(format!("{IDENTITY}.unfinished"));
+        let mut file = private().create(true).truncate(true).open(&beside)?;
+        file.write_all(format!("{:016x}\n", incarnation.0).as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, &path)?;
+        self.sync()?;
+        Ok(incarnation)
+    }
+
+    /// Takes room for votes, so that a disk that others have filled still takes them. Where the file system
+    /// cannot do that, or is full already, votes take their chance.
+    pub(super) fn reserve_votes(&self) -> io::Result<()> {
+        for name in NAMES {
+            if let Some(file) = self.existing(name)? {
+                drop(reserve(&file));
+            }
+        }
+        let spare = private().create(true).truncate(false).open(self.directory.join(SPARE))?;
+        drop(reserve(&spare));
+        self.sync()
+    }
+
+    /// Octets that still fit.
+    pub(super) fn room(directory: &Path) -> io::Result<u64> {
+        let state = statvfs(directory)?;
+        Ok(state.f_bavail.saturating_mul(state.f_frsize))
     }
 
     /// Whether there are generations, whole or not.
@@ -73,16 +106,83 @@ impl Storage {
         self.directory.join(GENERATIONS).join(format!("{:012}", generation.0))
     }
 
-    /// Deletes what there is of a generation, the manifest first.
+    /// Where a generation is rebuilt, beside what there may be of it.
+    pub(super) fn rebuilt(&self, generation: Generation) -> PathBuf {
+        self.beside(generation, REBUILT)
+    }
+
+    fn beside(&self, generation: Generation, ending: &str) -> PathBuf {
+        let mut path = self.generation(generation).into_os_string();
+        path.push(ending);
+        path.into()
+    }
+
+    /// Deletes what there is of a generation, the manifest first; files that are large take long, and are
+    /// deleted by a thread of their own.
     pub(super) fn remove(&self, generation: Generation) {
-        let directory = self.generation(generation);
-        // What cannot be deleted takes room, and nothing else: it is tried again at the next start.
-        drop(fs::remove_file(directory.join("manifest")));
-        drop(fs::remove_dir_all(&directory));
+        let mut freed = Vec::new();
+        for ending in ["", REBUILT, ASIDE] {
+            let directory = self.beside(generation, ending);
+            // What cannot be deleted takes room, and nothing else: it is tried again at the next start.
+            drop(fs::remove_file(directory.join("manifest")));
+            let to = self.beside(generation, &format!("{FREED}-{:016x}", random()));
+            if fs::rename(&directory, &to).is_ok() {
+                freed.push(to);
+            }
+        }
+        if !freed.is_empty() {
+            thread::spawn(move || freed.iter().for_each(|path| drop(fs::remove_dir_all(path))));
+        }
+    }
+
+    /// Puts what was rebuilt in the place of what was there, which stays until then.
+    pub(super) fn adopt(directory: &Path, rebuilt: &Path) -> io::Result<()> {
+        let mut aside = directory.as_os_str().to_owned();
+        aside.push(ASIDE);
+        let aside = PathBuf::from(aside);
+        if directory.exists() {
+            remove_directory(&aside)?;
+            fs::rename(directory, &aside)?;
+        }
+        fs::rename(rebuilt, directory)?;
+        sync_directory(directory)?;
+        remove_directory(&aside)
     }
 
     /// What is whole; it is on the disk when this returns, and everything else is deleted.
-    pub(super) fn whole_generations(&self) -> io::Result<BTreeMap<Generation, Prepared>> {
+    ///
+    /// # Errors
+    /// When something cannot be read, or is of another job.
+    pub(super) fn whole_generations(
+        &self,
+        layout: &Layout,
+        block: u32,
+    ) -> Result<BTreeMap<Generation, Prepared>, DaemonError> {
+        let unusable = |source| DaemonError::Directory { path: self.directory.clone(), source };
+        let whole = self.read_generations().map_err(unusable)?;
+        let other = whole.values().find(|stored| {
+            stored.geometry().layout() != layout || stored.geometry().block() != block
+        });
+        if let Some(other) = other {
+            let (stored, of) = (other.geometry(), other.geometry().layout());
+            let what = format!(
+                "generation {} is of `{}` on {} hosts in blocks of {} octets",
+                other.manifest().generation.0,
+                of.scheme(),
+                of.hosts(),
+                stored.block(),
+            );
+            return Err(DaemonError::OtherJob { path: self.directory.clone(), what });
+        }
+        let prepared = |stored: Stored| Prepared {
+            lens: stored.geometry().lens().to_vec(),
+            manifest: stored.checksum(),
+        };
+        Ok(whole.into_iter().map(|(generation, stored)| (generation, prepared(stored))).collect())
+    }
+
+    fn read_generations(&self) -> io::Result<BTreeMap<Generation, Stored>> {
+        self.tidy()?;
         let mut whole = BTreeMap::new();
         for entry in fs::read_dir(self.directory.join(GENERATIONS))? {
             let entry = entry?;
@@ -99,8 +199,13 @@ impl Storage {
                 Ok(stored) if stored.manifest().generation == generation => {
                     // Whoever wrote it may have been killed before it was on the disk.
                     stored.sync()?;
-                    let (lens, manifest) = (stored.geometry().lens().to_vec(), stored.checksum());
-                    whole.insert(generation, Prepared { lens, manifest });
+                    whole.insert(generation, stored);
+                }
+                // The rest may be what others need if it cannot be rebuilt.
+                Err(OpenStoredError::Manifest { .. }) => {
+                    let aside = self.beside(generation, ASIDE);
+                    remove_directory(&aside)?;
+                    fs::rename(self.generation(generation), aside)?;
                 }
                 _ => self.remove(generation),
             }
@@ -108,7 +213,28 @@ impl Storage {
         Ok(whole)
     }
 
-    fn sync_directory(&self) -> io::Result<()> {
+    /// Ends what a daemon that was killed had begun: deletes what was being deleted or rebuilt, and puts back
+    /// what was set aside and has not been replaced.
+    fn tidy(&self) -> io::Result<()> {
+        let directory = self.directory.join(GENERATIONS);
+        for entry in fs::read_dir(&directory)? {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if name.contains(FREED) || name.ends_with(REBUILT) {
+                fs::remove_dir_all(&path)?;
+            } else if let Some(number) = name.strip_suffix(ASIDE) {
+                let place = directory.join(number);
+                if place.exists() {
+                    fs::remove_dir_all(&path)?;
+                } else {
+                    fs::rename(&path, place)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
         File::open(&self.directory)?.sync_all()
     }
 
@@ -118,6 +244,18 @@ impl Storage {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Takes room for a votes file beyond its end.
+fn reserve(file: &File) -> io::Result<()> {
+    Ok(fallocate(file, FallocateFlags::KEEP_SIZE, 0, VOTES_BYTES)?)
+}
+
+fn remove_directory(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -141,27 +279,69 @@ impl Files for Storage {
     fn append(&mut self, name: &str, octets: &[u8]) -> io::Result<()> {
         let path = self.directory.join(name);
         let is_new = !path.exists();
+        if is_new {
+            // Where there is none, a new one is made.
+            drop(fs::rename(self.directory.join(SPARE), &path));
+            drop(self.reserve_votes());
+        }
         let mut file = private().create(true).append(true).open(path)?;
         file.write_all(octets)?;
         file.sync_data()?;
-        if is_new { self.sync_directory() } else { Ok(()) }
+        if is_new { Self::sync(self) } else { Ok(()) }
     }
 
     fn sync(&mut self, name: &str) -> io::Result<()> {
         self.existing(name)?.map_or(Ok(()), |file| file.sync_all())?;
-        self.sync_directory()
+        Self::sync(self)
     }
 
     fn truncate(&mut self, name: &str, len: usize) -> io::Result<()> {
         let Some(file) = self.existing(name)? else { return Ok(()) };
         file.set_len(len as u64)?;
+        // Cutting gives room back.
+        drop(reserve(&file));
         file.sync_all()
     }
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
-        match fs::remove_file(self.directory.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        let Some(file) = self.existing(name)? else { return Ok(()) };
+        file.set_len(0)?;
+        drop(reserve(&file));
+        fs::rename(self.directory.join(name), self.directory.join(SPARE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+    use crate::charter::Charter;
+    use crate::journal::Journal;
+    use crate::register::Vote;
+
+    #[test]
+    fn votes_have_their_room_on_the_disk_whichever_file_they_go_to() {
+        let home = tempfile::tempdir().unwrap();
+        let mut storage = Storage::open(home.path()).unwrap();
+        let (mut journal, _) = Journal::open(&mut storage).unwrap();
+        storage.reserve_votes().unwrap();
+        let mut vote = Vote::first(Charter::founding(vec![Incarnation(u64::MAX); 64]));
+        let mut turns = 0;
+        let mut before = None;
+        for round in 0..600 {
+            vote.promised.round = round;
+            journal.keep(&mut storage, &vote).unwrap();
+            let there: Vec<&str> =
+                NAMES.into_iter().filter(|name| home.path().join(name).exists()).collect();
+            assert_eq!(there.len(), 1);
+            turns += u32::from(before.replace(there[0]) != Some(there[0]));
+            for name in [there[0], SPARE] {
+                let room = fs::metadata(home.path().join(name)).unwrap().blocks() * 512;
+                assert!(room >= VOTES_BYTES, "{name} has {room} octets in round {round}");
+            }
         }
+        assert!(turns > 3, "{turns}");
+        assert_eq!(Journal::open(&mut storage).unwrap().1, Some(vote));
     }
 }

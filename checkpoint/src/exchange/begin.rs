@@ -19,7 +19,8 @@ pub(super) fn small(number: usize) -> u16 {
 }
 
 impl Exchange<'_> {
-    /// Begins every block in its turn, then waits until everything has come that was to come.
+    /// Begins every block in its turn, then waits until everything has come that was to come, and until all that came is
+    /// acknowledged: nothing more is sent after that.
     pub(super) fn begin_all(&self) -> Result<(), ExchangeError> {
         let (mut expected, me) = (0, self.me);
         for (_, _, route) in self.schedule.routes_from(me) {
@@ -56,7 +57,7 @@ impl Exchange<'_> {
             }
         }
         let mut state = locked(&self.state);
-        while state.arrived < expected && state.failure.is_none() {
+        while (state.arrived < expected || state.owed > 0) && state.failure.is_none() {
             state = self.changed.wait(state).expect("no thread panics under this lock");
         }
         Ok(())

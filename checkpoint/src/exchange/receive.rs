@@ -22,6 +22,7 @@ impl Exchange<'_> {
             let head = Head::read(&head, block).map_err(|error| (place, error))?;
             match head.kind {
                 Kind::Credit => self.credited(),
+                Kind::Idle => {}
                 Kind::End => break,
                 Kind::Folded | Kind::Part | Kind::Result => {
                     // The length was checked against that of a block.
@@ -182,6 +183,9 @@ impl Exchange<'_> {
         if frames.is_empty() {
             return sources.into_iter().try_for_each(|place| self.credit(place));
         }
+        if !sources.is_empty() {
+            locked(&self.state).owed += 1;
+        }
         let last = frames.len() - 1;
         let mut sources = Some(sources);
         for (at, (host, head, octets)) in frames.into_iter().enumerate() {
@@ -199,7 +203,7 @@ impl Exchange<'_> {
                 let parity = coding::encode(layout, &data)?;
                 Ok(parity.into_iter().zip(layout.data()..).map(|(made, at)| (at, made)).collect())
             }
-            Job::Rebuild(_) => {
+            Job::Rebuild(_) | Job::RebuildOne { .. } => {
                 let parts: Vec<Option<&[u8]>> = parts.iter().map(Option::as_deref).collect();
                 coding::reconstruct(layout, &parts)
             }

@@ -2,11 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::charter::{Charter, Generation, Incarnation};
+use crate::charter::{Charter, Generation, Incarnation, Reached};
 use crate::register::Ballot;
 
 /// Longest message: a charter of 64 hosts with its commits takes less than 4 KiB.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
+
+/// Longest reason that a host gives.
+pub const REASON_BYTES_MAX: usize = 500;
 
 /// Octets that are no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +25,8 @@ pub struct Message {
     pub incarnation: Incarnation,
     /// The life of its daemon.
     pub life: u64,
+    /// The group that it stands in; zero as long as it stands in none.
+    pub group: u64,
     /// The membership version that it knows.
     pub version: u64,
     /// The ballot of the newest charter that it knows to hold.
@@ -113,8 +118,8 @@ pub enum Body {
     Snapshot {
         /// The generation that was agreed to begin.
         generation: Generation,
-        /// The program's own number.
-        step: u64,
+        /// How far the program has come.
+        reached: Reached,
     },
     /// I have, and my image has so many octets.
     Snapped {
@@ -141,6 +146,8 @@ pub enum Body {
     Failed {
         /// The generation that this host cannot write.
         generation: Generation,
+        /// Why, for a person: at most [`REASON_BYTES_MAX`].
+        reason: String,
     },
     /// What have you of this generation?
     Ask(Generation),
@@ -150,5 +157,20 @@ pub enum Body {
         generation: Generation,
         /// What is on my disk, if it is whole.
         prepared: Option<Prepared>,
+    },
+    /// I was told to found the group, and have nothing yet.
+    Found,
+    /// It is founded, and this is what I voted for last.
+    Founded(Charter),
+    /// What do you remember, and what have you? The number tells one question from the next.
+    Survey(u64),
+    /// This.
+    Surveyed {
+        /// The number of the question.
+        number: u64,
+        /// The charter that this host voted for last.
+        charter: Option<Charter>,
+        /// What is whole on its disk.
+        prepared: Vec<(Generation, Prepared)>,
     },
 }

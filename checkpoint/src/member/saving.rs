@@ -1,17 +1,19 @@
-//! A member's part in generations: coordinating one, taking one over, writing, and rebuilding.
+//! A member's part in generations: coordinating one, taking one over, and writing.
 
 use meikyo_units::SimTime;
 
 use super::{
-    AbortReason, Body, Event, Held, Member, MemberOptions, Prepared, REBUILD_AGAIN, RESEND, Task,
+    AbortReason, Body, Event, Held, Member, MemberOptions, Prepared, REASON_BYTES_MAX, RESEND, Task,
 };
-use crate::charter::{Change, Commit, Generation, Opened};
+use crate::charter::{Change, Commit, Generation, Opened, Reached};
 
 /// A generation that this host coordinates.
 #[derive(Debug)]
 pub(super) struct Saving {
-    step: u64,
+    reached: Reached,
     begun: Option<Opened>,
+    /// The life of each host's daemon when it was begun.
+    lives: Vec<Option<u64>>,
     lens: Vec<Option<u64>>,
     prepared: Vec<Option<u32>>,
     deadline: SimTime,
@@ -20,10 +22,11 @@ pub(super) struct Saving {
 }
 
 impl Saving {
-    pub(super) fn new(step: u64, hosts: usize, deadline: SimTime) -> Self {
+    pub(super) fn new(reached: Reached, hosts: usize, deadline: SimTime) -> Self {
         Self {
-            step,
+            reached,
             begun: None,
+            lives: vec![None; hosts],
             lens: vec![None; hosts],
             prepared: vec![None; hosts],
             deadline,
@@ -34,7 +37,7 @@ impl Saving {
 
     pub(super) fn wanted(&self, coordinator: usize, life: u64) -> Option<Change> {
         let Some(begun) = self.begun else {
-            return Some(Change::Begin { step: self.step, coordinator, life });
+            return Some(Change::Begin { reached: self.reached, coordinator, life });
         };
         if self.failed.is_some() {
             return Some(Change::Abort(begun.generation));
@@ -50,8 +53,8 @@ impl Saving {
 }
 
 const fn commit(opened: Opened, lens: Vec<u64>, manifests: Vec<Option<u32>>) -> Commit {
-    let Opened { generation, step, version, .. } = opened;
-    Commit { generation, step, version, lens, manifests }
+    let Opened { generation, reached, version, .. } = opened;
+    Commit { generation, reached, version, lens, manifests }
 }
 
 /// A generation whose coordinator is gone.
@@ -95,31 +98,12 @@ impl Member {
         }
     }
 
-    /// This host could not take its snapshot, or not write.
-    pub fn failed(&mut self, generation: Generation) {
+    /// This host could not take its snapshot, or not write; the reason is for a person.
+    pub fn failed(&mut self, generation: Generation, reason: &str) {
         if let Some(held) = self.held.get_mut(&generation) {
-            *held = Held::Failed;
-            self.answer_coordinator(generation, Body::Failed { generation });
-        }
-    }
-
-    /// Image, parity and manifest of this host are on its disk again.
-    pub fn rebuilt(&mut self, generation: Generation, prepared: Prepared) {
-        let Some(held) = self.held.get_mut(&generation) else {
-            self.tasks.push_back(Task::Free(generation));
-            return;
-        };
-        if *held == Held::Rebuilding {
-            *held = Held::Prepared(prepared);
-            self.compare_with_commits();
-        }
-    }
-
-    /// They could not be rebuilt; it is tried again later.
-    pub fn rebuild_failed(&mut self, now: SimTime, generation: Generation) {
-        if self.held.get(&generation) == Some(&Held::Rebuilding) {
-            self.held.remove(&generation);
-            self.rebuild_at = now + REBUILD_AGAIN;
+            let reason = reason[..reason.floor_char_boundary(REASON_BYTES_MAX)].to_owned();
+            *held = Held::Failed(reason.clone());
+            self.answer_coordinator(generation, Body::Failed { generation, reason });
         }
     }
 
@@ -132,7 +116,9 @@ impl Member {
 
     pub(super) fn handle_saving(&mut self, from: usize, body: Body) {
         match body {
-            Body::Snapshot { generation, step } => self.asked_for_snapshot(from, generation, step),
+            Body::Snapshot { generation, reached } => {
+                self.asked_for_snapshot(from, generation, reached);
+            }
             Body::Write { generation, lens } => self.asked_to_write(from, generation, lens),
             Body::Snapped { generation, len } => {
                 if let Some(saving) = self.saving_of(generation) {
@@ -144,9 +130,9 @@ impl Member {
                     saving.prepared[from] = Some(manifest);
                 }
             }
-            Body::Failed { generation } => {
+            Body::Failed { generation, reason } => {
                 if let Some(saving) = self.saving_of(generation) {
-                    saving.failed.get_or_insert(AbortReason::Failed(from));
+                    saving.failed.get_or_insert(AbortReason::Failed(from, reason));
                 }
             }
             Body::Ask(generation) => {
@@ -157,6 +143,7 @@ impl Member {
                 self.send(from, Body::Have { generation, prepared });
             }
             Body::Have { generation, prepared } => {
+                self.rebuild_learned(from, generation, prepared.is_some());
                 if let Some(takeover) = &mut self.takeover
                     && takeover.opened.generation == generation
                 {
@@ -178,18 +165,18 @@ impl Member {
         open.is_some_and(|open| open.generation == generation)
     }
 
-    fn asked_for_snapshot(&mut self, from: usize, generation: Generation, step: u64) {
+    fn asked_for_snapshot(&mut self, from: usize, generation: Generation, reached: Reached) {
         if !self.is_open(generation) {
             return;
         }
         let answer = match self.held.get(&generation) {
             None => {
                 self.held.insert(generation, Held::Snapping);
-                self.tasks.push_back(Task::Snapshot { generation, step });
+                self.tasks.push_back(Task::Snapshot { generation, reached });
                 return;
             }
             Some(Held::Snapped(len)) => Body::Snapped { generation, len: *len },
-            Some(Held::Failed) => Body::Failed { generation },
+            Some(Held::Failed(reason)) => Body::Failed { generation, reason: reason.clone() },
             Some(_) => return,
         };
         self.send(from, answer);
@@ -210,9 +197,9 @@ impl Member {
                 return;
             }
             Some(Held::Prepared(whole)) => Body::Prepared { generation, manifest: whole.manifest },
-            Some(Held::Failed) => Body::Failed { generation },
-            // The daemon was restarted between snapshot and writing: the snapshot is gone.
-            None => Body::Failed { generation },
+            Some(Held::Failed(reason)) => Body::Failed { generation, reason: reason.clone() },
+            // The daemon was restarted between snapshot and writing.
+            None => Body::Failed { generation, reason: "its snapshot is gone".to_owned() },
             Some(_) => return,
         };
         self.send(from, answer);
@@ -229,7 +216,14 @@ impl Member {
             }
             return;
         };
-        if let Some(place) = dead
+        let restarted = (0..hosts).find(|&place| {
+            let is_other = |begun: u64| self.lives[place].is_some_and(|life| life != begun);
+            saving.prepared[place].is_none() && saving.lives[place].is_some_and(is_other)
+        });
+        if let Some(place) = restarted {
+            // What the program handed over is gone, and it will not do so again.
+            saving.failed.get_or_insert(AbortReason::Restarted(place));
+        } else if let Some(place) = dead
             && saving.prepared[place].is_none()
         {
             saving.failed.get_or_insert(AbortReason::Dead(place));
@@ -240,7 +234,7 @@ impl Member {
             return;
         }
         saving.resend_at = now + RESEND;
-        let Opened { generation, step, .. } = begun;
+        let Opened { generation, reached, .. } = begun;
         let lens = saving.all_lens();
         let behind: Vec<usize> =
             (0..hosts).filter(|&place| saving.prepared[place].is_none()).collect();
@@ -248,7 +242,9 @@ impl Member {
         for place in behind {
             match &lens {
                 Some(lens) => self.send(place, Body::Write { generation, lens: lens.clone() }),
-                None if unsnapped[place] => self.send(place, Body::Snapshot { generation, step }),
+                None if unsnapped[place] => {
+                    self.send(place, Body::Snapshot { generation, reached })
+                }
                 None => {}
             }
         }
@@ -262,13 +258,14 @@ impl Member {
         match (saving.begun, charter.open) {
             (None, Some(open)) if open.coordinator == place && open.life == life => {
                 saving.begun = Some(open);
+                saving.lives.clone_from(&self.lives);
             }
             (None, Some(_)) => {
                 self.saving = None;
                 self.tell(Event::Busy);
             }
             (Some(begun), open) if open != Some(begun) => {
-                let failed = saving.failed.unwrap_or(AbortReason::Elsewhere);
+                let failed = saving.failed.take().unwrap_or(AbortReason::Elsewhere);
                 let is_committed = charter.commit_of(begun.generation).is_some();
                 self.saving = None;
                 if !is_committed {
@@ -335,24 +332,6 @@ impl Member {
         let open = self.charter().and_then(|charter| charter.open);
         if self.takeover.as_ref().is_some_and(|takeover| Some(takeover.opened) != open) {
             self.takeover = None;
-        }
-    }
-
-    /// Begins to rebuild what this host lacks of the newest generation.
-    pub(super) fn advance_rebuild(&mut self, now: SimTime) {
-        if now < self.rebuild_at || !self.is_member() {
-            return;
-        }
-        let Some(newest) = self.charter().and_then(|charter| charter.newest().cloned()) else {
-            return;
-        };
-        match self.held.get(&newest.generation) {
-            None | Some(Held::Failed | Held::Snapped(_) | Held::Snapping) => {
-                self.held.insert(newest.generation, Held::Rebuilding);
-                self.tasks.push_back(Task::Rebuild(newest));
-            }
-            // What is still being written may yet be whole, or fail.
-            Some(Held::Writing { .. } | Held::Rebuilding | Held::Prepared(_)) => {}
         }
     }
 }

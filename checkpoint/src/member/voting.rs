@@ -10,10 +10,14 @@ impl Member {
     pub(super) fn asked_to_promise(&mut self, from: usize, ballot: Ballot) {
         self.round = self.round.max(ballot.round);
         let Some(vote) = &mut self.vote else { return };
+        let before = vote.promised;
         let body = match vote.promise(ballot) {
             Ok(()) => {
                 let Vote { accepted, charter, .. } = vote.clone();
-                self.tasks.push_back(Task::Keep(vote.clone()));
+                // Asked again, it has kept that already.
+                if vote.promised != before {
+                    self.tasks.push_back(Task::Keep(vote.clone()));
+                }
                 Body::Promised { ballot, accepted, charter }
             }
             Err(promised) => Body::Refused { ballot, promised },
@@ -33,9 +37,12 @@ impl Member {
             return;
         }
         let Some(vote) = &mut self.vote else { return };
+        let before = (vote.promised, vote.accepted);
         let body = match vote.accept(ballot, charter) {
             Ok(()) => {
-                self.tasks.push_back(Task::Keep(vote.clone()));
+                if (vote.promised, vote.accepted) != before {
+                    self.tasks.push_back(Task::Keep(vote.clone()));
+                }
                 Body::Accepted(ballot)
             }
             Err(promised) => Body::Refused { ballot, promised },
@@ -86,9 +93,15 @@ impl Member {
     fn ended(&mut self, now: SimTime, outcome: Outcome) {
         self.proposal = None;
         match outcome {
-            Outcome::Overtaken(_) => self.retry_at = now + self.random.span(BACKOFF),
+            Outcome::Overtaken(_) => {
+                let hosts = self.hosts() as u64;
+                self.retry_at = now + self.random.span(BACKOFF * hosts);
+            }
             Outcome::Decided(ballot, charter, _) => {
                 self.is_to_read = false;
+                if let Some(inquiry) = &mut self.inquiry {
+                    inquiry.decided(self.proposals);
+                }
                 if self.vote.is_none() {
                     // Admitted: from here on it votes, and remembers by what.
                     let vote =
@@ -152,6 +165,7 @@ impl Member {
         let old: Vec<Generation> = self.held.keys().copied().filter(is_old).collect();
         for generation in old {
             self.held.remove(&generation);
+            self.lost.remove(&generation);
             self.tasks.push_back(Task::Free(generation));
         }
         self.compare_with_commits();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::{IMAGE, PARITY, Pace, ShelfError, Shelved, create, create_directory, in_file};
 use crate::exchange::Keep;
@@ -27,6 +27,8 @@ pub(super) struct Writing<'a> {
     image_checksums: Vec<AtomicU32>,
     parity_checksums: Vec<AtomicU32>,
     spare: Mutex<Vec<Vec<u8>>>,
+    /// Nobody needs what would still be written.
+    is_stopped: AtomicBool,
 }
 
 impl<'a> Writing<'a> {
@@ -43,7 +45,13 @@ impl<'a> Writing<'a> {
             image_checksums: table(geometry.image_blocks(shelved.place)),
             parity_checksums: table(geometry.parity_blocks()),
             spare: Mutex::default(),
+            is_stopped: AtomicBool::new(false),
         })
+    }
+
+    /// Writes nothing more.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn write_image(&self, image: &[u8]) -> io::Result<()> {
@@ -66,6 +74,9 @@ impl<'a> Writing<'a> {
             // Beyond the end of an image there are no octets to write.
             return Ok(());
         };
+        if self.is_stopped.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         self.pace.wait_for(octets.len());
         checksum.store(crc32fast::hash(octets), Ordering::Relaxed);
         file.write_all_at(octets, self.geometry.offset(stripe, shard))

@@ -206,6 +206,7 @@ impl Host {
             life,
             patience: PATIENCE,
             save_timeout: Nanos::from_millis(2_500),
+            is_founding: false,
         };
         self.daemon = Some(Daemon {
             member: Member::new(now, options, vote, prepared),
@@ -241,7 +242,7 @@ impl Host {
         let written = self.storage.write(&file(generation, "image"), &image);
         let daemon = self.daemon.as_mut().expect("a task is of a daemon that runs");
         if let Err(Stopped::Disk) = written {
-            daemon.member.failed(generation);
+            daemon.member.failed(generation, "it was written too slowly, or has no room");
             return Ok(());
         }
         written?;
@@ -283,7 +284,7 @@ impl Host {
                 Ok(())
             }
             Err(Stopped::Disk) => {
-                self.member().unwrap().failed(generation);
+                self.member().unwrap().failed(generation, "there is no room");
                 Ok(())
             }
             Err(killed) => Err(killed),
@@ -347,7 +348,7 @@ impl Host {
     pub(crate) fn give_up(&mut self, now: SimTime, generation: Generation) {
         let Some(daemon) = &mut self.daemon else { return };
         if daemon.writing.remove(&generation).is_some() {
-            daemon.member.failed(generation);
+            daemon.member.failed(generation, "it was written too slowly, or has no room");
         }
         if daemon.rebuilding.remove(&generation).is_some() {
             daemon.member.rebuild_failed(now, generation);

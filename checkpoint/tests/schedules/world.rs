@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use meikyo_checkpoint::charter::{Charter, Commit, Generation, Incarnation};
+use meikyo_checkpoint::charter::{Charter, Commit, Generation, Incarnation, Reached};
 use meikyo_checkpoint::layout::{Layout, Scheme};
 use meikyo_checkpoint::member::{Event, Message, Task};
+use meikyo_checkpoint::recovery::Restart;
 use meikyo_checkpoint::register::{Ballot, majority};
 use meikyo_units::{Nanos, SimTime};
 use meikyo_worlds::{Agenda, Disk, Random};
@@ -24,15 +25,32 @@ const GIVE_UP: Nanos = Nanos::from_millis(2_000);
 
 #[derive(Debug)]
 enum Happening {
-    Arrival { from: usize, to: usize, packet: Box<Packet> },
+    Arrival {
+        from: usize,
+        to: usize,
+        packet: Box<Packet>,
+    },
     Poll(usize),
-    Snapped { place: usize, life: u64, generation: Generation },
-    GiveUp { place: usize, life: u64, generation: Generation },
+    Snapped {
+        place: usize,
+        life: u64,
+        generation: Generation,
+    },
+    GiveUp {
+        place: usize,
+        life: u64,
+        generation: Generation,
+    },
     Save,
+    /// A program begins anew on this host.
+    Inquire(usize),
     Fault,
     Start(usize),
     Resume(usize),
-    Heal { from: usize, to: usize },
+    Heal {
+        from: usize,
+        to: usize,
+    },
     Empty(usize),
     Calm,
 }
@@ -54,6 +72,9 @@ pub(crate) struct Seen {
     fenced: u64,
     refused_saves: u64,
     false_deaths: u64,
+    lost: u64,
+    restarts: u64,
+    unconfirmed: u64,
 }
 
 impl Seen {
@@ -73,6 +94,9 @@ impl Seen {
             (&mut self.fenced, other.fenced),
             (&mut self.refused_saves, other.refused_saves),
             (&mut self.false_deaths, other.false_deaths),
+            (&mut self.lost, other.lost),
+            (&mut self.restarts, other.restarts),
+            (&mut self.unconfirmed, other.unconfirmed),
         ];
         for (mine, theirs) in pairs {
             *mine += theirs;
@@ -83,8 +107,10 @@ impl Seen {
     pub(crate) fn is_rich(&self, histories: u64) -> bool {
         let Self { committed, aborted, taken_over, kills_while_writing, .. } = *self;
         let Self { power_cuts, replaced, rebuilt, stops, cuts, full, refused_saves, .. } = *self;
-        let often = [committed, kills_while_writing, power_cuts, stops, cuts];
-        let seldom = [aborted, 10 * taken_over, replaced, rebuilt, full, refused_saves];
+        let Self { restarts, unconfirmed, .. } = *self;
+        let often = [committed, kills_while_writing, power_cuts, stops, cuts, restarts];
+        let seldom =
+            [aborted, 10 * taken_over, replaced, rebuilt, full, refused_saves, unconfirmed];
         often.into_iter().all(|count| count >= histories / 2)
             && seldom.into_iter().all(|count| count >= histories / 20)
     }
@@ -110,6 +136,9 @@ pub(crate) struct World {
     next_life: u64,
     next_incarnation: u64,
     polls: Vec<SimTime>,
+    /// The newest commit that anybody knew when a program asked on a host what to go on from.
+    asked: Vec<Option<Generation>>,
+    wrong: Option<String>,
     seen: Seen,
 }
 
@@ -149,6 +178,8 @@ impl World {
             next_life: 1,
             next_incarnation: 100,
             polls: vec![SimTime::START; hosts],
+            asked: vec![None; hosts],
+            wrong: None,
             seen: Seen::default(),
         };
         let members = world.hosts.iter().map(|host| host.incarnation).collect();
@@ -165,6 +196,11 @@ impl World {
             world.agenda.add(at, Happening::Fault);
         }
         world.agenda.add(SimTime::START + MS * 300, Happening::Save);
+        for _ in 0..3 {
+            let place = world.random.index(hosts);
+            let at = SimTime::START + world.random.span(TROUBLED);
+            world.agenda.add(at, Happening::Inquire(place));
+        }
         world.agenda.add(SimTime::START + TROUBLED, Happening::Calm);
         world
     }
@@ -206,6 +242,9 @@ impl World {
             self.now = at;
             self.digest = self.digest.rotate_left(7) ^ at.as_nanos() ^ self.step;
             self.happen(happening)?;
+            if let Some(wrong) = self.wrong.take() {
+                return Err(wrong);
+            }
             if self.is_calm && self.is_well() {
                 return self.judge();
             }
@@ -243,6 +282,17 @@ impl World {
                 }
             }
             Happening::Save => self.save()?,
+            Happening::Inquire(place) => {
+                let now = self.now;
+                // What is committed from here on may be told, and nothing that is older than this.
+                self.asked[place] = self.commits.keys().next_back().copied();
+                if !self.is_stopped(place)
+                    && let Some(member) = self.hosts[place].member()
+                {
+                    member.inquire(now);
+                    self.turn(place)?;
+                }
+            }
             Happening::Fault => self.fault()?,
             Happening::Start(place) => {
                 if self.hosts[place].daemon.is_none() {
@@ -377,17 +427,20 @@ impl World {
                 self.after(GIVE_UP, Happening::GiveUp { place, life, generation });
                 self.hosts[place].write(generation, version, lens, image)?;
             }
-            Task::Rebuild(commit) => {
+            Task::Rebuild { commit, lost } => {
                 let generation = commit.generation;
                 self.seen.rebuilt += 1;
                 self.hosts[place].begin_rebuild(commit);
-                for to in (0..self.hosts.len()).filter(|to| *to != place) {
+                for to in (0..self.hosts.len()).filter(|to| !lost.contains(to)) {
                     self.send(place, to, Packet::Want(generation));
                 }
                 let life = self.hosts[place].life;
                 self.after(GIVE_UP, Happening::GiveUp { place, life, generation });
             }
             Task::Free(generation) => self.hosts[place].free(generation)?,
+            Task::Restart { restart, is_confirmed, .. } => {
+                self.restarted(place, &restart, is_confirmed);
+            }
             Task::Tell(event) => self.told(place, &event),
         }
         Ok(())
@@ -395,6 +448,39 @@ impl World {
 
     fn send_message(&mut self, from: usize, to: usize, message: Message) {
         self.send(from, to, Packet::Agreement(message));
+    }
+
+    /// What a program is told to go on from, when a majority says so, is not older than what was committed
+    /// before it asked, and can be had back.
+    fn restarted(&mut self, place: usize, restart: &Restart, is_confirmed: bool) {
+        if !is_confirmed {
+            self.seen.unconfirmed += 1;
+            return;
+        }
+        self.seen.restarts += 1;
+        // It may have learned of a commit in the same turn.
+        if let Err(wrong) = self.note_learned(place) {
+            self.wrong = Some(wrong);
+            return;
+        }
+        let told = match restart {
+            Restart::From { generation, is_committed: true, .. } => Some(*generation),
+            Restart::From { .. } => {
+                self.wrong = Some(format!("{place} goes on from what is not committed"));
+                return;
+            }
+            Restart::Nothing => None,
+            // Hosts that are silent have it.
+            Restart::Lost { .. } => return,
+        };
+        let is_known = told.is_none_or(|generation| self.commits.contains_key(&generation));
+        // The one before is told where too few hosts answer for the newest.
+        let kept = self.asked[place].map(|newest| {
+            self.commits.range(..newest).next_back().map_or(newest, |(older, _)| *older)
+        });
+        if !is_known || told < kept {
+            self.wrong = Some(format!("{place} goes on from {told:?}, and had {kept:?} before"));
+        }
     }
 
     fn told(&mut self, place: usize, event: &Event) {
@@ -409,7 +495,8 @@ impl World {
                 let is_away = host.daemon.is_none() || host.stopped_until > self.now;
                 self.seen.false_deaths += u64::from(!is_away);
             }
-            Event::Committed(_) | Event::Busy | Event::Damaged(_) => {}
+            Event::Lost(..) => self.seen.lost += 1,
+            Event::Committed(_) | Event::Busy | Event::Damaged(_) | Event::FoundedBefore => {}
         }
     }
 
@@ -480,11 +567,11 @@ impl World {
         let place = self.random.index(self.hosts.len());
         let now = self.now;
         self.step += 1;
-        let step = self.step;
+        let reached = Reached { run: 0, step: self.step };
         if !self.is_stopped(place)
             && let Some(member) = self.hosts[place].member()
         {
-            let refused = member.save(now, step).is_err();
+            let refused = member.save(now, reached).is_err();
             self.seen.refused_saves += u64::from(refused);
             self.turn(place)?;
         }
@@ -593,7 +680,8 @@ impl World {
         let Some(newest) = charter.newest() else { return false };
         // Something that began when all was calm.
         let began = self.now.since(SimTime::START) > TROUBLED + MS * 500;
-        let is_fresh = newest.manifests.iter().all(Option::is_some) && newest.step + 3 >= self.step;
+        let is_fresh =
+            newest.manifests.iter().all(Option::is_some) && newest.reached.step + 3 >= self.step;
         began
             && is_fresh
             && charter.open.is_none()

@@ -50,6 +50,11 @@ pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
         DaemonError::Listen { .. } => {
             Failure::new(error).hint("another daemon may run here: `meikyo checkpoint status`")
         }
+        DaemonError::Lives => {
+            Failure::new(error).hint("leave `--found` out: the others rebuild what this host had")
+        }
+        DaemonError::OtherJob { .. } => Failure::new(error)
+            .hint("give another `--directory`, or the job's file that it was written for"),
         DaemonError::Directory { .. } => Failure::new(error),
     })?;
     Ok(Answer::Yes)

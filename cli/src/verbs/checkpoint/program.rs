@@ -14,6 +14,9 @@ pub(crate) struct SaveArgs {
     /// The daemon's directory
     #[arg(long, value_name = "DIR")]
     directory: PathBuf,
+    /// Which start of the program this is: the same on all hosts, and greater whenever it is started anew
+    #[arg(long, default_value_t = 0, env = "MEIKYO_CHECKPOINT_RUN")]
+    run: u64,
     /// The program's own number for what it has reached, the same on all hosts
     #[arg(long)]
     step: u64,
@@ -42,6 +45,9 @@ pub(crate) struct RestartArgs {
     /// Where the image goes
     #[arg(long, value_name = "FILE")]
     to: PathBuf,
+    /// Go on from this generation, which must be given on all hosts then, and not from the newest
+    #[arg(long, value_name = "NUMBER")]
+    generation: Option<u64>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -73,7 +79,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 
 /// Hands a step over.
 pub(super) fn save(args: &SaveArgs) -> Result<Answer, Failure> {
-    let request = Request::Save { step: args.step, image: absolute(&args.image)? };
+    let request = Request::Save { run: args.run, step: args.step, image: absolute(&args.image)? };
     match asked(&args.directory, &request)? {
         Told::Snapped { .. } => Ok(Answer::Yes),
         _ => unexpected(),
@@ -100,14 +106,15 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Answer, Failure> {
 
 /// Writes the image of the newest generation.
 pub(super) fn restart(args: &RestartArgs) -> Result<Answer, Failure> {
-    let request = Request::Restore { to: absolute(&args.to)? };
-    let Told::Restored { generation, step, bytes } = asked(&args.directory, &request)? else {
+    let request = Request::Restore { to: absolute(&args.to)?, generation: args.generation };
+    let Told::Restored { generation, run, step, bytes } = asked(&args.directory, &request)? else {
         return unexpected();
     };
     if args.json {
         output::print_json(&json!({
             "schema": "meikyo.checkpoint.restart/1",
             "generation": generation,
+            "run": run,
             "step": step,
             "bytes": bytes,
         }))?;
