@@ -8,11 +8,11 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::declared;
 use crate::format::{self, Identity, IdentityError};
-use crate::layout::{self, ListError, ParquetFile, SegmentFile};
+use crate::layout::{self, KnownSegment, ListError, ParquetFile, SegmentFile};
 use crate::problem::{Problem, chain, open_regular};
 use crate::read::{
-    Meter, OpenError, ReadCost, ReadError, Recording, Verification, VerifiedFile, Wanted,
-    rows_told, time_span_of,
+    Meter, OpenError, ReadCost, ReadError, Recording, Verification, VerifiedFile, rows_told,
+    time_span_of,
 };
 use crate::segment::{Ending, ReadSegmentError, SegmentIndex, SegmentReader};
 use crate::summary::SUFFIX;
@@ -142,10 +142,13 @@ pub fn inventory(dir: &Path) -> Result<Inventory, InventoryError> {
         .map_err(|source| InventoryError::Identity { path: dir.into(), source })?;
     let refused = |source| InventoryError::Read { path: dir.into(), source: Box::new(source) };
     let recording = Recording::open(dir).map_err(refused)?;
-    let listing = recording.listing(&Wanted::ALL).map_err(refused)?;
+    let listing = recording.listing_of_all().map_err(refused)?;
     let mut gathered = Gathered { problems: listing.problems, ..Gathered::default() };
     if let Err(source) = declared::read(dir, &mut gathered.problems) {
         return Err(refused(source.into()));
+    }
+    for segment in listing.known {
+        gathered.add_known(&segment);
     }
     for segment in listing.segments {
         let path = segment.path.clone();
@@ -191,6 +194,14 @@ impl Gathered {
             files: 0,
             times: None,
         })
+    }
+
+    fn add_known(&mut self, segment: &KnownSegment) {
+        let index = &segment.ended.index;
+        self.log_bytes += index.bytes;
+        self.add_index(&segment.stream, index);
+        let what = index.ending().problem(segment.ends_with);
+        self.problems.extend(what.map(|what| Problem::new(&segment.path, what)));
     }
 
     fn add_segment(&mut self, segment: SegmentFile) -> Result<(), ReadSegmentError> {

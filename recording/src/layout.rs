@@ -7,6 +7,7 @@
 //! DIR/log/STREAM/progress                             how far the log was written
 //! DIR/log/STREAM/manifest                             the Parquet files that belong here
 //! DIR/log/STREAM/FIRST.log                            segments, named by their first frame
+//! DIR/log/STREAM/ended.json                           what those hold that nobody writes any more
 //! DIR/log/STREAM/FIRST.log.damaged, .log.unknown      what compaction could not read wholly
 //! DIR/TABLE/date=YYYY-MM-DD/hour=HH/STREAM-FIRST-LAST.parquet
 //! DIR/TABLE.summary/date=YYYY-MM-DD/hour=HH/STREAM-FIRST-LAST.parquet
@@ -19,11 +20,13 @@
 //! Parquet files afterwards, which [`list`] does: a segment that is unlinked in between stays
 //! readable through its open file, and hides its Parquet files.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::problem::{Problem, open_regular, read_regular};
+use crate::segment::ended::{self, EndedSegment};
 
 /// The directory of the log in a recording.
 pub const LOG: &str = "log";
@@ -82,7 +85,12 @@ pub fn stream_dir(dir: &Path, stream: &str) -> PathBuf {
 
 /// The file of the segment whose first frame has the sequence number `first`.
 pub fn segment_path(dir: &Path, stream: &str, first: u64) -> PathBuf {
-    stream_dir(dir, stream).join(format!("{first:010}.log"))
+    stream_dir(dir, stream).join(segment_name(first))
+}
+
+/// The name of the segment whose first frame has a sequence number.
+pub(crate) fn segment_name(first: u64) -> String {
+    format!("{first:010}.log")
 }
 
 /// The hour that an instant lies in, in hours since the epoch.
@@ -116,6 +124,19 @@ pub struct SegmentFile {
     pub ends_with: Option<u64>,
 }
 
+/// A segment that exists, and is known without being opened.
+#[derive(Debug)]
+pub(crate) struct KnownSegment {
+    /// The stream's name.
+    pub(crate) stream: String,
+    /// Where it lies.
+    pub(crate) path: PathBuf,
+    /// What was noted when it ended.
+    pub(crate) ended: EndedSegment,
+    /// As [`SegmentFile::ends_with`].
+    pub(crate) ends_with: Option<u64>,
+}
+
 /// A Parquet file that counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ParquetFile {
@@ -147,8 +168,10 @@ pub struct Claim {
 /// The files of a recording that count at one instant.
 #[derive(Debug)]
 pub struct Listing {
-    /// The segments of all streams, by stream and then sequence number.
+    /// The open segments of all streams, by stream and then sequence number.
     pub segments: Vec<SegmentFile>,
+    /// Segments that are known without being opened; none unless they were asked for so.
+    pub(crate) known: Vec<KnownSegment>,
     /// The Parquet files that no segment hides, by table, hour and name.
     pub parquet: Vec<ParquetFile>,
     /// The Parquet files that a segment hides.
@@ -181,7 +204,16 @@ pub fn list(dir: &Path) -> Result<Listing, ListError> {
 /// # Errors
 /// As [`list`].
 pub fn list_hours(dir: &Path, wanted: impl Fn(&str, i64) -> bool) -> Result<Listing, ListError> {
-    list_streams(dir, |_| true, wanted)
+    list_streams(dir, |_| true, wanted, Opening::All)
+}
+
+/// Which segments a listing opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// All.
+    All,
+    /// Those that are not as they were when they ended: of the others it is known what they hold.
+    Unknown,
 }
 
 /// As [`list_hours`], without opening the segments of streams that `with_stream` does not want.
@@ -192,14 +224,23 @@ pub(crate) fn list_streams(
     dir: &Path,
     with_stream: impl Fn(&str) -> bool,
     wanted: impl Fn(&str, i64) -> bool,
+    opening: Opening,
 ) -> Result<Listing, ListError> {
-    let (mut segments, mut problems) = (Vec::new(), Vec::new());
+    let (mut segments, mut known, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for (stream, path) in entries(&dir.join(LOG))? {
         if !with_stream(&stream) || !path.is_dir() {
             continue;
         }
+        let mut ended = match opening {
+            Opening::All => BTreeMap::new(),
+            Opening::Unknown => ended::read(&path, &stream),
+        };
         for (first, path) in segments_of(&path)? {
             let stream = stream.clone();
+            if let Some(ended) = ended.remove(&first).filter(|ended| ended.is_still(&path)) {
+                known.push(KnownSegment { stream, path, ended, ends_with: None });
+                continue;
+            }
             match open_regular(&path) {
                 Ok(file) => {
                     segments.push(SegmentFile { stream, first, path, file, ends_with: None });
@@ -213,12 +254,13 @@ pub(crate) fn list_streams(
     segments.sort_by(|a, b| (&a.stream, a.first).cmp(&(&b.stream, b.first)));
     let mut parquet = parquet_files_with(dir, wanted, ParquetName::parse, &mut problems)?;
     parquet.sort();
+    let opened = segments.iter().map(|segment| (&segment.stream, segment.first));
+    let begins = opened.chain(known.iter().map(|segment| (&segment.stream, segment.ended.first())));
+    let begins: Vec<_> = begins.collect();
     let (hidden, parquet) = parquet.into_iter().partition(|file| {
-        segments
-            .iter()
-            .any(|segment| segment.stream == file.name.stream && file.name.holds(segment.first))
+        begins.iter().any(|&(stream, first)| *stream == file.name.stream && file.name.holds(first))
     });
-    Ok(Listing { segments, parquet, hidden, problems })
+    Ok(Listing { segments, known, parquet, hidden, problems })
 }
 
 /// The segments in a stream's directory with the sequence numbers of their first frames, in order.

@@ -25,6 +25,7 @@ mod verified;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,9 +34,10 @@ use meikyo_units::WallTime;
 
 use crate::declared;
 use crate::format::{self, Identity, IdentityError};
-use crate::layout::{self, ListError, ParquetFile, SegmentFile};
+use crate::layout::{self, KnownSegment, ListError, Opening, ParquetFile, SegmentFile};
 use crate::manifest::Manifests;
 pub use crate::problem::Problem;
+use crate::problem::open_regular;
 use crate::schema::{Role, TableSchema};
 use crate::segment::{ReadSegmentError, SegmentIndex, SegmentReader};
 use crate::summary::SUFFIX;
@@ -190,7 +192,7 @@ impl Recording {
     /// # Errors
     /// As [`Recording::tables`].
     pub fn catalogue(&self) -> Result<(BTreeMap<String, TableSchema>, Vec<Problem>), ReadError> {
-        let listing = self.listing(&Wanted::ALL)?;
+        let listing = self.listing_of_all()?;
         let mut problems = listing.problems;
         let mut tables = declared::read(&self.dir, &mut problems)?;
         let mut known = BTreeSet::new();
@@ -211,22 +213,37 @@ impl Recording {
         }
         // Segments of one writer have the same head: one of them is read.
         let mut heads = BTreeSet::new();
-        for segment in listing.segments {
-            let head = listing::first_header(&segment);
-            let head =
-                head.map(|head| (segment.stream.clone(), head.payload_len, head.payload_crc));
-            if head.as_ref().is_some_and(|head| heads.contains(head)) {
-                continue;
+        let mut read = |file: File, path: &Path| match SegmentReader::from_file(file, path) {
+            Ok(Some(reader)) => {
+                let of_log = reader.head().tables.iter();
+                tables.extend(of_log.map(|table| (table.name.clone(), table.clone())));
+                Ok(true)
             }
-            match SegmentReader::from_file(segment.file, &segment.path) {
-                Ok(Some(reader)) => {
-                    heads.extend(head);
-                    let of_log = reader.head().tables.iter();
-                    tables.extend(of_log.map(|table| (table.name.clone(), table.clone())));
-                }
-                Err(error @ ReadSegmentError::Newer { .. }) => return Err(error.into()),
-                Ok(None) => {}
-                Err(error) => problems.push(Problem::new(&segment.path, error.to_string())),
+            Ok(None) => Ok(false),
+            Err(error @ ReadSegmentError::Newer { .. }) => Err(ReadError::from(error)),
+            Err(error) => {
+                problems.push(Problem::new(path, error.to_string()));
+                Ok(false)
+            }
+        };
+        for KnownSegment { stream, path, ended, .. } in listing.known {
+            let (length, crc) = ended.head();
+            let head = (stream, length, crc);
+            // One that was compacted meanwhile is in the declarations, and in files.
+            if !heads.contains(&head)
+                && let Ok(file) = open_regular(&path)
+                && read(file, &path)?
+            {
+                heads.insert(head);
+            }
+        }
+        for segment in listing.segments {
+            let header = listing::first_header(&segment);
+            let head = header
+                .map(|header| (segment.stream.clone(), header.payload_len, header.payload_crc));
+            let is_known = head.as_ref().is_some_and(|head| heads.contains(head));
+            if !is_known && read(segment.file, &segment.path)? {
+                heads.extend(head);
             }
         }
         Ok((tables, problems))
@@ -335,7 +352,8 @@ impl Recording {
     pub fn log_begin(&self, table: &str) -> Result<Option<WallTime>, ReadError> {
         let without = declared::streams_without(&self.dir, table)?;
         let with_stream = |stream: &str| !without.contains(stream);
-        let segments = layout::list_streams(&self.dir, with_stream, |_, _| false)?.segments;
+        let listing = layout::list_streams(&self.dir, with_stream, |_, _| false, Opening::All)?;
+        let segments = listing.segments;
         let spans = segments.into_iter().flat_map(|segment| segment_spans(segment, table));
         Ok(spans.map(|(least, _)| WallTime::from_nanos(least)).min())
     }

@@ -16,6 +16,7 @@
 //! counted, the frames behind it are read. Frames that are not wanted are skipped by their header,
 //! and their payload is not looked at.
 
+pub(crate) mod ended;
 mod index;
 mod symbols;
 

@@ -1,7 +1,7 @@
 //! Requests beside a log of other tables: what they touch is counted, and what they say is what a
 //! walk over all frames says.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 use super::*;
@@ -213,6 +213,91 @@ fn an_index_that_does_not_fit_its_segment_is_not_believed() {
     assert!(SegmentIndex::read_beside(&segment()).is_some());
     let other = SegmentFile { stream: "other".into(), ..segment() };
     assert_eq!(SegmentIndex::read_beside(&other), None, "of another stream");
+}
+
+/// What `info` says of a recording, and how many segments it had to open for it.
+fn told(dir: &Path) -> (String, u64) {
+    let Inventory { tables, streams, problems, log_bytes, cost, .. } = inventory(dir).unwrap();
+    let catalogue = Recording::open(dir).unwrap().catalogue().unwrap();
+    (format!("{tables:?} {streams:?} {problems:?} {log_bytes} {catalogue:?}"), cost.segments_opened)
+}
+
+#[test]
+fn what_ended_segments_hold_is_known_without_opening_them() {
+    let dir = tempfile::tempdir().unwrap();
+    write_measured(dir.path());
+    write_profile(dir.path(), 9);
+    let ended = layout::stream_dir(dir.path(), "profile").join("ended.json");
+    let recording = Recording::open(dir.path()).unwrap();
+    let listing = recording.listing_of_all().unwrap();
+    let all = recording.listing(&Wanted::ALL).unwrap().segments.len();
+    assert_eq!((listing.segments.len(), listing.known.len()), (0, all));
+    assert!(all > 5);
+    let (whole, opened) = told(dir.path());
+    assert_eq!(opened, 0);
+    let noted = fs::read(&ended).unwrap();
+    for at in (0..noted.len()).step_by(7) {
+        let mut changed = noted.clone();
+        changed[at] ^= 1;
+        fs::write(&ended, changed).unwrap();
+        assert_eq!(told(dir.path()).0, whole, "octet {at} of the list");
+    }
+    fs::remove_file(&ended).unwrap();
+    assert_eq!(told(dir.path()).0, whole, "without the list");
+    // Of another stream, as a person copies who wants to help.
+    fs::copy(layout::stream_dir(dir.path(), "snmp").join("ended.json"), &ended).unwrap();
+    assert_eq!(told(dir.path()).0, whole, "with another stream's list");
+}
+
+#[test]
+fn a_segment_that_is_not_as_it_ended_is_looked_at() {
+    let dir = tempfile::tempdir().unwrap();
+    write_profile(dir.path(), 9);
+    let segments = layout::segments_of(&layout::stream_dir(dir.path(), "profile")).unwrap();
+    let [(_, one), (_, other), ..] = &segments[..] else { panic!("two segments") };
+    let (whole, _) = told(dir.path());
+    let octets = fs::read(one).unwrap();
+    assert_eq!(octets.len(), fs::read(other).unwrap().len(), "of one length");
+
+    let aside = one.with_extension("aside");
+    let swap = || {
+        fs::rename(one, &aside).unwrap();
+        fs::rename(other, one).unwrap();
+        fs::rename(&aside, other).unwrap();
+    };
+    swap();
+    assert!(told(dir.path()).0.contains("its name says that it begins with frame"), "swapped");
+    swap();
+    assert_eq!(told(dir.path()).0, whole, "swapped back");
+
+    let of_then = fs::metadata(one).unwrap().modified().unwrap();
+    fs::write(one, &octets[..octets.len() - 9]).unwrap();
+    File::options().write(true).open(one).unwrap().set_modified(of_then).unwrap();
+    assert!(told(dir.path()).0.contains("it is truncated"), "truncated, with its old time");
+    fs::write(one, &octets).unwrap();
+    assert_eq!(told(dir.path()), (whole.clone(), 0), "written anew: its index is believed");
+    let mut changed = octets.clone();
+    changed[16] ^= 1;
+    fs::write(one, changed).unwrap();
+    assert_ne!(told(dir.path()).0, whole, "one bit of its first header");
+    fs::remove_file(one).unwrap();
+    assert!(told(dir.path()).0.contains("missing"), "removed");
+    std::os::unix::fs::symlink(other, one).unwrap();
+    assert_ne!(told(dir.path()).0, whole, "a link to another one");
+}
+
+#[test]
+fn a_stream_that_was_copied_under_another_name_is_looked_at() {
+    let dir = tempfile::tempdir().unwrap();
+    write_profile(dir.path(), 9);
+    let [from, to] = ["profile", "other"].map(|stream| layout::stream_dir(dir.path(), stream));
+    fs::create_dir(&to).unwrap();
+    for (name, path) in layout::entries(&from).unwrap() {
+        fs::copy(&path, to.join(&name)).unwrap();
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        File::options().write(true).open(to.join(&name)).unwrap().set_modified(modified).unwrap();
+    }
+    assert!(told(dir.path()).0.contains("it belongs elsewhere: its stream is `profile`"));
 }
 
 /// Octets of the last frame.

@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use super::{ReadError, Recording};
 use crate::declared;
-use crate::layout::{self, Claim, Listing, ParquetFile, SegmentFile, hour_of};
+use crate::layout::{
+    self, Claim, KnownSegment, Listing, Opening, ParquetFile, SegmentFile, hour_of,
+};
 use crate::log::{FrameHeader, HEADER_LEN};
 use crate::manifest::{self, Manifest, Unit};
 use crate::problem::{Problem, chain};
@@ -67,27 +69,40 @@ impl Recording {
     /// # Errors
     /// When the recording's directory cannot be read.
     pub fn listing(&self, wanted: &Wanted<'_>) -> Result<Listing, ReadError> {
+        self.list_settled(wanted, Opening::All)
+    }
+
+    /// All files, without opening segments of which it is known what they hold.
+    pub(crate) fn listing_of_all(&self) -> Result<Listing, ReadError> {
+        self.list_settled(&Wanted::ALL, Opening::Unknown)
+    }
+
+    fn list_settled(&self, wanted: &Wanted<'_>, opening: Opening) -> Result<Listing, ReadError> {
         let mut before = None;
         for _ in 0..TRIES {
-            let listing = self.list_once(wanted)?;
+            let listing = self.list_once(wanted, opening)?;
             if listing.problems.is_empty() || before.as_ref() == Some(&listing.problems) {
                 return Ok(listing);
             }
             before = Some(listing.problems);
         }
-        self.list_once(wanted)
+        self.list_once(wanted, opening)
     }
 
-    fn list_once(&self, wanted: &Wanted<'_>) -> Result<Listing, ReadError> {
+    fn list_once(&self, wanted: &Wanted<'_>, opening: Opening) -> Result<Listing, ReadError> {
         let passed = match wanted.table {
             Some(table) => declared::streams_without(&self.dir, table)?,
             None => BTreeSet::new(),
         };
-        let listing = self.list_without(&passed, wanted)?;
+        let listing = self.list_without(&passed, wanted, opening)?;
         let has_files_of_passed =
             listing.parquet.iter().any(|file| passed.contains(&file.name.stream));
         // A file of a stream that has no such table: all that is known of the stream judges it.
-        if has_files_of_passed { self.list_without(&BTreeSet::new(), wanted) } else { Ok(listing) }
+        if has_files_of_passed {
+            self.list_without(&BTreeSet::new(), wanted, opening)
+        } else {
+            Ok(listing)
+        }
     }
 
     /// Lists all but some streams, which can hold nothing that is wanted.
@@ -95,13 +110,14 @@ impl Recording {
         &self,
         passed: &BTreeSet<String>,
         wanted: &Wanted<'_>,
+        opening: Opening,
     ) -> Result<Listing, ReadError> {
         // The progress first: what is written meanwhile must not be missed. The manifest last: what
         // is compacted meanwhile is in it.
         let mut progress = self.progress_without(passed)?;
         let with_stream = |stream: &str| !passed.contains(stream);
-        let mut listing =
-            layout::list_streams(&self.dir, with_stream, |table, hour| wanted.has(table, hour))?;
+        let has = |table: &str, hour| wanted.has(table, hour);
+        let mut listing = layout::list_streams(&self.dir, with_stream, has, opening)?;
         let mut streams: BTreeSet<_> = progress.keys().cloned().collect();
         streams.extend(listing.parquet.iter().map(|file| file.name.stream.clone()));
         for stream in streams {
@@ -174,22 +190,77 @@ fn judge(dir: &Path, known: Known, wanted: &Wanted<'_>, listing: &mut Listing) {
         }
     };
     tell_put_aside(&stream_dir, manifest.as_deref(), wanted, problems);
-    let (own, others) = std::mem::take(&mut listing.segments)
-        .into_iter()
-        .partition(|segment: &SegmentFile| segment.stream == known.stream);
-    listing.segments = others;
     let hidden = std::mem::take(&mut listing.hidden);
     let chain = Chain { manifest: manifest.as_deref(), progress, stream_dir: &stream_dir };
+    let own = take_of(&known.stream, &mut listing.segments, &mut listing.known);
     let own = chain.segments(own, wanted, problems);
+    let firsts: Vec<_> = own.iter().map(Segment::first).collect();
     // A segment that does not belong hides nothing.
     let (hidden, shown) = hidden.into_iter().partition(|file| {
-        file.name.stream != known.stream || own.iter().any(|segment| file.name.holds(segment.first))
+        file.name.stream != known.stream || firsts.iter().any(|&first| file.name.holds(first))
     });
     listing.hidden = hidden;
     listing.parquet.extend::<Vec<_>>(shown);
-    judge_files(dir, &known.stream, (manifest.as_deref(), &own), wanted, listing);
-    listing.segments.extend(own);
+    judge_files(dir, &known.stream, (manifest.as_deref(), &firsts), wanted, listing);
+    for segment in own {
+        match segment {
+            Segment::Opened(segment) => listing.segments.push(segment),
+            Segment::Known(segment) => listing.known.push(segment),
+        }
+    }
     listing.segments.sort_by(|a, b| (&a.stream, a.first).cmp(&(&b.stream, b.first)));
+}
+
+/// A segment, opened or not.
+enum Segment {
+    Opened(SegmentFile),
+    Known(KnownSegment),
+}
+
+impl Segment {
+    fn first(&self) -> u64 {
+        match self {
+            Self::Opened(segment) => segment.first,
+            Self::Known(segment) => segment.ended.first(),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Opened(segment) => &segment.path,
+            Self::Known(segment) => &segment.path,
+        }
+    }
+
+    /// The sequence numbers of its first frame and of the one before that; `None` where it is not whole.
+    fn begin(&self) -> Option<(u64, Option<u64>)> {
+        match self {
+            Self::Opened(segment) => {
+                first_header(segment).map(|header| (header.sequence, header.before))
+            }
+            Self::Known(segment) => Some((segment.ended.first(), segment.ended.before)),
+        }
+    }
+
+    fn set_end(&mut self, ends_with: Option<u64>) {
+        match self {
+            Self::Opened(segment) => segment.ends_with = ends_with,
+            Self::Known(segment) => segment.ends_with = ends_with,
+        }
+    }
+}
+
+/// Takes the segments of one stream out of those of all, in their order.
+fn take_of(
+    stream: &str,
+    opened: &mut Vec<SegmentFile>,
+    known: &mut Vec<KnownSegment>,
+) -> Vec<Segment> {
+    let opened = opened.extract_if(.., |segment| segment.stream == stream).map(Segment::Opened);
+    let known = known.extract_if(.., |segment| segment.stream == stream).map(Segment::Known);
+    let mut own: Vec<_> = opened.chain(known).collect();
+    own.sort_by_key(Segment::first);
+    own
 }
 
 /// Tells of segments that were put aside: rows of them are missing.
@@ -240,22 +311,22 @@ impl Chain<'_> {
     /// that do not, and of the holes in the chain.
     fn segments(
         &self,
-        segments: Vec<SegmentFile>,
+        segments: Vec<Segment>,
         wanted: &Wanted<'_>,
         problems: &mut Vec<Problem>,
-    ) -> Vec<SegmentFile> {
+    ) -> Vec<Segment> {
         let mut own = Vec::new();
         let mut links = Vec::new();
         for segment in segments {
-            let header = first_header(&segment);
-            if let Some(what) = self.misplaced(&segment, header.as_ref()) {
-                problems.push(Problem::new(&segment.path, what));
+            let begin = segment.begin();
+            if let Some(what) = self.misplaced(segment.first(), begin.map(|(first, _)| first)) {
+                problems.push(Problem::new(segment.path(), what));
                 continue;
             }
             links.push(Link {
-                first: segment.first,
+                first: segment.first(),
                 last: None,
-                before: header.and_then(|header| header.before),
+                before: begin.and_then(|(_, before)| before),
                 times: (None, None),
                 segment: Some(own.len()),
             });
@@ -280,22 +351,21 @@ impl Chain<'_> {
         self.tell_holes(&mut links, wanted, problems);
         for link in links {
             if let Some(segment) = link.segment {
-                own[segment].ends_with = link.last;
+                own[segment].set_end(link.last);
             }
         }
         own
     }
 
-    /// Why a segment does not belong where it is.
-    fn misplaced(&self, segment: &SegmentFile, header: Option<&FrameHeader>) -> Option<String> {
-        if let Some(header) = header.filter(|header| header.sequence != segment.first) {
+    /// Why a segment does not belong where it is: by the first frame that its name says, and its own.
+    fn misplaced(&self, named: u64, found: Option<u64>) -> Option<String> {
+        if let Some(found) = found.filter(|found| *found != named) {
             return Some(format!(
-                "it is left out: its name says that it begins with frame {}, and it begins with {}",
-                segment.first, header.sequence
+                "it is left out: its name says that it begins with frame {named}, and it begins with {found}"
             ));
         }
-        let unit = self.manifest?.unit_of(segment.first)?;
-        (unit.first != segment.first).then(|| {
+        let unit = self.manifest?.unit_of(named)?;
+        (unit.first != named).then(|| {
             format!(
                 "it is left out: frames {} to {} were compacted to Parquet files",
                 unit.first, unit.last
@@ -366,7 +436,7 @@ pub(super) fn first_header(segment: &SegmentFile) -> Option<FrameHeader> {
 fn judge_files(
     dir: &Path,
     stream: &str,
-    (manifest, segments): (Option<&Manifest>, &[SegmentFile]),
+    (manifest, segments): (Option<&Manifest>, &[u64]),
     wanted: &Wanted<'_>,
     listing: &mut Listing,
 ) {
@@ -404,7 +474,7 @@ fn judge_files(
     });
     listing.parquet = files.into_iter().filter_map(judged).collect();
     for unit in manifest.into_iter().flat_map(Manifest::units) {
-        if segments.iter().any(|segment| unit.holds(segment.first)) {
+        if segments.iter().any(|&first| unit.holds(first)) {
             continue;
         }
         for file in unit.files.iter().filter(|file| !file.deleted) {

@@ -91,7 +91,7 @@ fn compact_log(dir: &Path, stream: &str, first: u64, last: u64) {
             .set_statistics_enabled(EnabledStatistics::Page)
             .set_key_value_metadata(Some(vec![KeyValue::new("meikyo.table".to_owned(), schema)]))
             .build();
-        let file = fs::File::create(path.join(name)).unwrap();
+        let file = File::create(path.join(name)).unwrap();
         let mut writer = ArrowWriter::try_new(file, part.schema(), Some(properties)).unwrap();
         writer.write(&part).unwrap();
         writer.close().unwrap();

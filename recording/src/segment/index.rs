@@ -74,6 +74,16 @@ impl SegmentIndex {
         found.map_or(&[], |of_log| &of_log.spans)
     }
 
+    /// The stream that the segment belongs to.
+    pub(super) fn stream(&self) -> &str {
+        &self.stream
+    }
+
+    /// What the segment is known by: sequence number of its head, and CRC-32 of the head's payload.
+    pub(super) fn identity(&self) -> (u64, u32) {
+        (self.first, self.head_crc)
+    }
+
     /// What a reader finds that walks over these frames.
     pub(crate) fn ending(&self) -> Ending {
         Ending {
@@ -89,11 +99,7 @@ impl SegmentIndex {
         let mut text = String::new();
         let file = open_regular(&path_of(&segment.path)).ok()?;
         file.take(OCTETS_MAX).read_to_string(&mut text).ok()?;
-        let (crc, json) = text.strip_suffix('\n')?.split_once(' ')?;
-        if crc != format!("{:08x}", crc32fast::hash(json.as_bytes())) {
-            return None;
-        }
-        let index: Self = serde_json::from_str(json).ok()?;
+        let index: Self = unsealed(&text)?;
         index.fits(segment)?.then_some(index)
     }
 
@@ -122,10 +128,24 @@ impl SegmentIndex {
     /// # Errors
     /// When the system refuses.
     pub(crate) fn write(&self, segment: &Path) -> io::Result<()> {
-        let json = serde_json::to_string(self).map_err(io::Error::from)?;
-        let line = format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()));
-        replace_file(&path_of(segment), line.as_bytes(), Durability::Kernel)
+        replace_file(&path_of(segment), sealed(self)?.as_bytes(), Durability::Kernel)
     }
+}
+
+/// A line of JSON behind its checksum.
+///
+/// # Errors
+/// When the value cannot be written as JSON.
+pub(super) fn sealed(value: &impl Serialize) -> io::Result<String> {
+    let json = serde_json::to_string(value).map_err(io::Error::from)?;
+    Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
+}
+
+/// What [`sealed`] wrote; `None` when it is not whole.
+pub(super) fn unsealed<T: for<'a> Deserialize<'a>>(text: &str) -> Option<T> {
+    let (crc, json) = text.strip_suffix('\n')?.split_once(' ')?;
+    let is_whole = crc == format!("{:08x}", crc32fast::hash(json.as_bytes()));
+    if is_whole { serde_json::from_str(json).ok() } else { None }
 }
 
 fn path_of(segment: &Path) -> PathBuf {

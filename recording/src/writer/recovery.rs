@@ -15,7 +15,7 @@ use crate::manifest::{self, Unit};
 use crate::origin::{self, Received};
 use crate::progress::{self, Progress};
 use crate::schema::{SchemaError, TableSchema};
-use crate::segment::{ReadSegmentError, SegmentReader, remove_index};
+use crate::segment::{ReadSegmentError, SegmentReader, ended, remove_index};
 use crate::unfinished::is_unfinished;
 use crate::unsynced;
 
@@ -383,7 +383,10 @@ fn keep_or_remove(
     }
     match reader.index() {
         // Readers do without one that the system refuses.
-        Some(index) => drop(index.write(path)),
+        Some(index) => {
+            drop(index.write(path));
+            drop(ended::note(path, index));
+        }
         None => remove_index(path),
     }
     recovered.leftovers.push(path.into());

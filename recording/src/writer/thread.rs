@@ -24,7 +24,7 @@ use crate::layout;
 use crate::log::{Head, Ordinal, encode_head, encode_packed, encode_rows, encode_symbols};
 use crate::packed::PackedRows;
 use crate::progress::{Progress, ProgressWriter};
-use crate::segment::{INDEX_EVERY, IndexBuilder};
+use crate::segment::{INDEX_EVERY, IndexBuilder, ended};
 use crate::system_calls::{give_memory_back, thread_cpu_ns};
 
 /// Octets after which what is encoded is written, even if more is queued: bounds the buffer.
@@ -139,6 +139,14 @@ impl OpenSegment {
         self.indexed_bytes = self.bytes;
         if let Some(index) = self.index.index() {
             drop(index.write(&self.path));
+        }
+    }
+
+    /// Writes what the segment holds beside it and into the list of those that have ended.
+    fn note_end(&mut self) {
+        self.write_index();
+        if let Some(index) = self.index.index() {
+            drop(ended::note(&self.path, index));
         }
     }
 }
@@ -558,7 +566,7 @@ impl Writer {
         let Some(mut segment) = self.segment.take() else { return };
         self.slot_before = Some(segment.slot);
         if segment.bytes > 0 {
-            segment.write_index();
+            segment.note_end();
             self.compact(segment.path);
         }
     }
