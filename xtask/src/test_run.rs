@@ -60,12 +60,16 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
 }
 
 /// Lints, documentation, fuzz targets, licences: each counts once. They take minutes of compiling.
-fn checks(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
-    let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+fn checks(root: &Path, features: &str, tally: &mut Tally) -> anyhow::Result<()> {
+    let all = ["--workspace", "--locked", "--features", features];
+    let lints = [&["clippy"][..], &all, &["--all-targets", "--", "-D", "warnings"]].concat();
     tally.check("lints", cargo(root, &lints).run()?);
-    let documents = ["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"];
-    let documents = cargo(root, &documents).env("RUSTDOCFLAGS", "-D warnings");
-    tally.check("documentation", documents.run()?);
+    let documents = ["doc", "--no-deps", "--document-private-items"];
+    // What is needed for tests has a say in the features of other crates only where one of their targets
+    // is meant, as an example: else everything would be checked once more, with fewer features.
+    let targets = ["--lib", "--bins", "--example", "roles"];
+    let documents = cargo(root, &[&documents[..], &all, &targets].concat());
+    tally.check("documentation", documents.env("RUSTDOCFLAGS", "-D warnings").run()?);
     fuzz_targets(root, tally)?;
     if program(root, "cargo-deny", &["--version"]).output().is_ok() {
         let deny = ["deny", "--offline", "check", "bans", "licenses", "sources"];
@@ -125,7 +129,7 @@ fn tests(
         arguments.extend(filter);
         counted("documentation", cargo(root, &arguments), tally)?;
         if filter.is_none() {
-            checks(root, tally)?;
+            checks(root, &features, tally)?;
             over_ranks(root, tally)?;
         }
         Ok(())
