@@ -5,9 +5,9 @@
 //! failure.
 //!
 //! What costs time is built once: every test program by one call of cargo, and later the few crates that
-//! differ with MPI, in the same target folder. There are two lanes: one boots labs and then drives the
-//! page in a browser, while the other runs all other test programs, then lints, documentation and what is
-//! tested over ranks.
+//! differ with MPI, in the same target folder. There are two lanes, which [`lanes`] describes: one ends
+//! with the page in a browser, the other with the command line over ranks, whose building replaces programs
+//! that tests run.
 
 mod binaries;
 #[path = "../../models/tests/ranks/lacking.rs"]
@@ -24,6 +24,7 @@ use meikyo_testing::TALLIED;
 use crate::program::{Program, cargo, program};
 use crate::test_run::binaries::TestBinary;
 use crate::test_run::lacking::lacking;
+use crate::test_run::lanes::Beside;
 use crate::test_run::libtest::LibtestOutput;
 pub(crate) use crate::test_run::tally::Tally;
 use crate::web::Page;
@@ -101,7 +102,7 @@ fn fuzz_targets(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
 fn tests(
     root: &Path,
     filter: Option<&str>,
-    page: &Page,
+    built: &Page,
     interpreter: &Result<String, String>,
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
@@ -116,36 +117,38 @@ fn tests(
     }
     // Built over again with MPI while the page is tested.
     let meikyo = web::keep_binary(root)?;
-    let behind_lab = |tally: &mut Tally| {
-        if filter.is_none() && *page == Page::Built {
+    let page = |tally: &mut Tally| {
+        if filter.is_none() && *built == Page::Built {
             web::unit_tests(root, tally)?;
             web::page_tests(root, &meikyo, tally)?;
         }
         Ok(())
     };
-    let behind_others = |tally: &mut Tally| {
+    let by_cargo = |tally: &mut Tally| {
         let mut arguments = vec!["test", "--workspace", "--doc", "--no-fail-fast", "--locked"];
         arguments.extend(["--features", &features, "--", "--show-output"]);
         arguments.extend(filter);
         counted("documentation", cargo(root, &arguments), tally)?;
         if filter.is_none() {
             checks(root, &features, tally)?;
-            over_ranks(root, tally)?;
         }
         Ok(())
     };
+    let replacing = |tally: &mut Tally| {
+        if filter.is_none() { over_ranks(root, &features, tally) } else { Ok(()) }
+    };
     let run = |binary: &TestBinary| binary.run(filter, &variables);
-    lanes::run(binaries, run, behind_lab, behind_others, tally)
+    lanes::run(binaries, run, Beside { by_cargo, page, replacing }, tally)
 }
 
 /// The system tests of the command line over MPI ranks, with MPICH. Built like all tests but for the
 /// feature, so that only the crates which know MPI are compiled again.
-fn over_ranks(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
+fn over_ranks(root: &Path, features: &str, tally: &mut Tally) -> anyhow::Result<()> {
     if let Some(lacking) = lacking("mpich", "mpich libmpich-dev") {
         tally.lacking("the command line over MPI ranks", &lacking);
         return Ok(());
     }
-    let features = [&slow_features(root)?, "meikyo-cli/mpi,meikyo-bench/mpi"].join(",");
+    let features = [features, "meikyo-cli/mpi,meikyo-bench/mpi"].join(",");
     let arguments = [
         &["test", "--workspace", "--no-fail-fast", "--locked", "--features", &features][..],
         // The second has the program of the benches built with the feature, too.

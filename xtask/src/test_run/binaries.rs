@@ -75,6 +75,13 @@ fn binary(message: &str) -> Option<TestBinary> {
 }
 
 impl TestBinary {
+    /// A program that does not exist.
+    #[cfg(test)]
+    pub(crate) fn named(package: &str, target: &str) -> Self {
+        let (package, target) = (package.to_owned(), target.to_owned());
+        Self { package, target, directory: PathBuf::new(), executable: PathBuf::new() }
+    }
+
     /// The name under which a person sees it.
     pub(crate) fn name(&self) -> String {
         format!("{} {}", self.package, self.target)
