@@ -1,7 +1,7 @@
-//! A lab that goes with its test, and what a test asks of it.
+//! A lab that goes with its test, and what a test asks of it. As many run side by side as tests do: each
+//! takes one core at most, and often waits.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use meikyo_cluster::MacAddress;
 use meikyo_fabric::{
@@ -12,9 +12,6 @@ use meikyo_lab::{
     UpOptions, as_bridges, ask, down, find_engine, run, up,
 };
 use meikyo_units::BitsPerSecond;
-
-/// One lab after the other: each takes a core for itself.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// A planned fabric, with the settings that the texts for Linux bridges say.
 pub(crate) struct Fabric {
@@ -77,7 +74,6 @@ pub(crate) struct Lab {
     pub(crate) directory: Directory,
     pub(crate) roles: Roles,
     place: tempfile::TempDir,
-    _turn: MutexGuard<'static, ()>,
 }
 
 impl Drop for Lab {
@@ -130,7 +126,6 @@ pub(crate) fn lab_reading(
     rate: Option<BitsPerSecond>,
     read: Vec<PathBuf>,
 ) -> Option<Lab> {
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let roles = roles();
     if let Err(error) = find_engine(engine, &roles) {
         meikyo_testing::lacking(&error.to_string());
@@ -152,7 +147,7 @@ pub(crate) fn lab_reading(
         contents: Vec::new(),
     };
     up(&blueprint, &roles, &options).expect("the lab comes up");
-    Some(Lab { directory, roles, place, _turn: turn })
+    Some(Lab { directory, roles, place })
 }
 
 impl Lab {

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use meikyo_fabric::deploy::{
     Step, StepTexts, Why, confirmation, guarded_delivery, plan_deployment, planned_states,
@@ -24,6 +25,8 @@ const OPTIONS: VerifyOptions = VerifyOptions { pairs_max: 300, quiet_ms: 4, pati
 const MANAGEMENT: u16 = 4_000;
 /// For bundles that agree, spanning trees that settle, scripts in the background.
 const PATIENCE: Nanos = Nanos::from_secs(60);
+/// Between two looks: who asks takes time from what is to settle.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What a kernel says of a switch, as far as texts set it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -160,6 +163,7 @@ fn at_last(mut problem: impl FnMut() -> Option<String>) {
     let deadline = WallTime::now() + PATIENCE;
     while let Some(problem) = problem() {
         assert!(WallTime::now() < deadline, "{problem}");
+        std::thread::park_timeout(PAUSE);
     }
 }
 
