@@ -23,7 +23,7 @@ pub(crate) struct Beside<Cargo, Page, Replacing> {
     pub(crate) by_cargo: Cargo,
     /// Disturbs no program, and is disturbed by none.
     pub(crate) page: Page,
-    /// Replaces what test programs run: none may be left then.
+    /// Replaces what test programs run, but for the lab's: none of the others may be left then.
     pub(crate) replacing: Replacing,
 }
 
@@ -58,9 +58,11 @@ where
     };
     let rest = |tally: &mut Tally| -> anyhow::Result<()> {
         loop {
+            let mut queue = queue.lock().expect("a lane does not panic");
+            let Some(binary) = queue.pop_front() else { return Ok(()) };
+            // Who wants it for writing has found the queue empty: nobody waits here.
             let _running = programs.read().expect("a lane does not panic");
-            let next = queue.lock().expect("a lane does not panic").pop_front();
-            let Some(binary) = next else { return Ok(()) };
+            drop(queue);
             one(&binary, tally)?;
         }
     };
@@ -126,48 +128,91 @@ mod tests {
         Ok(())
     }
 
+    /// What began and ended, in its order.
+    #[derive(Default)]
+    struct Notes {
+        said: Mutex<Vec<String>>,
+        more: Condvar,
+    }
+
+    impl Notes {
+        fn note(&self, what: &str) -> anyhow::Result<()> {
+            self.said.lock().unwrap().push(what.to_owned());
+            self.more.notify_all();
+            Ok(())
+        }
+
+        /// Waits until something is noted, but no longer than this.
+        fn wait(&self, what: &str, patience: Duration) {
+            let missing = |said: &mut Vec<String>| !said.iter().any(|own| own == what);
+            drop(self.more.wait_timeout_while(self.said.lock().unwrap(), patience, missing));
+        }
+
+        fn places(&self) -> BTreeMap<String, usize> {
+            let said = self.said.lock().unwrap().clone();
+            let all = said.len();
+            let places: BTreeMap<_, _> = said.into_iter().zip(0..).collect();
+            assert_eq!(places.len(), all, "something was done twice");
+            places
+        }
+    }
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+    const LAST: &str = "meikyo-units meikyo_units";
+
     #[test]
     fn every_program_is_run_once_and_what_must_follow_something_does() {
-        let (said, more) = (Mutex::new(Vec::new()), Condvar::new());
-        let note = |what: &str| {
-            said.lock().unwrap().push(what.to_owned());
-            more.notify_all();
-            Ok(())
-        };
-        let await_note = |what: &str, patience: Duration| {
-            let missing = |said: &mut Vec<String>| !said.iter().any(|own| own == what);
-            drop(more.wait_timeout_while(said.lock().unwrap(), patience, missing));
-        };
-        let mut tally = Tally::default();
+        let notes = Notes::default();
         let one = |binary: &TestBinary| {
-            note(&binary.name())?;
-            match binary.name().as_str() {
+            let name = binary.name();
+            notes.note(&name)?;
+            match name.as_str() {
                 // The other lane takes all there is; this one comes when only the last still runs.
-                RANKS => await_note("meikyo-units meikyo_units", Duration::from_secs(20)),
+                RANKS => notes.wait(LAST, PATIENCE),
                 // Time for what must not be done before this has ended.
-                "meikyo-units meikyo_units" => await_note("replacing", Duration::from_millis(100)),
+                LAST => notes.wait("replacing", Duration::from_millis(100)),
                 _ => {}
             }
             let mut tally = Tally::default();
-            tally.check(&binary.name(), true);
-            note(&format!("end of {}", binary.name())).map(|()| tally)
+            tally.check(&name, true);
+            notes.note(&format!("end of {name}")).map(|()| tally)
         };
         let beside = Beside {
-            by_cargo: |_: &mut Tally| note("cargo"),
-            page: |_: &mut Tally| note("page"),
-            replacing: |_: &mut Tally| note("replacing"),
+            by_cargo: |_: &mut Tally| notes.note("cargo"),
+            page: |_: &mut Tally| notes.note("page"),
+            replacing: |_: &mut Tally| notes.note("replacing"),
         };
+        let mut tally = Tally::default();
         run(binaries(), one, beside, &mut tally).unwrap();
-        let said = said.into_inner().unwrap();
-        let places: BTreeMap<_, _> = said.iter().map(String::as_str).zip(0..).collect();
-        let all = 2 * NAMES.len() + 3;
-        assert_eq!((said.len(), places.len()), (all, all), "{said:?}");
-        assert!(places["cargo"] < places["meikyo-models ranks"], "{said:?}");
+        let places = notes.places();
+        assert_eq!(places.len(), 2 * NAMES.len() + 3, "{places:?}");
+        assert!(places["cargo"] < places[RANKS], "{places:?}");
         for (package, target) in NAMES.iter().filter(|(package, _)| *package != LAB) {
-            let end = places[format!("end of {package} {target}").as_str()];
-            assert!(end < places["replacing"], "{said:?}");
+            let end = places[&format!("end of {package} {target}")];
+            assert!(end < places["replacing"], "{places:?}");
         }
         assert_eq!(tally.counts(), "5 passed, 0 failed, 0 skipped");
+    }
+
+    #[test]
+    fn the_page_waits_for_no_program_that_is_replaced() {
+        let notes = Notes::default();
+        let one = |binary: &TestBinary| {
+            if binary.package == LAB {
+                notes.wait("replacing", PATIENCE);
+            }
+            Ok(Tally::default())
+        };
+        let replacing = |_: &mut Tally| {
+            notes.note("replacing")?;
+            notes.wait("page", PATIENCE);
+            notes.note("replaced")
+        };
+        let page = |_: &mut Tally| notes.note("page");
+        let beside = Beside { by_cargo: nothing, page, replacing };
+        run(binaries(), one, beside, &mut Tally::default()).unwrap();
+        let places = notes.places();
+        assert!(places["page"] < places["replaced"], "{places:?}");
     }
 
     #[test]
