@@ -23,7 +23,7 @@ function panelOf(url: URL): string {
   if (what === "readings" || what === "freshness") return "reading";
   if (what === "health" || what === "events" || url.searchParams.has("fold")) return "time bar";
   if (what !== "range" && what !== "states") return what;
-  return url.searchParams.has("device") ? `chart ${url.searchParams.get("table") ?? ""}` : "strip";
+  return url.searchParams.has("device") ? `chart ${url.searchParams.get("table") ?? ""}` : `strip ${url.searchParams.get("column") ?? ""}`.trim();
 }
 
 /** A page whose answers are held back, all but the list of recordings and series. */
@@ -60,7 +60,7 @@ const frames = (page: Page): Promise<number> => page.evaluate(() => window.__mei
 
 it("a slow server is asked no faster than it answers, and facts come when it does", async () => {
   const { page, most, asked, release } = await heldPage("cluster?t=-20s");
-  await until("the panels have asked", async () => ["reading", "time bar", "strip", "alerts", "inventory"].every((panel) => (most.get(panel) ?? 0) > 0));
+  await until("the panels have asked", async () => ["reading", "time bar", "strip out_octets", "alerts", "inventory"].every((panel) => (most.get(panel) ?? 0) > 0));
   const [before, first] = [asked(), await frames(page)];
   // Eight seconds of a live page, in which panels would have asked thirty times.
   await until("it has gone on", async () => (await frames(page)) > first + 80);

@@ -65,3 +65,36 @@ it.each([[1000, 800], [1440, 900], [2560, 1300]])("%d x %d", async (width, heigh
   expect(hidden).toBe(0);
   await page.close();
 });
+
+/** How far down its column what is shown reaches, as a share of the column, for the picture and for the facts. */
+function reached(): number[] {
+  return [...document.querySelectorAll<HTMLElement>(".columns > section")].slice(1).map((column) => {
+    const box = column.getBoundingClientRect();
+    const shown = [...column.querySelectorAll<HTMLElement>("canvas, .chart, .card, .keys")].map((one) => one.getBoundingClientRect().bottom);
+    return (Math.max(box.top, ...shown) - box.top) / box.height;
+  });
+}
+
+it.each([[1000, 800], [1440, 900], [2560, 1300]])("at %d x %d a dozen devices fill the Cluster view: both directions, more lines, those with most", async (width, height) => {
+  const page = await browser.context.newPage();
+  await page.setViewportSize({ width, height });
+  await page.goto(`${server.address}#cluster`);
+  const charts = page.locator(".chart");
+  await until("charts are drawn", async () => (await charts.count()) >= 4 && (await page.locator(".u-wrap").count()) >= 4);
+  await until("everything was read", async () => !/Loading|\u2026/.test((await page.locator("body").textContent()) ?? ""));
+  const [picture = 0, facts = 0] = await until("it has come to rest", async () => {
+    const now = await page.evaluate(reached);
+    return (now[0] ?? 0) > 0.75 && (now[1] ?? 0) > 0.75 && now;
+  });
+  // And nothing of it lies below the edge.
+  expect(picture).toBeLessThanOrEqual(1.001);
+  expect(facts).toBeGreaterThan(0.75);
+  if (width < 1440) return page.close();
+  expect(await page.locator("canvas.strip").count()).toBe(2);
+  expect(await page.getByRole("heading", { name: "Received, busiest interface of each device" }).count()).toBe(1);
+  if (width === 2560) {
+    expect(await charts.count()).toBeGreaterThan(4);
+    expect(await page.locator("table[aria-label='Devices with most'] tbody tr").count()).toBeGreaterThanOrEqual(8);
+  }
+  return page.close();
+});

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Bins } from "../strip/bins.ts";
 import { NO_STATE } from "../strip/ramp.ts";
 import { buildRows } from "../strip/rows.ts";
-import { busiestDevices } from "./busiest.ts";
+import { busiestDevices, rankedDevices } from "./busiest.ts";
 
 it("are those with the greatest sums of the time, all their series together", () => {
   const names = ["n1", "n2", "n3", "n10"];
@@ -22,4 +22,7 @@ it("are those with the greatest sums of the time, all their series together", ()
   expect(busiestDevices(bins, model, 10e6, 20e6, 1)).toEqual(["n10"]);
   expect(busiestDevices(bins, model, 10e6, 20e6, 2)).toEqual(["n3", "n10"]);
   expect(busiestDevices(bins, model, 10e6, 20e6, 9)).toEqual(["n1", "n3", "n10"]);
+  // Lines come in groups: the busiest two, then the next two.
+  expect(busiestDevices(bins, model, 10e6, 20e6, 4, 2)).toEqual(["n3", "n10", "n1"]);
+  expect(rankedDevices(bins, model, 10e6, 20e6)).toEqual([{ device: "n10", mean: 6, peak: 6 }, { device: "n3", mean: 10, peak: 10 }, { device: "n1", mean: 1, peak: 1 }]);
 });

@@ -4,9 +4,16 @@ import type { Bins } from "../strip/bins.ts";
 import type { RowModel } from "../strip/rows.ts";
 import { naturally } from "../words/natural.ts";
 
-/** The devices of the rows with the greatest sums between two times, at most `most` of them, in natural order. */
-export function busiestDevices(bins: Bins, { rows }: RowModel, fromUs: number, toUs: number, most: number): readonly string[] {
-  const sums = new Map<string, number>();
+export interface Ranked {
+  readonly device: string;
+  /** Mean over the bins that have a value, of a device with several rows over all of them. */
+  readonly mean: number;
+  readonly peak: number;
+}
+
+/** Devices by the sums of their rows between two times, the greatest first; those with nothing are left out. */
+export function rankedDevices(bins: Bins, { rows }: RowModel, fromUs: number, toUs: number): readonly Ranked[] {
+  const found = new Map<string, { sum: number; values: number; peak: number }>();
   const first = Math.max(bins.binOf(fromUs), bins.newestBin - bins.capacity + 1);
   const last = Math.min(bins.binOf(toUs), bins.newestBin);
   for (let bin = first; bin <= last; bin += 1) {
@@ -14,8 +21,24 @@ export function busiestDevices(bins: Bins, { rows }: RowModel, fromUs: number, t
     if (values === undefined) continue;
     rows.forEach(({ device }, row) => {
       const value = values[row] ?? Number.NaN;
-      if (value > 0) sums.set(device, (sums.get(device) ?? 0) + value);
+      if (Number.isNaN(value)) return;
+      const own = found.get(device) ?? { sum: 0, values: 0, peak: 0 };
+      own.sum += value;
+      own.values += 1;
+      own.peak = Math.max(own.peak, value);
+      found.set(device, own);
     });
   }
-  return [...sums].sort((left, right) => right[1] - left[1] || naturally(left[0], right[0])).slice(0, most).map(([device]) => device).sort(naturally);
+  return [...found].filter(([, { sum }]) => sum > 0)
+    .sort((left, right) => right[1].sum - left[1].sum || naturally(left[0], right[0]))
+    .map(([device, { sum, values, peak }]) => ({ device, mean: sum / values, peak }));
+}
+
+/**
+ * The devices of the rows with the greatest sums between two times, at most `most` of them: the greatest `together` in
+ * natural order, behind them the next ones, and so on.
+ */
+export function busiestDevices(bins: Bins, model: RowModel, fromUs: number, toUs: number, most: number, together = most): readonly string[] {
+  const ranked = rankedDevices(bins, model, fromUs, toUs).slice(0, most).map(({ device }) => device);
+  return Array.from({ length: Math.ceil(ranked.length / together) }, (_, at) => ranked.slice(at * together, (at + 1) * together).sort(naturally)).flat();
 }

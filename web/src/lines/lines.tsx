@@ -18,6 +18,8 @@ import { lineColumn, timeColumn, yRange } from "./line_data.ts";
 
 export interface LinesProps {
   readonly title: string;
+  /** Names of the lines, where they stand above this chart alone. */
+  readonly names?: readonly string[];
   readonly watch: Watch | null;
   /** Rows of the watch's model that are drawn, at most as many as there are inks. */
   readonly rows: readonly number[];
@@ -29,7 +31,7 @@ export interface LinesProps {
 const REPAINT_MS = 180;
 const HEIGHT_PX = 108;
 
-export function Lines({ title, watch, rows, bounds, onSelect }: LinesProps) {
+export function Lines({ title, names = [], watch, rows, bounds, onSelect }: LinesProps) {
   const place = useRef<HTMLDivElement>(null);
   const newest = useRef<HTMLSpanElement>(null);
   const select = useRef(onSelect);
@@ -40,6 +42,8 @@ export function Lines({ title, watch, rows, bounds, onSelect }: LinesProps) {
     const parent = place.current;
     if (parent === null || colours === null || watch === null) return undefined;
     const plot = makePlot(parent, watch, rows, colours, (chosen) => select.current(chosen));
+    // Its title says what it is and its newest value; the canvas itself tells nothing.
+    plot.root.setAttribute("aria-hidden", "true");
     const sizes = new ResizeObserver(() => plot.setSize({ width: parent.clientWidth, height: HEIGHT_PX }));
     sizes.observe(parent);
     let seen = "";
@@ -67,8 +71,8 @@ export function Lines({ title, watch, rows, bounds, onSelect }: LinesProps) {
     };
   }, [watch, rows.join(), colours, bounds]);
   return (
-    <figure class="chart" aria-label={title}>
-      <h2>{title} <span ref={newest} /></h2>
+    <figure class="chart" aria-label={names.length === 0 ? title : `${title}: ${names.join(", ")}`}>
+      <h2>{title} {names.length > 0 && <span class="keys">{names.map((name, at) => <span key={name}><i class={`ink${at}`} />{name}</span>)}</span>} <span ref={newest} /></h2>
       <div class="plot" ref={place}>{words !== null && <p class="quiet unread" role="status">{words}</p>}</div>
     </figure>
   );

@@ -85,6 +85,14 @@ export function usualQuantities(of: RecordingBody | null): readonly Quantity[] {
   return places.filter(({ place }) => place !== null).sort((one, other) => (one.place ?? 0) - (other.place ?? 0)).map(({ table, column }) => ({ table, column }));
 }
 
+/** Everything that can be drawn of a device, the usual first. */
+export function allQuantities(of: RecordingBody | null): readonly Quantity[] {
+  const usual = usualQuantities(of);
+  const readings = (of?.tables ?? []).filter(({ role, labels }) => role === "readings" && labels.includes("device"));
+  const all = readings.flatMap(({ name: table, columns }) => columns.filter(drawable).map(({ name: column }) => ({ table, column })));
+  return [...usual, ...all.filter((one) => !usual.some(({ table, column }) => table === one.table && column === one.column))];
+}
+
 /** The tables that tell how and when devices answered, and when they were asked. */
 export function answerTables(of: RecordingBody | null): AnswerTables | null {
   const answers = tableFor(of, "answers");

@@ -1,6 +1,6 @@
 /** Cluster: a grid of all devices, the heat strip, and lines of the few that are selected. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Grid } from "../grid/grid.tsx";
 import type { Quantity } from "../address/address.ts";
 import { busiestDevices } from "../lines/busiest.ts";
@@ -21,6 +21,8 @@ import type { RowModel } from "../strip/rows.ts";
 import { StripTable } from "../table/strip_table.tsx";
 import type { Bounds } from "../time/window.ts";
 import { columnWords, plural, quantityTitle } from "../words/names.ts";
+import { BusiestCard } from "./busiest_card.tsx";
+import { sharesOf } from "./room.ts";
 import { CollectorCard } from "./collector_card.tsx";
 import { EventList, ReadingCard, SelectionCard } from "./cards.tsx";
 import { Empty } from "./empty.tsx";
@@ -28,11 +30,7 @@ import { Damaged, Problem } from "./problem.tsx";
 import { QuantityPicker } from "./quantity_picker.tsx";
 import { LOADING } from "./told.tsx";
 
-const CHARTS = 4;
 const LINES_MAX = 4;
-/** What the charts need in two lines, and from what width on they stand in one (style.css: 2000 pixels of the window). */
-const CHARTS_PX = 300;
-const ONE_LINE_PX = 1440;
 
 export function Cluster() {
   const current = recording.value;
@@ -44,17 +42,23 @@ export function Cluster() {
   const [middle, width, height] = useSize();
   const known = tableOf(current, table);
   const more = (also ?? [columnOf(current, table, column)?.beside].filter((name) => name != null)).filter((name) => known?.columns.some((one) => one.name === name && drawable(one)) === true);
+  const other = columnOf(current, table, column)?.beside ?? null;
+  const { strip: stripHeight, second, charts } = sharesOf({
+    width, height, rows: model.rows.length, beside: other !== null && known?.columns.some((one) => one.name === other && drawable(one)) === true,
+  });
   const watch = useWatch({
     recording: known === null || !told ? null : current, table, column, also: more, model, window: window_, play, width: width === 0 ? 0 : Math.max(100, width - 100),
     intervalUs: intervalUs.value, leads: true, onUnknownSeries: ask,
   });
+  // The quantity that is looked at together with the first, with the same rows, times and colours.
+  const besideWatch = useWatch({ recording: second && told ? current : null, table, column: other ?? column, model, window: window_, play, width: width === 0 ? 0 : Math.max(100, width - 100), intervalUs: intervalUs.value });
   const bounds = useBounds(watch);
   const whole = (): boolean => {
     if (watch?.filled.peek() !== true) return false;
     const { fromUs, toUs } = bounds();
     return window_.live || (watch.request.fromUs === fromUs && watch.request.toUs === toUs);
   };
-  const scale = useScale(`${current?.id} ${table} ${column}`, watch);
+  const scale = useScale(`${current?.id} ${table} ${column}`, watch, second ? besideWatch : null);
   const selectedRows = useMemo(() => new Set(devices.flatMap((name) => model.rowsOfDevice.get(name) ?? [])), [devices, model]);
   const silent = useMemo(() => new Set(health.value?.silent ?? []), [health.value]);
   const everyRow = useMemo(() => [...model.rows.keys()], [model]);
@@ -69,12 +73,12 @@ export function Cluster() {
     const names = new Set(model.rows.slice(rectangle.firstRow, rectangle.lastRow + 1).map(({ device }) => device));
     show({ devices: [...names], selected: { fromUs: Math.round(rectangle.fromUs), toUs: Math.round(rectangle.toUs) } });
   };
-  // Where charts stand in one line, the strip takes the room of the other.
-  const below = width >= ONE_LINE_PX ? CHARTS_PX / 2 + 60 : CHARTS_PX + 60;
-  const rowHeight = Math.floor(Math.min(14, Math.max(1, (height - below) / Math.max(1, model.rows.length))) * 2) / 2;
-  const stripHeight = Math.round(Math.min(Math.max(180, height - below), Math.max(60, rowHeight * model.rows.length))) + 18;
   const live = window_.live && (current?.running === true || play !== null);
   const hint = live ? `each row ${kind === "devices" ? "a device" : "a series"}, newest at the right; drag to select` : "drag to select, wheel to zoom";
+  const strip = {
+    model, height: stripHeight, scale, bounds, live, selectedRows, selected, marker: view.value.marker === null ? null : { us: view.value.marker, name: "marker" },
+    onSelect: select, onPick: (row: number, _: number, add: boolean) => pick(row, add), onZoom: zoom, onPan: pan, onKey: stripKeys(model, bounds, pick),
+  };
   return (
     <main class="columns">
       <section ref={left} aria-label="Devices">
@@ -99,20 +103,22 @@ export function Cluster() {
           ? <Empty text={`No device is called like “${find}”.`}><p>Press <kbd>Esc</kbd> to see all again.</p></Empty>
           : <Empty text={`This recording has no readings in ${table} yet.`} command="meikyo measure --out RECORDING" />)}
         {model.rows.length > 0 && (
-          <Strip
-            label={quantityTitle(quantity, kind)} bins={watch?.bins ?? null} model={model} height={stripHeight} scale={scale} bounds={bounds} live={live}
-            unread={unreadOf(watch)} selectedRows={selectedRows} selected={selected} marker={view.value.marker === null ? null : { us: view.value.marker, name: "marker" }}
-            onSelect={select} onPick={(row, _, add) => pick(row, add)} onZoom={zoom} onPan={pan} counted={true} whole={whole}
-            onKey={stripKeys(model, bounds, pick)} onPainted={paintCells}
-          />
+          <Strip {...strip} label={quantityTitle(quantity, kind)} bins={watch?.bins ?? null} unread={unreadOf(watch)} counted={true} whole={whole} onPainted={paintCells} />
+        )}
+        {second && other !== null && model.rows.length > 0 && (
+          <>
+            <h2>{quantityTitle({ table, column: other }, kind)}</h2>
+            <Strip {...strip} label={quantityTitle({ table, column: other }, kind)} bins={besideWatch?.bins ?? null} unread={unreadOf(besideWatch)} />
+          </>
         )}
         {view.value.tables && watch !== null && <StripTable watch={watch} rows={selectedRows.size > 0 ? [...selectedRows] : everyRow} bounds={bounds} />}
-        {watch !== null && <Charts watch={watch} bounds={bounds} selectedDevices={devices} width={Math.floor((width - 50) / 2)} />}
+        {watch !== null && <Charts watch={watch} bounds={bounds} selectedDevices={devices} amount={charts} width={Math.floor((width - 50) / 2)} />}
       </section>
       <section aria-label="Facts">
         <ReadingCard watch={watch} fallback={devices[0] ?? model.rows[0]?.device ?? null} />
         <SelectionCard watch={watch} rows={selectedRows.size > 0 ? [...selectedRows] : everyRow} bounds={bounds} />
         <CollectorCard />
+        <BusiestCard watch={watch} bounds={bounds} />
       </section>
       {view.value.bench && <canvas class="cells" id="interval-cells" aria-hidden="true" />}
     </main>
@@ -133,29 +139,62 @@ function roles(model: RowModel, devices: readonly { readonly name: string; reado
     .filter((text) => text !== "").join(", ");
 }
 
-/** Line charts of the selected devices, of the busiest ones where none is selected. */
-function Charts({ watch, bounds, selectedDevices, width }: { watch: Watch; bounds: () => Bounds; selectedDevices: readonly string[]; width: number }) {
+/**
+ * Line charts of the selected devices, of the busiest ones where none is selected: every usual quantity of the first
+ * four, and where there is room, the shown quantity of the next ones.
+ */
+function Charts({ watch, bounds, selectedDevices, amount, width }: { watch: Watch; bounds: () => Bounds; selectedDevices: readonly string[]; amount: number; width: number }) {
   const current = recording.value;
-  const { names: busiest, again } = useBusiest(watch, bounds);
-  const names = useMemo(() => (selectedDevices.length > 0 ? selectedDevices : busiest).slice(0, LINES_MAX), [selectedDevices, busiest]);
   const { table, column } = watch.request;
-  const wanted = [{ table, column }, ...usualQuantities(current).filter((one) => one.table !== table || one.column !== column)].slice(0, CHARTS);
-  if (names.length === 0) return null;
+  const [empty, setEmpty] = useState<ReadonlySet<string>>(new Set());
+  // What nobody tells anything of takes no place.
+  const wanted: Quantity[] = [];
+  let shown = 0;
+  for (const one of [{ table, column }, ...usualQuantities(current).filter((of) => of.table !== table || of.column !== column)]) {
+    if (shown >= amount) break;
+    wanted.push(one);
+    if (!empty.has(nameOf(one))) shown += 1;
+  }
+  const most = LINES_MAX * (1 + Math.max(0, amount - shown));
+  const onEmpty = useCallback((name: string, is: boolean): void => {
+    setEmpty((before) => (before.has(name) === is ? before : new Set(is ? [...before, name] : [...before].filter((one) => one !== name))));
+  }, []);
+  const { names: busiest, again } = useBusiest(watch, bounds, most);
+  const all = useMemo(() => (selectedDevices.length > 0 ? selectedDevices : busiest).slice(0, most), [selectedDevices, busiest, most]);
+  const groups = useMemo(() => Array.from({ length: Math.ceil(all.length / LINES_MAX) }, (_, at) => all.slice(at * LINES_MAX, (at + 1) * LINES_MAX)), [all]);
+  const [first, ...further] = groups;
+  if (first === undefined) return null;
+  const others = selectedDevices.length - all.length;
   return (
     <>
       <div class="keys">
-        <span>{selectedDevices.length === 0 ? "the busiest:" : selectedDevices.length > LINES_MAX ? `the first ${LINES_MAX} of ${selectedDevices.length}:` : ""}</span>
-        {names.map((name, at) => <span key={name}><i class={`ink${at}`} />{name}</span>)}
+        <span>{selectedDevices.length === 0 ? "the busiest:" : others > 0 ? `the first ${all.length} of ${selectedDevices.length}:` : ""}</span>
+        {first.map((name, at) => <span key={name}><i class={`ink${at}`} />{name}</span>)}
         {selectedDevices.length === 0 && <button type="button" class="tag" title="the lines stay the same until the window changes" onClick={again}>choose again</button>}
       </div>
       <div class="charts">
-        {wanted.map((one) => <Chart key={`${one.table}.${one.column}`} quantity={one} names={names} bounds={bounds} width={width} />)}
+        {wanted.map((one) => <Chart key={nameOf(one)} quantity={one} names={first} bounds={bounds} width={width} onEmpty={onEmpty} />)}
+        {further.map((names) => <Chart key={names.join()} quantity={{ table, column }} names={names} named bounds={bounds} width={width} />)}
       </div>
     </>
   );
 }
 
-function Chart({ quantity: { table, column }, names, bounds, width }: { quantity: Quantity; names: readonly string[]; bounds: () => Bounds; width: number }) {
+function nameOf({ table, column }: Quantity): string {
+  return `${table}.${column}`;
+}
+
+interface ChartProps {
+  readonly quantity: Quantity;
+  readonly names: readonly string[];
+  /** The names stand above this chart: they are not those of all. */
+  readonly named?: boolean;
+  readonly bounds: () => Bounds;
+  readonly width: number;
+  readonly onEmpty?: (name: string, is: boolean) => void;
+}
+
+function Chart({ quantity: { table, column }, names, named = false, bounds, width, onEmpty }: ChartProps) {
   const current = recording.value;
   const { known, series } = useSeries(current?.id ?? null, table);
   const devices = useMemo(() => names.map((name, ordinal) => ({ ordinal, name, role: "unknown" as const, group: null, agent: null })), [names]);
@@ -166,23 +205,25 @@ function Chart({ quantity: { table, column }, names, bounds, width }: { quantity
     intervalUs: intervalUs.value, devices: names, withLeast: true,
   });
   const rows = useMemo(() => [...model.rows.keys()], [model]);
-  if (own.length === 0 || isEmpty(watch)) return null;
-  return <Lines title={columnWords(table, column)} watch={watch} rows={rows} bounds={bounds} onSelect={(chosen) => show({ selected: chosen })} />;
+  const none = own.length === 0 || isEmpty(watch);
+  useEffect(() => { if (known && watch?.filled.value !== false) onEmpty?.(nameOf({ table, column }), none); });
+  if (none) return null;
+  return <Lines title={columnWords(table, column)} names={named ? names : []} watch={watch} rows={rows} bounds={bounds} onSelect={(chosen) => show({ selected: chosen })} />;
 }
 
 /**
  * The busiest devices of the shown time. They stay the same as long as the window, the quantity and the rows do, so that
  * no line loses its history; `again` chooses anew.
  */
-function useBusiest(watch: Watch, bounds: () => Bounds): { names: readonly string[]; again: () => void } {
+function useBusiest(watch: Watch, bounds: () => Bounds, most: number): { names: readonly string[]; again: () => void } {
   const [names, setNames] = useState<readonly string[]>([]);
   const chosen = useRef("");
   const { recording: id, table, column, model } = watch.request;
   const { window: window_, find } = view.value;
-  const key = [id, table, column, find, model.rows.length, JSON.stringify(window_)].join(" ");
+  const key = [id, table, column, find, model.rows.length, most, JSON.stringify(window_)].join(" ");
   const choose = (): void => {
     const { fromUs, toUs } = bounds();
-    const next = busiestDevices(watch.bins, model, fromUs, toUs, LINES_MAX);
+    const next = busiestDevices(watch.bins, model, fromUs, toUs, most, LINES_MAX);
     chosen.current = next.length > 0 ? key : "";
     setNames((before) => (before.join() === next.join() ? before : next));
   };

@@ -9,7 +9,7 @@ import { freshnessWords } from "../words/freshness.ts";
 import { isEmpty, Lines } from "../lines/lines.tsx";
 import { unreadOf, useRows, useSeries, useWatch } from "../live/watching.ts";
 import { useSize } from "../paint/size.ts";
-import { answerTables, drawable, intervalUs, recording, tableOf, usualQuantities } from "../session/recordings.ts";
+import { allQuantities, answerTables, drawable, intervalUs, recording, tableOf, usualQuantities } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Legend } from "../strip/legend.tsx";
 import { Strip, type Rectangle } from "../strip/strip.tsx";
@@ -22,6 +22,7 @@ import { columnWords, quantityTitle } from "../words/names.ts";
 import { inNaturalOrder } from "../words/natural.ts";
 import { MISSING, quantityText, span } from "../words/quantity.ts";
 import { EventList } from "./cards.tsx";
+import { chartsFitting } from "./room.ts";
 import { Empty } from "./empty.tsx";
 import { Problem } from "./problem.tsx";
 import { AsOf, LOADING, Unread } from "./told.tsx";
@@ -70,7 +71,7 @@ function Parts({ device }: { device: string }) {
   const built = useRows(one, own, "series", "");
   // Inside one device the name of the interface is enough.
   const model = useMemo(() => ({ ...built, rows: built.rows.map((row) => ({ ...row, name: row.part === "" ? row.name : row.part })) }), [built]);
-  const [middle, width] = useSize();
+  const [middle, width, height] = useSize();
   const names = useMemo(() => [device], [device]);
   const live = view.value.window.live && (current?.running === true || view.value.play !== null);
   const watch = useWatch({
@@ -82,7 +83,9 @@ function Parts({ device }: { device: string }) {
   const scale = useScale(`${current?.id} ${device} ${table} ${column}`, watch);
   const select = (rectangle: Rectangle): void => show({ selected: { fromUs: Math.round(rectangle.fromUs), toUs: Math.round(rectangle.toUs) } });
   const rows = useMemo(() => [...model.rows.keys()], [model]);
-  const charts = usualQuantities(current);
+  const stripHeight = Math.min(420, Math.max(18, Math.min(22, 360 / model.rows.length)) * model.rows.length + 18);
+  // Everything that it tells, the usual first, as far as there is room.
+  const charts = allQuantities(current).slice(0, Math.max(usualQuantities(current).length, chartsFitting(width, height - stripHeight)));
   return (
     <section ref={middle} aria-label={`Readings of ${device}`}>
       <h1>{device}: {quantityTitle({ table, column }, "series").toLowerCase()} <small>{live ? "newest at the right" : ""}</small></h1>
@@ -92,7 +95,7 @@ function Parts({ device }: { device: string }) {
       {model.rows.length > 0 && (
         <Strip
           label={`${device}: ${quantityTitle({ table, column }, "series")}`} bins={watch?.bins ?? null} model={model}
-          height={Math.min(420, Math.max(18, Math.min(22, 360 / model.rows.length)) * model.rows.length + 18)} scale={scale} bounds={bounds} live={live}
+          height={stripHeight} scale={scale} bounds={bounds} live={live}
           unread={unreadOf(watch)} selectedRows={new Set()} selected={view.value.selected} marker={view.value.marker === null ? null : { us: view.value.marker, name: "marker" }}
           onSelect={select} onPick={() => undefined} onZoom={zoom} onPan={pan} onKey={stripKeys(model, bounds, () => undefined)} counted={true}
         />
@@ -142,7 +145,7 @@ function Freshness({ device }: { device: string }) {
       {told !== null && newest.size === 0 && <p class="quiet">Not found out yet; that takes a few updates of each value.</p>}
       {newest.size > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Freshness">
-          <table>
+          <table aria-label="How fresh each value is">
             <thead><tr><th scope="col">value</th><th scope="col">updated</th></tr></thead>
             <tbody>{inNaturalOrder([...newest], ([name]) => name).map(([name, row]) => <tr key={name}><td>{name}</td><td class={row["class"] === "frozen" ? "kin" : ""}>{freshnessWords(String(row["class"]), numberOf(row["period_us"]))}</td></tr>)}</tbody>
           </table>
@@ -173,7 +176,7 @@ function Answers({ device }: { device: string }) {
         <dt>has been up for</dt><dd>{span(newest?.uptimeUs)}</dd>
       </dl>
       <div class="scroll" tabIndex={0} role="region" aria-label="Newest answers">
-        <table>
+        <table aria-label="Answers, the newest first">
           <thead><tr><th scope="col">answer</th><th scope="col" class="number">round trip</th><th scope="col">state</th></tr></thead>
           <tbody>
             {rows.map((row) => (
