@@ -12,7 +12,7 @@ export function Help() {
   }, [open]);
   return (
     <dialog ref={dialog} aria-labelledby="keys-title" onClose={() => { helpOpen.value = false; }}>
-      <h2 id="keys-title">All keys</h2>
+      <h2><span id="keys-title">All keys</span> <button type="button" class="tag" onClick={() => { helpOpen.value = false; }}>close</button></h2>
       <dl>
         {[...KEYS, ...PICTURE_KEYS].map(({ shown, does }) => [<dt key={shown}><kbd>{shown}</kbd></dt>, <dd key={does}>{does}</dd>])}
       </dl>

@@ -77,7 +77,7 @@ export function Canvas(props: CanvasProps) {
       style={props.height === undefined ? {} : { height: `${props.height}px` }}
       role={interactive ? "application" : "img"}
       aria-label={props.label}
-      tabIndex={interactive ? 0 : -1}
+      {...(interactive ? { tabIndex: 0 } : {})}
       onPointerMove={pointer("move")}
       onPointerDown={pointer("down")}
       onPointerUp={pointer("up")}

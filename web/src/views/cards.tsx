@@ -80,8 +80,24 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
         <dt>state</dt><dd data-state="" />
       </dl>
       {unread !== null && unread !== LOADING && <p class="kin" role="status">{unread}</p>}
+      <TellCursor watch={watch} />
     </section>
   );
+}
+
+/** What the cursor rests on, for those who do not see it. */
+function TellCursor({ watch }: { watch: Watch }) {
+  const [told, setTold] = useState("");
+  const at = cursor.value;
+  useEffect(() => {
+    if (at === null) return undefined;
+    const timer = window.setTimeout(() => {
+      const value = valueText(watch, at.device, at.part, watch.request.column, at.us);
+      setTold(`${at.device} ${at.part}: ${value}${at.us === null ? "" : ` at ${clock(at.us, 1)}`}`);
+    }, REST_MS);
+    return () => window.clearTimeout(timer);
+  }, [watch, at?.device, at?.part, at?.us]);
+  return <p class="unseen told-cursor" role="status">{told}</p>;
 }
 
 /** How old the newest value was when it was read, as far as freshness is known; the youngest of the row's. */

@@ -17,8 +17,8 @@ export function Data() {
   if (current === null) return null;
   return (
     <main class="page">
-      <Section title="Recordings" label="Recordings">
-        <table>
+      <Section title="Recordings" label="Recordings" first>
+        <table aria-label="All recordings">
           <thead><tr><th scope="col">recording</th><th scope="col">kind</th><th scope="col">begins</th><th scope="col">ends</th><th scope="col" class="number">devices</th><th scope="col" class="number">interval</th><th scope="col">being written</th></tr></thead>
           <tbody>
             {(recordings.value ?? []).map((one) => (
@@ -37,7 +37,7 @@ export function Data() {
       </Section>
       <div class="two">
         <Section title={`Tables of ${current.name}`} label="Tables">
-          <table>
+          <table aria-label="Tables of the recording">
             <thead><tr><th scope="col">table</th><th scope="col">holds</th><th scope="col" class="number">rows</th><th scope="col" class="number">in files</th><th scope="col" class="number">rows in the log</th><th scope="col">in the shown time</th></tr></thead>
             <tbody>
               {current.tables.map((table) => {
@@ -61,7 +61,7 @@ export function Data() {
             <Unread told={answer} />
             {told !== null && told.gaps.length === 0 && <p class="quiet">None: every interval from begin to end is recorded.</p>}
             {told !== null && told.gaps.length > 0 && (
-              <table>
+              <table aria-label="Spans without a row">
                 <thead><tr><th scope="col">from</th><th scope="col">to</th><th scope="col" class="number">missing</th></tr></thead>
                 <tbody>
                   {told.gaps.map((gap) => (
@@ -92,8 +92,8 @@ export function Data() {
   );
 }
 
-function Section({ title, label, children }: { title: string; label: string; children: ComponentChildren }) {
-  return <section aria-label={label} class="block"><h1>{title}</h1>{children}</section>;
+function Section({ title, label, first = false, children }: { title: string; label: string; first?: boolean; children: ComponentChildren }) {
+  return <section aria-label={label} class="block">{first ? <h1>{title}</h1> : <h2>{title}</h2>}{children}</section>;
 }
 
 function Collector() {

@@ -252,7 +252,7 @@ function CompareTable({ now, then, nowBounds, thenBounds }: { now: Watch; then: 
     <>
       <h2>Means <small>greatest change first</small></h2>
       <div class="scroll tall" tabIndex={0} role="region" aria-label="Means of now and then">
-        <table>
+        <table aria-label="Means of each row, now and then">
           <thead><tr><th scope="col">row</th><th scope="col" class="number">now</th><th scope="col" class="number">difference</th><th scope="col" class="number">ratio</th></tr></thead>
           <tbody>
             {sorted.map((line) => (
