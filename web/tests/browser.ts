@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium, type BrowserContext } from "playwright-core";
+import { PATIENCE_MS } from "./program.ts";
 
 export interface Browser {
   readonly context: BrowserContext;
@@ -25,6 +26,7 @@ export async function openBrowser(options: { width?: number; height?: number; co
     reducedMotion: "reduce",
     timezoneId: "UTC",
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   return {
     context,
     close: async () => {

@@ -124,7 +124,7 @@ function covered(): string[] {
 /** Where pictures are put for a person to look at. */
 const PICTURES = process.env["MEIKYO_PICTURES"];
 
-it.each(SHOWN)("$name is drawn with its real font: nothing covered, nothing cut off, at every width", { timeout: 240_000 }, async (of, vlans) => {
+it.each(SHOWN)("$name is drawn with its real font: nothing covered, nothing cut off, at every width", async (of, vlans) => {
   const page = await on.browser.context.newPage();
   await page.route(/api\/v1\/fabric/, (route) => route.fulfill({ contentType: "application/json", body: JSON.stringify(planned(of, vlans)) }));
   await page.goto(`${on.server.address}#fabric?theme=dark`);

@@ -9,7 +9,7 @@ import { preview } from "vite";
 const PROGRAM = process.env["MEIKYO_BIN"] ?? resolve(import.meta.dirname, "../../target/debug/meikyo");
 
 /** How long anything may take before a test gives up on it. */
-export const PATIENCE_MS = 30_000;
+export const PATIENCE_MS = 120_000;
 
 export interface Running {
   readonly process: ChildProcess;

@@ -2,13 +2,10 @@
 
 import { join, resolve } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { openBrowser, type Browser } from "./browser.ts";
 import { directory, run, served, until } from "./program.ts";
 import { tabbed, tree, type Node } from "./tree.ts";
-
-// A hundred steps of Tab take their time on a loaded machine.
-vi.setConfig({ testTimeout: 300_000 });
 
 const place = directory();
 let server: Awaited<ReturnType<typeof served>>;

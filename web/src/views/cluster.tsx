@@ -194,9 +194,11 @@ interface ChartProps {
   readonly onEmpty?: (name: string, is: boolean) => void;
 }
 
-function Chart({ quantity: { table, column }, names, named = false, bounds, width, onEmpty }: ChartProps) {
+function Chart({ quantity: { table, column }, names: given, named = false, bounds, width, onEmpty }: ChartProps) {
   const current = recording.value;
   const { known, series } = useSeries(current?.id ?? null, table);
+  // The same names in a new list are no reason to read their past anew.
+  const names = useMemo(() => given, [given.join("\u0000")]);
   const devices = useMemo(() => names.map((name, ordinal) => ({ ordinal, name, role: "unknown" as const, group: null, agent: null })), [names]);
   const own = useMemo(() => series.filter(({ labels }) => names.includes(labels["device"] ?? "")), [series, names]);
   const model = useRows(devices, own, "devices", "");
