@@ -75,7 +75,8 @@ function reached(): number[] {
   });
 }
 
-it.each([[1000, 800], [1440, 900], [2560, 1300]])("at %d x %d a dozen devices fill the Cluster view: both directions, more lines, those with most", async (width, height) => {
+// On the widest screen all there is of thirteen devices takes two thirds.
+it.each([[1000, 800, 0.75], [1440, 900, 0.75], [2560, 1300, 0.6]])("at %d x %d a dozen devices fill the Cluster view: both directions, more lines, those with most", async (width, height, least) => {
   const page = await browser.context.newPage();
   await page.setViewportSize({ width, height });
   await page.goto(`${server.address}#cluster`);
@@ -84,16 +85,16 @@ it.each([[1000, 800], [1440, 900], [2560, 1300]])("at %d x %d a dozen devices fi
   await until("everything was read", async () => !/Loading|\u2026/.test((await page.locator("body").textContent()) ?? ""));
   const [picture = 0, facts = 0] = await until("it has come to rest", async () => {
     const now = await page.evaluate(reached);
-    return (now[0] ?? 0) > 0.75 && (now[1] ?? 0) > 0.75 && now;
+    return (now[0] ?? 0) > least && (now[1] ?? 0) > 0.75 && now;
   });
   // And nothing of it lies below the edge.
   expect(picture).toBeLessThanOrEqual(1.001);
   expect(facts).toBeGreaterThan(0.75);
-  if (width < 1440) return page.close();
   expect(await page.locator("canvas.strip").count()).toBe(2);
   expect(await page.getByRole("heading", { name: "Received, busiest interface of each device" }).count()).toBe(1);
   if (width === 2560) {
-    expect(await charts.count()).toBeGreaterThan(4);
+    // Lines of every device: four in each chart, the usual quantities of the first four.
+    await until("all lines are there", async () => (await charts.locator(".keys > span").count()) === 9);
     expect(await page.locator("table[aria-label='Devices with most'] tbody tr").count()).toBeGreaterThanOrEqual(8);
   }
   return page.close();
