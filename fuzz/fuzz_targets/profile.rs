@@ -6,6 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use meikyo_profile::block;
+use meikyo_profile::jobs::job_of;
 use meikyo_profile::records::{self, Carried, Record};
 use meikyo_profile::symbols::perf_map;
 use meikyo_recording::PackedRows;
@@ -32,6 +33,9 @@ fuzz_target!(|bytes: &[u8]| {
         }
         _ => {
             let line = String::from_utf8_lossy(rest);
+            if let Some(job) = job_of(&line) {
+                assert!(job.split_once(':').is_some_and(|(_, name)| !name.is_empty()));
+            }
             if let Some(function) = perf_map::parse(&line) {
                 assert!(!function.name.is_empty());
             }

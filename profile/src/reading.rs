@@ -1,5 +1,6 @@
 //! Reading a profile: its samples, and what explains them.
 
+mod passes;
 pub(crate) mod stacks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -268,55 +269,6 @@ impl<'a> Reading<'a> {
                 }
             }
         })
-    }
-
-    /// Goes through the samples that are wanted, until `take` says that it has enough.
-    pub(crate) fn samples(
-        &mut self,
-        wanted: &Wanted,
-        mut take: impl FnMut(&mut Self, &Seen<'_>) -> Goes,
-    ) -> Result<(), ReadError> {
-        let mut goes = Goes::On;
-        let recording = self.recording;
-        let mut scan = recording.scan(&wanted.selection())?;
-        while goes == Goes::On
-            && let Some(rows) = scan.next()
-        {
-            goes = self.samples_of(&rows?, wanted, &mut take);
-        }
-        self.problems.extend(scan.problems().iter().cloned());
-        Ok(())
-    }
-
-    fn samples_of(
-        &mut self,
-        rows: &RecordBatch,
-        wanted: &Wanted,
-        mut take: impl FnMut(&mut Self, &Seen<'_>) -> Goes,
-    ) -> Goes {
-        let numbers = [samples::TID, samples::PID, samples::ADDRESS, samples::CPU];
-        let numbers = numbers.map(|column| column.of(rows));
-        let (cgroup, stack) = (samples::CGROUP.of(rows), samples::STACK.of(rows));
-        let hosts = samples::HOST.of(rows);
-        let mut of_host: Option<(&str, usize)> = None;
-        for (row, &time) in times(rows).iter().enumerate() {
-            let [tid, pid, address, cpu] =
-                numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
-            if !wanted.has(cpu, pid) {
-                continue;
-            }
-            let name = get(&hosts, row).unwrap_or_default();
-            let host = match of_host {
-                Some((of, host)) if of == name => host,
-                _ => of_host.insert((name, self.host(Some(name)))).1,
-            };
-            let (cgroup, stack) = (get(&cgroup, row), get(&stack, row).unwrap_or_default());
-            let seen = Seen { time, host, cpu, pid, tid, address, cgroup, stack };
-            if self.is_named(&seen, wanted) && take(self, &seen) == Goes::NoFurther {
-                return Goes::NoFurther;
-            }
-        }
-        Goes::On
     }
 
     /// Whether process, thread and job of a sample are called as is wanted.

@@ -51,7 +51,7 @@ fn exported(recording: &Recording, format: Format) -> Vec<u8> {
     out
 }
 
-/// As `stackcollapse-perf.pl` of FlameGraph reads: a line that begins with a word and has `pid/tid` begins
+/// As `stackcollapse-perf.pl` reads: a line that begins with a word and has `pid/tid` begins
 /// a sample, indented lines are an address, a function and a file in parentheses, an empty line ends it.
 #[test]
 fn the_text_of_perf_script_folds_to_the_stacks_that_were_sampled() {

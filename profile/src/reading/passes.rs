@@ -1,0 +1,193 @@
+//! Samples as they stand in the files of a recording: frame by frame, in no order, since nobody here needs one.
+//! A scan would sort the rows of a whole segment, and hold them all in memory meanwhile.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use arrow::array::RecordBatch;
+use meikyo_recording::layout::{SegmentFile, hour_of};
+use meikyo_recording::read::{Problem, Wanted as Files};
+use meikyo_recording::segment::{ReadSegmentError, SegmentReader};
+use meikyo_recording::{Batch, ReadError, TableSchema};
+
+use super::{Goes, Reading, Seen, get, times};
+use crate::tables::samples;
+use crate::wanted::{Wanted, fits};
+
+impl Reading<'_> {
+    /// Goes through the samples that are wanted, in no order, until `take` says that it has enough.
+    pub(crate) fn samples(
+        &mut self,
+        wanted: &Wanted,
+        mut take: impl FnMut(&mut Self, &Seen<'_>) -> Goes,
+    ) -> Result<(), ReadError> {
+        let table = self.recording.table(samples::NAME)?;
+        let files = Files { table: Some(samples::NAME), hours: hours(wanted) };
+        let listing = self.recording.listing(&files)?;
+        self.problems.extend(listing.problems);
+        for file in listing.parquet {
+            let mut scan = self.recording.scan_file(file, table.clone(), &wanted.selection())?;
+            while let Some(rows) = scan.next() {
+                if self.samples_of(&rows?, wanted, &mut take) == Goes::NoFurther {
+                    return Ok(());
+                }
+            }
+            self.problems.extend(scan.problems().iter().cloned());
+        }
+        for segment in listing.segments {
+            let path = segment.path.clone();
+            match self.samples_in(segment, wanted, &mut take) {
+                Ok((Goes::On, problem)) => {
+                    self.problems.extend(problem.map(|what| Problem { path, what }));
+                }
+                Ok((Goes::NoFurther, _)) => return Ok(()),
+                Err(error @ ReadSegmentError::Newer { .. }) => return Err(error.into()),
+                Err(error) => self.problems.push(Problem { path, what: error.to_string() }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The samples of a segment, and what is wrong with it if anything.
+    fn samples_in(
+        &mut self,
+        segment: SegmentFile,
+        wanted: &Wanted,
+        take: &mut impl FnMut(&mut Self, &Seen<'_>) -> Goes,
+    ) -> Result<(Goes, Option<String>), ReadSegmentError> {
+        let ends_with = segment.ends_with;
+        let [from, until] = ends(wanted);
+        let may_have = |(least, greatest): (i64, i64)| least < until && greatest >= from;
+        let reader = SegmentReader::open_where(segment, |table, span| {
+            table.name == samples::NAME && may_have(span)
+        })?;
+        let Some(mut reader) = reader else { return Ok((Goes::On, None)) };
+        let tables = &reader.head().tables;
+        let Some(at) = tables.iter().position(|table| table.name == samples::NAME) else {
+            return Ok((Goes::On, None));
+        };
+        let columns = Columns::of(&tables[at]);
+        let mut batch = Batch::new(at, &tables[at]);
+        while let Some(frame) = reader.next_rows(|header| {
+            header.table == at && may_have((header.least_time, header.greatest_time))
+        })? {
+            // Counted by the reader as what it could not read.
+            if reader.decode(&frame, &mut batch).is_err() {
+                continue;
+            }
+            let name = |symbol| reader.symbol(symbol);
+            if self.samples_of_frame(&batch, &columns, (wanted, name), take) == Goes::NoFurther {
+                return Ok((Goes::NoFurther, None));
+            }
+        }
+        Ok((Goes::On, reader.problem(ends_with)))
+    }
+
+    fn samples_of_frame<'a>(
+        &mut self,
+        batch: &Batch,
+        columns: &Columns,
+        (wanted, name): (&Wanted, impl Fn(u64) -> Option<&'a str>),
+        take: &mut impl FnMut(&mut Self, &Seen<'_>) -> Goes,
+    ) -> Goes {
+        let [from, until] = ends(wanted);
+        // Which host a symbol is; `None`: not a wanted one.
+        let mut hosts: BTreeMap<Option<u64>, Option<usize>> = BTreeMap::new();
+        let bits = |column: Option<usize>, row| column.and_then(|column| batch.bits(column, row));
+        for row in 0..batch.rows() {
+            let time = batch.bits(0, row).unwrap_or(0).cast_signed();
+            let [tid, pid, address, cpu] = [columns.tid, columns.pid, columns.address, columns.cpu]
+                .map(|column| bits(column, row).unwrap_or(0));
+            if time < from || time >= until || !wanted.has(cpu, pid) {
+                continue;
+            }
+            let host = *hosts.entry(bits(columns.host, row)).or_insert_with_key(|symbol| {
+                let name = symbol.and_then(&name).unwrap_or_default();
+                fits(&wanted.hosts, name).then(|| self.host(Some(name)))
+            });
+            let Some(host) = host else { continue };
+            let cgroup = bits(columns.cgroup, row);
+            let stack = columns.stack.and_then(|column| batch.text(column, row));
+            let stack = stack.unwrap_or_default();
+            let seen = Seen { time, host, cpu, pid, tid, address, cgroup, stack };
+            if self.is_named(&seen, wanted) && take(self, &seen) == Goes::NoFurther {
+                return Goes::NoFurther;
+            }
+        }
+        Goes::On
+    }
+
+    /// The samples among rows of a Parquet file, of which those of wanted hosts and times were chosen.
+    fn samples_of(
+        &mut self,
+        rows: &RecordBatch,
+        wanted: &Wanted,
+        take: &mut impl FnMut(&mut Self, &Seen<'_>) -> Goes,
+    ) -> Goes {
+        let numbers = [samples::TID, samples::PID, samples::ADDRESS, samples::CPU];
+        let numbers = numbers.map(|column| column.of(rows));
+        let (cgroup, stack) = (samples::CGROUP.of(rows), samples::STACK.of(rows));
+        let hosts = samples::HOST.of(rows);
+        let mut of_host: Option<(&str, usize)> = None;
+        for (row, &time) in times(rows).iter().enumerate() {
+            let [tid, pid, address, cpu] =
+                numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
+            if !wanted.has(cpu, pid) {
+                continue;
+            }
+            let name = get(&hosts, row).unwrap_or_default();
+            let host = match of_host {
+                Some((of, host)) if of == name => host,
+                _ => of_host.insert((name, self.host(Some(name)))).1,
+            };
+            let (cgroup, stack) = (get(&cgroup, row), get(&stack, row).unwrap_or_default());
+            let seen = Seen { time, host, cpu, pid, tid, address, cgroup, stack };
+            if self.is_named(&seen, wanted) && take(self, &seen) == Goes::NoFurther {
+                return Goes::NoFurther;
+            }
+        }
+        Goes::On
+    }
+}
+
+/// Where the columns of samples stand in a segment, which may be of an earlier program.
+struct Columns {
+    host: Option<usize>,
+    cpu: Option<usize>,
+    tid: Option<usize>,
+    pid: Option<usize>,
+    address: Option<usize>,
+    cgroup: Option<usize>,
+    stack: Option<usize>,
+}
+
+impl Columns {
+    fn of(table: &TableSchema) -> Self {
+        Self {
+            host: table.column(samples::HOST.name()),
+            cpu: table.column(samples::CPU.name()),
+            tid: table.column(samples::TID.name()),
+            pid: table.column(samples::PID.name()),
+            address: table.column(samples::ADDRESS.name()),
+            cgroup: table.column(samples::CGROUP.name()),
+            stack: table.column(samples::STACK.name()),
+        }
+    }
+}
+
+/// The least time and the first that is not wanted any more, ns since the epoch.
+fn ends(wanted: &Wanted) -> [i64; 2] {
+    let from = wanted.from.map_or(i64::MIN, |from| from.as_nanos());
+    [from, wanted.until.map_or(i64::MAX, |until| until.as_nanos())]
+}
+
+/// The hours that wanted samples can lie in.
+fn hours(wanted: &Wanted) -> RangeInclusive<i64> {
+    let [from, until] = ends(wanted);
+    // No hour where the span ends before it begins.
+    if from < until {
+        hour_of(from)..=hour_of(until.saturating_sub(1))
+    } else {
+        RangeInclusive::new(1, 0)
+    }
+}
