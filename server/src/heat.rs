@@ -12,6 +12,7 @@
 
 pub(crate) mod answer;
 mod core_seconds;
+mod counted;
 mod file;
 mod follow;
 mod sums;

@@ -15,6 +15,7 @@ mod counts;
 mod errors;
 mod export;
 mod fabric;
+mod flame;
 mod health;
 mod heat;
 mod ingest;

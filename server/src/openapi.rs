@@ -2,7 +2,7 @@
 
 use utoipa::OpenApi;
 
-use crate::routes::{heat, ranges, recordings};
+use crate::routes::{flame, heat, ranges, recordings};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -20,6 +20,7 @@ use crate::routes::{heat, ranges, recordings};
         ranges::states,
         heat::heat,
         heat::cores,
+        flame::flame,
         ranges::live,
         recordings::readings,
         recordings::events,

@@ -72,8 +72,31 @@ impl Parameters {
         })
     }
 
+    /// Whether there is a parameter of that name that nobody has taken yet.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(of, _)| of == name)
+    }
+
+    /// Takes all parameters of that name, which are whole numbers.
+    pub(crate) fn take_numbers(&mut self, name: &str) -> Result<Vec<u64>, ApiError> {
+        let number = |text: String| {
+            let wrong = || ApiError::bad(format!("`{text}` is no number of a {name}"), name);
+            text.parse().map_err(|_| wrong())
+        };
+        self.take_all(name).into_iter().map(number).collect()
+    }
+
     /// Takes `from` and `to`; the whole recording when they are not there.
     pub(crate) fn span(&mut self, recording: Span) -> Result<(WallTime, WallTime), ApiError> {
+        self.span_named(recording, ["from", "to"])
+    }
+
+    /// Takes both ends of a span by the names that they have; those of `recording` when they are not there.
+    pub(crate) fn span_named(
+        &mut self,
+        recording: Span,
+        [begin, end]: [&str; 2],
+    ) -> Result<(WallTime, WallTime), ApiError> {
         let mut instant = |name: &str, default| {
             let text = self.optional(name);
             text.map_or(Ok(default), |text| {
@@ -86,9 +109,9 @@ impl Parameters {
                 })
             })
         };
-        let (from, to) = (instant("from", recording.from)?, instant("to", recording.now)?);
+        let (from, to) = (instant(begin, recording.from)?, instant(end, recording.now)?);
         if from >= to {
-            return Err(ApiError::bad("`from` is not before `to`", "from"));
+            return Err(ApiError::bad(format!("`{begin}` is not before `{end}`"), begin));
         }
         Ok((from, to))
     }

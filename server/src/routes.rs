@@ -1,6 +1,7 @@
 //! The addresses, and what answers at each.
 
 mod asked;
+pub(crate) mod flame;
 mod guard;
 pub(crate) mod heat;
 pub(crate) mod ranges;
@@ -38,6 +39,7 @@ pub(crate) fn router(server: Shared) -> Router {
         .route("/recordings/{id}/states", get(states))
         .route("/recordings/{id}/heat", get(heat::heat))
         .route("/recordings/{id}/cores", get(heat::cores))
+        .route("/recordings/{id}/profile/flame", get(flame::flame))
         .route("/recordings/{id}/readings", get(readings))
         .route("/recordings/{id}/events", get(events))
         .route("/recordings/{id}/freshness", get(freshness))

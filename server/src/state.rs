@@ -14,6 +14,7 @@ use crate::access::Access;
 use crate::counts::Counts;
 use crate::errors::ApiError;
 use crate::fabric::FabricBody;
+use crate::flame::Flames;
 use crate::heat::Heat;
 use crate::ingest::{Inbox, Keeper, Seats, Taken};
 use crate::limits::Limits;
@@ -55,6 +56,8 @@ pub(crate) struct Server {
     pub(crate) counts: Arc<Counts>,
     /// The recording that heat maps are kept of, and what is known of it.
     pub(crate) heat: Option<(PathBuf, Heat)>,
+    /// Who makes flame graphs.
+    pub(crate) flames: Flames,
     /// Where rows from afar are handed over, if they are taken.
     pub(crate) ingest: Option<Inbox>,
     /// What of them was taken.
@@ -101,6 +104,7 @@ impl Server {
             viewers: Arc::new(Room::new(viewers)),
             counts: Arc::default(),
             heat,
+            flames: Flames::default(),
             ingest: keeper.map(Keeper::inbox),
             taken: keeper.map(Keeper::taken),
             senders: Seats::new(),

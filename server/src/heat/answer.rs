@@ -1,13 +1,16 @@
 //! Heat over HTTP.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use meikyo_live::{Opened, Span};
+use meikyo_recording::Recording;
+use meikyo_recording::schema::Role;
 use meikyo_units::WallTime;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{CoreSums, Heat, Selection, Sums, SumsError, TILE_NS};
+use super::{CoreSums, Heat, Selection, Sums, SumsError, TILE_NS, counted};
 use crate::errors::ApiError;
 use crate::parameters::Parameters;
 
@@ -62,7 +65,7 @@ impl From<CoreSums> for CoreBody {
 }
 
 /// Answers a request for a heat map. Blocks while files are read.
-pub(crate) fn map(heat: &Heat, query: Option<&str>) -> Result<HeatBody, ApiError> {
+pub(crate) fn map(heat: &Source<'_>, query: Option<&str>) -> Result<HeatBody, ApiError> {
     let (from_us, Sums { seconds, tiles, cores }) = sums(heat, query, false)?;
     Ok(HeatBody {
         from_us,
@@ -75,14 +78,14 @@ pub(crate) fn map(heat: &Heat, query: Option<&str>) -> Result<HeatBody, ApiError
 }
 
 /// Answers a request for the seconds of each CPU. Blocks while files are read.
-pub(crate) fn cores(heat: &Heat, query: Option<&str>) -> Result<CoresBody, ApiError> {
+pub(crate) fn cores(heat: &Source<'_>, query: Option<&str>) -> Result<CoresBody, ApiError> {
     let (from_us, sums) = sums(heat, query, true)?;
     Ok(CoresBody { from_us, cores: sums.cores.into_iter().map(CoreBody::from).collect() })
 }
 
-fn sums(heat: &Heat, query: Option<&str>, by_core: bool) -> Result<(i64, Sums), ApiError> {
+fn sums(heat: &Source<'_>, query: Option<&str>, by_core: bool) -> Result<(i64, Sums), ApiError> {
     let mut parameters = Parameters::parse(query)?;
-    let (first, last) = heat.span().unwrap_or((0, 0));
+    let (first, last) = heat.span()?.unwrap_or((0, 0));
     let at = |second: i64| WallTime::from_nanos(second.saturating_mul(SECOND_NS));
     let (from, to) = parameters.span(Span { from: at(first), now: at(last.saturating_add(1)) })?;
     let from_s = from.as_nanos().div_euclid(SECOND_NS);
@@ -104,24 +107,52 @@ fn sums(heat: &Heat, query: Option<&str>, by_core: bool) -> Result<(i64, Sums), 
     parameters.finish()?;
     let sums = heat.sums(&Selection { from_s, until_s, hosts, cpus, by_core });
     let sums = sums.map_err(|error| match error {
-        SumsError::TooMany { .. } => ApiError::bad(error.to_string(), "from"),
+        SumsError::TooMany { .. } | SumsError::TooManySamples { .. } => {
+            ApiError::bad(error.to_string(), "from")
+        }
+        SumsError::Recording(error) => error.into(),
         SumsError::System { .. } => ApiError::internal(&error),
     })?;
     Ok((from_s * (SECOND_NS / 1_000), sums))
 }
 
-/// The heat of a recording.
-pub(crate) fn of<'a>(
-    kept: Option<&'a (std::path::PathBuf, Heat)>,
-    opened: &Opened,
-) -> Result<&'a Heat, ApiError> {
-    let is_it = |(dir, _): &&(std::path::PathBuf, Heat)| dir == opened.recording.dir();
-    kept.filter(is_it).map(|(_, heat)| heat).ok_or_else(|| {
-        let text = format!(
-            "heat maps are kept of the recording that rows from afar are written to, and `{}` is \
-             another: `meikyo serve --ingest DIR`",
-            opened.id
-        );
-        ApiError::unknown(text, "id")
-    })
+/// Where the heat of a recording is from.
+#[derive(Debug)]
+pub(crate) enum Source<'a> {
+    /// It is kept beside what rows from afar are written to.
+    Kept(&'a Heat),
+    /// Samples are counted.
+    Counted(&'a Recording),
+}
+
+impl<'a> Source<'a> {
+    /// The heat of a recording.
+    pub(crate) fn of(
+        kept: Option<&'a (PathBuf, Heat)>,
+        opened: &'a Opened,
+    ) -> Result<Self, ApiError> {
+        let is_it = |(dir, _): &&(PathBuf, Heat)| dir == opened.recording.dir();
+        if let Some((_, heat)) = kept.filter(is_it) {
+            return Ok(Self::Kept(heat));
+        }
+        if opened.recording.tables_for(Role::Samples)?.is_empty() {
+            let text = format!("`{}` holds no profile: `meikyo profile record`", opened.id);
+            return Err(ApiError::unknown(text, "id"));
+        }
+        Ok(Self::Counted(&opened.recording))
+    }
+
+    fn span(&self) -> Result<Option<(i64, i64)>, ApiError> {
+        Ok(match self {
+            Self::Kept(heat) => heat.span(),
+            Self::Counted(recording) => counted::span(recording)?,
+        })
+    }
+
+    fn sums(&self, selection: &Selection) -> Result<Sums, SumsError> {
+        match self {
+            Self::Kept(heat) => heat.sums(selection),
+            Self::Counted(recording) => counted::count(recording, selection),
+        }
+    }
 }

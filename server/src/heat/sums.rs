@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use meikyo_recording::ReadError;
 use meikyo_units::glob;
 
 use super::TILES;
@@ -48,7 +49,7 @@ pub(crate) struct Sums {
 }
 
 /// Numbers of CPUs by second in one answer at most.
-const CELLS_MAX: usize = 4_000_000;
+pub(super) const CELLS_MAX: usize = 4_000_000;
 
 /// Why nothing can be added up.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +63,15 @@ pub(crate) enum SumsError {
         /// How many there would be at least.
         found: usize,
     },
+    /// There are more samples than are read.
+    #[error("there are more than {most} samples in that time: ask for less time or fewer hosts")]
+    TooManySamples {
+        /// How many are read at most.
+        most: usize,
+    },
+    /// The recording cannot be read.
+    #[error(transparent)]
+    Recording(ReadError),
     /// A file cannot be read.
     #[error("cannot read `{path}`")]
     System {

@@ -3,13 +3,13 @@
 use axum::Json;
 
 use crate::errors::ApiError;
-use crate::heat::answer::{self, CoresBody, HeatBody};
+use crate::heat::answer::{self, CoresBody, HeatBody, Source};
 use crate::routes::asked::{Asked, Cpus, Id, Refused, Span};
 
 /// How many samples there were in each second and each 20 ms of it, added up over hosts and CPUs.
 ///
-/// Of the recording that rows from afar are written to. Rows that came within the last half second may be
-/// missing. A second without samples is 0: `transport_gaps`, `losses` and `rates` tell what was not sampled
+/// Of the recording that rows from afar are written to, rows that came within the last half second may be
+/// missing. Of any other one, at most 20,000,000 samples are counted. A second without samples is 0: `transport_gaps`, `losses` and `rates` tell what was not sampled
 /// or did not come.
 #[utoipa::path(
     get,
@@ -20,7 +20,7 @@ use crate::routes::asked::{Asked, Cpus, Id, Refused, Span};
 )]
 pub(crate) async fn heat(asked: Asked) -> Result<Json<HeatBody>, ApiError> {
     let answer = asked.answer(|server, opened, query| {
-        answer::map(answer::of(server.heat.as_ref(), opened)?, query)
+        answer::map(&Source::of(server.heat.as_ref(), opened)?, query)
     });
     answer.await.map(Json)
 }
@@ -37,7 +37,7 @@ pub(crate) async fn heat(asked: Asked) -> Result<Json<HeatBody>, ApiError> {
 )]
 pub(crate) async fn cores(asked: Asked) -> Result<Json<CoresBody>, ApiError> {
     let answer = asked.answer(|server, opened, query| {
-        answer::cores(answer::of(server.heat.as_ref(), opened)?, query)
+        answer::cores(&Source::of(server.heat.as_ref(), opened)?, query)
     });
     answer.await.map(Json)
 }

@@ -9,6 +9,7 @@ mod damage;
 mod document;
 mod live;
 mod live_limits;
+mod profiles;
 mod prometheus;
 mod ranges;
 mod recorded;

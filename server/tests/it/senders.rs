@@ -179,5 +179,5 @@ fn a_heat_map_shows_the_samples_that_were_sent() {
     let ids = all.as_array().unwrap().iter().map(|of| of["id"].as_str().unwrap());
     let other = ids.into_iter().find(|id| *id != "rec").unwrap();
     let (status, text) = refused(&format!("{other}/heat"));
-    assert!(status == 404 && text.contains("--ingest DIR"), "{status} {text}");
+    assert!(status == 404 && text.contains("holds no profile"), "{status} {text}");
 }
