@@ -19,9 +19,10 @@ import { Device } from "./views/device.tsx";
 import { Empty } from "./views/empty.tsx";
 import { Fabric } from "./views/fabric.tsx";
 import { LOADING } from "./views/told.tsx";
+import { Profile } from "./views/profile.tsx";
 import { ThenAndNow } from "./views/then_and_now.tsx";
 
-const TITLES: Readonly<Record<ViewName, string>> = { cluster: "Cluster", then: "Then and now", device: "Device", fabric: "Fabric", data: "Data" };
+const TITLES: Readonly<Record<ViewName, string>> = { cluster: "Cluster", then: "Then and now", device: "Device", fabric: "Fabric", data: "Data", profile: "Profile" };
 
 /** How often the list of recordings is asked for: new devices, growth, a recording that ended. */
 const RECORDINGS_MS = 3000;
@@ -148,6 +149,8 @@ function View() {
       return <Fabric />;
     case "data":
       return <Data />;
+    case "profile":
+      return <Profile key={current.id} />;
   }
 }
 

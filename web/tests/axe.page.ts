@@ -51,7 +51,7 @@ async function open(hash: string): Promise<Page> {
 
 const THEMES = ["dark", "light"] as const;
 
-it.each(THEMES.flatMap((theme) => ["cluster?tables=1&", "then?t=-10s&", "device?", "fabric?tables=1&", "fabric?colour=load&", "data?"].map((view) => `${view}theme=${theme}`)))(
+it.each(THEMES.flatMap((theme) => ["cluster?tables=1&", "then?t=-10s&", "device?", "fabric?tables=1&", "fabric?colour=load&", "data?", "profile?"].map((view) => `${view}theme=${theme}`)))(
   "%s has no finding", async (hash) => {
     const page = await open(hash);
     if (hash.startsWith("then")) {

@@ -8,6 +8,9 @@ import { preview } from "vite";
 
 const PROGRAM = process.env["MEIKYO_BIN"] ?? resolve(import.meta.dirname, "../../target/debug/meikyo");
 
+/** Where the program is. */
+export const program = (): string => PROGRAM;
+
 /** How long anything may take before a test gives up on it. */
 export const PATIENCE_MS = 120_000;
 

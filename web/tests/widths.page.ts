@@ -42,7 +42,7 @@ function cutOff(): string[] {
   return [...found];
 }
 
-const VIEWS = ["cluster?tables=1&rows=series", "device?device=switch01", "device?device=node003", "then?t=-10s", "data"];
+const VIEWS = ["cluster?tables=1&rows=series", "device?device=switch01", "device?device=node003", "then?t=-10s", "data", "profile"];
 
 it.each([[1000, 800], [1440, 900], [2560, 1300]])("%d x %d", async (width, height) => {
   const page = await browser.context.newPage();

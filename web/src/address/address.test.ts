@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { DEFAULT_PROFILE } from "../profile/profile_address.ts";
 import { DEFAULT_VIEW, formatAddress, parseAddress, VIEW_NAMES, type View } from "./address.ts";
 
 const NOW = Date.UTC(2026, 10, 21) * 1000;
@@ -27,6 +28,7 @@ function anyView(): View {
     find: any("", "eth0 & node%"),
     tables: any(true, false),
     theme: any<View["theme"]>(null, "dark", "light"),
+    profile: any(DEFAULT_PROFILE, { ...DEFAULT_PROFILE, host: "node001", cpu: 3, by: "thread", focus: ["main", "a;b"], than: { fromUs: from, toUs: from + 2e6 } }),
     play: any(null, { speed: 1, fromUs: null }, { speed: 0.5, fromUs: moment() }),
     bench: any(true, false),
   };

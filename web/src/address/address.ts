@@ -6,10 +6,11 @@
  */
 
 import { foldNames, unfoldNames } from "../words/host_range.ts";
+import { DEFAULT_PROFILE, formatProfile, parseProfile, type ProfileView } from "../profile/profile_address.ts";
 import { formatMoment, parseIso } from "../time/moment.ts";
 import { formatWindow, parseWindow, type Bounds, type TimeWindow } from "../time/window.ts";
 
-export const VIEW_NAMES = ["cluster", "then", "device", "fabric", "data"] as const;
+export const VIEW_NAMES = ["cluster", "then", "device", "fabric", "data", "profile"] as const;
 export type ViewName = (typeof VIEW_NAMES)[number];
 
 export interface Quantity {
@@ -58,6 +59,8 @@ export interface View {
   readonly theme: "dark" | "light" | null;
   /** The recording is played from a moment (null: its begin) instead of what is new. */
   readonly play: Play | null;
+  /** What of a profile is shown, and how. */
+  readonly profile: ProfileView;
   /** Paints the newest interval's number where a bench can read it. */
   readonly bench: boolean;
 }
@@ -83,6 +86,7 @@ export const DEFAULT_VIEW: View = {
   tables: false,
   theme: null,
   play: null,
+  profile: DEFAULT_PROFILE,
   bench: false,
 };
 
@@ -114,6 +118,7 @@ export function formatAddress(view: View): string {
   set("tables", "1", view.tables);
   set("theme", view.theme ?? "", view.theme !== null);
   if (view.play !== null) parts.set("play", view.play.fromUs === null ? String(view.play.speed) : `${view.play.speed}@${formatMoment(view.play.fromUs)}`);
+  for (const [part, text] of formatProfile(view.profile)) parts.set(part, text);
   set("bench", "1", view.bench);
   // These letters are allowed behind `#` and are easier on the eye as they are.
   const readable = parts.toString().replace(/%3A/g, ":").replace(/%40/g, "@").replace(/%2C/g, ",").replace(/%5B/g, "[").replace(/%5D/g, "]");
@@ -157,6 +162,7 @@ export function parseAddress(hash: string, nowUs: number): { view: View; problem
     tables: parts.get("tables") === "1",
     theme: word("theme", oneOf("dark", "light"), base.theme),
     play: word("play", parsePlay, base.play),
+    profile: parseProfile(parts, nowUs, problems),
     bench: parts.get("bench") === "1",
   };
   return { view, problems };

@@ -52,7 +52,7 @@ function focus(id: string): void {
   document.getElementById(id)?.focus();
 }
 
-const VIEW_WORDS: Readonly<Record<ViewName, string>> = { cluster: "Cluster", then: "Then and now", device: "Device", fabric: "Fabric", data: "Data" };
+const VIEW_WORDS: Readonly<Record<ViewName, string>> = { cluster: "Cluster", then: "Then and now", device: "Device", fabric: "Fabric", data: "Data", profile: "Profile" };
 
 export const KEYS: readonly Key[] = [
   { keys: [" "], shown: "space", does: "pause the view, or go on live; the recording goes on in any case", act: pauseOrGoOn },
