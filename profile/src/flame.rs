@@ -397,9 +397,9 @@ impl Tree {
             });
         }
         let node = &mut self.nodes[index(at)];
-        for side in 0..2 {
-            node.own[side] += counts[side];
-            node.total[side] += counts[side];
+        for (side, count) in counts.into_iter().enumerate() {
+            node.own[side] += count;
+            node.total[side] += count;
         }
     }
 

@@ -23,7 +23,7 @@ pub fn job_of(path: &str) -> Option<String> {
         .or_else(|| parts().find_map(pod))
         .or_else(|| parts().find_map(container))
         .or_else(|| parts().find_map(|part| Some(format!("lxc:{}", lxc(part)?))))
-        .or_else(|| parts().filter_map(unit).last())
+        .or_else(|| parts().filter_map(unit).next_back())
 }
 
 /// `kubepods-burstable-pod1234_5678.slice` (systemd's driver) or `pod1234-5678` (cgroupfs).

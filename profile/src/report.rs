@@ -139,6 +139,9 @@ pub struct Difference {
 ///
 /// # Errors
 /// When the recording has no samples or cannot be read.
+///
+/// # Panics
+/// Never: each sample has an address.
 pub fn report(recording: &Recording, options: &ReportOptions) -> Result<Report, ReadError> {
     let mut symbols = Symbols::of_this_host();
     let Counted { mut reading, stacks, counts, span } = count(recording, &mut symbols, options)?;

@@ -27,7 +27,7 @@ impl Reading<'_> {
         self.problems.extend(listing.problems);
         for file in listing.parquet {
             let mut scan = self.recording.scan_file(file, table.clone(), &wanted.selection())?;
-            while let Some(rows) = scan.next() {
+            for rows in scan.by_ref() {
                 if self.samples_of(&rows?, wanted, &mut take) == Goes::NoFurther {
                     return Ok(());
                 }
