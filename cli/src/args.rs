@@ -23,9 +23,10 @@ use crate::verbs::recording::RecordingArgs;
 use crate::verbs::serve::ServeArgs;
 use crate::verbs::simulate::SimulateArgs;
 
-/// Measure, profile and predict clusters of commodity machines and Ethernet, and keep their runs alive.
+/// Meikyo measures, profiles and predicts clusters of commodity machines and Ethernet, and keeps their
+/// long runs alive.
 #[derive(Debug, Parser)]
-#[command(name = "meikyo", version, about, propagate_version = true)]
+#[command(name = "meikyo", version, propagate_version = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) verb: Verb,

@@ -6,6 +6,7 @@ mod hangup;
 mod known_devices;
 mod log;
 mod missing_rows;
+mod overview;
 mod row_arguments;
 mod rows;
 mod top;
@@ -13,14 +14,23 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _};
 use meikyo_console::failure::{self, Answer, Failure};
+use meikyo_console::output::PrintError;
 use meikyo_console::ranks;
 
 use crate::args::{Args, Verb};
 
 fn main() -> ExitCode {
-    failure::exit_code(run(Args::parse().verb))
+    let mut command = overview::command();
+    if std::env::args_os().len() < 2 {
+        // The bare name is a question, and the answer is the same as that to `--help`.
+        let printed = command.print_help().map_err(PrintError::from);
+        return failure::exit_code(printed.map(|()| Answer::Yes).map_err(Failure::from));
+    }
+    let parsed = Args::from_arg_matches(&command.get_matches_mut());
+    let args = parsed.unwrap_or_else(|error| error.format(&mut command).exit());
+    failure::exit_code(run(args.verb))
 }
 
 fn run(verb: Verb) -> Result<Answer, Failure> {

@@ -26,7 +26,7 @@ use crate::benches::profile::ProfileArgs;
 use crate::benches::requests::RequestsArgs;
 use crate::benches::scan::ScanArgs;
 
-/// Measure Meikyo itself on this machine, with the paper's numbers beside.
+/// Measure Meikyo itself on this machine, beside the numbers of the papers.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
     /// What is measured.

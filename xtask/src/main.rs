@@ -23,16 +23,16 @@ use anyhow::Context as _;
 const USAGE: &str = "\
 usage: ./x WORD [ARGUMENTS]
 
-  demo           this machine and a simulated cluster, measured every 0.1 s, live in the browser
+  demo           measure this machine and a simulated cluster, and show the page
   install [--prefix DIR]
-                 a release build, with manual pages, completions and services
-  package        the same as a Debian package, target/package/meikyo.deb
-  test [FILTER]  formatting, lints, tidy, every test; closes with `N passed, N failed, N skipped`
-  bench [NAME]   the benches, all of them or `./x bench collect --agents 1000`
+                 install a release build, manual pages, completions and services
+  package        build a Debian package, target/package/meikyo.deb
+  test [FILTER]  check formatting and lints, run every test; ends with `N passed, N failed, N skipped`
+  bench [NAME]   run all benches, or one: `./x bench collect --agents 1000`
   soak [FILTER] [--for TIME] [--seed N]
-                 tests that go on for as long as one likes, 10min each: `./x soak damage --for 60min`
-  tidy           what the lints cannot see: layers, names, links, licences
-  fmt            formats the sources
+                 run the random tests for longer, 10min each by default: `./x soak damage --for 60min`
+  tidy           check what lints cannot: layers, names, links, licences
+  fmt            format the sources
 ";
 
 fn main() -> ExitCode {

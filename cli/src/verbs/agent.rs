@@ -16,7 +16,7 @@ use meikyo_snmp::agent::host::{Host, Roots};
 use meikyo_snmp::agent::{self, Access, AgentUser, Community, Engine, MESSAGE_BYTES_MAX, Stop};
 use meikyo_units::WallTime;
 
-/// Serve this host's real counters over SNMP, read anew for every request.
+/// Serve this host's counters over SNMP, read afresh for every request.
 ///
 /// For hosts whose own agent caches too long. Serves interfaces, load, disks, CPU, memory and the
 /// system group, and can only be read. Needs no privileges.

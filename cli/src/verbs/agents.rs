@@ -14,7 +14,7 @@ use meikyo_snmp::farm::truth::TruthWriter;
 use meikyo_snmp::farm::{self, Cache, CounterStart, Event, Farm, FarmOptions, Stop};
 use meikyo_units::{Nanos, WallTime};
 
-/// Run simulated hosts and switches that answer SNMP, each on a loopback address of its own.
+/// Run simulated hosts and switches that answer SNMP, each on its own loopback address.
 ///
 /// Values move as in real life and follow from the seed alone. Versions 1 and 2c read with the
 /// community `public` and write with `private`; version 3 takes the user `meikyo` and those given

@@ -12,7 +12,7 @@ use meikyo_recording::control::{self, AlertRequest, AlertWord, Request};
 use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
 
-/// List the alerts of a recording; acknowledge or silence those of a running measurement
+/// List a recording's alerts; acknowledge or silence those of a running measurement
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct AlertsArgs {

@@ -9,7 +9,7 @@ mod status;
 use clap::{Args, Subcommand};
 use meikyo_console::failure::{Answer, Failure};
 
-/// Protect what a parallel program holds by parity on its own hosts
+/// Save the state of a parallel program with parity, and recover it when a host is lost
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointArgs {
     #[command(subcommand)]

@@ -15,7 +15,7 @@ use meikyo_units::Nanos;
 use crate::missing_rows;
 use crate::row_arguments::{RecordingArgument, RowArguments};
 
-/// Write tables of a recording as one file each, with exact receive times joined in.
+/// Write tables of a recording to files, with exact receive times joined in.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]

@@ -19,7 +19,7 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_fabric::{DescribeError, Described, PlanError, Warning, Wiring, describe};
 use serde_json::{Value, json};
 
-/// Plan VLAN-routed Ethernet, prove it, and write what switches and hosts are told.
+/// Plan VLAN-routed Ethernet, prove the plan, and configure switches and hosts.
 #[derive(Debug, Args)]
 pub(crate) struct FabricArgs {
     #[command(subcommand)]
@@ -32,7 +32,7 @@ enum What {
     Plan(plan::PlanArgs),
     /// Prove what is planned, or what is written for the switches; say where it fails
     Check(check::CheckArgs),
-    /// Write what each switch is told, and each host that tags its frames
+    /// Write the configuration of each switch, and of each host that tags its frames
     Configure(configure::ConfigureArgs),
     /// Write the built-in templates of those texts, to be changed
     Templates(configure::TemplatesArgs),

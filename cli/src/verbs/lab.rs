@@ -19,11 +19,11 @@ use meikyo_lab::{Directory, Record};
 
 use crate::verbs::fabric::misdescribed;
 
-/// Run the fabric of a cluster file on this machine: namespaces as hosts, Linux bridges as switches.
+/// Run the fabric of a cluster file on this machine, with Linux bridges as its switches.
 ///
-/// Where the kernel has no bridges with VLAN filtering, all of it runs inside user-mode Linux
-/// (Debian package user-mode-linux). Of this machine's files, the system's directories can be read
-/// inside, and one directory can be written.
+/// Hosts are network namespaces. Where the kernel lacks bridges with VLAN filtering, the lab runs
+/// inside user-mode Linux (Debian package user-mode-linux), which can read this machine's system
+/// directories and write to one directory of its own.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
@@ -61,7 +61,7 @@ const UP: &str = "meikyo lab up cluster.toml";
 /// Which lab is meant.
 #[derive(Debug, Args)]
 struct Which {
-    /// The lab's directory: one for each user unless said otherwise
+    /// The lab's directory; by default one per user
     #[arg(long, value_name = "DIR", env = meikyo_lab::DIRECTORY_VARIABLE)]
     lab: Option<PathBuf>,
 }

@@ -7,7 +7,7 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_recording::control::{self, Request};
 
-/// Note in a running recording that something was done, for example a parameter changed
+/// Write a note into a running recording, for example that a parameter changed
 #[derive(Debug, Args)]
 pub(crate) struct MarkArgs {
     /// What was done

@@ -57,29 +57,29 @@ pub(crate) struct MeasureArgs {
     /// The cluster file
     #[arg(long, value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
     cluster: PathBuf,
-    /// The recording that is written; an earlier one is continued
+    /// The recording to write; an existing one is continued
     #[arg(long, value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
     out: PathBuf,
-    /// End after this span, for example 30s; without it at SIGINT or SIGTERM
+    /// End after this span, for example 30s; by default at SIGINT or SIGTERM
     #[arg(long = "for", value_name = "SPAN")]
     span: Option<Nanos>,
     /// Spread the requests over each interval instead of sending them all at once
     #[arg(long)]
     spread: bool,
-    /// Real-time priority and locked memory for the collector; as root also no sleep for idle
-    /// processors, which costs power
+    /// Run the collector at real-time priority with locked memory; as root, also keep idle
+    /// processors awake, which costs power
     #[arg(long)]
     realtime: bool,
-    /// Let net-snmp agents read interface counters anew at every request; needs a write credential
+    /// Make net-snmp agents read interface counters at every request; needs a write credential
     #[arg(long)]
     freshen: bool,
-    /// With --freshen: tell what it would do, and do nothing
+    /// With --freshen: print what it would do, and do nothing
     #[arg(long, requires = "freshen", conflicts_with = "restore")]
     dry_run: bool,
-    /// With --freshen: set back what a run that was killed left behind, and measure nothing
+    /// With --freshen: restore what a killed run has changed, and measure nothing
     #[arg(long, requires = "freshen")]
     restore: bool,
-    /// How often readings are forced to the disk; bounds what a power cut can take
+    /// How often readings are synced to the disk; a power cut loses at most this span
     #[arg(long, value_name = "SPAN", default_value = "1s")]
     sync: Nanos,
     /// What to do when somebody removes or moves the recording while it is written
@@ -92,7 +92,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1,
           default_missing_value = serve::DEFAULT_ADDRESS)]
     serve: Option<SocketAddr>,
-    /// No line a second
+    /// Do not print a progress line every second
     #[arg(long, short)]
     quiet: bool,
     /// Print the summary at the end as JSON

@@ -12,11 +12,11 @@ use meikyo_units::Nanos;
 
 use crate::known_devices;
 
-/// Show what a device answers, how fast, how fresh, and what polling costs it; without DEVICE,
-/// check the whole cluster before a run.
+/// Ask one device or the whole cluster before a run: what answers, how fast and how fresh.
 ///
-/// Without DEVICE, every device is asked once: silent hosts, refused credentials and missing objects
-/// are told with what to do about them. Exit 1 if there is any.
+/// With DEVICE, Meikyo also measures what polling costs the device. Without it, every device is asked
+/// once; silent hosts, refused credentials and missing objects are listed with a remedy each, and the
+/// exit code is 1 if there are any.
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
     /// A host or switch of the cluster file

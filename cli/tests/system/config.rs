@@ -205,12 +205,24 @@ fn output_that_nobody_reads_is_no_failure() {
 /// The verbs, as the program itself lists them.
 fn verbs(directory: &Path) -> Vec<String> {
     let help = stdout(&meikyo(directory, &["--help"]));
-    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let verbs = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("    "));
+    let groups = help.split("\nOptions:\n").next().unwrap();
+    let verbs = groups.lines().filter(|line| line.starts_with("  ") && !line.starts_with("    "));
     let verbs: Vec<_> =
         verbs.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
     assert!(verbs.len() > 3, "{help}");
     verbs
+}
+
+#[test]
+fn the_bare_name_says_what_help_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let (bare, help) = (meikyo(directory.path(), &[]), meikyo(directory.path(), &["--help"]));
+    assert_eq!((bare.status.code(), help.status.code()), (Some(0), Some(0)));
+    assert_eq!((stdout(&bare), stderr(&bare)), (stdout(&help), String::new()));
+    assert_eq!(stdout(&meikyo(directory.path(), &["help"])), stdout(&help));
+    assert!(stdout(&help).starts_with("Meikyo measures"), "{}", stdout(&help));
+    // No escape sequence, since this is no terminal.
+    assert!(!stdout(&help).contains('\u{1b}'));
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) struct DrawArgs {
     /// The cluster file
     #[arg(value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
     file: PathBuf,
-    /// The SVG file; standard output unless written
+    /// The SVG file; standard output by default
     #[arg(long, value_name = "SVG")]
     out: Option<PathBuf>,
     /// Write over the file if it is there

@@ -20,8 +20,8 @@ pub(super) struct FailoverArgs {
     input: FileArgs,
     #[command(flatten)]
     texts: TextArgs,
-    /// The trunk between these switches has failed: show its moves and what to type; all trunks
-    /// unless written
+    /// Show the moves, and what to type, for a failure of the trunk between these switches; by
+    /// default for every trunk
     #[arg(long, value_name = "SWITCH:SWITCH")]
     link: Option<String>,
     /// Do not print what to type
