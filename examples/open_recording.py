@@ -93,7 +93,7 @@ def table_of(column: str, from_duckdb: list[dict], from_pandas: list[dict]) -> s
     text = ["  ".join(cell.ljust(width) if at < 2 else cell.rjust(width)
                       for at, (cell, width) in enumerate(zip(line, widths))) for line in lines]
     left = max(len(from_duckdb), len(from_pandas)) - DEVICES_SHOWN // 2
-    text.append(f"{left} devices more with --json" if left > 0 else "the same for programs: --json")
+    text.append(f"and {left} more with --json" if left > 0 else "the same for programs: --json")
     return "\n".join(text)
 
 

@@ -23,10 +23,14 @@ use crate::verbs::recording::RecordingArgs;
 use crate::verbs::serve::ServeArgs;
 use crate::verbs::simulate::SimulateArgs;
 
-/// Meikyo measures, profiles and predicts clusters of commodity machines and Ethernet, and keeps their
-/// long runs alive.
+/// What Meikyo is, in two lines of the help.
+const ABOUT: &str = "\
+Meikyo measures, profiles and predicts clusters of commodity machines and Ethernet,
+and keeps their long runs alive.";
+
+/// The whole command line.
 #[derive(Debug, Parser)]
-#[command(name = "meikyo", version, propagate_version = true)]
+#[command(name = "meikyo", about = ABOUT, version, propagate_version = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) verb: Verb,

@@ -12,7 +12,7 @@ use meikyo_units::Nanos;
 
 use crate::known_devices;
 
-/// Ask one device or the whole cluster before a run: what answers, how fast and how fresh.
+/// Ask one device or the whole cluster: what answers, how fast and how fresh.
 ///
 /// With DEVICE, Meikyo also measures what polling costs the device. Without it, every device is asked
 /// once; silent hosts, refused credentials and missing objects are listed with a remedy each, and the
