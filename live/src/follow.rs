@@ -219,8 +219,17 @@ impl Follow {
         self.values = wishes.into_iter().map(Values::new).collect();
         self.chunk = Chunk::default();
         self.tail = Some(Tail::new(newest.before(back).as_nanos()));
-        let step = self.read(opened, true)?;
-        Ok(step.map(|step| Arc::new(step.newer_than(had.unwrap_or(i64::MAX)))))
+        let had = had.unwrap_or(i64::MAX);
+        let mut whole = Step::default();
+        loop {
+            if let Some(step) = self.read(opened, true)? {
+                whole.append(&step);
+                whole = whole.newer_than(had);
+            }
+            if !self.tail.as_ref().is_some_and(Tail::has_more) {
+                return Ok((!whole.is_empty()).then(|| Arc::new(whole)));
+            }
+        }
     }
 
     fn read(&mut self, opened: &Arc<Opened>, look: bool) -> Result<Option<Arc<Step>>, ReadError> {

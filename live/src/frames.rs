@@ -23,6 +23,18 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// Puts rows of the same table behind its own.
+    fn append(&mut self, later: &Self) {
+        assert_eq!(self.columns, later.columns, "frames of `{}` differ in columns", self.table);
+        self.times.extend_from_slice(&later.times);
+        self.series.extend_from_slice(&later.series);
+        for (values, later) in self.values.iter_mut().zip(&later.values) {
+            values.extend_from_slice(later);
+        }
+        self.states.extend_from_slice(&later.states);
+        self.ages_ms.extend_from_slice(&later.ages_ms);
+    }
+
     /// The rows at some places, in the order of the places.
     fn picked(&self, rows: &[usize]) -> Self {
         Self {
@@ -117,6 +129,21 @@ impl Step {
         }
     }
 
+    /// Puts what came later behind it. Frames are of the same tables and columns in both, if there are
+    /// some.
+    pub(crate) fn append(&mut self, later: &Self) {
+        self.newest = self.newest.max(later.newest);
+        if self.frames.is_empty() {
+            self.frames.clone_from(&later.frames);
+        } else {
+            for (frame, later) in self.frames.iter_mut().zip(&later.frames) {
+                frame.append(later);
+            }
+        }
+        self.intervals.extend_from_slice(&later.intervals);
+        self.events.extend_from_slice(&later.events);
+    }
+
     /// Whether it brought nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.iter().all(|frame| frame.times.is_empty())
@@ -142,5 +169,39 @@ mod tests {
         let step = Step { newest: 30, frames: vec![frame], ..Step::default() };
         assert_eq!(step.newer_than(i64::MAX).frames[0].values[0], [2.0, 4.0]);
         assert_eq!(step.newer_than(10).frames[0].values[0], [2.0, 3.0, 4.0]);
+    }
+
+    #[test]
+    fn steps_that_are_joined_piece_by_piece_are_the_whole_step() {
+        let frame = |rows: &[(i64, u32)]| Frame {
+            times: rows.iter().map(|row| row.0).collect(),
+            series: rows.iter().map(|row| row.1).collect(),
+            values: vec![
+                rows.iter().map(|row| f32::from(i16::try_from(row.0).expect("small"))).collect(),
+            ],
+            states: vec![0; rows.len()],
+            ages_ms: vec![0.0; rows.len()],
+            ..Frame::default()
+        };
+        let step = |rows: &[(i64, u32)]| Step {
+            newest: rows.iter().map(|row| row.0).max().unwrap_or(0),
+            frames: vec![frame(rows)],
+            intervals: rows
+                .iter()
+                .map(|&(time, _)| Interval { time, ..Interval::default() })
+                .collect(),
+            ..Step::default()
+        };
+        let rows = [(10, 0), (10, 1), (20, 0), (30, 2), (40, 0), (40, 2), (50, 1)];
+        for had in [i64::MAX, 0, 10, 35] {
+            for cut in 0..=rows.len() {
+                let mut whole = Step::default();
+                for piece in [&rows[..cut], &rows[cut..]].into_iter().filter(|it| !it.is_empty()) {
+                    whole.append(&step(piece));
+                    whole = whole.newer_than(had);
+                }
+                assert_eq!(whole, step(&rows).newer_than(had), "cut at {cut}, had {had}");
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use arrow::array::RecordBatch;
 use meikyo_recording::layout::{self, ParquetFile};
 use meikyo_recording::read::Wanted;
-use meikyo_recording::schema::role::{answers, findings, health};
+use meikyo_recording::schema::role::{answers, health};
 use meikyo_recording::schema::{Name, Role};
 use meikyo_recording::{ReadError, Selection, TableSchema};
 use meikyo_units::{Nanos, WallTime};
@@ -18,13 +18,11 @@ use meikyo_units::{Nanos, WallTime};
 use crate::bins::Bins;
 use crate::columns::{number, signed, text, times};
 use crate::opened::{FileProblem, Opened};
+use crate::staleness::{self, Held, Stalest};
 
 /// The states that are counted, in the order of [`Counts::states`].
 const STATES: [Name<u64>; 5] =
     [health::OK, health::LATE, health::MISSED, health::ERRORS, health::SKIPPED];
-
-/// A device is silent when it has not answered for so long.
-const SILENT_AFTER: Nanos = Nanos::from_secs(3);
 
 /// How far back it is looked for answers.
 const LOOK_BACK: Nanos = Nanos::from_secs(10);
@@ -41,25 +39,14 @@ pub struct Health {
     pub counts: Vec<Counts>,
     /// What ended in all of them together.
     pub totals: Counts,
-    /// Devices that have not answered for 3 s at the end.
+    /// Devices that are silent at the end ([`staleness::is_silent`]).
     pub silent: Vec<String>,
-    /// The value that has stood still for longest against its usual updates; `None` when none does.
+    /// Of the devices that answer, the value that is oldest at the end.
     pub stalest: Option<Stalest>,
     /// The shortest span between two polls of a device before the end, µs; `None` when not known.
     pub interval_us: Option<u64>,
     /// Files that could not be read: what they held is missing.
     pub problems: Vec<FileProblem>,
-}
-
-/// A value that stands still.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stalest {
-    /// The device that it is a value of.
-    pub device: String,
-    /// Table, instance and column of the value, with spaces between.
-    pub object: String,
-    /// How long it has been standing still.
-    pub age: Nanos,
 }
 
 /// How device intervals ended in some span.
@@ -133,12 +120,13 @@ pub fn read(
     fill(opened, cache, bins, &mut counts, &mut problems)?;
     let mut totals = Counts::default();
     counts.iter().for_each(|bin| totals.add(bin));
+    let (silent, stalest) = silent_and_stalest(opened, to)?;
     Ok(Health {
         bins,
         counts,
         totals,
-        silent: silent(opened, to)?,
-        stalest: stalest(opened, to)?,
+        silent,
+        stalest,
         interval_us: opened.interval_us(to)?,
         problems,
     })
@@ -217,9 +205,20 @@ fn gather(batch: &RecordBatch, seconds: &mut BTreeMap<i64, Counts>) {
     }
 }
 
-/// Devices of which no answer was received in the last seconds before `to`.
-fn silent(opened: &Opened, to: WallTime) -> Result<Vec<String>, ReadError> {
-    let Some(table) = opened.table_for(Role::Answers)? else { return Ok(Vec::new()) };
+/// When each device was heard last, as far as it was asked in the last seconds before `to`.
+#[derive(Debug, Default)]
+struct Heard {
+    /// The due instant of its newest interval.
+    due: i64,
+    /// Between its two newest intervals.
+    interval: Option<Nanos>,
+    /// When its newest answer was received.
+    answered: Option<WallTime>,
+}
+
+/// The devices of the last seconds before `to`, and the newest due instant.
+fn heard(opened: &Opened, to: WallTime) -> Result<(BTreeMap<String, Heard>, WallTime), ReadError> {
+    let Some(table) = opened.table_for(Role::Answers)? else { return Ok(Default::default()) };
     let columns = ["time", answers::DEVICE.name(), answers::RECEIVED_US.name()];
     let selection = Selection {
         columns: Some(columns.map(str::to_owned).to_vec()),
@@ -227,53 +226,47 @@ fn silent(opened: &Opened, to: WallTime) -> Result<Vec<String>, ReadError> {
         to: Some(to),
         ..Selection::all(&table.name)
     };
-    let scan = opened.recording.scan(&selection)?;
-    let mut answered: BTreeMap<String, Option<i64>> = BTreeMap::new();
+    let mut heard: BTreeMap<String, Heard> = BTreeMap::new();
     let mut newest = i64::MIN;
-    for batch in scan {
+    for batch in opened.recording.scan(&selection)? {
         let batch = batch?;
         let received = signed(&batch, answers::RECEIVED_US.name());
         for (row, &time) in times(&batch).iter().enumerate() {
             newest = newest.max(time);
             let device = text(&batch, answers::DEVICE.name(), row).unwrap_or_default();
-            let last = match answered.get_mut(device) {
-                Some(last) => last,
-                None => answered.entry(device.to_owned()).or_default(),
+            let of = match heard.get_mut(device) {
+                Some(of) => of,
+                None => heard
+                    .entry(device.to_owned())
+                    .or_insert(Heard { due: time, ..Heard::default() }),
             };
-            if received.get(row).is_some_and(Option::is_some) {
-                *last = (*last).max(Some(time));
+            if time > of.due {
+                let since = WallTime::from_nanos(time).since(WallTime::from_nanos(of.due));
+                (of.due, of.interval) = (time, Some(since));
+            }
+            if let Some(after_us) = received.get(row).copied().flatten() {
+                let at = WallTime::from_nanos(time.saturating_add(after_us.saturating_mul(1_000)));
+                of.answered = of.answered.max(Some(at));
             }
         }
     }
-    let least = WallTime::from_nanos(newest).before(SILENT_AFTER).as_nanos();
-    let is_silent = |last: &Option<i64>| last.is_none_or(|last| last < least);
-    Ok(answered.into_iter().filter(|(_, last)| is_silent(last)).map(|(device, _)| device).collect())
+    Ok((heard, WallTime::from_nanos(newest)))
 }
 
-/// The value that was last found frozen and has been so for longest.
-fn stalest(opened: &Opened, to: WallTime) -> Result<Option<Stalest>, ReadError> {
-    let Some(table) = opened.table_for(Role::Findings)? else { return Ok(None) };
-    let selection = Selection { to: Some(to), ..Selection::all(&table.name) };
-    let scan = opened.recording.scan(&selection)?;
-    let mut newest: BTreeMap<[String; 4], (i64, bool)> = BTreeMap::new();
-    for batch in scan {
-        let batch = batch?;
-        for (row, &time) in times(&batch).iter().enumerate() {
-            let label = |name: &str| text(&batch, name, row).unwrap_or_default().to_owned();
-            let labels = [findings::DEVICE, findings::TABLE, findings::INSTANCE, findings::COLUMN];
-            let key = labels.map(|of| label(of.name()));
-            let frozen = text(&batch, findings::CLASS.name(), row) == Some("frozen");
-            let of = newest.entry(key).or_insert((time, frozen));
-            if time >= of.0 {
-                *of = (time, frozen);
-            }
-        }
-    }
-    let frozen = newest.into_iter().filter(|(_, (_, frozen))| *frozen);
-    let oldest = frozen.min_by_key(|(_, (since, _))| *since);
-    Ok(oldest.map(|([device, table, instance, column], (since, _))| {
-        let instance = if instance.is_empty() { instance } else { format!(" {instance}") };
-        let age = to.since(WallTime::from_nanos(since));
-        Stalest { device, object: format!("{table}{instance} {column}"), age }
-    }))
+/// Who is silent before `to`, and of those who answer the value that is oldest.
+fn silent_and_stalest(
+    opened: &Opened,
+    to: WallTime,
+) -> Result<(Vec<String>, Option<Stalest>), ReadError> {
+    let (heard, newest) = heard(opened, to)?;
+    let is_silent = |of: &Heard| {
+        of.answered.is_none_or(|at| staleness::is_silent(newest.since(at), of.interval))
+    };
+    let (silent, answering): (Vec<_>, Vec<_>) = heard.iter().partition(|(_, of)| is_silent(of));
+    let (held, unknown) = (staleness::held(opened, to)?, Held::default());
+    let answering = answering.iter().filter_map(|(name, of)| {
+        Some((name.as_str(), of.answered?, held.get(*name).unwrap_or(&unknown)))
+    });
+    let stalest = staleness::stalest(answering, to);
+    Ok((silent.into_iter().map(|(name, _)| name.clone()).collect(), stalest))
 }

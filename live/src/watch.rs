@@ -4,6 +4,7 @@
 //! update them, missing values missing. A running recording is followed by one thread of low
 //! priority, a past is read by whoever asks.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::frames::Step;
 use crate::opened::{Device, Opened, name_of};
 use crate::past;
 use crate::queue::Queue;
+use crate::staleness::{self, Held};
 use crate::wish::Wish;
 
 /// The columns of a table that are wanted.
@@ -161,6 +163,14 @@ impl Watch {
     /// When the recording cannot be read.
     pub fn interval(&self, newest: WallTime) -> Result<Option<Nanos>, ReadError> {
         Ok(self.opened.interval_us(newest)?.map(Nanos::from_micros))
+    }
+
+    /// How agents update values that their answers hold older ones of, at an instant, by device.
+    ///
+    /// # Errors
+    /// When the recording cannot be read.
+    pub fn held(&self, at: WallTime) -> Result<BTreeMap<String, Held>, ReadError> {
+        staleness::held(&self.opened, at)
     }
 
     /// Its devices, in the order of the cluster file; those that only rows name come last.

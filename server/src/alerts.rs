@@ -46,6 +46,13 @@ pub(crate) struct AlertBody {
     pub(crate) silenced_until_us: Option<i64>,
 }
 
+/// Whether anything is alerted of.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub(crate) struct AlertRulesBody {
+    /// Whether rules are set, as far as the recording says.
+    pub(crate) set: bool,
+}
+
 /// What is asked for when an alert is silenced.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,7 +1,8 @@
 //! How well a recording was measured, over HTTP: states for the time bar, and who is silent.
 
 use meikyo_live::Opened;
-use meikyo_live::health::{self, HealthCache, Stalest};
+use meikyo_live::health::{self, HealthCache};
+use meikyo_live::staleness::Stalest;
 use meikyo_units::Nanos;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,9 +22,9 @@ pub(crate) struct HealthBody {
     pub(crate) bins: HealthBinsBody,
     /// Their sums.
     pub(crate) totals: HealthTotalsBody,
-    /// Devices that have not answered for 3 s at `to`.
+    /// Devices that have not answered for 3 s, or two of their intervals, at `to`.
     pub(crate) silent: Vec<String>,
-    /// The value that has stood still for longest against its usual updates; null when none does.
+    /// Of the devices that answer, the value that is oldest at `to`; null when none answers.
     pub(crate) stalest: Option<StalestBody>,
     /// Intervals a second at `to`.
     pub(crate) intervals_per_s: f64,
@@ -63,14 +64,14 @@ pub(crate) struct HealthTotalsBody {
     pub(crate) intervals: u64,
 }
 
-/// A value that stands still.
+/// A value that is old.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct StalestBody {
     /// The device that it is a value of.
     pub(crate) device: String,
-    /// Table, instance and column of the value.
+    /// Table, instance and column of the value; empty where all of the device are as old as its answer.
     pub(crate) object: String,
-    /// How long it has been standing still.
+    /// How old it is: since when it was true at the agent.
     pub(crate) age_us: u64,
 }
 

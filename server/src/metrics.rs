@@ -4,13 +4,18 @@
 //! Counters are handed out as they are, so that Prometheus can take its own rates; it sees one
 //! reading of the 150 that came since it asked last. Values of recordings that nobody writes any
 //! more, and values that have not come for five minutes, are left out: that is how Prometheus knows
-//! that they are gone.
+//! that they are gone. A device never is: `meikyo_device_up` says 0 of one that is dead
+//! ([`devices`]). All values are in base units, which their names say ([`naming`]).
 
+mod devices;
+mod naming;
 pub(crate) mod newest;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use meikyo_live::Opened;
+use meikyo_recording::alerts;
 use meikyo_units::WallTime;
 
 use crate::access::Tokens;
@@ -39,7 +44,10 @@ pub(crate) fn text_of(server: &Server) -> Result<String, ApiError> {
             if running { 1.0 } else { 0.0 },
         );
         if running {
-            all.entry(opened.id.clone()).or_default().refresh(opened, now)?;
+            let of = all.entry(opened.id.clone()).or_default();
+            of.refresh(opened, now)?;
+            of.devices.tell(&mut metrics, opened, now)?;
+            alerts_of(&mut metrics, opened)?;
         } else {
             all.remove(&opened.id);
         }
@@ -61,6 +69,27 @@ pub(crate) fn text_of(server: &Server) -> Result<String, ApiError> {
         own(&mut metrics, "server_resident_bytes", "memory of this process", "", bytes);
     }
     Ok(rendered(&metrics))
+}
+
+/// The alerts that are raised.
+fn alerts_of(metrics: &mut BTreeMap<String, Metric>, opened: &Opened) -> Result<(), ApiError> {
+    let help = "1 while the rule's alert of the device is raised";
+    // Without an alert, too, so that one can tell that there is none.
+    metrics.entry("meikyo_alert".to_owned()).or_default().help = help.to_owned();
+    let (alerts, _) = alerts::read(&opened.recording)?;
+    for alert in alerts.iter().filter(|alert| alert.cleared.is_none()) {
+        let mut labels = format!(
+            "recording=\"{}\",rule=\"{}\",device=\"{}\"",
+            escaped(&opened.id),
+            escaped(&alert.rule),
+            escaped(&alert.device)
+        );
+        if let Some(object) = &alert.object {
+            labels += &format!(",object=\"{}\"", escaped(object));
+        }
+        own(metrics, "alert", help, &labels, 1.0);
+    }
+    Ok(())
 }
 
 /// Who is connected, and what was refused, closed and lost.

@@ -27,6 +27,7 @@ use crate::routes::{flame, heat, ranges, recordings};
         recordings::freshness,
         recordings::export,
         recordings::alerts,
+        recordings::alert_rules,
         recordings::acknowledge,
         recordings::silence,
         recordings::fabric,

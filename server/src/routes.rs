@@ -22,8 +22,8 @@ use crate::page;
 use crate::state::Shared;
 use ranges::{health, live, range, states};
 use recordings::{
-    acknowledge, alerts, events, export, fabric, freshness, inventory, metrics, readings,
-    recordings, series, silence,
+    acknowledge, alert_rules, alerts, events, export, fabric, freshness, inventory, metrics,
+    readings, recordings, series, silence,
 };
 use rows_from_afar::ingest;
 
@@ -45,6 +45,7 @@ pub(crate) fn router(server: Shared) -> Router {
         .route("/recordings/{id}/freshness", get(freshness))
         .route("/recordings/{id}/inventory", get(inventory))
         .route("/recordings/{id}/export", get(export))
+        .route("/recordings/{id}/alert-rules", get(alert_rules))
         .route("/fabric", get(fabric))
         .route("/ingest", get(ingest))
         .route("/alerts", get(alerts))

@@ -29,6 +29,10 @@ pub(super) struct Found {
     pub(super) updates: Updates,
 }
 
+/// Rows that one look at the log takes at most: who is behind catches up in several, and memory does not
+/// grow with how far that is.
+const ROWS_MAX: usize = 50_000;
+
 /// What a chunk of the log held, as far as it is wanted.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
@@ -41,6 +45,8 @@ pub(super) struct Chunk {
     pub(super) findings: Vec<Found>,
     /// The newest due instant of the rows, ns since the epoch.
     pub(super) newest: i64,
+    /// Rows that were read for it.
+    rows: usize,
 }
 
 impl Chunk {
@@ -51,6 +57,7 @@ impl Chunk {
         self.intervals.clear();
         self.events.clear();
         self.findings.clear();
+        self.rows = 0;
     }
 
     /// Whether nothing came that a viewer sees.
@@ -76,6 +83,8 @@ struct Stream {
     first: u64,
     reader: SegmentReader,
     batches: Vec<Batch>,
+    /// Whether a look ended before everything was read.
+    has_more: bool,
     /// Series by table and symbols of the labels, in this segment.
     series: BTreeMap<(usize, Vec<Option<u64>>), u32>,
 }
@@ -96,7 +105,7 @@ impl Stream {
         };
         let tables = reader.head().tables.iter().enumerate();
         let batches = tables.map(|(table, schema)| Batch::new(table, schema)).collect();
-        Ok(Some(Self { first, reader, batches, series: BTreeMap::new() }))
+        Ok(Some(Self { first, reader, batches, has_more: false, series: BTreeMap::new() }))
     }
 }
 
@@ -104,6 +113,11 @@ impl Tail {
     /// The log from `from` on.
     pub(super) fn new(from: i64) -> Self {
         Self { streams: BTreeMap::new(), from }
+    }
+
+    /// Whether there are rows that the last look did not take.
+    pub(super) fn has_more(&self) -> bool {
+        self.streams.values().any(|stream| stream.has_more)
     }
 
     /// Reads what the open segments hold by now; whether there was anything.
@@ -115,7 +129,7 @@ impl Tail {
     ) -> Result<bool, ReadError> {
         let mut read = false;
         for stream in self.streams.values_mut() {
-            if stream.reader.refresh()? {
+            if stream.reader.refresh()? || stream.has_more {
                 read |= drain(stream, self.from, opened, wishes, chunk)?;
             }
         }
@@ -138,8 +152,12 @@ impl Tail {
                     continue;
                 }
                 // What was written into the old one until the new one began.
-                if stream.reader.refresh()? {
+                if stream.reader.refresh()? || stream.has_more {
                     read |= drain(stream, self.from, opened, wishes, chunk)?;
+                }
+                // The rest of it comes before the new one.
+                if stream.has_more {
+                    continue;
                 }
             }
             if let Some(mut stream) = Stream::open(segment, self.from, wishes)? {
@@ -170,10 +188,9 @@ fn drain(
     let roles: Vec<_> = tables.iter().map(TableSchema::role).collect();
     let wanted: Vec<_> = tables.iter().map(|table| is_wanted(table, wishes)).collect();
     let mut read = false;
-    while let Some(header) = stream
-        .reader
-        .next_rows(|header: &FrameHeader| wanted[header.table] && header.greatest_time >= from)?
-    {
+    stream.has_more = false;
+    let is_wanted = |header: &FrameHeader| wanted[header.table] && header.greatest_time >= from;
+    while let Some(header) = stream.reader.next_rows(is_wanted)? {
         let table = header.table;
         if stream.reader.decode(&header, &mut stream.batches[table]).is_err() {
             // The reader counts it, and it is told below.
@@ -192,6 +209,11 @@ fn drain(
             if wish.table.name == names[table] {
                 take_readings(stream, table, opened, wish, &mut chunk.readings[position]);
             }
+        }
+        chunk.rows += stream.batches[table].rows();
+        if chunk.rows >= ROWS_MAX {
+            stream.has_more = true;
+            break;
         }
     }
     if let Some(what) = stream.reader.problem(None) {

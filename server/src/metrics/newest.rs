@@ -14,6 +14,8 @@ use meikyo_recording::schema::Role;
 use meikyo_recording::{Column, Selection, TableSchema};
 use meikyo_units::{Nanos, WallTime};
 
+use super::devices::{Devices, STATES};
+use super::naming::{exported, plain};
 use crate::errors::ApiError;
 
 /// How far back the log is read at most.
@@ -36,6 +38,8 @@ impl Newest {
 #[derive(Debug, Default)]
 pub(super) struct OfRecording {
     read_to: Option<WallTime>,
+    /// Which devices answer, and how intervals ended.
+    pub(super) devices: Devices,
     /// The metrics by name, as they are written.
     pub(super) metrics: BTreeMap<String, Metric>,
 }
@@ -67,12 +71,19 @@ impl OfRecording {
             if !is_told {
                 continue;
             }
-            let columns: Vec<_> =
-                table.columns.iter().filter(|of| drawable(&table, &of.name).is_ok()).collect();
+            // How an interval ended is counted, not shown of the newest one alone.
+            let is_counted = |name: &str| {
+                table.role() == Role::Health && STATES.iter().any(|(_, state)| state.name() == name)
+            };
+            let is_told = |column: &&Column| {
+                drawable(&table, &column.name).is_ok() && !is_counted(&column.name)
+            };
+            let columns: Vec<_> = table.columns.iter().filter(is_told).collect();
             if !columns.is_empty() {
                 self.read(opened, &table, &labels, &columns, from)?;
             }
         }
+        self.devices.refresh(opened, from, now)?;
         self.read_to = Some(now.before(Nanos::from_secs(2)));
         let least = now.before(FRESH).as_nanos();
         for metric in self.metrics.values_mut() {
@@ -121,19 +132,18 @@ impl OfRecording {
         newest: &BTreeMap<String, (i64, usize)>,
     ) {
         let counter = column.counts();
-        let ending = if counter { "_total" } else { "" };
-        let name = format!("meikyo_{}_{}{ending}", plain(&table.name), plain(&column.name));
+        let exported = exported(&table.name, column);
         let values = values.as_primitive::<Float64Type>();
         for (labels, &(time, row)) in newest.iter().filter(|(_, (_, row))| values.is_valid(*row)) {
-            let metric = self.metrics.entry(name.clone()).or_insert_with(|| Metric {
+            let metric = self.metrics.entry(exported.name.clone()).or_insert_with(|| Metric {
                 counter,
-                help: column.doc.clone(),
+                help: column.words(),
                 values: BTreeMap::new(),
             });
             let labels = format!("recording=\"{}\"{labels}", escaped(&opened.id));
             let kept = metric.values.entry(labels).or_insert((time, 0.0));
             if time >= kept.0 {
-                *kept = (time, values.value(row));
+                *kept = (time, exported.in_base_unit(values.value(row)));
             }
         }
     }
@@ -159,11 +169,6 @@ fn newest_rows(
         newest.insert(written, (times(batch)[last], last));
     }
     Ok(newest)
-}
-
-/// A name of letters, digits and `_`.
-fn plain(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
 /// A text as it stands in quotes.

@@ -6,9 +6,9 @@ use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use meikyo_live::{Opened, label_names};
+use meikyo_live::{Opened, label_names, rules};
 
-use crate::alerts::{self, AlertBody, SilenceRequest};
+use crate::alerts::{self, AlertBody, AlertRulesBody, SilenceRequest};
 use crate::errors::{ApiError, ErrorBody};
 use crate::export::{self, Export};
 use crate::fabric::FabricBody;
@@ -237,6 +237,22 @@ pub(crate) async fn alerts(
         Ok(all)
     });
     Ok(Json(bodies.await?))
+}
+
+/// Whether rules of alerts are set: without them, no alert says nothing about health.
+#[utoipa::path(
+    get,
+    path = "/api/v1/recordings/{id}/alert-rules",
+    tag = "alerts",
+    params(Id),
+    responses((status = 200, body = AlertRulesBody), Refused),
+)]
+pub(crate) async fn alert_rules(asked: Asked) -> Result<Json<AlertRulesBody>, ApiError> {
+    let read = |_: &Server, opened: &Arc<Opened>, query: Option<&str>| {
+        Parameters::parse(query)?.finish()?;
+        Ok(AlertRulesBody { set: rules::are_set(&opened.recording)? })
+    };
+    asked.answer(read).await.map(Json)
 }
 
 /// Says that somebody has seen an alert. Only a running measurement can note it.

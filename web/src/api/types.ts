@@ -34,6 +34,12 @@ export interface AlertBody {
   readonly text: string | null;
 }
 
+/** Whether anything is alerted of. */
+export interface AlertRulesBody {
+  /** Whether rules are set, as far as the recording says. */
+  readonly set: boolean;
+}
+
 /** How the collector did. */
 export interface CollectorBody {
   /** When the last answer had been received, 99th percentile. */
@@ -269,7 +275,7 @@ export interface HealthBody {
   readonly intervals_per_s: number;
   /** Files that could not be read. */
   readonly problems: readonly ProblemBody[];
-  /** Devices that have not answered for 3 s at `to`. */
+  /** Devices that have not answered for 3 s, or two of their intervals, at `to`. */
   readonly silent: readonly string[];
   readonly stalest: StalestBody | null;
   /** Their sums. */
@@ -504,13 +510,13 @@ export interface SilenceRequest {
   readonly for_us: number;
 }
 
-/** A value that stands still. */
+/** A value that is old. */
 export interface StalestBody {
-  /** How long it has been standing still. */
+  /** How old it is: since when it was true at the agent. */
   readonly age_us: number;
   /** The device that it is a value of. */
   readonly device: string;
-  /** Table, instance and column of the value. */
+  /** Table, instance and column of the value; empty where all of the device are as old as its answer. */
   readonly object: string;
 }
 
