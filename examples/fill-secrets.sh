@@ -1,7 +1,7 @@
 #!/bin/sh
-# Puts the secrets into the lines of `meikyo config agents`, which hold references only.
+# Puts the secrets into the lines of `meikyo config snmpd`, which hold references only.
 #
-#   meikyo config agents cluster.toml | examples/fill-secrets.sh DIRECTORY > snmpd.conf
+#   meikyo config snmpd --cluster cluster.toml | examples/fill-secrets.sh DIRECTORY > snmpd.conf
 #
 # DIRECTORY is that of the cluster file. Ends with 1 where a secret is missing. The output is secret:
 # set `umask 077` before it is written to a file.

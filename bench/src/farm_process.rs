@@ -1,4 +1,4 @@
-//! The farm in a process of its own, on the other core: `meikyo agents`.
+//! The farm in a process of its own, on the other core: `meikyo farm`.
 
 use std::io::{self, BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -22,7 +22,7 @@ const PATIENCE: Nanos = Nanos::from_secs(60);
 pub(crate) struct FarmPlan<'a> {
     /// How many hosts.
     pub(crate) agents: u32,
-    /// How often agents really read their values, as `meikyo agents --cache` takes it.
+    /// How often agents really read their values, as `meikyo farm --cache` takes it.
     pub(crate) cache: &'a str,
     /// Span between two changes of the counters.
     pub(crate) step: Nanos,
@@ -45,10 +45,10 @@ pub(crate) struct FarmProcess {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FarmError {
     /// The system refused.
-    #[error("cannot run `meikyo agents`")]
+    #[error("cannot run `meikyo farm`")]
     Run(#[source] io::Error),
     /// It did not come up.
-    #[error("`meikyo agents` ended before it was ready: {log}")]
+    #[error("`meikyo farm` ended before it was ready: {log}")]
     Ended {
         /// What it said.
         log: String,
@@ -59,7 +59,7 @@ impl FarmProcess {
     /// Starts it and waits until it answers.
     pub(crate) fn start(plan: &FarmPlan<'_>) -> Result<Self, FarmError> {
         let mut command = product().map_err(FarmError::Run)?;
-        command.args(["agents", "--port", "0", "--cache", plan.cache]);
+        command.args(["farm", "--port", "0", "--cache", plan.cache]);
         command.args(["--count", &plan.agents.to_string(), "--step", &plan.step.to_string()]);
         command.args(["--first", &FIRST.to_string(), "--truth"]).arg(plan.truth);
         if plan.speech == Speech::V3 {

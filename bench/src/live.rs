@@ -159,11 +159,11 @@ fn made(directory: &Path, what: &Made) -> Result<PathBuf, Failure> {
     }
     std::fs::create_dir_all(directory)?;
     let mut agents = product()?;
-    agents.args(["agents", "--count", what.agents, "--virtual", what.span]);
+    agents.args(["farm", "--count", what.agents, "--virtual", what.span]);
     agents.args(["--measure", what.measure, "--out"]).arg(&recording);
     let status = agents.stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     if !status.success() {
-        return Err(Failure::new(format!("`meikyo agents --virtual` ended with {status}")));
+        return Err(Failure::new(format!("`meikyo farm --virtual` ended with {status}")));
     }
     std::fs::write(done, "")?;
     Ok(recording)

@@ -5,13 +5,13 @@ use meikyo_console::benches::BenchArgs;
 
 use crate::top::TopArgs;
 use crate::verbs::agent::AgentArgs;
-use crate::verbs::agents::AgentsArgs;
 use crate::verbs::alerts::AlertsArgs;
 use crate::verbs::checkpoint::CheckpointArgs;
 use crate::verbs::completions::CompletionsArgs;
 use crate::verbs::config::ConfigArgs;
 use crate::verbs::export::ExportArgs;
 use crate::verbs::fabric::FabricArgs;
+use crate::verbs::farm::FarmArgs;
 use crate::verbs::lab::LabArgs;
 use crate::verbs::man::ManArgs;
 use crate::verbs::mark::MarkArgs;
@@ -55,7 +55,7 @@ pub(crate) enum Verb {
     Completions(CompletionsArgs),
     Man(ManArgs),
     Agent(Box<AgentArgs>),
-    Agents(Box<AgentsArgs>),
+    Farm(Box<FarmArgs>),
     Query(QueryArgs),
     Export(ExportArgs),
     Bench(BenchArgs),

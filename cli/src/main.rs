@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod grammar;
 mod hangup;
 mod known_devices;
 mod log;
@@ -20,17 +21,29 @@ use meikyo_console::output::PrintError;
 use meikyo_console::ranks;
 
 use crate::args::{Args, Verb};
+use crate::verbs::lab::roles::RoleArgs;
 
 fn main() -> ExitCode {
+    if let Some(role) = RoleArgs::of_this_process() {
+        return failure::exit_code(log::begin().map(|()| verbs::lab::roles::run(&role)));
+    }
     let mut command = overview::command();
     if std::env::args_os().len() < 2 {
         // The bare name is a question, and the answer is the same as that to `--help`.
         let printed = command.print_help().map_err(PrintError::from);
         return failure::exit_code(printed.map(|()| Answer::Yes).map_err(Failure::from));
     }
-    let parsed = Args::from_arg_matches(&command.get_matches_mut());
-    let args = parsed.unwrap_or_else(|error| error.format(&mut command).exit());
-    failure::exit_code(run(args.verb))
+    let parsed = command.try_get_matches_from_mut(std::env::args_os());
+    match parsed.and_then(|matches| Args::from_arg_matches(&matches)) {
+        Ok(args) => failure::exit_code(run(args.verb)),
+        Err(error) => {
+            let typed: Vec<_> = std::env::args_os().skip(1).collect();
+            match grammar::renamed::explained(&typed, &error, &command) {
+                Some(failure) => failure::exit_code(Err(failure)),
+                None => error.format(&mut command).exit(),
+            }
+        }
+    }
 }
 
 fn run(verb: Verb) -> Result<Answer, Failure> {
@@ -58,6 +71,6 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Query(args) => verbs::query::run(&args),
         Verb::Export(args) => verbs::export::run(&args),
         Verb::Agent(args) => verbs::agent::run(&args),
-        Verb::Agents(args) => verbs::agents::run(&args),
+        Verb::Farm(args) => verbs::farm::run(&args),
     }
 }

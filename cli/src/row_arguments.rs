@@ -1,6 +1,6 @@
 //! Arguments that several verbs have in common: which recording, and which rows of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use meikyo_console::failure::Failure;
@@ -13,8 +13,72 @@ use crate::known_devices;
 #[derive(Debug, Args)]
 pub(crate) struct RecordingArgument {
     /// The recording's directory
-    #[arg(value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
+    #[arg(value_name = "RECORDING", default_value = "recording", env = "MEIKYO_RECORDING")]
     pub(crate) dir: PathBuf,
+}
+
+impl RecordingArgument {
+    /// The directory, if there is one.
+    pub(crate) fn there(&self) -> Result<&Path, Failure> {
+        check_there(&self.dir)?;
+        Ok(&self.dir)
+    }
+
+    /// Opens it for reading.
+    pub(crate) fn open(&self) -> Result<Recording, Failure> {
+        open(&self.dir)
+    }
+}
+
+/// The recording whose measurement a verb speaks with, beside the words that it has to say.
+#[derive(Debug, Args)]
+pub(crate) struct SpokenTo {
+    /// The recording; what is said to it needs a measurement that writes it
+    #[arg(
+        long = "recording",
+        value_name = "RECORDING",
+        default_value = "recording",
+        env = "MEIKYO_RECORDING"
+    )]
+    pub(crate) dir: PathBuf,
+}
+
+/// Opens a recording for reading.
+pub(crate) fn open(dir: &Path) -> Result<Recording, Failure> {
+    check_there(dir)?;
+    Ok(Recording::open(dir)?)
+}
+
+/// Refuses a path at which there is no directory, which otherwise looks as if a recording there had
+/// lost its description.
+pub(crate) fn check_there(dir: &Path) -> Result<(), Failure> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let text = match dir.try_exists() {
+        Ok(true) => format!("`{}` is a file, and a recording is a directory", dir.display()),
+        Ok(false) => format!("there is no directory `{}`", dir.display()),
+        Err(error) => {
+            return Err(Failure::new(format!("cannot look for `{}`: {error}", dir.display())));
+        }
+    };
+    Err(Failure::new(text).hint(
+        "name the recording's directory, which `meikyo measure --out RECORDING` makes, or set \
+         MEIKYO_RECORDING",
+    ))
+}
+
+/// The cluster file that a verb works on.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ClusterArgument {
+    /// The cluster file
+    #[arg(
+        long = "cluster",
+        value_name = "FILE",
+        default_value = "cluster.toml",
+        env = "MEIKYO_CLUSTER"
+    )]
+    pub(crate) file: PathBuf,
 }
 
 /// Which rows of which devices and time.
@@ -29,9 +93,35 @@ pub(crate) struct RowArguments {
     /// The columns, with commas between.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     columns: Option<Vec<String>>,
-    /// From then on: 2026-11-21T20:14:00Z, 2026-11-21, or -15min (before the recording's end).
+    #[command(flatten)]
+    times: TimeArguments,
+}
+
+/// Which span of time of a recording.
+#[derive(Debug, Args)]
+pub(crate) struct TimeArguments {
+    /// From then on: 2026-11-21T20:14:00Z, 2026-11-21, or -15min (before the recording's end)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
+    /// Up to then, exclusive
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    to: Option<String>,
+}
+
+impl TimeArguments {
+    /// The instants that are meant, with `-15min` counted from the end of the rows of `table`.
+    pub(crate) fn instants(
+        &self,
+        recording: &Recording,
+        table: &str,
+    ) -> Result<(Option<WallTime>, Option<WallTime>), Failure> {
+        let time = |text: &Option<String>| {
+            text.as_deref().map(|text| instant(text, recording, table)).transpose()
+        };
+        let (from, to) = (time(&self.from)?, time(&self.to)?);
+        check_order(from, to)?;
+        Ok((from, to))
+    }
 }
 
 impl RowArguments {
@@ -47,7 +137,6 @@ impl RowArguments {
         &self,
         recording: &Recording,
         table: &str,
-        until: Option<&str>,
     ) -> Result<Selection, Failure> {
         let mut labels = Vec::new();
         if let Some(devices) = &self.device {
@@ -60,20 +149,17 @@ impl RowArguments {
             })?;
             labels.push((name.to_owned(), vec![text.to_owned()]));
         }
-        let time =
-            |text: Option<&str>| text.map(|text| instant(text, recording, table)).transpose();
-        let (from, to) = (time(self.from.as_deref())?, time(until)?);
-        check_order(from, to)?;
+        let (from, to) = self.times.instants(recording, table)?;
         Ok(Selection { table: table.to_owned(), columns: self.columns.clone(), labels, from, to })
     }
 }
 
 /// Refuses a span that ends before it begins.
-pub(crate) fn check_order(from: Option<WallTime>, until: Option<WallTime>) -> Result<(), Failure> {
-    match (from, until) {
-        (Some(from), Some(until)) if from >= until => {
-            let text = format!("`--from` ({from}) is not before `--until` ({until})");
-            let hint = "for example the last minute but one: `--from -2min --until -1min`";
+fn check_order(from: Option<WallTime>, to: Option<WallTime>) -> Result<(), Failure> {
+    match (from, to) {
+        (Some(from), Some(to)) if from >= to => {
+            let text = format!("`--from` ({from}) is not before `--to` ({to})");
+            let hint = "for example the last minute but one: `--from -2min --to -1min`";
             Err(Failure::new(text).hint(hint))
         }
         _ => Ok(()),
@@ -107,7 +193,7 @@ pub(crate) fn unfolded(list: &str) -> Result<Vec<String>, Failure> {
 }
 
 /// An instant as typed: RFC 3339, a date, or a span before the end of the table's rows.
-pub(crate) fn instant(text: &str, recording: &Recording, table: &str) -> Result<WallTime, Failure> {
+fn instant(text: &str, recording: &Recording, table: &str) -> Result<WallTime, Failure> {
     if let Some(span) = text.strip_prefix('-') {
         let span: Nanos = span.parse()?;
         let end = recording.span(table)?.map_or_else(WallTime::default, |(_, end)| end);

@@ -23,7 +23,6 @@ mod session;
 mod terminal;
 
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
@@ -32,7 +31,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::known_devices;
 use crate::missing_rows;
-use crate::row_arguments::unfolded;
+use crate::row_arguments::{RecordingArgument, unfolded};
 use metric::Metric;
 use palette::{Palette, Theme};
 use session::{Session, Subject};
@@ -40,9 +39,8 @@ use session::{Session, Subject};
 /// Watch a recording in the terminal, live or replayed; ? shows the keys
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
-    /// The recording's directory
-    #[arg(value_name = "RECORDING", default_value = "recording", env = "MEIKYO_RECORDING")]
-    recording: PathBuf,
+    #[command(flatten)]
+    recording: RecordingArgument,
     /// Devices: names, folded ranges (node[001-225]), or patterns with * and ?; with commas between
     #[arg(long, value_name = "PATTERN")]
     device: Option<String>,
@@ -80,7 +78,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<Answer, Failure> {
             .hint("print one screen with `meikyo top --once`"));
     }
     let subject = Subject {
-        dir: args.recording.clone(),
+        dir: args.recording.there()?.to_owned(),
         devices: args.device.as_deref().map(unfolded).transpose()?,
     };
     if let Some(patterns) = &subject.devices {

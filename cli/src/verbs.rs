@@ -1,13 +1,13 @@
 //! The verbs: one module each, with its arguments and what it does.
 
 pub(crate) mod agent;
-pub(crate) mod agents;
 pub(crate) mod alerts;
 pub(crate) mod checkpoint;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod export;
 pub(crate) mod fabric;
+pub(crate) mod farm;
 pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod mark;

@@ -85,7 +85,7 @@ fn two_ranks_record_what_one_process_does() {
         std::fs::write(&file, scenario).unwrap();
         let rows = [1, 2].map(|ranks| {
             let recording = dir.path().join(format!("{place}-{ranks}")).display().to_string();
-            json(ranks, &["simulate", &file, "--record", &recording]);
+            json(ranks, &["simulate", &file, "--out", &recording]);
             meikyo(1, &["query", &recording, "objects", "--json"]).stdout
         });
         assert!(rows[0].len() > 1000, "{}", String::from_utf8_lossy(&rows[0]));

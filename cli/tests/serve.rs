@@ -60,8 +60,30 @@ fn url(process: &Process) -> String {
 
 fn virtual_recording(out: &Path) {
     let out = out.to_str().unwrap();
-    let made = meikyo(&["agents", "--count", "2", "--virtual", "30s", "--out", out]);
+    let made = meikyo(&["farm", "--count", "2", "--virtual", "30s", "--out", out]);
     assert!({ made }.stderr(Stdio::null()).status().unwrap().success());
+}
+
+#[test]
+fn page_and_terminal_name_the_same_value_as_the_oldest() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = dir.path().join("rec");
+    let out = recording.to_str().unwrap();
+    let made = meikyo(&["farm", "--count", "3", "--virtual", "60s", "--cache", "3s", "--out", out]);
+    assert!({ made }.stderr(Stdio::null()).status().unwrap().success());
+    let mut command = meikyo(&["serve", "--listen", "127.0.0.1:0"]);
+    command.arg(&recording);
+    let server = Process::start(command, "serving at ");
+    let page = get(&url(&server), "/api/v1/recordings/rec/health")["stalest"].clone();
+    let top = meikyo(&["top", out, "--once", "--json"]).output().unwrap();
+    let top: Value = serde_json::from_slice(&top.stdout).unwrap();
+    assert_eq!(page["device"], top["stalest"]["device"], "{page} {top}");
+    assert_eq!(page["object"], top["stalest"]["object"], "{page} {top}");
+    let [page_us, top_us] = [&page, &top["stalest"]].map(|of| of["age_us"].as_u64().unwrap());
+    assert!(page_us.abs_diff(top_us) < 1_000, "{page_us} and {top_us}");
+    // Caches of 3 s are seen: the oldest of three devices is older than an interval, and not than a cache.
+    assert!((100_000..3_400_000).contains(&page_us), "{page_us}");
+    assert!(server.interrupt());
 }
 
 #[test]
@@ -82,7 +104,7 @@ fn a_finished_recording_is_served_until_a_signal_comes() {
 fn a_measurement_serves_itself() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let mut farm = meikyo(&["agents", "--port", "0", "--count", "3", "--write-cluster"]);
+    let mut farm = meikyo(&["farm", "--port", "0", "--count", "3", "--write-cluster"]);
     farm.arg(dir.path());
     let _farm = Process::start(farm, "ready: ");
     let measure = meikyo(&[

@@ -3,6 +3,7 @@
 //! A rule says what is not as it should be. Whether it is so at a moment is the engine's to find
 //! out; this module holds what the file says, with every level in one unit.
 
+mod defaults;
 mod level;
 mod read;
 
@@ -13,13 +14,14 @@ use meikyo_units::glob::matches;
 
 use crate::{Device, Place, What};
 
+pub(crate) use defaults::default_rules;
 pub use level::{Level, LevelUnit};
 pub(crate) use read::read_rules;
 
 /// Most rules of one cluster file: every one is compared with every device.
 pub const ALERT_RULES_MAX: usize = 1_000;
 
-/// A rule under which an alert is raised: one entry of `[[alerts]]`.
+/// A rule under which an alert is raised: one entry of `[[alerts]]`, or one that holds unwritten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertRule {
     /// Unique name; it begins the text of the rule's events.
@@ -28,7 +30,7 @@ pub struct AlertRule {
     pub condition: Condition,
     /// Names of devices that it is for, or patterns ([`meikyo_units::glob`]); all devices when empty.
     pub devices: Vec<String>,
-    /// Where it stands in the file.
+    /// Where it stands in the file; line 0 for a rule that holds unwritten.
     pub place: Place,
 }
 
@@ -166,6 +168,11 @@ impl AlertRule {
     /// Whether the rule is for a device of this name.
     pub fn is_for(&self, device: &str) -> bool {
         self.devices.is_empty() || self.devices.iter().any(|pattern| matches(pattern, device))
+    }
+
+    /// Whether it holds without standing in the file.
+    pub fn is_default(&self) -> bool {
+        self.place.line == 0
     }
 
     /// Equal except for the place in the file.

@@ -56,11 +56,12 @@ pub fn diff<'a>(old: &'a Cluster, new: &'a Cluster) -> Difference<'a> {
         cluster.devices.iter().map(|device| (device.name.as_str(), device)).collect()
     };
     let (before, after) = (by_name(old), by_name(new));
+    let (old_rules, new_rules) = (old.rules(), new.rules());
     let alike = |(old, new): (&AlertRule, &AlertRule)| old.means_the_same(new);
     let mut difference = Difference {
         keep_changed: old.keep != new.keep || keep_of_tables(old) != keep_of_tables(new),
-        alerts_changed: old.alerts.len() != new.alerts.len()
-            || !old.alerts.iter().zip(&new.alerts).all(alike),
+        alerts_changed: old_rules.len() != new_rules.len()
+            || !old_rules.iter().zip(&new_rules).all(alike),
         ..Difference::default()
     };
     for device in &new.devices {

@@ -294,6 +294,12 @@ pub(crate) const FILE: Keys = &[
     key("switches", Kind::Sections(SWITCHES), "Ethernet switches."),
     key("groups", Kind::Named(GROUP), "Groups of hosts and switches, usually racks."),
     key("alerts", Kind::Sections(ALERTS), "What is alerted of while a measurement runs."),
+    key(
+        "default_alerts",
+        Kind::Flag,
+        "false: only what `[[alerts]]` says is alerted of. Else also silent devices, frozen values, disks \
+         that are nearly full and interfaces with errors; a rule of the same name takes the place of one.",
+    ),
     key("recording", Kind::Section(RECORDING), "How the recording is kept."),
     key("fabric", Kind::Section(FABRIC), "How the switches are wired and their VLANs are planned."),
     key("links", Kind::Sections(LINKS), "What is plugged into what."),

@@ -221,6 +221,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
     }
     gathering.note_strangers(reading);
     let alerts = read_rules(reading, file, &gathering.devices);
+    let default_alerts = file.flag(reading, "default_alerts").is_none_or(|flag| flag.value);
     let fabric = read_fabric(reading, file, &gathering.devices);
     Resolved {
         cluster: Cluster {
@@ -230,6 +231,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
             keep: keep.as_ref().map(|keep| keep.value),
             keep_tables,
             alerts,
+            default_alerts,
             fabric,
         },
         origins: gathering.origins,

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use meikyo_units::Nanos;
 use thiserror::Error;
 
+use crate::alert::default_rules;
 use crate::protocol::{AuthProtocol, PrivProtocol};
 use crate::{AlertRule, Fabric};
 
@@ -24,8 +25,10 @@ pub struct Cluster {
     pub keep: Option<Nanos>,
     /// Tables of the recording that are kept for another time, in the order of the file.
     pub keep_tables: Vec<TableKeep>,
-    /// What is alerted of, in the order of the file.
+    /// What the file says is alerted of, in its order; [`Self::rules`] is all that is.
     pub alerts: Vec<AlertRule>,
+    /// Whether what is not written is alerted of as well.
+    pub default_alerts: bool,
     /// How the switches are wired, if the file says it.
     pub fabric: Option<Fabric>,
 }
@@ -34,6 +37,16 @@ impl Cluster {
     /// The directory that paths in the file are relative to.
     pub fn base(&self) -> &Path {
         self.path.parent().unwrap_or_else(|| Path::new(""))
+    }
+
+    /// Everything that is alerted of: the rules of the file, and behind them those that hold unwritten,
+    /// as far as no rule of the file has the name.
+    pub fn rules(&self) -> Vec<AlertRule> {
+        let mut rules = self.alerts.clone();
+        let is_written = |name: &str| self.alerts.iter().any(|own| own.name == name);
+        let unwritten = default_rules().into_iter().filter(|rule| !is_written(&rule.name));
+        rules.extend(unwritten.filter(|_| self.default_alerts));
+        rules
     }
 }
 

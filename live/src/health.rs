@@ -238,7 +238,7 @@ fn heard(opened: &Opened, to: WallTime) -> Result<(BTreeMap<String, Heard>, Wall
                 Some(of) => of,
                 None => heard
                     .entry(device.to_owned())
-                    .or_insert(Heard { due: time, ..Heard::default() }),
+                    .or_insert_with(|| Heard { due: time, ..Heard::default() }),
             };
             if time > of.due {
                 let since = WallTime::from_nanos(time).since(WallTime::from_nanos(of.due));

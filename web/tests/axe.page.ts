@@ -15,7 +15,7 @@ let browser: Browser;
 
 beforeAll(async () => {
   const recording = join(place.path, "day");
-  run(["agents", "--count", "16", "--switches", "1", "--virtual", "40s", "--out", recording]);
+  run(["farm", "--count", "16", "--switches", "1", "--virtual", "40s", "--out", recording]);
   server = await served([recording], ["--listen", "127.0.0.1:0", "--prefix", "/deep/meikyo", "--cluster", resolve(import.meta.dirname, "../../examples/fabric.toml")]);
   browser = await openBrowser();
 });

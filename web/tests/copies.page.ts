@@ -22,7 +22,7 @@ let expected: { rows: number; greatest: number };
 
 beforeAll(async () => {
   const recording = join(place.path, "minute");
-  run(["agents", "--count", "3", "--virtual", "70s", "--out", recording]);
+  run(["farm", "--count", "3", "--virtual", "70s", "--out", recording]);
   server = await served([recording]);
   const told = (await (await fetch(`${server.address}api/v1/recordings`)).json()) as { from_us: number }[];
   const begin = Math.ceil((told[0]?.from_us ?? 0) / 1e6) * 1e6 + 10e6;

@@ -23,7 +23,7 @@ function files(recording: string, table: string): string[] {
 
 beforeAll(async () => {
   const recording = join(place.path, "half-an-hour");
-  run(["agents", "--count", "4", "--virtual", "31min", "--out", recording, "--interval", "1s", "--step", "1s"]);
+  run(["farm", "--count", "4", "--virtual", "31min", "--out", recording, "--interval", "1s", "--step", "1s"]);
   for (const table of ["interfaces", "interfaces.summary"]) {
     // The first segment ends at a round ten minutes, the next two are ten minutes each. A segment's rows can lie in two
     // hours, and then in two files of one name.

@@ -67,7 +67,7 @@ export function run(args: readonly string[]): string {
 
 /** A farm and a measurement of it that goes on until it is stopped; `rules` is added to the cluster file. */
 export async function measured(path: string, hosts: number, switches: number, rules = ""): Promise<{ recording: string; stop(): Promise<void> }> {
-  const farm = await start(["agents", "--count", String(hosts), "--switches", String(switches), "--port", "0", "--write-cluster", join(path, "cluster")], /^ready/);
+  const farm = await start(["farm", "--count", String(hosts), "--switches", String(switches), "--port", "0", "--write-cluster", join(path, "cluster")], /^ready/);
   appendFileSync(join(path, "cluster/cluster.toml"), rules);
   const recording = join(path, "recording");
   const measure = await start(["measure", "--cluster", join(path, "cluster/cluster.toml"), "--out", recording], / ok [1-9]/);

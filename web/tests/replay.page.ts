@@ -12,7 +12,7 @@ let spanUs = { fromUs: 0, toUs: 0 };
 
 beforeAll(async () => {
   const recording = join(place.path, "minute");
-  run(["agents", "--count", "3", "--virtual", "60s", "--out", recording]);
+  run(["farm", "--count", "3", "--virtual", "60s", "--out", recording]);
   server = await served([recording]);
   const told = (await (await fetch(`${server.address}api/v1/recordings`)).json()) as { from_us: number; to_us: number }[];
   spanUs = { fromUs: told[0]?.from_us ?? 0, toUs: told[0]?.to_us ?? 0 };

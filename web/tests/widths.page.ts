@@ -11,7 +11,7 @@ let browser: Browser;
 
 beforeAll(async () => {
   const recording = join(place.path, "day");
-  run(["agents", "--count", "12", "--switches", "1", "--virtual", "30s", "--out", recording]);
+  run(["farm", "--count", "12", "--switches", "1", "--virtual", "30s", "--out", recording]);
   server = await served([recording]);
   browser = await openBrowser();
 });

@@ -123,8 +123,8 @@ fn wait_for_packages(root: &Path) {
 /// The simulated hosts and switches, which answer on the loopback network.
 fn farm(root: &Path) -> anyhow::Result<Background> {
     let (hosts, switches) = (HOSTS.to_string(), SWITCHES.to_string());
-    let agents = ["agents", "--count", &hosts, "--switches", &switches, "--port", "0"];
-    Background::start(meikyo(root, &agents), |line| {
+    let farm = ["farm", "--count", &hosts, "--switches", &switches, "--port", "0"];
+    Background::start(meikyo(root, &farm), |line| {
         let address = line.strip_prefix("ready: ")?.split(' ').find(|word| word.contains(':'))?;
         address.rsplit_once(':')?.1.parse().ok()
     })

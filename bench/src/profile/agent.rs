@@ -105,7 +105,7 @@ fn server(dir: &Path) -> Result<(Placed, String), Failure> {
 /// Samples and sends for a span: the agent's summary, and what it used.
 fn sent(url: &str, summary: &Path, span: Nanos) -> Result<(Value, Usage), Failure> {
     let mut command = product()?;
-    command.args(["profile", "agent", "--budget", "none", "--json", "--to", url]);
+    command.args(["profile", "agent", "--budget", "none", "--json", "--server", url]);
     command.args(["--for", &format!("{}s", span.as_secs_f64())]);
     command.stdin(Stdio::null()).stdout(File::create(summary)?).stderr(Stdio::null());
     let (status, usage) = spawn(command, Placement::default())?.wait(span + PATIENCE)?;

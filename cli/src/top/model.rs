@@ -10,6 +10,7 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use meikyo_live::staleness::Held;
 use meikyo_live::{Event, Interval, Other, Wanted};
 use meikyo_snmp::tables::{State, batches, cpu, interfaces, load, memory, polls, storage};
 use meikyo_units::{Nanos, WallTime};
@@ -71,8 +72,6 @@ const CPU_TICKS: [&str; 8] = [
 const EVENTS_MAX: usize = 500;
 /// Due instants whose batches are remembered, to work out round trips.
 const BATCH_TIMES_MAX: usize = 100;
-/// A device is silent when it has not answered for so long.
-pub(super) const SILENT_AFTER: Nanos = Nanos::from_secs(3);
 
 /// The cluster at the moment that is shown.
 #[derive(Debug, Clone, Default)]
@@ -113,12 +112,12 @@ pub(super) struct Device {
     pub(super) state: Option<State>,
     /// The due instant of that interval, ns since the epoch.
     pub(super) due: Option<i64>,
+    /// Between its two newest intervals.
+    interval: Option<Nanos>,
     /// When its newest answer was received, ns since the epoch.
     pub(super) answered: Option<i64>,
-    /// How old the oldest counter of that answer was, s.
-    behind_s: f64,
-    /// The due instant of the answer that `behind_s` is of.
-    behind_due: i64,
+    /// How its agent updates values that answers hold older ones of.
+    pub(super) held: Held,
     /// Due instant, batch and receive time (µs) of the newest answer until its batch is known.
     unsent: Option<(i64, u64, f64)>,
     pub(super) round_trip_s: Option<f64>,
@@ -218,6 +217,13 @@ impl Model {
         self.by_name.get(name).copied()
     }
 
+    /// Takes how agents update their values.
+    pub(super) fn hold(&mut self, mut held: BTreeMap<String, Held>) {
+        for device in &mut self.devices {
+            device.held = held.remove(&device.name).unwrap_or_default();
+        }
+    }
+
     /// How many series of a table are known.
     pub(super) fn known(&self, table: &str) -> usize {
         self.places.get(table).map_or(0, Vec::len)
@@ -284,9 +290,8 @@ impl Device {
 
     /// How old its newest values are at an instant, s: since when they were true at the agent.
     pub(super) fn age_s(&self, now: i64) -> Option<f64> {
-        let answered = self.answered?;
-        let since = WallTime::from_nanos(now).since(WallTime::from_nanos(answered));
-        Some(since.as_secs_f64() + self.behind_s)
+        let answered = WallTime::from_nanos(self.answered?);
+        Some(self.held.age(answered, WallTime::from_nanos(now)).as_secs_f64())
     }
 
     /// The share of memory that is neither free nor buffers or cache.

@@ -62,7 +62,17 @@ struct Document<'a> {
     late: u64,
     missing: u64,
     silent: Vec<&'a str>,
+    /// Of the devices that answer, the value that is oldest.
+    stalest: Option<StalestBody<'a>>,
     devices: Vec<DeviceBody<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct StalestBody<'a> {
+    device: &'a str,
+    /// Empty where all values of the device are as old as its answer.
+    object: String,
+    age_us: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -122,6 +132,11 @@ fn document(screen: &Screen, clock: WallTime) -> Document<'_> {
         ok: health.ok,
         late: health.late,
         missing: health.missing,
+        stalest: health.stalest.and_then(|stalest| {
+            let device = devices.iter().find(|device| device.name == stalest.device)?;
+            let age_us = stalest.age.as_micros();
+            Some(StalestBody { device: &device.name, object: stalest.object, age_us })
+        }),
         silent: health.silent.iter().map(|&of| devices[of].name.as_str()).collect(),
         devices: screen.rows.iter().map(|&of| body(&screen.model, &devices[of], now)).collect(),
     }

@@ -113,6 +113,10 @@ pub(super) struct Screen {
     pub(super) times: Option<(WallTime, WallTime)>,
     /// Whether the past is being read.
     pub(super) reading: bool,
+    /// Whether anything is alerted of.
+    pub(super) rules_set: bool,
+    /// How far the view is behind the end of the log, where that can be noticed.
+    pub(super) behind: Option<Nanos>,
     /// What could not be done.
     pub(super) trouble: Option<String>,
     pub(super) targets: Targets,
@@ -161,6 +165,8 @@ impl Screen {
             every,
             times,
             reading: false,
+            rules_set: true,
+            behind: None,
             trouble: None,
             targets: Targets::default(),
         };
@@ -177,7 +183,9 @@ impl Screen {
     pub(super) fn instant(&self, clock: WallTime) -> WallTime {
         match self.place {
             Place::Live { paused_at: Some(at) } => at,
-            Place::Live { paused_at: None } if self.simulated => self.model.now().unwrap_or(clock),
+            Place::Live { paused_at: None } if self.simulated || self.behind.is_some() => {
+                self.model.now().unwrap_or(clock)
+            }
             Place::Live { paused_at: None } => clock,
             Place::Past { at, .. } => at,
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use meikyo_live::{Live, Step, Watch};
+use meikyo_live::{Live, Step, Watch, rules};
 use meikyo_recording::ReadError;
 use meikyo_units::glob::matches;
 use meikyo_units::{Nanos, WallTime};
@@ -18,6 +18,14 @@ use super::screen::{Begin, Place, Screen, Wish};
 const AHEAD: Nanos = Nanos::from_secs(5);
 /// How often it is looked whether the recording still runs, and for new devices.
 const LOOK: Nanos = Nanos::from_secs(2);
+
+/// A view that is less behind the end of the log is live.
+const BEHIND_LEAST: Nanos = Nanos::from_millis(1_500);
+
+/// How often it is read anew how agents update their values, in recorded time.
+const HOLD: Nanos = Nanos::from_secs(10);
+/// How often the end of the log is looked for while a view may be behind.
+const COMPARE: Nanos = Nanos::from_millis(500);
 
 /// What is watched.
 #[derive(Debug, Clone)]
@@ -43,6 +51,10 @@ pub(super) struct Session {
     asked: bool,
     looked: WallTime,
     ticked: WallTime,
+    /// When it was last seen how far the view is behind the log.
+    compared: WallTime,
+    /// The instant of which it is known how agents update their values.
+    held_at: WallTime,
 }
 
 impl Session {
@@ -73,6 +85,8 @@ impl Session {
             asked: false,
             looked: now,
             ticked: now,
+            compared: WallTime::default(),
+            held_at: WallTime::default(),
         };
         session.read_end()?;
         Ok(session)
@@ -107,11 +121,34 @@ impl Session {
                 self.screen.apply(steps.iter().map(Arc::as_ref));
             }
         }
+        self.see_whether_behind(clock);
         self.take_pieces();
         self.screen.play(passed, self.read_to);
         self.show_past();
         self.read_ahead();
         self.screen.arrange(self.screen.instant(clock));
+    }
+
+    /// Compares what is shown with the end of the log, where the clock says that it may be behind: a view that
+    /// has not read everything must not call devices silent of which it has not read the answers.
+    fn see_whether_behind(&mut self, clock: WallTime) {
+        let newest = self.screen.model.now().filter(|_| self.screen.follows());
+        let late = newest.filter(|newest| clock.since(*newest) >= BEHIND_LEAST);
+        let Some(newest) = late.filter(|_| !self.screen.simulated) else {
+            self.screen.behind = None;
+            return;
+        };
+        if clock.since(self.compared) < COMPARE {
+            return;
+        }
+        self.compared = clock;
+        match self.watch.times() {
+            Ok(times) => {
+                let end = times.map_or(newest, |(_, end)| end);
+                self.screen.behind = Some(end.since(newest)).filter(|it| *it >= BEHIND_LEAST);
+            }
+            Err(error) => self.screen.trouble = Some(meikyo_console::failure::one_line(&error)),
+        }
     }
 
     /// Does what the view wishes and can be done here.
@@ -134,11 +171,24 @@ impl Session {
     fn read_end(&mut self) -> Result<(), ReadError> {
         let Some((_, end)) = self.watch.times()? else { return Ok(()) };
         let mut past = self.watch.past(end.before(self.warm()))?;
-        let steps = past.read(end + Nanos::new(1))?;
-        self.learn();
-        for step in &steps {
-            self.screen.model.apply(step);
+        // What is read at once stands in memory at once; each piece costs a look at all files.
+        let piece = match self.screen.model.devices.len() {
+            0..=300 => self.warm(),
+            301..=2_000 => Nanos::from_secs(2),
+            _ => Nanos::SECOND,
+        };
+        let (mut at, end_of_all) = (end.before(self.warm()), end + Nanos::new(1));
+        while at < end_of_all {
+            at = (at + piece).min(end_of_all);
+            let steps = past.read(at)?;
+            self.learn();
+            for step in &steps {
+                self.screen.model.apply(step);
+            }
         }
+        self.held_at = end_of_all;
+        self.screen.model.hold(self.watch.held(end_of_all)?);
+        self.screen.rules_set = rules::are_set(self.watch.recording())?;
         self.screen.times = self.watch.times()?;
         self.screen.arrange(self.screen.instant(WallTime::now()));
         Ok(())
@@ -252,6 +302,12 @@ impl Session {
         self.screen.running = running;
         if running && !self.screen.follows() {
             self.screen.times = self.watch.times()?;
+        }
+        self.screen.rules_set = rules::are_set(self.watch.recording())?;
+        let shown = self.screen.model.now().unwrap_or_default() + Nanos::new(1);
+        if shown.since(self.held_at) >= HOLD || shown < self.held_at {
+            self.held_at = shown;
+            self.screen.model.hold(self.watch.held(shown)?);
         }
         if self.screen.follows() && self.is_outgrown()? {
             let (watch, model) = opened(&self.subject)?;

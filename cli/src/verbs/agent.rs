@@ -41,9 +41,9 @@ pub(crate) struct AgentArgs {
 
 /// A protocol and the reference to its password: `SHA-256:file:password`.
 #[derive(Debug, Clone)]
-struct Keyed<P> {
-    protocol: P,
-    password: Secret,
+pub(crate) struct Keyed<P> {
+    pub(crate) protocol: P,
+    pub(crate) password: Secret,
 }
 
 impl<P: FromStr<Err = ParseProtocolError>> FromStr for Keyed<P> {

@@ -1,16 +1,16 @@
 //! `meikyo alerts`: what is raised in a recording, and what people say to it.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable};
 use meikyo_console::printable;
-use meikyo_recording::Recording;
+use meikyo_live::rules;
 use meikyo_recording::alerts::{self, Alert, Said};
 use meikyo_recording::control::{self, AlertRequest, AlertWord, Request};
 use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
+
+use crate::row_arguments::{SpokenTo, open};
 
 /// List a recording's alerts; acknowledge or silence those of a running measurement
 #[derive(Debug, Args)]
@@ -24,9 +24,8 @@ pub(crate) struct AlertsArgs {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// The recording's directory
-    #[arg(value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
-    recording: PathBuf,
+    #[command(flatten)]
+    recording: SpokenTo,
     /// Also those that are over
     #[arg(long)]
     all: bool,
@@ -37,9 +36,9 @@ struct ListArgs {
 
 #[derive(Debug, Subcommand)]
 enum Say {
-    /// Note that somebody has seen an alert
+    /// Note that somebody has seen alerts: one, those of a rule, or all
     Acknowledge(SayArgs),
-    /// Keep an alert quiet for some time, also when it is cleared and raised again
+    /// Keep alerts quiet for some time, also when they are cleared and raised again
     Silence {
         #[command(flatten)]
         which: SayArgs,
@@ -51,18 +50,21 @@ enum Say {
 
 #[derive(Debug, Args)]
 struct SayArgs {
-    /// The rule of the cluster file
-    rule: String,
-    /// The device that the alert is about
-    device: String,
-    /// What it is about, for example `interfaces.eth0.out_octets`; nothing for a silent device
+    /// The rule; alone, all its alerts that are raised
+    #[arg(required_unless_present = "all")]
+    rule: Option<String>,
+    /// The device that the alert is about; without OBJECT, all that the rule says of it
+    device: Option<String>,
+    /// What it is about, for example `interfaces.eth0.out_octets`
     object: Option<String>,
+    /// All alerts that are raised
+    #[arg(long, conflicts_with = "rule")]
+    all: bool,
     /// Who says it
     #[arg(long, value_name = "NAME", env = "USER")]
     by: Option<String>,
-    /// The recording that a measurement is writing
-    #[arg(long, value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
-    recording: PathBuf,
+    #[command(flatten)]
+    recording: SpokenTo,
 }
 
 /// The answer as JSON.
@@ -70,6 +72,8 @@ struct SayArgs {
 struct Listed<'a> {
     schema: &'static str,
     recording: String,
+    /// Whether anything is alerted of.
+    rules_set: bool,
     alerts: Vec<Row<'a>>,
     problems: Vec<String>,
 }
@@ -99,34 +103,62 @@ pub(crate) fn run(args: &AlertsArgs) -> Result<Answer, Failure> {
 }
 
 fn say(which: &SayArgs, action: AlertWord, span: Option<Nanos>) -> Result<Answer, Failure> {
-    let request = AlertRequest {
-        action,
-        rule: which.rule.clone(),
-        device: which.device.clone(),
-        object: which.object.clone(),
-        for_us: span.map(Nanos::as_micros),
-        by: which.by.clone(),
-    };
-    control::ask(&which.recording, &Request::Alert(request)).map_err(|error| {
-        Failure::from(error).hint(format!(
-            "what is raised is listed by: meikyo alerts {}",
-            which.recording.display()
-        ))
-    })?;
+    let dir = &which.recording.dir;
+    let hint = format!("what is raised is listed by: meikyo alerts --recording {}", dir.display());
+    let meant = which.meant()?;
+    if meant.is_empty() {
+        let rule =
+            which.rule.as_ref().map_or_else(String::new, |rule| format!(" of rule `{rule}`"));
+        return Err(Failure::new(format!("no alert{rule} is raised")).hint(hint));
+    }
     let done = match span {
         Some(span) => format!("silenced for {span}"),
         None => "acknowledged".to_owned(),
     };
-    let about = which.object.as_ref().map(|object| format!(", `{object}`")).unwrap_or_default();
-    let said = format!("{done}: `{}` of `{}`{about}", which.rule, which.device);
-    output::print(&format!("{}\n", printable::line(&said)))?;
+    for (rule, device, object) in meant {
+        let about = object.as_ref().map(|object| format!(", `{object}`")).unwrap_or_default();
+        let said = format!("{done}: `{rule}` of `{device}`{about}");
+        let (for_us, by) = (span.map(Nanos::as_micros), which.by.clone());
+        let request = AlertRequest { action, rule, device, object, for_us, by };
+        control::ask(dir, &Request::Alert(request))
+            .map_err(|error| Failure::from(error).hint(hint.as_str()))?;
+        output::print(&format!("{}\n", printable::line(&said)))?;
+    }
     Ok(Answer::Yes)
+}
+
+/// Rule, device and object of an alert.
+type Key = (String, String, Option<String>);
+
+impl SayArgs {
+    /// The alerts that are meant. One that is named as far as a person can name it is asked for as it
+    /// is written: whoever measures knows best whether there is such a one.
+    fn meant(&self) -> Result<Vec<Key>, Failure> {
+        if let (Some(rule), Some(device), Some(_)) = (&self.rule, &self.device, &self.object) {
+            return Ok(vec![(rule.clone(), device.clone(), self.object.clone())]);
+        }
+        let (alerts, _) = alerts::read(&open(&self.recording.dir)?)?;
+        let is = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|it| it == own);
+        let meant: Vec<Key> = alerts
+            .into_iter()
+            .filter(|alert| alert.cleared.is_none())
+            .filter(|alert| is(&self.rule, &alert.rule) && is(&self.device, &alert.device))
+            .map(|alert| (alert.rule, alert.device, alert.object))
+            .collect();
+        match (&self.rule, &self.device) {
+            (Some(rule), Some(device)) if meant.is_empty() => {
+                Ok(vec![(rule.clone(), device.clone(), None)])
+            }
+            _ => Ok(meant),
+        }
+    }
 }
 
 /// Exit code 1 says that something is raised that nobody has answered, or could not be read.
 fn list(args: &ListArgs) -> Result<Answer, Failure> {
-    let recording = Recording::open(&args.recording)?;
+    let recording = open(&args.recording.dir)?;
     let (alerts, problems) = alerts::read(&recording)?;
+    let rules_set = rules::are_set(&recording)?;
     let now = WallTime::now();
     let wanted: Vec<&Alert> =
         alerts.iter().filter(|alert| args.all || alert.cleared.is_none()).collect();
@@ -138,12 +170,16 @@ fn list(args: &ListArgs) -> Result<Answer, Failure> {
     if args.json {
         output::print_json(&Listed {
             schema: "meikyo.alerts/1",
-            recording: args.recording.display().to_string(),
+            recording: args.recording.dir.display().to_string(),
+            rules_set,
             alerts: wanted.iter().map(|alert| row(alert, now)).collect(),
             problems,
         })?;
     } else {
         output::print(&text(&wanted, args.all, now))?;
+        if !rules_set {
+            output::say("meikyo: no alert rules are set, so that nothing is alerted of now");
+        }
         for problem in problems {
             tracing::warn!("not read wholly: {problem}");
         }
@@ -186,7 +222,7 @@ fn text(alerts: &[&Alert], all: bool, now: WallTime) -> String {
     if alerts.is_empty() {
         return if all { "no alert was raised\n" } else { "no alert is raised\n" }.to_owned();
     }
-    let mut table = TextTable::new(&["since", "state", "device", "what"]);
+    let mut table = TextTable::new(&["since", "for", "state", "device", "what"]);
     for alert in alerts {
         let until = |at: Option<WallTime>| at.map_or_else(String::new, |at| at.to_string());
         let state = match state(alert, now) {
@@ -195,7 +231,41 @@ fn text(alerts: &[&Alert], all: bool, now: WallTime) -> String {
             word => word.to_owned(),
         };
         let since = alert.raised.at.to_string();
-        table.row([since, state, alert.device.clone(), alert.raised.text.clone()]);
+        let end = alert.cleared.as_ref().map_or(now, |said| said.at);
+        let lasting = about(end.since(alert.raised.at));
+        table.row([since, lasting, state, alert.device.clone(), alert.raised.text.clone()]);
     }
     table.to_string()
+}
+
+/// A span in its one or two greatest units, rounded down: `29 min`, `3 h 5 min`.
+fn about(span: Nanos) -> String {
+    const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+    let seconds = span.get() / Nanos::SECOND.get();
+    let greatest = UNITS.iter().position(|(_, size)| seconds >= *size).unwrap_or(UNITS.len() - 1);
+    let (unit, size) = UNITS[greatest];
+    let whole = format!("{} {unit}", seconds / size);
+    // Seconds are told only of what lasts for seconds.
+    match UNITS.get(greatest + 1).filter(|(unit, _)| *unit != "s") {
+        Some((smaller, part)) if seconds % size >= *part => {
+            format!("{whole} {} {smaller}", seconds % size / part)
+        }
+        _ => whole,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_their_greatest_units() {
+        let told = |seconds| about(Nanos::from_secs(seconds));
+        assert_eq!(told(0), "0 s");
+        assert_eq!(told(59), "59 s");
+        assert_eq!(told(29 * 60 + 59), "29 min");
+        assert_eq!(told(3 * 3_600 + 5 * 60), "3 h 5 min");
+        assert_eq!(told(3 * 3_600 + 59), "3 h");
+        assert_eq!(told(2 * 86_400 + 4 * 3_600), "2 d 4 h");
+    }
 }

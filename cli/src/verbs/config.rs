@@ -1,18 +1,19 @@
 //! `meikyo config`: the cluster file checked, shown, and turned into what agents and editors need.
 
-mod agents;
 mod check;
+mod init;
 mod problems;
 mod show;
-
-use std::path::PathBuf;
+mod snmpd;
 
 use clap::{Args, Subcommand};
 use meikyo_cluster::{Cluster, LoadError, Problems, Resolved, load_resolved};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 
-/// Check and show the cluster file, and print what agents and editors need.
+use crate::row_arguments::ClusterArgument;
+
+/// Write, check and show the cluster file, and print what agents and editors need.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
@@ -26,7 +27,9 @@ enum What {
     /// Show every setting with the line that it comes from; secrets stay references
     Show(FileArgs),
     /// Print the snmpd.conf lines with which hosts show exactly what is measured, read-only
-    Agents(FileArgs),
+    Snmpd(FileArgs),
+    /// Write a cluster file of what answers at some addresses; exit 1 if nothing does
+    Init(Box<init::InitArgs>),
     /// Print the JSON schema of the cluster file, for editors
     Schema,
 }
@@ -34,9 +37,8 @@ enum What {
 /// The file, and how to print.
 #[derive(Debug, Args)]
 struct FileArgs {
-    /// The cluster file
-    #[arg(value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterArgument,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -51,7 +53,8 @@ pub(crate) fn run(args: ConfigArgs) -> Result<Answer, Failure> {
     match args.what {
         What::Check(args) => check::run(&args),
         What::Show(args) => show::run(&args),
-        What::Agents(args) => agents::run(&args),
+        What::Snmpd(args) => snmpd::run(&args),
+        What::Init(args) => init::run(&args),
         What::Schema => {
             output::print_document(&meikyo_cluster::schema())?;
             Ok(Answer::Yes)
@@ -71,16 +74,22 @@ pub(super) fn unknown_tables(cluster: &Cluster) -> Option<Problems> {
 
 /// The file, which must be right.
 fn load(args: &FileArgs) -> Result<Resolved, Failure> {
-    load_resolved(&args.file).map_err(unreadable)
+    load_resolved(&args.cluster.file).map_err(unreadable)
 }
 
 fn unreadable(error: LoadError) -> Failure {
+    let hint = "the keys and what they allow are in docs/cluster-file.md";
+    explained(error, hint.to_owned())
+}
+
+/// A file that cannot be used: what to do where it is wrong, or how to come by one.
+pub(super) fn explained(error: LoadError, where_wrong: String) -> Failure {
     let hint = match error {
-        LoadError::Invalid(_) => {
-            "the keys and what they allow are in docs/cluster-file.md".to_owned()
-        }
+        LoadError::Invalid(_) => where_wrong,
         LoadError::Read { .. } | LoadError::TooLarge { .. } => {
-            "name the cluster file; docs/cluster-file.md shows how to begin one".to_owned()
+            "name the cluster file with `--cluster`, or let one be written of what answers: \
+             `meikyo config init ADDRESSES --community REFERENCE`"
+                .to_owned()
         }
     };
     Failure::new(error).hint(hint)

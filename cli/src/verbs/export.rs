@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_live::export::{self, Export};
+use meikyo_recording::ReadError;
 use meikyo_recording::query::{self, Outcome, View};
 use meikyo_recording::unfinished::Unfinished;
-use meikyo_recording::{ReadError, Recording};
 use meikyo_units::Nanos;
 
 use crate::missing_rows;
@@ -24,15 +24,12 @@ pub(crate) struct ExportArgs {
     tables: Vec<String>,
     /// What kind of files.
     #[arg(long, value_enum, value_name = "FORMAT")]
-    to: Format,
+    format: Format,
     /// The directory that the files go to; it is made if there is none.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     #[command(flatten)]
     rows: RowArguments,
-    /// Until then, exclusive.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    until: Option<String>,
     /// One row a span, with min, mean and max; counters as rates a second.
     #[arg(long, value_name = "SPAN")]
     every: Option<Nanos>,
@@ -80,7 +77,7 @@ enum ExportError {
 
 /// Carries out `meikyo export`.
 pub(crate) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
-    let recording = Recording::open(&args.recording.dir)?;
+    let recording = args.recording.open()?;
     let (known, problems) = recording.catalogue()?;
     args.rows.check_devices(&recording)?;
     let tables =
@@ -91,12 +88,12 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
     let mut all = if args.tables.is_empty() { missing_rows::tell(&problems) } else { Answer::Yes };
     for table in &tables {
         let schema = recording.table(table)?;
-        let selection = args.rows.selection(&recording, table, args.until.as_deref())?;
+        let selection = args.rows.selection(&recording, table)?;
         let view = args.every.map_or_else(|| export::view_of(&schema), View::Every);
         if args.tables.is_empty() && recording.span(table)?.is_none() {
             continue;
         }
-        let format = export::Format::from(args.to);
+        let format = export::Format::from(args.format);
         let path = args.out.join(format!("{table}.{}", format.extension()));
         if path.exists() {
             return Err(Failure::new(ExportError::Exists { path })

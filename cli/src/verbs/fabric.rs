@@ -11,13 +11,15 @@ pub(crate) mod shown;
 pub(in crate::verbs) mod site;
 mod verify;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{Args, Subcommand};
 use meikyo_cluster::{Cluster, load};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_fabric::{DescribeError, Described, PlanError, Warning, Wiring, describe};
 use serde_json::{Value, json};
+
+use crate::row_arguments::ClusterArgument;
 
 /// Plan VLAN-routed Ethernet, prove the plan, and configure switches and hosts.
 #[derive(Debug, Args)]
@@ -55,9 +57,8 @@ enum What {
 /// The file, and how to print.
 #[derive(Debug, Args)]
 struct FileArgs {
-    /// The cluster file
-    #[arg(value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterArgument,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -86,9 +87,9 @@ pub(crate) fn run(args: &FabricArgs) -> Result<Answer, Failure> {
 /// The cluster and the fabric that its file describes.
 fn described(args: &FileArgs) -> Result<(Cluster, Described), Failure> {
     let hint = "docs/cluster-file.md says what `[fabric]` and `[[links]]` allow";
-    let cluster = load(&args.file).map_err(|error| Failure::new(error).hint(hint))?;
+    let cluster = load(&args.cluster.file).map_err(|error| Failure::new(error).hint(hint))?;
     let described = describe(&cluster)
-        .map_err(|error| Failure::new(misdescribed(&args.file, &error)).hint(hint))?;
+        .map_err(|error| Failure::new(misdescribed(&args.cluster.file, &error)).hint(hint))?;
     Ok((cluster, described))
 }
 

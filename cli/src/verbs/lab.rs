@@ -3,7 +3,7 @@
 mod commands;
 mod exec;
 mod failover;
-mod roles;
+pub(crate) mod roles;
 mod status;
 mod up;
 mod verify;
@@ -16,6 +16,7 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_fabric::{Configuration, Described, Wiring, describe, plan};
 use meikyo_lab::{Directory, Record};
+use meikyo_units::Nanos;
 
 use crate::verbs::fabric::misdescribed;
 
@@ -50,13 +51,10 @@ enum What {
     Failover(failover::FailoverArgs),
     /// End the lab and take everything of it away
     Down(status::DownArgs),
-    /// What other processes of a lab are started as
-    #[command(hide = true)]
-    Role(roles::RoleArgs),
 }
 
 /// What brings a lab up.
-const UP: &str = "meikyo lab up cluster.toml";
+const UP: &str = "meikyo lab up --cluster cluster.toml";
 
 /// Which lab is meant.
 #[derive(Debug, Args)]
@@ -94,7 +92,6 @@ pub(crate) fn run(args: &LabArgs) -> Result<Answer, Failure> {
         What::Mend(args) => commands::set_link(args, true),
         What::Failover(args) => failover::run(args),
         What::Down(args) => status::down(args),
-        What::Role(args) => Ok(roles::run(args)),
     }
 }
 
@@ -119,6 +116,14 @@ fn model(file: &std::path::Path) -> Result<Model, Failure> {
     let plan = plan(&wiring, &options)?;
     let configuration = meikyo_lab::as_bridges(&wiring, &plan.configuration(&wiring))?;
     Ok(Model { cluster, wiring, configuration })
+}
+
+/// A span as typed, in whole milliseconds.
+fn milliseconds(text: &str) -> Result<u32, String> {
+    let span: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    let whole = span.get().is_multiple_of(1_000_000).then_some(span.get() / 1_000_000);
+    let whole = whole.and_then(|span| u32::try_from(span).ok()).filter(|span| *span > 0);
+    whole.ok_or_else(|| "write whole milliseconds, from 1ms to 30d".to_owned())
 }
 
 fn say(line: &str) {

@@ -1,20 +1,19 @@
 //! `meikyo mark`: a person's or a script's mark in a running recording.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_recording::control::{self, Request};
+
+use crate::row_arguments::SpokenTo;
 
 /// Write a note into a running recording, for example that a parameter changed
 #[derive(Debug, Args)]
 pub(crate) struct MarkArgs {
     /// What was done
     text: String,
-    /// The recording that a measurement is writing
-    #[arg(long, value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
-    recording: PathBuf,
+    #[command(flatten)]
+    recording: SpokenTo,
 }
 
 /// Puts the mark into `events`.
@@ -24,10 +23,10 @@ pub(crate) fn run(args: &MarkArgs) -> Result<Answer, Failure> {
         return Err(Failure::new("a mark says what was done")
             .hint("meikyo mark \"threshold changed to 20 %\""));
     }
-    control::ask(&args.recording, &Request::Mark(said.to_owned())).map_err(|error| {
+    control::ask(&args.recording.dir, &Request::Mark(said.to_owned())).map_err(|error| {
         Failure::from(error)
             .hint("marks go through a running `meikyo measure`; name its `--out` with --recording")
     })?;
-    output::print(&format!("marked in {}: {said}\n", args.recording.display()))?;
+    output::print(&format!("marked in {}: {said}\n", args.recording.dir.display()))?;
     Ok(Answer::Yes)
 }

@@ -22,9 +22,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use meikyo_cluster::{Cluster, LoadError};
+use meikyo_cluster::{AlertRule, Cluster, LoadError};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
+use meikyo_live::rules;
 use meikyo_recording::alerts::{self, Alert};
 use meikyo_recording::{
     Incident, IncidentKind, Keep, Kind, OpenStreamError, Recording, StreamOptions, StreamWriter,
@@ -40,7 +41,8 @@ use meikyo_snmp::{resolver, tables};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::hangup::{Hangup, Reason};
-use crate::verbs::config::unknown_tables;
+use crate::row_arguments::ClusterArgument;
+use crate::verbs::config::{explained, unknown_tables};
 use crate::verbs::serve;
 use devices::Devices;
 use freshening::Freshening;
@@ -54,11 +56,10 @@ const CALM_TURN: Duration = Duration::from_millis(200);
 /// Measure every device of a cluster file and keep every reading
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
-    /// The cluster file
-    #[arg(long, value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
-    cluster: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterArgument,
     /// The recording to write; an existing one is continued
-    #[arg(long, value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
+    #[arg(long, value_name = "RECORDING", default_value = "recording", env = "MEIKYO_RECORDING")]
     out: PathBuf,
     /// End after this span, for example 30s; by default at SIGINT or SIGTERM
     #[arg(long = "for", value_name = "SPAN")]
@@ -127,12 +128,12 @@ impl MeasureArgs {
 
 /// Measures until the span is over or the person ends it.
 pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
-    let cluster = meikyo_cluster::load(&args.cluster).map_err(|error| {
-        Failure::from(error).hint(format!("meikyo config check {}", args.cluster.display()))
+    let cluster = meikyo_cluster::load(&args.cluster.file).map_err(|error| {
+        explained(error, format!("meikyo config check --cluster {}", args.cluster.file.display()))
     })?;
     if let Some(problems) = unknown_tables(&cluster) {
         return Err(Failure::new(LoadError::Invalid(problems))
-            .hint(format!("meikyo config check {}", args.cluster.display())));
+            .hint(format!("meikyo config check --cluster {}", args.cluster.file.display())));
     }
     let stop = stop_on_signals()?;
     let hangup = Hangup::hear()?;
@@ -170,7 +171,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     )?;
     let started = WallTime::now();
     collector.poller().clear_left(started, &left);
-    collector.poller().set_alerts(devices.cluster().alerts.clone());
+    collector.poller().set_alerts(devices.cluster().rules());
     let thread = collector.start()?;
     control::open(&args.out, commands.clone(), Arc::clone(&waker))?;
     let freshening = start_freshening(args, &devices, commands.clone(), Arc::clone(&waker))?;
@@ -189,6 +190,11 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         server,
         hangup,
     };
+    let set = measurement.devices.cluster().rules();
+    // A recording that goes on may have had none before.
+    if set.is_empty() || !had_rules(&args.out) {
+        measurement.send(rules_note(&set));
+    }
     let attended = measurement.attend(&stop, &notices, &status);
     if let Some(freshening) = measurement.freshening.take() {
         freshening.restore();
@@ -431,6 +437,7 @@ impl Measurement<'_> {
                 self.send(note);
                 let (done, ordinals) = channel();
                 if let Some(rules) = changes.alerts {
+                    self.send(rules_note(&rules));
                     self.send(Command::Alerts(rules));
                 }
                 let (remove, add) = (changes.remove, changes.add);
@@ -478,6 +485,26 @@ fn alerts_left(recording: &Path) -> Vec<Alert> {
             Vec::new()
         }
     }
+}
+
+/// Whether the recording says by now that rules of alerts are set, or says nothing.
+fn had_rules(recording: &Path) -> bool {
+    let read = Recording::open(recording).and_then(|recording| rules::are_set(&recording));
+    read.unwrap_or_else(|error| {
+        tracing::debug!(%error, "nothing is known of earlier rules of alerts");
+        true
+    })
+}
+
+/// The event that tells readers whether anything is alerted of.
+fn rules_note(set: &[AlertRule]) -> Command {
+    let (kind, text) = if set.is_empty() {
+        (rules::NO_RULES, "no alert rules are set".to_owned())
+    } else {
+        let names: Vec<&str> = set.iter().map(|rule| rule.name.as_str()).collect();
+        (rules::RULES, format!("alert rules: {}", names.join(", ")))
+    };
+    Command::Note { kind, ordinal: None, text }
 }
 
 /// Starts to freshen, if that is asked for; what happens is told to the person and recorded.

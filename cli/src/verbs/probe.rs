@@ -3,14 +3,14 @@
 mod device;
 mod file;
 
-use std::path::PathBuf;
-
 use clap::Args;
 use meikyo_cluster::load;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_units::Nanos;
 
 use crate::known_devices;
+use crate::row_arguments::ClusterArgument;
+use crate::verbs::config::explained;
 
 /// Ask one device or the whole cluster: what answers, how fast and how fresh.
 ///
@@ -22,9 +22,8 @@ pub(crate) struct ProbeArgs {
     /// A host or switch of the cluster file
     #[arg(value_name = "DEVICE")]
     device: Option<String>,
-    /// The cluster file
-    #[arg(long, value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
-    cluster: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterArgument,
     /// How long the device is watched for refreshes; a cache of 3 s needs 10 s
     #[arg(long = "for", value_name = "SPAN", default_value = "12s")]
     watch: Nanos,
@@ -46,8 +45,8 @@ pub(crate) struct ProbeArgs {
 /// If the cluster file is wrong, does not hold the device, or the system gives no socket. A device
 /// that does not answer is an answer, and it is no.
 pub(crate) fn run(args: &ProbeArgs) -> Result<Answer, Failure> {
-    let cluster = load(&args.cluster).map_err(|error| {
-        Failure::new(error).hint("`meikyo config check` tells everything that is wrong with it")
+    let cluster = load(&args.cluster.file).map_err(|error| {
+        explained(error, "`meikyo config check` tells everything that is wrong with it".to_owned())
     })?;
     match &args.device {
         None => file::run(args, &cluster),
@@ -55,7 +54,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<Answer, Failure> {
             let device = cluster.devices.iter().find(|device| &device.name == name);
             let device = device.ok_or_else(|| {
                 let names = cluster.devices.iter().map(|device| device.name.clone());
-                known_devices::unknown(&args.cluster, name, &names.collect::<Vec<_>>())
+                known_devices::unknown(&args.cluster.file, name, &names.collect::<Vec<_>>())
             })?;
             device::run(args, &cluster, device)
         }

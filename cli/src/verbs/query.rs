@@ -20,9 +20,6 @@ pub(crate) struct QueryArgs {
     table: Option<String>,
     #[command(flatten)]
     rows: RowArguments,
-    /// Until then, exclusive.
-    #[arg(long, value_name = "TIME", visible_alias = "to", allow_hyphen_values = true)]
-    until: Option<String>,
     /// One row a span, with min, mean and max; counters as rates a second between the instants at
     /// which the agent really updated them.
     #[arg(long, value_name = "SPAN", conflicts_with_all = ["rate", "received"])]
@@ -43,7 +40,7 @@ pub(crate) struct QueryArgs {
 
 /// Carries out `meikyo query`.
 pub(crate) fn run(args: &QueryArgs) -> Result<Answer, Failure> {
-    let recording = Recording::open(&args.recording.dir)?;
+    let recording = args.recording.open()?;
     let form = match (args.json, args.csv) {
         (true, _) => Form::Json,
         (_, true) => Form::Csv,
@@ -51,7 +48,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Answer, Failure> {
     };
     let Some(table) = &args.table else { return list_tables(&recording, form) };
     args.rows.check_devices(&recording)?;
-    let selection = args.rows.selection(&recording, table, args.until.as_deref())?;
+    let selection = args.rows.selection(&recording, table)?;
     let view = match (args.every, args.rate, args.received) {
         (Some(span), ..) if span == Nanos::ZERO => {
             return Err(Failure::new("a span of `--every` is longer than 0"));

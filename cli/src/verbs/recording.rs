@@ -57,7 +57,7 @@ pub(crate) fn run(args: &RecordingArgs) -> Result<Answer, Failure> {
 }
 
 fn info(args: &DirectoryArgs) -> Result<Answer, Failure> {
-    let inventory = inventory::inventory(&args.recording.dir)?;
+    let inventory = inventory::inventory(args.recording.there()?)?;
     if args.json {
         output::print_json(&info_json(&inventory))?;
     } else {
@@ -187,7 +187,7 @@ fn unverified(files: u64) -> String {
 }
 
 fn check(args: &DirectoryArgs) -> Result<Answer, Failure> {
-    let report = check::check(&args.recording.dir)?;
+    let report = check::check(args.recording.there()?)?;
     if args.json {
         output::print_json(&check_json(&report))?;
     } else {
@@ -273,8 +273,9 @@ fn remedy(path: &Path) -> String {
 }
 
 fn compact(args: &DirectoryArgs) -> Result<Answer, Failure> {
-    meikyo_recording::format::read(&args.recording.dir)?;
-    let outcomes = compact::compact_recording(&args.recording.dir)?;
+    let dir = args.recording.there()?;
+    meikyo_recording::format::read(dir)?;
+    let outcomes = compact::compact_recording(dir)?;
     let mut text = String::new();
     let mut streams = Vec::new();
     for (stream, outcome) in outcomes {

@@ -199,7 +199,7 @@ pub(crate) fn beside(
         Ok(fabric) => Some(fabric),
         Err(failure) => {
             say(&format!(
-                "the fabric is not drawn; see: meikyo fabric plan {}",
+                "the fabric is not drawn; see: meikyo fabric plan --cluster {}",
                 cluster.path.display()
             ));
             output::tell(failure::render(&failure).trim_end());
@@ -227,7 +227,7 @@ pub(crate) fn beside(
 
 fn fabric_of(file: &Path) -> Result<FabricBody, Failure> {
     let cluster = meikyo_cluster::load(file)?;
-    let hint = format!("meikyo fabric plan {}", file.display());
+    let hint = format!("meikyo fabric plan --cluster {}", file.display());
     shown(&cluster).map_err(|failure| failure.hint(hint))
 }
 

@@ -42,11 +42,11 @@ pub(crate) struct SimulateArgs {
     #[arg(long, conflicts_with_all = ["scheduler", "threads", "memory_limit"])]
     check: bool,
     /// The last instant that is simulated, for example 10s [default: until nothing happens]
-    #[arg(long, allow_hyphen_values = true)]
+    #[arg(long = "for", value_name = "SPAN", allow_hyphen_values = true)]
     until: Option<Nanos>,
     /// Write the model's time series into a recording in this directory
-    #[arg(long, value_name = "DIR", conflicts_with = "sweep")]
-    record: Option<PathBuf>,
+    #[arg(long, value_name = "RECORDING", conflicts_with = "sweep")]
+    out: Option<PathBuf>,
     /// Show every statistic of every LP
     #[arg(long)]
     per_lp: bool,
@@ -81,7 +81,7 @@ impl SimulateArgs {
             })?;
             scenario.set(key.trim(), value.trim())?;
         }
-        if self.record.is_some() {
+        if self.out.is_some() {
             scenario.give_series();
         }
         Ok(scenario)
@@ -98,7 +98,7 @@ impl SimulateArgs {
 
 fn once(args: &SimulateArgs, scenario: &Scenario) -> Result<Answer, Failure> {
     let mut observer = progress::Teller::new(scenario, args.json);
-    if let Some(dir) = args.record.as_ref().filter(|_| ranks::joined().is_first()) {
+    if let Some(dir) = args.out.as_ref().filter(|_| ranks::joined().is_first()) {
         observer.record(record::Recorder::open(dir, scenario)?);
     }
     let report = scenario.run(&args.options(), &mut observer);

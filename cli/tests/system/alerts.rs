@@ -74,6 +74,55 @@ fn alerts_are_raised_answered_and_cleared_while_the_file_changes() {
     }
 }
 
+#[test]
+fn all_are_acknowledged_at_once_and_a_file_without_rules_is_told() {
+    let farm = Farm::start(2);
+    let plain = fs::read_to_string(farm.cluster()).unwrap();
+    fs::write(farm.cluster(), plain.clone() + LOADED).unwrap();
+    let mut measure = Process(farm.measure(&[]).spawn().unwrap());
+    farm.wait_for("events", 2, |row| row["event"] == "alert_raised");
+    let alerts = |arguments: &[&str]| {
+        let mut command = meikyo();
+        command.arg("alerts").args(arguments).env("MEIKYO_RECORDING", farm.recording());
+        command.output().unwrap()
+    };
+    // Of the rules that hold unwritten, none is broken.
+    let unknown = alerts(&["acknowledge", "silent"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown).contains("no alert of rule `silent` is raised"), "{}", text(&unknown));
+    let said = alerts(&["acknowledge", "loaded"]);
+    assert!(said.status.success(), "{}", text(&said));
+    let said = String::from_utf8(said.stdout).unwrap();
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(
+        lines,
+        ["node001", "node002"]
+            .map(|device| { format!("acknowledged: `loaded` of `{device}`, `load.load_1min`") })
+    );
+    farm.wait_for("events", 2, |row| row["event"] == "alert_acknowledged");
+    let said = alerts(&["acknowledge", "--all", "--by", "ada"]);
+    assert_eq!(String::from_utf8(said.stdout).unwrap().lines().count(), 2);
+    farm.wait_for("events", 4, |row| row["event"] == "alert_acknowledged");
+    let told = alerts(&["--json"]);
+    let listed: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!((told.status.code(), &listed["rules_set"]), (Some(0), &Value::Bool(true)));
+
+    fs::write(farm.cluster(), format!("default_alerts = false\n{plain}")).unwrap();
+    farm.wait_for("events", 1, |row| row["event"] == "no_alert_rules");
+    let told = alerts(&["--json"]);
+    let listed: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(listed["rules_set"], false);
+    assert!(text(&alerts(&[])).contains("no alert rules are set"), "{}", text(&alerts(&[])));
+    let mut top = meikyo();
+    let top = top.args(["top", "--once"]).arg(farm.recording()).output().unwrap();
+    assert!(text(&top).contains("no alert rules are set"), "{}", text(&top));
+    fs::write(farm.cluster(), &plain).unwrap();
+    farm.wait_for("events", 1, |row| row["event"] == "alert_rules");
+    assert!(!text(&alerts(&[])).contains("no alert rules are set"));
+    interrupt(&measure.0);
+    assert!(measure.0.wait().unwrap().success());
+}
+
 /// One line to the control socket, and the line that comes back.
 fn converse(farm: &Farm, line: &str) -> String {
     let socket = farm.recording().join("control.sock");

@@ -37,12 +37,46 @@ fn what_is_no_recording_is_named() {
     fs::write(dir.join("damaged/recording.toml"), "format = \"one\"\n").unwrap();
     for verb in ["info", "check", "compact"] {
         refused(dir, &["recording", verb, "empty"], &["`empty` is not a recording"]);
-        refused(dir, &["recording", verb, "nowhere"], &["`nowhere` is not a recording"]);
+        refused(dir, &["recording", verb, "nowhere"], &["there is no directory `nowhere`"]);
         refused(dir, &["recording", verb, "file"], &["file"]);
         refused(dir, &["recording", verb, "damaged"], &["damaged/recording.toml", "format"]);
-        refused(dir, &["recording", verb], &["`recording` is not a recording"]);
+        refused(dir, &["recording", verb], &["there is no directory `recording`"]);
     }
     refused(dir, &["recording", "mend", "empty"], &["'mend'", "Usage"]);
+}
+
+#[test]
+fn spellings_of_earlier_versions_are_refused_with_the_new_one_named() {
+    let directory = tempfile::tempdir().unwrap();
+    for (old, new) in [
+        (&["agents", "--count", "2"][..], "meikyo farm"),
+        (&["config", "agents"], "meikyo config snmpd"),
+        (&["config", "check", "my.toml"], "meikyo config check --cluster FILE"),
+        (&["fabric", "plan", "my.toml", "--json"], "meikyo fabric plan --cluster FILE"),
+        (&["fabric", "templates", "own"], "meikyo fabric templates --out DIR"),
+        (
+            &["fabric", "deploy", "--from", "factory", "--dry-run"],
+            "meikyo fabric deploy --current DIR",
+        ),
+        (&["lab", "up", "my.toml"], "meikyo lab up --cluster FILE"),
+        (&["alerts", "rec"], "meikyo alerts --recording RECORDING"),
+        (&["query", "rec", "load", "--until", "-1s"], "meikyo query --to TIME"),
+        (&["export", "rec", "--to", "csv", "--out", "x"], "meikyo export --format FORMAT"),
+        (&["profile", "agent", "--to=http://127.0.0.1:1"], "meikyo profile agent --server URL"),
+        (&["simulate", "s.toml", "--record", "x"], "meikyo simulate --out RECORDING"),
+        (&["simulate", "s.toml", "--until", "1s"], "meikyo simulate --for SPAN"),
+        (&["checkpoint", "key", "job.key"], "meikyo checkpoint key --out FILE"),
+    ] {
+        let spelling = format!("is written `{new}` now");
+        refused(
+            directory.path(),
+            old,
+            &[&spelling, &format!("hint: {}", new.rsplit_once(" --").map_or(new, |it| it.0))],
+        );
+    }
+    // What was never a spelling is refused as before.
+    refused(directory.path(), &["query", "--untill", "1s"], &["unexpected argument '--untill'"]);
+    refused(directory.path(), &["config", "chek"], &["unrecognized subcommand 'chek'"]);
 }
 
 #[test]
@@ -51,7 +85,7 @@ fn the_environment_names_recording_and_cluster_file_for_every_verb_that_reads_on
     let out = directory.path().join("out").display().to_string();
     for verb in [
         &["query"][..],
-        &["export", "--to", "csv", "--out", &out],
+        &["export", "--format", "csv", "--out", &out],
         &["recording", "info"],
         &["recording", "check"],
         &["recording", "compact"],
@@ -106,7 +140,7 @@ fn a_farm_that_cannot_be_is_refused_with_what_is_allowed() {
     fs::write(dir.join("script"), "# a comment\nat 1s restart node001\nat 2s explode node001\n")
         .unwrap();
     let agents = |arguments: &[&str], parts: &[&str]| {
-        let few = ["agents", "--port", "0", "--count", "2"];
+        let few = ["farm", "--port", "0", "--count", "2"];
         refused(dir, &[&few[..], arguments].concat(), parts);
     };
     agents(&["--fault", "lost=5%"], &["`lost=5%`", "`loss=`"]);
@@ -115,7 +149,7 @@ fn a_farm_that_cannot_be_is_refused_with_what_is_allowed() {
     agents(&["--do", "at 5s restart node009"], &["`node009`", "`node001`"]);
     agents(&["--script", "nowhere"], &["`nowhere`"]);
     agents(&["--script", "script"], &["script:3: `at 2s explode node001`"]);
-    agents(&["--first", "10.0.0.1"], &["10.0.0.1", "127.0.0.0/8", "hint: meikyo agents --first"]);
+    agents(&["--first", "10.0.0.1"], &["10.0.0.1", "127.0.0.0/8", "hint: meikyo farm --first"]);
     agents(&["--user", "m:SHA"], &["`m:SHA`", "SHA-256"]);
     agents(&["--cache", "soon"], &["soon"]);
     agents(&["--ports", "0"], &["--ports", "1..=1024"]);
@@ -128,7 +162,7 @@ fn a_farm_that_cannot_be_is_refused_with_what_is_allowed() {
     }
     let taken = UdpSocket::bind("0.0.0.0:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    refused(dir, &["agents", "--port", &port], &[&port, "hint: ", "another `--port`"]);
+    refused(dir, &["farm", "--port", &port], &[&port, "hint: ", "another `--port`"]);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn behind_a_cache_the_rate_at_every_poll_is_that_of_the_update_it_lies_in() {
         let directory = tempfile::tempdir().unwrap();
         let recording = directory.path().join("recording");
         let mut agents = meikyo();
-        agents.args(["agents", "--count", "1", "--virtual", "60s", "--cache", cache, "--out"]);
+        agents.args(["farm", "--count", "1", "--virtual", "60s", "--cache", cache, "--out"]);
         let output = agents.arg(&recording).output().unwrap();
         assert!(output.status.success(), "{}", text(&output));
 

@@ -61,7 +61,7 @@ struct Daemons {
 impl Daemons {
     fn start(hosts: usize) -> Self {
         let home = tempfile::tempdir().unwrap();
-        assert!(checkpoint(home.path(), &["key", "job.key"]).status.success());
+        assert!(checkpoint(home.path(), &["key", "--out", "job.key"]).status.success());
         let free: Vec<TcpListener> =
             (0..hosts).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let mut job = "scheme = \"ring\"\nblock = \"4KiB\"\nkey = \"job.key\"\n".to_owned();
@@ -146,7 +146,7 @@ fn a_host_is_lost_with_its_disk_and_its_image_is_given_back() {
         status["is_member"] == true && status["whole"] == serde_json::json!([1])
     });
     for host in 0..3 {
-        let restarted = daemons.on(host, &["restart", "--to", "back", "--json"]);
+        let restarted = daemons.on(host, &["restart", "--out", "back", "--json"]);
         assert_eq!(json(&restarted)["step"], 42, "{}", text(&restarted));
         let back = fs::read(daemons.home.path().join("back")).unwrap();
         assert!(back == daemons.image(host), "host {host} has other octets");
@@ -185,9 +185,9 @@ fn what_is_wrong_with_a_job_is_said_with_its_remedy() {
             assert!(text(&output).contains(part), "{part}: {}", text(&output));
         }
     };
-    refused("a", &["cannot read `job.key`", "hint: `meikyo checkpoint key job.key`"]);
-    assert!(checkpoint(dir, &["key", "job.key"]).status.success());
-    let again = checkpoint(dir, &["key", "job.key"]);
+    refused("a", &["cannot read `job.key`", "hint: `meikyo checkpoint key --out job.key`"]);
+    assert!(checkpoint(dir, &["key", "--out", "job.key"]).status.success());
+    let again = checkpoint(dir, &["key", "--out", "job.key"]);
     assert!(text(&again).contains("a key is never replaced"), "{}", text(&again));
     refused("c", &["`c` is no host of the job", "hint: its hosts are a, b"]);
     fs::set_permissions(dir.join("job.key"), fs::Permissions::from_mode(0o640)).unwrap();

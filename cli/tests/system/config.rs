@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 
 use crate::running::ring;
 
+mod init;
 pub(crate) mod real_agent;
 
 const MINIMAL: &str = r#"name = "presto"
@@ -58,7 +59,8 @@ fn a_right_file_is_answered_with_0_and_its_size() {
     cluster.toml: note: timeout 1s is longer than interval 100ms (devices: 225): a lost packet is asked for again within its interval; an agent that is slower than its interval is waited for, and up to 10 intervals are skipped meanwhile
     cluster.toml: cluster `presto` is right: 225 hosts, 0 switches, 450 things to measure
     ");
-    let output = meikyo(directory.path(), &["config", "check", "--json", "cluster.toml"]);
+    let output =
+        meikyo(directory.path(), &["config", "check", "--json", "--cluster", "cluster.toml"]);
     insta::assert_snapshot!(stdout(&output), @r#"{"schema":"meikyo.config.check/1","file":"cluster.toml","ok":true,"hosts":225,"switches":0,"measures":450,"problems":[],"problems_unlisted":0,"warnings":[],"notes":["timeout 1s is longer than interval 100ms (devices: 225): a lost packet is asked for again within its interval; an agent that is slower than its interval is waited for, and up to 10 intervals are skipped meanwhile"]}"#);
 }
 
@@ -73,20 +75,21 @@ fn a_timeout_within_the_interval_needs_no_note() {
 #[test]
 fn a_wrong_file_is_answered_with_1_and_all_its_problems() {
     let directory = directory_with(&MINIMAL.replace("measure", "mesure").replace("[1-", "[2-"));
-    let output = meikyo(directory.path(), &["config", "check", "cluster.toml"]);
+    let output = meikyo(directory.path(), &["config", "check", "--cluster", "cluster.toml"]);
     assert_eq!(output.status.code(), Some(1));
     insta::assert_snapshot!(stdout(&output), @r#"
-cluster.toml:2: mesure: unknown key (did you mean `measure`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`, `fabric`, `links`
+cluster.toml:2: mesure: unknown key (did you mean `measure`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `default_alerts`, `recording`, `fabric`, `links`
 cluster.toml:7: hosts.address: 224 addresses for 225 names; as many are needed
 "#);
-    let output = meikyo(directory.path(), &["config", "check", "--json", "cluster.toml"]);
+    let output =
+        meikyo(directory.path(), &["config", "check", "--json", "--cluster", "cluster.toml"]);
     assert_eq!(output.status.code(), Some(1));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["schema"], "meikyo.config.check/1");
     assert_eq!(document["ok"], false);
     assert_eq!(document["problems"][0]["line"], 2);
     assert_eq!(document["problems"][0]["key"], "mesure");
-    let output = meikyo(directory.path(), &["config", "show", "cluster.toml"]);
+    let output = meikyo(directory.path(), &["config", "show", "--cluster", "cluster.toml"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
     assert!(stderr(&output).contains("cluster.toml:2: mesure: unknown key"));
@@ -95,13 +98,13 @@ cluster.toml:7: hosts.address: 224 addresses for 225 names; as many are needed
 #[test]
 fn a_missing_file_is_answered_with_2_on_standard_error() {
     let directory = tempfile::tempdir().unwrap();
-    let output = meikyo(directory.path(), &["config", "check", "nowhere.toml"]);
+    let output = meikyo(directory.path(), &["config", "check", "--cluster", "nowhere.toml"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
     insta::assert_snapshot!(stderr(&output), @r#"
 error: cannot read the cluster file `nowhere.toml`
   cause: No such file or directory (os error 2)
-hint: name the cluster file; docs/cluster-file.md shows how to begin one
+hint: name the cluster file with `--cluster`, or let one be written of what answers: `meikyo config init ADDRESSES --community REFERENCE`
 "#);
 }
 
@@ -150,9 +153,16 @@ host node[001-225] (225)
   rate_max     built in  1000 requests/s
   measure      line 2    interfaces
   measure      line 2    load
+
+alerts (4)
+  rule              from      raised by                                                           devices
+  silent            built in  no answer for more than 30s                                         all
+  frozen            built in  interfaces or CPU time frozen                                       all
+  disk-nearly-full  built in  disk:*(available_bytes) below 1GiB, cleared at 2GiB, for 10s        all
+  interface-errors  built in  interface:*(in_errors,out_errors) above 1, cleared at 0.5, for 10s  all
 "#);
     let json = meikyo(directory.path(), &["config", "show", "--json"]);
-    let agents = meikyo(directory.path(), &["config", "agents"]);
+    let agents = meikyo(directory.path(), &["config", "snmpd"]);
     for output in [&output, &json, &agents] {
         assert!(!stdout(output).contains("a-secret-word"));
     }
@@ -249,7 +259,24 @@ fn there_is_a_manual_page_for_every_verb() {
         assert!(page.starts_with(".ie") && page.contains("SYNOPSIS"), "{verb}");
         assert!(main.contains(&format!("meikyo\\-{verb}(1)")), "{verb}");
     }
-    assert!(pages.join("meikyo-config-check.1").exists());
+    let check = fs::read_to_string(pages.join("meikyo-config-check.1")).unwrap();
+    assert!(
+        check.contains("EXIT STATUS") && check.contains("anything is wrong with the file"),
+        "{check}"
+    );
+    assert!(
+        check.contains("meikyo config check \\-\\-cluster /etc/meikyo/cluster.toml"),
+        "{check}"
+    );
+    let names = fs::read_dir(&pages).unwrap().map(|page| page.unwrap().file_name());
+    let names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+    assert!(names.len() > 50, "{names:?}");
+    let internal = |name: &&String| name.contains("role") || name.contains("-help");
+    assert_eq!(names.iter().find(internal), None);
+    for page in &names {
+        let page = fs::read_to_string(pages.join(page)).unwrap();
+        assert!(!page.contains("lab\\-role") && !page.contains("\\-help(1)"), "{page}");
+    }
 }
 
 #[test]
@@ -385,7 +412,7 @@ fn a_password_that_is_too_short_for_version_3_is_told_with_its_line() {
 fn a_known_object_name_is_in_the_view_with_its_oid() {
     let text = MINIMAL.replace("\"load\"", "\"ifHCInOctets.3\", \"sysName.0\"");
     let directory = directory_with(&text);
-    let output = meikyo(directory.path(), &["config", "agents"]);
+    let output = meikyo(directory.path(), &["config", "snmpd"]);
     assert_eq!(output.status.code(), Some(0));
     let lines = stdout(&output);
     // RFC 2863 (ifXTable) and RFC 3418 (system group).

@@ -1,4 +1,4 @@
-//! `meikyo export --to parquet`, read again by pyarrow and DuckDB.
+//! `meikyo export --format parquet`, read again by pyarrow and DuckDB.
 
 use std::process::Command;
 
@@ -34,7 +34,7 @@ fn exported_parquet_is_what_was_recorded_for_pyarrow_and_duckdb() {
     let (recording, out) = (dir.path().join("recording"), dir.path().join("out"));
     record(&recording, true);
     let mut export = meikyo();
-    export.arg("export").arg(&recording).args(["interfaces", "--to", "parquet", "--out"]);
+    export.arg("export").arg(&recording).args(["interfaces", "--format", "parquet", "--out"]);
     let output = export.arg(&out).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let read = Command::new(python)

@@ -84,8 +84,8 @@ fn texts_are_written_read_back_and_compared() {
 fn templates_of_the_site_are_used_and_their_errors_have_a_place() {
     let directory = directory_with(&managed_ring());
     let path = directory.path();
-    printed(path, &["templates", "own"], 0);
-    let again = printed(path, &["templates", "own"], 2);
+    printed(path, &["templates", "--out", "own"], 0);
+    let again = printed(path, &["templates", "--out", "own"], 2);
     assert!(again.contains("powerconnect-6248.j2 is there already"), "{again}");
     let file = path.join("own/powerconnect-6248.j2");
     let text = fs::read_to_string(&file).unwrap();
@@ -102,20 +102,20 @@ fn templates_of_the_site_are_used_and_their_errors_have_a_place() {
 fn a_deployment_is_shown_written_and_carried_out_in_order() {
     let directory = directory_with(&managed_ring());
     let path = directory.path();
-    let shown = json(path, &["deploy", "--from", "factory", "--dry-run", "--json"], 0);
+    let shown = json(path, &["deploy", "--current", "factory", "--dry-run", "--json"], 0);
     let steps = shown["steps"].as_array().unwrap();
     assert!(steps.len() >= 12, "{}", steps.len());
-    let text = printed(path, &["deploy", "--from", "factory", "--dry-run"], 0);
+    let text = printed(path, &["deploy", "--current", "factory", "--dry-run"], 0);
     assert!(text.starts_with(&format!("step 1 of {}: ", steps.len())), "{text}");
     assert!(text.ends_with("nothing was sent\n"), "{text}");
 
-    printed(path, &["deploy", "--from", "factory", "--write", "steps"], 0);
-    let again = printed(path, &["deploy", "--from", "factory", "--write", "steps"], 2);
+    printed(path, &["deploy", "--current", "factory", "--out", "steps"], 0);
+    let again = printed(path, &["deploy", "--current", "factory", "--out", "steps"], 2);
     assert!(again.contains(" is there already") && again.contains("--force"), "{again}");
-    printed(path, &["deploy", "--from", "factory", "--write", "steps", "--force"], 0);
+    printed(path, &["deploy", "--current", "factory", "--out", "steps", "--force"], 0);
     for (way, idle) in [("--dry-run", "--force"), ("--dry-run", "--yes"), ("--dry-run", "--verify")]
     {
-        let told = printed(path, &["deploy", "--from", "factory", way, idle], 2);
+        let told = printed(path, &["deploy", "--current", "factory", way, idle], 2);
         assert!(told.contains("cannot be used with"), "{told}");
     }
     let list = fs::read_to_string(path.join("steps/steps.txt")).unwrap();
@@ -125,7 +125,8 @@ fn a_deployment_is_shown_written_and_carried_out_in_order() {
     assert_eq!(apply, steps[0]["apply"].as_str().unwrap());
 
     let through = "cat >> {switch}.typed; echo {switch} {address} >> order";
-    let carried = printed(path, &["deploy", "--from", "factory", "--yes", "--through", through], 0);
+    let carried =
+        printed(path, &["deploy", "--current", "factory", "--yes", "--through", through], 0);
     assert!(carried.starts_with(text.strip_suffix("nothing was sent\n").unwrap()), "{carried}");
     let order = fs::read_to_string(path.join("order")).unwrap();
     let planned: Vec<String> = steps
@@ -137,7 +138,7 @@ fn a_deployment_is_shown_written_and_carried_out_in_order() {
 
     // What the switches have then is what is planned: nothing is left to do.
     printed(path, &["configure", "--out", "now"], 0);
-    let none = json(path, &["deploy", "--from", "now", "--dry-run", "--json"], 0);
+    let none = json(path, &["deploy", "--current", "now", "--dry-run", "--json"], 0);
     assert_eq!(none["steps"].as_array().unwrap().len(), 0);
 }
 
@@ -145,11 +146,11 @@ fn a_deployment_is_shown_written_and_carried_out_in_order() {
 fn a_step_that_fails_is_taken_back_and_ends_the_deployment() {
     let directory = directory_with(&managed_ring());
     let path = directory.path();
-    let steps = json(path, &["deploy", "--from", "factory", "--dry-run", "--json"], 0);
+    let steps = json(path, &["deploy", "--current", "factory", "--dry-run", "--json"], 0);
     // The second command fails; the third takes its step back.
     let through =
         ": {switch}; cat > $(ls | grep -c typed).typed; [ ! -e 1.typed ] || [ -e 2.typed ]";
-    let told = printed(path, &["deploy", "--from", "factory", "--yes", "--through", through], 2);
+    let told = printed(path, &["deploy", "--current", "factory", "--yes", "--through", through], 2);
     assert!(told.contains("step 2 of "), "{told}");
     assert!(told.contains("it was taken back there"), "{told}");
     let typed = |number| fs::read_to_string(path.join(format!("{number}.typed"))).unwrap();
@@ -162,11 +163,19 @@ fn a_step_that_fails_is_taken_back_and_ends_the_deployment() {
 fn a_step_that_cannot_be_confirmed_is_left_to_the_switch_to_take_back() {
     let directory = directory_with(&managed_ring().replace("powerconnect-6248", "linux-bridge"));
     let path = directory.path();
-    let steps = json(path, &["deploy", "--from", "factory", "--dry-run", "--json"], 0);
+    let steps = json(path, &["deploy", "--current", "factory", "--dry-run", "--json"], 0);
     // The first step is delivered and confirmed, the second delivered, and then the session is lost.
     let through = ": {switch}; cat > $(ls | grep -c typed).typed; [ ! -e 3.typed ]";
-    let arguments =
-        ["deploy", "--from", "factory", "--yes", "--confirm-within", "30s", "--through", through];
+    let arguments = [
+        "deploy",
+        "--current",
+        "factory",
+        "--yes",
+        "--confirm-within",
+        "30s",
+        "--through",
+        through,
+    ];
     let told = printed(path, &arguments, 2);
     assert!(told.contains("step 2 of "), "{told}");
     assert!(told.contains("it is taken back within 30 s"), "{told}");
@@ -191,7 +200,7 @@ fn what_a_deployment_is_carried_out_through_is_held_to_what_it_says() {
     let directory = directory_with(&managed_ring());
     let path = directory.path();
     let through = |command: &str, more: &[&str]| {
-        let words = ["deploy", "--from", "factory", "--patience", "1s", "--through", command];
+        let words = ["deploy", "--current", "factory", "--patience", "1s", "--through", command];
         printed(path, &[&words[..], more].concat(), 2)
     };
     let unknown = through("cat > typed.{swich}", &["--yes"]);
@@ -221,7 +230,7 @@ fn a_switch_that_is_not_as_expected_gets_nothing() {
     let agents = switches::Agents::start(&path.join("cluster.toml"));
     let text = managed_ring().replace("\"10.0.1.[1-4]\"", &agents.addresses());
     fs::write(path.join("cluster.toml"), text).unwrap();
-    let through = ["deploy", "--yes", "--verify", "--through", "cat > typed.{switch}", "--from"];
+    let through = ["deploy", "--yes", "--verify", "--through", "cat > typed.{switch}", "--current"];
     // They have what is planned already, and are taken for new ones.
     let told = printed(path, &[&through[..], &["factory"]].concat(), 2);
     assert!(told.contains("it is not as expected: port "), "{told}");

@@ -17,7 +17,11 @@ fn file(dir: &Path) -> String {
 }
 
 fn check(arguments: &[&str]) -> Output {
-    meikyo().args(["fabric", "check"]).args(arguments).output().expect("the binary runs")
+    meikyo()
+        .args(["fabric", "check", "--cluster"])
+        .args(arguments)
+        .output()
+        .expect("the binary runs")
 }
 
 /// Writes the switches' texts as they are planned, and says where.
@@ -134,7 +138,7 @@ fn a_hot_spot_is_told_with_what_would_help() {
     )
     .unwrap();
     let file = file.display().to_string();
-    let output = meikyo().args(["fabric", "plan", &file, "--json"]).output();
+    let output = meikyo().args(["fabric", "plan", "--cluster", &file, "--json"]).output();
     let output = output.unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();

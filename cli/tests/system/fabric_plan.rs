@@ -20,7 +20,12 @@ fn plan(fabric: &str, arguments: &[&str]) -> Output {
          [[switches]]\nname = \"sw[1-8]\"\naddress = \"10.0.1.[1-8]\"\n"
     );
     fs::write(&file, text).expect("the file can be written");
-    meikyo().args(["fabric", "plan"]).arg(&file).args(arguments).output().expect("the binary runs")
+    meikyo()
+        .args(["fabric", "plan", "--cluster"])
+        .arg(&file)
+        .args(arguments)
+        .output()
+        .expect("the binary runs")
 }
 
 fn printed(output: &Output) -> String {

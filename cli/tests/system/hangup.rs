@@ -67,7 +67,7 @@ fn a_server_shows_a_new_certificate_after_sighup_and_the_old_one_when_the_new_is
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let mut agents = meikyo();
-    agents.args(["agents", "--count", "1", "--virtual", "10s", "--out", &at("rec")]);
+    agents.args(["farm", "--count", "1", "--virtual", "10s", "--out", &at("rec")]);
     assert!(agents.stderr(Stdio::null()).status().unwrap().success());
     certificate(dir.path());
     let token = meikyo().args(["serve", "--new-token"]).output().unwrap();

@@ -98,8 +98,8 @@ fn no_verb_that_reads_a_recording_prints_what_steers_a_terminal() {
         &["query", "recording", "polls"],
         &["query", "recording", "events"],
         &["query", "recording", "polls", "--device", "nobody"],
-        &["alerts", "recording"],
-        &["alerts", "recording", "--all"],
+        &["alerts", "--recording", "recording"],
+        &["alerts", "--recording", "recording", "--all"],
         &["top", "recording", "--once"],
     ];
     for arguments in names {
@@ -112,12 +112,12 @@ fn no_verb_that_reads_a_recording_prints_what_steers_a_terminal() {
         &["recording", "info", "recording"],
         &["recording", "check", "recording"],
         &["recording", "compact", "recording"],
-        &["export", "recording", "--to", "csv", "--out", "out"],
+        &["export", "recording", "--format", "csv", "--out", "out"],
         &["mark", "--recording", "recording", HOSTILE],
         &["query", HOSTILE],
         &["query", "recording", HOSTILE],
         &["query", "recording", "polls", "--from", HOSTILE],
-        &["config", "check", HOSTILE],
+        &["config", "check", "--cluster", HOSTILE],
         &["alerts", "acknowledge", HOSTILE, HOSTILE, "--recording", "recording"],
     ] {
         run(arguments);
@@ -129,7 +129,7 @@ fn no_verb_that_reads_a_recording_prints_what_steers_a_terminal() {
     }
     for arguments in [
         &["query", "recording", "interfaces", "--json"][..],
-        &["alerts", "recording", "--json"],
+        &["alerts", "--recording", "recording", "--json"],
         &["top", "recording", "--once", "--json"],
     ] {
         let printed = run(arguments);

@@ -26,7 +26,7 @@ impl Lab<'_> {
         let file = self.0.join("cluster.toml");
         std::fs::write(&file, cluster).expect("the test's own directory");
         let file = file.display().to_string();
-        let up = self.call(&[&["up", file.as_str()], options].concat());
+        let up = self.call(&[&["up", "--cluster", file.as_str()], options].concat());
         if text(&up).contains("there is no user-mode Linux") || text(&up).contains("no snmpd") {
             meikyo_testing::lacking(text(&up).lines().next().unwrap_or_default());
             return None;
@@ -56,28 +56,31 @@ fn what_a_lab_cannot_do_is_refused_with_what_to_type_instead() {
         assert!(text(&said).contains(told), "{arguments:?}: {}", text(&said));
         assert!(!directory.path().join("lab").exists(), "{arguments:?} left something");
     };
-    let up = "hint: meikyo lab up cluster.toml";
+    let up = "hint: meikyo lab up --cluster cluster.toml";
     for verb in [&["prime"][..], &["verify"], &["cut", "sw1:sw2"], &["exec", "h1", "--", "true"]] {
         refused(verb, up);
     }
     let range = "links can be shaped to 100kbit/s up to 100Gbit/s";
     for rate in ["0Mbit/s", "99kbit/s", "101Gbit/s"] {
-        refused(&["up", &file, "--rate", rate], range);
+        refused(&["up", "--cluster", &file, "--rate", rate], range);
     }
-    refused(&["up", &file, "--rate", "fast"], "write for example `1Gbit/s`");
-    refused(&["up", &file, "--memory", "5"], "128");
-    refused(&["up", &path("none.toml")], "cannot read the cluster file");
+    refused(&["up", "--cluster", &file, "--rate", "fast"], "write for example `1Gbit/s`");
+    refused(&["up", "--cluster", &file, "--memory", "5MiB"], "128");
+    refused(&["up", "--cluster", &path("none.toml")], "cannot read the cluster file");
     for (files, told) in [(path("none"), "hint: mkdir -p"), (file.clone(), "is no directory")] {
-        let said = lab.call(&["up", &file, "--files", &files]);
+        let said = lab.call(&["up", "--cluster", &file, "--files", &files]);
         // Where nothing can run a lab, that is what is told.
         if !text(&said).contains("there is no user-mode Linux") {
-            refused(&["up", &file, "--files", &files], told);
+            refused(&["up", "--cluster", &file, "--files", &files], told);
         }
     }
     let own = directory.path().display().to_string();
-    let said = lab.call(&["up", &file, "--snmp", "--files", &own]);
+    let said = lab.call(&["up", "--cluster", &file, "--snmp", "--files", &own]);
     if !["there is no user-mode Linux", "no snmpd"].iter().any(|none| text(&said).contains(none)) {
-        refused(&["up", &file, "--snmp", "--files", &own], "cluster.toml is there already");
+        refused(
+            &["up", "--cluster", &file, "--snmp", "--files", &own],
+            "cluster.toml is there already",
+        );
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), ring("linux-bridge", ""));
 }

@@ -35,7 +35,8 @@ impl Lab<'_> {
     }
 
     fn prime(&self, host: &str) -> Value {
-        let arguments = ["meikyo", "fabric", "prime", "cluster.toml", "--host", host, "--json"];
+        let arguments =
+            ["meikyo", "fabric", "prime", "--cluster", "cluster.toml", "--host", host, "--json"];
         serde_json::from_str(&self.said(&[&["exec", host, "--"], &arguments[..]].concat())).unwrap()
     }
 
@@ -43,7 +44,7 @@ impl Lab<'_> {
     fn primes_by_a_timer(&self, host: &str) -> Process {
         #[rustfmt::skip]
         let mut command = self.command(&[
-            "exec", host, "--", "meikyo", "fabric", "prime", "cluster.toml", "--host", host, "--timer",
+            "exec", host, "--", "meikyo", "fabric", "prime", "--cluster", "cluster.toml", "--host", host, "--timer",
         ]);
         let command = command.stdin(Stdio::null()).stdout(Stdio::null());
         Process(command.spawn().unwrap())
@@ -103,7 +104,7 @@ fn hosts_that_prime_teach_the_bridges_what_was_said() {
     let macs: BTreeSet<String> = lab.macs().into_iter().collect();
     assert_eq!(macs.len(), HOSTS.len());
     let checked = meikyo()
-        .args(["fabric", "check", "cluster.toml", "--json"])
+        .args(["fabric", "check", "--cluster", "cluster.toml", "--json"])
         .current_dir(directory.path())
         .output()
         .unwrap();
@@ -180,7 +181,11 @@ fn who_is_not_the_host_does_not_speak_for_it() {
         std::fs::write(&file, cluster).unwrap();
         let prime = |more: &[&str]| {
             let mut command = meikyo();
-            command.args(["fabric", "prime"]).arg(&file).args(["--host", "h3"]).args(more);
+            command
+                .args(["fabric", "prime", "--cluster"])
+                .arg(&file)
+                .args(["--host", "h3"])
+                .args(more);
             command.output().unwrap()
         };
         // Where there is no such interface nothing could go wrong, in either direction.

@@ -1,7 +1,6 @@
 //! The real binary `meikyo`, as a process.
 #![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
-mod agents;
 mod alerts;
 mod bad_input;
 mod cached_rates;
@@ -11,6 +10,7 @@ mod export;
 mod fabric;
 mod fabric_check;
 mod fabric_plan;
+mod farm;
 mod freshen;
 mod hangup;
 mod host_agent;

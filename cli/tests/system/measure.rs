@@ -154,7 +154,7 @@ fn a_silent_agent_and_an_unreadable_secret_are_told() {
     let told = text(&output);
     let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("`a` (line 6 of")).collect();
     assert_eq!(lines.len(), 1, "one line a device: {told}");
-    for part in ["no answer from 127.0.0.9:9", "`env:MEIKYO_TEST_NO_SUCH`", "config agents"] {
+    for part in ["no answer from 127.0.0.9:9", "`env:MEIKYO_TEST_NO_SUCH`", "config snmpd"] {
         assert!(lines[0].contains(part), "{part}: {told}");
     }
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();

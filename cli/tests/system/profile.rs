@@ -177,9 +177,9 @@ fn nothing_found_is_an_answer_of_no_and_a_reversed_span_is_refused() {
     let (code, said) = run(&["report", "--pid", "4194305"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("there are no samples of process 4194305"), "{said}");
-    let (code, said) = run(&["report", "--from", "-1s", "--until", "-2s"]);
+    let (code, said) = run(&["report", "--from", "-1s", "--to", "-2s"]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("is not before `--until`"), "{said}");
+    assert!(said.contains("is not before `--to`"), "{said}");
     let both = [dir.path(), dir.path()];
     let diff = meikyo().args(["profile", "diff", "--pid", "4194305"]).args(both).output().unwrap();
     assert_eq!(diff.status.code(), Some(1), "{}", text(&diff));

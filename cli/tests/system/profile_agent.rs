@@ -58,7 +58,7 @@ fn server(dir: &Path, port: u16) -> Child {
 fn agent(port: u16, more: &[&str]) -> Child {
     let mut command = meikyo();
     command.args(["profile", "agent", "--budget", "none", "--json", "--name", "node001"]);
-    command.args(["--to", &format!("http://127.0.0.1:{port}")]).args(more);
+    command.args(["--server", &format!("http://127.0.0.1:{port}")]).args(more);
     command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
 }
 

@@ -159,7 +159,7 @@ fn a_recording_of_a_newer_version_is_refused_by_every_verb() {
         vec!["recording", "check", path],
         vec!["recording", "compact", path],
         vec!["query", path, "polls"],
-        vec!["export", path, "--to", "csv", "--out", out],
+        vec!["export", path, "--format", "csv", "--out", out],
     ] {
         let output = meikyo().args(&arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

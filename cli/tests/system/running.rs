@@ -60,11 +60,11 @@ impl Farm {
         Self::start_with(hosts, &[])
     }
 
-    /// Hosts, with further arguments of `meikyo agents`.
+    /// Hosts, with further arguments of `meikyo farm`.
     pub(crate) fn start_with(hosts: u32, arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut child = meikyo()
-            .args(["agents", "--port", "0", "--count", &hosts.to_string(), "--write-cluster"])
+            .args(["farm", "--port", "0", "--count", &hosts.to_string(), "--write-cluster"])
             .arg(directory.path())
             .args(arguments)
             .stderr(Stdio::piped())

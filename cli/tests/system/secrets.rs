@@ -27,7 +27,7 @@ fn occurrences(pid: u32, text: &str) -> usize {
         let mut octets = vec![0; usize::try_from(at(end) - at(begin)).unwrap()];
         // Parts may be gone by now, and some cannot be read.
         if memory.read_exact_at(&mut octets, at(begin)).is_ok() {
-            // The help of `meikyo agents`, which every process has, names them in backquotes.
+            // The help of `meikyo farm`, which every process has, names them in backquotes.
             let is_text = |of: &&[u8]| of[0] != b'`' && of[1..] == *text.as_bytes();
             found += octets.windows(text.len() + 1).filter(is_text).count();
         }

@@ -34,7 +34,7 @@ address = "10.0.0.[1-4]"
 name = "head"
 "#;
     insta::assert_snapshot!(problems(text), @r#"
-cluster.toml:2: nmae: unknown key (did you mean `name`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`, `fabric`, `links`
+cluster.toml:2: nmae: unknown key (did you mean `name`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `default_alerts`, `recording`, `fabric`, `links`
 cluster.toml:3: measure: `interfce:eth0` is not known (did you mean `interface:NAME`?); allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, `cpu`, `memory`, `uptime`, `sensors`, `sensor:NAME`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its instance such as `ifHCInOctets.3`
 cluster.toml:4: spares: `spares` is reserved for a later version and not understood yet
 cluster.toml:7: snmp.version: "2" is not known (did you mean `2c`?); allowed are "1", "2c", "3"
@@ -43,7 +43,7 @@ cluster.toml:9: snmp.timeout: `fast` does not begin with a number; write for exa
 cluster.toml:10: snmp.port: expected a whole number from 1 to 65535, without quotes; found a text
 cluster.toml:11: snmp.rate_max: 0 is out of range; allowed are 1 to 1000000
 cluster.toml:15: hosts.address: 4 addresses for 3 names; as many are needed
-cluster.toml:17: host: unknown key (did you mean `hosts`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `recording`, `fabric`, `links`
+cluster.toml:17: host: unknown key (did you mean `hosts`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `default_alerts`, `recording`, `fabric`, `links`
 "#);
 }
 

@@ -277,3 +277,42 @@ frozen: interfaces or CPU time frozen
     let Condition::Threshold(full) = &cluster.alerts[1].condition else { panic!() };
     assert_eq!(full.raise.thousandths(), 5 * (1 << 30) * 1_000);
 }
+
+#[test]
+fn four_rules_hold_unwritten_unless_the_file_says_no() {
+    let text = |more: &str| {
+        format!(
+            "name = \"x\"\n{more}\nmeasure = [\"interfaces\", \"disk:/\"]\n\
+             snmp = {{ version = \"2c\", community = \"env:C\" }}\n\
+             hosts = [{{ name = \"n\", address = \"10.0.0.1\" }}]\n"
+        )
+    };
+    let names = |cluster: &Cluster| -> Vec<String> {
+        cluster.rules().iter().map(|rule| format!("{} {}", rule.name, rule.is_default())).collect()
+    };
+    let plain = read(&text(""));
+    let unwritten =
+        ["silent true", "frozen true", "disk-nearly-full true", "interface-errors true"];
+    assert_eq!(names(&plain), unwritten);
+    assert_eq!(plain.alerts, []);
+    let conditions: Vec<_> = plain.rules().iter().map(|rule| rule.condition.to_string()).collect();
+    assert_eq!(
+        conditions,
+        [
+            "no answer for more than 30s",
+            "interfaces or CPU time frozen",
+            "disk:*(available_bytes) below 1GiB, cleared at 2GiB, for 10s",
+            "interface:*(in_errors,out_errors) above 1, cleared at 0.5, for 10s",
+        ]
+    );
+    let off = read(&text("default_alerts = false"));
+    assert_eq!(names(&off), [""; 0]);
+    let own = format!("{}\n[[alerts]]\nname = \"silent\"\nsilent = \"5s\"\n", text(""));
+    let own = read(&own);
+    let expected =
+        ["silent false", "frozen true", "disk-nearly-full true", "interface-errors true"];
+    assert_eq!(names(&own), expected);
+    // Taking them away is a change that a running measurement takes over.
+    assert!(meikyo_cluster::diff(&plain, &off).alerts_changed);
+    assert!(!meikyo_cluster::diff(&plain, &read(&text("default_alerts = true"))).alerts_changed);
+}

@@ -7,10 +7,10 @@ use meikyo_units::Nanos;
 #[derive(Debug, Args)]
 pub struct AgentCostArgs {
     /// Span between two readings
-    #[arg(long, default_value = "100ms")]
+    #[arg(long, value_name = "SPAN", default_value = "100ms")]
     pub every: Nanos,
     /// How long each of the four windows lasts: idle, asked for sysUpTime.0 alone, polled, freshened
-    #[arg(long = "for", default_value = "20s", value_name = "DURATION")]
+    #[arg(long = "for", default_value = "20s", value_name = "SPAN")]
     pub span: Nanos,
     /// Print one JSON document
     #[arg(long)]

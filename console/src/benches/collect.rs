@@ -26,10 +26,10 @@ pub struct CollectArgs {
     #[arg(long, default_value_t = 241, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub agents: u32,
     /// Span between two intervals
-    #[arg(long, default_value = "100ms", value_name = "DURATION", value_parser = interval)]
+    #[arg(long, default_value = "100ms", value_name = "SPAN", value_parser = interval)]
     pub every: Nanos,
     /// How long to measure
-    #[arg(long = "for", default_value = "30s", value_name = "DURATION")]
+    #[arg(long = "for", default_value = "30s", value_name = "SPAN")]
     pub span: Nanos,
     /// What is spoken: 1, 2c, or 3 (authPriv, SHA-256 and AES-128)
     #[arg(long = "version", default_value = "2c", value_name = "VERSION", value_parser = parse_speech)]
@@ -38,7 +38,7 @@ pub struct CollectArgs {
     #[arg(long)]
     pub realtime: bool,
     /// Agents that read their values only so often, for example 3s or 0.6s..1.2s
-    #[arg(long, default_value = "none", value_name = "DURATION")]
+    #[arg(long, default_value = "none", value_name = "SPAN")]
     pub cache: String,
     /// Compare N agents of which so many never answer with the others alone, in alternated pairs
     #[arg(long, value_name = "PERCENT")]

@@ -153,7 +153,7 @@ fn silent(device: &Device) -> String {
     };
     format!(
         "the host is down, no agent listens at {}, a firewall is between, or {credential}; \
-         `meikyo config agents` prints the snmpd.conf lines that it needs",
+         `meikyo config snmpd` prints the snmpd.conf lines that it needs",
         device.address
     )
 }
@@ -165,7 +165,7 @@ fn refused(device: &Device, report: ReportKind) -> String {
     };
     match report {
         ReportKind::UnknownUserName => {
-            format!("the agent has no user `{user}`: `meikyo config agents` prints its createUser")
+            format!("the agent has no user `{user}`: `meikyo config snmpd` prints its createUser")
         }
         ReportKind::WrongDigest => format!(
             "{} or the authentication protocol of `{user}` is another at the agent",
@@ -197,11 +197,11 @@ fn denied(device: &Device) -> String {
         Access::Unstated => broken(),
         Access::V3 { user, privacy: None, .. } => more_security(device, user),
         Access::V3 { user, .. } => format!(
-            "the agent shows `{user}` nothing: `meikyo config agents` prints the view and the \
+            "the agent shows `{user}` nothing: `meikyo config snmpd` prints the view and the \
              rouser that it needs"
         ),
         Access::V1 { community } | Access::V2c { community } => format!(
-            "the agent shows the community in `{community}` nothing: `meikyo config agents` prints \
+            "the agent shows the community in `{community}` nothing: `meikyo config snmpd` prints \
              the view and the rocommunity that it needs"
         ),
     }

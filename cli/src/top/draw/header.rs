@@ -27,16 +27,21 @@ fn place(screen: &Screen, view: &View<'_>) -> Line<'static> {
         Span::styled("meikyo ", bold),
         Span::styled(format!("{}  ", screen.name), palette.quiet()),
     ];
-    match screen.place {
-        Place::Live { paused_at: None } => {
+    match (screen.place, screen.behind) {
+        (Place::Live { paused_at: None }, Some(behind)) => {
+            let behind = amount(Some(behind.as_secs_f64()), Unit::Seconds);
+            spans.push(Span::styled(format!("○ this view is {behind} behind"), palette.late()));
+            spans.push(Span::raw(format!("  {}", clock(now))));
+        }
+        (Place::Live { paused_at: None }, None) => {
             spans.push(Span::styled("● live", palette.water()));
             spans.push(Span::raw(format!("  {}", clock(now))));
         }
-        Place::Live { paused_at: Some(at) } => {
+        (Place::Live { paused_at: Some(at) }, _) => {
             spans.push(Span::styled("‖ paused", bold));
             spans.push(Span::raw(format!("  {}", clock(at))));
         }
-        Place::Past { playing, .. } => {
+        (Place::Past { playing, .. }, _) => {
             let words = if playing { "▸ replayed" } else { "‖ past" };
             spans.push(Span::styled(words, bold));
             spans.push(Span::raw(format!("  {}", date_and_clock(now))));
@@ -94,10 +99,13 @@ fn health(screen: &Screen, view: &View<'_>) -> Line<'static> {
         let more = if health.silent.len() > NAMED_MAX { " …" } else { "" };
         spans.push(Span::styled(format!(" {}{more}", named.join(" ")), palette.missing()));
     }
-    if let Some((ordinal, age_s)) = health.stalest {
+    if let Some(stalest) = &health.stalest {
         spans.push(label("  stalest "));
-        let age = amount(Some(age_s), Unit::Seconds);
-        spans.push(Span::raw(format!("{} {age}", name(ordinal))));
+        let age = amount(Some(stalest.age.as_secs_f64()), Unit::Seconds);
+        spans.push(Span::raw(format!("{} {age}", stalest.device)));
+    }
+    if !screen.rules_set {
+        spans.push(Span::styled("  no alert rules are set", palette.late()));
     }
     Line::from(spans)
 }

@@ -1,5 +1,6 @@
 //! Pictures of the view, to be looked at, and what they promise.
 
+use meikyo_units::Nanos;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -11,7 +12,7 @@ use crate::top::fixture::screen;
 use crate::top::metric::Metric;
 use crate::top::once::text;
 use crate::top::palette::{Depth, Palette, Theme};
-use crate::top::screen::Overlay;
+use crate::top::screen::{Overlay, Screen};
 
 const TRUE: Palette = Palette { depth: Depth::True, theme: Theme::Dark };
 const VERMILION: Color = Color::Rgb(240, 102, 74);
@@ -54,6 +55,26 @@ fn the_whole_view() {
 
     ? help  q quit  ↑↓ select  ←→ sort  Enter detail  f filter  m metric  Space pause  [ ] back, forward  every 0.1 s
     "#);
+}
+
+#[test]
+fn a_view_that_is_behind_says_so_and_calls_nobody_silent() {
+    let (mut screen, newest) = screen(&[]);
+    let clock = newest + Nanos::from_millis(6_600);
+    let header = |screen: &mut Screen| -> Vec<String> {
+        text(screen, clock, 124, 32).lines().take(2).map(str::to_owned).collect()
+    };
+    // The recording has nothing newer: then the devices are silent indeed.
+    let [first, second] = &header(&mut screen)[..] else { panic!("two lines") };
+    assert!(first.contains("● live  22:13:27.6"), "{first}");
+    assert!(second.contains("silent 12"), "{second}");
+    screen.behind = Some(Nanos::from_millis(6_500));
+    let [first, second] = &header(&mut screen)[..] else { panic!("two lines") };
+    assert!(first.contains("○ this view is 6.5 s behind  22:13:20.9"), "{first}");
+    assert!(second.contains("on time 100 %") && second.contains("silent 0"), "{second}");
+    assert!(!second.contains("alert rules"), "{second}");
+    screen.rules_set = false;
+    assert!(header(&mut screen)[1].contains("no alert rules are set"));
 }
 
 #[test]

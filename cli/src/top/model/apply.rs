@@ -2,6 +2,7 @@
 
 use meikyo_live::{Frame, Step};
 use meikyo_snmp::tables::{State, batches, cpu, interfaces, load, memory, polls, storage};
+use meikyo_units::WallTime;
 
 use super::{BATCH_TIMES_MAX, CPU_TICKS, Device, EVENTS_MAX, Model, Place};
 use crate::top::history::Line;
@@ -146,6 +147,8 @@ fn take_poll(device: &mut Device, row: &Row<'_>) {
     let (due, state) = (row.due(), row.frame.states[row.row]);
     let state = State::of_rank(state);
     if device.due.is_none_or(|known| known < due) {
+        let instant = WallTime::from_nanos;
+        device.interval = device.due.map(|known| instant(due).since(instant(known)));
         device.due = Some(due);
         device.state = state;
     } else if device.due == Some(due) {
@@ -162,7 +165,6 @@ fn take_poll(device: &mut Device, row: &Row<'_>) {
 }
 
 fn take_interface(device: &mut Device, instance: usize, row: &Row<'_>) {
-    let due = row.due();
     let interface = &mut device.interfaces[instance];
     if !row.is_newest(&mut interface.due) {
         return;
@@ -180,12 +182,6 @@ fn take_interface(device: &mut Device, instance: usize, row: &Row<'_>) {
     interface.trouble = trouble.map(|column| row.value(column.name()));
     // ifOperStatus: 1 is up (RFC 2863).
     interface.up = row.value(interfaces::OPER_STATUS.name()).map(|status| ordinal(status) == 1);
-    let age_ms = f64::from(row.frame.ages_ms[row.row]);
-    if age_ms.is_finite() {
-        let known = if device.behind_due == due { device.behind_s } else { 0.0 };
-        device.behind_s = known.max(age_ms / 1e3);
-        device.behind_due = due;
-    }
 }
 
 /// The share of time that was not idle, from hundredths of a second per second of all kinds.

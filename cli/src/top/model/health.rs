@@ -1,10 +1,11 @@
 //! Whether what is shown can be trusted: how the last intervals ended, who is silent, what is old.
 
 use meikyo_live::Interval;
+use meikyo_live::staleness::{self, Stalest};
 use meikyo_snmp::tables::State;
 use meikyo_units::{Nanos, WallTime};
 
-use super::{Model, SILENT_AFTER};
+use super::Model;
 
 /// The intervals that count, ns.
 const LOOK_BACK: i64 = 10_000_000_000;
@@ -24,10 +25,10 @@ pub(in crate::top) struct Health {
     pub(in crate::top) missing: u64,
     /// Intervals a second; `None` before two ended.
     pub(in crate::top) intervals_per_s: Option<f64>,
-    /// Devices that have not answered for 3 s, by ordinal.
+    /// Devices that are silent, by ordinal.
     pub(in crate::top) silent: Vec<usize>,
-    /// Of the devices that answer the one whose values are oldest, and how old, s.
-    pub(in crate::top) stalest: Option<(usize, f64)>,
+    /// Of the devices that answer the one whose values are oldest, and how old they are.
+    pub(in crate::top) stalest: Option<Stalest>,
 }
 
 impl Model {
@@ -62,15 +63,17 @@ impl Model {
         for (ordinal, device) in self.devices.iter().enumerate() {
             let since = device.answered.map(|answered| instant(now).since(instant(answered)));
             let since = since.or_else(|| watched.filter(|_| device.state != Some(State::Ok)));
-            if since.is_some_and(|since| since >= SILENT_AFTER) {
+            if since.is_some_and(|since| staleness::is_silent(since, device.interval)) {
                 health.silent.push(ordinal);
-                continue;
-            }
-            let Some(age_s) = device.age_s(now) else { continue };
-            if health.stalest.is_none_or(|(_, oldest_s)| oldest_s < age_s) {
-                health.stalest = Some((ordinal, age_s));
             }
         }
+        let silent = &health.silent;
+        let answering = self.devices.iter().enumerate().filter_map(|(ordinal, device)| {
+            let is_silent = silent.binary_search(&ordinal).is_ok();
+            let answered = device.answered.filter(|_| !is_silent)?;
+            Some((device.name.as_str(), instant(answered), &device.held))
+        });
+        health.stalest = staleness::stalest(answering, instant(now));
         health
     }
 

@@ -32,7 +32,7 @@ pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
                 "docs/checkpoint-format.md describes a job's file; examples/checkpoint-job.toml is one"
             }
             JobFileError::Read { .. } | JobFileError::Key { .. } => {
-                "`meikyo checkpoint key job.key` makes a key; copy it to every host"
+                "`meikyo checkpoint key --out job.key` makes a key; copy it to every host"
             }
             _ => "docs/checkpoint-format.md describes a job's file",
         };

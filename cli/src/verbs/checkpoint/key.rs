@@ -13,14 +13,15 @@ use meikyo_console::failure::{Answer, Failure};
 #[derive(Debug, Args)]
 pub(crate) struct KeyArgs {
     /// The file, which must not be there yet
-    file: PathBuf,
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
 }
 
 /// Makes a key.
 pub(super) fn run(args: &KeyArgs) -> Result<Answer, Failure> {
-    let path = args.file.display();
+    let path = args.out.display();
     let mut file = OpenOptions::new();
-    let file = file.write(true).create_new(true).mode(0o600).open(&args.file);
+    let file = file.write(true).create_new(true).mode(0o600).open(&args.out);
     let mut file = file.map_err(|error| {
         Failure::new(format!("cannot make `{path}`: {error}")).hint(match error.kind() {
             ErrorKind::AlreadyExists => "a key is never replaced: remove the file, or name another",

@@ -57,19 +57,19 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "SIZE", default_value = "256KiB")]
     block: Bytes,
     /// What a block costs at each hop, beside its transmission
-    #[arg(long, value_name = "TIME", default_value = "100us")]
+    #[arg(long, value_name = "SPAN", default_value = "100us")]
     step: Nanos,
     /// Until the program stands still on all hosts
-    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    #[arg(long, value_name = "SPAN", default_value = "1ms")]
     quiesce: Nanos,
     /// Until all hosts know that all have written
-    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    #[arg(long, value_name = "SPAN", default_value = "10ms")]
     commit: Nanos,
     /// Mean time between failures of one host
-    #[arg(long, value_name = "TIME", default_value = "365d")]
+    #[arg(long, value_name = "SPAN", default_value = "365d")]
     mtbf: Nanos,
     /// From a host's death until it is known and another stands ready
-    #[arg(long, value_name = "TIME", default_value = "2s")]
+    #[arg(long, value_name = "SPAN", default_value = "2s")]
     detection: Nanos,
     /// How many hosts of a group may be lost at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
@@ -148,7 +148,7 @@ impl PlanArgs {
         }
         let path = self.cluster.as_ref().expect("one of the two is required");
         let cluster = load(path).map_err(|error| {
-            Failure::from(error).hint(format!("meikyo config check {}", path.display()))
+            Failure::from(error).hint(format!("meikyo config check --cluster {}", path.display()))
         })?;
         Ok(cluster.devices.iter().filter(|device| device.kind == DeviceKind::Host).count())
     }

@@ -44,7 +44,7 @@ pub(crate) struct RestartArgs {
     directory: PathBuf,
     /// Where the image goes
     #[arg(long, value_name = "FILE")]
-    to: PathBuf,
+    out: PathBuf,
     /// Go on from this generation, which must be given on all hosts then, and not from the newest
     #[arg(long, value_name = "NUMBER")]
     generation: Option<u64>,
@@ -106,7 +106,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Answer, Failure> {
 
 /// Writes the image of the newest generation.
 pub(super) fn restart(args: &RestartArgs) -> Result<Answer, Failure> {
-    let request = Request::Restore { to: absolute(&args.to)?, generation: args.generation };
+    let request = Request::Restore { to: absolute(&args.out)?, generation: args.generation };
     let Told::Restored { generation, run, step, bytes } = asked(&args.directory, &request)? else {
         return unexpected();
     };

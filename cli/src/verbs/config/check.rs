@@ -35,7 +35,7 @@ struct ProblemRow<'a> {
 }
 
 pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
-    match load_checked(&args.file, problems::of_object) {
+    match load_checked(&args.cluster.file, problems::of_object) {
         Ok(resolved) => match problems::of_file(&resolved) {
             Some(problems) => refuse(args, &problems),
             None => accept(args, &resolved.cluster),
@@ -49,7 +49,7 @@ fn accept(args: &FileArgs, cluster: &Cluster) -> Result<Answer, Failure> {
     let of_kind = |kind| cluster.devices.iter().filter(|device| device.kind == kind).count();
     let checked = Checked {
         schema: SCHEMA,
-        file: &args.file,
+        file: &args.cluster.file,
         ok: true,
         hosts: of_kind(DeviceKind::Host),
         switches: of_kind(DeviceKind::Switch),
@@ -63,7 +63,7 @@ fn accept(args: &FileArgs, cluster: &Cluster) -> Result<Answer, Failure> {
         output::print_json(&checked)?;
         return Ok(Answer::Yes);
     }
-    let file = args.file.display();
+    let file = args.cluster.file.display();
     let mut text: String =
         checked.warnings.iter().map(|warning| format!("{file}: warning: {warning}\n")).collect();
     text.extend(checked.notes.iter().map(|note| format!("{file}: note: {note}\n")));
@@ -79,7 +79,7 @@ fn refuse(args: &FileArgs, problems: &Problems) -> Result<Answer, Failure> {
     if args.json {
         output::print_json(&Checked {
             schema: SCHEMA,
-            file: &args.file,
+            file: &args.cluster.file,
             ok: false,
             hosts: 0,
             switches: 0,

@@ -48,7 +48,7 @@ fn document(resolved: &Resolved) -> Shown<'_> {
         keep_line: resolved.keep_origin.line(),
         keep_tables: cluster.keep_tables.iter().map(table_document).collect(),
         devices: cluster.devices.iter().zip(&resolved.origins).map(device_document).collect(),
-        alerts: cluster.alerts.iter().map(alert_document).collect(),
+        alerts: cluster.rules().iter().map(alert_document).collect(),
     }
 }
 
@@ -64,7 +64,7 @@ fn alert_document(rule: &AlertRule) -> Value {
     };
     let mut document = json!({
         "name": rule.name,
-        "line": rule.place.line,
+        "line": (!rule.is_default()).then_some(rule.place.line),
         "kind": kind,
         "value": value.map(|watched| &watched.text),
         "devices": rule.devices,
@@ -160,7 +160,7 @@ fn text(resolved: &Resolved) -> String {
     for (device, origins, devices) in alike(resolved) {
         text += &block(device, origins, &devices);
     }
-    text + &alerts(&cluster.alerts)
+    text + &alerts(&cluster.rules())
 }
 
 /// The rules of alerts; nothing where there are none.
@@ -171,7 +171,11 @@ fn alerts(rules: &[AlertRule]) -> String {
     let mut table = TextTable::new(&["rule", "from", "raised by", "devices"]);
     for rule in rules {
         let devices = if rule.devices.is_empty() { "all".into() } else { fold(&rule.devices) };
-        let from = format!("line {}", rule.place.line);
+        let from = if rule.is_default() {
+            "built in".to_owned()
+        } else {
+            format!("line {}", rule.place.line)
+        };
         table.row([rule.name.clone(), from, rule.condition.to_string(), devices]);
     }
     let indented: String = table.to_string().lines().map(|line| format!("  {line}\n")).collect();

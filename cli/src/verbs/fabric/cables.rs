@@ -9,6 +9,7 @@ use meikyo_fabric::{Cable, CableEnd, CableList, Described, cables, draw};
 use serde_json::{Value, json};
 
 use super::{FileArgs, site};
+use crate::row_arguments::ClusterArgument;
 
 /// Arguments of `meikyo fabric cables`.
 #[derive(Debug, Args)]
@@ -23,9 +24,8 @@ pub(super) struct CablesArgs {
 /// Arguments of `meikyo fabric draw`.
 #[derive(Debug, Args)]
 pub(super) struct DrawArgs {
-    /// The cluster file
-    #[arg(value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterArgument,
     /// The SVG file; standard output by default
     #[arg(long, value_name = "SVG")]
     out: Option<PathBuf>,
@@ -65,7 +65,7 @@ pub(super) fn list(args: &CablesArgs) -> Result<Answer, Failure> {
 }
 
 pub(super) fn drawing(args: &DrawArgs) -> Result<Answer, Failure> {
-    let planned = site::planned(&FileArgs { file: args.file.clone(), json: false })?;
+    let planned = site::planned(&FileArgs { cluster: args.cluster.clone(), json: false })?;
     let layout = planned.options.topology.as_ref().map(|topology| topology.layout());
     let svg = draw(&planned.wiring, &planned.configuration, layout.as_ref());
     match &args.out {

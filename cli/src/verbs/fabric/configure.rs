@@ -39,8 +39,8 @@ pub(super) struct ConfigureArgs {
 #[derive(Debug, Args)]
 pub(super) struct TemplatesArgs {
     /// The directory that the templates go to
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
     /// Write over files of the same names
     #[arg(long)]
     force: bool,
@@ -172,7 +172,7 @@ pub(super) fn write<'a>(
 }
 
 pub(super) fn write_templates(args: &TemplatesArgs) -> Result<Answer, Failure> {
-    let directory = &args.directory;
+    let directory = &args.out;
     let files = Templates::files();
     write(directory, files.iter().map(|(name, text)| (name.as_str(), *text)), args.force)?;
     for (name, _) in &files {

@@ -20,7 +20,7 @@ use super::{FileArgs, configure};
 
 /// Arguments of `meikyo fabric deploy`.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("how").required(true).args(["dry_run", "write", "through"])))]
+#[command(group(ArgGroup::new("how").required(true).args(["dry_run", "out", "through"])))]
 pub(super) struct DeployArgs {
     #[command(flatten)]
     input: FileArgs,
@@ -28,13 +28,13 @@ pub(super) struct DeployArgs {
     texts: TextArgs,
     /// What the switches have now: a directory with their texts, or `factory`
     #[arg(long, value_name = "DIR|factory")]
-    from: String,
+    current: String,
     /// Print the steps with what is typed; nothing is written or sent
     #[arg(long)]
     dry_run: bool,
     /// Write what is typed, and what takes it back, into this directory; nothing is sent
     #[arg(long, value_name = "DIR")]
-    write: Option<PathBuf>,
+    out: Option<PathBuf>,
     /// Write over files of the same names
     #[arg(long, conflicts_with_all = ["dry_run", "through"])]
     force: bool,
@@ -45,14 +45,14 @@ pub(super) struct DeployArgs {
     #[arg(long, value_name = "COMMAND")]
     through: Option<String>,
     /// Do not ask
-    #[arg(long, conflicts_with_all = ["dry_run", "write"])]
+    #[arg(long, conflicts_with_all = ["dry_run", "out"])]
     yes: bool,
     /// Read each switch over SNMP before and after its step; one that has not the VLANs that it
     /// should have ends it
-    #[arg(long, conflicts_with_all = ["dry_run", "write"])]
+    #[arg(long, conflicts_with_all = ["dry_run", "out"])]
     verify: bool,
     /// How long a step, and the reading after it, may take
-    #[arg(long, value_name = "SPAN", default_value = "60s", conflicts_with_all = ["dry_run", "write"])]
+    #[arg(long, value_name = "SPAN", default_value = "60s", conflicts_with_all = ["dry_run", "out"])]
     patience: Nanos,
     /// How long switches with a shell wait for a step to be confirmed before they take it back
     #[arg(long, value_name = "SPAN", default_value = "120s")]
@@ -71,7 +71,7 @@ struct Ready {
 pub(super) fn run(args: &DeployArgs) -> Result<Answer, Failure> {
     let planned = site::planned(&args.input)?;
     planned.prove(&planned.configuration)?;
-    let now = match args.from.as_str() {
+    let now = match args.current.as_str() {
         "factory" => factory(&planned, &args.texts)?,
         directory => planned.read(directory.as_ref(), &args.texts)?,
     };
@@ -90,7 +90,7 @@ pub(super) fn run(args: &DeployArgs) -> Result<Answer, Failure> {
     }
     if let Some(command) = &args.through {
         through::carry_out(&planned, &ready, args, command)?;
-    } else if let Some(directory) = &args.write {
+    } else if let Some(directory) = &args.out {
         let files = files(&planned, &ready, args.confirm_within);
         let files = files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         configure::write(directory, files, args.force)?;

@@ -192,7 +192,7 @@ impl TextArgs {
         let Some(directory) = &self.templates else { return Ok(Templates::built_in()) };
         let failed = |error: std::io::Error| {
             Failure::new(format!("cannot read {}: {error}", directory.display()))
-                .hint("`meikyo fabric templates DIR` writes the built-in ones")
+                .hint("`meikyo fabric templates --out DIR` writes the built-in ones")
         };
         let mut own = BTreeMap::new();
         for entry in std::fs::read_dir(directory).map_err(failed)? {

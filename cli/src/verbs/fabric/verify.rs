@@ -84,7 +84,7 @@ pub(super) fn read(
         .iter()
         .find(|device| device.name == name)
         .ok_or("the file says no address of it")?;
-    let base = input.file.parent().unwrap_or_else(|| std::path::Path::new(""));
+    let base = input.cluster.file.parent().unwrap_or_else(|| std::path::Path::new(""));
     let credentials =
         Credentials::resolve(&device.snmp.access, base).map_err(|error| one_line(&error))?;
     let options = ClientOptions { timeout: device.snmp.timeout, retries: RETRIES };

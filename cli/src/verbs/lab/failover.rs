@@ -7,7 +7,7 @@ use meikyo_fabric::TrunkId;
 use meikyo_lab::{Recovery, fail_over};
 use serde::Serialize;
 
-use super::{Model, Which, model, roles};
+use super::{Model, Which, milliseconds, model, roles};
 use crate::verbs::fabric::site;
 
 /// Arguments of `meikyo lab failover`.
@@ -18,8 +18,8 @@ pub(super) struct FailoverArgs {
     /// Only the links between these two switches; else each in turn
     #[arg(value_name = "SWITCH:SWITCH")]
     link: Option<String>,
-    /// For how long an answer to a ping is waited for, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 200)]
+    /// For how long an answer to a ping is waited for
+    #[arg(long, value_name = "SPAN", default_value = "200ms", value_parser = milliseconds)]
     patience: u32,
     /// Print one JSON document
     #[arg(long)]

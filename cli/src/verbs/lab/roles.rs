@@ -2,15 +2,29 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Parser, Subcommand};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_lab::Roles;
 
-/// Arguments of the hidden `meikyo lab role`.
-#[derive(Debug, Args)]
-pub(super) struct RoleArgs {
+/// The words that this program is started with in a role. They are no verb of the command line: nobody
+/// types them.
+const WORDS: [&str; 2] = ["lab", "role"];
+
+/// What stands behind [`WORDS`].
+#[derive(Debug, Parser)]
+#[command(name = "meikyo lab role", no_binary_name = true)]
+pub(crate) struct RoleArgs {
     #[command(subcommand)]
     role: Role,
+}
+
+impl RoleArgs {
+    /// The role that this process was started in, if it was.
+    pub(crate) fn of_this_process() -> Option<Self> {
+        let mut arguments = std::env::args_os().skip(1);
+        let is_role = WORDS.iter().all(|word| arguments.next().is_some_and(|own| own == **word));
+        is_role.then(|| Self::parse_from(arguments))
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -36,7 +50,7 @@ enum Role {
 
 /// How this program is started in each role.
 pub(super) fn roles() -> Result<Roles, Failure> {
-    let role = |name: &str| ["lab", "role", name].map(str::to_owned).to_vec();
+    let role = |name: &str| [WORDS[0], WORDS[1], name].map(str::to_owned).to_vec();
     Ok(Roles {
         program: std::env::current_exe()?,
         keeper: role("keeper"),
@@ -46,7 +60,8 @@ pub(super) fn roles() -> Result<Roles, Failure> {
     })
 }
 
-pub(super) fn run(args: &RoleArgs) -> Answer {
+/// Does what the process was started for.
+pub(crate) fn run(args: &RoleArgs) -> Answer {
     let said = match &args.role {
         Role::Keeper { directory } => {
             meikyo_lab::keep(directory).map_err(|error| error.to_string())

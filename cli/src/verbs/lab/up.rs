@@ -11,25 +11,27 @@ use meikyo_lab::{
     Blueprint, BlueprintOptions, EngineChoice, EngineError, MANAGEMENT_INTERFACE, MANAGER, Ready,
     Service, Space, UpError, UpOptions,
 };
-use meikyo_units::{BitsPerSecond, WallTime};
+use meikyo_units::{BitsPerSecond, Bytes, WallTime};
 use serde_json::json;
 
 use super::{Model, Which, model, roles};
+use crate::row_arguments::ClusterArgument;
 
 /// Rates that a link can be shaped to: a full frame takes 121 ms at the least, and 0.1 us at the most.
 const RATES: [BitsPerSecond; 2] =
     [BitsPerSecond::new(100_000), BitsPerSecond::new(100_000_000_000)];
 /// With less the kernel does not start, or has no room for files.
 const MEMORY_MIB_MIN: u64 = 128;
+/// A mebibyte.
+const MIB: u64 = 1 << 20;
 /// Where agents listen.
 const AGENT_PORT: u16 = 161;
 
 /// Arguments of `meikyo lab up`.
 #[derive(Debug, Args)]
 pub(super) struct UpArgs {
-    /// The cluster file
-    #[arg(value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterArgument,
     #[command(flatten)]
     which: Which,
     /// Shape every link to this rate, as `20Mbit/s`; without, links are as fast as the machine
@@ -50,8 +52,8 @@ pub(super) struct UpArgs {
     /// What to run on
     #[arg(long, value_enum, default_value_t = On::Any)]
     on: On,
-    /// Memory of user-mode Linux, in MiB; without, by the number of hosts and switches
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(MEMORY_MIB_MIN..))]
+    /// Memory of user-mode Linux; without, by the number of hosts and switches
+    #[arg(long, value_name = "SIZE", value_parser = memory_mib)]
     memory: Option<u64>,
     /// Print one JSON document
     #[arg(long)]
@@ -70,13 +72,13 @@ enum On {
 
 pub(super) fn run(args: &UpArgs) -> Result<Answer, Failure> {
     let asked = WallTime::now();
-    let Model { cluster, wiring, configuration, .. } = model(&args.file)?;
+    let Model { cluster, wiring, configuration, .. } = model(&args.cluster.file)?;
     let report = check(&wiring, &configuration, &CheckOptions::INTACT);
     if report.verdict() == Verdict::Refused {
         let faults: Vec<String> =
             report.faults.iter().map(|fault| fault.in_words(&wiring).to_string()).collect();
         return Err(Failure::new(format!("the plan is refused: {}", faults.join("; ")))
-            .hint(format!("meikyo fabric check {}", args.file.display())));
+            .hint(format!("meikyo fabric check --cluster {}", args.cluster.file.display())));
     }
     let options = BlueprintOptions { rate: args.rate, management: args.snmp };
     let blueprint = Blueprint::new(&wiring, &configuration, &options)?;
@@ -93,7 +95,7 @@ pub(super) fn run(args: &UpArgs) -> Result<Answer, Failure> {
         engine,
         memory_mib: args.memory,
         name: cluster.name.clone(),
-        cluster_text: std::fs::read_to_string(&args.file)?,
+        cluster_text: std::fs::read_to_string(&args.cluster.file)?,
         services,
         contents,
     };
@@ -114,6 +116,16 @@ pub(super) fn run(args: &UpArgs) -> Result<Answer, Failure> {
         output::print(&text(&cluster.name, &wiring, &ready, took_ms))?;
     }
     Ok(Answer::Yes)
+}
+
+/// An amount of memory as typed, in whole MiB.
+fn memory_mib(text: &str) -> Result<u64, String> {
+    let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+    let mib = bytes.get() / MIB;
+    if mib < MEMORY_MIB_MIN || !bytes.get().is_multiple_of(MIB) {
+        return Err(format!("write whole mebibytes, at least {MEMORY_MIB_MIN}MiB"));
+    }
+    Ok(mib)
 }
 
 fn link_rate(text: &str) -> Result<BitsPerSecond, String> {

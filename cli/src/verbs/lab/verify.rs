@@ -6,7 +6,7 @@ use meikyo_console::output;
 use meikyo_lab::{Findings, VerifyOptions};
 use serde::Serialize;
 
-use super::{Model, Which, model, roles};
+use super::{Model, Which, milliseconds, model, roles};
 
 /// More pairs than this are not all followed, unless it is asked for.
 const PAIRS_MAX: usize = 4_000;
@@ -21,8 +21,8 @@ pub(super) struct VerifyArgs {
     /// Follow at most this many pairs, spread over all
     #[arg(long, value_name = "N", default_value_t = PAIRS_MAX)]
     pairs: usize,
-    /// For how long nothing must arrive until everything has, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 5)]
+    /// For how long nothing must arrive until everything has
+    #[arg(long, value_name = "SPAN", default_value = "5ms", value_parser = milliseconds)]
     quiet: u32,
     /// Print one JSON document
     #[arg(long)]

@@ -198,7 +198,7 @@ impl Devices {
                 }
             }
         }
-        let alerts = difference.alerts_changed.then(|| new.alerts.clone());
+        let alerts = difference.alerts_changed.then(|| new.rules());
         let mut text = format!(
             "the cluster file has changed: {} devices added, {} removed, {} changed",
             difference.added.len(),

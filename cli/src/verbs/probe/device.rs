@@ -185,7 +185,7 @@ fn text(
         text.push('\n');
     }
     for problem in &document.problems {
-        text += &format!("\n{}:{}: ", args.cluster.display(), problem.line);
+        text += &format!("\n{}:{}: ", args.cluster.file.display(), problem.line);
         if let Some(measure) = &problem.measure {
             text += &format!("`{}`: ", line(measure));
         }

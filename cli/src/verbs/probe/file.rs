@@ -40,7 +40,7 @@ pub(super) fn run(args: &ProbeArgs, cluster: &Cluster) -> Result<Answer, Failure
     let values = inspected.iter().filter_map(|device| device.result.as_ref().ok());
     let document = Document {
         schema: "meikyo.probe.file/1",
-        file: args.cluster.display().to_string(),
+        file: args.cluster.file.display().to_string(),
         ok: inspected
             .iter()
             .all(|device| device.result.as_ref().is_ok_and(|(_, problems)| problems.is_empty())),

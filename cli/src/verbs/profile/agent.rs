@@ -45,7 +45,7 @@ const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 pub(crate) struct AgentArgs {
     /// The server that runs `meikyo serve --ingest`, as `https://mon.example:8420`; `http` on loopback only
     #[arg(long, value_name = "URL")]
-    to: String,
+    server: String,
     /// The token of role `ingest`, alone in a file
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -97,7 +97,7 @@ struct Summary {
 /// Samples and sends until the span is over or the person ends it.
 pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
     let stop = stop_on_signals()?;
-    let target = target(&args.to, &args.tls_roots, token(args.token_file.as_deref())?)?;
+    let target = target(&args.server, &args.tls_roots, token(args.token_file.as_deref())?)?;
     let everything = sampler::Target::Everything;
     let options = args.sampling.options(false, Some(RETELL_EVERY));
     let mut recorder = Recorder::open(&everything, None, &options).map_err(explained)?;
@@ -156,7 +156,7 @@ fn attend(
         }
         let now = recorder.now();
         if now >= say_at {
-            let text = state(&uplink.status(), &args.to);
+            let text = state(&uplink.status(), &args.server);
             if text != said {
                 output::say(&format!("meikyo: {text}"));
                 (said, say_at) = (text, now + SAY_EVERY);

@@ -1,13 +1,8 @@
 //! Which samples the verbs of profiles are about.
 
 use clap::Args;
-use meikyo_console::failure::Failure;
-use meikyo_profile::tables::samples;
 use meikyo_profile::wanted::Wanted;
-use meikyo_recording::Recording;
 use meikyo_units::WallTime;
-
-use crate::row_arguments::{check_order, instant};
 
 /// What ran.
 #[derive(Debug, Args)]
@@ -31,29 +26,6 @@ pub(super) struct ChosenArgs {
     /// Samples of that job only: slurm:123, container:0123456789ab, unit:nginx.service
     #[arg(long = "job", value_name = "JOB")]
     jobs: Vec<String>,
-}
-
-/// When it ran.
-#[derive(Debug, Args)]
-pub(super) struct SpanArgs {
-    /// From then on: 2026-11-21T20:14:00Z, 2026-11-21, or -15min (before the recording's end)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    from: Option<String>,
-    /// Until then, exclusive
-    #[arg(long, value_name = "TIME", visible_alias = "to", allow_hyphen_values = true)]
-    until: Option<String>,
-}
-
-impl SpanArgs {
-    /// Both ends, where they are said.
-    pub(super) fn read(&self, recording: &Recording) -> Result<[Option<WallTime>; 2], Failure> {
-        let time = |text: &Option<String>| {
-            text.as_ref().map(|text| instant(text, recording, samples::NAME)).transpose()
-        };
-        let [from, until] = [time(&self.from)?, time(&self.until)?];
-        check_order(from, until)?;
-        Ok([from, until])
-    }
 }
 
 impl ChosenArgs {

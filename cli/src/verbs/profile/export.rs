@@ -10,7 +10,7 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, PrintError};
 use meikyo_profile::export::{ExportError, Format, export};
 
-use super::chosen::{ChosenArgs, SpanArgs};
+use super::chosen::ChosenArgs;
 use super::report::opened;
 use crate::missing_rows;
 use crate::row_arguments::RecordingArgument;
@@ -46,13 +46,14 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     chosen: ChosenArgs,
     #[command(flatten)]
-    span: SpanArgs,
+    times: TimeArguments,
 }
 
 /// Carries out `meikyo profile export`.
 pub(super) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
     let recording = opened(&args.recording.dir)?;
-    let wanted = args.chosen.wanted(args.span.read(&recording)?);
+    let (from, to) = args.times.instants(&recording, samples::NAME)?;
+    let wanted = args.chosen.wanted([from, to]);
     let path = &args.out;
     let to_stdout = path.as_os_str() == "-";
     let mut out: Box<dyn Write> = if to_stdout {

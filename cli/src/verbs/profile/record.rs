@@ -43,7 +43,7 @@ pub(crate) struct RecordArgs {
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
     /// The recording that is written; an earlier one is continued
-    #[arg(long, value_name = "DIR", default_value = "recording", env = "MEIKYO_RECORDING")]
+    #[arg(long, value_name = "RECORDING", default_value = "recording", env = "MEIKYO_RECORDING")]
     out: PathBuf,
     /// End after this span, for example 30s
     #[arg(long = "for", value_name = "SPAN")]

@@ -13,9 +13,9 @@ use meikyo_recording::Recording;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::{Value, json};
 
-use super::chosen::{ChosenArgs, SpanArgs};
+use super::chosen::ChosenArgs;
 use crate::missing_rows;
-use crate::row_arguments::RecordingArgument;
+use crate::row_arguments::{RecordingArgument, TimeArguments, open};
 
 /// Takes what samples can be counted by, in the words of the engine.
 fn by_parser() -> impl TypedValueParser<Value = By> {
@@ -35,7 +35,7 @@ struct CountArgs {
     #[command(flatten)]
     chosen: ChosenArgs,
     /// Lines at most
-    #[arg(long, value_name = "COUNT", default_value_t = 30)]
+    #[arg(long, value_name = "N", default_value_t = 30)]
     lines: usize,
     /// Print one JSON document
     #[arg(long)]
@@ -50,7 +50,7 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     count: CountArgs,
     #[command(flatten)]
-    span: SpanArgs,
+    times: TimeArguments,
 }
 
 /// Count the newest samples of a recording
@@ -87,8 +87,8 @@ impl CountArgs {
 /// Carries out `meikyo profile report`.
 pub(super) fn run(args: &ReportArgs) -> Result<Answer, Failure> {
     let recording = opened(&args.recording.dir)?;
-    let span = args.span.read(&recording)?;
-    print(&report::report(&recording, &args.count.options(span))?, &args.count)
+    let (from, to) = args.times.instants(&recording, samples::NAME)?;
+    print(&report::report(&recording, &args.count.options([from, to]))?, &args.count)
 }
 
 /// Carries out `meikyo profile top`.
@@ -155,7 +155,7 @@ fn told_of_samples(report: &Report, args: &CountArgs, place: &str) -> bool {
 }
 
 pub(super) fn opened(dir: &Path) -> Result<Recording, Failure> {
-    let recording = Recording::open(dir)?;
+    let recording = open(dir)?;
     if !recording.tables()?.contains_key(samples::NAME) {
         return Err(Failure::new(format!("`{}` holds no profile", dir.display()))
             .hint(format!("meikyo profile record --out {} --all --for 10s", dir.display())));

@@ -15,7 +15,7 @@ use crate::verbs::measure::host_name;
 #[derive(Debug, Args)]
 pub(super) struct SamplingArgs {
     /// Samples per second on each busy CPU
-    #[arg(long, value_name = "COUNT", default_value_t = 1_000,
+    #[arg(long, value_name = "N", default_value_t = 1_000,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     hz: u64,
     /// Keep the callers too, found by frame pointers

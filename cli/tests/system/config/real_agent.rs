@@ -1,4 +1,4 @@
-//! The lines of `meikyo config agents` in a real `snmpd`, asked with net-snmp's own tools.
+//! The lines of `meikyo config snmpd` in a real `snmpd`, asked with net-snmp's own tools.
 
 use std::fs;
 use std::io::Write as _;
@@ -55,7 +55,7 @@ impl Agent {
              address = \"127.0.0.1:{port}\"\n"
         );
         fs::write(directory.path().join("cluster.toml"), text).unwrap();
-        let printed = meikyo(directory.path(), &["config", "agents"]);
+        let printed = meikyo(directory.path(), &["config", "snmpd"]);
         assert_eq!(printed.status.code(), Some(0), "{printed:?}");
         fs::write(directory.path().join("secret"), format!("{PASSWORD}\n")).unwrap();
         let lines = filled(&printed.stdout, directory.path());

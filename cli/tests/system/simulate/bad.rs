@@ -58,12 +58,12 @@ fn wrong_flags_of_a_simulation_are_told_with_what_to_write() {
         ("--sweep =1,2", ["`=1,2` names no values", "clients=11..88:11"]),
         ("--sweep servers=1,x", ["servers = x", "1 to 65535"]),
         ("--sweep servers=1 servers=2", ["`servers` is swept twice", "--sweep servers=1,2,4"]),
-        ("--until 5", ["--until", "no known unit"]),
-        ("--until -5s", ["--until", "-5s"]),
-        ("--until 999999999h", ["--until", "cannot be kept exactly in 64 bits"]),
+        ("--for 5", ["--for", "no known unit"]),
+        ("--for -5s", ["--for", "-5s"]),
+        ("--for 999999999h", ["--for", "cannot be kept exactly in 64 bits"]),
         ("--threads 0", ["--threads", "0 is not in 1..=256"]),
         ("--check --threads 2", ["--check", "--threads"]),
-        ("--record x --sweep servers=1,2", ["--record", "--sweep"]),
+        ("--out x --sweep servers=1,2", ["--out", "--sweep"]),
     ] {
         let arguments: Vec<&str> =
             ["simulate", &file].into_iter().chain(arguments.split(' ')).collect();
@@ -79,9 +79,8 @@ fn files_that_cannot_be_written_are_told_and_a_recording_is_not_mixed_with_anoth
     std::fs::write(dir.path().join("file"), "").unwrap();
     let (file, below, recording) = (name("file"), name("file/below"), name("recording"));
     let scenario = example("simulate-queue.toml");
-    let record = |to: &str| {
-        ["simulate", &scenario, "--set", "customers=9", "--record", to].map(str::to_owned)
-    };
+    let record =
+        |to: &str| ["simulate", &scenario, "--set", "customers=9", "--out", to].map(str::to_owned);
     let refused_to = |to: &str, words: &[&str]| {
         let arguments = record(to);
         refused(&arguments.each_ref().map(String::as_str), words);
@@ -89,7 +88,7 @@ fn files_that_cannot_be_written_are_told_and_a_recording_is_not_mixed_with_anoth
     refused_to(&file, &["cannot write to recording", &file]);
     refused_to(&below, &["cannot write to recording", &below]);
     assert!(run(&record(&recording).each_ref().map(String::as_str)).status.success());
-    refused_to(&recording, &["holds a recording already", &recording, "--record"]);
+    refused_to(&recording, &["holds a recording already", &recording, "--out"]);
     let few = ["bench", "metadata", "--figure", "5", "--svg"];
     refused(&[&few[..], &[&below]].concat(), &["cannot create", &below, "--svg"]);
 }

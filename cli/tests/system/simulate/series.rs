@@ -15,14 +15,14 @@ fn series_become_a_recording_that_is_queried_like_a_measured_one() {
     let dir = tempfile::tempdir().unwrap();
     let recording = dir.path().join("simulated").display().to_string();
     let file = example("simulate-metadata.toml");
-    let settings = ["--set", "clients=4", "--set", "operations=25", "--record", &recording];
+    let settings = ["--set", "clients=4", "--set", "operations=25", "--out", &recording];
     let report = json(&[&["simulate", &file][..], &settings].concat());
     assert_eq!(report["figures"]["operations_total"], 100.0);
     let info = std::fs::read_to_string(Path::new(&recording).join("recording.toml")).unwrap();
     assert!(info.contains("kind = \"simulated\""), "{info}");
     let out = dir.path().join("out");
     let to = out.display().to_string();
-    let output = run(&["export", &recording, "objects", "--to", "csv", "--out", &to]);
+    let output = run(&["export", &recording, "objects", "--format", "csv", "--out", &to]);
     assert!(output.status.success(), "{}", text(&output));
     let csv = std::fs::read_to_string(out.join("objects.csv")).unwrap();
     let rows: Vec<&str> = csv.lines().skip(1).filter(|row| row.contains("create")).collect();
@@ -40,7 +40,7 @@ fn recorded(scenario: &str) -> (Value, Vec<Value>) {
     let [file, recording] = ["scenario.toml", "recording"].map(|name| dir.path().join(name));
     std::fs::write(&file, scenario).unwrap();
     let [file, recording] = [file, recording].map(|path| path.display().to_string());
-    let report = json(&["simulate", &file, "--record", &recording]);
+    let report = json(&["simulate", &file, "--out", &recording]);
     let rows = run(&["query", &recording, "objects", "--json"]);
     assert!(rows.status.success(), "{}", text(&rows));
     let rows = String::from_utf8(rows.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! `meikyo agents`: a farm of simulated agents.
+//! `meikyo farm`: a farm of simulated agents.
 
 mod cluster_file;
 mod virtual_day;
@@ -23,7 +23,7 @@ use meikyo_units::{Nanos, WallTime};
 /// One socket listens at the port on all addresses of this machine (0.0.0.0), which is why two farms
 /// need two ports; requests to an address that is no agent's get no answer.
 #[derive(Debug, Args)]
-pub(crate) struct AgentsArgs {
+pub(crate) struct FarmArgs {
     /// How many hosts.
     #[arg(long, default_value_t = 64, value_name = "N")]
     count: u32,
@@ -87,7 +87,7 @@ pub(crate) struct AgentsArgs {
     #[arg(long = "virtual", value_name = "SPAN", requires = "out")]
     virtual_span: Option<Nanos>,
     /// The recording that --virtual writes.
-    #[arg(long, value_name = "DIR", requires = "virtual_span")]
+    #[arg(long, value_name = "RECORDING", requires = "virtual_span")]
     out: Option<PathBuf>,
     /// What the cluster file measures of the hosts; can be repeated
     #[arg(
@@ -108,7 +108,7 @@ pub(crate) struct AgentsArgs {
     interval: Nanos,
 }
 
-impl AgentsArgs {
+impl FarmArgs {
     fn options(&self) -> Result<FarmOptions, Failure> {
         let mut options = FarmOptions {
             first: self.first,
@@ -131,7 +131,7 @@ impl AgentsArgs {
         if !self.first.is_loopback() || last > u64::from(u32::from(Ipv4Addr::new(128, 0, 0, 0))) {
             let text =
                 format!("{} agents from {} on leave 127.0.0.0/8", options.agents(), self.first);
-            return Err(Failure::new(text).hint("meikyo agents --first 127.1.0.1"));
+            return Err(Failure::new(text).hint("meikyo farm --first 127.1.0.1"));
         }
         Ok(options)
     }
@@ -167,7 +167,7 @@ impl AgentsArgs {
 ///
 /// # Errors
 /// If a setting is wrong, the port cannot be bound or a file cannot be written.
-pub(crate) fn run(args: &AgentsArgs) -> Result<Answer, Failure> {
+pub(crate) fn run(args: &FarmArgs) -> Result<Answer, Failure> {
     let options = args.options()?;
     let events = args.events(&options)?;
     if args.print_cluster {

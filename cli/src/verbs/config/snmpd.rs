@@ -1,4 +1,4 @@
-//! `meikyo config agents`: what has to stand in `snmpd.conf` of the hosts.
+//! `meikyo config snmpd`: what has to stand in `snmpd.conf` of the hosts.
 
 use meikyo_cluster::{AgentLines, agent_lines};
 use meikyo_console::failure::{Answer, Failure};

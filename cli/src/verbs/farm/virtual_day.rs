@@ -1,4 +1,4 @@
-//! `meikyo agents --virtual 24h`: the collector's core and the farm under virtual time.
+//! `meikyo farm --virtual 24h`: the collector's core and the farm under virtual time.
 //!
 //! What a collector would have recorded in that span is written as fast as the machine allows, for
 //! benches and tests of whatever reads recordings. Its times are dates, so it counts as measured; an
@@ -17,7 +17,7 @@ use meikyo_snmp::twin::Twin;
 use meikyo_snmp::{Credentials, CredentialsError};
 use meikyo_units::{Nanos, WallTime};
 
-use super::{AgentsArgs, cluster_file, say};
+use super::{FarmArgs, cluster_file, say};
 
 /// How often the truth is taken away and progress is told, in virtual time.
 const STEP: Nanos = Nanos::from_secs(60);
@@ -38,7 +38,7 @@ fn credentials(version: &str) -> Result<Credentials, CredentialsError> {
 
 /// Records `span` of virtual time, which ends about now, in `out`.
 pub(super) fn run(
-    args: &AgentsArgs,
+    args: &FarmArgs,
     span: Nanos,
     out: &Path,
     make_farm: impl FnOnce(WallTime) -> Farm,

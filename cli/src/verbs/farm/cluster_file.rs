@@ -10,7 +10,7 @@ use meikyo_cluster::Problem;
 use meikyo_console::failure::Failure;
 use meikyo_snmp::farm::{AUTH_PASSWORD, FarmOptions, PRIVACY_PASSWORD};
 
-use super::AgentsArgs;
+use super::FarmArgs;
 use crate::verbs::config::unknown_objects;
 
 /// The secrets of every farm, by the end of their reference; none of them guards anything.
@@ -26,7 +26,7 @@ const SECRETS: [(&str, &str); 4] = [
 /// # Errors
 /// If what is to be measured cannot be.
 pub(super) fn text(
-    args: &AgentsArgs,
+    args: &FarmArgs,
     options: &FarmOptions,
     port: u16,
     refer: &str,
@@ -45,7 +45,7 @@ pub(super) fn text(
     }
 }
 
-fn unchecked(args: &AgentsArgs, options: &FarmOptions, port: u16, refer: &str) -> String {
+fn unchecked(args: &FarmArgs, options: &FarmOptions, port: u16, refer: &str) -> String {
     let mut text = String::from("# The cluster of a farm of simulated agents.\n");
     let variable = refer.strip_prefix("env:");
     if let Some(variable) = variable {
@@ -105,7 +105,7 @@ fn devices(
 
 /// Writes `cluster.toml` and the secrets that it refers to into `directory`.
 pub(super) fn write(
-    args: &AgentsArgs,
+    args: &FarmArgs,
     options: &FarmOptions,
     port: u16,
     directory: &Path,

@@ -1,4 +1,4 @@
-//! `meikyo agents` on a network of its own.
+//! `meikyo farm` on a network of its own.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::running::{meikyo, text};
 /// Frames of 1,280 octets, and an answer of a hundred objects.
 const SCRIPT: &str = r#"
 ip link set dev lo mtu 1280 up || exit 77
-"$0" agents --count 1 --port 1161 &
+"$0" farm --count 1 --port 1161 &
 for attempt in $(seq 100); do
     snmpget -v2c -c public -t 0.2 -r 0 127.1.0.1:1161 1.3.6.1.2.1.1.3.0 >&2 && break
 done

@@ -1,0 +1,48 @@
+//! `docs/command-line.md`: the rules, and a table of all verbs made of the parser.
+
+use clap::Command;
+
+use super::{Usage, usage_of, verbs, without_help};
+
+/// What people are told of the grammar before the table.
+const RULES: &str = include_str!("rules.md");
+
+/// The document. `program` is the parser of the whole program.
+pub(crate) fn document(program: Command) -> String {
+    let mut program = without_help(program);
+    program.build();
+    let mut text = RULES.to_owned();
+    text += "\n## All verbs\n\nA space and brackets as in the synopsis of a manual page; options that are not \
+             required stand in `--help` and in the\nmanual page.\n\n| command | prints `--json` | exit 1 |\n| --- | --- | --- |\n";
+    for (verb, command) in verbs(&program) {
+        let json = if command.get_arguments().any(|argument| argument.get_id() == "json") {
+            "yes"
+        } else {
+            ""
+        };
+        let no = usage_of(&verb).and_then(|usage| usage.no).unwrap_or("");
+        let synopsis = synopsis(command).replace('|', "\\|");
+        text += &format!("| `{synopsis}` | {json} | {no} |\n");
+    }
+    text
+}
+
+/// A verb with its operands and required options: `meikyo query [OPTIONS] [RECORDING] [TABLE]`.
+fn synopsis(command: &Command) -> String {
+    let usage = command.clone().render_usage().to_string();
+    let first = usage.trim_start_matches("Usage: ").lines().next().unwrap_or_default();
+    first.trim().to_owned()
+}
+
+/// What a manual page says of how a verb ends.
+pub(crate) fn exit_status(usage: &Usage) -> [(&'static str, String); 3] {
+    let no = usage.no.map_or_else(
+        || "Does not occur.".to_owned(),
+        |no| format!("Done, and the answer is no: {no}."),
+    );
+    [
+        ("0", "Done; where a question is asked, the answer is yes.".to_owned()),
+        ("1", no),
+        ("2", "Not done: the command line, a file or the system does not allow it; standard error says why.".to_owned()),
+    ]
+}

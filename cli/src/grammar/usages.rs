@@ -1,0 +1,235 @@
+//! Examples and exit codes of every verb.
+
+use super::Usage;
+
+/// A verb that is carried out or not, and answers no question.
+const fn done(verb: &'static str, examples: &'static [&'static str]) -> Usage {
+    Usage { verb, no: None, examples }
+}
+
+/// A verb whose answer may be no.
+const fn asks(verb: &'static str, no: &'static str, examples: &'static [&'static str]) -> Usage {
+    Usage { verb, no: Some(no), examples }
+}
+
+/// What it means when rows of damaged files are not among the answer.
+const ROWS_MISSING: &str = "files are damaged or missing, so that rows are";
+/// What it means when a bench did not reach what is promised.
+const NOT_REACHED: &str = "a number is not reached, or the output is not right";
+
+/// All of them, in the order of the help.
+pub(crate) const USAGES: &[Usage] = &[
+    asks(
+        "measure",
+        "rows were lost, or a device did not answer at the end",
+        &[
+            "meikyo measure --cluster cluster.toml --out recording --serve",
+            "meikyo measure --for 30s --quiet --json",
+        ],
+    ),
+    asks(
+        "profile record",
+        "nothing was sampled, or samples were lost; otherwise as the program ended that was started",
+        &[
+            "meikyo profile record --all --for 10s",
+            "meikyo profile record --out profile -- make -j8",
+        ],
+    ),
+    asks(
+        "profile agent",
+        "not everything was delivered",
+        &["meikyo profile agent --server https://mon.example:8420 --token-file token"],
+    ),
+    asks(
+        "profile report",
+        "there are no samples in that span, or files are damaged",
+        &["meikyo profile report profile --by process --from -10s"],
+    ),
+    asks(
+        "profile top",
+        "there are no samples, or files are damaged",
+        &["meikyo profile top profile --last 5s"],
+    ),
+    asks(
+        "profile diff",
+        "one of the two has no samples, or files are damaged",
+        &["meikyo profile diff before after --by file"],
+    ),
+    done(
+        "serve",
+        &[
+            "meikyo serve recording --cluster cluster.toml",
+            "meikyo serve --ingest collected --listen 127.0.0.1:8420",
+        ],
+    ),
+    asks(
+        "top",
+        "with --once: there is no reading yet, or files are damaged",
+        &["meikyo top", "meikyo top /data/run7 --device 'node[001-064]' --once --json"],
+    ),
+    done("fabric plan", &["meikyo fabric plan --cluster cluster.toml --json"]),
+    asks(
+        "fabric check",
+        "the settings do not do what they must",
+        &[
+            "meikyo fabric check --each-failure",
+            "meikyo fabric check --config texts --path node001 node017",
+        ],
+    ),
+    done("fabric configure", &["meikyo fabric configure --out texts"]),
+    done("fabric templates", &["meikyo fabric templates --out templates"]),
+    asks(
+        "fabric diff",
+        "a switch has other settings than planned",
+        &["meikyo fabric diff --config texts"],
+    ),
+    done(
+        "fabric deploy",
+        &[
+            "meikyo fabric deploy --current factory --dry-run",
+            "meikyo fabric deploy --current texts --out steps",
+        ],
+    ),
+    asks(
+        "fabric failover",
+        "pairs would be lost that are still connected",
+        &["meikyo fabric failover --link sw1:sw2"],
+    ),
+    asks(
+        "fabric verify",
+        "switches or cables differ from the plan",
+        &["meikyo fabric verify --switch sw1"],
+    ),
+    done("fabric prime", &["meikyo fabric prime --host node001 --timer"]),
+    done("fabric cables", &["meikyo fabric cables --switch sw1"]),
+    done("fabric draw", &["meikyo fabric draw --out fabric.svg"]),
+    done("lab up", &["meikyo lab up --cluster cluster.toml --rate 20Mbit/s --snmp"]),
+    Usage {
+        verb: "lab exec",
+        no: Some("as the command ended"),
+        examples: &["meikyo lab exec node001 -- ping -c 3 node002"],
+    },
+    asks("lab status", "no lab runs", &["meikyo lab status --ports --json"]),
+    done("lab prime", &["meikyo lab prime"]),
+    asks(
+        "lab verify",
+        "a pair does not talk over its planned path, or something floods",
+        &["meikyo lab verify --pairs 1000"],
+    ),
+    done("lab cut", &["meikyo lab cut sw1:sw2 --cable 1"]),
+    done("lab mend", &["meikyo lab mend sw1:sw2"]),
+    asks(
+        "lab failover",
+        "pairs were lost that are still connected",
+        &["meikyo lab failover sw1:sw2 --patience 200ms"],
+    ),
+    done("lab down", &["meikyo lab down"]),
+    asks(
+        "simulate",
+        "processes of the model still wait for something that never comes",
+        &[
+            "meikyo simulate examples/simulate-metadata.toml --set servers=4 --out simulated",
+            "meikyo simulate examples/simulate-queue.toml --for 10s --scheduler sequential",
+        ],
+    ),
+    asks(
+        "checkpoint plan",
+        "no scheme survives the losses that it must",
+        &["meikyo checkpoint plan --hosts 64 --bytes 16GiB --mtbf 30d"],
+    ),
+    done("checkpoint key", &["meikyo checkpoint key --out job.key"]),
+    done(
+        "checkpoint daemon",
+        &["meikyo checkpoint daemon --job job.toml --host node1 --directory /var/tmp/ckpt --found"],
+    ),
+    asks(
+        "checkpoint status",
+        "a host does not answer, or this one is no member",
+        &["meikyo checkpoint status --directory /var/tmp/ckpt"],
+    ),
+    done(
+        "checkpoint save",
+        &["meikyo checkpoint save --directory /var/tmp/ckpt --step 7 --image state.bin"],
+    ),
+    asks(
+        "checkpoint verify",
+        "a block is not what was stored",
+        &["meikyo checkpoint verify --directory /var/tmp/ckpt"],
+    ),
+    done(
+        "checkpoint restart",
+        &["meikyo checkpoint restart --directory /var/tmp/ckpt --out state.bin"],
+    ),
+    done("mark", &["meikyo mark 'threshold changed to 20 %'"]),
+    asks(
+        "alerts",
+        "an alert is raised that nobody has answered, or files are damaged",
+        &["meikyo alerts --recording recording --all"],
+    ),
+    done(
+        "alerts acknowledge",
+        &["meikyo alerts acknowledge silent node017 --by ada", "meikyo alerts acknowledge --all"],
+    ),
+    done("alerts silence", &["meikyo alerts silence disk-nearly-full node017 --for 8h"]),
+    asks("recording info", ROWS_MISSING, &["meikyo recording info recording --json"]),
+    asks(
+        "recording check",
+        "anything is damaged or missing",
+        &["meikyo recording check recording"],
+    ),
+    done("recording compact", &["meikyo recording compact recording"]),
+    asks(
+        "config check",
+        "anything is wrong with the file",
+        &["meikyo config check --cluster /etc/meikyo/cluster.toml"],
+    ),
+    done("config show", &["meikyo config show --json"]),
+    done("config snmpd", &["meikyo config snmpd --cluster cluster.toml"]),
+    asks(
+        "config init",
+        "nothing answers, and no file is written",
+        &[
+            "meikyo config init '10.0.0.[1-225]' --community env:MEIKYO_COMMUNITY --out cluster.toml",
+        ],
+    ),
+    done("config schema", &["meikyo config schema"]),
+    asks(
+        "probe",
+        "a device is silent, refuses, or lacks what is asked for",
+        &["meikyo probe", "meikyo probe node017 --for 20s"],
+    ),
+    done("completions", &["meikyo completions bash"]),
+    done("man", &["meikyo man --out /usr/share/man/man1", "meikyo man --markdown"]),
+    done("agent", &["meikyo agent --listen 0.0.0.0:1610 --community file:/etc/meikyo/community"]),
+    done(
+        "farm",
+        &[
+            "meikyo farm --count 200 --switches 4 --write-cluster farm",
+            "meikyo farm --virtual 24h --out day",
+        ],
+    ),
+    asks(
+        "query",
+        ROWS_MISSING,
+        &[
+            "meikyo query",
+            "meikyo query recording interfaces --device 'node[001-008]' --from -5min --to -1min --rate",
+            "meikyo query recording load --every 10s --json",
+        ],
+    ),
+    asks(
+        "export",
+        ROWS_MISSING,
+        &["meikyo export recording interfaces --format parquet --out tables --from 2026-11-21"],
+    ),
+    asks("bench collect", NOT_REACHED, &["meikyo bench collect --agents 241 --for 30s"]),
+    asks("bench requests", NOT_REACHED, &["meikyo bench requests"]),
+    asks("bench agent", NOT_REACHED, &["meikyo bench agent --every 100ms"]),
+    asks("bench scan", NOT_REACHED, &["meikyo bench scan --millions 4"]),
+    asks("bench profile", NOT_REACHED, &["meikyo bench profile --for 10s"]),
+    asks("bench live", NOT_REACHED, &["meikyo bench live --only paint"]),
+    asks("bench phold", NOT_REACHED, &["meikyo bench phold --lps 1024 --threads 2"]),
+    asks("bench metadata", NOT_REACHED, &["meikyo bench metadata --figure 5,6"]),
+    asks("bench fabric", NOT_REACHED, &["meikyo bench fabric --only 'torus 4x4'"]),
+    asks("bench checkpoint", NOT_REACHED, &["meikyo bench checkpoint --hosts 8 --scheme rs2"]),
+];
