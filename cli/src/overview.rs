@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Find where the time goes", &["profile"]),
     ("Plan a network, predict a system", &["fabric", "simulate"]),
     ("Keep long runs alive", &["checkpoint"]),
-    ("Try it without a cluster", &["agents", "lab", "bench"]),
+    ("Try it without a cluster", &["farm", "lab", "bench"]),
     ("Set up this program", &["completions", "man", "help"]),
 ];
 
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_help_says_what_meikyo_is_and_every_verb_in_a_line_that_fits() {
-        let help = super::command().render_help().to_string();
+        let help = command().render_help().to_string();
         assert!(help.starts_with("Meikyo measures"), "{help}");
         for verb in Args::command().get_subcommands() {
             let line = format!("\n  {} ", verb.get_name());

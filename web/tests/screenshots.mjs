@@ -187,7 +187,7 @@ async function measureCluster() {
     child.on("exit", (code) => failed(new Error(`${program} ${args.join(" ")} ended with ${code}:\n${told}`)));
   });
   try {
-    const farm = ["agents", "--count", "32", "--switches", "8", "--port", "0", "--write-cluster", "cluster"];
+    const farm = ["farm", "--count", "32", "--switches", "8", "--port", "0", "--write-cluster", "cluster"];
     await start([...farm, ...TROUBLES.flatMap((line) => ["--do", line])], /^ready/);
     // Keys of the file itself end where its first section begins.
     appendFileSync(cluster, MORE);

@@ -13,7 +13,7 @@ let browser: Browser;
 
 beforeAll(async () => {
   const recording = join(place.path, "day");
-  run(["agents", "--count", "6", "--switches", "1", "--virtual", "40s", "--out", recording]);
+  run(["farm", "--count", "6", "--switches", "1", "--virtual", "40s", "--out", recording]);
   server = await served([recording], ["--listen", "127.0.0.1:0", "--cluster", resolve(import.meta.dirname, "../../examples/fabric.toml")]);
   browser = await openBrowser();
 });

@@ -33,7 +33,7 @@ export function Profile() {
   const current = recording.value;
   if (current === null) return null;
   if (tableFor(current, "samples") === null) {
-    return <main class="page"><h1>Profile</h1><Empty text="This recording holds no profile. Sample this host, or have every host send its samples to this server:" command="meikyo profile record --all --for 10s · meikyo profile agent --to SERVER" /></main>;
+    return <main class="page"><h1>Profile</h1><Empty text="This recording holds no profile. Sample this host, or have every host send its samples to this server:" command="meikyo profile record --all --for 10s · meikyo profile agent --server URL" /></main>;
   }
   return <Profiled current={current} />;
 }

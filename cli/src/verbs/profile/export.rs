@@ -9,11 +9,12 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, PrintError};
 use meikyo_profile::export::{ExportError, Format, export};
+use meikyo_profile::tables::samples;
 
 use super::chosen::ChosenArgs;
 use super::report::opened;
 use crate::missing_rows;
-use crate::row_arguments::RecordingArgument;
+use crate::row_arguments::{RecordingArgument, TimeArguments};
 
 /// Takes a format in the words of the engine.
 fn format_parser() -> impl TypedValueParser<Value = Format> {
