@@ -40,7 +40,7 @@ function sound(nodes: readonly Node[]): string[] {
   const found: string[] = [];
   const seen = new Map<string, number>();
   for (const node of nodes) {
-    if (/undefined|NaN|\[object|\bnull\b/.test(`${node.name} ${node.value} ${node.description}`)) found.push(`nonsense: ${line(node)} ${node.value}`);
+    if (/undefined|NaN|\[object|\bnull\b/.test(`${node.name} ${node.value}`)) found.push(`nonsense: ${line(node)} ${node.value}`);
     const named = ACTS.has(node.role) || ["image", "img", "table", "region", "navigation", "complementary", "dialog", "radiogroup"].includes(node.role);
     if (!named) continue;
     if (node.name === "") found.push(`${node.role} without a name in ${node.around.at(-1) ?? ""}`);
