@@ -203,7 +203,7 @@ export interface FabricVlanBody {
   readonly vlan: number;
 }
 
-/** Samples of one answer at most, of both sides of a comparison together. t SAMPLES_MAX: u64 = 20_000_000;  Samples of one answer at most where stacks follow each other in time: of more nobody sees any. t SAMPLES_IN_TIME_MAX: u64 = 50_000;  Nodes of one answer, where nobody says how many. t NODES: u32 = 20_000;  Nodes of one answer at most. t NODES_MAX: u32 = 100_000;  Samples as a tree of callers. Nodes are columns: the root is the first of each. */
+/** Samples as a tree of callers. Nodes are columns: the root is the first of each. */
 export interface FlameBody {
   /** The function of each node; the root's means nothing. */
   readonly frame: readonly number[];
@@ -229,7 +229,7 @@ export interface FlameBody {
   readonly unnamed: Readonly<Record<string, number>>;
 }
 
-/** Samples of one answer at most, of both sides of a comparison together. t SAMPLES_MAX: u64 = 20_000_000;  Samples of one answer at most where stacks follow each other in time: of more nobody sees any. t SAMPLES_IN_TIME_MAX: u64 = 50_000;  Nodes of one answer, where nobody says how many. t NODES: u32 = 20_000;  Nodes of one answer at most. t NODES_MAX: u32 = 100_000;  Samples as a tree of callers. Nodes are columns: the root is the first of each. rive(Debug, Serialize, ToSchema)] crate) struct FlameBody { /// The samples that were asked for, and those that they are compared with if any. pub(crate) sides: Vec<SideBody>, /// The functions that nodes name by their position here. pub(crate) frames: Vec<FrameBody>, /// The position of the node that called each node, which is before it; the root names itself. pub(crate) parent: Vec<u32>, /// The function of each node; the root's means nothing. pub(crate) frame: Vec<u32>, /// Samples in each node itself. pub(crate) own: Vec<u64>, /// Samples in each node and all that it called, also in nodes that were left out. pub(crate) total: Vec<u64>, /// As `own`, of the samples that are compared with; empty where nothing is. pub(crate) than_own: Vec<u64>, /// As `total`, of the samples that are compared with; empty where nothing is. pub(crate) than_total: Vec<u64>, /// Nodes that were left out since there were more than `nodes`: those with the fewest samples. pub(crate) left_out: u64, /// Samples whose own address has no name, by reason. pub(crate) unnamed: BTreeMap<String, u64>, /// Files of the recording that could not be read: samples in them are missing. pub(crate) problems: u64,   Samples that a tree is made of. rive(Debug, Serialize, ToSchema)] crate) struct SideBody { /// From when on was asked. pub(crate) from_us: i64, /// Until when was asked. pub(crate) to_us: i64, /// Samples in that time. pub(crate) samples: u64, /// When the first of them was taken. pub(crate) first_us: Option<i64>, /// When the last of them was taken. pub(crate) last_us: Option<i64>, /// What was lost in that time, as the table `losses` counts it. pub(crate) losses: BTreeMap<String, u64>,   A function. */
+/** A function. */
 export interface FrameBody {
   /** The file that it is in; of a group its host; empty where there is none. */
   readonly file: string;
@@ -488,7 +488,7 @@ export interface SeriesBody {
   readonly ordinal: number;
 }
 
-/** Samples of one answer at most, of both sides of a comparison together. t SAMPLES_MAX: u64 = 20_000_000;  Samples of one answer at most where stacks follow each other in time: of more nobody sees any. t SAMPLES_IN_TIME_MAX: u64 = 50_000;  Nodes of one answer, where nobody says how many. t NODES: u32 = 20_000;  Nodes of one answer at most. t NODES_MAX: u32 = 100_000;  Samples as a tree of callers. Nodes are columns: the root is the first of each. rive(Debug, Serialize, ToSchema)] crate) struct FlameBody { /// The samples that were asked for, and those that they are compared with if any. pub(crate) sides: Vec<SideBody>, /// The functions that nodes name by their position here. pub(crate) frames: Vec<FrameBody>, /// The position of the node that called each node, which is before it; the root names itself. pub(crate) parent: Vec<u32>, /// The function of each node; the root's means nothing. pub(crate) frame: Vec<u32>, /// Samples in each node itself. pub(crate) own: Vec<u64>, /// Samples in each node and all that it called, also in nodes that were left out. pub(crate) total: Vec<u64>, /// As `own`, of the samples that are compared with; empty where nothing is. pub(crate) than_own: Vec<u64>, /// As `total`, of the samples that are compared with; empty where nothing is. pub(crate) than_total: Vec<u64>, /// Nodes that were left out since there were more than `nodes`: those with the fewest samples. pub(crate) left_out: u64, /// Samples whose own address has no name, by reason. pub(crate) unnamed: BTreeMap<String, u64>, /// Files of the recording that could not be read: samples in them are missing. pub(crate) problems: u64,   Samples that a tree is made of. */
+/** Samples that a tree is made of. */
 export interface SideBody {
   /** When the first of them was taken. */
   readonly first_us: number | null;
