@@ -214,6 +214,8 @@ pub struct Member {
     founding: Option<Founding>,
     inquiry: Option<Inquiry>,
     inquiries: u64,
+    /// The newest generation that an earlier life of this daemon can have had a part in.
+    known_before: Generation,
     proposal: Option<Proposal>,
     /// How many were begun.
     proposals: u64,
@@ -254,6 +256,7 @@ impl Member {
             founding: is_founding.then(|| Founding::new(now, hosts)),
             inquiry: None,
             inquiries: 0,
+            known_before: vote.as_ref().map_or(Generation(0), |vote| vote.charter.last),
             proposals: 0,
             rebuilding: None,
             lost: BTreeSet::new(),

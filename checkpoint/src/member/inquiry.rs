@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use meikyo_units::{Nanos, SimTime};
 
-use super::{Body, Member, Prepared, RESEND, Task};
+use super::{Body, Held, Member, Prepared, RESEND, Task};
 use crate::charter::{Charter, Generation};
 use crate::recovery::{self, Survivor};
 use crate::register::majority;
@@ -84,7 +84,14 @@ impl Member {
     pub(super) fn advance_inquiry(&mut self, now: SimTime) {
         let hosts = self.hosts();
         let alive = (0..hosts).filter(|&place| !self.detection.is_dead(place)).count();
-        let is_open = self.charter().is_some_and(|charter| charter.open.is_some());
+        // It cannot be committed without what this host has not handed over: hosts that go on sooner may have begun
+        // one already.
+        let can_be_committed = |generation: &Generation| {
+            let is_untouched = matches!(self.held.get(generation), None | Some(Held::Snapping));
+            *generation <= self.known_before || !is_untouched
+        };
+        let open = self.charter().and_then(|charter| charter.open);
+        let is_open = open.is_some_and(|open| can_be_committed(&open.generation));
         let Some(inquiry) = &mut self.inquiry else { return };
         let silent: Vec<usize> =
             (0..hosts).filter(|&place| inquiry.answers[place].is_none()).collect();
@@ -104,10 +111,12 @@ impl Member {
         let inquiry = self.inquiry.take().expect("it was there just now");
         let is_confirmed = inquiry.is_read && !is_open;
         // What a majority agrees on holds, whatever a host remembers; one that was just admitted has no vote yet.
+        // What is being written is not told: if this host has no part in it yet, it cannot be committed without it.
         let agreed = self.charter().filter(|_| is_confirmed);
+        let agreed = agreed.map(|charter| Charter { open: None, ..charter.clone() });
         let survivor = |(place, answer): (usize, Option<Answered>)| {
             let (remembered, prepared) = answer?;
-            let charter = agreed.cloned().or(remembered)?;
+            let charter = agreed.clone().or(remembered)?;
             Some(Survivor { place, charter, prepared })
         };
         let survivors: Vec<Survivor> =

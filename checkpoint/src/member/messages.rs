@@ -142,7 +142,7 @@ pub enum Body {
         /// The checksum of my manifest.
         manifest: u32,
     },
-    /// I cannot.
+    /// I cannot write my part of it.
     Failed {
         /// The generation that this host cannot write.
         generation: Generation,
@@ -164,7 +164,7 @@ pub enum Body {
     Founded(Charter),
     /// What do you remember, and what have you? The number tells one question from the next.
     Survey(u64),
-    /// This.
+    /// This is what I remember and have.
     Surveyed {
         /// The number of the question.
         number: u64,

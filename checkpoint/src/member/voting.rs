@@ -107,6 +107,8 @@ impl Member {
                     let vote =
                         Vote { promised: ballot, accepted: ballot, charter: charter.clone() };
                     self.tasks.push_back(Task::Keep(vote.clone()));
+                    // The host that stood here before may have had a part in anything.
+                    self.known_before = charter.last;
                     self.vote = Some(vote);
                 }
                 for place in 0..self.hosts() {
