@@ -11,7 +11,7 @@ use meikyo_console::failure::Failure;
 pub(crate) enum Old {
     /// A verb, or a word below one.
     Verb(&'static str),
-    /// An option.
+    /// An option, whatever its value is.
     Option(&'static str),
     /// An option that had one of these values; with others it means what it means now.
     Valued(&'static str, &'static [&'static str]),

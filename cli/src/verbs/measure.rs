@@ -190,11 +190,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         server,
         hangup,
     };
-    let set = measurement.devices.cluster().rules();
-    // A recording that goes on may have had none before.
-    if set.is_empty() || !had_rules(&args.out) {
-        measurement.send(rules_note(&set));
-    }
+    measurement.note_rules();
     let attended = measurement.attend(&stop, &notices, &status);
     if let Some(freshening) = measurement.freshening.take() {
         freshening.restore();
@@ -257,6 +253,15 @@ impl Measurement<'_> {
     fn send(&self, command: Command) {
         self.queue(command);
         self.waker.wake();
+    }
+
+    /// Notes whether anything is alerted of, where the recording does not say it already: one that goes on
+    /// may have had no rules before.
+    fn note_rules(&self) {
+        let set = self.devices.cluster().rules();
+        if set.is_empty() || !had_rules(&self.args.out) {
+            self.send(rules_note(&set));
+        }
     }
 
     /// Leaves a command for the collector, which looks at it when it is awake.
