@@ -154,8 +154,9 @@ unsafe fn described(
     lists: [*const u64; 3],
 ) -> Result<Described, CallError> {
     // SAFETY: the caller says so.
-    let (name, element) = unsafe { (text_of(name)?, text_of(element)?) };
-    let (name, element) = (name.ok_or(CallError::Null)?, element.ok_or(CallError::Null)?);
+    let name = unsafe { text_of(name)? }.ok_or(CallError::Null)?;
+    // SAFETY: the caller says so.
+    let element = unsafe { text_of(element)? }.ok_or(CallError::Null)?;
     let count = usize::try_from(dimensions).ok().filter(|count| (1..=8).contains(count));
     let count = count.ok_or(CallError::Dimensions(dimensions))?;
     let [shape, whole, first] = lists.map(|list| {
@@ -180,7 +181,6 @@ unsafe fn described(
 /// The handle is one of `meikyo_checkpoint_init`, the memory is the program's and as large as is said, and stays so.
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "a function for C")]
-#[expect(clippy::too_many_arguments, reason = "a function for C says all of an array at once")]
 pub unsafe extern "C" fn meikyo_checkpoint_protect(
     checkpoint: *mut Checkpoint,
     name: *const c_char,

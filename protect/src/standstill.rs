@@ -1,8 +1,9 @@
 //! All threads of a program stand still while its memory is read, not only the one that saves.
 //!
 //! Every other thread is sent a signal whose handler waits on a futex until it is told to go on; if this process loses
-//! its daemon, the thread that saves notices and tells them. Threads that block the signal are those of runtimes (MPI's
-//! progress, for example), which do not write the program's arrays; they go on.
+//! its daemon, the thread that saves notices and tells them. A thread that blocks the signal stands still as soon as it
+//! does not any more: one that is being made does so before it runs anything of the program. Those of runtimes (MPI's
+//! progress, for example) block it for ever and go on; they do not write the program's arrays.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -80,7 +81,7 @@ impl Standstill {
             let before = self.threads.len();
             self.signal_new()?;
             // A thread that was being made can have made another: until nobody is new.
-            while (STOPPED.load(Ordering::SeqCst) as usize) < self.threads.len() {
+            while !self.are_still() {
                 if begun.elapsed() > PATIENCE {
                     let stopped = STOPPED.load(Ordering::SeqCst);
                     return Err(StandstillError::Late { stopped, threads: self.threads.len() });
@@ -91,6 +92,14 @@ impl Standstill {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether every thread stands still, or has the signal before it as soon as it does not block it any more. Who has
+    /// stopped is counted first: whoever stops meanwhile is missed, and nobody is counted twice.
+    fn are_still(&self) -> bool {
+        let stopped = STOPPED.load(Ordering::SeqCst) as usize;
+        let awaited = self.threads.iter().filter(|thread| has_signal_pending(**thread));
+        stopped + awaited.count() >= self.threads.len()
     }
 
     /// Lets them go on, and waits until all have.
@@ -105,8 +114,10 @@ impl Standstill {
     /// Sends the signal to every thread that has not been sent it.
     #[expect(unsafe_code, reason = "system calls that allocate nothing")]
     fn signal_new(&mut self) -> Result<(), StandstillError> {
-        // SAFETY: these calls take no memory of ours.
-        let (me, process) = unsafe { (libc::gettid(), libc::getpid()) };
+        // SAFETY: it takes nothing and cannot fail.
+        let me = unsafe { libc::gettid() };
+        // SAFETY: it takes nothing and cannot fail.
+        let process = unsafe { libc::getpid() };
         let failed = || StandstillError::List(io::Error::last_os_error());
         // SAFETY: the path ends with a zero.
         let list = unsafe { libc::open(c"/proc/self/task".as_ptr(), libc::O_RDONLY) };
@@ -131,18 +142,20 @@ impl Standstill {
                 let thread = decimal(&octets[at + 19..count]);
                 at += len.max(1);
                 let Some(thread) = thread.filter(|thread| *thread != me) else { continue };
-                if self.threads.contains(&thread) || blocks_signal(thread) {
+                if self.threads.contains(&thread) {
                     continue;
                 }
                 if self.threads.len() == THREADS_MAX {
                     is_full = true;
                     break;
                 }
-                // SAFETY: it takes three numbers; a thread that has ended is told so.
-                let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, signal()) };
-                if sent == 0 {
-                    self.threads.push(thread);
+                self.threads.push(thread);
+                // One that blocks it for ever has it from the time before.
+                if has_signal_pending(thread) {
+                    continue;
                 }
+                // SAFETY: it takes three numbers. A thread that has ended counts as one that stands still.
+                unsafe { libc::syscall(libc::SYS_tgkill, process, thread, signal()) };
             }
             if is_full {
                 break Err(StandstillError::Many);
@@ -163,9 +176,9 @@ fn decimal(text: &[u8]) -> Option<libc::pid_t> {
     (digits > 0).then(|| text[..digits].iter().try_fold(0, number)).flatten()
 }
 
-/// Whether a thread blocks the signal; one that has ended does, too.
+/// Whether a thread was sent the signal and blocks it; one that has ended does, too.
 #[expect(unsafe_code, reason = "system calls that allocate nothing")]
-fn blocks_signal(thread: libc::pid_t) -> bool {
+fn has_signal_pending(thread: libc::pid_t) -> bool {
     let mut path = [0_u8; 64];
     let mut room = &mut path[..];
     let text = format_args!("/proc/self/task/{thread}/status\0");
@@ -178,18 +191,21 @@ fn blocks_signal(thread: libc::pid_t) -> bool {
         return true;
     }
     let mut octets = [0_u8; 4_096];
-    // SAFETY: the kernel writes at most as many octets as there are; the file was opened here.
-    let count = unsafe {
-        let count = libc::read(file, octets.as_mut_ptr().cast(), octets.len());
-        libc::close(file);
-        count
-    };
+    // SAFETY: the kernel writes at most as many octets as there are.
+    let count = unsafe { libc::read(file, octets.as_mut_ptr().cast(), octets.len()) };
+    // SAFETY: it was opened here.
+    unsafe { libc::close(file) };
     let Ok(count) = usize::try_from(count) else { return true };
-    let name = b"SigBlk:\t";
-    let Some(at) = octets[..count].windows(name.len()).position(|window| window == name) else {
+    // One that does not block it is on its way to stop, and may still write.
+    [b"SigPnd:\t", b"SigBlk:\t"].into_iter().all(|name| has_bit(&octets[..count], name))
+}
+
+/// Whether the mask that stands behind `name` has the signal.
+fn has_bit(status: &[u8], name: &[u8]) -> bool {
+    let Some(at) = status.windows(name.len()).position(|window| window == name) else {
         return true;
     };
-    let mask = octets[at + name.len()..count].iter().take(16);
+    let mask = status[at + name.len()..].iter().take(16);
     let mask = mask.fold(0_u64, |mask, digit| {
         mask << 4 | u64::from(char::from(*digit).to_digit(16).unwrap_or(0))
     });
@@ -214,11 +230,10 @@ fn handle() -> io::Result<()> {
 /// What a thread does that is to stand still.
 #[expect(unsafe_code, reason = "a handler of a signal")]
 extern "C" fn stand_still(_: libc::c_int) {
-    // SAFETY: the place of this thread's own error number, which the interrupted code may still want to read.
-    let (place, kept) = unsafe {
-        let place = libc::__errno_location();
-        (place, *place)
-    };
+    // SAFETY: it takes nothing and cannot fail.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: it is the place of this thread's own error number, which the interrupted code may still want to read.
+    let kept = unsafe { *place };
     STOPPED.fetch_add(1, Ordering::SeqCst);
     while STOP.load(Ordering::SeqCst) == 1 {
         // SAFETY: the kernel reads the word, and lets this thread sleep while it is 1.
