@@ -199,7 +199,8 @@ function drawBox(context: CanvasRenderingContext2D, tree: FlameTree, { node, x, 
   }
   if (width < TEXT_MIN_PX) return;
   context.fillStyle = tree.thanTotal === null || dimmed ? (dimmed ? colours.ink3 : colours.ink) : contrasting(fill, colours);
-  const name = frame === null ? "all" : frame.name;
+  // Of what has no name, the file says the most.
+  const name = frame === null ? "all" : frame.kind === "unnamed" && frame.file.includes("/") ? `[${frame.file.split("/").at(-1)}]` : frame.name;
   context.fillText(fittedBegin(fit(name), width - 8, (text) => context.measureText(text).width), x + 4, y + ROW_PX / 2);
 }
 

@@ -11,7 +11,7 @@ import { onPaint, requestPaint } from "../paint/painter.ts";
 import { events, eventsTold } from "../session/events.ts";
 import { getHealth, health, healthTold } from "../session/health.ts";
 import { connection, heartbeat, newestUs } from "../session/now.ts";
-import { intervalUs, recording } from "../session/recordings.ts";
+import { intervalUs, recording, tableOf } from "../session/recordings.ts";
 import { boundsNow, pauseOrGoOn, show, view, zoom } from "../session/view.ts";
 import { inks } from "../theme/theme.ts";
 import { AsOf, LOADING, unreadWords } from "../views/told.tsx";
@@ -39,6 +39,7 @@ export function TimeBar() {
   const current = recording.value;
   const [curve, setCurve] = useState<Range | null>(null);
   const { table, column } = view.value.quantity;
+  const known = tableOf(current, table) !== null;
   const id = current?.id ?? null;
   const running = current?.running ?? false;
   useEffect(() => {
@@ -65,7 +66,8 @@ export function TimeBar() {
   }, [id, running]);
   useEffect(() => {
     setCurve(null);
-    if (id === null) return undefined;
+    // A profile alone has no readings: nothing is asked for that the server can only refuse.
+    if (id === null || !known) return undefined;
     return poll((stop) => {
       const { fromUs, toUs } = wholeBounds();
       return getRange({ recording: id, table, column, fromUs, toUs: toUs + 1, width: curveBins(fromUs, toUs), fold: 1 }, stop);
@@ -74,7 +76,7 @@ export function TimeBar() {
       setCurve(told.value);
       requestPaint();
     });
-  }, [id, running, table, column]);
+  }, [id, running, table, column, known]);
   return (
     <div class="time" role="region" aria-label="Time">
       <Now />

@@ -203,7 +203,7 @@ const GROUPING_WORDS: Readonly<Record<Grouping, string>> = { together: "all thre
 function FlamePart({ of, flame, tree }: { of: ProfileView; flame: Answer<FlameBody>; tree: FlameTree | null }) {
   const found = useMemo(() => matching(tree, of.search), [tree, of.search]);
   const focus = useMemo(() => (tree === null ? 0 : nodeAt(tree, of.focus)), [tree, of.focus]);
-  const chosen = of.fn ?? (tree === null ? null : tree.frames[functionTotals(tree)[0]?.frame ?? -1]?.name ?? null);
+  const chosen = of.fn ?? (tree === null ? null : hottest(tree));
   const both = useMemo(() => (tree === null || of.shape !== "sandwich" || chosen === null ? null : sandwich(tree, chosen)), [tree, of.shape, chosen]);
   const toFunction = (fn: string): void => change({ fn, shape: "sandwich" }, true);
   const samples = tree?.total[0] ?? 0;
@@ -229,14 +229,20 @@ function FlamePart({ of, flame, tree }: { of: ProfileView; flame: Answer<FlameBo
         <div class={flame.stale ? "stale" : ""} aria-busy={flame.stale}><FlameGraph label={of.shape === "time" ? "Stacks as they followed each other" : "Flame graph"} tree={tree} focus={focus} found={found} onFocus={(node) => change({ focus: namesTo(tree, node) })} onFunction={toFunction} /></div>
       )}
       {both !== null && chosen !== null && (
-        <>
+        <div class={`sandwiched${flame.stale ? " stale" : ""}`} aria-busy={flame.stale}>
           <p class="row"><strong>{chosen}</strong> <span class="quiet">{count(both.callees.total[0])} {both.callees.total[0] === 1 ? "sample" : "samples"}; above, who called it, below, what it called</span></p>
           <div class="sandwich"><FlameGraph label={`Callers of ${chosen}`} tree={both.callers} focus={0} found={found} upwards={true} onFocus={() => undefined} onFunction={toFunction} /></div>
           <div class="sandwich"><FlameGraph label={`Callees of ${chosen}`} tree={both.callees} focus={0} found={found} onFocus={() => undefined} onFunction={toFunction} /></div>
-        </>
+        </div>
       )}
     </>
   );
+}
+
+/** The function with most samples of its own, of those that have a name. */
+function hottest(tree: FlameTree): string | null {
+  const named = functionTotals(tree).map(({ frame }) => tree.frames[frame]).find((frame) => frame !== undefined && frame.kind !== "unnamed" && frame.kind !== "group");
+  return named?.name ?? null;
 }
 
 /** Which functions are called like what is searched for; null: nothing is. */
