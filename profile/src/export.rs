@@ -73,7 +73,7 @@ pub enum ExportError {
     /// The text has no room for the name of a host.
     #[error("the samples are of {} hosts, and this format is of one: {}", hosts.len(), hosts.join(", "))]
     ManyHosts {
-        /// The hosts.
+        /// Their names, of which one can be chosen.
         hosts: Vec<String>,
     },
     /// What was written cannot be kept.

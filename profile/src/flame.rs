@@ -100,7 +100,7 @@ pub enum FlameError {
 pub enum FrameKind {
     /// What samples are grouped by.
     Group,
-    /// The kernel.
+    /// The kernel that ran there, with its modules.
     Kernel,
     /// Code that a compiler made at run time.
     Made,
@@ -113,7 +113,7 @@ pub enum FrameKind {
 /// A function, or what samples are grouped by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name.
+    /// How it is called where it is shown.
     pub name: String,
     /// The file that it is in; the host of a group; empty where there is none.
     pub file: String,

@@ -35,7 +35,7 @@ impl Texts {
         self.0.number(&text.into()).into()
     }
 
-    /// `ValueType`.
+    /// The message `ValueType`: what is counted, and its unit.
     fn value_type(&mut self, kind: &str, unit: &str) -> Message {
         let mut message = Message::default();
         message.number(1, self.number(kind)).number(2, self.number(unit));

@@ -23,7 +23,7 @@ impl Message {
         self
     }
 
-    /// Another message.
+    /// Another message as a field of this one.
     pub(super) fn message(&mut self, field: u64, message: &Self) -> &mut Self {
         self.octets(field, &message.0)
     }
