@@ -210,7 +210,7 @@ pub fn list_hours(dir: &Path, wanted: impl Fn(&str, i64) -> bool) -> Result<List
 /// Which segments a listing opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// All.
+    /// Every segment, whatever is known of it.
     All,
     /// Those that are not as they were when they ended: of the others it is known what they hold.
     Unknown,

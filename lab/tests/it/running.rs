@@ -1,7 +1,8 @@
 //! A lab that goes with its test, and what a test asks of it. As many run side by side as tests do: each
-//! takes one core at most, and often waits.
+//! takes one core at most, and often waits. A lab whose links have rates runs alone.
 
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use meikyo_cluster::MacAddress;
 use meikyo_fabric::{
@@ -12,6 +13,26 @@ use meikyo_lab::{
     UpOptions, as_bridges, ask, down, find_engine, run, up,
 };
 use meikyo_units::BitsPerSecond;
+
+/// Held for writing by a lab in which rates are measured: its guest needs a core for itself.
+static LABS: RwLock<()> = RwLock::new(());
+
+/// Nothing is behind the lock that a test that failed could have left half done.
+#[expect(dead_code, reason = "held, not read")]
+enum Turn {
+    Beside(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
+}
+
+impl Turn {
+    fn take(alone: bool) -> Self {
+        if alone {
+            Self::Alone(LABS.write().unwrap_or_else(PoisonError::into_inner))
+        } else {
+            Self::Beside(LABS.read().unwrap_or_else(PoisonError::into_inner))
+        }
+    }
+}
 
 /// A planned fabric, with the settings that the texts for Linux bridges say.
 pub(crate) struct Fabric {
@@ -74,6 +95,7 @@ pub(crate) struct Lab {
     pub(crate) directory: Directory,
     pub(crate) roles: Roles,
     place: tempfile::TempDir,
+    _turn: Turn,
 }
 
 impl Drop for Lab {
@@ -126,6 +148,7 @@ pub(crate) fn lab_reading(
     rate: Option<BitsPerSecond>,
     read: Vec<PathBuf>,
 ) -> Option<Lab> {
+    let turn = Turn::take(rate.is_some());
     let roles = roles();
     if let Err(error) = find_engine(engine, &roles) {
         meikyo_testing::lacking(&error.to_string());
@@ -147,7 +170,7 @@ pub(crate) fn lab_reading(
         contents: Vec::new(),
     };
     up(&blueprint, &roles, &options).expect("the lab comes up");
-    Some(Lab { directory, roles, place })
+    Some(Lab { directory, roles, place, _turn: turn })
 }
 
 impl Lab {
