@@ -55,6 +55,11 @@ pub(crate) const USAGES: &[Usage] = &[
         "one of the two has no samples, or files are damaged",
         &["meikyo profile diff before after --by file"],
     ),
+    asks(
+        "profile export",
+        "there are no samples, or files are damaged",
+        &["meikyo profile export profile --format speedscope --out profile.json"],
+    ),
     done(
         "serve",
         &[

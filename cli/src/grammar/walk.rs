@@ -165,6 +165,7 @@ const WITHOUT_JSON: &[&str] = &[
     "agent",
     "farm",
     "export",
+    "profile export",
 ];
 
 #[test]

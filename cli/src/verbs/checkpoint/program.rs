@@ -46,7 +46,7 @@ pub(crate) struct RestartArgs {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Go on from this generation, which must be given on all hosts then, and not from the newest
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "N")]
     generation: Option<u64>,
     /// Print one JSON document
     #[arg(long)]

@@ -15,7 +15,7 @@ pub(super) struct ChosenArgs {
     #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<String>,
     /// Samples on these CPUs only
-    #[arg(long = "cpu", value_name = "NUMBER")]
+    #[arg(long = "cpu", value_name = "N")]
     cpus: Vec<u64>,
     /// Samples of processes of that name only
     #[arg(long = "process", value_name = "NAME")]
