@@ -200,7 +200,7 @@ fn what_cannot_be_answered_says_what_there_is() {
         (vec!["query", path, "interface"], "has no table `interface`; it has"),
         (vec!["query", path, "polls", "--columns", "rtt"], "has no column `rtt`; it has"),
         (vec!["query", path, "polls", "--from", "yesterday"], "`yesterday` is not a time"),
-        (vec!["query", "/nowhere"], "is not a recording"),
+        (vec!["query", "/nowhere"], "there is no directory `/nowhere`"),
     ] {
         let output = meikyo(&args);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
