@@ -32,7 +32,7 @@ it("the cursor shows the raw reading, when it came and how fresh it is", async (
   await until("it has been recorded for longer than the window", async () => query("polls", "node003").length > 100);
   await page.keyboard.press("Space");
   await until("the window stands still", () => page.evaluate(() => window.location.hash.includes("..")));
-  const box = await page.locator("canvas.strip").boundingBox();
+  const box = await page.locator("canvas.strip").first().boundingBox();
   if (box === null) throw new Error("there is no strip");
   await page.mouse.move(box.x + 66 + (box.width - 66) / 2, box.y + 8);
   const card = page.locator("section[aria-label=Reading]");

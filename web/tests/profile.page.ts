@@ -118,7 +118,7 @@ it("any time can be brushed, its samples are counted anew, and a link restores i
   await page.mouse.up();
   const chosen = await until("the address says what was chosen", async () => /sel=([^&]+)\.\.([^&]+)/.exec(await hash(page)));
   const [, from = "", to = ""] = chosen;
-  const direct = report("--from", from, "--until", to);
+  const direct = report("--from", from, "--to", to);
   expect(direct.samples).toBeGreaterThan(0);
   expect(direct.samples).toBeLessThan(all);
   await until("the chosen samples are counted", async () => (await counted(page)) === direct.samples);
@@ -138,7 +138,7 @@ it("the keyboard chooses a time and moves over functions", async () => {
   // From the second tile of one second to the first of the next.
   const [begin, end] = [chosen[1] ?? "", chosen[2] ?? ""].map((text) => Date.parse(text));
   expect((end ?? 0) - (begin ?? 0)).toBe(1000);
-  const direct = report("--from", chosen[1] ?? "", "--until", chosen[2] ?? "");
+  const direct = report("--from", chosen[1] ?? "", "--to", chosen[2] ?? "");
   await until("the chosen samples are counted", async () => (await counted(page)) === direct.samples);
   await page.getByRole("application", { name: /^Flame graph/ }).focus();
   await page.keyboard.press("ArrowDown");
@@ -179,7 +179,7 @@ it("two times are compared, each with its own samples", async () => {
   const middle = new Date((begin + end) / 2).toISOString();
   const [one, other] = [[new Date(begin - 1000).toISOString(), middle], [middle, new Date(end + 1000).toISOString()]] as const;
   const page = await open(`profile?sel=${one.join("..")}&than=${other.join("..")}`);
-  const direct = [one, other].map(([from, until_]) => report("--from", from ?? "", "--until", until_ ?? "").samples);
+  const direct = [one, other].map(([from, until_]) => report("--from", from ?? "", "--to", until_ ?? "").samples);
   expect(await counted(page)).toBe(direct[0]);
   expect(number(await page.locator(".card dd", { hasText: "samples" }).textContent())).toBe(direct[1]);
   expect(await page.locator("th", { hasText: "change" }).count()).toBe(1);
