@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use meikyo_testing::http;
 use meikyo_units::{Nanos, WallTime};
@@ -14,18 +14,27 @@ use crate::running::{Farm, PATIENCE, Process, instant, interrupt, meikyo, text};
 /// A rule that every device breaks at its first reading, and never stops to break.
 const LOADED: &str = "\n[[alerts]]\nname = \"loaded\"\nvalue = \"load(load_1min)\"\nabove = -1\n";
 
-#[test]
-fn alerts_are_raised_answered_and_cleared_while_the_file_changes() {
+/// A measurement of two devices that have broken [`LOADED`], and the cluster file without that rule.
+fn loaded() -> (Farm, String, Process) {
     let farm = Farm::start(2);
     let plain = fs::read_to_string(farm.cluster()).unwrap();
     fs::write(farm.cluster(), plain.clone() + LOADED).unwrap();
-    let mut measure = Process(farm.measure(&[]).spawn().unwrap());
+    let measure = Process(farm.measure(&[]).spawn().unwrap());
     farm.wait_for("events", 2, |row| row["event"] == "alert_raised");
-    let alerts = |arguments: &[&str]| {
-        let mut command = meikyo();
-        command.arg("alerts").args(arguments).env("MEIKYO_RECORDING", farm.recording());
-        command.env("USER", "anna").output().unwrap()
-    };
+    (farm, plain, measure)
+}
+
+/// `meikyo alerts` on the measurement's recording, typed by Anna.
+fn alerts_of(farm: &Farm, arguments: &[&str]) -> Output {
+    let mut command = meikyo();
+    command.arg("alerts").args(arguments).env("MEIKYO_RECORDING", farm.recording());
+    command.env("USER", "anna").output().unwrap()
+}
+
+#[test]
+fn alerts_are_raised_answered_and_cleared_while_the_file_changes() {
+    let (farm, plain, mut measure) = loaded();
+    let alerts = |arguments: &[&str]| alerts_of(&farm, arguments);
     let listed = alerts(&["--json"]);
     assert_eq!(listed.status.code(), Some(1), "two alerts wait for an answer");
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
@@ -76,16 +85,8 @@ fn alerts_are_raised_answered_and_cleared_while_the_file_changes() {
 
 #[test]
 fn all_are_acknowledged_at_once_and_a_file_without_rules_is_told() {
-    let farm = Farm::start(2);
-    let plain = fs::read_to_string(farm.cluster()).unwrap();
-    fs::write(farm.cluster(), plain.clone() + LOADED).unwrap();
-    let mut measure = Process(farm.measure(&[]).spawn().unwrap());
-    farm.wait_for("events", 2, |row| row["event"] == "alert_raised");
-    let alerts = |arguments: &[&str]| {
-        let mut command = meikyo();
-        command.arg("alerts").args(arguments).env("MEIKYO_RECORDING", farm.recording());
-        command.output().unwrap()
-    };
+    let (farm, plain, mut measure) = loaded();
+    let alerts = |arguments: &[&str]| alerts_of(&farm, arguments);
     // Of the rules that hold unwritten, none is broken.
     let unknown = alerts(&["acknowledge", "silent"]);
     assert_eq!(unknown.status.code(), Some(2));

@@ -60,7 +60,7 @@ impl Switch {
         let deadline = Instant::now() + Duration::from_secs(60);
         while of_process.exists() {
             assert!(Instant::now() < deadline, "ovs-vswitchd goes on");
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::yield_now();
         }
     }
 

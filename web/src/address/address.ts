@@ -5,6 +5,7 @@
  * written, so that addresses stay short enough to be read.
  */
 
+import { wordsOf } from "./word.ts";
 import { foldNames, unfoldNames } from "../words/host_range.ts";
 import { DEFAULT_PROFILE, formatProfile, parseProfile, type ProfileView } from "../profile/profile_address.ts";
 import { formatMoment, parseIso } from "../time/moment.ts";
@@ -131,13 +132,7 @@ export function parseAddress(hash: string, nowUs: number): { view: View; problem
   const parts = new URLSearchParams(query);
   const problems: string[] = [];
   const base = DEFAULT_VIEW;
-  const word = <T>(name: string, read: (text: string) => T | null, otherwise: T): T => {
-    const text = parts.get(name);
-    if (text === null) return otherwise;
-    const value = read(text);
-    if (value === null) problems.push(`${name}=${text}`);
-    return value ?? otherwise;
-  };
+  const word = wordsOf(parts, problems);
   const oneOf = <T extends string>(...allowed: readonly T[]) => (text: string): T | null => allowed.find((one) => one === text) ?? null;
   const name = oneOf(...VIEW_NAMES)(path);
   if (name === null && path !== "") problems.push(path);

@@ -1,5 +1,6 @@
 /** The part of the address that the view Profile has for itself: `host=node001&by=thread&fn=multiply`. */
 
+import { wordsOf } from "../address/word.ts";
 import { formatWindow, parseWindow, type Bounds } from "../time/window.ts";
 
 export const GROUPINGS = ["together", "thread", "process", "cpu", "host", "job"] as const;
@@ -76,13 +77,7 @@ export function formatProfile(of: ProfileView): readonly (readonly [string, stri
 
 /** Reads it back; what cannot be read is as if it were not there, and named in `problems`. */
 export function parseProfile(parts: URLSearchParams, nowUs: number, problems: string[]): ProfileView {
-  const word = <T>(name: string, read: (text: string) => T | null, otherwise: T): T => {
-    const text = parts.get(name);
-    if (text === null) return otherwise;
-    const value = read(text);
-    if (value === null) problems.push(`${name}=${text}`);
-    return value ?? otherwise;
-  };
+  const word = wordsOf(parts, problems);
   const oneOf = <T extends string>(allowed: readonly T[]) => (text: string): T | null => allowed.find((one) => one === text) ?? null;
   const named = (text: string): string | null => text || null;
   return {
