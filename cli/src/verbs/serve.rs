@@ -207,16 +207,9 @@ pub(crate) fn beside(
         }
     });
     let running = meikyo_server::start(&Options {
-        recordings: vec![recording.to_path_buf()],
         doors: vec![Door::Tcp(address)],
-        tls: None,
-        token_file: None,
-        hosts: Vec::new(),
-        prefix: String::new(),
-        requests_per_s: REQUESTS_PER_S,
-        limits: Limits::STANDARD,
         fabric,
-        ingest: None,
+        ..Options::on_loopback(recording)
     })
     .map_err(explained)?;
     for url in running.urls() {
