@@ -142,7 +142,9 @@ impl Shared {
             match follow.turn(opened, wishes) {
                 Ok(Some(step)) => {
                     let board = self.lock();
-                    // Who has come meanwhile stands behind; his columns may not be in the step.
+                    // Who has come meanwhile stands behind; his columns may not be in the step. The next
+                    // turn begins anew for him.
+                    follow.passed_over = board.viewers.len() > count;
                     let viewers = board.viewers.iter().take(count);
                     for queue in viewers.filter_map(|viewer| viewer.queue.upgrade()) {
                         queue.push(Arc::clone(&step));
@@ -185,6 +187,8 @@ struct Follow {
     freshness: Freshness,
     chunk: Chunk,
     turns: u32,
+    /// Whether somebody came while a step was read and did not get it.
+    passed_over: bool,
 }
 
 impl Follow {
@@ -195,7 +199,9 @@ impl Follow {
         wishes: Option<Vec<Wish>>,
     ) -> Result<Option<Arc<Step>>, ReadError> {
         let other = |wishes: &Vec<Wish>| wishes.iter().ne(self.values.iter().map(Values::wish));
-        if let Some(wishes) = wishes.filter(|wishes| self.tail.is_none() || other(wishes)) {
+        let passed_over = std::mem::take(&mut self.passed_over);
+        let anew = |wishes: &Vec<Wish>| self.tail.is_none() || passed_over || other(wishes);
+        if let Some(wishes) = wishes.filter(anew) {
             return self.begin(opened, wishes);
         }
         self.turns += 1;

@@ -217,6 +217,7 @@ impl Rate {
 fn reading(readings: &Readings, row: usize, at: i64, value: u64, poll: Option<Poll>) -> Reading {
     Reading {
         at,
+        asked: Some(readings.due[row]),
         value,
         uptime_cs: poll.and_then(|poll| poll.uptime_cs),
         discontinuity_cs: readings.hint(Hint::Discontinuity, row),

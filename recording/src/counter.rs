@@ -30,14 +30,43 @@ pub enum Width {
 /// which agents of every version of SNMP tell, and v1 and v2c have no boots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// When it was read, ns since the epoch.
+    /// When the answer was received, ns since the epoch.
     pub at: i64,
+    /// Before this it was not asked for, ns since the epoch; `None` where that is not known.
+    pub asked: Option<i64>,
     /// The counter.
     pub value: u64,
     /// `sysUpTime.0` of the same answer, hundredths of a second; it wraps after 497 days.
     pub uptime_cs: Option<u64>,
     /// `ifCounterDiscontinuityTime`: `sysUpTime` at the last discontinuity.
     pub discontinuity_cs: Option<u64>,
+}
+
+/// What `sysUpTime` counts in, ns.
+const UPTIME_TICK: i64 = 10_000_000;
+
+impl Reading {
+    /// The reading at the instant at which the agent took it, as far as its uptime tells.
+    ///
+    /// An answer that was long under way is received long after the value was read. By the agent's own clock
+    /// less time has then passed since the reading `before` than by ours, and where the two differ by more
+    /// than two ticks of its clock, its clock is believed. An answer is never dated before it was asked for,
+    /// so an agent whose uptime moves in whole seconds does no harm.
+    #[inline]
+    #[must_use]
+    pub fn dated_after(self, before: &Self) -> Self {
+        let (Some(asked), Some(then), Some(now)) = (self.asked, before.uptime_cs, self.uptime_cs)
+        else {
+            return self;
+        };
+        let Some(ticks) = now.checked_sub(then) else { return self };
+        let passed = i64::try_from(ticks).unwrap_or(i64::MAX).saturating_mul(UPTIME_TICK);
+        let taken = before.at.saturating_add(passed);
+        if self.at <= taken.saturating_add(2 * UPTIME_TICK) {
+            return self;
+        }
+        Self { at: taken.max(asked).min(self.at), ..self }
+    }
 }
 
 /// What is known of a counter.

@@ -128,7 +128,8 @@ impl Edges {
     /// one with the increase when the value changed.
     ///
     /// Readings come in order of time; missing ones are simply not pushed. After a reset (see
-    /// [`counter::difference`]) the span across it is left out.
+    /// [`counter::difference`]) the span across it is left out. Answers that were long under way count
+    /// from when the agent read them ([`Reading::dated_after`]).
     #[inline]
     pub fn push(
         &mut self,
@@ -137,6 +138,7 @@ impl Edges {
         bounds: Bounds,
         mut emit: impl FnMut(Span),
     ) {
+        let reading = self.last.map_or(reading, |last| reading.dated_after(&last));
         let Some(last) = self.last.replace(reading) else { return self.begin(&reading, updates) };
         if reading.at <= last.at || counter::discontinued(&last, &reading) {
             return self.begin(&reading, updates);
@@ -413,6 +415,49 @@ mod tests {
         assert_eq!(spans.len(), 18);
         assert!(spans.iter().all(|span| span.increase == 1_000));
         assert!(spans.iter().all(|span| span.to != 1_000 * MS));
+    }
+
+    /// Rates of a counter of 1,000,000 a second that is read every 100 ms, of which some answers are under way for
+    /// `late`; the agent's uptime moves every `tick`.
+    fn rates_of_late_answers(late: impl Fn(i64) -> i64, tick: i64) -> Vec<f64> {
+        let mut edges = Edges::default();
+        let mut rates = Vec::new();
+        for poll in 10..400 {
+            let due = poll * 100 * MS;
+            let read = due + MS;
+            let uptime = (read + 3 * MS) / tick * tick / (10 * MS);
+            let reading = Reading {
+                at: read + late(poll),
+                asked: Some(due),
+                value: counted(read, 1_000_000),
+                uptime_cs: u64::try_from(uptime).ok(),
+                ..Reading::default()
+            };
+            edges.push(reading, Updates::EveryPoll, BOUNDS, |span| rates.push(span.per_second()));
+        }
+        rates
+    }
+
+    #[test]
+    fn answers_that_were_long_under_way_make_no_peak() {
+        // A third is late by 90 ms, a ninth by 150 ms, some by three and more in a row.
+        let late = |poll: i64| match poll * 7_919 % 9 {
+            0..3 => 90 * MS,
+            3 => 150 * MS,
+            _ => 0,
+        };
+        let rates = rates_of_late_answers(late, 10 * MS);
+        // An answer that is received after the next one leaves at most a gap.
+        assert!(rates.len() > 380, "{}", rates.len());
+        for rate in &rates {
+            assert!((0.7e6..1.4e6).contains(rate), "{rates:?}");
+        }
+        // A clock that moves in whole seconds says little, but never that nothing passed.
+        let coarse = rates_of_late_answers(late, 1_000 * MS);
+        assert!(coarse.iter().all(|rate| (0.3e6..2.0e6).contains(rate)), "{coarse:?}");
+        // Where nothing is late, nothing is dated anew.
+        let exact = rates_of_late_answers(|_| 0, 1_000 * MS);
+        assert!(exact.iter().all(|rate| (rate / 1e6 - 1.0).abs() < 0.001), "{exact:?}");
     }
 
     #[test]

@@ -89,6 +89,7 @@ impl<'a> Hints<'a> {
             let received = polls.as_mut().and_then(|polls| polls.at(due, answer));
             Reading {
                 at: received.map_or(due, |received| received.at),
+                asked: Some(due),
                 uptime_cs: received.and_then(|received| received.uptime_cs),
                 discontinuity_cs: value(self.discontinuity_cs, row),
                 ..Reading::default()
