@@ -27,6 +27,7 @@ pub mod emulator;
 mod failover;
 mod loads;
 mod model;
+mod paths;
 mod plan;
 mod prime;
 mod routing;
@@ -44,6 +45,7 @@ pub use described::{DescribeError, Described, describe};
 pub use drawing::{draw, positions};
 pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, plan_failovers};
 pub use loads::{Bisection, Busiest, Certainty, Loads, Pattern, bisection, diameter, loads};
+pub use paths::{Hop, Paths};
 pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, spare_trees};
 pub use prime::{
     PRIMING_ETHERTYPE, PRIMING_FRAME_BYTES, PrimingFrame, PrimingNotice, PrimingSocket,

@@ -10,7 +10,8 @@
 //! - [`ring`]: a ring of switches;
 //! - [`queueing`]: queues whose behaviour is known exactly;
 //! - [`chord`]: look-ups in a peer-to-peer ring;
-//! - [`phold`]: the synthetic load that simulation kernels are compared by.
+//! - [`phold`]: the synthetic load that simulation kernels are compared by;
+//! - [`prediction`]: MPI programs on a fabric, by the plan's paths.
 //!
 //! What they are held against: [`analysis`]. What a run of one says: [`Report`]. What describes one in
 //! a file: [`scenario`], by the keys that the models declare ([`parameters`]).
@@ -22,6 +23,7 @@ mod digest;
 pub mod metadata_service;
 pub mod parameters;
 pub mod phold;
+pub mod prediction;
 pub mod queueing;
 mod report;
 pub mod resource;

@@ -114,10 +114,14 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
+    /// Begins without keys, for what is not run by the kernel.
+    pub(crate) fn bare(given: &'a Given) -> Self {
+        Self { given, keys: Vec::new(), only_with: None, seed: 0, until: None, all_series: false }
+    }
+
     /// Begins with the keys that every model has.
     pub(crate) fn new(about: About, given: &'a Given, all_series: bool) -> Self {
-        let mut parameters =
-            Self { given, keys: Vec::new(), only_with: None, seed: 0, until: None, all_series };
+        let mut parameters = Self { all_series, ..Self::bare(given) };
         let seeds = 0..=u64::MAX >> 1;
         parameters.seed = parameters.count("seed", seeds, 1, "What random numbers follow from.");
         let doc = match about.until {
@@ -204,6 +208,14 @@ impl<'a> Parameters<'a> {
     pub fn size(&mut self, name: &'static str, default: Bytes, doc: &'static str) -> Bytes {
         match self.given_or(name, Expected::Size, Value::Size(default), doc) {
             Value::Size(size) => size,
+            other => unreachable!("`{name}` is a size, not {other:?}"),
+        }
+    }
+
+    /// An amount of data, more than nothing, if it is written.
+    pub fn size_if_written(&mut self, name: &'static str, doc: &'static str) -> Option<Bytes> {
+        match self.value(name, Expected::Size, None, doc)? {
+            Value::Size(size) => Some(size),
             other => unreachable!("`{name}` is a size, not {other:?}"),
         }
     }

@@ -43,6 +43,8 @@ use crate::parameters::{Given, Key, Value};
 use crate::report::Report;
 use crate::scenario::table::{Declared, Entry};
 
+pub(crate) use reading::given_values;
+
 pub use errors::{RunError, ScenarioError};
 pub use meikyo_places::{Origin, Problem, Problems};
 pub use reference::reference;

@@ -11,6 +11,7 @@ mod failover;
 mod fewest;
 mod loads;
 mod open_vswitch;
+mod paths;
 mod plans;
 mod planted;
 mod random;

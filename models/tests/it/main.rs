@@ -3,6 +3,7 @@
 mod chord;
 mod metadata;
 mod metadata_rates;
+mod prediction;
 mod queueing;
 mod ring;
 mod scenario;

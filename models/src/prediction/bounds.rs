@@ -1,0 +1,63 @@
+//! The static method: what follows from how much is computed and carried, whatever is shared when.
+
+use meikyo_units::{Bytes, Nanos};
+
+use super::network::Network;
+use super::program::{Actor, Heard, Step, Stream};
+use crate::completions::count_f64;
+
+/// What bounds a program's time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// What the actor that computes most computes.
+    pub compute: Nanos,
+    /// What the busiest lane needs to carry all that goes over it.
+    pub busiest_lane: Nanos,
+}
+
+impl Bounds {
+    /// No run is shorter: neither can an actor compute two things at once, nor a lane carry more than
+    /// its rate.
+    pub fn least(&self) -> Nanos {
+        self.compute.max(self.busiest_lane)
+    }
+
+    /// The time if nothing is computed while the busiest lane carries. Not a bound: a run can take
+    /// longer, by waiting for one lane after the other.
+    pub fn in_turn(&self) -> Nanos {
+        self.compute + self.busiest_lane
+    }
+}
+
+/// Walks through every actor by itself, as if each message were there when it is asked for.
+pub fn bounds<A: Actor>(network: &Network, actors: Vec<A>) -> Bounds {
+    let mut carried = vec![Bytes::default(); network.lanes().len()];
+    let mut way = Vec::new();
+    let mut carry = |streams: &[Stream]| {
+        for stream in streams {
+            way.clear();
+            network.route(stream.from, stream.to, stream.label, &mut way);
+            for &lane in &way {
+                carried[lane] = Bytes::new(carried[lane].get() + stream.bytes.get());
+            }
+        }
+    };
+    let mut compute = Nanos::ZERO;
+    for mut actor in actors {
+        let mut own = Nanos::ZERO;
+        loop {
+            match actor.next(&Heard::new(&|_, _| true)) {
+                Step::Compute { span, .. } => own = own + span,
+                Step::Send(message) => carry(&message.streams),
+                Step::Move { streams, .. } => carry(&streams),
+                Step::Receive { .. } | Step::Wait { .. } => {}
+                Step::Done => break,
+            }
+        }
+        compute = compute.max(own);
+    }
+    let needs = network.lanes().iter().zip(&carried);
+    let needs = needs.map(|(lane, bytes)| count_f64(bytes.get()) / lane.bytes_per_s);
+    let busiest_lane = Nanos::from_secs_f64(needs.fold(0.0, f64::max));
+    Bounds { compute, busiest_lane }
+}

@@ -1,0 +1,326 @@
+//! The flow method: messages as streams that share lanes max-min fairly, from event to event.
+//!
+//! A message up to the eager limit goes at once, and its sender goes on; a larger one announces itself,
+//! waits until its receiver asks for it (rendezvous), and its sender until it is gone. Whenever streams
+//! begin or end, all rates are worked out anew.
+//!
+//! What is shared is shared by all, so that no part of it could run ahead of another: this is a
+//! calculation on one thread, like mean value analysis, and no model of LPs. Events are ordered by time
+//! and by when they were made; the result depends on nothing else.
+
+mod mail;
+mod streams;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use meikyo_units::{Bytes, Nanos, SimTime};
+
+use super::network::Network;
+use super::program::{Actor, Heard, Message, Messaging, Step};
+use super::sharing::Congestion;
+
+use mail::{Mail, Ready};
+use streams::Streams;
+
+/// How a run is calculated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlowOptions {
+    /// What hosts and their library do with messages.
+    pub messaging: Messaging,
+    /// What full lanes do.
+    pub congestion: Congestion,
+    /// For so many streams under way one may end before what it leaves is shared out; 0: none, which
+    /// is exact. Streams that begin are given their share at once in any case.
+    pub patience: usize,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowRun {
+    /// When the last actor was done.
+    pub time: Nanos,
+    /// What all actors spent on each thing that they named, in the order in which it first happened.
+    pub spent: Vec<(&'static str, Nanos)>,
+    /// For each lane what went over it.
+    pub carried: Vec<Bytes>,
+    /// Sets of streams that were moved.
+    pub sets: u64,
+    /// How often rates were worked out.
+    pub solutions: u64,
+}
+
+/// No event is left, and actors still wait.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("deadlock after {after}: {} of {actors} actors wait, {}", waiting.len(), in_words(waiting))]
+pub struct Deadlock {
+    /// When the last thing happened.
+    pub after: Nanos,
+    /// How many actors the program has.
+    pub actors: usize,
+    /// Who waits for whom, by actor.
+    pub waiting: Vec<Waiting>,
+}
+
+/// An actor that waits, and for what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The actor that waits.
+    pub actor: usize,
+    /// Whether it sends or receives.
+    pub sends: bool,
+    /// The other one.
+    pub other: usize,
+    /// What both call the message.
+    pub tag: u64,
+}
+
+/// The first few, which are enough to find the cycle.
+fn in_words(waiting: &[Waiting]) -> String {
+    const TOLD_MAX: usize = 8;
+    let one = |waiting: &Waiting| {
+        let Waiting { actor, sends, other, tag } = waiting;
+        let way = if *sends { "to send to" } else { "to receive from" };
+        format!("{actor} {way} {other} (tag {tag})")
+    };
+    let told: Vec<String> = waiting.iter().take(TOLD_MAX).map(one).collect();
+    let more = if waiting.len() > TOLD_MAX { " ..." } else { "" };
+    format!("{}{more}", told.join(", "))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// An actor has computed.
+    Computed(usize),
+    /// A set of streams begins.
+    Begin(usize),
+    /// One of the things that an actor waits for is done.
+    Finished(usize),
+    /// An eager message is there.
+    Arrived(usize),
+}
+
+/// Who hears of the end of a set of streams.
+#[derive(Debug, Clone, Copy)]
+enum Purpose {
+    Move { actor: usize, start_up: Nanos },
+    Eager { message: usize },
+    Rendezvous { from: usize, to: usize },
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What was begun and is not finished.
+    open: usize,
+    /// Since when it waits and for what; `None` while it computes or is done.
+    waits: Option<(u64, &'static str)>,
+    done: Option<u64>,
+}
+
+struct Run<'a, A> {
+    options: FlowOptions,
+    actors: Vec<A>,
+    states: Vec<State>,
+    queue: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    made: u64,
+    now: u64,
+    streams: Streams<'a>,
+    purposes: BTreeMap<usize, Purpose>,
+    mail: Mail,
+    spent: Vec<(&'static str, u64)>,
+}
+
+/// Runs the actors of a program on a network.
+///
+/// # Errors
+/// If actors wait for messages that nobody sends or receives.
+pub fn run<A: Actor>(
+    network: &Network,
+    actors: Vec<A>,
+    options: FlowOptions,
+) -> Result<FlowRun, Deadlock> {
+    let states = actors.iter().map(|_| State::default()).collect();
+    let mut run = Run {
+        options,
+        actors,
+        states,
+        queue: BinaryHeap::new(),
+        made: 0,
+        now: 0,
+        streams: Streams::new(network, options.congestion, options.patience),
+        purposes: BTreeMap::new(),
+        mail: Mail::default(),
+        spent: Vec::new(),
+    };
+    for actor in 0..run.actors.len() {
+        run.drive(actor);
+    }
+    run.to_the_end();
+    run.result()
+}
+
+impl<A: Actor> Run<'_, A> {
+    fn to_the_end(&mut self) {
+        loop {
+            let event_at = self.queue.peek().map(|Reverse((at, ..))| *at);
+            if event_at == Some(self.now) {
+                let Some(Reverse((_, _, event))) = self.queue.pop() else { return };
+                self.handle(event);
+                continue;
+            }
+            // All that happens now has happened.
+            let end_at = self.streams.next_end(self.now);
+            match (event_at, end_at) {
+                (None, None) => return,
+                (Some(event), end) if end.is_none_or(|end| event < end) => self.now = event,
+                (_, Some(end)) => {
+                    self.now = end;
+                    for set in self.streams.ended(end) {
+                        self.set_ended(set);
+                    }
+                }
+                (Some(_), None) => unreachable!("an event is before no end"),
+            }
+        }
+    }
+
+    fn at(&mut self, at: u64, event: Event) {
+        self.made += 1;
+        self.queue.push(Reverse((at, self.made, event)));
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Computed(actor) => self.drive(actor),
+            Event::Begin(set) => {
+                if self.streams.begin(set, self.now) {
+                    self.set_ended(set);
+                }
+            }
+            Event::Finished(actor) => self.finished(actor),
+            Event::Arrived(message) => {
+                if let Some(receiver) = self.mail.arrived(message) {
+                    self.finished(receiver);
+                }
+            }
+        }
+    }
+
+    fn finished(&mut self, actor: usize) {
+        let state = &mut self.states[actor];
+        state.open -= 1;
+        if state.open == 0
+            && let Some((since, what)) = state.waits.take()
+        {
+            self.spend(what, self.now - since);
+            self.drive(actor);
+        }
+    }
+
+    fn set_ended(&mut self, set: usize) {
+        let latency = self.options.messaging.latency.get();
+        match self.purposes.remove(&set).expect("every set has a purpose") {
+            Purpose::Move { actor, start_up } => {
+                self.at(self.now + start_up.get(), Event::Finished(actor));
+            }
+            Purpose::Eager { message } => self.at(self.now + latency, Event::Arrived(message)),
+            Purpose::Rendezvous { from, to } => {
+                self.at(self.now, Event::Finished(from));
+                self.at(self.now + latency, Event::Finished(to));
+            }
+        }
+    }
+
+    /// Lets an actor take steps until it waits, computes or is done.
+    fn drive(&mut self, actor: usize) {
+        loop {
+            let (mail, now) = (&self.mail, self.now);
+            let announced = |from: usize, tag: u64| mail.announced(from, actor, tag, now);
+            match self.actors[actor].next(&Heard::new(&announced)) {
+                Step::Compute { span, what } => {
+                    self.spend(what, span.get());
+                    self.at(self.now + span.get(), Event::Computed(actor));
+                    return;
+                }
+                Step::Send(message) => self.send(actor, message),
+                Step::Receive { from, tag } => self.receive(actor, from, tag),
+                Step::Wait { what } => {
+                    if self.states[actor].open > 0 {
+                        self.states[actor].waits = Some((self.now, what));
+                        return;
+                    }
+                }
+                Step::Move { streams, start_up, what } => {
+                    let set = self.streams.prepare(streams);
+                    self.purposes.insert(set, Purpose::Move { actor, start_up });
+                    self.states[actor].open += 1;
+                    self.states[actor].waits = Some((self.now, what));
+                    self.at(self.now, Event::Begin(set));
+                    return;
+                }
+                Step::Done => {
+                    self.states[actor].done = Some(self.now);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, from: usize, Message { to, tag, streams }: Message) {
+        let eager_max = self.options.messaging.eager_max;
+        let eager = streams.iter().all(|stream| stream.bytes <= eager_max);
+        let set = self.streams.prepare(streams);
+        if eager {
+            let (message, matched) = self.mail.sent_eagerly(from, to, tag);
+            debug_assert!(!matched || self.states[to].open > 0);
+            self.purposes.insert(set, Purpose::Eager { message });
+            self.at(self.now, Event::Begin(set));
+            return;
+        }
+        self.states[from].open += 1;
+        let latency = self.options.messaging.latency.get();
+        let ready = self.mail.announced_by(from, to, tag, set, self.now + latency);
+        self.begin_if(ready);
+    }
+
+    fn receive(&mut self, to: usize, from: usize, tag: u64) {
+        self.states[to].open += 1;
+        match self.mail.asked(from, to, tag) {
+            Some(Ready::There) => self.at(self.now, Event::Finished(to)),
+            ready => self.begin_if(ready),
+        }
+    }
+
+    /// Begins the streams of a message whose both sides are there, once the sender has heard.
+    fn begin_if(&mut self, ready: Option<Ready>) {
+        let Some(Ready::Both { set, from, to, announced_at }) = ready else { return };
+        let latency = self.options.messaging.latency.get();
+        self.purposes.insert(set, Purpose::Rendezvous { from, to });
+        self.at(self.now.max(announced_at) + latency, Event::Begin(set));
+    }
+
+    fn spend(&mut self, what: &'static str, nanos: u64) {
+        match self.spent.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, sum)) => *sum += nanos,
+            None => self.spent.push((what, nanos)),
+        }
+    }
+
+    fn result(self) -> Result<FlowRun, Deadlock> {
+        if self.states.iter().any(|state| state.done.is_none()) {
+            return Err(Deadlock {
+                after: Nanos::new(self.now),
+                actors: self.actors.len(),
+                waiting: self.mail.waiting(),
+            });
+        }
+        let time = self.states.iter().filter_map(|state| state.done).max().unwrap_or(0);
+        Ok(FlowRun {
+            time: SimTime::from_nanos(time).since(SimTime::START),
+            spent: self.spent.into_iter().map(|(what, nanos)| (what, Nanos::new(nanos))).collect(),
+            carried: self.streams.carried(),
+            sets: self.streams.sets(),
+            solutions: self.streams.solutions(),
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! The cables of a fabric as lanes that share nothing, and which of them a stream takes.
+//!
+//! Paths are those of the plan ([`Paths`]); nothing here looks for a way. A *lane* is one direction of
+//! one cable, or the memory of a host. A bundle is never one fat lane: a stream is hashed onto one
+//! cable of it, as switches do, and stays there.
+
+use meikyo_fabric::{HostId, Paths, Plan, Wiring};
+use meikyo_units::BitsPerSecond;
+use meikyo_worlds::random::{below, draw, stream_key};
+
+use crate::completions::count_f64;
+
+/// What of the rates of cables and hosts a program sees.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// The share of a cable's rate that is left for the data of programs.
+    pub payload_share: f64,
+    /// How fast a message goes between two ranks of one host.
+    pub within_host: BitsPerSecond,
+}
+
+/// The lanes of a fabric, and the way over them.
+#[derive(Debug, Clone)]
+pub struct Network {
+    paths: Paths,
+    lanes: Vec<Lane>,
+    host_names: Vec<String>,
+    /// Both ends of each trunk, by the names of the switches.
+    trunk_names: Vec<[String; 2]>,
+    /// For each host its first lane; its lanes out, then in, then within.
+    first_of_host: Vec<usize>,
+    ports_of_host: Vec<usize>,
+    /// For each trunk its first lane; the lanes forward, then those back.
+    first_of_trunk: Vec<usize>,
+    cables_of_trunk: Vec<usize>,
+    key: u64,
+}
+
+/// One direction of one cable, or the memory of a host.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lane {
+    /// Where it is.
+    pub place: LanePlace,
+    /// What it carries for programs, in bytes a second.
+    pub bytes_per_s: f64,
+}
+
+/// Where a lane is. Hosts and trunks are meant by their place in the wiring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LanePlace {
+    /// From a network card of a host to its switch.
+    FromHost {
+        /// The host.
+        host: usize,
+        /// Which of its cards.
+        card: usize,
+    },
+    /// From the switch to a network card.
+    ToHost {
+        /// The host.
+        host: usize,
+        /// Which of its cards.
+        card: usize,
+    },
+    /// Between two ranks of a host.
+    Within {
+        /// The host.
+        host: usize,
+    },
+    /// One way along one cable of a trunk.
+    Cable {
+        /// The trunk.
+        trunk: usize,
+        /// Whether from its first end to its second.
+        forward: bool,
+        /// Which of its cables.
+        cable: usize,
+    },
+}
+
+impl Network {
+    /// The lanes of a wiring under a plan. Streams are hashed onto cables by `seed`: a switch's hash
+    /// is a function of addresses and ports, which nobody knows beforehand.
+    pub fn new(wiring: &Wiring, plan: &Plan, rates: Rates, seed: u64) -> Self {
+        let cable = bytes_per_s(wiring.rate) * rates.payload_share;
+        let within = bytes_per_s(rates.within_host);
+        let mut lanes = Vec::new();
+        let mut first_of_host = Vec::new();
+        for (host, own) in wiring.hosts.iter().enumerate() {
+            first_of_host.push(lanes.len());
+            let cards = 0..own.ports.len();
+            let out = cards.clone().map(|card| LanePlace::FromHost { host, card });
+            let places = out.chain(cards.map(|card| LanePlace::ToHost { host, card }));
+            lanes.extend(places.map(|place| Lane { place, bytes_per_s: cable }));
+            lanes.push(Lane { place: LanePlace::Within { host }, bytes_per_s: within });
+        }
+        let mut first_of_trunk = Vec::new();
+        for (trunk, own) in wiring.trunks.iter().enumerate() {
+            first_of_trunk.push(lanes.len());
+            for forward in [true, false] {
+                let places =
+                    (0..own.cables()).map(|cable| LanePlace::Cable { trunk, forward, cable });
+                lanes.extend(places.map(|place| Lane { place, bytes_per_s: cable }));
+            }
+        }
+        let name = |end: &meikyo_fabric::TrunkEnd| wiring.switches[end.switch.place()].name.clone();
+        Self {
+            paths: Paths::new(wiring, plan),
+            lanes,
+            host_names: wiring.hosts.iter().map(|host| host.name.clone()).collect(),
+            trunk_names: wiring.trunks.iter().map(|own| own.ends.each_ref().map(name)).collect(),
+            first_of_host,
+            ports_of_host: wiring.hosts.iter().map(|host| host.ports.len()).collect(),
+            first_of_trunk,
+            cables_of_trunk: wiring.trunks.iter().map(meikyo_fabric::Trunk::cables).collect(),
+            key: stream_key(seed, 0),
+        }
+    }
+
+    /// All lanes: those of the hosts, then those of the trunks.
+    pub fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    /// How many hosts there are.
+    pub fn hosts(&self) -> usize {
+        self.host_names.len()
+    }
+
+    /// The name of a host.
+    pub fn host_name(&self, host: usize) -> &str {
+        &self.host_names[host]
+    }
+
+    /// Appends the lanes of a stream from one host to another: the sender's card first, the receiver's
+    /// last. `label` tells the stream from others between the same hosts, as TCP ports do.
+    ///
+    /// # Panics
+    /// If the plan has no way from the one host to the other; every plan has one.
+    pub fn route(&self, from: usize, to: usize, label: u64, lanes: &mut Vec<usize>) {
+        let ports = self.ports_of_host[from];
+        if from == to {
+            lanes.push(self.first_of_host[from] + 2 * ports);
+            return;
+        }
+        let bits = draw(self.key ^ draw(u64_of(from), u64_of(to)), label);
+        let hashed = |cables: usize| place(below(bits, u64_of(cables)));
+        lanes.push(self.first_of_host[from] + hashed(ports));
+        let hops = self.paths.between(HostId::new(from), HostId::new(to));
+        for hop in hops.expect("a plan joins all hosts") {
+            let trunk = hop.trunk.place();
+            let cables = self.cables_of_trunk[trunk];
+            let back = if hop.forward { 0 } else { cables };
+            lanes.push(self.first_of_trunk[trunk] + back + hashed(cables));
+        }
+        let ports = self.ports_of_host[to];
+        lanes.push(self.first_of_host[to] + ports + hashed(ports));
+    }
+
+    /// A lane in words: `sw1 to sw2, cable 3`.
+    pub fn lane_name(&self, lane: usize) -> String {
+        let card = |host: usize, card: usize| match self.ports_of_host[host] {
+            1 => self.host_names[host].clone(),
+            _ => format!("{} card {}", self.host_names[host], card + 1),
+        };
+        match self.lanes[lane].place {
+            LanePlace::FromHost { host, card: at } => format!("from {}", card(host, at)),
+            LanePlace::ToHost { host, card: at } => format!("to {}", card(host, at)),
+            LanePlace::Within { host } => format!("within {}", self.host_names[host]),
+            LanePlace::Cable { trunk, forward, cable } => {
+                let [one, other] = &self.trunk_names[trunk];
+                let (from, to) = if forward { (one, other) } else { (other, one) };
+                format!("{from} to {to}, cable {}", cable + 1)
+            }
+        }
+    }
+}
+
+fn bytes_per_s(rate: BitsPerSecond) -> f64 {
+    count_f64(rate.get()) / 8.0
+}
+
+fn u64_of(place: usize) -> u64 {
+    u64::try_from(place).expect("a place fits in 64 bits")
+}
+
+fn place(below: u64) -> usize {
+    usize::try_from(below).expect("it is below a place")
+}

@@ -1,0 +1,70 @@
+//! Which host each rank runs on.
+
+use meikyo_worlds::Random;
+
+use crate::parameters::choice;
+
+/// How ranks are dealt to hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deal {
+    /// Consecutive ranks on one host until its slots are full.
+    Block,
+    /// One rank to each host, then from the first host again.
+    RoundRobin,
+    /// As blocks, with the hosts in an order that is drawn by the seed.
+    Random,
+}
+choice!(Deal { Block = "block", RoundRobin = "round-robin", Random = "random" });
+
+/// The host of each rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    hosts: Vec<usize>,
+}
+
+/// Ranks do not fit on the hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{ranks} ranks do not fit on {hosts} hosts with {slots} slots each, {} in all", hosts * slots)]
+pub struct TooManyRanks {
+    /// Ranks that are to run.
+    pub ranks: usize,
+    /// Hosts of the fabric.
+    pub hosts: usize,
+    /// Ranks that fit on a host.
+    pub slots: usize,
+}
+
+impl Placement {
+    /// Deals ranks to hosts that have room for `slots` of them each.
+    ///
+    /// # Errors
+    /// If there are more ranks than slots.
+    pub fn new(
+        deal: Deal,
+        ranks: usize,
+        hosts: usize,
+        slots: usize,
+        seed: u64,
+    ) -> Result<Self, TooManyRanks> {
+        if ranks > hosts * slots {
+            return Err(TooManyRanks { ranks, hosts, slots });
+        }
+        let mut order: Vec<usize> = (0..hosts).collect();
+        if deal == Deal::Random {
+            let mut random = Random::new(seed);
+            for last in (1..hosts).rev() {
+                order.swap(last, random.index(last + 1));
+            }
+        }
+        let host = |rank: usize| match deal {
+            Deal::Block | Deal::Random => order[rank / slots],
+            Deal::RoundRobin => rank % hosts,
+        };
+        Ok(Self { hosts: (0..ranks).map(host).collect() })
+    }
+
+    /// The host of a rank.
+    pub fn host(&self, rank: usize) -> usize {
+        self.hosts[rank]
+    }
+}

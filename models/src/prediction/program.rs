@@ -1,0 +1,108 @@
+//! Programs as communication schedules: actors that compute, and hand messages to each other.
+//!
+//! An actor is what goes on by itself: a rank, or several ranks that never part, such as a process
+//! column of HPL, whose ranks meet in every row swap. So a message is a set of streams that is whole
+//! when the last of them is, and an actor can move streams within itself.
+
+use meikyo_units::{Bytes, Nanos};
+
+/// What one actor does next, given what it can see of its messages.
+pub trait Actor {
+    /// The next step; [`Step::Done`] when there is none, and from then on.
+    fn next(&mut self, heard: &Heard<'_>) -> Step;
+}
+
+/// One step of an actor.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Computes.
+    Compute {
+        /// For how long.
+        span: Nanos,
+        /// What it is, for the breakdown.
+        what: &'static str,
+    },
+    /// Begins to send a message; [`Step::Wait`] waits until it may be forgotten.
+    Send(Message),
+    /// Begins to receive the next message of a sender with this tag; [`Step::Wait`] waits for it.
+    Receive {
+        /// The sender.
+        from: usize,
+        /// What both call the message.
+        tag: u64,
+    },
+    /// Waits for all that was begun.
+    Wait {
+        /// What for, for the breakdown.
+        what: &'static str,
+    },
+    /// Moves streams within the actor, and waits for them.
+    Move {
+        /// The streams, all at once.
+        streams: Vec<Stream>,
+        /// What passes without data: latencies of the steps that it stands for.
+        start_up: Nanos,
+        /// What it is, for the breakdown.
+        what: &'static str,
+    },
+    /// The actor has nothing left to do.
+    Done,
+}
+
+/// A message to another actor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// The receiver.
+    pub to: usize,
+    /// What both call the message; those of one name are received in the order of sending.
+    pub tag: u64,
+    /// What it is made of; it is there when all of it is.
+    pub streams: Vec<Stream>,
+}
+
+/// Data that go from host to host over one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stream {
+    /// The host that sends.
+    pub from: usize,
+    /// The host that receives; the same one for ranks of one host.
+    pub to: usize,
+    /// How much.
+    pub bytes: Bytes,
+    /// Tells connections between the same hosts apart.
+    pub label: u64,
+}
+
+/// What an actor can see of messages that it did not receive yet.
+#[derive(Clone, Copy)]
+pub struct Heard<'a> {
+    announced: &'a dyn Fn(usize, u64) -> bool,
+}
+
+impl<'a> Heard<'a> {
+    /// What `announced` says of a sender and a tag.
+    pub fn new(announced: &'a dyn Fn(usize, u64) -> bool) -> Self {
+        Self { announced }
+    }
+
+    /// Whether a message of this sender and tag has announced itself, so that to receive it would not
+    /// wait for its sender: what a probe tells.
+    pub fn announced(&self, from: usize, tag: u64) -> bool {
+        (self.announced)(from, tag)
+    }
+}
+
+impl std::fmt::Debug for Heard<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Heard")
+    }
+}
+
+/// What of a host and its message library decides about messages.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Messaging {
+    /// From a program to a program, without data.
+    pub latency: Nanos,
+    /// The largest stream that is sent before its receiver asks for it.
+    pub eager_max: Bytes,
+}

@@ -1,0 +1,242 @@
+//! Predictions against closed forms: the flow method on small fabrics, and HPL where its time is known.
+
+use meikyo_fabric::{Plan, PlanOptions, SwitchModel, Topology, Wiring, cable_uniform, plan};
+use meikyo_models::prediction::flow::{self, Deadlock, FlowOptions, FlowRun};
+use meikyo_models::prediction::{
+    Actor, Congestion, Heard, Message, Messaging, Network, PredictError, Rates, Settings, Step,
+    Stream, bounds, predict_hpl,
+};
+use meikyo_units::{BitsPerSecond, Bytes, Nanos};
+
+/// 125 MB/s a cable, all of it for data.
+const RATES: Rates = Rates { payload_share: 1.0, within_host: BitsPerSecond::new(8_000_000_000) };
+const MB: u64 = 1_000_000;
+/// What a megabyte takes on a cable.
+const MB_NS: u64 = 8_000_000;
+const LATENCY: u64 = 50_000;
+
+fn fabric(topology: &str, hosts: usize) -> (Wiring, Plan) {
+    let topology: Topology = topology.parse().unwrap();
+    let model = SwitchModel::named("powerconnect-6248").unwrap();
+    let wiring = cable_uniform(&topology, &model, hosts).unwrap();
+    let plan = plan(&wiring, &PlanOptions::new(Some(topology))).unwrap();
+    (wiring, plan)
+}
+
+/// Two switches with one cable between them; hosts 0.. on the first, then those on the second.
+fn network(hosts: usize) -> Network {
+    let (wiring, plan) = fabric("mesh 2", hosts);
+    Network::new(&wiring, &plan, RATES, 1)
+}
+
+/// An actor that takes these steps.
+#[derive(Debug, Clone)]
+struct Script(std::vec::IntoIter<Step>);
+
+impl Actor for Script {
+    fn next(&mut self, _: &Heard<'_>) -> Step {
+        self.0.next().unwrap_or(Step::Done)
+    }
+}
+
+fn send(from: usize, to: usize, bytes: u64) -> Step {
+    let stream = Stream { from, to, bytes: Bytes::new(bytes), label: 0 };
+    Step::Send(Message { to, tag: 0, streams: vec![stream] })
+}
+
+fn receive(from: usize) -> Step {
+    Step::Receive { from, tag: 0 }
+}
+
+const WAIT: Step = Step::Wait { what: "wait" };
+
+fn options(congestion: Congestion) -> FlowOptions {
+    let messaging = Messaging { latency: Nanos::new(LATENCY), eager_max: Bytes::new(1000) };
+    FlowOptions { messaging, congestion, patience: 0 }
+}
+
+/// Rank `n` runs on host `n`.
+fn run(
+    network: &Network,
+    scripts: Vec<Vec<Step>>,
+    congestion: Congestion,
+) -> Result<FlowRun, Deadlock> {
+    let actors: Vec<Script> = scripts.into_iter().map(|steps| Script(steps.into_iter())).collect();
+    let run = flow::run(network, actors.clone(), options(congestion))?;
+    assert!(bounds(network, actors).least() <= run.time);
+    Ok(run)
+}
+
+fn time(network: &Network, scripts: Vec<Vec<Step>>, congestion: Congestion) -> Nanos {
+    run(network, scripts, congestion).unwrap().time
+}
+
+#[test]
+fn one_message_takes_its_announcement_its_request_its_data_and_its_way() {
+    let network = network(2);
+    let large = vec![vec![send(0, 1, MB), WAIT], vec![receive(0), WAIT]];
+    let time = |scripts| time(&network, scripts, Congestion::NONE);
+    assert_eq!(time(large), Nanos::new(3 * LATENCY + MB_NS));
+    let small = vec![vec![send(0, 1, 1000), WAIT], vec![receive(0), WAIT]];
+    assert_eq!(time(small), Nanos::new(LATENCY + 8_000));
+    // A receiver that comes late is not announced to again; a small message is there before it.
+    let late = Nanos::from_millis(10);
+    let compute = || Step::Compute { span: late, what: "compute" };
+    let large = vec![vec![send(0, 1, MB), WAIT], vec![compute(), receive(0), WAIT]];
+    assert_eq!(time(large), late + Nanos::new(2 * LATENCY + MB_NS));
+    let small = vec![vec![send(0, 1, 1000), WAIT], vec![compute(), receive(0), WAIT]];
+    assert_eq!(time(small), late);
+}
+
+#[test]
+fn streams_on_one_cable_take_turns() {
+    // Hosts 0 to 2 on one switch, 3 to 5 on the other: three streams on one cable.
+    let network = network(3);
+    let mut scripts: Vec<Vec<Step>> = (0..3).map(|at| vec![send(at, at + 3, MB), WAIT]).collect();
+    scripts.extend((0..3).map(|at| vec![receive(at), WAIT]));
+    let three = run(&network, scripts, Congestion::NONE).unwrap();
+    assert_eq!(three.time, Nanos::new(3 * LATENCY + 3 * MB_NS));
+    let cable: Vec<u64> =
+        three.carried.iter().map(|bytes| bytes.get()).filter(|&bytes| bytes > MB).collect();
+    assert_eq!(cable, [3 * MB]);
+    // One of 1 MB and one of 3 MB: half each until the small one is gone, then all for the other.
+    let mut scripts: Vec<Vec<Step>> = [MB, 3 * MB]
+        .into_iter()
+        .enumerate()
+        .map(|(at, bytes)| vec![send(at, at + 3, bytes), WAIT])
+        .collect();
+    scripts.push(Vec::new());
+    scripts.extend((0..2).map(|at| vec![receive(at), WAIT]));
+    scripts.push(Vec::new());
+    assert_eq!(time(&network, scripts, Congestion::NONE), Nanos::new(3 * LATENCY + 4 * MB_NS));
+}
+
+#[test]
+fn a_ring_shift_is_as_fast_as_one_message_and_an_incast_as_slow_as_all() {
+    let network = network(4);
+    let shift = (0..8_usize)
+        .map(|at| vec![receive((at + 7) % 8), send(at, (at + 1) % 8, MB), WAIT])
+        .collect();
+    assert_eq!(time(&network, shift, Congestion::NONE), Nanos::new(3 * LATENCY + MB_NS));
+    let mut incast: Vec<Vec<Step>> = vec![(1..4).map(receive).chain([WAIT]).collect()];
+    incast.extend((1..4).map(|at| vec![send(at, 0, MB), WAIT]));
+    incast.resize(8, Vec::new());
+    assert_eq!(time(&network, incast, Congestion::NONE), Nanos::new(3 * LATENCY + 3 * MB_NS));
+}
+
+#[test]
+fn pause_frames_stop_what_else_a_card_sends() {
+    // Hosts 0 to 2 send 1 MB each over the cable; host 0 also sends 1 MB to host 3, on its own switch.
+    let network = network(4);
+    let scripts = || {
+        let mut scripts: Vec<Vec<Step>> = vec![vec![send(0, 4, MB), send(0, 3, MB), WAIT]];
+        scripts.extend((1..3).map(|at| vec![send(at, at + 4, MB), WAIT]));
+        scripts.push(vec![receive(0), WAIT]);
+        scripts.extend((0..3).map(|at| vec![receive(at), WAIT]));
+        scripts.push(Vec::new());
+        scripts
+    };
+    let spent = |congestion| {
+        let run = run(&network, scripts(), congestion).unwrap();
+        (run.time, run.spent.iter().map(|(_, span)| span.get()).sum::<u64>())
+    };
+    let (plain, waited) = spent(Congestion::NONE);
+    let paused = Congestion { streams_max: 2, pause: true, full_share: 1.0 };
+    let (with_pause, waited_more) = spent(paused);
+    // The cable is the bottleneck of both; the other receiver waits as long as it with pause frames,
+    // and without has its megabyte at two thirds of the rate of a card: 4 ms longer than by itself.
+    assert_eq!(plain, Nanos::new(3 * LATENCY + 3 * MB_NS));
+    assert_eq!(with_pause, plain);
+    assert_eq!(waited_more - waited, 3 * MB_NS - MB_NS * 3 / 2);
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_are_a_deadlock_that_names_them() {
+    let network = network(2);
+    let cross = vec![
+        vec![send(0, 1, MB), WAIT, receive(1), WAIT],
+        vec![send(1, 0, MB), WAIT, receive(0), WAIT],
+    ];
+    let error = run(&network, cross, Congestion::NONE).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "deadlock after 0ns: 2 of 2 actors wait, 0 to send to 1 (tag 0), 1 to send to 0 (tag 0)"
+    );
+    // Small messages are under way before anybody asks.
+    let cross = vec![
+        vec![send(0, 1, 1000), WAIT, receive(1), WAIT],
+        vec![send(1, 0, 1000), WAIT, receive(0), WAIT],
+    ];
+    assert!(run(&network, cross, Congestion::NONE).is_ok());
+}
+
+fn settings(text: &str) -> Settings {
+    Settings::parse(text, "machine.toml").unwrap()
+}
+
+/// One process has nobody to talk to: it takes what its flops take, counted block by block.
+#[test]
+fn hpl_on_one_process_takes_its_operations() {
+    let (wiring, plan) = fabric("mesh 2", 1);
+    let input =
+        settings("n = 2000\nnb = 100\nmflop_per_s = 1000\npanel_share = 1.0\nseed = 3").input();
+    let predicted = predict_hpl(&wiring, &plan, &input).unwrap();
+    // Sum over panels j of n_j nb^2 (panel) + (nb^2 + 2 nb r_j) (r_j + 1) (triangle and product, the
+    // right-hand side being one more column), r_j = n_j - nb.
+    let (n, nb) = (2000.0, 100.0);
+    let flop: f64 = (0..20)
+        .map(|panel| n - nb * f64::from(panel))
+        .map(|left| left * nb * nb + (nb * nb + 2.0 * nb * (left - nb)) * (left - nb + 1.0))
+        .sum();
+    let wrong = predicted.time.as_secs_f64() / (flop / 1e9) - 1.0;
+    assert!(wrong.abs() < 0.01, "{predicted:?}, {flop}");
+}
+
+#[test]
+fn hpl_is_never_faster_than_its_bounds_and_the_same_again() {
+    let (wiring, plan) = fabric("tree 8", 4);
+    for extra in [
+        "look_ahead = 0",
+        "broadcast = \"2ring-modified\"",
+        "grid_order = \"column-major\"",
+        "placement = \"random\"",
+        "broadcast = \"1ring-modified\"",
+        "broadcast = \"2ring\"",
+        "patience = 0",
+    ] {
+        let text = format!("n = 12_000\nnb = 200\np = 4\nq = 8\n{extra}");
+        let input = settings(&text).input();
+        let one = predict_hpl(&wiring, &plan, &input).unwrap();
+        assert!(one.time >= one.bounds.least(), "{extra}: {one:?}");
+        assert_eq!(one, predict_hpl(&wiring, &plan, &input).unwrap(), "{extra}");
+        assert!(one.breakdown.iter().map(|(_, share)| share).sum::<f64>() <= 1.0 + 1e-9, "{extra}");
+    }
+}
+
+/// On links without delay and with much more room than is wanted, 32 processes take what the one with
+/// the most to compute takes, but for the panels, which the look-ahead hides.
+#[test]
+fn hpl_on_fast_cables_takes_what_it_computes() {
+    let (mut wiring, plan) = fabric("tree 8", 4);
+    wiring.rate = BitsPerSecond::new(1_000_000_000_000_000);
+    let text = "n = 24_000\nnb = 100\np = 4\nq = 8\nlatency = \"0s\"\nwithin_host = \"1000Gbit/s\"";
+    let predicted = predict_hpl(&wiring, &plan, &settings(text).input()).unwrap();
+    let wrong = predicted.time.as_secs_f64() / predicted.bounds.compute.as_secs_f64() - 1.0;
+    assert!((0.0..0.05).contains(&wrong), "{wrong}: {predicted:?}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_the_numbers() {
+    let (wiring, plan) = fabric("mesh 2", 2);
+    let refused = |text: &str| predict_hpl(&wiring, &plan, &settings(text).input()).unwrap_err();
+    let PredictError::Ranks(ranks) = refused("p = 3\nq = 3\nslots = 2") else { unreachable!() };
+    assert_eq!(ranks.to_string(), "9 ranks do not fit on 4 hosts with 2 slots each, 8 in all");
+    let memory = refused("p = 2\nq = 2\nn = 100_000\nmemory = \"16GB\"").to_string();
+    assert_eq!(
+        memory,
+        "the matrix of 80000800kB is larger than the memory of 4 hosts with 16GB each"
+    );
+    let error = Settings::parse("nn = 3\np = 0\n", "machine.toml").unwrap_err().to_string();
+    assert!(error.contains("machine.toml:1: nn: unknown key"), "{error}");
+    assert!(error.contains("machine.toml:2: p: "), "{error}");
+}
