@@ -75,7 +75,7 @@ impl Paths {
             return Some(&[]);
         }
         let tagged = self.tagged.get(&(from, to)).copied();
-        let tree = tagged.unwrap_or(self.tree_of[from.place()]);
+        let tree = tagged.unwrap_or_else(|| self.tree_of[from.place()]);
         self.trees.get(tree)?[to_switch].as_deref()
     }
 }

@@ -47,7 +47,7 @@ pub fn bounds<A: Actor>(network: &Network, actors: Vec<A>) -> Bounds {
         let mut own = Nanos::ZERO;
         loop {
             match actor.next(&Heard::new(&|_, _| true)) {
-                Step::Compute { span, .. } => own = own + span,
+                Step::Compute { span, .. } => own += span,
                 Step::Send(message) => carry(&message.streams),
                 Step::Move { streams, .. } => carry(&streams),
                 Step::Receive { .. } | Step::Wait { .. } => {}

@@ -155,12 +155,12 @@ pub fn run<A: Actor>(
     for actor in 0..run.actors.len() {
         run.drive(actor);
     }
-    run.to_the_end();
+    run.drain();
     run.result()
 }
 
 impl<A: Actor> Run<'_, A> {
-    fn to_the_end(&mut self) {
+    fn drain(&mut self) {
         loop {
             let event_at = self.queue.peek().map(|Reverse((at, ..))| *at);
             if event_at == Some(self.now) {

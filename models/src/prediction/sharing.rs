@@ -219,7 +219,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::float_cmp, reason = "quotients of small numbers")]
     fn a_full_queue_stops_all_that_its_senders_send() {
         // Card 0 sends over the full cable 4 and, by itself, to card 3; cards 1 and 2 share cable 4.
         let capacities = [12.0, 12.0, 12.0, 12.0, 6.0];

@@ -75,6 +75,9 @@ pub enum VariantError {
 ///
 /// # Errors
 /// If the switches do not make such a topology, have too few ports, or it cannot be planned.
+///
+/// # Panics
+/// Never: a host has fewer ports than a switch, whose ports are numbered in 16 bits.
 pub fn variant(
     wiring: &Wiring,
     options: &PlanOptions,

@@ -94,7 +94,7 @@ impl<'a> Column<'a> {
 
     /// Columns of this process column from a block on.
     fn columns_from(&self, block: u64) -> u64 {
-        self.columns.from_block(block, wide(self.me))
+        self.columns.rows_from(block, wide(self.me))
     }
 
     /// Lines up the next iteration; gives whether there is one.
@@ -163,7 +163,7 @@ impl<'a> Column<'a> {
             return order.clone();
         }
         let rows_left: Vec<u64> =
-            (0..self.rows.processes).map(|process| self.rows.from_block(panel, process)).collect();
+            (0..self.rows.processes).map(|process| self.rows.rows_from(panel, process)).collect();
         let pivots = draw_pivots(self.hpl.seed, panel, self.rows.size(panel), &rows_left);
         let owner = narrow(panel % self.rows.processes);
         let order = logarithmic_order(owner, &pivots);
@@ -199,7 +199,7 @@ impl<'a> Column<'a> {
 
     /// The rows from a block on of the process that has most of them.
     fn most_rows(&self, block: u64) -> u64 {
-        let rows = (0..self.rows.processes).map(|process| self.rows.from_block(block, process));
+        let rows = (0..self.rows.processes).map(|process| self.rows.rows_from(block, process));
         rows.max().unwrap_or(0)
     }
 
@@ -235,7 +235,7 @@ impl<'a> Column<'a> {
     fn panel(&self, panel: u64, to: usize) -> Vec<Stream> {
         let size = self.rows.size(panel);
         let stream = |row: usize| {
-            let below = self.rows.from_block(panel + 1, wide(row));
+            let below = self.rows.rows_from(panel + 1, wide(row));
             let bytes = 8 * (below * size + size * size + size + 1);
             self.stream(self.hpl.rank(row, self.me), self.hpl.rank(row, to), bytes)
         };

@@ -15,7 +15,7 @@ impl Dealt {
     }
 
     /// How many rows of block `first` and those after it a process owns.
-    pub(super) fn from_block(self, first: u64, process: u64) -> u64 {
+    pub(super) fn rows_from(self, first: u64, process: u64) -> u64 {
         let blocks = self.blocks();
         let owned_below = |end: u64| (end + self.processes - 1 - process) / self.processes;
         let count = owned_below(blocks) - owned_below(first.min(blocks));
@@ -42,7 +42,7 @@ mod tests {
                 for process in 0..processes {
                     let rows =
                         (first * block..order).filter(|row| row / block % processes == process);
-                    assert_eq!(dealt.from_block(first, process), rows.count() as u64);
+                    assert_eq!(dealt.rows_from(first, process), rows.count() as u64);
                 }
             }
         }
