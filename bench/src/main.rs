@@ -18,6 +18,7 @@ mod metadata;
 mod paper;
 mod phold;
 mod placement;
+mod predict;
 mod profile;
 mod reading;
 mod real_agent;
@@ -59,6 +60,7 @@ fn run(args: &BenchArgs) -> Result<Answer, Failure> {
         Bench::Phold(args) => ranks::over(|| phold::run(args)),
         Bench::Metadata(args) => ranks::over(|| metadata::run(args)),
         Bench::Fabric(args) => fabric::run(args),
+        Bench::Predict(args) => predict::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
     }
 }

@@ -9,6 +9,7 @@ pub mod fabric;
 pub mod live;
 pub mod metadata;
 pub mod phold;
+pub mod predict;
 pub mod profile;
 pub mod requests;
 pub mod scan;
@@ -22,6 +23,7 @@ use crate::benches::fabric::FabricArgs;
 use crate::benches::live::LiveArgs;
 use crate::benches::metadata::MetadataArgs;
 use crate::benches::phold::PholdArgs;
+use crate::benches::predict::PredictBenchArgs;
 use crate::benches::profile::ProfileArgs;
 use crate::benches::requests::RequestsArgs;
 use crate::benches::scan::ScanArgs;
@@ -47,5 +49,6 @@ pub enum Bench {
     Phold(PholdArgs),
     Metadata(MetadataArgs),
     Fabric(FabricArgs),
+    Predict(PredictBenchArgs),
     Checkpoint(CheckpointBenchArgs),
 }

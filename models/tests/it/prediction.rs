@@ -16,10 +16,10 @@ const MB_NS: u64 = 8_000_000;
 const LATENCY: u64 = 50_000;
 
 fn fabric(topology: &str, hosts: usize) -> (Wiring, Plan) {
-    let topology: Topology = topology.parse().unwrap();
-    let model = SwitchModel::named("powerconnect-6248").unwrap();
-    let wiring = cable_uniform(&topology, &model, hosts).unwrap();
-    let plan = plan(&wiring, &PlanOptions::new(Some(topology))).unwrap();
+    let topology: Topology = topology.parse().expect("a topology");
+    let model = SwitchModel::named("powerconnect-6248").expect("a model");
+    let wiring = cable_uniform(&topology, &model, hosts).expect("enough ports");
+    let plan = plan(&wiring, &PlanOptions::new(Some(topology))).expect("a plan");
     (wiring, plan)
 }
 
@@ -68,7 +68,7 @@ fn run(
 }
 
 fn time(network: &Network, scripts: Vec<Vec<Step>>, congestion: Congestion) -> Nanos {
-    run(network, scripts, congestion).unwrap().time
+    run(network, scripts, congestion).expect("no deadlock").time
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn ranks_that_wait_for_each_other_are_a_deadlock_that_names_them() {
 }
 
 fn settings(text: &str) -> Settings {
-    Settings::parse(text, "machine.toml").unwrap()
+    Settings::parse(text, "machine.toml").expect("settings")
 }
 
 /// One process has nobody to talk to: it takes what its flops take, counted block by block.

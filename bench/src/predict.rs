@@ -1,0 +1,291 @@
+//! `meikyo bench predict`: predictions beside what "Performance Evaluation of VLAN-Ethernet Topologies on
+//! PC Clusters" measured on SuperNova (225 hosts, 8 switches PowerConnect 6248).
+//!
+//! All rows are predicted from one file, `predict/supernova.toml`. One number is fitted, the rate of a
+//! processor's matrix products, on one row that is marked; every row is printed.
+
+use std::time::Instant;
+
+use meikyo_console::benches::predict::PredictBenchArgs;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
+use meikyo_fabric::{PlanOptions, SwitchModel, Topology, Wiring, cable_uniform};
+use meikyo_models::prediction::{HplPrediction, Settings, predict_hpl, variant};
+use serde::Serialize;
+
+use crate::machine::Machine;
+use crate::progress;
+use crate::statistics::Observations;
+
+/// What all rows are predicted from.
+const INPUT: &str = include_str!("predict/supernova.toml");
+
+/// Hosts of SuperNova: 28 on each switch, 29 on the first.
+const HOSTS: usize = 225;
+
+/// A run of the paper.
+#[derive(Debug, Clone, Copy)]
+struct Measured {
+    topology: &'static str,
+    cables: u16,
+    gflops: f64,
+    /// How the figure follows from what the paper prints.
+    source: &'static str,
+    /// Whether the solution failed HPL's own check.
+    failed_check: bool,
+}
+
+const fn measured(
+    topology: &'static str,
+    cables: u16,
+    gflops: f64,
+    source: &'static str,
+) -> Measured {
+    Measured { topology, cables, gflops, source, failed_check: false }
+}
+
+/// Every run of HPL on SuperNova of which the paper prints a number; Rpeak is 1620 GFLOPS.
+const HPL: [Measured; 6] = [
+    Measured {
+        failed_check: true,
+        ..measured("tree 8", 1, 559.0, "1081 / 1.935: \"93.5 % faster than tree (1 link)\"")
+    },
+    measured("tree 8", 6, 1033.0, "24.6 GFLOPS for each of 42 links; 63.8 % of Rpeak"),
+    measured("complete 8", 1, 1070.0, "38.2 GFLOPS for each of 28 links; 66.0 % of Rpeak"),
+    Measured { failed_check: true, ..measured("complete 8", 2, 1081.0, "printed: 1081, 66.7 %") },
+    measured("torus 4x2", 3, 1074.0, "66.3 % of Rpeak"),
+    measured("mesh 4x2", 3, 1022.0, "63.1 % of Rpeak"),
+];
+
+/// The row that the rate of matrix products is fitted on.
+const FITTED: usize = 1;
+
+#[derive(Debug, Serialize)]
+struct Row {
+    program: &'static str,
+    topology: String,
+    method: &'static str,
+    measured: f64,
+    predicted: f64,
+    error: f64,
+    fitted: bool,
+    seconds: f64,
+    unit: &'static str,
+    source: &'static str,
+    failed_check: bool,
+    time_s: f64,
+    time_s_least: f64,
+    time_s_without_overlap: f64,
+    busiest: String,
+    busiest_share: f64,
+    predicted_seeds_min: f64,
+    predicted_seeds_max: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    schema: &'static str,
+    machine: Machine,
+    fitted_values: usize,
+    mflop_per_s: u64,
+    error_median: f64,
+    error_max: f64,
+    order_right: bool,
+    rows: Vec<Row>,
+}
+
+/// Predicts every row; the answer is yes once they are printed, whatever they say.
+pub(crate) fn run(args: &PredictBenchArgs) -> Result<Answer, Failure> {
+    let machine = Machine::observe();
+    let wiring = supernova()?;
+    let mut settings = Settings::parse(INPUT, "supernova.toml")?;
+    let mflop_per_s = fit(&wiring, &mut settings)?;
+    let mut rows = Vec::new();
+    for (at, measured) in HPL.iter().enumerate() {
+        rows.push(row(&wiring, &settings, measured, at == FITTED, args.seeds)?);
+    }
+    let report = report(machine, mflop_per_s, rows);
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&text(&report))?;
+    }
+    Ok(Answer::Yes)
+}
+
+/// Switches and hosts; how they are joined is the row's.
+fn supernova() -> Result<Wiring, Failure> {
+    let model = SwitchModel::named("powerconnect-6248").expect("it is built in");
+    let topology: Topology = "tree 8".parse()?;
+    let mut wiring = cable_uniform(&topology, &model, HOSTS.div_ceil(8))?;
+    // The first switch keeps 29 hosts, the others 28.
+    let mut on_switch = vec![0; wiring.switches.len()];
+    wiring.hosts.retain(|host| {
+        let at = host.switch.place();
+        on_switch[at] += 1;
+        on_switch[at] <= HOSTS / 8 + usize::from(at < HOSTS % 8)
+    });
+    Ok(wiring)
+}
+
+fn predict(
+    wiring: &Wiring,
+    settings: &Settings,
+    topology: &str,
+    cables: u16,
+) -> Result<HplPrediction, Failure> {
+    let (wiring, plan) = variant(wiring, &PlanOptions::new(None), topology, cables)?;
+    Ok(predict_hpl(&wiring, &plan, &settings.input())?)
+}
+
+/// Sets the rate of matrix products so that the fitted row comes out; gives it in MFLOP/s.
+///
+/// Time is nearly proportional to the reciprocal of that rate, so that each step of this iteration leaves a
+/// small share of the error.
+fn fit(wiring: &Wiring, settings: &mut Settings) -> Result<u64, Failure> {
+    const STEPS: usize = 8;
+    const NEAR: f64 = 5e-4;
+    let wanted = HPL[FITTED];
+    let mut rate = settings.input().hpl.flop_per_s / 1e6;
+    for step in 1..=STEPS {
+        let mflop_per_s = whole(rate);
+        settings.set("mflop_per_s", &mflop_per_s.to_string())?;
+        let predicted = predict(wiring, settings, wanted.topology, wanted.cables)?.gflops;
+        progress(&format!("fit, step {step}: {mflop_per_s} MFLOP/s gives {predicted:.1} GFLOPS"));
+        let off = wanted.gflops / predicted;
+        if (off - 1.0).abs() < NEAR {
+            return Ok(mflop_per_s);
+        }
+        rate *= off;
+    }
+    Err(Failure::new("no rate of matrix products gives the row that it is fitted on"))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate of some thousands; `as` saturates"
+)]
+fn whole(rate: f64) -> u64 {
+    rate.round() as u64
+}
+
+fn row(
+    wiring: &Wiring,
+    settings: &Settings,
+    measured: &Measured,
+    fitted: bool,
+    seeds: u16,
+) -> Result<Row, Failure> {
+    let Measured { topology, cables, gflops, source, failed_check } = *measured;
+    progress(&format!("{topology}, {cables} cables"));
+    let start = now();
+    let first = predict(wiring, settings, topology, cables)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let seed = settings.input().seed;
+    let mut all = vec![first.gflops];
+    for more in 1..u64::from(seeds) {
+        let mut settings = settings.clone();
+        settings.set("seed", &(seed + more).to_string())?;
+        all.push(predict(wiring, &settings, topology, cables)?.gflops);
+    }
+    let busiest = first.busiest.first();
+    Ok(Row {
+        program: "hpl",
+        topology: format!("{topology} ({cables} link{})", if cables == 1 { "" } else { "s" }),
+        method: "flow",
+        measured: gflops,
+        predicted: first.gflops,
+        error: first.gflops / gflops - 1.0,
+        fitted,
+        seconds,
+        unit: "GFLOPS",
+        source,
+        failed_check,
+        time_s: first.time.as_secs_f64(),
+        time_s_least: first.bounds.least().as_secs_f64(),
+        time_s_without_overlap: first.bounds.in_turn().as_secs_f64(),
+        busiest: busiest.map_or_else(String::new, |busy| busy.lane.clone()),
+        busiest_share: busiest.map_or(0.0, |busy| busy.share),
+        predicted_seeds_min: all.iter().copied().fold(f64::INFINITY, f64::min),
+        predicted_seeds_max: all.iter().copied().fold(0.0, f64::max),
+    })
+}
+
+fn report(machine: Machine, mflop_per_s: u64, rows: Vec<Row>) -> Report {
+    let counted = rows.iter().filter(|row| !row.fitted);
+    let errors = Observations::new(counted.map(|row| row.error.abs()).collect());
+    let fitted_values = rows.iter().filter(|row| row.fitted).count();
+    Report {
+        schema: "meikyo.bench.predict/1",
+        machine,
+        fitted_values,
+        mflop_per_s,
+        error_median: errors.median().unwrap_or(0.0),
+        error_max: errors.percentile(100).unwrap_or(0.0),
+        order_right: order_right(&rows),
+        rows,
+    }
+}
+
+/// Whether of any two rows that were measured more than 2 % apart the better one is predicted to be
+/// better.
+fn order_right(rows: &[Row]) -> bool {
+    rows.iter().all(|one| {
+        let worse = rows.iter().filter(|other| one.measured > other.measured * 1.02);
+        worse.into_iter().all(|other| one.predicted > other.predicted)
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a bench measures wall time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn text(report: &Report) -> String {
+    let mut table = TextTable::new(&[
+        "program",
+        "topology",
+        "method",
+        "measured",
+        "predicted",
+        "error",
+        "seeds",
+        "without overlap",
+        "busiest cable",
+        "used",
+        "seconds",
+        "note",
+    ]);
+    for row in &report.rows {
+        let notes = [
+            row.fitted.then_some("fitted on this row"),
+            row.failed_check.then_some("the run failed HPL's check"),
+        ];
+        table.row([
+            row.program.to_owned(),
+            row.topology.clone(),
+            row.method.to_owned(),
+            format!("{:.0}", row.measured),
+            format!("{:.0}", row.predicted),
+            format!("{:+.1} %", row.error * 100.0),
+            format!("{:.0} to {:.0}", row.predicted_seeds_min, row.predicted_seeds_max),
+            format!("{:.0} s", row.time_s_without_overlap),
+            row.busiest.clone(),
+            format!("{:.0} %", row.busiest_share * 100.0),
+            format!("{:.1}", row.seconds),
+            notes.into_iter().flatten().collect::<Vec<_>>().join(", "),
+        ]);
+    }
+    format!(
+        "{table}\n{} fitted value: {} MFLOP/s of a processor in matrix products\n\
+         all rows but that: median error {:.1} %, at most {:.1} %; order of rows that differ by more than \
+         2 % {}\n{}",
+        report.fitted_values,
+        report.mflop_per_s,
+        report.error_median * 100.0,
+        report.error_max * 100.0,
+        if report.order_right { "right" } else { "wrong" },
+        report.machine,
+    )
+}

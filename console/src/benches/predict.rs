@@ -1,0 +1,14 @@
+//! The arguments of `meikyo bench predict`.
+
+use clap::Args;
+
+/// Predictions of programs beside what the paper measured on SuperNova: every row, with its error.
+#[derive(Debug, Args)]
+pub struct PredictBenchArgs {
+    /// How many seeds each row is predicted with, for hashing and pivots; the first one counts
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub seeds: u16,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
