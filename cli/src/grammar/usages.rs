@@ -73,6 +73,13 @@ pub(crate) const USAGES: &[Usage] = &[
         &["meikyo top", "meikyo top /data/run7 --device 'node[001-064]' --once --json"],
     ),
     done("fabric plan", &["meikyo fabric plan --cluster cluster.toml --json"]),
+    done(
+        "fabric predict",
+        &[
+            "meikyo fabric predict --program hpl --n 20000 --grid 4x8",
+            "meikyo fabric predict --program hpl --n 20000 --grid 4x8 --compare tree,torus --cables 1..3",
+        ],
+    ),
     asks(
         "fabric check",
         "the settings do not do what they must",
@@ -236,5 +243,6 @@ pub(crate) const USAGES: &[Usage] = &[
     asks("bench phold", NOT_REACHED, &["meikyo bench phold --lps 1024 --threads 2"]),
     asks("bench metadata", NOT_REACHED, &["meikyo bench metadata --figure 5,6"]),
     asks("bench fabric", NOT_REACHED, &["meikyo bench fabric --only 'torus 4x4'"]),
+    done("bench predict", &["meikyo bench predict --json"]),
     asks("bench checkpoint", NOT_REACHED, &["meikyo bench checkpoint --hosts 8 --scheme rs2"]),
 ];

@@ -6,6 +6,7 @@ mod configure;
 mod deploy;
 mod failover;
 mod plan;
+mod predict;
 mod prime;
 pub(crate) mod shown;
 pub(in crate::verbs) mod site;
@@ -32,6 +33,8 @@ pub(crate) struct FabricArgs {
 enum What {
     /// Plan VLANs and who sends in which; show what the plan asks of links and tables
     Plan(plan::PlanArgs),
+    /// Predict how long a program takes, here and on other topologies
+    Predict(predict::PredictArgs),
     /// Prove what is planned, or what is written for the switches; say where it fails
     Check(check::CheckArgs),
     /// Write the configuration of each switch, and of each host that tags its frames
@@ -71,6 +74,7 @@ struct FileArgs {
 pub(crate) fn run(args: &FabricArgs) -> Result<Answer, Failure> {
     match &args.what {
         What::Plan(args) => plan::run(args),
+        What::Predict(args) => predict::run(args),
         What::Check(args) => check::run(args),
         What::Configure(args) => configure::run(args),
         What::Templates(args) => configure::write_templates(args),

@@ -1,0 +1,262 @@
+//! `meikyo fabric predict`: how long a program takes on this fabric, and on what else its switches and
+//! cables could make.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use meikyo_console::failure::{Answer, Failure, one_line};
+use meikyo_console::output::{self, TextTable, bytes_text, span_text};
+use meikyo_fabric::{Described, Plan, PlanOptions, Trunk, Wiring, plan};
+use meikyo_models::parameters::Choice;
+use meikyo_models::prediction::{HplPrediction, Settings, TopologyKind, predict_hpl, variant};
+use serde_json::{Value, json};
+
+use super::FileArgs;
+
+/// Arguments of `meikyo fabric predict`.
+#[derive(Debug, Args)]
+pub(super) struct PredictArgs {
+    #[command(flatten)]
+    input: FileArgs,
+    /// The program
+    #[arg(long)]
+    program: Program,
+    /// Machine and program, as examples/predict-hpl.toml [default: the defaults of all keys]
+    #[arg(long, value_name = "FILE")]
+    machine: Option<PathBuf>,
+    /// The order N of the matrix
+    #[arg(long)]
+    n: Option<u64>,
+    /// The block size NB
+    #[arg(long)]
+    nb: Option<u64>,
+    /// Process rows and columns, as 18x25
+    #[arg(long, value_name = "PxQ", value_parser = grid)]
+    grid: Option<(u32, u32)>,
+    /// Set a key of the machine or the program: placement=round-robin
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Also with the same switches and hosts joined otherwise: tree,ring,mesh,torus,complete
+    #[arg(long, value_name = "TOPOLOGIES", value_delimiter = ',', value_parser = kind)]
+    compare: Vec<TopologyKind>,
+    /// Cables for each link of those, as 1..6
+    #[arg(long, value_name = "RANGE", default_value = "1..1", value_parser = cables, requires = "compare")]
+    cables: RangeInclusive<u16>,
+}
+
+/// A program whose skeleton is known.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Program {
+    /// The Linpack benchmark for clusters
+    Hpl,
+}
+
+fn grid(text: &str) -> Result<(u32, u32), String> {
+    let sides = text.split_once('x').and_then(|(p, q)| Some((p.parse().ok()?, q.parse().ok()?)));
+    sides.filter(|&(p, q)| p > 0 && q > 0).ok_or_else(|| "write rows and columns as `18x25`".into())
+}
+
+fn kind(text: &str) -> Result<TopologyKind, String> {
+    let found = TopologyKind::ALL.iter().find(|kind| kind.word() == text);
+    found.copied().ok_or_else(|| format!("known are {}", TopologyKind::WORDS.join(", ")))
+}
+
+fn cables(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    let range = first.parse().ok().zip(last.parse().ok());
+    let range = range.filter(|&(first, last)| 1 <= first && first <= last);
+    range.map(|(first, last)| first..=last).ok_or_else(|| "write a range as `1..6`".into())
+}
+
+/// One fabric, and what is predicted for it or why not.
+struct Row {
+    topology: String,
+    cables_per_link: Option<u16>,
+    cables: usize,
+    predicted: Result<HplPrediction, String>,
+}
+
+pub(super) fn run(args: &PredictArgs) -> Result<Answer, Failure> {
+    let Program::Hpl = args.program;
+    let (_, Described { wiring, options }) = super::described(&args.input)?;
+    let settings = settings(args)?;
+    let own_plan = plan(&wiring, &options).map_err(super::unplannable)?;
+    let own = predict_hpl(&wiring, &own_plan, &settings.input()).map_err(|error| {
+        Failure::new(error)
+            .hint("--grid, or slots and memory in the machine file, would change that")
+    })?;
+    let name = options.topology.as_ref().map_or_else(|| "as linked".into(), ToString::to_string);
+    let own = Row {
+        topology: format!("{name} (this one)"),
+        cables_per_link: None,
+        cables: count_cables(&wiring),
+        predicted: Ok(own),
+    };
+    let mut others = others(args, &wiring, &options, &settings);
+    others.sort_by_key(|row| row.cables);
+    let rows: Vec<Row> = std::iter::once(own).chain(others).collect();
+    if args.input.json {
+        output::print_json(&document(&settings, &rows))?;
+    } else {
+        output::print(&text(&settings, &rows))?;
+    }
+    Ok(Answer::Yes)
+}
+
+fn settings(args: &PredictArgs) -> Result<Settings, Failure> {
+    let mut settings = match &args.machine {
+        Some(path) => {
+            let file = path.display().to_string();
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| Failure::new(format!("cannot read `{file}`: {error}")))?;
+            Settings::parse(&text, &file)?
+        }
+        None => Settings::new(),
+    };
+    let (p, q) = args.grid.unzip();
+    let given = [("n", args.n), ("nb", args.nb), ("p", p.map(u64::from)), ("q", q.map(u64::from))];
+    for (key, value) in given {
+        if let Some(value) = value {
+            settings.set(key, &value.to_string())?;
+        }
+    }
+    for setting in &args.set {
+        let pair = setting.split_once('=').filter(|(key, _)| !key.trim().is_empty());
+        let (key, value) = pair.ok_or_else(|| {
+            Failure::new(format!("`{setting}` sets nothing")).hint("--set placement=round-robin")
+        })?;
+        settings.set(key.trim(), value.trim())?;
+    }
+    Ok(settings)
+}
+
+/// The other topologies that were asked for.
+fn others(
+    args: &PredictArgs,
+    wiring: &Wiring,
+    options: &PlanOptions,
+    settings: &Settings,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for kind in &args.compare {
+        let topology = kind.written(wiring.switches.len());
+        for cables_per_link in args.cables.clone() {
+            let made = variant(wiring, options, &topology, cables_per_link);
+            let (cables, predicted) = match made {
+                Ok((wiring, plan)) => (count_cables(&wiring), predict(&wiring, &plan, settings)),
+                Err(error) => (usize::MAX, Err(one_line(&error))),
+            };
+            let cables_per_link = Some(cables_per_link);
+            rows.push(Row { topology: topology.clone(), cables_per_link, cables, predicted });
+        }
+    }
+    rows
+}
+
+fn predict(wiring: &Wiring, plan: &Plan, settings: &Settings) -> Result<HplPrediction, String> {
+    predict_hpl(wiring, plan, &settings.input()).map_err(|error| one_line(&error))
+}
+
+fn count_cables(wiring: &Wiring) -> usize {
+    wiring.trunks.iter().map(Trunk::cables).sum()
+}
+
+fn document(settings: &Settings, rows: &[Row]) -> Value {
+    let shown = |row: &Row| {
+        let mut shown = json!({
+            "topology": row.topology,
+            "cables_per_link": row.cables_per_link,
+            "method": "flow",
+        });
+        match &row.predicted {
+            Ok(predicted) => {
+                shown["cables"] = json!(row.cables);
+                shown["time_s"] = json!(predicted.time.as_secs_f64());
+                shown["gflops"] = json!(predicted.gflops);
+                shown["time_s_least"] = json!(predicted.bounds.least().as_secs_f64());
+                shown["time_s_without_overlap"] = json!(predicted.bounds.in_turn().as_secs_f64());
+                shown["breakdown"] = breakdown(predicted);
+                shown["busiest"] = busiest(predicted);
+            }
+            Err(reason) => shown["refused"] = json!(reason),
+        }
+        shown
+    };
+    let setting =
+        |setting: &meikyo_models::scenario::Setting| (setting.key.to_owned(), json!(setting.value));
+    json!({
+        "schema": "meikyo.fabric.predict/1",
+        "program": "hpl",
+        "settings": settings.settings().iter().map(setting).collect::<serde_json::Map<_, _>>(),
+        "rows": rows.iter().map(shown).collect::<Vec<_>>(),
+    })
+}
+
+fn breakdown(predicted: &HplPrediction) -> Value {
+    let shares = predicted.breakdown.iter();
+    shares.map(|(what, share)| json!({"what": what, "share": share})).collect()
+}
+
+fn busiest(predicted: &HplPrediction) -> Value {
+    let busy = predicted.busiest.iter();
+    busy.map(
+        |busy| json!({"lane": busy.lane, "carried_bytes": busy.carried.get(), "share": busy.share}),
+    )
+    .collect()
+}
+
+fn text(settings: &Settings, rows: &[Row]) -> String {
+    let mut table = TextTable::new(&[
+        "topology",
+        "cables",
+        "in all",
+        "time",
+        "GFLOPS",
+        "at least",
+        "no overlap",
+        "busiest cable",
+        "used",
+    ]);
+    for row in rows {
+        let each = row.cables_per_link.map_or_else(String::new, |cables| cables.to_string());
+        match &row.predicted {
+            Ok(predicted) => {
+                let busiest = predicted.busiest.first();
+                table.row([
+                    row.topology.clone(),
+                    each,
+                    row.cables.to_string(),
+                    span_text(predicted.time),
+                    format!("{:.1}", predicted.gflops),
+                    span_text(predicted.bounds.least()),
+                    span_text(predicted.bounds.in_turn()),
+                    busiest.map_or_else(String::new, |busy| busy.lane.clone()),
+                    busiest.map_or_else(String::new, |busy| format!("{:.0} %", busy.share * 100.0)),
+                ]);
+            }
+            Err(reason) => table.row(
+                [row.topology.clone(), each, "-".into(), format!("refused: {reason}")]
+                    .into_iter()
+                    .chain(std::iter::repeat_n(String::new(), 5)),
+            ),
+        }
+    }
+    let mut text = format!("{table}\n");
+    if let Some(Ok(own)) = rows.first().map(|row| &row.predicted) {
+        for (what, share) in &own.breakdown {
+            text += &format!("{:5.1} % {what}\n", share * 100.0);
+        }
+        text += "\n";
+        for busy in own.busiest.iter().take(3) {
+            let (lane, carried) = (&busy.lane, bytes_text(busy.carried.get()));
+            text += &format!("{lane}: {carried}, {:.0} % of what it could\n", busy.share * 100.0);
+        }
+    }
+    let told: Vec<String> = settings
+        .settings()
+        .into_iter()
+        .filter_map(|setting| Some(format!("{} = {}", setting.key, setting.value?)))
+        .collect();
+    format!("{text}\nwith {}\n", told.join(", "))
+}
