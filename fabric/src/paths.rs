@@ -11,7 +11,7 @@ use crate::{HostId, Plan, TrunkId, Vlan, Wiring};
 /// One step of a path: a trunk, and which way along it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hop {
-    /// The trunk.
+    /// By its place in the wiring.
     pub trunk: TrunkId,
     /// Whether frames go from its first end to its second.
     pub forward: bool,

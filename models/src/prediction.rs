@@ -78,7 +78,7 @@ pub enum PredictError {
         matrix: Bytes,
         /// How many hosts there are.
         hosts: usize,
-        /// The memory of each.
+        /// What each host gives to the matrix.
         memory: Bytes,
     },
     /// The run does not end.

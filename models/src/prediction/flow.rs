@@ -69,7 +69,7 @@ pub struct Waiting {
     pub actor: usize,
     /// Whether it sends or receives.
     pub sends: bool,
-    /// The other one.
+    /// Whom it waits for.
     pub other: usize,
     /// What both call the message.
     pub tag: u64,

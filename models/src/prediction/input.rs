@@ -215,6 +215,7 @@ fn declare_flow(parameters: &mut Parameters<'_>, latency: Nanos) -> FlowOptions 
         32,
         "For so many streams one may end before what it leaves is shared out; 0 is exact.",
     );
+    // Saturates: more streams than can be counted are never too many for the queue.
     let streams_max = usize::try_from(buffer.get() / window.get()).unwrap_or(usize::MAX);
     FlowOptions {
         messaging: Messaging { latency, eager_max },

@@ -50,30 +50,30 @@ pub struct Lane {
 pub enum LanePlace {
     /// From a network card of a host to its switch.
     FromHost {
-        /// The host.
+        /// By its place in the wiring.
         host: usize,
-        /// Which of its cards.
+        /// From 0, in the order of its ports.
         card: usize,
     },
     /// From the switch to a network card.
     ToHost {
-        /// The host.
+        /// By its place in the wiring.
         host: usize,
-        /// Which of its cards.
+        /// From 0, in the order of its ports.
         card: usize,
     },
     /// Between two ranks of a host.
     Within {
-        /// The host.
+        /// By its place in the wiring.
         host: usize,
     },
     /// One way along one cable of a trunk.
     Cable {
-        /// The trunk.
+        /// By its place in the wiring.
         trunk: usize,
         /// Whether from its first end to its second.
         forward: bool,
-        /// Which of its cables.
+        /// From 0, in the order of the ports at its ends.
         cable: usize,
     },
 }

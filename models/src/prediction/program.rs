@@ -15,7 +15,7 @@ pub trait Actor {
 /// One step of an actor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Computes.
+    /// Works by itself; nothing else happens to the actor.
     Compute {
         /// For how long.
         span: Nanos,

@@ -19,7 +19,7 @@ use super::FileArgs;
 pub(super) struct PredictArgs {
     #[command(flatten)]
     input: FileArgs,
-    /// The program
+    /// What runs: its skeleton is built in
     #[arg(long)]
     program: Program,
     /// Machine and program, as examples/predict-hpl.toml [default: the defaults of all keys]
