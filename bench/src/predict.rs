@@ -1,5 +1,5 @@
 //! `meikyo bench predict`: predictions beside what "Performance Evaluation of VLAN-Ethernet Topologies on
-//! PC Clusters" measured on SuperNova (225 hosts, 8 switches PowerConnect 6248).
+//! PC Clusters" measured on `SuperNova` (225 hosts, 8 switches PowerConnect 6248).
 //!
 //! All rows are predicted from one file, `predict/supernova.toml`. One number is fitted, the rate of a
 //! processor's matrix products, on one row that is marked; every row is printed.
@@ -20,7 +20,7 @@ use crate::statistics::Observations;
 /// What all rows are predicted from.
 const INPUT: &str = include_str!("predict/supernova.toml");
 
-/// Hosts of SuperNova: 28 on each switch, 29 on the first.
+/// Hosts of `SuperNova`: 28 on each switch, 29 on the first.
 const HOSTS: usize = 225;
 
 /// A run of the paper.
@@ -44,7 +44,7 @@ const fn measured(
     Measured { topology, cables, gflops, source, failed_check: false }
 }
 
-/// Every run of HPL on SuperNova of which the paper prints a number; Rpeak is 1620 GFLOPS.
+/// Every run of HPL on `SuperNova` of which the paper prints a number; Rpeak is 1620 GFLOPS.
 const HPL: [Measured; 6] = [
     Measured {
         failed_check: true,
