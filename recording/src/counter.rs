@@ -60,6 +60,7 @@ impl Reading {
             return self;
         };
         let Some(ticks) = now.checked_sub(then) else { return self };
+        // Saturates: no uptime counts that far.
         let passed = i64::try_from(ticks).unwrap_or(i64::MAX).saturating_mul(UPTIME_TICK);
         let taken = before.at.saturating_add(passed);
         if self.at <= taken.saturating_add(2 * UPTIME_TICK) {

@@ -1,4 +1,4 @@
-//! `meikyo fabric configure | diff | templates | deploy | failover | cables | draw | verify`.
+//! `meikyo fabric configure | diff | templates | deploy | failover | cables | draw | verify | predict`.
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod switches;
@@ -39,6 +39,30 @@ fn printed(directory: &Path, arguments: &[&str], code: i32) -> String {
 
 fn json(directory: &Path, arguments: &[&str], code: i32) -> Value {
     serde_json::from_str(&printed(directory, arguments, code)).unwrap()
+}
+
+#[test]
+fn hpl_is_predicted_for_the_example_and_for_other_topologies() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    #[rustfmt::skip]
+    let wanted = [
+        "predict", "--cluster", "fabric.toml", "--program", "hpl", "--machine", "predict-hpl.toml",
+        "--set", "n=6000", "--compare", "tree,ring,complete", "--json",
+    ];
+    let said = json(&examples, &wanted, 0);
+    let rows = said["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4, "{said}");
+    // HPL's own count of operations (`HPL_pdtest.c`), which 32 ranks of 8,000 MFLOP/s carry out.
+    let operations = 2.0 / 3.0 * 6_000_f64.powi(3) + 1.5 * 6_000_f64.powi(2);
+    for row in rows {
+        let of = |key: &str| row[key].as_f64().unwrap();
+        let (time, least) = (of("time_s"), of("time_s_least"));
+        assert!((of("gflops") * time * 1e9 / operations - 1.0).abs() < 1e-6, "{row}");
+        assert!(operations / (32.0 * 8e9) < least && least <= time, "{row}");
+    }
+    let wrong = [&wanted[..7], &["--set", "p=5"]].concat();
+    let refused = printed(&examples, &wrong, 2);
+    assert!(refused.contains("hint: "), "{refused}");
 }
 
 #[test]
