@@ -452,11 +452,12 @@ mod tests {
         for rate in &rates {
             assert!((0.7e6..1.4e6).contains(rate), "{rates:?}");
         }
-        // A clock that moves in whole seconds says less, and makes nothing worse than none.
+        // A clock that moves in whole seconds says less: an answer may be dated when it was asked for, 1 ms before
+        // it was read, and nothing else.
         let greatest = |rates: Vec<f64>| rates.into_iter().fold(0.0, f64::max);
         let coarse = greatest(rates_of_late_answers(late, Some(1_000 * MS)));
         let by_arrival = greatest(rates_of_late_answers(late, None));
-        assert!(coarse <= by_arrival && by_arrival > 1e7, "{coarse} {by_arrival}");
+        assert!(coarse < 1.2 * by_arrival && by_arrival >= 1e7, "{coarse} {by_arrival}");
         // Where nothing is late, nothing is dated anew.
         let exact = rates_of_late_answers(|_| 0, Some(1_000 * MS));
         assert!(exact.iter().all(|rate| (rate / 1e6 - 1.0).abs() < 0.001), "{exact:?}");
