@@ -41,6 +41,28 @@ pub fn arrow_schema(table: &TableSchema) -> SchemaRef {
     Arc::new(Schema::new(table.columns.iter().map(field).collect::<Vec<_>>()))
 }
 
+/// A column as the type of another of its kind: texts plain or as a dictionary, others as they are.
+///
+/// # Errors
+/// When the column is of another kind.
+pub(crate) fn as_type(column: &ArrayRef, kind: &DataType) -> Result<ArrayRef, ArrowError> {
+    if column.data_type() == kind {
+        return Ok(column.clone());
+    }
+    let texts = || Texts::new(column);
+    let of_texts: Option<ArrayRef> = match kind {
+        DataType::Utf8 => texts().map(|texts| Arc::new(texts.iter().collect::<StringArray>()) as _),
+        _ if *kind == arrow_type(ColumnKind::Symbol) => {
+            texts().map(|texts| Arc::new(texts.iter().collect::<DictionaryArray<Int32Type>>()) as _)
+        }
+        _ => None,
+    };
+    of_texts.ok_or_else(|| {
+        let found = column.data_type();
+        ArrowError::SchemaError(format!("a column is of type {found}, not of type {kind}"))
+    })
+}
+
 /// The runs of rows that agree in all of these columns: the series of sorted rows.
 ///
 /// # Errors
@@ -113,6 +135,15 @@ impl<'a> Texts<'a> {
         parts.push(begin..rows.end);
     }
 
+    /// The texts of all rows, `None` where one is null.
+    fn iter(self) -> impl Iterator<Item = Option<&'a str>> {
+        let rows = match self {
+            Self::Plain(texts) => texts.len(),
+            Self::Coded(keys, _) => keys.len(),
+        };
+        (0..rows).map(move |row| self.get(row))
+    }
+
     /// The text of a row; `None` where it is null.
     #[inline]
     pub fn get(&self, row: usize) -> Option<&'a str> {
@@ -129,4 +160,33 @@ impl<'a> Texts<'a> {
 /// The texts of the column of that name; `None` when there is none or it holds no texts.
 pub fn texts<'a>(rows: &'a RecordBatch, name: &str) -> Option<Texts<'a>> {
     Texts::new(rows.column_by_name(name)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::UInt64Array;
+    use arrow::compute::cast;
+
+    use super::*;
+
+    #[test]
+    fn texts_become_a_dictionary_and_plain_again_as_arrow_has_it() {
+        let texts = [Some("eth1"), None, Some("eth0"), Some("eth1"), Some("")];
+        let plain: ArrayRef = Arc::new(texts.iter().collect::<StringArray>());
+        let symbol = arrow_type(ColumnKind::Symbol);
+        let coded = as_type(&plain, &symbol).unwrap();
+        assert_eq!(&coded, &cast(&plain, &symbol).unwrap());
+        let again = as_type(&coded.slice(1, 3), &DataType::Utf8).unwrap();
+        assert_eq!(&again, &plain.slice(1, 3));
+    }
+
+    #[test]
+    fn numbers_are_not_taken_for_texts_nor_for_other_numbers() {
+        let numbers: ArrayRef = Arc::new(UInt64Array::from(vec![1]));
+        assert_eq!(&as_type(&numbers, &DataType::UInt64).unwrap(), &numbers);
+        for kind in [DataType::Utf8, arrow_type(ColumnKind::Symbol), DataType::Int64] {
+            let error = as_type(&numbers, &kind).unwrap_err().to_string();
+            assert!(error.contains("of type UInt64"), "{error}");
+        }
+    }
 }

@@ -225,7 +225,7 @@ impl Summariser {
             .map(|(parts, position)| {
                 let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
                 let kind = series::arrow_type(self.table.columns[position].kind);
-                arrow::compute::cast(&concat(&parts)?, &kind)
+                series::as_type(&concat(&parts)?, &kind)
             })
             .collect();
         let labels = labels?;

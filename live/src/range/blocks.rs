@@ -9,13 +9,13 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float32Type, TimestampNanosecondType};
+use arrow::array::{Array as _, AsArray as _, Float64Array, RecordBatch};
+use arrow::datatypes::{TimestampNanosecondType, UInt64Type};
 use arrow::error::ArrowError;
 use meikyo_recording::ReadError;
 
 use super::cells::Cell;
+use crate::columns::reals;
 use crate::opened::FileProblem;
 use crate::series::SeriesOfTable;
 
@@ -59,6 +59,12 @@ impl Parts {
     }
 }
 
+/// A value with the digits that a drawing has.
+#[expect(clippy::cast_possible_truncation, reason = "a drawing has fewer digits than 32 bits")]
+fn drawn(value: f64) -> f32 {
+    value as f32
+}
+
 impl Block {
     /// Appends rows of a summary that are sorted by their labels and then by time.
     pub(crate) fn push(
@@ -79,18 +85,16 @@ impl Block {
     ) -> Result<(), ArrowError> {
         let missing = |name: &str| ArrowError::SchemaError(format!("a summary lacks `{name}`"));
         let column = |name: &str| batch.column_by_name(name).ok_or_else(|| missing(name));
-        let real = |name: &str| -> Result<ArrayRef, ArrowError> {
-            cast(column(name)?, &DataType::Float32)
+        let real = |name: &str| -> Result<Float64Array, ArrowError> {
+            reals(column(name)?).ok_or_else(|| missing(name))
         };
         let times = column("time")?;
         let times = times.as_primitive_opt::<TimestampNanosecondType>();
         let times = times.ok_or_else(|| missing("time"))?;
         let (min, mean, max) = (real(&parts.min)?, real(&parts.mean)?, real(&parts.max)?);
         let weight = real(&parts.weight)?;
-        let of = |column: &ArrayRef| column.as_primitive::<Float32Type>().clone();
-        let (min, mean, max, weight) = (of(&min), of(&mean), of(&max), of(&weight));
-        let rows = cast(column("rows")?, &DataType::UInt32)?;
-        let rows = rows.as_primitive::<arrow::datatypes::UInt32Type>();
+        let rows = column("rows")?.as_primitive_opt::<UInt64Type>();
+        let rows = rows.ok_or_else(|| missing("rows"))?;
         for (ordinal, run) in runs {
             for row in run {
                 if mean.is_null(row) {
@@ -98,11 +102,11 @@ impl Block {
                 }
                 self.times.push(times.value(row));
                 self.cells.push(Cell {
-                    min: min.value(row),
-                    mean: mean.value(row),
-                    max: max.value(row),
-                    weight: weight.value(row),
-                    count: rows.value(row),
+                    min: drawn(min.value(row)),
+                    mean: drawn(mean.value(row)),
+                    max: drawn(max.value(row)),
+                    weight: drawn(weight.value(row)),
+                    count: u32::try_from(rows.value(row)).unwrap_or(u32::MAX),
                 });
             }
             match self.runs.last_mut() {

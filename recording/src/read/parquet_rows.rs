@@ -339,8 +339,7 @@ pub(super) fn compare_times(batch: &RecordBatch, file: &ParquetFile) -> Result<(
 pub(super) fn arranged(batch: &RecordBatch, plan: &Plan) -> Result<RecordBatch, ArrowError> {
     let column = |field: &Arc<Field>| -> Result<ArrayRef, ArrowError> {
         match batch.column_by_name(field.name()) {
-            Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
-            Some(column) => arrow::compute::cast(column, field.data_type()),
+            Some(column) => series::as_type(column, field.data_type()),
             None => Ok(new_null_array(field.data_type(), batch.num_rows())),
         }
     };

@@ -7,9 +7,7 @@ use arrow::array::{
     Array as _, ArrayRef, ArrowPrimitiveType, AsArray as _, Float64Array, PrimitiveArray,
     RecordBatch, StringArray, TimestampNanosecondArray, UInt32Array, UInt64Array,
 };
-use arrow::compute::{
-    SortColumn, cast, concat_batches, lexsort_to_indices, take, take_record_batch,
-};
+use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices, take, take_record_batch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
 use arrow::error::ArrowError;
 use meikyo_units::Nanos;
@@ -152,6 +150,6 @@ fn worst(
         let words = group.clone().filter_map(|row| texts.get(row));
         words.max_by_key(|word| rank(word).unwrap_or(order.len()))
     };
-    let words: StringArray = groups.iter().map(of_group).collect();
-    cast(&words, states.data_type())
+    let words: ArrayRef = Arc::new(groups.iter().map(of_group).collect::<StringArray>());
+    series::as_type(&words, states.data_type())
 }

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard};
 
-use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::array::{Array as _, ArrayRef, Float64Array, RecordBatch};
 use arrow::error::ArrowError;
-use meikyo_live::columns::{text, times};
+use meikyo_live::columns::{reals, text, times};
 use meikyo_live::{Opened, drawable, label_names};
 use meikyo_recording::schema::Role;
 use meikyo_recording::{Column, Selection, TableSchema};
@@ -112,8 +110,8 @@ impl OfRecording {
             let batch = batch?;
             let newest = newest_rows(&batch, labels)?;
             for column in columns {
-                let Some(values) = batch.column_by_name(&column.name) else { continue };
-                let values = cast(values, &DataType::Float64)?;
+                let values = batch.column_by_name(&column.name).and_then(reals);
+                let Some(values) = values else { continue };
                 self.keep(opened, table, column, &values, &newest);
             }
         }
@@ -128,12 +126,11 @@ impl OfRecording {
         opened: &Opened,
         table: &TableSchema,
         column: &Column,
-        values: &ArrayRef,
+        values: &Float64Array,
         newest: &BTreeMap<String, (i64, usize)>,
     ) {
         let counter = column.counts();
         let exported = exported(&table.name, column);
-        let values = values.as_primitive::<Float64Type>();
         for (labels, &(time, row)) in newest.iter().filter(|(_, (_, row))| values.is_valid(*row)) {
             let metric = self.metrics.entry(exported.name.clone()).or_insert_with(|| Metric {
                 counter,
