@@ -21,6 +21,9 @@ pub(crate) use read::read_rules;
 /// Most rules of one cluster file: every one is compared with every device.
 pub const ALERT_RULES_MAX: usize = 1_000;
 
+/// The column that shares of a disk's size are of.
+pub(crate) const DISK_SIZE: &str = "total_bytes";
+
 /// A rule under which an alert is raised: one entry of `[[alerts]]`, or one that holds unwritten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertRule {
@@ -145,6 +148,20 @@ impl Watched {
     /// Whether something that is measured may give a watched value. Which interfaces there are is
     /// known only to the agent.
     fn may_be_in(&self, device: &Device) -> bool {
+        self.may_give(device, |columns| {
+            columns.is_empty() || columns.iter().any(|column| self.has_column(column))
+        })
+    }
+
+    /// The same of a watched value together with the size of its disk.
+    fn may_have_size_in(&self, device: &Device) -> bool {
+        self.may_give(device, |columns| {
+            columns.is_empty() || columns.iter().any(|column| column == DISK_SIZE)
+        })
+    }
+
+    /// Whether the watched names are measured with columns that are as wanted.
+    fn may_give(&self, device: &Device, wanted: impl Fn(&[String]) -> bool) -> bool {
         let pattern = self.pattern().unwrap_or("*");
         device.measure.iter().any(|measure| {
             let same = match (&measure.what, &self.what) {
@@ -157,9 +174,7 @@ impl Watched {
                 }
                 (measured, watched) => measured == watched,
             };
-            let columns = &measure.columns;
-            let has = columns.is_empty() || columns.iter().any(|column| self.has_column(column));
-            same && has
+            same && wanted(&measure.columns)
         })
     }
 }

@@ -40,11 +40,12 @@ pub(crate) fn default_rules() -> Vec<AlertRule> {
         &["in_errors", "out_errors"],
         "interface:*(in_errors,out_errors)",
     );
-    let disk = watched(What::Disk("*".to_owned()), &["available_bytes"], "disk:*(available_bytes)");
+    // Both tables of disks say how much is used; what is available is said by one of them only.
+    let disk = watched(What::Disk("*".to_owned()), &["used_bytes"], "disk:*(used_bytes)");
     vec![
         rule("silent", Condition::Silent { span: SILENT }),
         rule("frozen", Condition::Frozen { watched: None }),
-        rule("disk-nearly-full", level(disk, Side::Below, "1GiB", "2GiB", Family::Bytes)),
+        rule("disk-nearly-full", level(disk, Side::Above, "90%", "88%", Family::OfDisk)),
         rule("interface-errors", level(errors, Side::Above, "1", "0.5", Family::Plain)),
     ]
 }

@@ -26,6 +26,8 @@ pub enum LevelUnit {
         /// Whether the file says KiB and not kB.
         binary: bool,
     },
+    /// Hundredths of the size of the disk that the value is of.
+    PercentOfSize,
     /// Numbers; of a counter, per second.
     Number,
 }
@@ -37,6 +39,8 @@ pub(super) enum Family {
     Octets,
     /// Gauges in bytes.
     Bytes,
+    /// Gauges in bytes that are parts of a disk's size.
+    OfDisk,
     /// Everything else: numbers without a unit.
     Plain,
 }
@@ -53,6 +57,7 @@ impl LevelUnit {
             Self::BitsPerSecond => "bit/s",
             Self::BytesPerSecond { .. } => "B/s",
             Self::Bytes { .. } => "B",
+            Self::PercentOfSize => "%",
             Self::Number => "",
         }
     }
@@ -62,7 +67,7 @@ impl LevelUnit {
     pub fn shown(self, thousandths: i64, counter: bool) -> String {
         let prefixes: &[(&str, i128)] = match self {
             Self::BytesPerSecond { binary: true } | Self::Bytes { binary: true } => &BINARY,
-            Self::Number => &DECIMAL[..1],
+            Self::Number | Self::PercentOfSize => &DECIMAL[..1],
             _ => &DECIMAL,
         };
         let size = i128::from(thousandths).abs();
@@ -103,6 +108,10 @@ impl Family {
                 "allowed are `B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`, for example \
                  `4GiB`, and a number of bytes"
             }
+            Self::OfDisk => {
+                "allowed are a share of the disk's size, for example `90%`, or `B`, `kB`, `MB`, `GB`, \
+                 `TB`, `KiB`, `MiB`, `GiB`, `TiB`, for example `4GiB`, and a number of bytes"
+            }
             Self::Plain => {
                 "allowed is a number such as `12` or `0.5`, which counters are compared with per \
                  second"
@@ -129,8 +138,11 @@ impl Family {
                 let (binary, factor) = amount(suffix.strip_suffix("/s")?)?;
                 Some((LevelUnit::BytesPerSecond { binary }, factor))
             }
-            Self::Bytes if suffix.is_empty() => Some((LevelUnit::Bytes { binary: false }, 1)),
-            Self::Bytes => {
+            Self::OfDisk if suffix == "%" => Some((LevelUnit::PercentOfSize, 1)),
+            Self::Bytes | Self::OfDisk if suffix.is_empty() => {
+                Some((LevelUnit::Bytes { binary: false }, 1))
+            }
+            Self::Bytes | Self::OfDisk => {
                 let (binary, factor) = amount(suffix)?;
                 Some((LevelUnit::Bytes { binary }, factor))
             }
@@ -226,6 +238,10 @@ mod tests {
         assert!(Level::parse("900", Family::Octets).is_err());
         assert!(Level::parse("4 GiB", Family::Bytes).is_ok());
         assert!(Level::parse("4Gbit/s", Family::Bytes).is_err());
+        assert!(Level::parse("90%", Family::Bytes).is_err());
+        let share = Level::parse("92.5%", Family::OfDisk).unwrap();
+        assert_eq!((share.thousandths(), share.unit()), (92_500, LevelUnit::PercentOfSize));
+        assert_eq!(share.unit().shown(91_250, false), "91.25 %");
     }
 
     #[test]

@@ -7,7 +7,9 @@ use meikyo_units::Nanos;
 use meikyo_units::glob::{is_pattern, matches};
 
 use super::level::{Family, Level};
-use super::{ALERT_RULES_MAX, AlertRule, Condition, Side, Threshold, Watched};
+use super::{
+    ALERT_RULES_MAX, AlertRule, Condition, DISK_SIZE, LevelUnit, Side, Threshold, Watched,
+};
 use crate::fold::unfold;
 use crate::layer::read_span;
 use crate::section::{Reading, Section, Sourced};
@@ -232,7 +234,9 @@ fn family(reading: &mut Reading, section: &Section<'_>, watched: &Watched) -> Op
         section.note(reading, "value", text);
         return None;
     }
-    Some(family)
+    let is_part = matches!(watched.what, What::Disk(_))
+        && watched.columns.iter().all(|column| column != DISK_SIZE);
+    Some(if is_part && family == Family::Bytes { Family::OfDisk } else { family })
 }
 
 /// The words of a measurement, with `*` and `?` in its name.
@@ -318,6 +322,14 @@ fn check_devices(
     {
         let text = format!("`{}` is measured on none of the rule's devices", watched.text);
         section.note(reading, "value", text);
+    } else if let Condition::Threshold(threshold) = &rule.condition
+        && threshold.raise.unit() == LevelUnit::PercentOfSize
+        && !its_devices.clone().any(|device| threshold.watched.may_have_size_in(device))
+    {
+        let text = format!(
+            "a share of the size needs `{DISK_SIZE}`, which is measured on none of the rule's devices"
+        );
+        section.note(reading, threshold.side.word(), text);
     }
     if let Condition::Silent { span } = rule.condition
         && let Some((device, interval)) = its_devices

@@ -301,7 +301,7 @@ fn four_rules_hold_unwritten_unless_the_file_says_no() {
         [
             "no answer for more than 30s",
             "interfaces or CPU time frozen",
-            "disk:*(available_bytes) below 1GiB, cleared at 2GiB, for 10s",
+            "disk:*(used_bytes) above 90%, cleared at 88%, for 10s",
             "interface:*(in_errors,out_errors) above 1, cleared at 0.5, for 10s",
         ]
     );
@@ -315,4 +315,23 @@ fn four_rules_hold_unwritten_unless_the_file_says_no() {
     // Taking them away is a change that a running measurement takes over.
     assert!(meikyo_cluster::diff(&plain, &off).alerts_changed);
     assert!(!meikyo_cluster::diff(&plain, &read(&text("default_alerts = true"))).alerts_changed);
+}
+
+#[test]
+fn a_share_of_a_disk_needs_its_size() {
+    let file = |measured: &str| {
+        format!(
+            "name = \"one\"\nmeasure = [\"{measured}\"]\n[snmp]\nversion = \"2c\"\n\
+             community = \"env:MEIKYO_TEST_COMMUNITY\"\n[[hosts]]\nname = \"a\"\n\
+             address = \"127.0.0.1\"\n[[alerts]]\nname = \"full\"\n\
+             value = \"disk:/*(used_bytes)\"\nabove = \"90%\"\n"
+        )
+    };
+    let read = |text: &str| meikyo_cluster::parse(text, std::path::Path::new("cluster.toml"));
+    read(&file("disk:/")).unwrap();
+    assert!(read(&file("disk:/(total_bytes,used_bytes)")).is_ok());
+    let error = read(&file("disk:/(used_bytes)")).unwrap_err().to_string();
+    assert!(error.contains("`total_bytes`"), "{error}");
+    let memory = file("memory").replace("disk:/*(used_bytes)", "memory(available_bytes)");
+    assert!(read(&memory).is_err(), "only disks have shares");
 }

@@ -77,6 +77,8 @@ struct ValueWatch {
     /// Position of its row in the device's plan.
     row: usize,
     counter: Option<Counter>,
+    /// Where in its row the size is that a share is of; `None` where the rule says no share.
+    size: Option<usize>,
     standing: Standing,
     /// The name under which it is raised.
     object: Option<Box<str>>,
@@ -203,15 +205,19 @@ impl DeviceAlerts {
             let (begin, end) = (target.series, target.series + target.values.len());
             let readings = &seen.answer.values[target.values.clone()];
             let first = self.values.partition_point(|watch| watch.series < begin);
-            let of_row = self.values[first..].iter_mut().take_while(|watch| watch.series < end);
-            for watch in of_row {
+            let watches = self.values[first..].iter_mut().take_while(|watch| watch.series < end);
+            for watch in watches {
                 let rule = &self.rules[watch.rule];
                 let Condition::Threshold(threshold) = &rule.condition else { continue };
                 let series = &device.series[watch.series];
                 let Some(value) = watch.value(due, readings, watch.series - begin, series) else {
                     continue;
                 };
-                let value = value.in_unit(threshold.raise.unit());
+                let Some(value) =
+                    value.in_unit(threshold.raise.unit(), of_row(readings, watch.size))
+                else {
+                    continue;
+                };
                 let zone = zone(threshold, value);
                 if let Some(turn) = watch.standing.observe(due, zone, threshold.lasting) {
                     let text = text::threshold(threshold, zone, value);
@@ -372,10 +378,18 @@ struct Value {
 }
 
 impl Value {
-    /// Octets become bits where the rule says bits.
-    fn in_unit(self, unit: LevelUnit) -> Self {
-        let factor = if unit == LevelUnit::BitsPerSecond { 8 } else { 1 };
-        Self { thousandths: self.thousandths.saturating_mul(factor), ..self }
+    /// Octets become bits where the rule says bits, and amounts shares of `size`; `None` where that
+    /// is not known, or is nothing.
+    fn in_unit(self, unit: LevelUnit, size: Option<u64>) -> Option<Self> {
+        let thousandths = match unit {
+            LevelUnit::BitsPerSecond => self.thousandths.saturating_mul(8),
+            LevelUnit::PercentOfSize => {
+                let share = (i128::from(self.thousandths) * 100).checked_div(i128::from(size?))?;
+                i64::try_from(share).unwrap_or(i64::MAX)
+            }
+            _ => self.thousandths,
+        };
+        Some(Self { thousandths, ..self })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use meikyo_cluster::{AlertRule, Condition, Watched, What};
+use meikyo_cluster::{AlertRule, Condition, LevelUnit, Threshold, Watched, What};
 use meikyo_recording::alerts::CLEARED;
 use meikyo_recording::schema::{Hint, Meaning, Unit};
 use meikyo_units::WallTime;
@@ -17,7 +17,7 @@ use super::{
 use crate::plan::{Convert, RowPlan};
 use crate::poll::device::{Device, asked};
 use crate::poll::rows::{Event, Rows};
-use crate::tables::{Table, schema};
+use crate::tables::{Table, schema, storage};
 
 /// Makes the watches of a device anew. What it has learned of values that are still watched by the
 /// same rules stays; alerts that nothing can clear any more are cleared with the reason.
@@ -43,7 +43,7 @@ pub(in crate::poll) fn compile(
     for &rule in &own {
         match &rules[rule].condition {
             Condition::Threshold(threshold) => {
-                watch_values(device, rule, &threshold.watched, &mut new.values);
+                watch_values(device, rule, threshold, &mut new.values);
             }
             Condition::Silent { .. } => {
                 let (standing, since) = (Standing::default(), now);
@@ -71,13 +71,25 @@ pub(in crate::poll) fn withdraw(device: &mut Device, now: WallTime, why: &str, r
 }
 
 /// Values of the rows that a threshold is about.
-fn watch_values(device: &Device, rule: usize, watched: &Watched, watches: &mut Vec<ValueWatch>) {
+fn watch_values(
+    device: &Device,
+    rule: usize,
+    threshold: &Threshold,
+    watches: &mut Vec<ValueWatch>,
+) {
+    let watched = &threshold.watched;
+    let is_share = threshold.raise.unit() == LevelUnit::PercentOfSize;
     for (position, row) in device.rows.iter().enumerate() {
         if !is_watched(watched, row) {
             continue;
         }
         let (instance, first) = device.targets[position];
         let columns = &schema(row.table).columns;
+        let is_size = |column: usize| columns[column].name == storage::TOTAL_BYTES.name();
+        let size = asked(row).position(|value| is_share && is_size(value.column));
+        if is_share && size.is_none() {
+            continue;
+        }
         for (slot, value) in asked(row).enumerate() {
             if !watched.has_column(&columns[value.column].name) {
                 continue;
@@ -88,6 +100,7 @@ fn watch_values(device: &Device, rule: usize, watched: &Watched, watches: &mut V
                 series: first + slot,
                 row: position,
                 counter: counter(row, value.column),
+                size,
                 standing: Standing::default(),
                 object: None,
             });
