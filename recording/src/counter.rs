@@ -62,11 +62,11 @@ impl Reading {
         let Some(ticks) = now.checked_sub(then) else { return self };
         // Saturates: no uptime counts that far.
         let passed = i64::try_from(ticks).unwrap_or(i64::MAX).saturating_mul(UPTIME_TICK);
-        let taken = before.at.saturating_add(passed);
+        let taken = before.at.saturating_add(passed).max(asked);
         if self.at <= taken.saturating_add(2 * UPTIME_TICK) {
             return self;
         }
-        Self { at: taken.max(asked).min(self.at), ..self }
+        Self { at: taken, ..self }
     }
 }
 

@@ -452,8 +452,8 @@ mod tests {
         for rate in &rates {
             assert!((0.7e6..1.4e6).contains(rate), "{rates:?}");
         }
-        // A clock that moves in whole seconds says less: an answer may be dated when it was asked for, 1 ms before
-        // it was read, and nothing else.
+        // A clock that moves in whole seconds says less: a late answer may be dated when it was asked for, 1 ms
+        // before it was read.
         let greatest = |rates: Vec<f64>| rates.into_iter().fold(0.0, f64::max);
         let coarse = greatest(rates_of_late_answers(late, Some(1_000 * MS)));
         let by_arrival = greatest(rates_of_late_answers(late, None));

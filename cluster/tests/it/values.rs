@@ -327,7 +327,7 @@ fn a_share_of_a_disk_needs_its_size() {
              value = \"disk:/*(used_bytes)\"\nabove = \"90%\"\n"
         )
     };
-    let read = |text: &str| meikyo_cluster::parse(text, std::path::Path::new("cluster.toml"));
+    let read = |text: &str| parse(text, Path::new("cluster.toml"));
     read(&file("disk:/")).unwrap();
     assert!(read(&file("disk:/(total_bytes,used_bytes)")).is_ok());
     let error = read(&file("disk:/(used_bytes)")).unwrap_err().to_string();
