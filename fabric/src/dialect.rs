@@ -9,6 +9,7 @@
 //! what they share. This module opens no file: who asks passes templates and texts.
 
 mod difference;
+mod fastpath;
 mod fit;
 mod host;
 mod linux;
@@ -16,7 +17,6 @@ mod page;
 mod reading;
 mod state;
 mod templates;
-mod typed;
 mod vendors;
 
 use std::fmt;

@@ -13,8 +13,6 @@ pub(crate) struct Net {
     /// Hosts on each switch.
     pub(crate) hosts: Vec<usize>,
     ends: Vec<[usize; 2]>,
-    /// Cables of each trunk.
-    cables: Vec<usize>,
     first: Vec<usize>,
     links: Vec<Link>,
 }
@@ -52,8 +50,7 @@ impl Net {
             links.append(&mut of);
             first.push(links.len());
         }
-        let cables = wiring.trunks.iter().map(crate::Trunk::cables).collect();
-        Self { hosts, ends, cables, first, links }
+        Self { hosts, ends, first, links }
     }
 
     pub(crate) fn switches(&self) -> usize {
@@ -80,11 +77,6 @@ impl Net {
 
     pub(crate) fn ends(&self, trunk: usize) -> [usize; 2] {
         self.ends[trunk]
-    }
-
-    /// The cables of the trunk of a channel.
-    pub(crate) fn cables(&self, channel: usize) -> usize {
-        self.cables[channel / 2]
     }
 
     /// Where a channel begins.
