@@ -16,7 +16,6 @@ use crate::errors::ApiError;
 use crate::fabric::FabricBody;
 use crate::flame::Flames;
 use crate::heat::Heat;
-use crate::influx::SharedCounts;
 use crate::ingest::{Inbox, Keeper, Seats, Taken};
 use crate::limits::Limits;
 use crate::metrics::newest::Newest;
@@ -63,8 +62,6 @@ pub(crate) struct Server {
     pub(crate) ingest: Option<Inbox>,
     /// What of them was taken.
     pub(crate) taken: Option<Arc<Mutex<Taken>>>,
-    /// What was sent on to a database, if anything is.
-    pub(crate) influx: Option<SharedCounts>,
     /// Room for senders.
     pub(crate) senders: Seats,
     /// Room for exports.
@@ -82,7 +79,7 @@ impl Server {
         access: Access,
         fabric: Option<FabricBody>,
         limits: Limits,
-        (keeper, heat, influx): (Option<&Keeper>, Option<(PathBuf, Heat)>, Option<SharedCounts>),
+        (keeper, heat): (Option<&Keeper>, Option<(PathBuf, Heat)>),
         stop: watch::Receiver<bool>,
     ) -> Self {
         let connections = Rules {
@@ -110,7 +107,6 @@ impl Server {
             flames: Flames::default(),
             ingest: keeper.map(Keeper::inbox),
             taken: keeper.map(Keeper::taken),
-            influx,
             senders: Seats::new(),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
             readers: Semaphore::new(READERS_MAX),
