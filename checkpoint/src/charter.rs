@@ -83,54 +83,6 @@ pub struct Charter {
     pub open: Option<Opened>,
     /// The newest committed generations, the newest first; at most [`COMMITS_KEPT`].
     pub commits: Vec<Commit>,
-    /// The newest start of the program, if it was ever started with the library.
-    pub start: Option<Start>,
-}
-
-/// One start of the program: what all its ranks go on from, decided when the last host has joined it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Start {
-    /// Its number, which is the run of what is saved in it: greater than that of every start before.
-    pub run: u64,
-    /// How many ranks the program has.
-    pub ranks: u32,
-    /// What the launcher calls this start, as a number; zero where it says nothing.
-    pub launch: u64,
-    /// By place: the program that waits there to begin, a number that no other has.
-    pub joined: Vec<Option<u64>>,
-    /// The newest generation that was committed when all had joined.
-    pub newest: Option<Generation>,
-    /// The generation that all go on from; nothing where none was ever committed. It holds as soon as all have joined.
-    pub from: Option<Generation>,
-}
-
-impl Start {
-    /// Whether every host has joined: only then may a program be told what it goes on from.
-    pub fn is_complete(&self) -> bool {
-        self.joined.iter().all(Option::is_some)
-    }
-
-    /// Whether a program can be part of it, as far as that can be told.
-    pub const fn suits(&self, join: &Join) -> bool {
-        self.ranks == join.ranks && self.launch == join.launch
-    }
-}
-
-/// A program waits on a host until all others have joined, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Join {
-    /// The place of the host.
-    pub place: usize,
-    /// The program on it: all ranks of one start that are on this host.
-    pub program: u64,
-    /// How many ranks there are on all hosts.
-    pub ranks: u32,
-    /// What the launcher calls the start, as a number.
-    pub launch: u64,
-    /// The newest committed generation as this host knows it.
-    pub newest: Option<Generation>,
-    /// What the program would go on from.
-    pub from: Option<Generation>,
 }
 
 /// What somebody wants to change.
@@ -158,8 +110,6 @@ pub enum Change {
         /// Who stands there.
         incarnation: Incarnation,
     },
-    /// A program waits on a host.
-    Join(Join),
 }
 
 /// Why a change is not possible.
@@ -171,12 +121,6 @@ pub enum Rejected {
     /// The generation was committed or aborted by somebody else.
     #[error("generation {} is no longer being written", .0.0)]
     NotOpen(Generation),
-    /// The program that has reached this was started anew since.
-    #[error("run {0} of the program is over")]
-    Over(u64),
-    /// Another generation was committed since the program asked what to go on from.
-    #[error("a generation was committed meanwhile")]
-    Stale,
 }
 
 impl Charter {
@@ -186,8 +130,7 @@ impl Charter {
         let mix =
             |hash: u64, member: &Incarnation| (hash ^ member.0).wrapping_mul(0x0100_0000_01b3);
         let group = members.iter().fold(0xcbf2_9ce4_8422_2325, mix).max(1);
-        let (last, open, commits, start) = (Generation(0), None, Vec::new(), None);
-        Self { group, version: 1, members, last, open, commits, start }
+        Self { group, version: 1, members, last: Generation(0), open: None, commits: Vec::new() }
     }
 
     /// Whether every list has one entry for each of `hosts`, and every place is one of them.
@@ -202,7 +145,6 @@ impl Charter {
             && self.commits.iter().all(is_whole)
             && self.commits.is_sorted_by(|newer, older| newer.generation > older.generation)
             && self.open.is_none_or(|open| open.coordinator < hosts)
-            && self.start.as_ref().is_none_or(|start| start.joined.len() == hosts)
     }
 
     /// The newest generation that is whole.
@@ -213,12 +155,6 @@ impl Charter {
     /// The commit of a generation that is kept.
     pub fn commit_of(&self, generation: Generation) -> Option<&Commit> {
         self.commits.iter().find(|commit| commit.generation == generation)
-    }
-
-    /// The start that a program on a host is part of, once all hosts have joined it.
-    pub fn start_of(&self, place: usize, program: u64) -> Option<&Start> {
-        let is_its = |start: &&Start| start.is_complete() && start.joined[place] == Some(program);
-        self.start.as_ref().filter(is_its)
     }
 
     /// Whether what a host holds of a generation can still be needed.
@@ -239,12 +175,6 @@ impl Charter {
             Change::Begin { reached, coordinator, life } => {
                 if let Some(open) = charter.open {
                     return Err(Rejected::Busy(open.generation));
-                }
-                // What the program has handed over before it was started anew can be saved until all hosts have begun
-                // anew; after that it would take the place of what they go on from.
-                let is_over = |start: &Start| start.is_complete() && reached.run < start.run;
-                if self.start.as_ref().is_some_and(is_over) {
-                    return Err(Rejected::Over(reached.run));
                 }
                 let generation = Generation(charter.last.0 + 1);
                 charter.last = generation;
@@ -268,46 +198,8 @@ impl Charter {
                     charter.version += 1;
                 }
             }
-            Change::Join(join) => charter.join(join)?,
         }
         Ok(charter)
-    }
-
-    /// A program joins the newest start. If another program stood in its place there, or it is of another size, it
-    /// is the first of a new start. With the last one that is missing, it is decided what all go on from, and what is
-    /// being written is given up: nothing may be committed any more that they do not go on from.
-    fn join(&mut self, join: &Join) -> Result<(), Rejected> {
-        let hosts = self.members.len();
-        let before = self.start.take();
-        let runs = [
-            before.as_ref().map(|start| start.run),
-            self.commits.iter().map(|commit| commit.reached.run).max(),
-            self.open.map(|open| open.reached.run),
-        ];
-        let run = runs.into_iter().flatten().max().unwrap_or(0) + 1;
-        let is_free = |start: &Start| {
-            start.suits(join) && start.joined[join.place].is_none_or(|other| other == join.program)
-        };
-        let mut start = before.filter(is_free).unwrap_or_else(|| Start {
-            run,
-            ranks: join.ranks,
-            launch: join.launch,
-            joined: vec![None; hosts],
-            newest: None,
-            from: None,
-        });
-        if !start.is_complete() {
-            start.joined[join.place] = Some(join.program);
-            if start.is_complete() {
-                if self.newest().map(|commit| commit.generation) != join.newest {
-                    return Err(Rejected::Stale);
-                }
-                (start.newest, start.from) = (join.newest, join.from);
-                self.open = None;
-            }
-        }
-        self.start = Some(start);
-        Ok(())
     }
 
     fn close(&mut self, generation: Generation) -> Result<(), Rejected> {

@@ -7,7 +7,6 @@
 mod control;
 mod job;
 mod network;
-mod program;
 mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,11 +32,9 @@ use crate::member::{Event, Member, MemberOptions, Message, Prepared, SaveError, 
 use crate::schedule::{Job, Schedule};
 use crate::shelf::{self, OpenStoredError, Pace, ShelfError, Shelved};
 
-pub use control::{Answer, AskError, Begun, LINE_BYTES_MAX, Request, Status, ask, socket_of};
+pub use control::{Answer, AskError, Request, Status, ask};
 pub use job::{JobFile, JobFileError};
 use network::{Meet, Network};
-use program::Programs;
-pub use program::{Offered, Place};
 use storage::Storage;
 
 /// How long a generation may take from its begin to its commit.
@@ -120,14 +117,6 @@ enum Input {
     Given(usize, u64, Option<String>),
     /// A block of this host is not what was stored.
     Damaged(Generation),
-    /// A host wants all of this host's image, in this attempt.
-    Fetch {
-        from: usize,
-        generation: Generation,
-        attempt: u64,
-    },
-    /// A rank of the program on this host has gone.
-    ProgramLeft,
 }
 
 struct Daemon {
@@ -147,7 +136,7 @@ struct Daemon {
     /// A step that is to be saved as soon as nothing else is being written.
     to_save: Option<Reached>,
     /// Programs that begin anew, and the generation that they insist on.
-    restarts: Vec<(control::Insisted, SyncSender<control::Reply>)>,
+    restarts: Vec<(Option<u64>, SyncSender<control::Reply>)>,
     /// Jobs of this host, and how to break them off once they have met the others.
     running: BTreeMap<Generation, Option<Breaker>>,
     giving: BTreeSet<(usize, u64)>,
@@ -181,8 +170,7 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
     let (inputs, incoming) = sync_channel(INPUTS_MAX);
     let listeners = listen(&options.job, me)?;
     let network = Network::start(&options.job, me, listeners, &inputs);
-    let programs = Programs::new(&options.directory).map_err(unusable)?;
-    control::listen(&options.directory, &inputs, programs, &network)?;
+    control::listen(&options.directory, &inputs)?;
     let life = storage::random();
     let member_options = MemberOptions {
         place: me,
@@ -285,23 +273,6 @@ impl Daemon {
                 self.trouble = trouble.or_else(|| self.trouble.take());
             }
             Input::Damaged(generation) => self.member.damaged(generation),
-            Input::Fetch { from, generation, attempt } => {
-                let mut whole = self.member.prepared_generations();
-                if whole.any(|(whole, _)| whole == generation) {
-                    let network = Arc::clone(&self.network);
-                    let directory = self.storage.generation(generation);
-                    thread::spawn(move || {
-                        network.give_image(from, generation, attempt, &directory)
-                    });
-                }
-            }
-            Input::ProgramLeft => {
-                self.ready = None;
-                self.to_save = None;
-                if let Some((generation, _)) = self.awaited.take() {
-                    self.member.failed(generation, "the program on this host has ended");
-                }
-            }
         }
     }
 

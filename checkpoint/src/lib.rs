@@ -31,7 +31,6 @@
 //! - [`geometry`], [`schedule`]: the blocks of a generation, and the ways that they go.
 //! - [`tls`], [`frame`], [`exchange`]: connections, what goes over them, and a job carried out.
 //! - [`manifest`], [`shelf`], [`link`]: a generation on a disk, written and rebuilt, and how hosts meet for it.
-//! - [`image`]: what a host's image holds when its program names arrays.
 //! - [`daemon`]: all of it on one host, with a control socket.
 
 pub mod charter;
@@ -41,7 +40,6 @@ pub mod detection;
 pub mod exchange;
 pub mod frame;
 pub mod geometry;
-pub mod image;
 pub mod interval;
 pub mod journal;
 pub mod layout;

@@ -43,8 +43,6 @@ pub enum Purpose {
     Save,
     /// Blocks of a generation that is rebuilt.
     Rebuild,
-    /// A host's image, for ranks that look for their arrays in it.
-    Fetch,
 }
 
 impl Purpose {
@@ -54,7 +52,6 @@ impl Purpose {
             Self::Agreement => 1,
             Self::Save => 2,
             Self::Rebuild => 3,
-            Self::Fetch => 4,
         }
     }
 }
@@ -142,7 +139,6 @@ impl Greeting {
             1 => Purpose::Agreement,
             2 => Purpose::Save,
             3 => Purpose::Rebuild,
-            4 => Purpose::Fetch,
             other => return Err(GreetingError::Purpose(other)),
         };
         Ok(Self {

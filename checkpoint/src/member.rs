@@ -37,7 +37,6 @@ mod inquiry;
 mod messages;
 mod rebuilding;
 mod saving;
-mod starting;
 mod voting;
 
 use founding::Founding;
@@ -45,8 +44,6 @@ use inquiry::Inquiry;
 pub use messages::{Body, MESSAGE_BYTES_MAX, Message, MessageError, Prepared, REASON_BYTES_MAX};
 use rebuilding::Rebuilding;
 use saving::{Saving, Takeover};
-use starting::Starting;
-pub use starting::{Beginning, Told};
 
 /// What is not answered is asked again after so long.
 const RESEND: Nanos = Nanos::from_millis(200);
@@ -113,17 +110,8 @@ pub enum Task {
         newest: Option<Generation>,
         /// The places that have not answered.
         silent: Vec<usize>,
-        /// Whether a majority says so.
+        /// Whether a majority says so: every host that asks is told the same.
         is_confirmed: bool,
-    },
-    /// The program of [`Member::begin`] has begun on all hosts: each of them is told the same.
-    Started {
-        /// The program on this host.
-        program: u64,
-        /// The number of its start, by which what it saves is told from what others have saved.
-        run: u64,
-        /// What its ranks go on from.
-        told: Told,
     },
     /// Stop what is being done for a generation, and delete what there is of it.
     Free(Generation),
@@ -146,12 +134,6 @@ pub enum Event {
     /// Another incarnation stands at this place: nothing that this host writes counts.
     #[error("another host stands in this one's place: nothing that it writes counts")]
     Fenced,
-    /// The program was told what to go on from, and others have gone on to more without it.
-    #[error("the program was started anew on other hosts: the one that runs here is not protected any more")]
-    StartedAnew,
-    /// What was to be saved is of an earlier start of the program.
-    #[error("run {0} of the program is over: what it has handed over is not saved")]
-    Over(u64),
     /// This host was told to found a group that lives already.
     #[error("the group was founded before, and lives")]
     FoundedBefore,
@@ -231,7 +213,6 @@ pub struct Member {
     held: BTreeMap<Generation, Held>,
     founding: Option<Founding>,
     inquiry: Option<Inquiry>,
-    starting: Option<Starting>,
     inquiries: u64,
     /// The newest generation that an earlier life of this daemon can have had a part in.
     known_before: Generation,
@@ -274,7 +255,6 @@ impl Member {
         Self {
             founding: is_founding.then(|| Founding::new(now, hosts)),
             inquiry: None,
-            starting: None,
             inquiries: 0,
             known_before: vote.as_ref().map_or(Generation(0), |vote| vote.charter.last),
             proposals: 0,
@@ -461,7 +441,6 @@ impl Member {
         self.advance_rebuild(now);
         self.advance_proposal(now);
         self.advance_inquiry(now);
-        self.advance_starting(now);
     }
 
     /// Begins the proposal that is needed most, and asks again what was not answered.
@@ -500,12 +479,8 @@ impl Member {
         }
         if let Some(saving) = &self.saving
             && self.known.is_some()
-            && let Some(change) = saving.wanted(place, life)
         {
-            return Some(change);
-        }
-        if let Some(change) = self.wanted_start() {
-            return Some(change);
+            return saving.wanted(place, life);
         }
         let is_asked = self.inquiry.as_ref().is_some_and(Inquiry::has_to_read);
         (self.is_to_read || is_asked).then_some(Change::Nothing)

@@ -153,8 +153,11 @@ pub(crate) fn lay_out(root: &Path, built: &Path, place: &Place) -> anyhow::Resul
         files.push(write(&place.at(&path), &of(&["completions", shell])?)?);
     }
     for example in names_in(&root.join("examples"))? {
-        let path = place.at("share/doc/meikyo/examples").join(&example);
-        files.push(write(&path, &read(&root.join("examples").join(&example))?)?);
+        let from = root.join("examples").join(&example);
+        if from.is_file() {
+            let path = place.at("share/doc/meikyo/examples").join(&example);
+            files.push(write(&path, &read(&from)?)?);
+        }
     }
     if place.has_services() {
         files.extend(services(root, place)?);

@@ -1,4 +1,4 @@
-//! The control socket: a line of JSON in, a line of JSON out, and on until the other end closes it.
+//! The control socket: a line of JSON in, a line of JSON out.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -10,11 +10,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use meikyo_units::SimTime;
-use rustix::net::sockopt::socket_peercred;
 use serde::{Deserialize, Serialize};
 
-use super::network::{ACCEPT_AGAIN, Network};
-use super::program::{Found, Joined, Offered, Programs, RANKS_MAX};
 use super::{Daemon, DaemonError, Input};
 use crate::charter::{Generation, Reached};
 use crate::detection::Health;
@@ -25,7 +22,7 @@ use crate::shelf::Stored;
 const SOCKET: &str = "control";
 
 /// Longest line.
-pub const LINE_BYTES_MAX: u64 = 4 << 20;
+const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,28 +51,6 @@ pub enum Request {
     },
     /// Read every block of the newest generation and compare it with its checksum.
     Verify,
-    /// This connection is that of a rank of a program, as long as it lasts.
-    Join {
-        /// The number of the rank.
-        rank: u32,
-        /// How many ranks the program has.
-        ranks: u32,
-        /// How many of them are on this host.
-        here: u32,
-    },
-    /// What does the program go on from? Answered when all ranks of this host have asked.
-    Begin,
-    /// Take what this rank has. It has been read when the answer comes.
-    Take {
-        /// Which start of the program: a greater number than that of every start before.
-        run: u64,
-        /// The program's own number.
-        step: u64,
-        /// The arrays, and where they are.
-        arrays: Vec<Offered>,
-    },
-    /// Get the images of all hosts, for a program whose ranks are not those that have saved.
-    Images,
 }
 
 /// What a daemon answers to a request.
@@ -107,30 +82,8 @@ pub enum Answer {
         /// Blocks that are not what was stored.
         damaged_blocks: u64,
     },
-    /// The rank is known.
-    Joined {
-        /// How many hosts the group has.
-        hosts: usize,
-    },
-    /// What the program goes on from, if there is anything.
-    Begun(Option<Begun>),
-    /// The images of all hosts.
-    Images(Vec<PathBuf>),
     /// It is not possible.
     Refused(String),
-}
-
-/// What a program goes on from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Begun {
-    /// The number of the generation.
-    pub generation: u64,
-    /// Which start of the program has saved it.
-    pub run: u64,
-    /// The program's own number.
-    pub step: u64,
-    /// The image of this host.
-    pub image: PathBuf,
 }
 
 /// How a daemon stands.
@@ -196,18 +149,8 @@ pub fn ask(directory: &Path, request: &Request) -> Result<Answer, AskError> {
     serde_json::from_str(&line).map_err(foreign)
 }
 
-/// The control socket in a daemon's directory.
-pub fn socket_of(directory: &Path) -> PathBuf {
-    directory.join(SOCKET)
-}
-
 /// Listens for as long as the process runs.
-pub(super) fn listen(
-    directory: &Path,
-    inputs: &SyncSender<Input>,
-    programs: Programs,
-    network: &Arc<Network>,
-) -> Result<(), DaemonError> {
+pub(super) fn listen(directory: &Path, inputs: &SyncSender<Input>) -> Result<(), DaemonError> {
     let path = directory.join(SOCKET);
     let failed = |source| DaemonError::Listen { address: path.display().to_string(), source };
     if UnixStream::connect(&path).is_ok() {
@@ -217,18 +160,11 @@ pub(super) fn listen(
     drop(fs::remove_file(&path));
     let listener = UnixListener::bind(&path).map_err(failed)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
-    let served = Served { inputs: inputs.clone(), programs, network: Arc::clone(network) };
-    let served = Arc::new(served);
+    let inputs = inputs.clone();
     thread::spawn(move || {
-        loop {
-            match listener.accept() {
-                Ok((socket, _)) => {
-                    let served = Arc::clone(&served);
-                    thread::spawn(move || drop(served.serve(&socket)));
-                }
-                // There is no descriptor for it.
-                Err(_) => thread::park_timeout(ACCEPT_AGAIN),
-            }
+        for socket in listener.incoming().flatten() {
+            let inputs = inputs.clone();
+            thread::spawn(move || drop(serve(&socket, &inputs)));
         }
     });
     Ok(())
@@ -249,16 +185,6 @@ pub(super) enum Question {
     Restart {
         generation: Option<u64>,
     },
-    /// The same for ranks that keep a connection: nothing is wrong where there is nothing.
-    Begin,
-}
-
-/// What a program that begins anew asks for.
-pub(super) enum Insisted {
-    /// A generation, or the newest; it is wrong that there is none.
-    On(Option<u64>),
-    /// The newest, for ranks that begin from nothing where there is none.
-    Rank,
 }
 
 /// What the daemon's thread replies to a question.
@@ -266,99 +192,24 @@ pub(super) enum Reply {
     Status(Status),
     Taken,
     Newest(Result<(PathBuf, Reached), String>),
-    Begun(Option<Result<(PathBuf, Reached), String>>),
     Refused(String),
 }
 
-/// What serves the control socket.
-struct Served {
-    inputs: SyncSender<Input>,
-    programs: Programs,
-    network: Arc<Network>,
-}
-
-/// What a connection has said so far.
-#[derive(Default)]
-struct Said {
-    joined: Option<Joined>,
-    found: Option<Found>,
-}
-
-impl Served {
-    fn serve(&self, socket: &UnixStream) -> io::Result<()> {
-        let mut said = Said::default();
-        let served = self.lines(socket, &mut said);
-        if said.joined.is_some() {
-            self.programs.left(&self.inputs);
-        }
-        served
-    }
-
-    fn lines(&self, mut socket: &UnixStream, said: &mut Said) -> io::Result<()> {
-        let mut lines = BufReader::new(socket);
-        loop {
-            let mut line = String::new();
-            if (&mut lines).take(LINE_BYTES_MAX).read_line(&mut line)? == 0 {
-                return Ok(());
-            }
-            let answer = match serde_json::from_str(&line) {
-                Err(error) => Answer::Refused(format!("this is no request: {error}")),
-                Ok(request) => {
-                    let answered = self.answer(socket, request, said)?;
-                    answered.unwrap_or_else(Answer::Refused)
-                }
-            };
-            let mut line = serde_json::to_vec(&answer)?;
-            line.push(b'\n');
-            socket.write_all(&line)?;
-        }
-    }
-
-    fn answer(
-        &self,
-        socket: &UnixStream,
-        request: Request,
-        said: &mut Said,
-    ) -> io::Result<Result<Answer, String>> {
-        let stranger = || Err("a rank has to join first".to_owned());
-        Ok(match (request, said.joined) {
-            (Request::Join { rank, ranks, here }, None) => {
-                if rank >= ranks || here == 0 || here > ranks.min(RANKS_MAX) {
-                    return Ok(Err(format!("rank {rank} of {ranks}, {here} here, cannot be")));
-                }
-                let process = socket_peercred(socket)?.pid.as_raw_nonzero().get();
-                said.joined = Some(Joined { rank, ranks, here, process });
-                Ok(Answer::Joined { hosts: self.network.hosts() })
-            }
-            (Request::Join { .. }, Some(_)) => Err("this connection has joined already".into()),
-            (Request::Begin | Request::Take { .. } | Request::Images, None) => stranger(),
-            (Request::Begin, Some(joined)) => {
-                self.programs.begin(joined, &self.inputs).map(|found| {
-                    said.found.clone_from(&found);
-                    Answer::Begun(found.map(|found| Begun {
-                        generation: found.generation.0,
-                        run: found.reached.run,
-                        step: found.reached.step,
-                        image: found.directory.join("image"),
-                    }))
-                })
-            }
-            (Request::Take { run, step, arrays }, Some(joined)) => {
-                let reached = Reached { run, step };
-                let taken = self.programs.hand_over(joined, reached, arrays, &self.inputs);
-                taken.map(|bytes| Answer::Snapped { bytes })
-            }
-            (Request::Images, Some(_)) => match &said.found {
-                None => Err("there is no generation to look into".to_owned()),
-                Some(found) => self.programs.all_images(found, &self.network).map(Answer::Images),
-            },
-            (request, _) => return answer(request, &self.inputs),
-        })
-    }
+fn serve(socket: &UnixStream, inputs: &SyncSender<Input>) -> io::Result<()> {
+    let mut line = String::new();
+    BufReader::new(socket).take(LINE_BYTES_MAX).read_line(&mut line)?;
+    let answer = match serde_json::from_str(&line) {
+        Err(error) => Answer::Refused(format!("this is no request: {error}")),
+        Ok(request) => answer(request, inputs)?.unwrap_or_else(Answer::Refused),
+    };
+    let mut line = serde_json::to_vec(&answer)?;
+    line.push(b'\n');
+    let mut socket = socket;
+    socket.write_all(&line)
 }
 
 /// Asks the daemon's thread.
-pub(super) fn question(question: Question, inputs: &SyncSender<Input>) -> io::Result<Reply> {
+fn question(question: Question, inputs: &SyncSender<Input>) -> io::Result<Reply> {
     let (replied, reply) = sync_channel(1);
     let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
     inputs.send(Input::Control(question, replied)).map_err(|_| gone())?;
@@ -375,9 +226,6 @@ fn answer(request: Request, inputs: &SyncSender<Input>) -> io::Result<Result<Ans
         },
         Request::Restore { generation, .. } => Question::Restart { generation },
         Request::Verify => Question::Newest,
-        Request::Join { .. } | Request::Begin | Request::Take { .. } | Request::Images => {
-            return Ok(Err("a rank has to join first".to_owned()));
-        }
     };
     let bytes = if let Question::Handed { image, .. } = &asked { image.len() as u64 } else { 0 };
     let damaged = |generation| {
@@ -388,7 +236,6 @@ fn answer(request: Request, inputs: &SyncSender<Input>) -> io::Result<Result<Ans
         (Reply::Status(status), _) => Ok(Answer::Status(status)),
         (Reply::Taken, _) => Ok(Answer::Snapped { bytes }),
         (Reply::Newest(Err(refused)) | Reply::Refused(refused), _) => Err(refused),
-        (Reply::Begun(_), _) => Err("the daemon has answered something else".to_owned()),
         (Reply::Newest(Ok((directory, reached))), Request::Restore { to, .. }) => {
             restore(&directory, reached, &to, damaged)
         }
@@ -466,12 +313,7 @@ impl Daemon {
             Question::Restart { generation } => {
                 self.ready = None;
                 self.to_save = None;
-                self.restarts.push((Insisted::On(generation), reply));
-                self.member.inquire(now);
-                return;
-            }
-            Question::Begin => {
-                self.restarts.push((Insisted::Rank, reply));
+                self.restarts.push((generation, reply));
                 self.member.inquire(now);
                 return;
             }
@@ -489,17 +331,12 @@ impl Daemon {
         is_confirmed: bool,
     ) {
         for (wanted, reply) in std::mem::take(&mut self.restarts) {
-            let chosen = || self.chosen(restart, newest, silent, is_confirmed);
-            let answer = match wanted {
-                Insisted::On(Some(number)) => Reply::Newest(self.wanted(Generation(number))),
-                Insisted::On(None) => Reply::Newest(chosen()),
-                Insisted::Rank if *restart == Restart::Nothing && is_confirmed => {
-                    Reply::Begun(None)
-                }
-                Insisted::Rank => Reply::Begun(Some(chosen())),
+            let found = match wanted {
+                Some(number) => self.wanted(Generation(number)),
+                None => self.chosen(restart, newest, silent, is_confirmed),
             };
             // Whoever asked may be gone.
-            drop(reply.send(answer));
+            drop(reply.send(Reply::Newest(found)));
         }
     }
 

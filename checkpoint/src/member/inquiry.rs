@@ -91,9 +91,7 @@ impl Member {
             *generation <= self.known_before || !is_untouched
         };
         let open = self.charter().and_then(|charter| charter.open);
-        let is_open = open.is_some_and(|open| can_be_committed(&open.generation))
-            // What this host has yet to begin is newer than anything that it could tell.
-            || self.saving.is_some();
+        let is_open = open.is_some_and(|open| can_be_committed(&open.generation));
         let Some(inquiry) = &mut self.inquiry else { return };
         let silent: Vec<usize> =
             (0..hosts).filter(|&place| inquiry.answers[place].is_none()).collect();
@@ -126,7 +124,6 @@ impl Member {
         let restart = recovery::choose(&self.options.layout, &survivors);
         let newest = survivors.iter().filter_map(|survivor| survivor.charter.newest());
         let newest = newest.map(|commit| commit.generation).max();
-        self.inquired(&restart, newest, &silent, is_confirmed);
         self.tasks.push_back(Task::Restart { restart, newest, silent, is_confirmed });
     }
 }

@@ -3,7 +3,7 @@
 use meikyo_units::SimTime;
 
 use super::{BACKOFF, Body, Event, Held, Member, Task};
-use crate::charter::{Charter, Generation, Incarnation, Rejected};
+use crate::charter::{Charter, Generation, Incarnation};
 use crate::register::{Ballot, Outcome, Vote};
 
 impl Member {
@@ -97,12 +97,8 @@ impl Member {
                 let hosts = self.hosts() as u64;
                 self.retry_at = now + self.random.span(BACKOFF * hosts);
             }
-            Outcome::Decided(ballot, charter, answer) => {
+            Outcome::Decided(ballot, charter, _) => {
                 self.is_to_read = false;
-                if let Err(Rejected::Over(run)) = answer {
-                    self.saving = None;
-                    self.tell(Event::Over(run));
-                }
                 if let Some(inquiry) = &mut self.inquiry {
                     inquiry.decided(self.proposals);
                 }
