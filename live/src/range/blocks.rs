@@ -106,6 +106,7 @@ impl Block {
                     mean: drawn(mean.value(row)),
                     max: drawn(max.value(row)),
                     weight: drawn(weight.value(row)),
+                    // Saturates: so many rows are enough for every decision that is made of it.
                     count: u32::try_from(rows.value(row)).unwrap_or(u32::MAX),
                 });
             }

@@ -385,6 +385,7 @@ impl Value {
             LevelUnit::BitsPerSecond => self.thousandths.saturating_mul(8),
             LevelUnit::PercentOfSize => {
                 let share = (i128::from(self.thousandths) * 100).checked_div(i128::from(size?))?;
+                // Saturates, and is then above every threshold.
                 i64::try_from(share).unwrap_or(i64::MAX)
             }
             _ => self.thousandths,
