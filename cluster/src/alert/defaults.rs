@@ -41,7 +41,7 @@ pub(crate) fn default_rules() -> Vec<AlertRule> {
         "interface:*(in_errors,out_errors)",
     );
     // Both tables of disks say how much is used; what is available is said by one of them only.
-    let disk = watched(What::Disk("*".to_owned()), &["used_bytes"], "disk:*(used_bytes)");
+    let disk = watched(What::Disk("/*".to_owned()), &["used_bytes"], "disk:/*(used_bytes)");
     vec![
         rule("silent", Condition::Silent { span: SILENT }),
         rule("frozen", Condition::Frozen { watched: None }),

@@ -301,7 +301,7 @@ fn four_rules_hold_unwritten_unless_the_file_says_no() {
         [
             "no answer for more than 30s",
             "interfaces or CPU time frozen",
-            "disk:*(used_bytes) above 90%, cleared at 88%, for 10s",
+            "disk:/*(used_bytes) above 90%, cleared at 88%, for 10s",
             "interface:*(in_errors,out_errors) above 1, cleared at 0.5, for 10s",
         ]
     );

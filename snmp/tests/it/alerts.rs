@@ -428,3 +428,39 @@ fn a_rule_names_a_sensor_by_the_words_of_its_table() {
     assert_eq!(spans, expected);
     assert!(expected.len() > 5, "{expected:?}");
 }
+
+#[test]
+fn a_share_of_a_disk_is_the_same_whichever_table_has_the_disk() {
+    // Of each of the farm's disks a quarter is used, and less than 0.001 % more.
+    let rule = |name: &str, above: &str| {
+        format!(
+            "[[alerts]]\nname = \"{name}\"\nvalue = \"disk:/*(used_bytes)\"\n\
+             above = \"{above}\"\nclear = \"20%\"\n"
+        )
+    };
+    let rules = rule("below", "24.999%") + &rule("beyond", "25.001%");
+    // dskTable (UCD-SNMP-MIB) and hrStorageTable (HOST-RESOURCES-MIB).
+    let tables: [&[u32]; 2] = [&[1, 3, 6, 1, 4, 1, 2021, 9], &[1, 3, 6, 1, 2, 1, 25, 2, 3]];
+    for (hidden, asked) in [(None, tables[0]), (Some("1.3.6.1.4.1.2021.9"), tables[1])] {
+        let mut run = Run::new(FarmOptions::new(1, 0), "\"disk:/\", \"disk:/scratch\"", &rules);
+        if let Some(hidden) = hidden {
+            run.script(&[&format!("at 0s hide {hidden} node001")]);
+        }
+        run.until(20);
+        let (alerts, requests) = run.end();
+        let of = |table: &[u32]| {
+            let objects = requests.iter().flat_map(|request| request.objects.iter());
+            objects.filter(|object| object.oid.as_slice().starts_with(table)).count()
+        };
+        let other = tables.into_iter().find(|table| *table != asked).expect("there are two");
+        assert!(of(asked) > 300 && of(other) == 0, "hidden: {hidden:?}");
+        let mut told: Vec<_> =
+            alerts.iter().map(|alert| (alert.object.as_deref(), alert.rule.as_str())).collect();
+        told.sort_unstable();
+        let due = ["storage./.used_bytes", "storage./scratch.used_bytes"];
+        assert_eq!(told, due.map(|object| (Some(object), "below")), "hidden: {hidden:?}");
+        for Alert { raised, .. } in &alerts {
+            assert!(raised.text.ends_with(" is 25 %, above 24.999%"), "{}", raised.text);
+        }
+    }
+}
