@@ -103,6 +103,55 @@ fn now() -> Instant {
     Instant::now()
 }
 
+#[test]
+fn notes_of_a_stream_that_cannot_be_read_are_told() {
+    let base = tempfile::tempdir().unwrap();
+    let whole = base.path().join("whole");
+    make(&whole);
+    for name in ["manifest", "progress"] {
+        let dir = base.path().join(name);
+        copy(&whole, &dir);
+        let notes = dir.join("log/a").join(name);
+        std::fs::remove_file(&notes).unwrap();
+        std::fs::create_dir(&notes).unwrap();
+        let found = answers_in_time(&dir, 0, &[format!("make a directory of {name}")]);
+        for (reader, answer) in &found.answers {
+            // What tables there are is noted elsewhere, and none of this stream has alerts.
+            let needs_no_notes = matches!(&**reader, "tables" | "alerts");
+            assert!(answer.told || needs_no_notes, "{name}: `{reader}` says nothing");
+        }
+        let told = check::check(&dir).unwrap().damage;
+        assert!(told.iter().any(|problem| problem.path == notes), "{told:?}");
+    }
+}
+
+#[test]
+fn a_part_of_a_segment_that_was_compacted_is_left_out_and_told() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("whole");
+    append(&dir, "a", false);
+    let log = dir.join("log/a");
+    let segment = std::fs::read(log.join("0000000001.log")).unwrap();
+    append(&dir, "a", true);
+    assert!(!log.join("0000000001.log").exists(), "it was not compacted");
+    let expected = answers(&dir);
+    assert!(expected.is_whole(), "{expected:#?}");
+    // Its frames from the third on, as a copy of the log would have them that was begun anew there.
+    let begins: Vec<_> = segment.windows(4).enumerate().filter(|(_, at)| at == b"MKYF").collect();
+    let part = &segment[begins[2].0..];
+    let sequence = u64::from_le_bytes(part[16..24].try_into().unwrap());
+    let path = log.join(format!("{sequence:010}.log"));
+    std::fs::write(&path, part).unwrap();
+    let found = answers(&dir);
+    for (reader, answer) in &found.answers {
+        let rows_are_told = !matches!(&**reader, "info" | "check");
+        assert!(!rows_are_told || answer.text == expected.answers[reader].text, "`{reader}`");
+    }
+    assert_eq!(judge(&expected, &found), Ok(false));
+    let told = check::check(&dir).unwrap().damage;
+    assert!(told.iter().any(|problem| problem.path == path), "{told:?}");
+}
+
 /// The rows that version 0.1.0 itself reads of what it wrote.
 const ROWS_OF_0_1_0: [(&str, usize); 4] =
     [("load", 1796), ("polls", 1798), ("intervals", 899), ("load.summary", 208)];
