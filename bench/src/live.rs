@@ -9,6 +9,7 @@ mod cells;
 mod history;
 mod http;
 mod measurement;
+mod memory;
 mod paint;
 mod replay;
 mod server_process;
@@ -74,6 +75,10 @@ struct Numbers {
     #[serde(skip_serializing_if = "Option::is_none")]
     server_rss_bytes: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    viewed_server_rss_bytes: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_rss_bytes: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     viewers_ratio: Option<f64>,
     /// Of no viewers, but of a thread that touches memory where they would run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,6 +128,12 @@ pub(crate) fn run(args: &LiveArgs) -> Result<Answer, Failure> {
         let ratios = viewers::run()?;
         numbers.viewers_ratio = Some(observed("a pair with viewers", ratios.viewers.median())?);
         numbers.bystander_ratio = ratios.bystander.median();
+    }
+    if wanted(Part::Memory) {
+        progress("live: a server with ten viewers, and `top`, at 1,000 devices");
+        let held = memory::run()?;
+        numbers.viewed_server_rss_bytes = Some(real(held.server.get()));
+        numbers.top_rss_bytes = Some(real(held.top.get()));
     }
     let lines = lines(&numbers);
     let reached = lines.iter().all(Line::is_reached);
@@ -182,6 +193,14 @@ fn lines(numbers: &Numbers) -> Vec<Line> {
         line("zoom and pan, p99, ms", numbers.zoom_ms_p99, 0, 200.0, false),
         line("first scripts, gzip, bytes", numbers.script_gzip_bytes, 0, 150_000.0, false),
         line("server's memory with 24 h open, bytes", numbers.server_rss_bytes, 0, 3e8, false),
+        line(
+            "1,000 devices: server's memory with 10 viewers, bytes",
+            numbers.viewed_server_rss_bytes,
+            0,
+            1.5e8,
+            false,
+        ),
+        line("1,000 devices: memory of `top`, bytes", numbers.top_rss_bytes, 0, 6.4e7, false),
         line("completion with 10 viewers, ratio", numbers.viewers_ratio, 3, 1.05, false),
     ];
     // What was not asked for has no line.

@@ -86,6 +86,16 @@ impl Placed {
         &mut self.child
     }
 
+    /// A line of what the kernel says of its memory (`/proc/PID/status`).
+    pub(crate) fn memory(&self, line: &str) -> io::Result<Bytes> {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let said = text.lines().find_map(|said| said.strip_prefix(line));
+        let kib = said.and_then(|said| said.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.map(|kib| Bytes::new(kib * 1024)).ok_or_else(|| {
+            io::Error::other(format!("the kernel does not say `{line}` of a process"))
+        })
+    }
+
     /// Asks it to end (`SIGTERM`).
     pub(crate) fn terminate(&self) -> io::Result<()> {
         // The child is not waited for yet, so that its pid is still its own.

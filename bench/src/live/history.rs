@@ -32,7 +32,7 @@ pub(crate) struct History {
 /// Opens the recording whole and looks around in it.
 pub(crate) fn run(recording: &Path) -> Result<History, Failure> {
     let scratch = tempfile::tempdir()?;
-    let mut server = ServerProcess::start(recording)?;
+    let server = ServerProcess::start(recording)?;
     let mut browser = Browser::start(&scratch.path().join("profile"))?;
     let (mut open_ms, mut zoom_ms) = (Vec::new(), Vec::new());
     let (from, to) = bounds(recording)?;

@@ -13,7 +13,6 @@ use crate::farm_process::{FarmPlan, FarmProcess};
 use crate::placement::{Placement, wait_until};
 use crate::values::Values;
 
-const DEVICES: u32 = 256;
 /// How often each is read.
 pub(super) const EVERY: Nanos = Nanos::from_millis(100);
 /// How long the collector may take to begin its recording.
@@ -29,22 +28,22 @@ pub(super) struct Measurement {
 }
 
 impl Measurement {
-    /// Starts one of `span`, and waits until there is a recording to look at. With real-time
+    /// Starts one of so many devices and of `span`, and waits until there is a recording to look at. With real-time
     /// priority for the collector the agents have it as well and a core of their own, as in
     /// `bench collect`: they stand for other machines.
-    pub(super) fn start(span: Nanos, realtime: bool) -> Result<Self, Failure> {
+    pub(super) fn start(devices: u32, span: Nanos, realtime: bool) -> Result<Self, Failure> {
         let scratch = tempfile::tempdir()?;
         let recording = scratch.path().join("recording");
         let speech = Speech::V2c;
         let farm = FarmProcess::start(&FarmPlan {
-            agents: DEVICES,
+            agents: devices,
             cache: "0s",
             step: EVERY,
             truth: &scratch.path().join("truth"),
             speech,
             placement: if realtime { Placement::elsewhere(true) } else { Placement::default() },
         })?;
-        let devices = farm.devices(0..DEVICES);
+        let devices = farm.devices(0..devices);
         let measure = Values::Five.measure();
         let text = ClusterText { devices: &devices, speech, every: EVERY, measure };
         let collector = Collector::start(&CollectorPlan {

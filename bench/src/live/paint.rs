@@ -14,6 +14,7 @@ use crate::live::server_process::ServerProcess;
 use crate::reading::{self, integers};
 use crate::statistics::Observations;
 
+const DEVICES: u32 = 256;
 /// Names are resolved and the page has settled before the window begins.
 const SETTLE: Nanos = Nanos::from_secs(8);
 /// Intervals at the ends of the window that need not have been seen in it.
@@ -22,7 +23,7 @@ const MARGIN: u64 = 5;
 /// From the kernel's receive time of an interval's last answer until a picture of the screen showed
 /// the interval, in ms, by interval.
 pub(crate) fn run(span: Nanos) -> Result<Observations, Failure> {
-    let measurement = Measurement::start(SETTLE + span + Nanos::from_secs(4), false)?;
+    let measurement = Measurement::start(DEVICES, SETTLE + span + Nanos::from_secs(4), false)?;
     let server = ServerProcess::start(&measurement.recording)?;
     let mut browser = Browser::start(&measurement.scratch.path().join("profile"))?;
     browser.open(&format!("{}#cluster?bench=1", server.url))?;

@@ -46,14 +46,14 @@ impl ServerProcess {
         }
     }
 
-    /// What it holds in memory now (`VmRSS`).
-    pub(crate) fn rss(&mut self) -> io::Result<Bytes> {
-        let path = format!("/proc/{}/status", self.process.child().id());
-        let text = std::fs::read_to_string(path)?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-        kib.map(|kib| Bytes::new(kib * 1024))
-            .ok_or_else(|| io::Error::other("the kernel does not say how much memory it holds"))
+    /// What it holds in memory now.
+    pub(crate) fn rss(&self) -> io::Result<Bytes> {
+        self.process.memory("VmRSS:")
+    }
+
+    /// The most that it has held in memory.
+    pub(crate) fn rss_peak(&self) -> io::Result<Bytes> {
+        self.process.memory("VmHWM:")
     }
 
     /// CPU time of its threads so far; none of them ends while viewers look on.

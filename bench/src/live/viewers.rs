@@ -17,6 +17,7 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use meikyo_console::failure::Failure;
@@ -31,7 +32,8 @@ use crate::placement::{Placement, place_thread, wait_until};
 use crate::reading::Intervals;
 use crate::statistics::Observations;
 
-const VIEWERS: usize = 10;
+const DEVICES: u32 = 256;
+pub(super) const VIEWERS: usize = 10;
 const ROUNDS: usize = 5;
 /// How long the collector runs in each part of a round.
 const SPAN: Nanos = Nanos::from_secs(15);
@@ -93,33 +95,16 @@ pub(super) fn run() -> Result<Ratios, Failure> {
 
 /// Due instant until the last answer is kept, median in µs.
 fn completion_us(company: Company) -> Result<f64, Failure> {
-    let viewers = if company == Company::Viewers { VIEWERS } else { 0 };
     let begin = WallTime::now();
-    let measurement = Measurement::start(SPAN, true)?;
+    let measurement = Measurement::start(DEVICES, SPAN, true)?;
     let mut server = ServerProcess::start_at(&measurement.recording, Placement::elsewhere(false))?;
-    let looking = Looking { end: AtomicBool::new(false), frames: AtomicU64::new(0) };
-    let looking = Arc::new(looking);
     wait_until(begin + Nanos::from_secs(2))?;
-    let mut threads = Vec::new();
-    for viewer in 0..viewers {
-        let socket = subscribe(&server)?;
-        let looking = Arc::clone(&looking);
-        // The last one never reads.
-        let stalled = viewer + 1 == viewers;
-        threads.push(std::thread::spawn(move || {
-            place_thread(Placement::elsewhere(false))?;
-            meikyo_recording::lower_priority();
-            look(socket, &looking, stalled);
-            Ok(())
-        }));
-    }
+    let mut onlookers = match company {
+        Company::Viewers => Onlookers::of(&server)?,
+        Company::Nobody | Company::Bystander => Onlookers::default(),
+    };
     if company == Company::Bystander {
-        let looking = Arc::clone(&looking);
-        threads.push(std::thread::spawn(move || {
-            place_thread(Placement::elsewhere(false))?;
-            meikyo_recording::lower_priority();
-            stand_by(&looking)
-        }));
+        onlookers.add(stand_by);
     }
     let before = server.cpu()?;
     let since = WallTime::now();
@@ -127,15 +112,9 @@ fn completion_us(company: Company) -> Result<f64, Failure> {
     let served = server.cpu()?.saturating_sub(before);
     let passed = WallTime::now().since(since);
     let (recording, _scratch) = measurement.finish()?;
-    looking.end.store(true, Ordering::Relaxed);
-    for thread in threads {
-        let looked: io::Result<()> =
-            thread.join().map_err(|_| Failure::new("a viewer's thread has panicked"))?;
-        looked?;
-    }
-    let frames = looking.frames.load(Ordering::Relaxed);
-    if viewers > 0 && frames < 50 * (viewers as u64 - 1) {
-        return Err(Failure::new(format!("{viewers} viewers saw only {frames} frames")));
+    let frames = onlookers.end()?;
+    if company == Company::Viewers && frames < 50 * (VIEWERS as u64 - 1) {
+        return Err(Failure::new(format!("{VIEWERS} viewers saw only {frames} frames")));
     }
     let intervals = Intervals::read(&recording, EVERY)?;
     let kept_us = intervals.kept_us.median();
@@ -147,12 +126,51 @@ fn completion_us(company: Company) -> Result<f64, Failure> {
     Ok(kept_us)
 }
 
-/// What the viewers share.
-#[derive(Debug)]
+/// Threads that look on, or stand by, where the agents are.
+#[derive(Debug, Default)]
+pub(super) struct Onlookers {
+    looking: Arc<Looking>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+}
+
+/// What they share.
+#[derive(Debug, Default)]
 struct Looking {
     end: AtomicBool,
     /// Frames that were read.
     frames: AtomicU64,
+}
+
+impl Onlookers {
+    /// Viewers who all see the same of a server, one of them without ever reading.
+    pub(super) fn of(server: &ServerProcess) -> Result<Self, Failure> {
+        let mut onlookers = Self::default();
+        for viewer in 1..=VIEWERS {
+            let socket = subscribe(server)?;
+            onlookers.add(move |looking| look(socket, looking, viewer == VIEWERS));
+        }
+        Ok(onlookers)
+    }
+
+    fn add(&mut self, what: impl FnOnce(&Looking) -> io::Result<()> + Send + 'static) {
+        let looking = Arc::clone(&self.looking);
+        self.threads.push(std::thread::spawn(move || {
+            place_thread(Placement::elsewhere(false))?;
+            meikyo_recording::lower_priority();
+            what(&looking)
+        }));
+    }
+
+    /// Ends them; the frames that all of them have read.
+    pub(super) fn end(self) -> Result<u64, Failure> {
+        self.looking.end.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            let looked =
+                thread.join().map_err(|_| Failure::new("a viewer's thread has panicked"))?;
+            looked?;
+        }
+        Ok(self.looking.frames.load(Ordering::Relaxed))
+    }
 }
 
 /// Touches memory once an interval, when the collector has long been done with it.
@@ -190,7 +208,7 @@ fn first_recording(server: &ServerProcess) -> Result<String, Failure> {
     id.map(str::to_owned).ok_or_else(|| Failure::new("the server serves no recording"))
 }
 
-fn look(mut socket: WebSocket<TcpStream>, looking: &Looking, stalled: bool) {
+fn look(mut socket: WebSocket<TcpStream>, looking: &Looking, stalled: bool) -> io::Result<()> {
     while !looking.end.load(Ordering::Relaxed) {
         if stalled {
             std::thread::park_timeout(PATIENCE);
@@ -203,7 +221,8 @@ fn look(mut socket: WebSocket<TcpStream>, looking: &Looking, stalled: bool) {
             Ok(_) => {}
             Err(tungstenite::Error::Io(error))
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
-            Err(_) => return,
+            Err(error) => return Err(io::Error::other(error)),
         }
     }
+    Ok(())
 }

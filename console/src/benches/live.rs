@@ -33,4 +33,6 @@ pub enum Part {
     History,
     /// What ten viewers cost the collector
     Viewers,
+    /// What a server with ten viewers, and `top`, hold in memory at 1,000 devices
+    Memory,
 }
