@@ -126,6 +126,26 @@ fn notes_of_a_stream_that_cannot_be_read_are_told() {
 }
 
 #[test]
+fn a_damaged_line_of_a_manifest_is_told_to_whom_its_files_concern() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("whole");
+    make(&dir);
+    let manifest = dir.join("log/a/manifest");
+    let mut octets = std::fs::read(&manifest).unwrap();
+    let of_last_line = octets.len() - 10;
+    octets[of_last_line] ^= 1;
+    std::fs::write(&manifest, octets).unwrap();
+    let recording = Recording::open(&dir).unwrap();
+    let mut scan = recording.scan(&Selection::all("interfaces")).unwrap();
+    assert!(scan.by_ref().all(|batch| batch.is_ok()));
+    let is_told =
+        |path: &Path, what: &str| path == manifest && what.contains("1 lines are damaged");
+    assert!(scan.problems().iter().any(|problem| is_told(&problem.path, &problem.what)));
+    let checked = check::check(&dir).unwrap().damage;
+    assert!(checked.iter().any(|damage| is_told(&damage.path, &damage.what)), "{checked:?}");
+}
+
+#[test]
 fn a_part_of_a_segment_that_was_compacted_is_left_out_and_told() {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path().join("whole");

@@ -158,7 +158,7 @@ alerts (4)
   rule              from      raised by                                                           devices
   silent            built in  no answer for more than 30s                                         all
   frozen            built in  interfaces or CPU time frozen                                       all
-  disk-nearly-full  built in  disk:*(used_bytes) above 90%, cleared at 88%, for 10s               all
+  disk-nearly-full  built in  disk:/*(used_bytes) above 90%, cleared at 88%, for 10s              all
   interface-errors  built in  interface:*(in_errors,out_errors) above 1, cleared at 0.5, for 10s  all
 "#);
     let json = meikyo(directory.path(), &["config", "show", "--json"]);
