@@ -248,7 +248,7 @@ fn capabilities_suffice_and_what_each_lack_costs_is_said() {
             command.args([kind, &set]);
         }
         command.args([env!("CARGO_BIN_EXE_meikyo"), "profile", "record", "--all", "--json"]);
-        command.args(["--for", "300ms", "--out"]).arg(out.path()).output()
+        command.args(["--budget", "none", "--for", "300ms", "--out"]).arg(out.path()).output()
     };
     let Ok(all) = record("+perfmon,+syslog,+sys_ptrace") else {
         meikyo_testing::lacking("setpriv, which Debian has in util-linux");
