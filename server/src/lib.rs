@@ -34,6 +34,7 @@ mod serve;
 mod socket;
 mod state;
 mod states;
+mod turns;
 mod wire;
 
 pub use access::{HostError, REQUESTS_PER_S, TokenError, hash_token, make_token, patterns_of};

@@ -21,6 +21,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use meikyo_units::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -57,6 +58,11 @@ impl fmt::Display for Door {
 
 /// Octets of a request's head; up to twice as many can be read before they are counted.
 const HEAD_BYTES_MAX: usize = 32 << 10;
+/// Octets that the kernel keeps unsent for a client, a quarter of a second of 1 Mbit/s. What is more
+/// waits here, where a step that has grown old is left out for a newer one; the kernel would keep
+/// megabytes, and a viewer behind a slow line would see what was half a minute ago.
+const UNSENT_BYTES_MAX: u64 = 32 << 10;
+
 /// How long is waited after an accept that the system refused (no descriptors left).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
@@ -207,7 +213,10 @@ async fn next(listener: &Listener) -> io::Result<(Stream, Client)> {
     match listener {
         Listener::Tcp(listener) => {
             let (stream, peer) = listener.accept().await?;
-            if let Err(error) = stream.set_nodelay(true) {
+            let prepared = stream.set_nodelay(true).and_then(|()| {
+                meikyo_sockets::options::limit_unsent(&stream, Bytes::new(UNSENT_BYTES_MAX))
+            });
+            if let Err(error) = prepared {
                 tracing::debug!(%error, "a connection goes on with delays");
             }
             Ok((Stream::Tcp(stream), Client::at(peer.ip())))

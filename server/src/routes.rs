@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 
-use crate::access::{BODY_BYTES_MAX, Client};
+use crate::access::Client;
 use crate::errors::ApiError;
 use crate::openapi;
 use crate::page;
@@ -68,7 +68,8 @@ pub(crate) fn router(server: Shared) -> Router {
             .nest(&prefix, app)
             .fallback(move || async move { Redirect::temporary(&home) })
     };
-    app.layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+    // The guard has taken the body, whole and no longer than it may be.
+    app.layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(server.clone(), guard::guard))
         .with_state(server)
 }

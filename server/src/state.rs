@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use axum::http::StatusCode;
 use meikyo_live::health::HealthCache;
 use meikyo_live::range::BlockCache;
 use meikyo_live::{Catalog, Opened};
-use meikyo_units::Nanos;
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Access;
@@ -21,18 +19,13 @@ use crate::limits::Limits;
 use crate::metrics::newest::Newest;
 use crate::room::{Room, Rules};
 use crate::socket::audience::Audience;
+use crate::turns::Turns;
 
 /// Octets of decoded summaries that are kept.
 const CACHE_BYTES: usize = 96 << 20;
 
-/// Requests that read files at once; each may hold some tens of megabytes.
-const READERS_MAX: usize = 3;
-
 /// Exports at once; each has a thread as long as the client takes.
 const EXPORTS_MAX: usize = 3;
-
-/// Requests that wait for their turn to read.
-const WAITING_MAX: usize = 256;
 
 /// The recordings, and everything that answers are made of.
 #[derive(Debug)]
@@ -66,8 +59,7 @@ pub(crate) struct Server {
     pub(crate) senders: Seats,
     /// Room for exports.
     pub(crate) exports: Arc<Semaphore>,
-    readers: Semaphore,
-    waiting: Semaphore,
+    turns: Turns,
 }
 
 /// The server as conversations hold it.
@@ -109,8 +101,7 @@ impl Server {
             taken: keeper.map(Keeper::taken),
             senders: Seats::new(),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
-            readers: Semaphore::new(READERS_MAX),
-            waiting: Semaphore::new(WAITING_MAX),
+            turns: Turns::new(),
         }
     }
 
@@ -142,15 +133,7 @@ impl Server {
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let busy = || {
-            let text =
-                format!("more than {WAITING_MAX} requests are waiting; ask again in a second");
-            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "").retry_after(Nanos::SECOND)
-        };
-        let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;
-        let _turn = self.readers.acquire().await.map_err(|_| busy())?;
         let server = Arc::clone(self);
-        let done = tokio::task::spawn_blocking(move || work(&server)).await;
-        done.map_err(|error| ApiError::internal(&error))?
+        self.turns.take(move || work(&server)).await
     }
 }

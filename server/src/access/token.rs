@@ -317,6 +317,8 @@ pub(crate) fn taken_for_viewing() -> Hash {
 
 #[cfg(test)]
 mod tests {
+    use axum::response::IntoResponse as _;
+
     use super::*;
 
     #[test]
@@ -370,6 +372,43 @@ mod tests {
         let guess = || runtime.block_on(tokens.verify(Client::at([10, 0, 0, 2].into()), &wrong));
         let refused = (0..100).filter(|_| guess().is_err()).count();
         assert!(refused == 100 && tokens.refused() > 0, "{}", tokens.refused());
+    }
+
+    #[test]
+    fn what_waits_to_be_checked_and_what_is_remembered_is_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, token) = (dir.path().join("tokens"), make_token());
+        std::fs::write(&path, hash_token(&token).unwrap()).unwrap();
+        let tokens = Arc::new(Tokens::read(&path).unwrap());
+        let client = |number: usize| {
+            let [.., high, low] = number.to_be_bytes();
+            Client::at([10, 1, high, low].into())
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let turn = tokens.checking.acquire().await.unwrap();
+            let mut guessing = tokio::task::JoinSet::new();
+            for number in 0..WAITING_MAX {
+                let tokens = Arc::clone(&tokens);
+                guessing.spawn(async move { tokens.verify(client(number), &make_token()).await });
+            }
+            // On one thread, who yields often enough lets everybody else begin.
+            for _ in 0..WAITING_MAX {
+                tokio::task::yield_now().await;
+            }
+            let refused = tokens.verify(client(WAITING_MAX), &token).await.unwrap_err();
+            assert_eq!(refused.into_response().status(), StatusCode::SERVICE_UNAVAILABLE);
+            guessing.shutdown().await;
+            drop(turn);
+            let taken = Arc::clone(&tokens.known().hashes[0]);
+            let remembered = (0..KNOWN_MAX).map(|number| {
+                let digest: [u8; 32] = Sha256::digest(number.to_be_bytes()).into();
+                (digest, Arc::clone(&taken))
+            });
+            tokens.known().right.extend(remembered);
+            tokens.verify(client(0), &token).await.unwrap();
+            assert_eq!(tokens.known().right.len(), 1, "it begins anew");
+        });
     }
 
     #[test]

@@ -258,6 +258,11 @@ impl Collector {
         self.writer.batch(table.index())
     }
 
+    /// The due instant of the newest interval, in µs.
+    pub(crate) const fn newest_us(&self) -> i64 {
+        self.time / 1_000 - 100_000
+    }
+
     /// One interval of 0.1 s: every counter goes on by 1,000 times its device's number.
     pub(crate) fn interval(&mut self) {
         self.interval_of_standing_counters();
