@@ -4,14 +4,17 @@
 //! from the screen's pixels. The recordings that are looked at, a day of 256 devices and a minute
 //! and a half of 10,000, are made under virtual time where they are not there yet.
 
+mod bad_days;
 mod browser;
 mod cells;
 mod history;
 mod http;
+mod line;
 mod measurement;
 mod memory;
 mod paint;
 mod replay;
+mod requests;
 mod server_process;
 mod viewers;
 
@@ -26,6 +29,7 @@ use serde::Serialize;
 use crate::collector::product;
 use crate::machine::Machine;
 use crate::progress;
+use bad_days::{BadDay, Trouble};
 use server_process::ServerProcess;
 
 /// A recording that is made under virtual time.
@@ -83,11 +87,17 @@ struct Numbers {
     /// Of no viewers, but of a thread that touches memory where they would run.
     #[serde(skip_serializing_if = "Option::is_none")]
     bystander_ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    busy_core: Option<BadDay>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slow_line: Option<BadDay>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    many_devices: Option<BadDay>,
 }
 
 /// A number beside what it is to reach.
 struct Line {
-    what: &'static str,
+    what: String,
     value: f64,
     decimals: usize,
     reach: f64,
@@ -135,6 +145,18 @@ pub(crate) fn run(args: &LiveArgs) -> Result<Answer, Failure> {
         numbers.viewed_server_rss_bytes = Some(real(held.server.get()));
         numbers.top_rss_bytes = Some(real(held.top.get()));
     }
+    if wanted(Part::BusyCore) {
+        progress("live: server and browser on one busy core");
+        numbers.busy_core = Some(bad_days::run(Trouble::BusyCore, args.span)?);
+    }
+    if wanted(Part::SlowLine) {
+        progress("live: 1 Mbit/s and 100 ms between browser and server");
+        numbers.slow_line = Some(bad_days::run(Trouble::SlowLine, args.span)?);
+    }
+    if wanted(Part::ManyDevices) {
+        progress("live: 10,000 devices, live");
+        numbers.many_devices = Some(bad_days::run(Trouble::ManyDevices, args.span)?);
+    }
     let lines = lines(&numbers);
     let reached = lines.iter().all(Line::is_reached);
     if args.json {
@@ -181,7 +203,8 @@ fn made(directory: &Path, what: &Made) -> Result<PathBuf, Failure> {
 }
 
 fn lines(numbers: &Numbers) -> Vec<Line> {
-    let line = |what, value: Option<f64>, decimals, reach, at_least| {
+    let line = |what: &str, value: Option<f64>, decimals, reach, at_least| {
+        let what = String::from(what);
         value.map(|value| Line { what, value, decimals, reach, at_least })
     };
     let lines = [
@@ -203,8 +226,32 @@ fn lines(numbers: &Numbers) -> Vec<Line> {
         line("1,000 devices: memory of `top`, bytes", numbers.top_rss_bytes, 0, 6.4e7, false),
         line("completion with 10 viewers, ratio", numbers.viewers_ratio, 3, 1.05, false),
     ];
+    let bad_days = [
+        ("one busy core", numbers.busy_core),
+        ("slow line", numbers.slow_line),
+        ("10,000 devices live", numbers.many_devices),
+    ];
+    let bad_days = bad_days.into_iter().flat_map(|(day, seen)| lines_of(day, seen));
     // What was not asked for has no line.
-    lines.into_iter().flatten().collect()
+    lines.into_iter().flatten().chain(bad_days).collect()
+}
+
+fn lines_of(day: &str, seen: Option<BadDay>) -> Vec<Line> {
+    let Some(seen) = seen else { return Vec::new() };
+    let line = |what: &str, value, reach| Line {
+        what: format!("{day}: {what}"),
+        value,
+        decimals: 0,
+        reach,
+        at_least: false,
+    };
+    let mut lines = vec![
+        line("reading received to painted, p99, ms", seen.paint_ms_p99, 1_000.0),
+        line("requests of a panel under way, most", seen.requests_in_flight_max.into(), 2.0),
+        line("facts older than 2 s without their age", seen.facts_without_age.into(), 0.0),
+    ];
+    lines.extend(seen.recovered_ms.map(|ms| line("live again after its end, ms", ms, 2_000.0)));
+    lines
 }
 
 impl Line {
@@ -219,7 +266,7 @@ fn text_of(lines: &[Line]) -> String {
         let Line { what, value, decimals, reach, at_least } = line;
         let sign = if *at_least { ">=" } else { "<=" };
         table.row([
-            (*what).to_owned(),
+            what.clone(),
             format!("{value:.decimals$}"),
             format!("{sign} {reach}"),
             if line.is_reached() { "reached" } else { "not reached" }.to_owned(),

@@ -58,10 +58,10 @@ impl fmt::Display for Door {
 
 /// Octets of a request's head; up to twice as many can be read before they are counted.
 const HEAD_BYTES_MAX: usize = 32 << 10;
-/// Octets that the kernel keeps unsent for a client, a quarter of a second of 1 Mbit/s. What is more
+/// Octets that the kernel keeps unsent for a client, an eighth of a second of 1 Mbit/s. What is more
 /// waits here, where a step that has grown old is left out for a newer one; the kernel would keep
-/// megabytes, and a viewer behind a slow line would see what was half a minute ago.
-const UNSENT_BYTES_MAX: u64 = 32 << 10;
+/// megabytes of them.
+const UNSENT_BYTES_MAX: u64 = 16 << 10;
 
 /// How long is waited after an accept that the system refused (no descriptors left).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);

@@ -1,6 +1,7 @@
 //! The addresses, and what answers at each.
 
 mod asked;
+mod compressed;
 pub(crate) mod flame;
 mod guard;
 pub(crate) mod heat;

@@ -228,8 +228,12 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
     let certificates = checked(options)?.map(Arc::new);
     let tls = certificates.is_some();
     let tokens = options.token_file.as_deref().map(Tokens::read).transpose()?;
+    let addresses = options.doors.iter().filter_map(|door| match door {
+        Door::Tcp(address) => Some(address.ip()),
+        Door::Unix(_) => None,
+    });
     let access = Access {
-        hosts: Hosts::parse(&options.hosts, tls)?,
+        hosts: addresses.fold(Hosts::parse(&options.hosts, tls)?, Hosts::and_address),
         tokens,
         sessions: Sessions::default(),
         rates: Rates::of_requests(options.requests_per_s),

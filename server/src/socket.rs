@@ -9,6 +9,7 @@ pub(crate) mod audience;
 mod encode;
 mod encoded;
 pub(crate) mod messages;
+mod pace;
 mod view;
 pub(crate) mod viewer;
 

@@ -3,13 +3,13 @@
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 use base64::Engine as _;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::{Value, json};
 
-use crate::placement::wait_until;
+use crate::placement::{Placed, Placement, spawn, wait_until};
 
 /// Where Debian installs it.
 const PROGRAM: &str = "/usr/bin/chromium";
@@ -33,6 +33,9 @@ pub(super) const WINDOW: (u32, u32) = (1_440, 900);
 
 /// How long a page may take for what is asked of it.
 const PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// How long it may take to end when it was asked to.
+const ENDING: Nanos = Nanos::from_secs(20);
 
 /// Why the browser did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -60,21 +63,26 @@ pub(crate) enum BrowserError {
         said: String,
     },
     /// Something did not become true.
-    #[error("the page did not get to `{condition}` within {PATIENCE}")]
+    #[error("the page did not get to `{condition}` within {PATIENCE}; it says: {said}")]
     Never {
         /// What was waited for.
         condition: String,
+        /// What stood on the page then.
+        said: String,
     },
 }
 
 /// A running browser with one page; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Browser {
-    child: Child,
+    /// `None` while it is waited for.
+    process: Option<Placed>,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
     next_id: u64,
     session: String,
+    /// What the page asked of the network, and what came of it, since that was taken last.
+    network: Vec<Value>,
 }
 
 impl Browser {
@@ -83,19 +91,36 @@ impl Browser {
     /// # Errors
     /// [`BrowserError::Missing`] where there is no Chromium, others as they say.
     pub(crate) fn start(directory: &Path) -> Result<Self, BrowserError> {
+        Self::start_at(directory, Placement::default(), &[])
+    }
+
+    /// The same at its place, with further options of Chromium.
+    pub(crate) fn start_at(
+        directory: &Path,
+        placement: Placement,
+        options: &[&str],
+    ) -> Result<Self, BrowserError> {
         if !Path::new(PROGRAM).exists() {
             return Err(BrowserError::Missing);
         }
         // The protocol is spoken on descriptors 3 and 4, which the shell makes of 0 and 1.
         let mut command = Command::new("sh");
         command.args(["-c", r#"exec "$@" 3<&0 4>&1 0</dev/null 1>/dev/null 2>&1"#, "sh", PROGRAM]);
-        command.args(OPTIONS).arg(format!("--window-size={},{}", WINDOW.0, WINDOW.1));
+        command.args(OPTIONS).args(options).arg(format!("--window-size={},{}", WINDOW.0, WINDOW.1));
         command.arg(format!("--user-data-dir={}", directory.display())).arg("about:blank");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn()?;
+        let mut process = spawn(command, placement)?;
+        let child = process.child();
         let requests = child.stdin.take().expect("standard input is piped");
         let answers = BufReader::new(child.stdout.take().expect("standard output is piped"));
-        let mut browser = Self { child, requests, answers, next_id: 0, session: String::new() };
+        let mut browser = Self {
+            process: Some(process),
+            requests,
+            answers,
+            next_id: 0,
+            session: String::new(),
+            network: Vec::new(),
+        };
         browser.attach()?;
         Ok(browser)
     }
@@ -127,7 +152,9 @@ impl Browser {
         self.requests.write_all(&octets)?;
         loop {
             let mut message = self.receive(method)?;
-            if message["id"] == id {
+            if message["method"].as_str().is_some_and(|method| method.starts_with("Network.")) {
+                self.network.push(message);
+            } else if message["id"] == id {
                 if message.get("error").is_some() {
                     let said = message["error"].to_string();
                     return Err(BrowserError::Answer { method: method.into(), said });
@@ -145,6 +172,17 @@ impl Browser {
             return Err(none("the browser has ended".into()));
         }
         serde_json::from_slice(&octets).map_err(|error| none(error.to_string()))
+    }
+
+    /// Has it tell from now on what the page asks of the network.
+    pub(crate) fn watch_network(&mut self) -> Result<(), BrowserError> {
+        self.ask("Network.enable", &json!({})).map(drop)
+    }
+
+    /// What it has told of that since this was taken last, in its order (domain `Network` of the
+    /// protocol).
+    pub(crate) fn take_network(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.network)
     }
 
     /// Goes to an address; the page begins anew also where only the part behind `#` differs.
@@ -187,7 +225,8 @@ impl Browser {
             }
             wait_until(WallTime::now() + Nanos::from_millis(20))?;
         }
-        Err(BrowserError::Never { condition: condition.into() })
+        let said = self.evaluate("document.body?.innerText.slice(0, 300)")?.to_string();
+        Err(BrowserError::Never { condition: condition.into(), said })
     }
 
     /// Seconds that the page's main thread has spent on tasks since it was opened.
@@ -236,9 +275,10 @@ impl Drop for Browser {
     fn drop(&mut self) {
         // Asked to end it also ends its helpers; if it cannot be asked any more, it has ended.
         self.session.clear();
-        if self.ask("Browser.close", &json!({})).is_err() {
-            drop(self.child.kill());
+        drop(self.ask("Browser.close", &json!({})));
+        if let Some(process) = self.process.take() {
+            // One that does not end is killed.
+            drop(process.wait(ENDING));
         }
-        drop(self.child.wait());
     }
 }

@@ -32,6 +32,17 @@ impl Measurement {
     /// priority for the collector the agents have it as well and a core of their own, as in
     /// `bench collect`: they stand for other machines.
     pub(super) fn start(devices: u32, span: Nanos, realtime: bool) -> Result<Self, Failure> {
+        let agents = if realtime { Placement::elsewhere(true) } else { Placement::default() };
+        Self::start_at(devices, span, (agents, Placement::default()))
+    }
+
+    /// The same with agents and collector at their places. Who has real-time priority is told by the
+    /// agents' place.
+    pub(super) fn start_at(
+        devices: u32,
+        span: Nanos,
+        (agents, collector): (Placement, Placement),
+    ) -> Result<Self, Failure> {
         let scratch = tempfile::tempdir()?;
         let recording = scratch.path().join("recording");
         let speech = Speech::V2c;
@@ -41,7 +52,7 @@ impl Measurement {
             step: EVERY,
             truth: &scratch.path().join("truth"),
             speech,
-            placement: if realtime { Placement::elsewhere(true) } else { Placement::default() },
+            placement: agents,
         })?;
         let devices = farm.devices(0..devices);
         let measure = Values::Five.measure();
@@ -50,8 +61,8 @@ impl Measurement {
             cluster_file: &text.write(scratch.path())?,
             recording: &recording,
             span,
-            placement: Placement::default(),
-            realtime,
+            placement: collector,
+            realtime: agents.realtime,
             freshen: false,
         })?;
         let deadline = WallTime::now() + PATIENCE;

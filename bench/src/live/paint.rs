@@ -45,20 +45,23 @@ pub(crate) fn run(span: Nanos) -> Result<Observations, Failure> {
 
 /// When a picture of the screen was complete, and the number in it.
 #[derive(Debug, Clone, Copy)]
-struct Shot {
-    at: WallTime,
-    interval: u32,
+pub(super) struct Shot {
+    pub(super) at: WallTime,
+    pub(super) interval: u32,
+}
+
+/// Looks at the screen once; `None` if it shows no number.
+pub(super) fn shoot(browser: &mut Browser) -> Result<Option<Shot>, Failure> {
+    let corner = (0, WINDOW.1 - cells::SIZE.1);
+    let picture = browser.screenshot(corner, cells::SIZE)?;
+    let at = WallTime::now();
+    Ok(cells::read(&picture).map(|interval| Shot { at, interval }))
 }
 
 fn shots(browser: &mut Browser, end: WallTime) -> Result<Vec<Shot>, Failure> {
-    let corner = (0, WINDOW.1 - cells::SIZE.1);
     let mut shots: Vec<Shot> = Vec::new();
     while WallTime::now() < end {
-        let picture = browser.screenshot(corner, cells::SIZE)?;
-        let at = WallTime::now();
-        if let Some(interval) = cells::read(&picture) {
-            shots.push(Shot { at, interval });
-        }
+        shots.extend(shoot(browser)?);
     }
     if shots.is_empty() {
         return Err(Failure::new("no picture of the screen shows the number of an interval"));
@@ -67,7 +70,7 @@ fn shots(browser: &mut Browser, end: WallTime) -> Result<Vec<Shot>, Failure> {
 }
 
 /// By the number of the interval modulo 2^32, when its last answer was received.
-fn arrivals(recording: &std::path::Path) -> Result<BTreeMap<u32, WallTime>, Failure> {
+pub(super) fn arrivals(recording: &std::path::Path) -> Result<BTreeMap<u32, WallTime>, Failure> {
     let recording = meikyo_recording::Recording::open(recording)?;
     let mut arrivals = BTreeMap::new();
     let wanted = reading::selection(Table::Intervals, &["time", "complete_us"], None);
@@ -86,7 +89,10 @@ fn arrivals(recording: &std::path::Path) -> Result<BTreeMap<u32, WallTime>, Fail
 
 /// For every interval that arrived while the screen was watched, the span until a picture showed it
 /// or a later one, in ms.
-fn latencies(shots: &[Shot], arrivals: &BTreeMap<u32, WallTime>) -> Result<Observations, Failure> {
+pub(super) fn latencies(
+    shots: &[Shot],
+    arrivals: &BTreeMap<u32, WallTime>,
+) -> Result<Observations, Failure> {
     let (Some(first), Some(last)) = (shots.first(), shots.last()) else {
         return Ok(Observations::default());
     };

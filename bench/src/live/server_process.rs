@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{ChildStderr, Stdio};
+use std::process::{ChildStderr, Command, Stdio};
 
 use meikyo_console::failure::Failure;
 use meikyo_units::{Bytes, Nanos};
@@ -28,8 +28,20 @@ impl ServerProcess {
 
     /// One at its place.
     pub(crate) fn start_at(recording: &Path, placement: Placement) -> Result<Self, Failure> {
+        Self::start_with(recording, placement, |command| {
+            command.args(["--listen", "127.0.0.1:0"]);
+        })
+    }
+
+    /// One that listens where `door` says.
+    pub(crate) fn start_with(
+        recording: &Path,
+        placement: Placement,
+        door: impl FnOnce(&mut Command),
+    ) -> Result<Self, Failure> {
         let mut command = product()?;
-        command.arg("serve").arg(recording).args(["--listen", "127.0.0.1:0"]);
+        command.arg("serve").arg(recording);
+        door(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = spawn(command, placement)?;
         let stderr = process.child().stderr.take().expect("standard error is piped");

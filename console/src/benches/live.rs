@@ -35,4 +35,10 @@ pub enum Part {
     Viewers,
     /// What a server with ten viewers, and `top`, hold in memory at 1,000 devices
     Memory,
+    /// Server and browser on one core beside a program that never rests
+    BusyCore,
+    /// 1 Mbit/s and 100 ms between browser and server; needs root
+    SlowLine,
+    /// 10,000 devices that are read ten times a second
+    ManyDevices,
 }

@@ -44,6 +44,8 @@ pub(crate) struct Hosts {
     own: Scheme,
     /// Names by which browsers ask the server itself.
     names: Vec<String>,
+    /// Addresses that it listens at.
+    addresses: Vec<IpAddr>,
     /// Origins of pages that ask through something in between.
     origins: Vec<(Scheme, String, u16)>,
 }
@@ -85,7 +87,8 @@ impl Hosts {
     /// Reads names and origins as they were given to a server that speaks TLS or does not.
     pub(crate) fn parse(given: &[String], tls: bool) -> Result<Self, HostError> {
         let own = if tls { Scheme::Https } else { Scheme::Http };
-        let mut hosts = Self { own, names: Vec::new(), origins: Vec::new() };
+        let (names, origins) = (Vec::new(), Vec::new());
+        let mut hosts = Self { own, names, addresses: Vec::new(), origins };
         for text in given {
             let wrong = || HostError { text: text.clone() };
             let (scheme, authority) = match text.split_once("://") {
@@ -103,6 +106,12 @@ impl Hosts {
         Ok(hosts)
     }
 
+    /// The same, and the address that the server listens at: no foreign name stands for itself there.
+    pub(crate) fn and_address(mut self, address: IpAddr) -> Self {
+        self.addresses.push(address);
+        self
+    }
+
     /// Whether the server may be called by a name, as a `Host` header has it.
     pub(super) fn is_ours(&self, host: &str) -> bool {
         let origins = |name: &str| self.origins.iter().any(|of| of.1.eq_ignore_ascii_case(name));
@@ -111,7 +120,9 @@ impl Hosts {
 
     /// Whether browsers ask the server itself by a name, with nothing in between.
     fn is_own(&self, name: &str) -> bool {
-        is_loopback(name) || self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
+        is_loopback(name)
+            || name.parse().is_ok_and(|address| self.addresses.contains(&address))
+            || self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
     /// Whether pages of an origin may ask a server that they call by `host`: those that came from
@@ -169,6 +180,15 @@ mod tests {
         ] {
             assert_eq!(hosts.is_ours(name), ours, "{name}");
         }
+    }
+
+    #[test]
+    fn the_address_that_it_listens_at_is_a_name_of_its_own() {
+        let hosts = hosts(&[], true).and_address([192, 0, 2, 7].into());
+        assert!(hosts.is_ours("192.0.2.7:8420"));
+        assert!(!hosts.is_ours("192.0.2.8:8420"));
+        assert!(!hosts.is_ours("192.0.2.7.evil.example:8420"));
+        assert!(hosts.admits("https://192.0.2.7:8420", Some("192.0.2.7:8420")));
     }
 
     #[test]

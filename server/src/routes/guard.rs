@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Body as _;
+use meikyo_units::WallTime;
 
+use super::compressed::{Coding, compressed};
 use crate::access::{BODY_BYTES_MAX, Hash, Proof, Verdict, client_of, too_long};
 use crate::counts::Closed;
 use crate::errors::ApiError;
@@ -21,11 +23,16 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; \
     form-action 'self'; frame-ancestors 'none'";
 
+/// What the server's clock shows, µs since 1970: with it a page knows how old what arrives is, whatever
+/// its own clock shows.
+const CLOCK: HeaderName = HeaderName::from_static("meikyo-clock");
+
 /// Lets a request through, or refuses it.
 pub(crate) async fn guard(State(server): State<Shared>, request: Request, next: Next) -> Response {
     let access = &server.access;
     let client = client_of(&request);
-    let mut response = match access.admit(&request) {
+    let coding = Coding::accepted(request.headers());
+    let response = match access.admit(&request) {
         Ok(Verdict::Pass(proof)) => match access.allow(&request, proof.as_ref()) {
             Ok(()) => pass(&server, request, Some(proof), next).await,
             Err(error) => error.into_response(),
@@ -42,7 +49,9 @@ pub(crate) async fn guard(State(server): State<Shared>, request: Request, next: 
         },
         Err(error) => error.into_response(),
     };
+    let mut response = compressed(response, coding).await;
     let headers = response.headers_mut();
+    headers.insert(CLOCK, HeaderValue::from(WallTime::now().as_nanos().div_euclid(1_000)));
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

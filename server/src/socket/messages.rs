@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use meikyo_live::{Event, Interval, Opened, Wish};
+use meikyo_units::WallTime;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -111,10 +112,12 @@ pub(crate) struct LiveHealthBody {
     pub(crate) newest_us: i64,
     /// When the last answer of the interval was received; null without an answer.
     pub(crate) received_us: Option<i64>,
+    /// When this was handed over, by the server's clock, as its answers tell it in `Meikyo-Clock`.
+    pub(crate) sent_us: i64,
 }
 
 impl LiveHealthBody {
-    pub(super) fn new(interval: &Interval, newest: i64) -> Self {
+    pub(super) fn new(interval: &Interval, newest: i64, sent: WallTime) -> Self {
         let time_us = interval.time.div_euclid(1_000);
         Self {
             time_us,
@@ -125,6 +128,7 @@ impl LiveHealthBody {
             skipped: interval.skipped,
             newest_us: newest.div_euclid(1_000),
             received_us: interval.complete_us.map(|us| time_us.saturating_add(us)),
+            sent_us: sent.as_nanos().div_euclid(1_000),
         }
     }
 }

@@ -21,6 +21,7 @@ use super::encoded::Shape;
 use super::messages::{
     EventBody, LiveHealthBody, LiveReply, ReplayRequest, SubscribeRequest, Subscription,
 };
+use super::pace::Pace;
 use crate::errors::ApiError;
 use crate::parameters::micros;
 use crate::room::Seat;
@@ -46,8 +47,11 @@ pub(super) struct View {
     every: Option<Duration>,
     /// Whether each series is seen, by number; those beyond are looked up when they appear.
     seen: Vec<bool>,
-    /// When the next message may be sent.
+    /// When the next message may be sent, if the line takes it.
     next: Instant,
+    pace: Pace,
+    /// Whether something had to wait for the line.
+    held: bool,
     ended: bool,
     /// Steps that were taken out of the queue and are being sent.
     in_hand: u64,
@@ -62,13 +66,14 @@ pub(super) enum Gone {
 }
 
 /// Waits until there is something to send and it may be sent.
-pub(super) async fn ready(view: Option<&View>) {
-    match view.filter(|view| !view.ended) {
-        Some(view) => {
-            poll_fn(|context| view.queue.poll_arrived(context)).await;
-            tokio::time::sleep_until(view.next).await;
-        }
-        None => std::future::pending().await,
+pub(super) async fn ready(view: Option<&mut View>) {
+    let Some(view) = view.filter(|view| !view.ended) else { return std::future::pending().await };
+    poll_fn(|context| view.queue.poll_arrived(context)).await;
+    tokio::time::sleep_until(view.next).await;
+    if !view.pace.is_free(Instant::now()) {
+        view.held = true;
+        // An answer to a ping comes as a message, after which this begins anew.
+        std::future::pending::<()>().await;
     }
 }
 
@@ -168,6 +173,8 @@ fn begin(audience: &Audience, request: Subscription) -> Result<(View, LiveReply)
         every,
         seen: Vec::new(),
         next: Instant::now(),
+        pace: Pace::default(),
+        held: false,
         ended: false,
         in_hand: 0,
     };
@@ -202,28 +209,34 @@ impl View {
     ) -> Result<(), Gone> {
         let opened = audience.opened();
         let ended = self.queue.has_ended();
-        let (steps, dropped) = self.queue.drain();
+        let (steps, mut dropped) = self.queue.drain();
+        let events: Vec<_> = steps.iter().flat_map(|step| step.events.clone()).collect();
+        // Of what waited for the line only the newest is still news.
+        let news = if std::mem::take(&mut self.held) { self.newest_of(&steps) } else { 0 };
+        dropped += news as u64;
+        let steps = &steps[news..];
         self.in_hand = steps.len() as u64;
         server.counts.lose_steps(dropped);
         if dropped > 0 {
             send(socket, &LiveReply::Dropped(dropped)).await?;
         }
-        for event in steps.iter().flat_map(|step| &step.events) {
+        for event in &events {
             send(socket, &LiveReply::Event(EventBody::new(event))).await?;
         }
         let octets = match self.shape.clone() {
-            Some(shape) => {
-                audience.messages.shared(&shape, &steps, || self.encoded(opened, &steps))
-            }
-            None => self.encoded(opened, &steps).map(Bytes::from),
+            Some(shape) => audience.messages.shared(&shape, steps, || self.encoded(opened, steps)),
+            None => self.encoded(opened, steps).map(Bytes::from),
         };
         if let Some(octets) = octets {
             send_message(socket, Message::Binary(octets)).await?;
         }
         if let Some(interval) = steps.iter().flat_map(|step| &step.intervals).next_back() {
             let newest = steps.last().map_or(interval.time, |step| step.newest);
-            send(socket, &LiveReply::Health(LiveHealthBody::new(interval, newest))).await?;
+            let health = LiveHealthBody::new(interval, newest, WallTime::now());
+            send(socket, &LiveReply::Health(health)).await?;
         }
+        let ping = self.pace.ping(Instant::now());
+        send_message(socket, Message::Ping(ping.to_vec().into())).await?;
         self.in_hand = 0;
         self.next = Instant::now() + self.every.unwrap_or(GAP).max(GAP);
         if ended {
@@ -231,6 +244,19 @@ impl View {
             return send(socket, &LiveReply::Ended(true)).await;
         }
         Ok(())
+    }
+
+    /// The position of the newest step with rows of the view, or of the last one without.
+    fn newest_of(&self, steps: &[Arc<Step>]) -> usize {
+        let has_rows = |step: &Arc<Step>| {
+            step.frames.iter().any(|frame| *frame.table == *self.wish.table.name)
+        };
+        steps.iter().rposition(has_rows).unwrap_or_else(|| steps.len().saturating_sub(1))
+    }
+
+    /// Takes the answer to a ping.
+    pub(super) fn pong(&mut self, said: &[u8]) {
+        self.pace.pong(said, Instant::now());
     }
 
     /// The rows of some steps that are seen, as one message; `None` when there are none.

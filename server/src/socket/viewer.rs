@@ -114,7 +114,11 @@ async fn serve(
                         let refused = ApiError::bad("requests are JSON texts", "message");
                         send(socket, &LiveReply::refused(&refused)).await
                     }
-                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+                    Some(Ok(Message::Pong(said))) => {
+                        view.iter_mut().for_each(|view| view.pong(&said));
+                        Ok(())
+                    }
+                    Some(Ok(Message::Ping(_))) => Ok(()),
                     Some(Err(error)) => return Gone::by(&error).into(),
                     Some(Ok(Message::Close(_))) | None => return End::Left,
                 }
@@ -129,7 +133,7 @@ async fn serve(
                 ping = Instant::now() + limits.ping.to_std();
                 send_message(socket, Message::Ping(Vec::new().into())).await
             }
-            () = ready(view.as_ref()) => match view {
+            () = ready(view.as_mut()) => match view {
                 Some(view) => view.forward(server, audience, socket).await,
                 None => Ok(()),
             },

@@ -325,3 +325,26 @@ fn a_unix_socket_serves_and_is_gone_afterwards() {
     assert!(!path.exists());
     assert!(TcpStream::connect(address).is_err());
 }
+
+#[test]
+fn an_answer_is_compressed_for_who_takes_it_so_and_the_same_for_all() {
+    let served = serve(recording());
+    let path = "/api/v1/openapi.json";
+    let plain = served.get(path);
+    assert_eq!(plain.header("content-encoding"), "");
+    let zstd = served.ask("GET", path, "Accept-Encoding: gzip, zstd\r\n", "");
+    assert_eq!(zstd.header("content-encoding"), "zstd");
+    assert_eq!(zstd.header("vary"), "accept-encoding");
+    assert!(zstd.body.len() * 3 < plain.body.len(), "{} octets", zstd.body.len());
+    assert!(zstd::stream::decode_all(zstd.body.as_slice()).unwrap() == plain.body);
+    let gzip = served.ask("GET", path, "Accept-Encoding: gzip\r\n", "");
+    assert_eq!(gzip.header("content-encoding"), "gzip");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &gzip.body).unwrap();
+    let input = std::fs::File::open(file.path()).unwrap();
+    let decoded = std::process::Command::new("gzip").arg("-dc").stdin(input).output().unwrap();
+    assert!(decoded.stdout == plain.body);
+    // A packet holds what is short anyway.
+    let short = served.ask("GET", "/api/v1/nothing", "Accept-Encoding: zstd\r\n", "");
+    assert_eq!(short.header("content-encoding"), "");
+}

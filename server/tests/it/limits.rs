@@ -172,3 +172,41 @@ fn a_viewer_gets_no_more_messages_than_a_screen_can_show() {
     let most = passed.get() / Nanos::from_millis(30).get() + 2;
     assert!(messages <= most, "{messages} messages in {passed}");
 }
+
+#[test]
+fn a_viewer_behind_a_line_that_is_full_gets_what_is_new_and_not_what_waited() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut collector = Collector::open(dir.path(), 2);
+    collector.interval();
+    collector.writer.sync_now().unwrap();
+    let served = serve(dir.path());
+    let mut viewer = Viewer::of_octets(&served);
+    // What the line takes is known from the first messages.
+    let see = |viewer: &mut Viewer, newest: i64| {
+        let (mut rows, mut dropped) = (Vec::new(), 0);
+        loop {
+            let told = viewer.text(&mut rows);
+            dropped += told["dropped"].as_u64().unwrap_or(0);
+            if told["health"]["newest_us"].as_i64().is_some_and(|told| told >= newest) {
+                return (rows, dropped);
+            }
+        }
+    };
+    for _ in 0..5 {
+        collector.interval();
+        assert_eq!(see(&mut viewer, collector.newest_us()).1, 0);
+    }
+    // Now he reads nothing, for much longer than a line may take: less than the 2 s behind which steps
+    // are left out for everybody.
+    for _ in 0..15 {
+        collector.interval();
+        let begin = WallTime::now();
+        while WallTime::now().since(begin) < Nanos::from_millis(40) {
+            assert_eq!(served.get("/api/v1/recordings").status, 200);
+        }
+    }
+    let newest = collector.newest_us();
+    let (rows, dropped) = see(&mut viewer, newest);
+    assert!(dropped > 0, "{} rows", rows.len());
+    assert_eq!(rows.last().map(|row| row.0), Some(newest / 1_000));
+}

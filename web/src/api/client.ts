@@ -3,6 +3,8 @@
  * stays in front of them. Errors carry what happened and what to do.
  */
 
+import { heardClock } from "./clock.ts";
+
 export class ApiError extends Error {
   readonly status: number;
   /** The parameter, table or file that it is about. */
@@ -40,8 +42,10 @@ export function recordingPath(id: string, rest: string): string {
 
 async function answer(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
+  const sentMs = performance.now();
   try {
     response = await fetch(path, { credentials: "same-origin", ...init });
+    heardClock(response.headers.get("meikyo-clock"), sentMs, performance.now());
   } catch (error) {
     if (init.signal?.aborted === true) throw error;
     throw new ApiError(0, "the server does not answer; start it again with: meikyo serve RECORDING", path);

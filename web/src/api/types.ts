@@ -357,6 +357,8 @@ export interface LiveHealthBody {
   readonly ok: number;
   /** When the last answer of the interval was received; null without an answer. */
   readonly received_us: number | null;
+  /** When this was handed over, by the server's clock, as its answers tell it in `Meikyo-Clock`. */
+  readonly sent_us: number;
   /** Devices that were not asked. */
   readonly skipped: number;
   /** Its due instant. */

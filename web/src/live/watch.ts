@@ -58,6 +58,11 @@ const SETTLED_US = 5e6;
 /** What was not there yet, or did not come, is asked for again so much later. */
 const SETTLE_MS = 1000;
 const RETRY_MS = 2000;
+/**
+ * Intervals that the server left out for this slow line are read together, so much later: one answer takes less of the
+ * line than the live frames did that were left out.
+ */
+const HOLES_MS = 4000;
 /** A question that has no answer for so long is given up and asked again. */
 const PATIENCE_MS = 20_000;
 /** What was read is painted before more is read ahead. */
@@ -93,6 +98,8 @@ export class Watch {
   private wanted: Bounds | null = null;
   private reading = false;
   private later: ReturnType<typeof setTimeout> | undefined;
+  /** When the server left something out last, `performance.now()`. */
+  private droppedMs = Number.NEGATIVE_INFINITY;
 
   constructor(request: WatchRequest) {
     this.request = request;
@@ -142,6 +149,7 @@ export class Watch {
         // The hole is read from the recording.
         onDropped: () => {
           this.liveFromUs = null;
+          this.droppedMs = performance.now();
         },
         onRefused: (why) => {
           this.error.value = why;
@@ -171,7 +179,9 @@ export class Watch {
     const endUs = (bins.binOf(frame.newestUs) + 1) * bins.binUs;
     if (this.liveFromUs === null) {
       this.liveFromUs = Math.max(beginUs, this.edgeUs);
-      this.want({ fromUs: Math.min(this.edgeUs, beginUs) - JOIN_US, toUs: endUs });
+      const hole = { fromUs: Math.min(this.edgeUs, beginUs) - JOIN_US, toUs: endUs };
+      if (this.isSlow()) this.wantLater([hole], HOLES_MS, false);
+      else this.want(hole);
     }
     this.edgeUs = Math.max(this.edgeUs, endUs);
     this.read.add(this.liveFromUs, endUs);
@@ -241,9 +251,23 @@ export class Watch {
     const missing = done ? this.unread(oldestUs, this.edgeUs) : [wanted];
     if (this.wanted !== null && done) void this.readWanted();
     else if (missing.length > 0 && this.request.live?.replay === null) {
-      clearTimeout(this.later);
-      this.later = setTimeout(() => missing.forEach((one) => this.want(one)), done ? SETTLE_MS : RETRY_MS);
-    } else if (!done) this.later = setTimeout(() => this.want(wanted), RETRY_MS);
+      this.wantLater(missing, this.isSlow() ? HOLES_MS : done ? SETTLE_MS : RETRY_MS, true);
+    } else if (!done) this.wantLater([wanted], RETRY_MS, true);
+  }
+
+  /** Whether the server leaves intervals out for this viewer. */
+  private isSlow(): boolean {
+    return performance.now() - this.droppedMs < HOLES_MS;
+  }
+
+  /** Reads times in a while: in place of those that wait already, or not at all where some do. */
+  private wantLater(times: readonly Bounds[], ms: number, instead: boolean): void {
+    if (this.later !== undefined && !instead) return;
+    clearTimeout(this.later);
+    this.later = setTimeout(() => {
+      this.later = undefined;
+      times.forEach((one) => this.want(one));
+    }, ms);
   }
 
   /** Whether it was read. */

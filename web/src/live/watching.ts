@@ -1,5 +1,6 @@
 /** Hooks that keep the watches of a view open while it is shown, and close them afterwards. */
 
+import { sinceServerUs } from "../api/clock.ts";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
 import type { Play } from "../address/address.ts";
@@ -183,9 +184,12 @@ function leading(): Pick<WatchRequest, "onFrame" | "onHealth" | "onEvent" | "onE
     onFrame: (frame) => advanceTo(frame.newestUs),
     onHealth: (told) => {
       const number = (name: string): number => (typeof told[name] === "number" ? told[name] : 0);
+      const arrivedMs = performance.now();
+      // By the collector's clock until it was received there, by the server's until it was here.
+      const delayUs = Math.max(0, number("received_us") - number("newest_us")) + sinceServerUs(number("sent_us"), arrivedMs);
       heartbeat.value = {
         ok: number("ok"), late: number("late"), missed: number("missed"), error: number("error"), skipped: number("skipped"),
-        newestUs: number("newest_us"), delayUs: Math.max(0, number("received_us") - number("newest_us")), arrivedMs: performance.now(),
+        newestUs: number("newest_us"), delayUs, arrivedMs,
       };
       if (number("newest_us") > 0) advanceTo(number("newest_us"));
       requestPaint();

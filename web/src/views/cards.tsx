@@ -20,7 +20,7 @@ import { groupedEvents, textBehindName, type EventGroup } from "../words/event_g
 import { freshnessWords } from "../words/freshness.ts";
 import { columnWords, eventGravity, eventWords, plural } from "../words/names.ts";
 import { count, MISSING, quantityText, span } from "../words/quantity.ts";
-import { ageWords, LOADING, NOT_KNOWN, Unread, unreadWords } from "./told.tsx";
+import { AsOf, ageWords, LOADING, NOT_KNOWN, Unread, unreadWords } from "./told.tsx";
 
 /** How often the selection is summed up, if it has so many cells. */
 const FACTS_MS = 400;
@@ -309,6 +309,11 @@ function Download({ name, path }: { name: string; path: () => string }) {
 }
 
 const EVENTS_SHOWN = 12;
+
+/** How old the list of events is, where that is worth saying. */
+export function EventsAge() {
+  return <AsOf atMs={recording.value?.running === true ? eventsTold.value.atMs : 0} />;
+}
 
 export function EventList({ device }: { device?: string }) {
   const all = groupedEvents(events.value.filter((event) => device === undefined || event.device === device));

@@ -24,7 +24,7 @@ import { columnWords, plural, quantityTitle } from "../words/names.ts";
 import { BusiestCard } from "./busiest_card.tsx";
 import { sharesOf } from "./room.ts";
 import { CollectorCard } from "./collector_card.tsx";
-import { EventList, ReadingCard, SelectionCard } from "./cards.tsx";
+import { EventList, EventsAge, ReadingCard, SelectionCard } from "./cards.tsx";
 import { Empty } from "./empty.tsx";
 import { Damaged, Problem } from "./problem.tsx";
 import { QuantityPicker } from "./quantity_picker.tsx";
@@ -91,7 +91,7 @@ export function Cluster() {
           onOpen={(row) => show({ name: "device", device: model.rows[row]?.device ?? null }, true)}
         />
         <Legend scale={scale} watch={watch} />
-        <h2 class="gap">Events</h2>
+        <h2 class="gap">Events <EventsAge /></h2>
         <EventList />
       </section>
       <section ref={middle} aria-label={quantityTitle(quantity, kind)}>

@@ -21,7 +21,7 @@ import { clockExact } from "../time/moment.ts";
 import { columnWords, quantityTitle } from "../words/names.ts";
 import { inNaturalOrder } from "../words/natural.ts";
 import { MISSING, quantityText, span } from "../words/quantity.ts";
-import { EventList } from "./cards.tsx";
+import { EventList, EventsAge } from "./cards.tsx";
 import { chartsFitting } from "./room.ts";
 import { Empty } from "./empty.tsx";
 import { Problem } from "./problem.tsx";
@@ -48,7 +48,7 @@ export function Device() {
           ? <Empty text={`This recording has no device called ${wanted}.`} />
           : <dl><dt>what it is</dt><dd>{device.role}</dd><dt>group</dt><dd>{groupOf(device)}</dd></dl>}
         <Freshness device={wanted} />
-        <h2 class="gap">Events</h2>
+        <h2 class="gap">Events <EventsAge /></h2>
         <EventList device={wanted} />
       </section>
       <Parts device={wanted} />
