@@ -37,6 +37,9 @@ const WARM_LEAST: Nanos = Nanos::from_secs(2);
 /// How far back at most.
 const WARM_MOST: Nanos = Nanos::from_secs(60);
 
+/// So few rows are not looked through for those that nobody needs any more.
+const ROWS_LEAST: usize = 10_000;
+
 /// Follows one running recording for its viewers; its thread ends when this is dropped.
 #[derive(Debug)]
 pub struct Follower {
@@ -227,12 +230,18 @@ impl Follow {
         self.tail = Some(Tail::new(newest.before(back).as_nanos()));
         let had = had.unwrap_or(i64::MAX);
         let mut whole = Step::default();
+        let mut kept = 0;
         loop {
             if let Some(step) = self.read(opened, true)? {
                 whole.append(&step);
-                whole = whole.newer_than(had);
             }
-            if !self.tail.as_ref().is_some_and(Tail::has_more) {
+            let is_last = !self.tail.as_ref().is_some_and(Tail::has_more);
+            // A look at all rows only when there are twice as many: each costs a constant time.
+            if is_last || whole.rows() > 2 * kept + ROWS_LEAST {
+                whole = whole.newer_than(had);
+                kept = whole.rows();
+            }
+            if is_last {
                 return Ok((!whole.is_empty()).then(|| Arc::new(whole)));
             }
         }

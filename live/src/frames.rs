@@ -1,6 +1,5 @@
 //! What one step of a measurement brought.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Rows of one table as they came, column by column.
@@ -33,6 +32,19 @@ impl Frame {
         }
         self.states.extend_from_slice(&later.states);
         self.ages_ms.extend_from_slice(&later.ages_ms);
+    }
+
+    /// The newest row of each series, by its number; of rows of one time the last.
+    fn newest_of_series(&self) -> Vec<Option<usize>> {
+        let count = self.series.iter().max().map_or(0, |series| *series as usize + 1);
+        let mut newest: Vec<Option<usize>> = vec![None; count];
+        for (row, series) in self.series.iter().enumerate() {
+            let of = &mut newest[*series as usize];
+            if of.is_none_or(|of| self.times[row] >= self.times[of]) {
+                *of = Some(row);
+            }
+        }
+        newest
     }
 
     /// The rows at some places, in the order of the places.
@@ -106,16 +118,10 @@ impl Step {
     /// The rows and intervals that are due after `had`, and the newest of each series anyway.
     pub(crate) fn newer_than(&self, had: i64) -> Self {
         let frames = self.frames.iter().map(|frame| {
-            let mut newest: BTreeMap<u32, usize> = BTreeMap::new();
-            for (row, series) in frame.series.iter().enumerate() {
-                let of = newest.entry(*series).or_insert(row);
-                if frame.times[row] >= frame.times[*of] {
-                    *of = row;
-                }
-            }
+            let newest = frame.newest_of_series();
             let rows = 0..frame.times.len();
             let kept = |&row: &usize| {
-                frame.times[row] > had || newest.get(&frame.series[row]) == Some(&row)
+                frame.times[row] > had || newest[frame.series[row] as usize] == Some(row)
             };
             frame.picked(&rows.filter(kept).collect::<Vec<_>>())
         });
@@ -142,6 +148,11 @@ impl Step {
         }
         self.intervals.extend_from_slice(&later.intervals);
         self.events.extend_from_slice(&later.events);
+    }
+
+    /// How many rows it has.
+    pub(crate) fn rows(&self) -> usize {
+        self.frames.iter().map(|frame| frame.times.len()).sum()
     }
 
     /// Whether it brought nothing.
