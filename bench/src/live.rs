@@ -154,7 +154,7 @@ pub(crate) fn run(args: &LiveArgs) -> Result<Answer, Failure> {
         numbers.slow_line = Some(bad_days::run(Trouble::SlowLine, args.span)?);
     }
     if wanted(Part::ManyDevices) {
-        progress("live: 10,000 devices, live");
+        progress("live: 10,000 devices, read once a second");
         numbers.many_devices = Some(bad_days::run(Trouble::ManyDevices, args.span)?);
     }
     let lines = lines(&numbers);

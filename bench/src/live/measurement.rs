@@ -13,7 +13,7 @@ use crate::farm_process::{FarmPlan, FarmProcess};
 use crate::placement::{Placement, wait_until};
 use crate::values::Values;
 
-/// How often each is read.
+/// How often each is read, where nothing else is said.
 pub(super) const EVERY: Nanos = Nanos::from_millis(100);
 /// How long the collector may take to begin its recording.
 const PATIENCE: Nanos = Nanos::from_secs(8);
@@ -33,13 +33,13 @@ impl Measurement {
     /// `bench collect`: they stand for other machines.
     pub(super) fn start(devices: u32, span: Nanos, realtime: bool) -> Result<Self, Failure> {
         let agents = if realtime { Placement::elsewhere(true) } else { Placement::default() };
-        Self::start_at(devices, span, (agents, Placement::default()))
+        Self::start_at((devices, EVERY), span, (agents, Placement::default()))
     }
 
-    /// The same with agents and collector at their places. Who has real-time priority is told by the
-    /// agents' place.
+    /// The same of devices that are read as often as is said, with agents and collector at their places.
+    /// Whether they have real-time priority is told by the agents' place.
     pub(super) fn start_at(
-        devices: u32,
+        (devices, every): (u32, Nanos),
         span: Nanos,
         (agents, collector): (Placement, Placement),
     ) -> Result<Self, Failure> {
@@ -49,14 +49,14 @@ impl Measurement {
         let farm = FarmProcess::start(&FarmPlan {
             agents: devices,
             cache: "0s",
-            step: EVERY,
+            step: every,
             truth: &scratch.path().join("truth"),
             speech,
             placement: agents,
         })?;
         let devices = farm.devices(0..devices);
         let measure = Values::Five.measure();
-        let text = ClusterText { devices: &devices, speech, every: EVERY, measure };
+        let text = ClusterText { devices: &devices, speech, every, measure };
         let collector = Collector::start(&CollectorPlan {
             cluster_file: &text.write(scratch.path())?,
             recording: &recording,

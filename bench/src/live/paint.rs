@@ -32,7 +32,7 @@ pub(crate) fn run(span: Nanos) -> Result<Observations, Failure> {
     let last = browser.number("window.__meikyo.lastPaintedInterval")?;
     drop(browser);
     let (recording, _scratch) = measurement.finish()?;
-    let latencies = latencies(&shots, &arrivals(&recording)?)?;
+    let latencies = latencies(&shots, &arrivals(&recording, EVERY)?)?;
     let newest = shots.last().map_or(0.0, |shot| f64::from(shot.interval));
     // The number on the screen is the one that the page says it painted, modulo 2^32.
     if (last % 4_294_967_296.0 - newest).abs() > 10.0 {
@@ -70,7 +70,10 @@ fn shots(browser: &mut Browser, end: WallTime) -> Result<Vec<Shot>, Failure> {
 }
 
 /// By the number of the interval modulo 2^32, when its last answer was received.
-pub(super) fn arrivals(recording: &std::path::Path) -> Result<BTreeMap<u32, WallTime>, Failure> {
+pub(super) fn arrivals(
+    recording: &std::path::Path,
+    every: Nanos,
+) -> Result<BTreeMap<u32, WallTime>, Failure> {
     let recording = meikyo_recording::Recording::open(recording)?;
     let mut arrivals = BTreeMap::new();
     let wanted = reading::selection(Table::Intervals, &["time", "complete_us"], None);
@@ -79,7 +82,7 @@ pub(super) fn arrivals(recording: &std::path::Path) -> Result<BTreeMap<u32, Wall
         let times = integers(&batch, "time")?;
         for (time, complete) in times.into_iter().zip(integers(&batch, "complete_us")?) {
             let (Some(time), Some(complete)) = (time, complete) else { continue };
-            let ordinal = time.cast_unsigned() / EVERY.get();
+            let ordinal = time.cast_unsigned() / every.get();
             let low = u32::try_from(ordinal & u64::from(u32::MAX)).expect("masked to 32 bits");
             arrivals.insert(low, WallTime::from_nanos(time + complete * 1_000));
         }

@@ -39,6 +39,6 @@ pub enum Part {
     BusyCore,
     /// 1 Mbit/s and 100 ms between browser and server; needs root
     SlowLine,
-    /// 10,000 devices that are read ten times a second
+    /// 10,000 devices that are read once a second
     ManyDevices,
 }

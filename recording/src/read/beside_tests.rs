@@ -2,9 +2,10 @@
 //! walk over all frames says.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::compact::compact_recording;
 use crate::inventory::{Inventory, inventory};
 use crate::log::{FrameHeader, HEADER_LEN};
 use crate::schema::{Column, ColumnKind, Meaning};
@@ -325,7 +326,7 @@ fn indexes_go_with_their_segments_and_recovery_makes_them_anew() {
     fs::write(stream_dir.join("0000009999.index"), "of a segment that is gone").unwrap();
     open(dir.path(), "profile", &["samples"]).close().unwrap();
     assert_eq!(indexes(), made);
-    crate::compact::compact_recording(dir.path()).unwrap();
+    compact_recording(dir.path()).unwrap();
     assert_eq!(indexes(), Vec::<String>::new());
 }
 
@@ -359,4 +360,58 @@ fn who_follows_passes_over_what_is_not_wanted_and_over_nothing_else() {
         let mut nothing = SegmentReader::open_where(segment, |_, _| false).unwrap().unwrap();
         assert_eq!(nothing.next_rows(|_| true).unwrap(), None, "all frames are described");
     }
+}
+
+/// A compacted recording of one hour, and its file of Parquet.
+fn compacted(dir: &Path) -> PathBuf {
+    let mut writer = open(dir, "snmp", &["load"]);
+    for second in 0..10 {
+        let mut batch = writer.batch(0);
+        batch.begin_row(second * SECOND);
+        batch.put_symbol(1, writer.symbol("node1"));
+        batch.put_u64(2, second.unsigned_abs());
+        writer.submit(batch);
+    }
+    writer.close().unwrap();
+    compact_recording(dir).unwrap();
+    let hour = layout::hour_dir(dir, "load", 0);
+    let files: Vec<_> = fs::read_dir(hour).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files[0].clone()
+}
+
+/// What a scan tells when `change` happens between its listing and its reading.
+fn told_after(change: impl FnOnce(&Path, &Path)) -> Vec<Problem> {
+    let dir = tempfile::tempdir().unwrap();
+    let file = compacted(dir.path());
+    let recording = Recording::open(dir.path()).unwrap();
+    let mut scan = recording.scan(&Selection::all("load")).unwrap();
+    fs::remove_file(&file).unwrap();
+    change(dir.path(), &file);
+    let rows: usize = scan.by_ref().map(|batch| batch.unwrap().num_rows()).sum();
+    assert_eq!(rows, 0);
+    scan.problems().to_vec()
+}
+
+#[test]
+fn a_file_that_vanishes_while_it_is_read_is_missed_unless_it_was_deleted_or_is_compacted_anew() {
+    let stream = |dir: &Path| layout::stream_dir(dir, "snmp");
+    let is_missing = |told: &[Problem]| told.len() == 1 && told[0].what == "it is missing";
+    assert!(is_missing(&told_after(|_, _| ())));
+    let told = told_after(|dir, _| {
+        let manifest = stream(dir).join(crate::manifest::FILE_NAME);
+        fs::remove_file(&manifest).unwrap();
+        fs::create_dir(&manifest).unwrap();
+    });
+    assert!(is_missing(&told), "nobody knows whether it was deleted: {told:?}");
+    let told = told_after(|dir, _| {
+        let hours = [("load".to_owned(), 1)].into();
+        crate::manifest::delete_before(&stream(dir), &hours).unwrap();
+    });
+    assert_eq!(told, [], "it was deleted");
+    let told = told_after(|dir, _| {
+        // As it stands before its compaction, which is done again.
+        fs::write(layout::segment_path(dir, "snmp", 1), "").unwrap();
+    });
+    assert_eq!(told, [], "its rows are in the log");
 }

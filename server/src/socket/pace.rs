@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// What queues may add to the line's own delay.
-const QUEUE_MAX: Duration = Duration::from_millis(150);
+const QUEUE_MAX: Duration = Duration::from_millis(100);
 /// The line's delay is the least that was seen; it grows by so much of itself with each answer, so
 /// that a line that has become longer is known after some minutes.
 const FORGETTING: u32 = 2_048;
@@ -76,14 +76,14 @@ mod tests {
         pace.pong(&first, begin + ms(200));
         let [second, third] = [300, 400].map(|at| pace.ping(begin + ms(at)));
         assert!(pace.is_free(begin + ms(600)), "200 ms and some more for the second");
-        assert!(!pace.is_free(begin + ms(700)));
+        assert!(!pace.is_free(begin + ms(650)));
         for foreign in [&b"meikyo"[..], b"", &99_u64.to_be_bytes(), &first] {
-            pace.pong(foreign, begin + ms(700));
-            assert!(!pace.is_free(begin + ms(700)));
+            pace.pong(foreign, begin + ms(650));
+            assert!(!pace.is_free(begin + ms(650)));
         }
-        pace.pong(&second, begin + ms(710));
-        assert!(pace.is_free(begin + ms(720)), "the third was sent at 400");
-        assert!(!pace.is_free(begin + ms(760)));
+        pace.pong(&second, begin + ms(660));
+        assert!(pace.is_free(begin + ms(700)), "the third was sent at 400");
+        assert!(!pace.is_free(begin + ms(710)));
         pace.pong(&third, begin + ms(770));
         assert!(pace.is_free(begin + ms(10_000)), "nothing is under way");
     }

@@ -63,6 +63,8 @@ const RETRY_MS = 2000;
  * line than the live frames did that were left out.
  */
 const HOLES_MS = 4000;
+/** So much of them at once: a larger answer would hold up the live frames behind it. */
+const PIECE_US = 1e6;
 /** A question that has no answer for so long is given up and asked again. */
 const PATIENCE_MS = 20_000;
 /** What was read is painted before more is read ahead. */
@@ -240,10 +242,10 @@ export class Watch {
   }
 
   private async readWanted(): Promise<void> {
-    const { wanted, abort: { signal: stop } } = this;
-    if (this.reading || wanted === null || stop.aborted) return;
+    const { abort: { signal: stop } } = this;
+    if (this.reading || this.wanted === null || stop.aborted) return;
     this.reading = true;
-    this.wanted = null;
+    const wanted = this.takeWanted(this.wanted);
     const done = await this.fill(wanted.fromUs, wanted.toUs);
     this.reading = false;
     if (stop.aborted) return;
@@ -253,6 +255,13 @@ export class Watch {
     else if (missing.length > 0 && this.request.live?.replay === null) {
       this.wantLater(missing, this.isSlow() ? HOLES_MS : done ? SETTLE_MS : RETRY_MS, true);
     } else if (!done) this.wantLater([wanted], RETRY_MS, true);
+  }
+
+  /** What is read next of what is wanted: all of it, for a slow viewer the newest piece. */
+  private takeWanted({ fromUs, toUs }: Bounds): Bounds {
+    const cutUs = this.isSlow() ? Math.max(fromUs, toUs - PIECE_US) : fromUs;
+    this.wanted = cutUs > fromUs ? { fromUs, toUs: cutUs } : null;
+    return { fromUs: cutUs, toUs };
   }
 
   /** Whether the server leaves intervals out for this viewer. */
