@@ -3,6 +3,8 @@
 //! Each row is worked out by a process of its own, so that its memory is its own. What is printed of a
 //! plan is what the checker found in the configuration, not what the planner meant.
 
+mod search;
+
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -85,6 +87,9 @@ struct Report {
 
 /// Plans, proves and prints; the answer is whether every verdict is what it has to be.
 pub(crate) fn run(args: &FabricArgs) -> Result<Answer, Failure> {
+    if args.search {
+        return search::run(args.json);
+    }
     let machine = Machine::observe();
     let (rows, answer) = match &args.only {
         Some(topology) => {

@@ -18,6 +18,10 @@ pub struct FabricArgs {
     /// How paths are chosen, with --only
     #[arg(long, default_value = "auto", requires = "only", value_parser = routing)]
     pub routing: meikyo_cluster::Routing,
+    /// Compare plans with the best of 100 searches that begin with other seeds, on fabrics of 10 to 36
+    /// switches; plans for switches that pause each other and for such that do not
+    #[arg(long, conflicts_with = "only")]
+    pub search: bool,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

@@ -30,10 +30,10 @@ pub(super) use refused::Refusal;
 
 /// Every vendor, in the order in which lists name them.
 pub(super) static VENDORS: [Entry; 6] = [
-    Entry::Spoken(&powerconnect::PowerConnect),
+    Entry::Spoken(&powerconnect::POWERCONNECT),
     Entry::Spoken(&linux_bridge::LinuxBridge),
     Entry::Spoken(&open_vswitch::OpenVswitch),
-    Entry::Spoken(&dell_n::DellN),
+    Entry::Spoken(&dell_n::DELL_N),
     Entry::Refused(&refused::CISCO_IOS),
     Entry::Refused(&refused::ARISTA_EOS),
 ];

@@ -47,9 +47,9 @@ pub(super) fn configuration(settings: SwitchSettings) -> Configuration {
     }
 }
 
-/// Any settings of a FASTPATH switch on its first ports: single ports, two bundles, ports that are
+/// Any settings of a switch that is typed to, on its first ports: single ports, two bundles, ports that are
 /// shut; VLANs 101 to 106 and one without a port.
-pub(super) fn fastpath_settings(
+pub(super) fn typed_settings(
     ports: u16,
     ageing: impl Strategy<Value = Option<u64>>,
 ) -> impl Strategy<Value = SwitchSettings> {

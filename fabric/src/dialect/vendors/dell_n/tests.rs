@@ -16,7 +16,7 @@ use crate::{
 const PORTS: u16 = 12;
 
 fn settings() -> impl Strategy<Value = SwitchSettings> {
-    laws::fastpath_settings(PORTS, prop::option::of(10_u64..=1_000_000))
+    laws::typed_settings(PORTS, prop::option::of(10_u64..=1_000_000))
 }
 
 fn dialect() -> Dialect {
