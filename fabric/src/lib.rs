@@ -46,6 +46,7 @@ pub use described::{DescribeError, Described, describe};
 pub use drawing::{draw, positions};
 pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, plan_failovers};
 pub use loads::{Bisection, Busiest, Certainty, Loads, Pattern, bisection, diameter, loads};
+pub use paths::{Hop, Paths};
 pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, searched, spare_trees};
 pub use prime::{
     PRIMING_ETHERTYPE, PRIMING_FRAME_BYTES, PrimingFrame, PrimingNotice, PrimingSocket,

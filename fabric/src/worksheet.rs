@@ -376,7 +376,8 @@ mod tests {
                     assert_eq!(members("U"), settings.untagged);
                     assert_eq!(members("T"), settings.tagged);
                     let pvids = lines.iter().find(|line| line[0] == "PVID").unwrap();
-                    let pvid = settings.pvid.map_or("none".to_owned(), |vlan| vlan.to_string());
+                    let pvid =
+                        settings.pvid.map_or_else(|| "none".to_owned(), |vlan| vlan.to_string());
                     assert_eq!(pvids[column], pvid);
                 }
             }

@@ -91,7 +91,7 @@ fn hosts_of_one_switch_are_spread_where_that_balances_links() {
 }
 
 /// Without pause frames the busiest cable carries at most 1.25 times the least that fractional shortest
-/// paths could leave on it (a linear program), and no more than DFSSSP of OpenSM with its virtual lanes;
+/// paths could leave on it (a linear program), and no more than DFSSSP of `OpenSM` with its virtual lanes;
 /// both numbers are those of foreign programs.
 #[test]
 fn without_pause_frames_cables_carry_little_more_than_they_need() {
