@@ -218,8 +218,7 @@ fn now() -> Instant {
 fn text(report: &Report) -> String {
     let mut table = TextTable::new(&[
         "topology", "hosts", "switches", "links", "routing", "VLANs", "entries", "load", "by mean",
-        "verdict",
-        "plan s", "check s", "MB",
+        "verdict", "plan s", "check s", "MB",
     ]);
     let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     for row in &report.rows {

@@ -84,10 +84,10 @@ pub(crate) fn balanced(net: &Net, routes: &Routes, how: Balancing) -> Balanced {
     })
 }
 
-/// A tree for every source, up and down from the middle of the net, without a search.
-pub(crate) fn up_and_down(net: &Net) -> Vec<(usize, Vec<usize>)> {
+/// A tree for every source, none of which waits for another in a cycle, without a search.
+pub(crate) fn begun(net: &Net) -> Vec<(usize, Vec<usize>)> {
     let how = Balancing { suits: Suits::All, pauses: true, trees: 1 };
-    let begun = begin::seeded(net, how, 0).trees;
+    let begun = begin::seeded(net, how, 1).trees;
     let mut trees: Vec<(usize, Vec<usize>)> =
         begun.into_iter().map(|tree| (tree.walk.order[0], tree.walk.needed(net))).collect();
     trees.sort_by_key(|(source, _)| *source);

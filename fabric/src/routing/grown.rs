@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::balanced::up_and_down;
+use super::balanced::begun;
 use super::exact::shortest_acyclic;
 use super::order::ChannelOrder;
 use super::up_down::ranks;
@@ -40,7 +40,7 @@ enum Beginning {
 /// paths in it make no cycle, so that there are fewer trees.
 pub(crate) fn grown(net: &Net, radius: usize) -> Routes {
     if radius == 0 && net.switches() > SWITCHES_TRIED_MAX {
-        return Routes::merged(net, up_and_down(net));
+        return Routes::merged(net, begun(net));
     }
     let centre = net.centre();
     if radius > 0 {
