@@ -27,9 +27,8 @@ type Case = (&'static str, &'static str, usize, &'static str, Verdict);
 
 const PAPER: &str = "powerconnect-6248";
 const GENERIC: &str = "generic";
-const LARGE: &str = "generic-256k";
 
-const CASES: [Case; 31] = [
+const CASES: [Case; 32] = [
     ("tree 8", "auto", 28, PAPER, Verdict::Good),
     ("star 6", "auto", 11, PAPER, Verdict::Good),
     ("complete 8", "auto", 28, PAPER, Verdict::Good),
@@ -59,8 +58,9 @@ const CASES: [Case; 31] = [
     ("torus 10x10x10", "auto", 10, GENERIC, Verdict::Good),
     ("hyperx 10x10x10", "auto", 10, GENERIC, Verdict::Good),
     ("fat-tree 36", "auto", 18, GENERIC, Verdict::Good),
-    ("random-regular 1000 degree 8 seed 1", "auto", 10, LARGE, Verdict::Good),
-    ("torus 20x20x10", "auto", 25, LARGE, Verdict::Good),
+    ("random-regular 1000 degree 8 seed 1", "auto", 10, "generic-128k", Verdict::Good),
+    ("mesh 40x100", "auto", 25, "generic-256k", Verdict::Good),
+    ("fat-tree 56", "auto", 64, "generic-256k", Verdict::Good),
 ];
 
 /// One plan and its proof. Without a plan there is nothing to be said of VLANs.

@@ -143,7 +143,11 @@ pub fn plan(wiring: &Wiring, options: &PlanOptions) -> Result<Plan, PlanError> {
         let fewest = pairs.proven;
         return Ok(Plan { tags, fewest, ..frame.plan(routing, assignment, fitted) });
     }
-    let (routing, routes) = routing::choose(wiring, &net, options)?;
+    let (routing, routes) = if must_share(wiring, &net, options) {
+        (Routing::Acyclic, Routes::default())
+    } else {
+        routing::choose(wiring, &net, options)?
+    };
     let (assignment, fitted) = switch_tagged(&frame, routing, &routes)?;
     let fewest = routes.proven || assignment.vlans.len() == 1;
     let plan = Plan { fewest, ..frame.plan(routing, assignment, fitted) };
@@ -151,6 +155,16 @@ pub fn plan(wiring: &Wiring, options: &PlanOptions) -> Result<Plan, PlanError> {
         check_waiting(wiring, &net, &plan)?;
     }
     Ok(plan)
+}
+
+/// On so many switches it is told beforehand that no trees of their own fit, since they take seconds.
+const SWITCHES_TOLD_BEFORE: usize = 256;
+
+/// Whether switches have to share trees, and that can be told without any.
+fn must_share(wiring: &Wiring, net: &Net, options: &PlanOptions) -> bool {
+    net.switches() > SWITCHES_TOLD_BEFORE
+        && routing::may_share(routing::resolve(net, options), options)
+        && !tables::may_hold_a_vlan_each(wiring, net)
 }
 
 /// Trees of their own for the hosts of each switch are taken where the busiest cable then carries at most
@@ -238,7 +252,9 @@ fn few_vlans(
     };
     let spread_max = options.spread.unwrap_or(hosts_max).min(choices_max).min(hosts_max);
     let mut refusal = None;
-    for spread in (1..=spread_max.max(1)).rev() {
+    // Without forests there are trees to be shared only.
+    let own = if routes.forests.is_empty() { 0 } else { spread_max.max(1) };
+    for spread in (1..=own).rev() {
         let dealt = suits.and_then(|suits| dealt(net, routes, suits, options.flow_control, spread));
         let forests = dealt.unwrap_or_else(|| routes.in_turn(net, spread));
         let assignment = Assignment::new(net, routes, &forests);
@@ -256,15 +272,19 @@ fn few_vlans(
         let routes = grown(net, radius);
         let forests = routes.in_turn(net, 1);
         let assignment = Assignment::new(net, &routes, &forests);
-        if let Ok(fitted) = frame.fit(&assignment) {
-            return Ok((assignment, fitted, busiest_of(net, &routes.forests, &forests)));
+        match frame.fit(&assignment) {
+            Ok(fitted) => {
+                let busiest = busiest_of(net, &routes.forests, &forests);
+                return Ok((assignment, fitted, busiest));
+            }
+            Err(error) => refusal = refusal.or(Some(error)),
         }
         if assignment.vlans.len() == 1 {
             break;
         }
         radius += 1;
     }
-    Err(refusal.expect("a spread of 1 was tried"))
+    Err(refusal.expect("at least one assignment was tried"))
 }
 
 /// Refuses a plan whose frames could wait for each other in a cycle.

@@ -28,6 +28,9 @@ const RATIO_OF_BOUND_MAX: f64 = 1.25;
 struct Case {
     topology: &'static str,
     hosts: usize,
+    /// VLANs that the hosts of a switch are spread over, if the fabric is planned with that, too: tori
+    /// keep the fewest VLANs otherwise.
+    spread: Option<usize>,
     /// The least that fractional shortest paths leave on the busiest cable, in pairs of hosts: the
     /// solution of a linear program.
     bound: f64,
@@ -36,14 +39,20 @@ struct Case {
 }
 
 const fn case(topology: &'static str, hosts: usize, bound: f64, dfsssp: Option<f64>) -> Case {
-    Case { topology, hosts, bound, dfsssp }
+    Case { topology, hosts, spread: None, bound, dfsssp }
 }
 
-const CASES: [Case; 8] = [
+const fn spread(spread: usize, case: Case) -> Case {
+    Case { spread: Some(spread), ..case }
+}
+
+const CASES: [Case; 10] = [
     case("ring 5", 2, 12.0, Some(12.0)),
     case("torus 4x4", 2, 32.0, Some(46.0)),
     case("torus 5x3", 2, 36.0, Some(44.0)),
+    spread(2, case("torus 5x3", 2, 36.0, Some(44.0))),
     case("torus 6x5", 1, 22.5, None),
+    spread(2, case("torus 6x5", 2, 90.0, None)),
     case("dragonfly 5x4 global 1", 2, 64.0, Some(82.0)),
     case("random-regular 10 degree 3 seed 1", 3, 63.0, Some(72.0)),
     case("random-regular 20 degree 4 seed 1", 2, 45.2, Some(56.0)),
@@ -54,6 +63,7 @@ const CASES: [Case; 8] = [
 struct Row {
     topology: String,
     hosts: usize,
+    spread: Option<usize>,
     flow_control: bool,
     vlans: usize,
     busiest_cable_pairs: f64,
@@ -120,7 +130,8 @@ fn row(case: &Case, flow_control: bool) -> Result<Row, Failure> {
     let model = SwitchModel::named(super::GENERIC)
         .ok_or_else(|| Failure::new("the generic model is built in"))?;
     let wiring = cable_uniform(&topology, &model, hosts)?;
-    let options = PlanOptions { flow_control, ..PlanOptions::new(Some(topology)) };
+    let options =
+        PlanOptions { flow_control, spread: case.spread, ..PlanOptions::new(Some(topology)) };
     let start = now();
     let plan = plan(&wiring, &options)?;
     let plan_s = start.elapsed().as_secs_f64();
@@ -131,6 +142,7 @@ fn row(case: &Case, flow_control: bool) -> Result<Row, Failure> {
     Ok(Row {
         topology: text.to_owned(),
         hosts: wiring.hosts.len(),
+        spread: case.spread,
         flow_control,
         vlans: plan.working.len(),
         busiest_cable_pairs: busiest.map_or(0.0, |busiest| busiest.pairs_per_cable),
@@ -145,14 +157,15 @@ fn row(case: &Case, flow_control: bool) -> Result<Row, Failure> {
 
 fn text(report: &Report) -> String {
     let mut table = TextTable::new(&[
-        "topology", "hosts", "pauses", "VLANs", "busiest", "best", "bound", "DFSSSP", "reached",
-        "plan s", "search s",
+        "topology", "hosts", "spread", "pauses", "VLANs", "busiest", "best", "bound", "DFSSSP",
+        "reached", "plan s", "search s",
     ]);
     let known = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |it| format!("{it:.0}"));
     for row in &report.rows {
         table.row([
             row.topology.clone(),
             row.hosts.to_string(),
+            row.spread.map_or_else(|| "-".to_owned(), |spread| spread.to_string()),
             (if row.flow_control { "yes" } else { "no" }).to_owned(),
             row.vlans.to_string(),
             format!("{:.0}", row.busiest_cable_pairs),

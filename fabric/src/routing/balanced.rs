@@ -27,7 +27,7 @@ const WORK_OF_STEP: u64 = 40;
 /// Most channels that are looked at, whatever the size.
 const WORK_LARGE_MAX: u64 = 400_000_000;
 /// Most beginnings.
-const SEEDS_MAX: u64 = 32;
+const SEEDS_MAX: u64 = 64;
 
 /// What is balanced.
 #[derive(Debug, Clone, Copy)]
