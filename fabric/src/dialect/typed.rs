@@ -7,6 +7,7 @@
 //! that build upon it, are [`TypedSwitch::of_interface`] and [`TypedSwitch::global`]. [`Prompt`] is where
 //! lines go that are typed, [`TypedVendor`] what of a vendor is only data.
 
+mod names;
 mod prompt;
 mod vendor;
 
@@ -18,8 +19,9 @@ use meikyo_units::Nanos;
 use super::reading::{Line, ParseError};
 use super::state::SwitchState;
 use crate::{Bundling, PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan, VlanSet};
+pub(super) use names::PortNames;
 pub(super) use prompt::{Grammar, Mode, Prompt};
-pub(super) use vendor::{Ageing, TypedVendor};
+pub(super) use vendor::{Ageing, Pauses, TypedVendor};
 
 /// Spans after which addresses may be forgotten, in seconds.
 pub(super) const AGEING_S: RangeInclusive<u64> = 10..=1_000_000;
@@ -122,10 +124,19 @@ pub(super) enum Interfaces {
 pub(super) struct Maker {
     /// Where a VLAN is defined, for people: the end of "`vlan 101`".
     pub(super) defined_where: &'static str,
+    /// What a bundle is called, with what is between that and its number.
+    pub(super) bundle: &'static str,
+    /// The commands by which an interface enters access and general mode.
+    pub(super) modes: [&'static str; 2],
     /// The mode of a channel group that speaks LACP; the other is `on`.
     pub(super) lacp: &'static str,
     /// Whether an interface forgets what was set for a mode when it enters the other one.
     pub(super) forgets_modes: bool,
+    /// Whether every interface is in general mode always.
+    pub(super) always_general: bool,
+    /// Whether a general interface drops frames without a tag by having a PVID whose VLAN it is not in,
+    /// which need not be defined; elsewhere there is a command for that.
+    pub(super) drops_by_pvid: bool,
     /// Beginnings of lines that make no difference to frames of the fabric, outside of any interface.
     pub(super) ignored: &'static [&'static str],
     /// Beginnings of lines that make no difference to frames of the fabric, of an interface.
@@ -143,6 +154,8 @@ pub(super) struct TypedSwitch<'a> {
     vlans: VlanSet,
     ports: BTreeMap<PortNumber, Port>,
     bundles: BTreeMap<u16, Port>,
+    /// How the ports of bundles agree, where that is said of bundles.
+    bundlings: BTreeMap<u16, Bundling>,
     /// Where a port channel was first named.
     named: BTreeMap<u16, (usize, String)>,
 }
@@ -152,10 +165,12 @@ impl<'a> TypedSwitch<'a> {
     pub(super) fn new(model: &'a SwitchModel, before: &SwitchState, maker: &'static Maker) -> Self {
         let settings = &before.settings;
         let pause = settings.ports.first().is_none_or(|port| port.flow_control);
-        let shut = Port { pause, ..Port::factory(false) };
+        let general = maker.always_general;
+        let shut = Port { pause, general, ..Port::factory(false) };
         let mut ports: BTreeMap<_, _> =
             (1..=model.ports).map(|port| (PortNumber(port), shut.clone())).collect();
         let mut bundles = BTreeMap::new();
+        let mut bundlings = BTreeMap::new();
         for (own, number) in settings.ports.iter().zip(before.numbers_for(settings)) {
             match (number, own.bundle) {
                 (Some(number), Some(bundling)) => {
@@ -164,6 +179,7 @@ impl<'a> TypedSwitch<'a> {
                         ports.insert(*port, Port { group, pause, ..Port::factory(true) });
                     }
                     bundles.insert(number, Port::with(own));
+                    bundlings.insert(number, bundling);
                 }
                 _ => {
                     for port in &own.ports {
@@ -182,6 +198,7 @@ impl<'a> TypedSwitch<'a> {
             vlans: settings.vlans.clone(),
             ports,
             bundles,
+            bundlings,
             named: BTreeMap::new(),
         }
     }
@@ -218,7 +235,8 @@ impl<'a> TypedSwitch<'a> {
             let (model, most) = (&self.model.name, self.model.bundles);
             return Err(line.wrong(format!("{model} has bundles 1 to {most}")));
         }
-        self.bundles.entry(number).or_insert_with(|| Port::factory(true));
+        let general = self.maker.always_general;
+        self.bundles.entry(number).or_insert_with(|| Port { general, ..Port::factory(true) });
         self.named.entry(number).or_insert_with(|| (line.number, line.text.to_owned()));
         Ok(())
     }
@@ -282,6 +300,11 @@ impl<'a> TypedSwitch<'a> {
         Err(line.wrong("is not understood for an interface (see docs/fabric-deployment.md)"))
     }
 
+    /// Whether a spanning tree protocol runs.
+    pub(super) const fn set_spanning_tree(&mut self, on: bool) {
+        self.spanning_tree = on;
+    }
+
     /// Turns pause frames on or off for every port.
     pub(super) fn set_pause_of_all(&mut self, on: bool) {
         self.ports.values_mut().for_each(|port| port.pause = on);
@@ -308,9 +331,38 @@ impl<'a> TypedSwitch<'a> {
     /// The VLAN of frames without a tag, in general mode.
     pub(super) fn pvid(&mut self, line: Line<'_>, vlan: Vlan) -> Result<(), ParseError> {
         self.in_mode(line, true)?;
+        if self.maker.drops_by_pvid {
+            self.each(|port| (port.pvid, port.tagged_only) = (vlan, false));
+            return Ok(());
+        }
         self.defined(line, vlan)?;
         self.each(|port| port.pvid = vlan);
         Ok(())
+    }
+
+    /// Whether pause frames are sent and obeyed, at the ports that commands are about.
+    pub(super) fn pause(&mut self, on: bool) {
+        self.each(|port| port.pause = on);
+    }
+
+    /// How the ports of the bundles agree that commands are about, where that is said of bundles.
+    pub(super) fn bundling(&mut self, bundling: Bundling) {
+        let Some(Interfaces::Bundles(numbers)) = &self.interfaces else { return };
+        for number in numbers {
+            self.bundlings.insert(*number, bundling);
+        }
+        for port in self.ports.values_mut() {
+            if let Some((number, own)) = &mut port.group
+                && numbers.contains(number)
+            {
+                *own = bundling;
+            }
+        }
+    }
+
+    /// How the ports of this bundle agree, where that is said of bundles: static, if nothing is said.
+    pub(super) fn bundling_of(&self, number: u16) -> Bundling {
+        self.bundlings.get(&number).copied().unwrap_or(Bundling::Static)
     }
 
     /// Whether frames without a tag are dropped, in general mode.
@@ -318,6 +370,17 @@ impl<'a> TypedSwitch<'a> {
         self.in_mode(line, true)?;
         self.each(|port| port.tagged_only = only);
         Ok(())
+    }
+
+    /// Lets the interfaces that commands are about take frames with and without a tag, as far as their
+    /// mode does.
+    pub(super) fn admit_all(&mut self) {
+        self.each(|port| port.tagged_only = false);
+    }
+
+    /// Accepts that tagged frames are dropped, which ports in access mode do by themselves.
+    pub(super) fn only_access(&mut self, line: Line<'_>) -> Result<(), ParseError> {
+        self.in_mode(line, false)
     }
 
     /// Makes the interfaces that commands are about members of VLANs, in general mode.
@@ -422,12 +485,12 @@ impl<'a> TypedSwitch<'a> {
     }
 
     fn in_mode(&mut self, line: Line<'_>, general: bool) -> Result<(), ParseError> {
-        let word = if general { "general" } else { "access" };
         if self.targets().iter().all(|port| port.general == general) {
             return Ok(());
         }
         Err(line.wrong(format!(
-            "the interface is not in {word} mode; `switchport mode {word}` comes first"
+            "the interface is in another mode; `{}` comes first",
+            self.maker.modes[usize::from(general)]
         )))
     }
 
@@ -506,7 +569,13 @@ impl<'a> TypedSwitch<'a> {
     }
 
     /// The state that the commands led to.
-    pub(super) fn state(self) -> Result<SwitchState, ParseError> {
+    pub(super) fn state(mut self) -> Result<SwitchState, ParseError> {
+        if self.maker.drops_by_pvid {
+            for port in self.ports.values_mut().chain(self.bundles.values_mut()) {
+                let member = port.untagged.contains(port.pvid) || port.tagged.contains(port.pvid);
+                port.tagged_only |= !member;
+            }
+        }
         let mut ports = Vec::new();
         let mut members: BTreeMap<u16, (Vec<PortNumber>, Bundling, bool)> = BTreeMap::new();
         for (number, port) in &self.ports {
@@ -517,7 +586,7 @@ impl<'a> TypedSwitch<'a> {
                     let first = (Vec::new(), bundling, port.pause);
                     let (all, of_all, pause) = members.entry(bundle).or_insert(first);
                     let differ = |what| {
-                        let bundle = format!("the ports of `port-channel {bundle}`");
+                        let bundle = format!("the ports of `{}{bundle}`", self.maker.bundle);
                         Err(ParseError::whole(format!("{bundle} {what}")))
                     };
                     if *of_all != bundling {
@@ -534,7 +603,7 @@ impl<'a> TypedSwitch<'a> {
         for (number, port) in &self.bundles {
             let Some((all, bundling, pause)) = members.remove(number) else {
                 if let Some((line, text)) = self.named.get(number) {
-                    let problem = format!("`port-channel {number}` has no ports");
+                    let problem = format!("`{}{number}` has no ports", self.maker.bundle);
                     return Err(ParseError { line: Some(*line), text: text.clone(), problem });
                 }
                 continue;

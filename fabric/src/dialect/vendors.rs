@@ -5,8 +5,12 @@
 //! [`Vendor`]; nothing else in the crate knows a vendor by name.
 
 // `#[path]` keeps a vendor whole: its root module lies inside its directory, not beside it.
+#[path = "vendors/comware/vendor.rs"]
+mod comware;
 #[path = "vendors/dell_n/vendor.rs"]
 mod dell_n;
+#[path = "vendors/dgs/vendor.rs"]
+mod dgs;
 #[path = "vendors/linux_bridge/vendor.rs"]
 mod linux_bridge;
 #[path = "vendors/open_vswitch/vendor.rs"]
@@ -29,11 +33,13 @@ pub(super) use linux_bridge::NAME as LINUX_BRIDGE;
 pub(super) use refused::Refusal;
 
 /// Every vendor, in the order in which lists name them.
-pub(super) static VENDORS: [Entry; 6] = [
+pub(super) static VENDORS: [Entry; 8] = [
     Entry::Spoken(&powerconnect::POWERCONNECT),
     Entry::Spoken(&linux_bridge::LinuxBridge),
     Entry::Spoken(&open_vswitch::OpenVswitch),
     Entry::Spoken(&dell_n::DELL_N),
+    Entry::Spoken(&comware::COMWARE),
+    Entry::Spoken(&dgs::DGS),
     Entry::Refused(&refused::CISCO_IOS),
     Entry::Refused(&refused::ARISTA_EOS),
 ];

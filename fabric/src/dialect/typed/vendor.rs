@@ -15,6 +15,15 @@ pub(in crate::dialect) struct Ageing {
     pub(in crate::dialect) never: bool,
 }
 
+/// Where pause frames are turned on and off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::dialect) enum Pauses {
+    /// For the switch as a whole.
+    OfAllPorts,
+    /// For each port.
+    OfEach,
+}
+
 /// A vendor whose switches are a [`TypedSwitch`](super::TypedSwitch) behind their commands.
 pub(in crate::dialect) struct TypedVendor {
     pub(in crate::dialect) language: &'static Language,
@@ -28,6 +37,13 @@ pub(in crate::dialect) struct TypedVendor {
     pub(in crate::dialect) factory: fn(&SwitchModel) -> SwitchState,
     /// Whether a port is in VLAN 1 each time that it enters general mode.
     pub(in crate::dialect) general_begins_in_default: bool,
+    /// Whether a port must be in the VLAN of its PVID, since it drops frames without a tag otherwise.
+    pub(in crate::dialect) pvid_is_member: bool,
+    /// Whether there is a mode in which a port drops tagged frames.
+    pub(in crate::dialect) drops_tagged: bool,
+    pub(in crate::dialect) pauses: Pauses,
+    /// What the commands call a bundle.
+    pub(in crate::dialect) bundle_name: fn(u16) -> String,
     pub(in crate::dialect) ageing: Ageing,
 }
 
@@ -45,7 +61,7 @@ impl Vendor for TypedVendor {
     }
 
     fn bundle_name(&self, number: u16) -> String {
-        number.to_string()
+        (self.bundle_name)(number)
     }
 
     fn factory(&self, model: &SwitchModel) -> SwitchState {
@@ -58,6 +74,17 @@ impl Vendor for TypedVendor {
     }
 
     fn check_port(&self, port: &PortSettings) -> Result<(), String> {
+        if !port.accept_tagged && !self.drops_tagged {
+            return Err(format!("{} takes tagged frames at every port", self.switch));
+        }
+        let foreign =
+            port.pvid.filter(|vlan| self.pvid_is_member && !port.members().contains(*vlan));
+        if let Some(vlan) = foreign {
+            return Err(format!(
+                "{} drops frames without a tag at a port whose PVID is {vlan} and that is not in VLAN {vlan}",
+                self.switch
+            ));
+        }
         super::check_port(self.switch, port)
     }
 
@@ -70,6 +97,9 @@ impl Vendor for TypedVendor {
             None if *never => {}
             None => return Err(format!("{} forgets addresses always", self.switch)),
         }
-        super::check_pause(self.switch, settings)
+        match self.pauses {
+            Pauses::OfAllPorts => super::check_pause(self.switch, settings),
+            Pauses::OfEach => Ok(()),
+        }
     }
 }

@@ -14,8 +14,12 @@ use crate::{SwitchModel, VlanSet};
 /// What its commands are where FASTPATH's makers differ.
 static MAKER: Maker = Maker {
     defined_where: "",
+    bundle: "port-channel ",
+    modes: ["switchport mode access", "switchport mode general"],
     lacp: "active",
     forgets_modes: false,
+    always_general: false,
+    drops_by_pvid: false,
     ignored: &[
         "hostname",
         "username",

@@ -15,7 +15,7 @@ mod parser;
 mod tests;
 
 use crate::dialect::state::{self, SwitchState};
-use crate::dialect::typed::{self, Ageing, TypedVendor};
+use crate::dialect::typed::{self, Ageing, Pauses, TypedVendor};
 use crate::dialect::vendors::{Delivery, Language};
 use crate::{SwitchModel, Vlan};
 
@@ -36,6 +36,10 @@ pub(super) static DELL_N: TypedVendor = TypedVendor {
     port_list: Some(names::port_list),
     factory,
     general_begins_in_default: false,
+    pvid_is_member: false,
+    drops_tagged: true,
+    pauses: Pauses::OfAllPorts,
+    bundle_name: |number| number.to_string(),
     ageing: Ageing { seconds: typed::AGEING_S, never: true },
 };
 

@@ -13,8 +13,12 @@ use crate::{PortNumber, SwitchModel, Vlan};
 /// What its commands are where FASTPATH's makers differ.
 static MAKER: Maker = Maker {
     defined_where: " in `vlan database`",
+    bundle: "port-channel ",
+    modes: ["switchport mode access", "switchport mode general"],
     lacp: "auto",
     forgets_modes: true,
+    always_general: false,
+    drops_by_pvid: false,
     ignored: &[
         "hostname",
         "username",

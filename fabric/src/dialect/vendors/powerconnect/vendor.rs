@@ -6,7 +6,7 @@ mod parser;
 mod tests;
 
 use crate::dialect::state::{self, SwitchState};
-use crate::dialect::typed::{self, Ageing, TypedVendor};
+use crate::dialect::typed::{self, Ageing, Pauses, TypedVendor};
 use crate::dialect::vendors::{Delivery, Language};
 use crate::model::{GENERIC, ModelFacts};
 use crate::{SwitchModel, Vlan};
@@ -44,6 +44,10 @@ pub(super) static POWERCONNECT: TypedVendor = TypedVendor {
     port_list: Some(|_, ports| names::port_list(ports)),
     factory,
     general_begins_in_default: true,
+    pvid_is_member: false,
+    drops_tagged: true,
+    pauses: Pauses::OfAllPorts,
+    bundle_name: |number| number.to_string(),
     ageing: Ageing { seconds: typed::AGEING_S, never: false },
 };
 
