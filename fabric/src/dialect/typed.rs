@@ -132,8 +132,8 @@ pub(super) struct Maker {
     pub(super) lacp: &'static str,
     /// Whether an interface forgets what was set for a mode when it enters the other one.
     pub(super) forgets_modes: bool,
-    /// Whether every interface is in general mode always.
-    pub(super) always_general: bool,
+    /// Whether an interface is in general mode as delivered, or always, since there are no modes.
+    pub(super) begins_general: bool,
     /// Whether a general interface drops frames without a tag by having a PVID whose VLAN it is not in,
     /// which need not be defined; elsewhere there is a command for that.
     pub(super) drops_by_pvid: bool,
@@ -165,7 +165,7 @@ impl<'a> TypedSwitch<'a> {
     pub(super) fn new(model: &'a SwitchModel, before: &SwitchState, maker: &'static Maker) -> Self {
         let settings = &before.settings;
         let pause = settings.ports.first().is_none_or(|port| port.flow_control);
-        let general = maker.always_general;
+        let general = maker.begins_general;
         let shut = Port { pause, general, ..Port::factory(false) };
         let mut ports: BTreeMap<_, _> =
             (1..=model.ports).map(|port| (PortNumber(port), shut.clone())).collect();
@@ -176,7 +176,7 @@ impl<'a> TypedSwitch<'a> {
                 (Some(number), Some(bundling)) => {
                     for port in &own.ports {
                         let (group, pause) = (Some((number, bundling)), own.flow_control);
-                        ports.insert(*port, Port { group, pause, ..Port::factory(true) });
+                        ports.insert(*port, Port { group, pause, general, ..Port::factory(true) });
                     }
                     bundles.insert(number, Port::with(own));
                     bundlings.insert(number, bundling);
@@ -235,7 +235,7 @@ impl<'a> TypedSwitch<'a> {
             let (model, most) = (&self.model.name, self.model.bundles);
             return Err(line.wrong(format!("{model} has bundles 1 to {most}")));
         }
-        let general = self.maker.always_general;
+        let general = self.maker.begins_general;
         self.bundles.entry(number).or_insert_with(|| Port { general, ..Port::factory(true) });
         self.named.entry(number).or_insert_with(|| (line.number, line.text.to_owned()));
         Ok(())
@@ -401,6 +401,36 @@ impl<'a> TypedSwitch<'a> {
             *from = from.difference(vlans);
         });
         Ok(())
+    }
+
+    /// Makes the interfaces that commands are about members of VLANs, without a tag where they are in them
+    /// for the first time, in general mode.
+    pub(super) fn include(&mut self, line: Line<'_>, vlans: &VlanSet) -> Result<(), ParseError> {
+        self.in_mode(line, true)?;
+        self.all_defined(line, vlans)?;
+        self.each(|port| port.untagged = port.untagged.union(&vlans.difference(&port.tagged)));
+        Ok(())
+    }
+
+    /// Lets members of VLANs send with a tag, or without, in general mode.
+    pub(super) fn tag(
+        &mut self,
+        line: Line<'_>,
+        vlans: &VlanSet,
+        with_tag: bool,
+    ) -> Result<(), ParseError> {
+        self.in_mode(line, true)?;
+        let mut outside = VlanSet::EMPTY;
+        for port in self.targets() {
+            let members = port.untagged.union(&port.tagged);
+            outside = outside.union(&vlans.difference(&members));
+        }
+        if let Some(vlan) = outside.iter().next() {
+            return Err(line.wrong(format!(
+                "the interface is not in VLAN {vlan}; it has to be, before its tags are set"
+            )));
+        }
+        self.add(line, vlans, with_tag)
     }
 
     /// Takes the interfaces that commands are about out of VLANs, in general mode.

@@ -11,8 +11,12 @@ mod comware;
 mod dell_n;
 #[path = "vendors/dgs/vendor.rs"]
 mod dgs;
+#[path = "vendors/jetstream/vendor.rs"]
+mod jetstream;
 #[path = "vendors/linux_bridge/vendor.rs"]
 mod linux_bridge;
+#[path = "vendors/netgear/vendor.rs"]
+mod netgear;
 #[path = "vendors/open_vswitch/vendor.rs"]
 mod open_vswitch;
 #[path = "vendors/powerconnect/vendor.rs"]
@@ -33,13 +37,15 @@ pub(super) use linux_bridge::NAME as LINUX_BRIDGE;
 pub(super) use refused::Refusal;
 
 /// Every vendor, in the order in which lists name them.
-pub(super) static VENDORS: [Entry; 8] = [
+pub(super) static VENDORS: [Entry; 10] = [
     Entry::Spoken(&powerconnect::POWERCONNECT),
     Entry::Spoken(&linux_bridge::LinuxBridge),
     Entry::Spoken(&open_vswitch::OpenVswitch),
     Entry::Spoken(&dell_n::DELL_N),
     Entry::Spoken(&comware::COMWARE),
     Entry::Spoken(&dgs::DGS),
+    Entry::Spoken(&jetstream::JETSTREAM),
+    Entry::Spoken(&netgear::NETGEAR),
     Entry::Refused(&refused::CISCO_IOS),
     Entry::Refused(&refused::ARISTA_EOS),
 ];

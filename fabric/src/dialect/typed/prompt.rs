@@ -31,11 +31,14 @@ pub(in crate::dialect) enum Mode {
 /// A function that carries out a line, and says in which mode the next one is.
 type Carry = for<'l> fn(&mut Prompt<'_>, Line<'l>, &[&'l str]) -> Result<Mode, ParseError>;
 
+/// A function that carries out a line and stays in its mode.
+type Tell = for<'l> fn(&mut Prompt<'_>, Line<'l>, &[&'l str]) -> Result<(), ParseError>;
+
 /// The words of a maker.
 pub(in crate::dialect) struct Grammar {
     pub(in crate::dialect) maker: &'static Maker,
     /// What begins a comment.
-    pub(in crate::dialect) comment: char,
+    pub(in crate::dialect) comment: &'static [char],
     /// The first words of what lets the switch be configured.
     pub(in crate::dialect) configure: &'static str,
     /// Whether a running configuration is without that.
@@ -49,13 +52,13 @@ pub(in crate::dialect) struct Grammar {
     /// What comes after `interface`.
     pub(in crate::dialect) interface: Carry,
     /// What is said of ports and bundles.
-    pub(in crate::dialect) of_interface:
-        for<'l> fn(&mut Prompt<'_>, Line<'l>, &[&'l str]) -> Result<(), ParseError>,
+    pub(in crate::dialect) of_interface: Tell,
     /// What is said in the list of VLANs, where that is a mode.
-    pub(in crate::dialect) database:
-        for<'l> fn(&mut Prompt<'_>, Line<'l>, &[&'l str]) -> Result<(), ParseError>,
+    pub(in crate::dialect) database: Tell,
     /// Whether that mode is entered before `configure`.
     pub(in crate::dialect) database_first: bool,
+    /// What is said before the switch is configured, if anything of it is known.
+    pub(in crate::dialect) of_exec: Option<Tell>,
     /// What is said of the switch in a VLAN.
     pub(in crate::dialect) of_vlan:
         for<'l> fn(&mut Prompt<'_>, Line<'l>, Vlan, &[&'l str]) -> Result<(), ParseError>,
@@ -103,7 +106,13 @@ impl<'a> Prompt<'a> {
             (["enable"], Mode::Exec) => Mode::Exec,
             (_, Mode::Exec) if is_begun_by(line.text, configure) => Mode::Global,
             (["vlan", "database"], Mode::Exec) if grammar.database_first => Mode::Database,
-            (_, Mode::Exec) => return Err(line.wrong(format!("is refused before `{configure}`"))),
+            (words, Mode::Exec) => match grammar.of_exec {
+                Some(of_exec) => {
+                    of_exec(self, line, words)?;
+                    Mode::Exec
+                }
+                None => return Err(line.wrong(format!("is refused before `{configure}`"))),
+            },
             ([word], _) if *word == end => Mode::Exec,
             ([word], Mode::Global) if *word == exit => Mode::Exec,
             ([word], Mode::Database) if *word == exit && grammar.database_first => Mode::Exec,

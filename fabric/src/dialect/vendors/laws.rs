@@ -83,6 +83,12 @@ pub(super) fn typed_settings(
     })
 }
 
+/// The same, but no port drops tagged frames.
+pub(super) fn with_tags(mut settings: SwitchSettings) -> SwitchSettings {
+    settings.ports.iter_mut().for_each(|port| port.accept_tagged = true);
+    settings
+}
+
 /// The same, but each port is in the VLAN of its PVID, without a tag.
 pub(super) fn in_own_vlans(mut settings: SwitchSettings) -> SwitchSettings {
     for port in &mut settings.ports {
@@ -232,18 +238,19 @@ pub(super) fn small() -> SwitchSettings {
     }
 }
 
-/// Any lines of these words are read, or refused with a reason: no text makes the parser panic.
+/// Any lines of these words are read, or refused with a reason: no text makes the parser panic. Lines of
+/// three words begin with one of the first twelve.
 pub(super) fn any_lines_are_read(dialect: Dialect, model: &str, modes: &[&str], words: &[&str]) {
     let wiring = wiring(model);
     let mut read = 0;
     for (mode, first) in modes.iter().flat_map(|mode| words.iter().map(move |word| (mode, word))) {
-        for (second, third) in words.iter().flat_map(|one| words.iter().map(move |two| (one, two)))
-        {
-            for line in [format!("{first} {second}"), format!("{first} {second} {third}")] {
+        for second in words {
+            let lines = words[..12].iter().map(|begin| format!("{begin} {first} {second}"));
+            for line in lines.chain([format!("{first} {second}")]) {
                 let text = format!("{mode}\n{line}\n");
                 read += usize::from(parse(dialect, &wiring, only(), &text).is_ok());
             }
         }
     }
-    assert!(read > 20, "only {read} commands were understood");
+    assert!(read > 10, "only {read} commands were understood");
 }

@@ -18,7 +18,7 @@ static MAKER: Maker = Maker {
     modes: ["port link-type access", "port link-type hybrid"],
     lacp: "dynamic",
     forgets_modes: true,
-    always_general: false,
+    begins_general: false,
     drops_by_pvid: true,
     ignored: &[
         "version",
@@ -64,7 +64,7 @@ static MAKER: Maker = Maker {
 
 static GRAMMAR: Grammar = Grammar {
     maker: &MAKER,
-    comment: '#',
+    comment: &['#'],
     configure: "system-view",
     shows_configured: true,
     exit: "quit",
@@ -74,6 +74,7 @@ static GRAMMAR: Grammar = Grammar {
     of_interface,
     database: |prompt, line, words| prompt.no_database(line, words),
     database_first: false,
+    of_exec: None,
     of_vlan: |prompt, line, vlan, words| prompt.of_vlan(line, vlan, words),
 };
 

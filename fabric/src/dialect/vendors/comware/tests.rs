@@ -159,6 +159,9 @@ fn any_lines_are_read_or_refused() {
         "aging",
         "é",
         "port hybrid vlan",
+        "sysname",
+        "stp global enable",
+        "flow-control",
         "shutdown",
         "quit",
     ];

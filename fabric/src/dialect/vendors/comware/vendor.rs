@@ -1,9 +1,9 @@
-//! HPE (and H3C) switches with Comware 7, typed at the prompt: FlexNetwork 5130 and alike.
+//! HPE (and H3C) switches with Comware 7, typed at the prompt: `FlexNetwork` 5130 and alike.
 //!
 //! Ports to hosts and trunks are *hybrid*: untagged members of some VLANs and tagged ones of others. There
 //! is no command for ports that drop frames without a tag: a hybrid port drops them if it is not in the
 //! VLAN of its PVID, which need not exist, so VLAN 4094 is kept for that. The commands are those of the
-//! *HPE FlexNetwork 5130 HI Layer 2 LAN Switching Command Reference*
+//! *HPE `FlexNetwork` 5130 HI Layer 2 LAN Switching Command Reference*
 //! (<http://www.manualslib.com/manual/1327151/Hp-Flexnetwork-5130-Hi-Series.html>) and of its configuration
 //! guide (<https://manualshive.com/ru/manual/hpe/flexnetwork-5130-hi-series/2175692?page=130>). No switch
 //! was at hand to try them on.

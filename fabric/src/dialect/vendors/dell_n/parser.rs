@@ -18,7 +18,7 @@ static MAKER: Maker = Maker {
     modes: ["switchport mode access", "switchport mode general"],
     lacp: "active",
     forgets_modes: false,
-    always_general: false,
+    begins_general: false,
     drops_by_pvid: false,
     ignored: &[
         "hostname",
@@ -62,7 +62,7 @@ static MAKER: Maker = Maker {
 
 static GRAMMAR: Grammar = Grammar {
     maker: &MAKER,
-    comment: '!',
+    comment: &['!'],
     configure: "configure",
     shows_configured: false,
     exit: "exit",
@@ -72,6 +72,7 @@ static GRAMMAR: Grammar = Grammar {
     of_interface: |prompt, line, words| prompt.switch.of_interface(line, words),
     database: |prompt, line, words| prompt.no_database(line, words),
     database_first: false,
+    of_exec: None,
     of_vlan: |prompt, line, vlan, words| prompt.of_vlan(line, vlan, words),
 };
 

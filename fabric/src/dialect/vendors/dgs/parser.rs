@@ -12,7 +12,7 @@ static MAKER: Maker = Maker {
     modes: ["switchport mode access", "switchport mode hybrid"],
     lacp: "active",
     forgets_modes: true,
-    always_general: false,
+    begins_general: false,
     drops_by_pvid: false,
     ignored: &[
         "snmp-server",
@@ -57,7 +57,7 @@ static MAKER: Maker = Maker {
 
 static GRAMMAR: Grammar = Grammar {
     maker: &MAKER,
-    comment: '!',
+    comment: &['!'],
     configure: "configure",
     shows_configured: true,
     exit: "exit",
@@ -67,6 +67,7 @@ static GRAMMAR: Grammar = Grammar {
     of_interface,
     database: |prompt, line, words| prompt.no_database(line, words),
     database_first: false,
+    of_exec: None,
     of_vlan: |prompt, line, vlan, words| prompt.of_vlan(line, vlan, words),
 };
 

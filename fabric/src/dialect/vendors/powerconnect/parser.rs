@@ -17,7 +17,7 @@ static MAKER: Maker = Maker {
     modes: ["switchport mode access", "switchport mode general"],
     lacp: "auto",
     forgets_modes: true,
-    always_general: false,
+    begins_general: false,
     drops_by_pvid: false,
     ignored: &[
         "hostname",
@@ -55,7 +55,7 @@ static MAKER: Maker = Maker {
 
 static GRAMMAR: Grammar = Grammar {
     maker: &MAKER,
-    comment: '!',
+    comment: &['!'],
     configure: "configure",
     shows_configured: false,
     exit: "exit",
@@ -65,6 +65,7 @@ static GRAMMAR: Grammar = Grammar {
     of_interface: |prompt, line, words| prompt.switch.of_interface(line, words),
     database,
     database_first: false,
+    of_exec: None,
     of_vlan,
 };
 
