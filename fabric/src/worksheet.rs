@@ -206,7 +206,7 @@ impl Worksheet<'_> {
         let width =
             |column: &Column<'_>| Self::pvid(column).len().max(column.port.to_string().len());
         let mut line = |head: &str, cell: &dyn Fn(&Column<'_>) -> String| {
-            let mut line = format!("{head:<8}");
+            let mut line = format!("{head:<9}");
             for column in &self.columns {
                 write!(line, " {:>width$}", cell(column), width = width(column)).expect(TAKES_ALL);
             }
@@ -338,13 +338,13 @@ mod tests {
         insta::assert_snapshot!(tables.join("\n"), @r"
         s1 (generic)
 
-        port       1   2   61   62   63   64
-        bundle     -   -    1    1    2    2
-        VLAN 1     -   -    -    -    -    -
-        VLAN 101   U   U    T    T    -    -
-        VLAN 102   U   U    T    T    T    T
-        VLAN 103   U   U    -    -    T    T
-        PVID     102 102 none none none none
+        port        1   2   61   62   63   64
+        bundle      -   -    1    1    2    2
+        VLAN 1      -   -    -    -    -    -
+        VLAN 101    U   U    T    T    -    -
+        VLAN 102    U   U    T    T    T    T
+        VLAN 103    U   U    -    -    T    T
+        PVID      102 102 none none none none
 
         port    1  h2
         port    2  h3

@@ -529,7 +529,7 @@ impl<'a> TypedSwitch<'a> {
         self.define_all(line, &line.vlans(list)?)
     }
 
-    /// Defines VLANs.
+    /// Defines VLANs that the model can have.
     pub(super) fn define_all(&mut self, line: Line<'_>, vlans: &VlanSet) -> Result<(), ParseError> {
         let unusable = vlans
             .iter()

@@ -39,8 +39,8 @@ pub(super) use refused::Refusal;
 /// Every vendor, in the order in which lists name them.
 pub(super) static VENDORS: [Entry; 10] = [
     Entry::Spoken(&powerconnect::POWERCONNECT),
-    Entry::Spoken(&linux_bridge::LinuxBridge),
-    Entry::Spoken(&open_vswitch::OpenVswitch),
+    Entry::Spoken(&linux_bridge::LINUX),
+    Entry::Spoken(&open_vswitch::OPEN_VSWITCH),
     Entry::Spoken(&dell_n::DELL_N),
     Entry::Spoken(&comware::COMWARE),
     Entry::Spoken(&dgs::DGS),

@@ -29,7 +29,7 @@ const WORK_LARGE_MAX: u64 = 400_000_000;
 /// Most beginnings.
 const SEEDS_MAX: u64 = 64;
 
-/// What is balanced.
+/// Which trees are sought.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Balancing {
     /// Which paths will do.

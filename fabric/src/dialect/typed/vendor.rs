@@ -6,10 +6,10 @@ use crate::dialect::state::SwitchState;
 use crate::dialect::vendors::{Language, Vendor};
 use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan, VlanSet};
 
-/// How long a switch can keep addresses.
+/// How long addresses can be kept that are not heard of.
 #[derive(Debug, Clone)]
 pub(in crate::dialect) struct Ageing {
-    /// In seconds.
+    /// The spans that it is told, in seconds.
     pub(in crate::dialect) seconds: RangeInclusive<u64>,
     /// Whether it can keep them for ever.
     pub(in crate::dialect) never: bool,

@@ -200,7 +200,7 @@ impl<'a> Search<'a> {
                 self.improve(tree, at);
             }
         }
-        let looked_at = u64::try_from(self.trees.len() / 8).unwrap_or(u64::MAX);
+        let looked_at = u64::from(small(self.trees.len() / 8));
         self.left = self.left.saturating_sub(looked_at);
     }
 
