@@ -1,7 +1,9 @@
-//! `meikyo bench fabric`: plans and proofs of VLAN fabrics, from the paper's sizes to 10,000 hosts.
+//! `meikyo bench fabric`: plans and proofs of VLAN fabrics, from the paper's sizes to 100,000 hosts.
 //!
 //! Each row is worked out by a process of its own, so that its memory is its own. What is printed of a
 //! plan is what the checker found in the configuration, not what the planner meant.
+
+mod search;
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -26,7 +28,7 @@ type Case = (&'static str, &'static str, usize, &'static str, Verdict);
 const PAPER: &str = "powerconnect-6248";
 const GENERIC: &str = "generic";
 
-const CASES: [Case; 29] = [
+const CASES: [Case; 32] = [
     ("tree 8", "auto", 28, PAPER, Verdict::Good),
     ("star 6", "auto", 11, PAPER, Verdict::Good),
     ("complete 8", "auto", 28, PAPER, Verdict::Good),
@@ -56,6 +58,9 @@ const CASES: [Case; 29] = [
     ("torus 10x10x10", "auto", 10, GENERIC, Verdict::Good),
     ("hyperx 10x10x10", "auto", 10, GENERIC, Verdict::Good),
     ("fat-tree 36", "auto", 18, GENERIC, Verdict::Good),
+    ("random-regular 1000 degree 8 seed 1", "auto", 10, "generic-128k", Verdict::Good),
+    ("mesh 40x100", "auto", 25, "generic-256k", Verdict::Good),
+    ("fat-tree 56", "auto", 64, "generic-256k", Verdict::Good),
 ];
 
 /// One plan and its proof. Without a plan there is nothing to be said of VLANs.
@@ -69,6 +74,8 @@ struct Row {
     vlans: Option<usize>,
     table_entries_max: Option<u64>,
     link_load_max: Option<u64>,
+    /// Pairs on a cable of the busiest trunk by the mean of all cables.
+    busiest_by_mean: Option<f64>,
     deadlock_free: Option<bool>,
     verdict: String,
     plan_s: f64,
@@ -85,6 +92,9 @@ struct Report {
 
 /// Plans, proves and prints; the answer is whether every verdict is what it has to be.
 pub(crate) fn run(args: &FabricArgs) -> Result<Answer, Failure> {
+    if args.search {
+        return search::run(args.json);
+    }
     let machine = Machine::observe();
     let (rows, answer) = match &args.only {
         Some(topology) => {
@@ -160,6 +170,7 @@ fn row(topology: &Topology, args: &FabricArgs) -> Result<Row, Failure> {
         vlans: None,
         table_entries_max: None,
         link_load_max: None,
+        busiest_by_mean: None,
         deadlock_free: None,
         verdict: word(Verdict::Refused).to_owned(),
         plan_s: 0.0,
@@ -185,6 +196,8 @@ fn row(topology: &Topology, args: &FabricArgs) -> Result<Row, Failure> {
             row.vlans = Some(report.vlans);
             row.table_entries_max = Some(report.table_entries_max());
             row.link_load_max = Some(report.link_load_max());
+            let busiest = planned.busiest(&wiring).map(|busiest| busiest.pairs_per_cable);
+            row.busiest_by_mean = busiest.map(|busiest| busiest / planned.mean(&wiring));
             row.deadlock_free = Some(report.deadlock_free);
             if passes == followed {
                 row.verdict = word(report.verdict()).to_owned();
@@ -204,8 +217,8 @@ fn now() -> Instant {
 
 fn text(report: &Report) -> String {
     let mut table = TextTable::new(&[
-        "topology", "hosts", "switches", "links", "routing", "VLANs", "entries", "load", "verdict",
-        "plan s", "check s", "MB",
+        "topology", "hosts", "switches", "links", "routing", "VLANs", "entries", "load", "by mean",
+        "verdict", "plan s", "check s", "MB",
     ]);
     let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     for row in &report.rows {
@@ -218,6 +231,7 @@ fn text(report: &Report) -> String {
             known(row.vlans.map(|value| value.to_string())),
             known(row.table_entries_max.map(|value| value.to_string())),
             known(row.link_load_max.map(|value| value.to_string())),
+            known(row.busiest_by_mean.map(|value| format!("{value:.2}"))),
             row.verdict.clone(),
             format!("{:.4}", row.plan_s),
             known(row.check_s.map(|value| format!("{value:.4}"))),

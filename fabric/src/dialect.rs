@@ -9,7 +9,6 @@
 //! what they share. This module opens no file: who asks passes templates and texts.
 
 mod difference;
-mod fastpath;
 mod fit;
 mod host;
 mod linux;
@@ -17,6 +16,7 @@ mod page;
 mod reading;
 mod state;
 mod templates;
+mod typed;
 mod vendors;
 
 use std::fmt;

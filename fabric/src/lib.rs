@@ -37,6 +37,7 @@ mod verify;
 mod vlan;
 mod warning;
 mod wiring;
+mod worksheet;
 
 pub use cables::{Cable, CableEnd, CableList, cables};
 pub use cabling::{CablingError, HostPart, Parts, cable, cable_uniform};
@@ -46,7 +47,7 @@ pub use drawing::{draw, positions};
 pub use failover::{Failover, FailoverError, ManagedFrom, Move, plan_failover, plan_failovers};
 pub use loads::{Bisection, Busiest, Certainty, Loads, Pattern, bisection, diameter, loads};
 pub use paths::{Hop, Paths};
-pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, spare_trees};
+pub use plan::{Plan, PlanError, PlanOptions, PlannedVlan, plan, searched, spare_trees};
 pub use prime::{
     PRIMING_ETHERTYPE, PRIMING_FRAME_BYTES, PrimingFrame, PrimingNotice, PrimingSocket,
     PrimingSocketError, own_priming_frames, primed_entries, priming_frame_bytes, priming_frames,
@@ -63,3 +64,4 @@ pub use wiring::{
     Host, HostId, Learning, PortNumber, Switch, SwitchId, SwitchModel, Trunk, TrunkEnd, TrunkId,
     Wiring,
 };
+pub use worksheet::{ParseWorksheetFormatError, Worksheet, WorksheetFormat, worksheet};

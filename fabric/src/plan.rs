@@ -19,7 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use meikyo_cluster::{Routing, Tagging};
 use meikyo_units::Nanos;
 
-use crate::routing::{Adjacent, Net, Routes, Suits, Waiting, dealt, grown};
+use crate::routing::{
+    Adjacent, Balancing, Net, Routes, Suits, Waiting, balanced, best_of, busiest_of, dealt, grown,
+};
 use crate::{Bundling, HostId, Priming, SwitchId, Topology, TrunkId, Vlan, VlanSet, Wiring};
 
 pub use error::PlanError;
@@ -141,7 +143,11 @@ pub fn plan(wiring: &Wiring, options: &PlanOptions) -> Result<Plan, PlanError> {
         let fewest = pairs.proven;
         return Ok(Plan { tags, fewest, ..frame.plan(routing, assignment, fitted) });
     }
-    let (routing, routes) = routing::choose(wiring, &net, options)?;
+    let (routing, routes) = if must_share(wiring, &net, options) {
+        (Routing::Acyclic, Routes::default())
+    } else {
+        routing::choose(wiring, &net, options)?
+    };
     let (assignment, fitted) = switch_tagged(&frame, routing, &routes)?;
     let fewest = routes.proven || assignment.vlans.len() == 1;
     let plan = Plan { fewest, ..frame.plan(routing, assignment, fitted) };
@@ -151,13 +157,92 @@ pub fn plan(wiring: &Wiring, options: &PlanOptions) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// Spreads the hosts of each switch over as many VLANs as fit; if not even one for each switch does,
-/// and paths may be any that do not wait in a cycle, lets switches share trees.
+/// On so many switches it is told beforehand that no trees of their own fit, since they take seconds.
+const SWITCHES_TOLD_BEFORE: usize = 256;
+
+/// Whether switches have to share trees, and that can be told without any.
+fn must_share(wiring: &Wiring, net: &Net, options: &PlanOptions) -> bool {
+    net.switches() > SWITCHES_TOLD_BEFORE
+        && routing::may_share(routing::resolve(net, options), options)
+        && !tables::may_hold_a_vlan_each(wiring, net)
+}
+
+/// Trees of their own for the hosts of each switch are taken where the busiest cable then carries at most
+/// this part of what it does otherwise: they are more VLANs.
+const WORTH_MORE_VLANS: f64 = 0.97;
+
+/// The VLANs of the routing, or more of them where that takes load off the busiest cable, as many as fit.
 fn switch_tagged(
     frame: &Frame<'_>,
     routing: Routing,
     routes: &Routes,
 ) -> Result<(Assignment, Fitted), PlanError> {
+    let few = few_vlans(frame, routing, routes);
+    let Some(how) = balancing(frame.net, frame.options, routing, routes) else {
+        return few.map(|(assignment, fitted, _)| (assignment, fitted));
+    };
+    let most = few.as_ref().map_or(f64::INFINITY, |(.., busiest)| WORTH_MORE_VLANS * busiest);
+    for trees in (1..=how.trees).rev() {
+        let found = balanced(frame.net, routes, Balancing { trees, ..how });
+        if found.busiest > most {
+            break;
+        }
+        let assignment = Assignment::new(frame.net, &found.routes, &found.routes.choices);
+        if let Ok(fitted) = frame.fit(&assignment) {
+            return Ok((assignment, fitted));
+        }
+    }
+    few.map(|(assignment, fitted, _)| (assignment, fitted))
+}
+
+/// Which trees may be sought; `None` where the VLANs are the fewest that there can be, or as many as
+/// `docs/fabric.md` says for the topology.
+fn balancing(
+    net: &Net,
+    options: &PlanOptions,
+    routing: Routing,
+    routes: &Routes,
+) -> Option<Balancing> {
+    if routes.proven || routes.forests.len() < 2 || !options.without.is_empty() {
+        return None;
+    }
+    let hosts_max = net.hosts.iter().max().copied().unwrap_or(0);
+    let spread = options.spread.unwrap_or(hosts_max).min(hosts_max);
+    let asked = options.spread.is_some_and(|spread| spread > 1);
+    let (suits, pauses) = match routing {
+        Routing::Acyclic if asked || !routing::has_lines(options) => (Suits::All, true),
+        Routing::Minimal if !options.flow_control => (Suits::Shortest, false),
+        _ => return None,
+    };
+    Some(Balancing { suits, pauses, trees: Balancing::trees_for(net, spread) })
+}
+
+/// What the best of so many seeded searches leaves on the busiest cable, in pairs of hosts, with as many
+/// VLANs for each switch as a plan may have: what a plan is measured by. `None` where plans are not
+/// searched for, as the routing or the topology says which paths there are.
+///
+/// # Errors
+/// As [`plan()`].
+pub fn searched(
+    wiring: &Wiring,
+    options: &PlanOptions,
+    seeds: u64,
+) -> Result<Option<f64>, PlanError> {
+    let net = Net::new(wiring, &options.without);
+    error::check_reach(wiring, &net)?;
+    let (routing, routes) = routing::choose(wiring, &net, options)?;
+    let how = balancing(&net, options, routing, &routes);
+    Ok(how.and_then(|how| best_of(&net, how, seeds)).map(|best| best.busiest))
+}
+
+/// Spreads the hosts of each switch over as many VLANs of the routing as fit; if not even one for each
+/// switch does, and paths may be any that do not wait in a cycle, lets switches share trees. Beside it
+/// what the busiest cable carries, in pairs of hosts.
+fn few_vlans(
+    frame: &Frame<'_>,
+    routing: Routing,
+    routes: &Routes,
+) -> Result<(Assignment, Fitted, f64), PlanError> {
     let (net, options) = (frame.net, frame.options);
     let hosts_max = net.hosts.iter().max().copied().unwrap_or(0);
     let suits = Suits::allowed_by(routing, net);
@@ -167,12 +252,17 @@ fn switch_tagged(
     };
     let spread_max = options.spread.unwrap_or(hosts_max).min(choices_max).min(hosts_max);
     let mut refusal = None;
-    for spread in (1..=spread_max.max(1)).rev() {
+    // Without forests there are trees to be shared only.
+    let own = if routes.forests.is_empty() { 0 } else { spread_max.max(1) };
+    for spread in (1..=own).rev() {
         let dealt = suits.and_then(|suits| dealt(net, routes, suits, options.flow_control, spread));
         let forests = dealt.unwrap_or_else(|| routes.in_turn(net, spread));
         let assignment = Assignment::new(net, routes, &forests);
         match frame.fit(&assignment) {
-            Ok(fitted) => return Ok((assignment, fitted)),
+            Ok(fitted) => {
+                let busiest = busiest_of(net, &routes.forests, &forests);
+                return Ok((assignment, fitted, busiest));
+            }
             Err(error) => refusal = Some(error),
         }
     }
@@ -180,16 +270,21 @@ fn switch_tagged(
     let mut radius = 1;
     while routing::may_share(routing, options) && radius < net.switches() {
         let routes = grown(net, radius);
-        let assignment = Assignment::new(net, &routes, &routes.in_turn(net, 1));
-        if let Ok(fitted) = frame.fit(&assignment) {
-            return Ok((assignment, fitted));
+        let forests = routes.in_turn(net, 1);
+        let assignment = Assignment::new(net, &routes, &forests);
+        match frame.fit(&assignment) {
+            Ok(fitted) => {
+                let busiest = busiest_of(net, &routes.forests, &forests);
+                return Ok((assignment, fitted, busiest));
+            }
+            Err(error) => refusal = refusal.or(Some(error)),
         }
         if assignment.vlans.len() == 1 {
             break;
         }
         radius += 1;
     }
-    Err(refusal.expect("a spread of 1 was tried"))
+    Err(refusal.expect("at least one assignment was tried"))
 }
 
 /// Refuses a plan whose frames could wait for each other in a cycle.

@@ -5,6 +5,7 @@
 //! is the only one. Where every switch has hosts, every source tree spans all switches, and sources
 //! share a VLAN only if their trees are the same.
 
+mod balanced;
 mod dealt;
 mod dimension_order;
 mod exact;
@@ -20,6 +21,7 @@ mod waiting;
 mod ways;
 mod within;
 
+pub(crate) use balanced::{Balancing, balanced, best_of, busiest_of};
 pub(crate) use dealt::{Suits, dealt};
 pub(crate) use dimension_order::{Grid, Lines, Rings, best_order, dimension_order};
 pub(crate) use exact::{Found, SWITCHES_EXACT_MAX, fewest, shortest_acyclic};

@@ -13,6 +13,7 @@ use std::fmt;
 
 pub use graph::{Edge, Layout, SwitchGraph};
 pub use parse::ParseTopologyError;
+pub(crate) use random::below;
 
 /// Most switches of a topology.
 pub const SWITCHES_MAX: usize = 16_384;

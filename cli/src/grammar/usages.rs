@@ -114,6 +114,7 @@ pub(crate) const USAGES: &[Usage] = &[
     ),
     done("fabric prime", &["meikyo fabric prime --host node001 --timer"]),
     done("fabric cables", &["meikyo fabric cables --switch sw1"]),
+    done("fabric worksheet", &["meikyo fabric worksheet --out sheets --format html"]),
     done("fabric draw", &["meikyo fabric draw --out fabric.svg"]),
     done("lab up", &["meikyo lab up --cluster cluster.toml --rate 20Mbit/s --snmp"]),
     Usage {

@@ -11,6 +11,7 @@ mod prime;
 pub(crate) mod shown;
 pub(in crate::verbs) mod site;
 mod verify;
+mod worksheet;
 
 use std::path::Path;
 
@@ -53,6 +54,8 @@ enum What {
     Prime(prime::PrimeArgs),
     /// List what is plugged into each port
     Cables(cables::CablesArgs),
+    /// Write for each switch without a command line which ports are in which VLAN, to be clicked
+    Worksheet(worksheet::WorksheetArgs),
     /// Draw the fabric as SVG, with VLANs that can be selected
     Draw(cables::DrawArgs),
 }
@@ -84,6 +87,7 @@ pub(crate) fn run(args: &FabricArgs) -> Result<Answer, Failure> {
         What::Verify(args) => verify::run(args),
         What::Prime(args) => prime::run(args),
         What::Cables(args) => cables::list(args),
+        What::Worksheet(args) => worksheet::run(args),
         What::Draw(args) => cables::drawing(args),
     }
 }

@@ -1,4 +1,5 @@
-//! `meikyo fabric configure | diff | templates | deploy | failover | cables | draw | verify | predict`.
+//! `meikyo fabric configure | diff | templates | deploy | failover | cables | worksheet | draw |
+//! verify | predict`.
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod switches;
@@ -303,6 +304,27 @@ fn cables_and_the_drawing_name_every_switch() {
     assert!(told.contains("fabric.svg is there already"), "{told}");
     printed(path, &["draw", "--out", "fabric.svg", "--force"], 0);
     assert!(svg.starts_with("<svg ") && svg.contains("href=\"#vlan-4000\""), "{svg}");
+}
+
+/// Every port of a host is in both VLANs of the ring without a tag, and has one of them as PVID.
+#[test]
+fn worksheets_are_written_for_switches_that_are_clicked() {
+    let directory = directory_with(&ring("tplink-sg3428", ""));
+    let at = directory.path();
+    let text = printed(at, &["worksheet", "--switch", "sw1", "--format", "csv"], 0);
+    let row = |head: &str| -> Vec<String> {
+        let line = text.lines().find(|line| line.starts_with(&format!("{head},"))).unwrap();
+        line.split(',').map(str::to_owned).collect()
+    };
+    for column in 1..=2 {
+        assert_eq!([&row("101")[column], &row("102")[column]], ["U", "U"], "{text}");
+        assert!(["101", "102"].contains(&row("PVID")[column].as_str()), "{text}");
+    }
+    printed(at, &["worksheet", "--out", "sheets", "--format", "html"], 0);
+    assert_eq!(fs::read_dir(at.join("sheets")).unwrap().count(), 4);
+    assert!(
+        printed(at, &["worksheet", "--out", "sheets", "--format", "html"], 2).contains("--force")
+    );
 }
 
 #[test]

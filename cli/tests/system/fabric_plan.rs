@@ -118,7 +118,7 @@ fn a_row_of_the_bench_has_its_keys_and_is_proven() {
     let row = document["rows"][0].as_object().expect("a row");
     let keys: BTreeSet<&str> = row.keys().map(String::as_str).collect();
     let expected = "topology hosts switches links routing vlans table_entries_max link_load_max \
-                    deadlock_free verdict plan_s check_s peak_rss_bytes";
+                    busiest_by_mean deadlock_free verdict plan_s check_s peak_rss_bytes";
     assert_eq!(keys, expected.split_whitespace().collect());
     assert_eq!(row["vlans"], 8);
     assert_eq!(row["links"], 32);

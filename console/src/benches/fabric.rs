@@ -3,7 +3,7 @@
 use clap::Args;
 use meikyo_fabric::Topology;
 
-/// Plans and proofs of fabrics up to 10,000 hosts: VLANs, table entries, loads, times, memory.
+/// Plans and proofs of fabrics up to 100,000 hosts: VLANs, table entries, loads, times, memory.
 #[derive(Debug, Args)]
 pub struct FabricArgs {
     /// Only this topology, as `torus 4x4`, in this very process
@@ -18,6 +18,10 @@ pub struct FabricArgs {
     /// How paths are chosen, with --only
     #[arg(long, default_value = "auto", requires = "only", value_parser = routing)]
     pub routing: meikyo_cluster::Routing,
+    /// Compare plans with the best of 100 searches that begin with other seeds and with the fractional
+    /// bound, on fabrics of 5 to 30 switches that pause each other, and that do not
+    #[arg(long, conflicts_with = "only")]
+    pub search: bool,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

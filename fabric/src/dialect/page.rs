@@ -70,6 +70,7 @@ impl Page<'_> {
             ("management_before", Value::from(left.map(Vlan::id))),
             ("closed", self.list(&self.closed())),
             ("leaving", self.list(&self.leaving(&interfaces))),
+            ("left", self.left(&interfaces)),
             ("bundles_removed", self.bundles_removed(&interfaces)),
             ("interfaces", Value::from(shown)),
             ("relearn", Value::from(fresh || self.members_change())),
@@ -154,6 +155,15 @@ impl Page<'_> {
         }
         ports.sort();
         ports
+    }
+
+    /// The same ports with the bundle that each leaves.
+    fn left(&self, interfaces: &[Interface<'_>]) -> Value {
+        let ports = self.leaving(interfaces).into_iter().map(|port| {
+            let number = self.change.before.number_of(&[port]);
+            record([("port", Value::from(self.port_name(port))), ("number", Value::from(number))])
+        });
+        Value::from(ports.collect::<Vec<Value>>())
     }
 
     fn bundles_removed(&self, interfaces: &[Interface<'_>]) -> Value {

@@ -5,10 +5,18 @@
 //! [`Vendor`]; nothing else in the crate knows a vendor by name.
 
 // `#[path]` keeps a vendor whole: its root module lies inside its directory, not beside it.
+#[path = "vendors/comware/vendor.rs"]
+mod comware;
 #[path = "vendors/dell_n/vendor.rs"]
 mod dell_n;
+#[path = "vendors/dgs/vendor.rs"]
+mod dgs;
+#[path = "vendors/jetstream/vendor.rs"]
+mod jetstream;
 #[path = "vendors/linux_bridge/vendor.rs"]
 mod linux_bridge;
+#[path = "vendors/netgear/vendor.rs"]
+mod netgear;
 #[path = "vendors/open_vswitch/vendor.rs"]
 mod open_vswitch;
 #[path = "vendors/powerconnect/vendor.rs"]
@@ -29,11 +37,15 @@ pub(super) use linux_bridge::NAME as LINUX_BRIDGE;
 pub(super) use refused::Refusal;
 
 /// Every vendor, in the order in which lists name them.
-pub(super) static VENDORS: [Entry; 6] = [
-    Entry::Spoken(&powerconnect::PowerConnect),
-    Entry::Spoken(&linux_bridge::LinuxBridge),
-    Entry::Spoken(&open_vswitch::OpenVswitch),
-    Entry::Spoken(&dell_n::DellN),
+pub(super) static VENDORS: [Entry; 10] = [
+    Entry::Spoken(&powerconnect::POWERCONNECT),
+    Entry::Spoken(&linux_bridge::LINUX),
+    Entry::Spoken(&open_vswitch::OPEN_VSWITCH),
+    Entry::Spoken(&dell_n::DELL_N),
+    Entry::Spoken(&comware::COMWARE),
+    Entry::Spoken(&dgs::DGS),
+    Entry::Spoken(&jetstream::JETSTREAM),
+    Entry::Spoken(&netgear::NETGEAR),
     Entry::Refused(&refused::CISCO_IOS),
     Entry::Refused(&refused::ARISTA_EOS),
 ];

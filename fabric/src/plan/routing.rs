@@ -64,7 +64,12 @@ pub(super) fn resolve(net: &Net, options: &PlanOptions) -> Routing {
 
 /// Whether switches may share trees that are not those of their shortest paths.
 pub(super) fn may_share(routing: Routing, options: &PlanOptions) -> bool {
-    routing == Routing::Acyclic && (grid(options).is_none() || !options.without.is_empty())
+    routing == Routing::Acyclic && (!has_lines(options) || !options.without.is_empty())
+}
+
+/// Whether the topology is one of lines, whose switches share the VLANs of a line.
+pub(super) fn has_lines(options: &PlanOptions) -> bool {
+    grid(options).is_some()
 }
 
 fn grid(options: &PlanOptions) -> Option<Grid> {

@@ -1,6 +1,7 @@
 //! How many addresses each switch will hold.
 
 use super::vlans::Use;
+use crate::Wiring;
 use crate::routing::{Adjacent, Net};
 
 /// Every switch of a VLAN knows every host.
@@ -43,4 +44,18 @@ pub(super) fn directed<'a>(net: &Net, uses: impl Iterator<Item = &'a Use>) -> Ve
         }
     }
     entries
+}
+
+/// Whether switches could have room for a VLAN of each switch with hosts, primed by directed frames: as
+/// many entries in all as even shortest paths would need. Told without paths, which take long to
+/// choose where there are thousands of switches.
+pub(super) fn may_hold_a_vlan_each(wiring: &Wiring, net: &Net) -> bool {
+    let hosts: usize = net.hosts.iter().sum();
+    let of = |source: usize| -> usize {
+        let far = net.distances(source).into_iter().zip(&net.hosts);
+        let beyond: usize = far.map(|(far, hosts)| far.unwrap_or(0) * hosts).sum();
+        hosts + beyond + net.hosts[source] * (net.switches() - 1)
+    };
+    let room = wiring.switches.iter().map(|switch| u64::from(switch.model.table_entries)).sum();
+    u64::try_from(net.sources().map(of).sum::<usize>()).is_ok_and(|needed| needed <= room)
 }

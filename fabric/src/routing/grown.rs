@@ -14,6 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
+use super::balanced::begun;
 use super::exact::shortest_acyclic;
 use super::order::ChannelOrder;
 use super::up_down::ranks;
@@ -38,8 +39,11 @@ enum Beginning {
 /// A tree for every source; with a `radius`, sources take the tree of one that is no farther, if the
 /// paths in it make no cycle, so that there are fewer trees.
 pub(crate) fn grown(net: &Net, radius: usize) -> Routes {
+    if radius == 0 && net.switches() > SWITCHES_TRIED_MAX {
+        return Routes::merged(net, begun(net));
+    }
     let centre = net.centre();
-    if radius > 0 || net.switches() > SWITCHES_TRIED_MAX {
+    if radius > 0 {
         return grown_from(net, centre, Beginning::UpDown, radius).0;
     }
     let others = (0..ROOTS).map(|at| at * net.switches() / ROOTS);

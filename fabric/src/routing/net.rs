@@ -13,6 +13,8 @@ pub(crate) struct Net {
     /// Hosts on each switch.
     pub(crate) hosts: Vec<usize>,
     ends: Vec<[usize; 2]>,
+    /// Cables of each trunk.
+    cables: Vec<usize>,
     first: Vec<usize>,
     links: Vec<Link>,
 }
@@ -50,7 +52,8 @@ impl Net {
             links.append(&mut of);
             first.push(links.len());
         }
-        Self { hosts, ends, first, links }
+        let cables = wiring.trunks.iter().map(crate::Trunk::cables).collect();
+        Self { hosts, ends, cables, first, links }
     }
 
     pub(crate) fn switches(&self) -> usize {
@@ -77,6 +80,11 @@ impl Net {
 
     pub(crate) fn ends(&self, trunk: usize) -> [usize; 2] {
         self.ends[trunk]
+    }
+
+    /// The cables of the trunk of a channel.
+    pub(crate) fn cables(&self, channel: usize) -> usize {
+        self.cables[channel / 2]
     }
 
     /// Where a channel begins.

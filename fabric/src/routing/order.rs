@@ -1,5 +1,6 @@
 //! An order of channels in which none waits for an earlier one, kept up to date with every pair that is
-//! allowed (Pearce and Kelly 2006). Every pair is decided once: refused, it stays refused.
+//! allowed (Pearce and Kelly 2006). Every pair is decided once: refused, it stays refused until refusals
+//! are forgotten.
 
 use super::waiting::Waiting;
 use super::{Net, Walk};
@@ -59,6 +60,26 @@ impl ChannelOrder {
     pub(super) fn admit(&mut self, net: &Net, walk: &Walk) -> bool {
         let pairs: Vec<_> = walk.waits(net).collect();
         pairs.into_iter().all(|(before, after)| self.allow(net, before, after))
+    }
+
+    /// Lets a channel no longer wait for another. What was refused because of it is still refused, until
+    /// [`ChannelOrder::forget_refusals`].
+    pub(super) fn release(&mut self, net: &Net, before: usize, after: usize) {
+        if self.allowed.contains(net, before, after) {
+            self.allowed.remove(net, before, after);
+            self.after[before].retain(|&other| other != after);
+            self.before[after].retain(|&other| other != before);
+        }
+    }
+
+    /// Lets pairs be decided anew that were refused.
+    pub(super) fn forget_refusals(&mut self) {
+        self.refused.clear();
+    }
+
+    /// The place of a pair, for lists of what is counted of each.
+    pub(super) fn place_of(&self, net: &Net, before: usize, after: usize) -> usize {
+        self.allowed.bit(net, before, after)
     }
 
     /// Moves what `after` leads to behind what leads to `before`; false if these meet.

@@ -24,8 +24,24 @@ impl Waiting {
         Self { base, bits: vec![0; next.div_ceil(64)] }
     }
 
-    /// The bit of the pair: `after` leaves the head of `before`.
-    fn bit(&self, net: &Net, before: usize, after: usize) -> usize {
+    /// How many pairs there can be.
+    pub(super) fn places(net: &Net) -> usize {
+        (0..net.channels()).map(|channel| net.from(net.head(channel)).len()).sum()
+    }
+
+    /// Takes a pair away.
+    pub(super) fn remove(&mut self, net: &Net, before: usize, after: usize) {
+        let bit = self.bit(net, before, after);
+        self.bits[bit / 64] &= !(1 << (bit % 64));
+    }
+
+    /// Takes all pairs away.
+    pub(super) fn clear(&mut self) {
+        self.bits.fill(0);
+    }
+
+    /// The place of a pair among all that there can be: `after` leaves the head of `before`.
+    pub(super) fn bit(&self, net: &Net, before: usize, after: usize) -> usize {
         let links = net.from(net.tail(after));
         // Links are sorted by switch, then by channel.
         let to = net.head(after);

@@ -11,7 +11,8 @@ fn draw(state: &mut u64) -> u64 {
     word ^ (word >> 31)
 }
 
-fn below(state: &mut u64, limit: usize) -> usize {
+/// One of the numbers from 0 on, below a limit.
+pub(crate) fn below(state: &mut u64, limit: usize) -> usize {
     let limit = u64::try_from(limit).expect("a number of edges fits 64 bits");
     usize::try_from(draw(state) % limit).expect("it is below a usize")
 }

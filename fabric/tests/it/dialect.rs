@@ -469,7 +469,7 @@ fn what_is_not_understood_is_told_with_its_line() {
     let general = "interface ethernet 1/g1\nswitchport mode general\nswitchport general pvid 101";
     insta::assert_snapshot!(dell("vlan 101\n"), @"line 2: `vlan 101`: is not understood (docs/fabric-deployment.md lists what is)");
     insta::assert_snapshot!(dell("interface ethernet 1/g13\n"), @"line 2: `interface ethernet 1/g13`: powerconnect-6248 has no port `1/g13`; it has 12 ports");
-    insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport general pvid 1\n"), @"line 3: `switchport general pvid 1`: the interface is not in general mode; `switchport mode general` comes first");
+    insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport general pvid 1\n"), @"line 3: `switchport general pvid 1`: the interface is in another mode; `switchport mode general` comes first");
     insta::assert_snapshot!(dell(general), @"line 4: `switchport general pvid 101`: VLAN 101 is not defined; `vlan 101` in `vlan database` comes first");
     insta::assert_snapshot!(dell("interface ethernet 1/g1\nswitchport mode trunk\n"), @"line 3: `switchport mode trunk`: is not understood for an interface (see docs/fabric-deployment.md)");
     insta::assert_snapshot!(dell("vlan database\nvlan 4094\n"), @"line 3: `vlan 4094`: powerconnect-6248 has no VLAN 4094; allowed are 2-4093");

@@ -4,11 +4,13 @@
 use meikyo_units::{BitsPerSecond, Nanos};
 use proptest::prelude::*;
 
+use crate::deploy::{plan_deployment, planned_states, step_texts};
 use crate::dialect::state::SwitchState;
 use crate::dialect::{Dialect, Templates, differences, parse, read, render};
 use crate::{
-    Bundling, Configuration, HostSettings, PortNumber, PortSettings, Priming, Switch, SwitchId,
-    SwitchModel, SwitchSettings, Vlan, VlanSet, Wiring,
+    Bundling, CheckOptions, Configuration, HostId, HostSettings, PlanOptions, PortNumber,
+    PortSettings, Priming, Switch, SwitchId, SwitchModel, SwitchSettings, Topology, Verdict, Vlan,
+    VlanSet, Wiring, cable_uniform, check, plan,
 };
 
 /// The only switch of [`wiring`].
@@ -47,9 +49,9 @@ pub(super) fn configuration(settings: SwitchSettings) -> Configuration {
     }
 }
 
-/// Any settings of a FASTPATH switch on its first ports: single ports, two bundles, ports that are
+/// Any settings of a switch that is typed to, on its first ports: single ports, two bundles, ports that are
 /// shut; VLANs 101 to 106 and one without a port.
-pub(super) fn fastpath_settings(
+pub(super) fn typed_settings(
     ports: u16,
     ageing: impl Strategy<Value = Option<u64>>,
 ) -> impl Strategy<Value = SwitchSettings> {
@@ -79,6 +81,23 @@ pub(super) fn fastpath_settings(
         let ageing = ageing.map(Nanos::from_secs);
         SwitchSettings { vlans: set("101-106,300"), ports, ageing, spanning_tree: tree }
     })
+}
+
+/// The same, but no port drops tagged frames.
+pub(super) fn with_tags(mut settings: SwitchSettings) -> SwitchSettings {
+    settings.ports.iter_mut().for_each(|port| port.accept_tagged = true);
+    settings
+}
+
+/// The same, but each port is in the VLAN of its PVID, without a tag.
+pub(super) fn in_own_vlans(mut settings: SwitchSettings) -> SwitchSettings {
+    for port in &mut settings.ports {
+        if let Some(vlan) = port.pvid {
+            port.tagged.remove(vlan);
+            port.untagged.insert(vlan);
+        }
+    }
+    settings
 }
 
 /// What a port is in: pvid, for each of the VLANs 101 to 106 whether it is a member and how, and
@@ -147,4 +166,91 @@ pub(super) fn changes(
     let again = read(dialect, model, &then, &back).expect("a text that was read back");
     prop_assert_eq!(differences(&before, &again), vec![], "{}", back);
     Ok(())
+}
+
+/// A fabric of switches of this model is planned, written, read and proven: what is proven is what is
+/// typed.
+pub(super) fn proven_from_texts(dialect: Dialect, model: &str, topology: &str) {
+    let topology: Topology = topology.parse().unwrap();
+    let model = SwitchModel::named(model).expect("a built-in model");
+    let wiring = cable_uniform(&topology, &model, 4).unwrap();
+    let plan = plan(&wiring, &PlanOptions::new(Some(topology))).unwrap();
+    let mut configuration = plan.configuration(&wiring);
+    for place in 0..wiring.switches.len() {
+        let switch = SwitchId::new(place);
+        let text = render(dialect, &wiring, &configuration, switch).unwrap();
+        configuration.switches[place] = parse(dialect, &wiring, switch, &text).unwrap();
+    }
+    let report = check(&wiring, &configuration, &CheckOptions::INTACT);
+    assert_eq!(report.verdict(), Verdict::Good, "{}: {:?}", model.name, report.faults);
+}
+
+/// Every step of a deployment, forth and back, from switches of this model as delivered.
+pub(super) fn deployed_from_factory(dialect: Dialect, model: &str) {
+    let topology: Topology = "ring 4".parse().unwrap();
+    let model = SwitchModel::named(model).expect("a built-in model");
+    let wiring = cable_uniform(&topology, &model, 2).unwrap();
+    let mut options = PlanOptions::new(Some(topology));
+    options.management = Some(vlan(4_000));
+    options.manager = Some(HostId::new(0));
+    let configuration = plan(&wiring, &options).unwrap().configuration(&wiring);
+    let planned = planned_states(&configuration, options.management);
+    let mut states = vec![SwitchState::factory(dialect, &model); wiring.switches.len()];
+    let steps = plan_deployment(&wiring, &states, &planned, options.manager).unwrap();
+    for step in &steps {
+        let texts = step_texts(&Templates::built_in(), dialect, &wiring, step).unwrap();
+        let state = &mut states[step.switch.place()];
+        let after = read(dialect, &model, state, &texts.apply).unwrap();
+        assert_eq!(differences(&step.after, &after), vec![], "{}", texts.apply);
+        let back = read(dialect, &model, &after, &texts.roll_back).unwrap();
+        assert_eq!(differences(&step.before, &back), vec![], "{}", texts.roll_back);
+        *state = after;
+    }
+    for (state, planned) in states.iter().zip(&planned) {
+        assert_eq!(differences(planned, state), vec![]);
+    }
+}
+
+/// One host in VLAN 101 that is in four, at port 1, and one trunk of two cables, at ports 11 and 12.
+pub(super) fn small() -> SwitchSettings {
+    let host = PortSettings {
+        ports: vec![PortNumber(1)],
+        bundle: None,
+        pvid: Some(vlan(101)),
+        untagged: set("101-104"),
+        tagged: VlanSet::EMPTY,
+        accept_tagged: true,
+        flow_control: true,
+    };
+    let trunk = PortSettings {
+        ports: vec![PortNumber(11), PortNumber(12)],
+        bundle: Some(Bundling::Lacp),
+        pvid: None,
+        untagged: VlanSet::EMPTY,
+        tagged: set("101,102,104"),
+        ..host.clone()
+    };
+    SwitchSettings {
+        vlans: set("101-104"),
+        ports: vec![host, trunk],
+        ageing: Some(Nanos::from_secs(300)),
+        spanning_tree: false,
+    }
+}
+
+/// Any lines of these words are read, or refused with a reason: no text makes the parser panic. Lines of
+/// three words begin with one of the first twelve.
+pub(super) fn any_lines_are_read(dialect: Dialect, model: &str, modes: &[&str], words: &[&str]) {
+    let wiring = wiring(model);
+    let mut read = 0;
+    for (mode, first) in modes.iter().flat_map(|mode| words.iter().map(move |word| (mode, word))) {
+        for second in words {
+            let lines = words[..12].iter().map(|begin| format!("{begin} {first} {second}"));
+            for line in lines.chain([format!("{first} {second}")]) {
+                let text = format!("{mode}\n{line}\n");
+                read += usize::from(parse(dialect, &wiring, only(), &text).is_ok());
+            }
+        }
+    }
+    assert!(read > 10, "only {read} commands were understood");
 }

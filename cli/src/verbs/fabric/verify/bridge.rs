@@ -144,11 +144,17 @@ fn text(value: &Value) -> Option<String> {
     Some(text.replace(char::is_control, "\u{fffd}"))
 }
 
-/// The number of a port that names itself `7`, `1/g7`, `swp7` or `g7`.
+/// The number of a port that names itself `7`, `1/g7`, `swp7`, `1/0/7`, `Gi1/0/7` or `gigabitEthernet 1/0/7`:
+/// one of the first unit, and not one of 10 Gbit/s beside others, which is counted after them.
 fn port_number(text: &str) -> Option<PortNumber> {
-    let text = text.strip_prefix("1/").unwrap_or(text);
-    let digits = text.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
-    let ten_gigabit = if text.starts_with("xg") { 48 } else { 0 };
+    let (before, last) = text.rsplit_once('/').unwrap_or(("", text));
+    let unit = before.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    let kind = before[..before.len() - unit.len()].to_ascii_lowercase();
+    if !["", "0", "1", "1/0"].contains(&unit) || kind.starts_with("te") {
+        return None;
+    }
+    let digits = last.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+    let ten_gigabit = if last.starts_with("xg") { 48 } else { 0 };
     digits.parse::<u16>().ok()?.checked_add(ten_gigabit).map(PortNumber)
 }
 
@@ -215,6 +221,13 @@ mod tests {
             ("swp7", Some(7)),
             ("g7", Some(7)),
             ("1/xg2", Some(50)),
+            ("1/0/7", Some(7)),
+            ("Gi1/0/7", Some(7)),
+            ("GigabitEthernet1/0/7", Some(7)),
+            ("gigabitEthernet 1/0/7", Some(7)),
+            ("eth1/0/7", Some(7)),
+            ("Gi2/0/7", None),
+            ("Te1/0/1", None),
             ("", None),
             ("00:11:22:33:44:55", None),
             ("eth", None),

@@ -1,8 +1,8 @@
 //! What an N-series switch calls its ports: `Gi1/0/7`, `Te1/0/1`.
 
 use super::models::gigabit_ports;
-use crate::dialect::fastpath;
 use crate::dialect::linux::decimal;
+use crate::dialect::typed;
 use crate::{PortNumber, SwitchModel};
 
 /// The kinds of ports: short and long name.
@@ -24,7 +24,7 @@ pub(super) fn port_name(model: &SwitchModel, port: PortNumber) -> String {
 
 /// The ports as one argument of `interface range`: `Gi1/0/1,Gi1/0/3-5,Te1/0/1`.
 pub(super) fn port_list(model: &SwitchModel, ports: &[PortNumber]) -> String {
-    let spans = fastpath::spans(ports, |port| split(model, port).0);
+    let spans = typed::spans(ports, |port| split(model, port).0);
     let parts: Vec<String> = spans
         .into_iter()
         .map(|(first, last)| match first == last {

@@ -6,16 +6,20 @@
 //! could be routed past their VLANs, which is refused.
 
 use super::names::ports_named;
-use crate::dialect::fastpath::{Fastpath, Interfaces, Maker};
-use crate::dialect::reading::{Line, ParseError, statements};
+use crate::dialect::reading::{Line, ParseError};
 use crate::dialect::state::{AGEING, SwitchState};
-use crate::{PortNumber, SwitchModel, Vlan, VlanSet};
+use crate::dialect::typed::{Grammar, Maker, Mode, Prompt, TypedSwitch};
+use crate::{SwitchModel, VlanSet};
 
 /// What its commands are where FASTPATH's makers differ.
 static MAKER: Maker = Maker {
     defined_where: "",
+    bundle: "port-channel ",
+    modes: ["switchport mode access", "switchport mode general"],
     lacp: "active",
     forgets_modes: false,
+    begins_general: false,
+    drops_by_pvid: false,
     ignored: &[
         "hostname",
         "username",
@@ -56,30 +60,21 @@ static MAKER: Maker = Maker {
     ],
 };
 
-/// What lines are about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    /// Before `configure`, and after the `exit` that ends it.
-    Exec,
-    Global,
-    /// `vlan 101-104`: names.
-    Vlan,
-    /// `stack`: which members there are.
-    Stack,
-    /// `interface out-of-band` and `line`: how people reach the switch past its ports.
-    Access,
-    /// `interface vlan 101`: the switch's own address.
-    VlanInterface(Vlan),
-    /// `interface Gi1/0/1`, `interface port-channel 1`.
-    Interface,
-}
-
-struct Machine<'a> {
-    mode: Mode,
-    switch: Fastpath<'a>,
-    /// The VLAN to which the text has given an address.
-    addressed: Option<Vlan>,
-}
+static GRAMMAR: Grammar = Grammar {
+    maker: &MAKER,
+    comment: &['!'],
+    configure: "configure",
+    shows_configured: false,
+    exit: "exit",
+    end: "end",
+    global,
+    interface,
+    of_interface: |prompt, line, words| prompt.switch.of_interface(line, words),
+    database: |prompt, line, words| prompt.no_database(line, words),
+    database_first: false,
+    of_exec: None,
+    of_vlan: |prompt, line, vlan, words| prompt.of_vlan(line, vlan, words),
+};
 
 /// The state after the text.
 pub(super) fn read(
@@ -87,134 +82,48 @@ pub(super) fn read(
     before: &SwitchState,
     text: &str,
 ) -> Result<SwitchState, ParseError> {
-    let switch = Fastpath::new(model, before, &MAKER);
-    let mut machine = Machine { mode: Mode::Exec, switch, addressed: None };
-    for line in statements(text, '!') {
-        machine.carry_out(line)?;
-    }
-    machine.switch.state()
+    Prompt::read(&GRAMMAR, model, before, text)
 }
 
-impl Machine<'_> {
-    fn carry_out(&mut self, line: Line<'_>) -> Result<(), ParseError> {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        match (words.as_slice(), self.mode) {
-            (["enable"], Mode::Exec) => {}
-            (["configure"] | ["configure", "terminal"], Mode::Exec) => self.mode = Mode::Global,
-            (_, Mode::Exec) => return Err(line.wrong("is refused before `configure`")),
-            (["end"], _) | (["exit"], Mode::Global) => self.mode = Mode::Exec,
-            (["exit"], _) => self.mode = Mode::Global,
-            (["interface", rest @ ..], _) => self.interface(line, rest)?,
-            (["name", ..], Mode::Vlan | Mode::VlanInterface(_)) | (["member", ..], Mode::Stack) => {
-            }
-            (_, Mode::Access) => {}
-            (words, Mode::VlanInterface(vlan)) => self.vlan_interface(line, vlan, words)?,
-            (words, Mode::Interface) => self.switch.of_interface(line, words)?,
-            (words, Mode::Global) => self.global(line, words)?,
-            (_, Mode::Vlan) => {
-                return Err(line.wrong("is not understood for `vlan`; allowed is `name`"));
-            }
-            (_, Mode::Stack) => {
-                return Err(line.wrong("is not understood for `stack`; allowed is `member`"));
-            }
+fn global(prompt: &mut Prompt<'_>, line: Line<'_>, words: &[&str]) -> Result<Mode, ParseError> {
+    let switch = &mut prompt.switch;
+    match words {
+        ["vlan", list] => {
+            switch.define(line, list)?;
+            return Ok(Mode::Vlans);
         }
-        Ok(())
-    }
-
-    fn global(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
-        match words {
-            ["vlan", list] => {
-                self.switch.define(line, list)?;
-                self.mode = Mode::Vlan;
-            }
-            ["no", "vlan", list] => {
-                let gone = self.switch.undefine(line, list)?;
-                self.forget_addresses(&gone);
-            }
-            ["no", "interface", "vlan", vlan] => {
-                self.forget_addresses(&VlanSet::from_iter([line.vlan(vlan)?]));
-            }
-            ["stack"] => self.mode = Mode::Stack,
-            ["line", "console" | "telnet" | "ssh"] => self.mode = Mode::Access,
-            ["mac", "address-table", "aging-time", "0"] => self.switch.ageing = None,
-            ["mac", "address-table", "aging-time", span] => {
-                self.switch.ageing = Some(Fastpath::ageing(line, line.number(span)?)?);
-            }
-            ["no", "mac", "address-table", "aging-time"] => self.switch.ageing = Some(AGEING),
-            _ => self.switch.global(line, words)?,
+        ["no", "vlan", list] => prompt.undefine(&line.vlans(list)?),
+        ["no", "interface", "vlan", vlan] => {
+            prompt.forget_addresses(&VlanSet::from_iter([line.vlan(vlan)?]));
         }
-        Ok(())
-    }
-
-    /// The number after the VLAN is an index that a running configuration shows.
-    fn interface(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
-        self.mode = match words {
-            ["vlan", vlan] | ["vlan", vlan, _] => {
-                let vlan = line.vlan(vlan)?;
-                self.switch.defined(line, vlan)?;
-                Mode::VlanInterface(vlan)
-            }
-            ["out-of-band"] => Mode::Access,
-            ["port-channel", list] | ["range", "port-channel", list] => {
-                self.switch.enter_bundles(line, list)?;
-                Mode::Interface
-            }
-            ["range", list] | [list] => self.ports(line, list)?,
-            // `interface gigabitethernet 1/0/1`
-            ["range", kind, list] | [kind, list] => self.ports(line, &format!("{kind}{list}"))?,
-            _ => {
-                return Err(line.wrong(
-                    "is no interface; allowed are `Gi1/0/1`, `Te1/0/1`, `port-channel 1`, `range \
-                     Gi1/0/1-4` and `vlan 101`",
-                ));
-            }
-        };
-        Ok(())
-    }
-
-    fn ports(&mut self, line: Line<'_>, list: &str) -> Result<Mode, ParseError> {
-        let mut ports = Vec::new();
-        for part in list.split(',') {
-            let named = ports_named(self.switch.model, part);
-            let first = self.switch.port(line, part, named.map(|(first, _)| first))?;
-            let last = named.map_or(first, |(_, last)| last);
-            ports.extend((first.0..=last.0).map(PortNumber));
+        // Which members a stack has, and how people reach the switch past its ports.
+        ["stack"] | ["line", "console" | "telnet" | "ssh"] => return Ok(Mode::Apart),
+        ["mac", "address-table", "aging-time", "0"] => switch.ageing = None,
+        ["mac", "address-table", "aging-time", span] => {
+            switch.ageing = Some(TypedSwitch::ageing(line, line.number(span)?)?);
         }
-        self.switch.interfaces = Some(Interfaces::Ports(ports));
-        Ok(Mode::Interface)
+        ["no", "mac", "address-table", "aging-time"] => switch.ageing = Some(AGEING),
+        _ => switch.global(line, words)?,
     }
+    Ok(Mode::Global)
+}
 
-    fn vlan_interface(
-        &mut self,
-        line: Line<'_>,
-        vlan: Vlan,
-        words: &[&str],
-    ) -> Result<(), ParseError> {
-        match words {
-            ["no", "ip", "address", ..] | ["ip", "address", "none"] => {
-                self.forget_addresses(&VlanSet::from_iter([vlan]));
-                Ok(())
-            }
-            ["ip", "address", _] | ["ip", "address", _, _] => {
-                if let Some(other) = self.addressed.filter(|other| *other != vlan) {
-                    return Err(line.wrong(format!(
-                        "VLAN {other} has an address, too: frames would be routed between the two"
-                    )));
-                }
-                self.addressed = Some(vlan);
-                self.switch.management = Some(vlan);
-                Ok(())
-            }
-            ["bandwidth" | "description", ..] | ["ip", "mtu", ..] | ["no", "shutdown"] => Ok(()),
-            _ => Err(line
-                .wrong("is not understood for `interface vlan`; allowed are `name`, `ip address`")),
+/// The number after the VLAN is an index that a running configuration shows.
+fn interface(prompt: &mut Prompt<'_>, line: Line<'_>, words: &[&str]) -> Result<Mode, ParseError> {
+    match words {
+        ["vlan", vlan] | ["vlan", vlan, _] => prompt.enter_vlan_interface(line, vlan),
+        ["out-of-band"] => Ok(Mode::Apart),
+        ["port-channel", list] | ["range", "port-channel", list] => {
+            prompt.enter_bundles(line, list)
         }
-    }
-
-    /// Takes the addresses of these VLANs from the switch.
-    fn forget_addresses(&mut self, vlans: &VlanSet) {
-        self.addressed = self.addressed.filter(|vlan| !vlans.contains(*vlan));
-        let managed = self.switch.management;
-        self.switch.management = managed.filter(|vlan| !vlans.contains(*vlan));
+        ["range", list] | [list] => prompt.enter_ports(line, list, ports_named),
+        // `interface gigabitethernet 1/0/1`
+        ["range", kind, list] | [kind, list] => {
+            prompt.enter_ports(line, &format!("{kind}{list}"), ports_named)
+        }
+        _ => Err(line.wrong(
+            "is no interface; allowed are `Gi1/0/1`, `Te1/0/1`, `port-channel 1`, `range \
+             Gi1/0/1-4` and `vlan 101`",
+        )),
     }
 }

@@ -4,50 +4,23 @@ use meikyo_units::Nanos;
 use proptest::prelude::*;
 
 use super::names::{port_list, ports_named};
-use crate::deploy::{plan_deployment, planned_states, step_texts};
 use crate::dialect::state::SwitchState;
 use crate::dialect::vendors::laws;
-use crate::dialect::{Dialect, Templates, differences, interface_name, parse, read, render};
-use crate::{
-    Bundling, CheckOptions, HostId, PlanOptions, PortNumber, PortSettings, SwitchId, SwitchModel,
-    SwitchSettings, Topology, Verdict, VlanSet, cable_uniform, check, plan,
-};
+use crate::dialect::{Dialect, Templates, interface_name, parse, read, render};
+use crate::{PortNumber, SwitchModel, SwitchSettings};
 
 const PORTS: u16 = 12;
 
 fn settings() -> impl Strategy<Value = SwitchSettings> {
-    laws::fastpath_settings(PORTS, prop::option::of(10_u64..=1_000_000))
+    laws::typed_settings(PORTS, prop::option::of(10_u64..=1_000_000))
 }
 
 fn dialect() -> Dialect {
     "dell-n".parse().expect("the table has the N series")
 }
 
-/// One host in VLAN 101 that is in four, one trunk of two cables.
 fn small() -> SwitchSettings {
-    let host = PortSettings {
-        ports: vec![PortNumber(1)],
-        bundle: None,
-        pvid: Some(laws::vlan(101)),
-        untagged: laws::set("101-104"),
-        tagged: VlanSet::EMPTY,
-        accept_tagged: true,
-        flow_control: true,
-    };
-    let trunk = PortSettings {
-        ports: vec![PortNumber(11), PortNumber(12)],
-        bundle: Some(Bundling::Lacp),
-        pvid: None,
-        untagged: VlanSet::EMPTY,
-        tagged: laws::set("101,102,104"),
-        ..host.clone()
-    };
-    SwitchSettings {
-        vlans: laws::set("101-104"),
-        ports: vec![host, trunk],
-        ageing: Some(Nanos::from_secs(1_000)),
-        spanning_tree: false,
-    }
+    SwitchSettings { ageing: Some(Nanos::from_secs(1_000)), ..laws::small() }
 }
 
 /// The first words of commands.
@@ -266,7 +239,7 @@ fn what_is_not_understood_is_told_with_its_line() {
     insta::assert_snapshot!(wrong("interface Gi1/0/25"), @"line 2: `interface Gi1/0/25`: dell-n1524 has no port `Gi1/0/25`; it has 24 ports");
     insta::assert_snapshot!(wrong("interface range Gi1/0/3-2"), @"line 2: `interface range Gi1/0/3-2`: dell-n1524 has no port `Gi1/0/3-2`; it has 24 ports");
     insta::assert_snapshot!(wrong("interface Gi1/0/1\nswitchport mode trunk"), @"line 3: `switchport mode trunk`: is not understood for an interface (see docs/fabric-deployment.md)");
-    insta::assert_snapshot!(wrong("interface Gi1/0/1\nswitchport general pvid 1"), @"line 3: `switchport general pvid 1`: the interface is not in general mode; `switchport mode general` comes first");
+    insta::assert_snapshot!(wrong("interface Gi1/0/1\nswitchport general pvid 1"), @"line 3: `switchport general pvid 1`: the interface is in another mode; `switchport mode general` comes first");
     insta::assert_snapshot!(wrong("interface Gi1/0/1\nswitchport mode general\nswitchport general pvid 101"), @"line 4: `switchport general pvid 101`: VLAN 101 is not defined; `vlan 101` comes first");
     insta::assert_snapshot!(wrong("interface Gi1/0/1\nchannel-group 1 mode passive"), @"line 3: `channel-group 1 mode passive`: allowed modes are `active` (LACP) and `on`");
     insta::assert_snapshot!(wrong("interface port-channel 65"), @"line 2: `interface port-channel 65`: dell-n1524 has bundles 1 to 64");
@@ -324,47 +297,13 @@ fn ports_are_called_as_on_the_switch() {
     assert_eq!(super::names::port_name(&uplinks, PortNumber(25)), "Te1/0/1");
 }
 
-/// Fabrics of the series, planned, written, read and proven: what is proven is what is typed.
 #[test]
 fn a_planned_fabric_is_proven_from_its_texts() {
-    for (name, topology) in [("dell-n1548", "torus 4x2"), ("dell-n4032", "complete 6")] {
-        let topology: Topology = topology.parse().unwrap();
-        let wiring = cable_uniform(&topology, &model(name), 4).unwrap();
-        let plan = plan(&wiring, &PlanOptions::new(Some(topology))).unwrap();
-        let mut configuration = plan.configuration(&wiring);
-        for place in 0..wiring.switches.len() {
-            let switch = SwitchId::new(place);
-            let text = render(dialect(), &wiring, &configuration, switch).unwrap();
-            configuration.switches[place] = parse(dialect(), &wiring, switch, &text).unwrap();
-        }
-        let report = check(&wiring, &configuration, &CheckOptions::INTACT);
-        assert_eq!(report.verdict(), Verdict::Good, "{name}: {:?}", report.faults);
-    }
+    laws::proven_from_texts(dialect(), "dell-n1548", "torus 4x2");
+    laws::proven_from_texts(dialect(), "dell-n4032", "complete 6");
 }
 
-/// Every step of a deployment, forth and back, from switches as delivered.
 #[test]
 fn a_fabric_is_deployed_from_the_factory() {
-    let topology: Topology = "ring 4".parse().unwrap();
-    let model = model("dell-n2048");
-    let wiring = cable_uniform(&topology, &model, 2).unwrap();
-    let mut options = PlanOptions::new(Some(topology));
-    options.management = Some(laws::vlan(4_000));
-    options.manager = Some(HostId::new(0));
-    let configuration = plan(&wiring, &options).unwrap().configuration(&wiring);
-    let planned = planned_states(&configuration, options.management);
-    let mut states = vec![SwitchState::factory(dialect(), &model); wiring.switches.len()];
-    let steps = plan_deployment(&wiring, &states, &planned, options.manager).unwrap();
-    for step in &steps {
-        let texts = step_texts(&Templates::built_in(), dialect(), &wiring, step).unwrap();
-        let state = &mut states[step.switch.place()];
-        let after = read(dialect(), &model, state, &texts.apply).unwrap();
-        assert_eq!(differences(&step.after, &after), vec![], "{}", texts.apply);
-        let back = read(dialect(), &model, &after, &texts.roll_back).unwrap();
-        assert_eq!(differences(&step.before, &back), vec![], "{}", texts.roll_back);
-        *state = after;
-    }
-    for (state, planned) in states.iter().zip(&planned) {
-        assert_eq!(differences(planned, state), vec![]);
-    }
+    laws::deployed_from_factory(dialect(), "dell-n2048");
 }

@@ -14,60 +14,39 @@ mod parser;
 #[cfg(test)]
 mod tests;
 
-use crate::dialect::fastpath;
 use crate::dialect::state::{self, SwitchState};
-use crate::dialect::vendors::{Delivery, Language, Vendor};
-use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan};
-
-/// A switch of the N series.
-#[derive(Debug)]
-pub(super) struct DellN;
-
-/// As the switch is called in messages.
-const SWITCH: &str = "an N-series switch";
+use crate::dialect::typed::{self, Ageing, Pauses, TypedVendor};
+use crate::dialect::vendors::{Delivery, Language};
+use crate::{SwitchModel, Vlan};
 
 static LANGUAGE: Language = Language {
     name: "dell-n",
     models: &models::MODELS,
     template: include_str!("template.j2"),
-    delivery: Delivery::Typed { refusals: &fastpath::REFUSALS },
+    delivery: Delivery::Typed { refusals: &typed::REFUSALS },
     defines_vlans: true,
     read: parser::read,
 };
 
-impl Vendor for DellN {
-    fn language(&self) -> &'static Language {
-        &LANGUAGE
-    }
+/// A switch of the N series.
+pub(super) static DELL_N: TypedVendor = TypedVendor {
+    language: &LANGUAGE,
+    switch: "an N-series switch",
+    port_name: names::port_name,
+    port_list: Some(names::port_list),
+    factory,
+    general_begins_in_default: false,
+    pvid_is_member: false,
+    drops_tagged: true,
+    pauses: Pauses::OfAllPorts,
+    bundle_name: |number| number.to_string(),
+    ageing: Ageing { seconds: typed::AGEING_S, never: true },
+};
 
-    fn port_name(&self, model: &SwitchModel, port: PortNumber) -> String {
-        names::port_name(model, port)
-    }
-
-    fn port_list(&self, model: &SwitchModel, ports: &[PortNumber]) -> Option<String> {
-        Some(names::port_list(model, ports))
-    }
-
-    fn bundle_name(&self, number: u16) -> String {
-        number.to_string()
-    }
-
-    /// All ports in VLAN 1, a spanning tree protocol running, pause frames obeyed. The N1500 and N2000
-    /// have no port for management alone and are reached in VLAN 1; the others are reached by theirs.
-    fn factory(&self, model: &SwitchModel) -> SwitchState {
-        let settings = state::all_in_default_vlan(model, false, true);
-        let in_band = !models::has_management_port(model);
-        SwitchState::managed(settings, in_band.then_some(Vlan::DEFAULT))
-    }
-
-    fn check_port(&self, port: &PortSettings) -> Result<(), String> {
-        fastpath::check_port(SWITCH, port)
-    }
-
-    fn check_switch(&self, settings: &SwitchSettings) -> Result<(), String> {
-        if let Some(span) = settings.ageing {
-            fastpath::check_ageing(span, ", or never")?;
-        }
-        fastpath::check_pause(SWITCH, settings)
-    }
+/// All ports in VLAN 1, a spanning tree protocol running, pause frames obeyed. The N1500 and N2000 have
+/// no port for management alone and are reached in VLAN 1; the others are reached by theirs.
+fn factory(model: &SwitchModel) -> SwitchState {
+    let settings = state::all_in_default_vlan(model, false, true);
+    let in_band = !models::has_management_port(model);
+    SwitchState::managed(settings, in_band.then_some(Vlan::DEFAULT))
 }

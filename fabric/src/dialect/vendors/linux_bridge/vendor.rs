@@ -2,15 +2,10 @@
 
 mod parser;
 
-use super::{Language, Vendor};
-use crate::dialect::linux;
-use crate::dialect::state::{self, SwitchState};
+use super::Language;
+use crate::dialect::linux::{self, ScriptedBridge};
 use crate::model::{GENERIC, ModelFacts};
-use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings};
-
-/// The bridge of the Linux kernel.
-#[derive(Debug)]
-pub(super) struct LinuxBridge;
+use crate::{PortSettings, SwitchSettings};
 
 /// The name of the dialect, and of its only model.
 pub(in crate::dialect) const NAME: &str = "linux-bridge";
@@ -31,48 +26,28 @@ static MODELS: [ModelFacts; 1] = [ModelFacts {
 static LANGUAGE: Language =
     linux::language(NAME, &MODELS, include_str!("template.j2"), parser::read);
 
-impl Vendor for LinuxBridge {
-    fn language(&self) -> &'static Language {
-        &LANGUAGE
-    }
+/// The bridge of the Linux kernel.
+pub(super) static LINUX: ScriptedBridge = ScriptedBridge {
+    language: &LANGUAGE,
+    takes_tagged: true,
+    check_port,
+    check_switch,
+    own_variables: |_| Vec::new(),
+};
 
-    fn port_name(&self, _model: &SwitchModel, port: PortNumber) -> String {
-        linux::port_interface(port)
+fn check_port(port: &PortSettings) -> Result<(), String> {
+    if !port.accept_tagged {
+        return Err("a Linux bridge takes tagged frames of every VLAN that a port is in".into());
     }
+    Ok(())
+}
 
-    fn bundle_name(&self, number: u16) -> String {
-        linux::bundle_interface(number)
-    }
-
-    /// The plain bridge of all ports that a site would begin with, on a machine that is reached by
-    /// other ways.
-    fn factory(&self, model: &SwitchModel) -> SwitchState {
-        SwitchState::unmanaged(state::all_in_default_vlan(model, true, false))
-    }
-
-    /// A machine without a bridge.
-    fn blank(&self, _model: &SwitchModel) -> SwitchState {
-        SwitchState::unmanaged(state::without_ports())
-    }
-
-    fn check_port(&self, port: &PortSettings) -> Result<(), String> {
-        if !port.accept_tagged {
-            return Err("a Linux bridge takes tagged frames of every VLAN that a port is in".into());
+fn check_switch(settings: &SwitchSettings) -> Result<(), String> {
+    match settings.ageing {
+        None => Err("a Linux bridge forgets addresses always".into()),
+        Some(span) if span.get() % 10_000_000 != 0 => {
+            Err(format!("an ageing time of {span}: allowed are whole hundredths of a second"))
         }
-        linux::check_pvid(port)
-    }
-
-    fn check_switch(&self, settings: &SwitchSettings) -> Result<(), String> {
-        match settings.ageing {
-            None => Err("a Linux bridge forgets addresses always".into()),
-            Some(span) if span.get() % 10_000_000 != 0 => {
-                Err(format!("an ageing time of {span}: allowed are whole hundredths of a second"))
-            }
-            Some(_) => Ok(()),
-        }
-    }
-
-    fn tolerant(&self, text: String) -> String {
-        linux::tolerant(&text)
+        Some(_) => Ok(()),
     }
 }

@@ -5,16 +5,12 @@ mod parser;
 
 use minijinja::Value;
 
-use super::{Language, Vendor};
-use crate::dialect::linux;
+use super::Language;
+use crate::dialect::linux::{self, ScriptedBridge};
 use crate::dialect::page;
-use crate::dialect::state::{self, SwitchState};
+use crate::dialect::state::SwitchState;
 use crate::model::{GENERIC, ModelFacts};
-use crate::{PortNumber, PortSettings, SwitchModel, SwitchSettings, Vlan};
-
-/// A bridge of Open vSwitch with flows of its own.
-#[derive(Debug)]
-pub(super) struct OpenVswitch;
+use crate::{PortSettings, SwitchSettings, Vlan};
 
 const NAME: &str = "open-vswitch";
 
@@ -36,63 +32,40 @@ static MODELS: [ModelFacts; 1] = [ModelFacts {
 static LANGUAGE: Language =
     linux::language(NAME, &MODELS, include_str!("template.j2"), parser::read);
 
-impl Vendor for OpenVswitch {
-    fn language(&self) -> &'static Language {
-        &LANGUAGE
-    }
-
-    fn port_name(&self, _model: &SwitchModel, port: PortNumber) -> String {
-        linux::port_interface(port)
-    }
-
-    fn bundle_name(&self, number: u16) -> String {
-        linux::bundle_interface(number)
-    }
-
-    /// The plain bridge of all ports that a site would begin with, on a machine that is reached by
-    /// other ways.
-    fn factory(&self, model: &SwitchModel) -> SwitchState {
-        SwitchState::unmanaged(state::all_in_default_vlan(model, false, false))
-    }
-
-    /// A machine without a bridge.
-    fn blank(&self, _model: &SwitchModel) -> SwitchState {
-        SwitchState::unmanaged(state::without_ports())
-    }
-
-    fn check_port(&self, port: &PortSettings) -> Result<(), String> {
-        linux::check_pvid(port)?;
-        if port.accept_tagged && port.members().is_empty() {
-            return Err("flows that take tags of no VLAN are none".into());
-        }
-        if port.bundle.is_some() {
-            return Err(
-                "Open vSwitch spreads frames over a bundle only without flows, and flows are needed \
-                 here; use single links, or the dialect `linux-bridge`"
-                    .into(),
-            );
-        }
-        Ok(())
-    }
-
-    fn check_switch(&self, settings: &SwitchSettings) -> Result<(), String> {
-        let Some(span) = settings.ageing else { return Ok(()) };
-        let seconds = span.get() / 1_000_000_000;
-        if !(1..=65_535).contains(&seconds) || span.get() % 1_000_000_000 != 0 {
-            return Err(format!(
-                "an ageing time of {span}: allowed are 1 to 65535 whole seconds, or never"
-            ));
-        }
-        Ok(())
-    }
-
-    fn own_variables(&self, after: &SwitchState) -> Vec<(&'static str, Value)> {
+/// A bridge of Open vSwitch with flows of its own.
+pub(super) static OPEN_VSWITCH: ScriptedBridge = ScriptedBridge {
+    language: &LANGUAGE,
+    takes_tagged: false,
+    check_port,
+    check_switch,
+    own_variables: |after| {
         vec![("floods", floods(after)), ("manage_port", Value::from(MANAGE_PORT))]
-    }
+    },
+};
 
-    fn tolerant(&self, text: String) -> String {
-        linux::tolerant(&text)
+fn check_port(port: &PortSettings) -> Result<(), String> {
+    if port.accept_tagged && port.members().is_empty() {
+        return Err("flows that take tags of no VLAN are none".into());
     }
+    if port.bundle.is_some() {
+        return Err(
+            "Open vSwitch spreads frames over a bundle only without flows, and flows are needed \
+             here; use single links, or the dialect `linux-bridge`"
+                .into(),
+        );
+    }
+    Ok(())
+}
+
+fn check_switch(settings: &SwitchSettings) -> Result<(), String> {
+    let Some(span) = settings.ageing else { return Ok(()) };
+    let seconds = span.get() / 1_000_000_000;
+    if !(1..=65_535).contains(&seconds) || span.get() % 1_000_000_000 != 0 {
+        return Err(format!(
+            "an ageing time of {span}: allowed are 1 to 65535 whole seconds, or never"
+        ));
+    }
+    Ok(())
 }
 
 /// For each VLAN the actions that send a frame to all its ports: those with tags first.

@@ -1,8 +1,8 @@
 //! What a PowerConnect calls its ports: `1/g7`, `1/xg1`.
 
 use crate::PortNumber;
-use crate::dialect::fastpath;
 use crate::dialect::linux::decimal;
+use crate::dialect::typed;
 
 /// Ports above this are the 10 Gbit/s ports, `1/xg1` and on.
 const GIGABIT_PORTS: u16 = 48;
@@ -26,7 +26,7 @@ pub(super) fn port_named(name: &str) -> Option<PortNumber> {
 
 /// The ports as one argument: `1/g1,1/g3-1/g5`. A span stays within the ports of one kind.
 pub(super) fn port_list(ports: &[PortNumber]) -> String {
-    let spans = fastpath::spans(ports, |port| port.0 > GIGABIT_PORTS);
+    let spans = typed::spans(ports, |port| port.0 > GIGABIT_PORTS);
     let parts: Vec<String> = spans
         .into_iter()
         .map(|(first, last)| match first == last {

@@ -5,16 +5,20 @@
 //! before, as the switch does.
 
 use super::names::port_named;
-use crate::dialect::fastpath::{Fastpath, Interfaces, Maker};
-use crate::dialect::reading::{Line, ParseError, statements};
+use crate::dialect::reading::{Line, ParseError};
 use crate::dialect::state::{AGEING, SwitchState};
-use crate::{PortNumber, SwitchModel};
+use crate::dialect::typed::{Grammar, Maker, Mode, Prompt, TypedSwitch};
+use crate::{PortNumber, SwitchModel, Vlan};
 
 /// What its commands are where FASTPATH's makers differ.
 static MAKER: Maker = Maker {
     defined_where: " in `vlan database`",
+    bundle: "port-channel ",
+    modes: ["switchport mode access", "switchport mode general"],
     lacp: "auto",
     forgets_modes: true,
+    begins_general: false,
+    drops_by_pvid: false,
     ignored: &[
         "hostname",
         "username",
@@ -49,25 +53,21 @@ static MAKER: Maker = Maker {
     ],
 };
 
-/// What lines are about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    /// Before `configure`, and after the `exit` that ends it.
-    Exec,
-    Global,
-    VlanDatabase,
-    /// `stack`: which members there are.
-    Stack,
-    /// `interface vlan 101`: names and addresses.
-    VlanInterface,
-    /// `interface ethernet`, `interface port-channel`.
-    Interface,
-}
-
-struct Machine<'a> {
-    mode: Mode,
-    switch: Fastpath<'a>,
-}
+static GRAMMAR: Grammar = Grammar {
+    maker: &MAKER,
+    comment: &['!'],
+    configure: "configure",
+    shows_configured: false,
+    exit: "exit",
+    end: "end",
+    global,
+    interface,
+    of_interface: |prompt, line, words| prompt.switch.of_interface(line, words),
+    database,
+    database_first: false,
+    of_exec: None,
+    of_vlan,
+};
 
 /// The state after the text.
 pub(super) fn read(
@@ -75,108 +75,76 @@ pub(super) fn read(
     before: &SwitchState,
     text: &str,
 ) -> Result<SwitchState, ParseError> {
-    let mut switch = Fastpath::new(model, before, &MAKER);
-    switch.ageing = switch.ageing.or(Some(AGEING));
-    let mut machine = Machine { mode: Mode::Exec, switch };
-    for line in statements(text, '!') {
-        machine.carry_out(line)?;
-    }
-    machine.switch.state()
+    let ageing = before.settings.ageing.or(Some(AGEING));
+    let mut before = before.clone();
+    before.settings.ageing = ageing;
+    Prompt::read(&GRAMMAR, model, &before, text)
 }
 
-impl Machine<'_> {
-    fn carry_out(&mut self, line: Line<'_>) -> Result<(), ParseError> {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        match (words.as_slice(), self.mode) {
-            (["enable"], Mode::Exec) => Ok(()),
-            (["configure"] | ["configure", "terminal"], Mode::Exec) => {
-                self.mode = Mode::Global;
-                Ok(())
-            }
-            (_, Mode::Exec) => Err(line.wrong("is refused before `configure`")),
-            (["end"], _) | (["exit"], Mode::Global) => {
-                self.mode = Mode::Exec;
-                Ok(())
-            }
-            (["exit"], _) => {
-                self.mode = Mode::Global;
-                Ok(())
-            }
-            (["interface", rest @ ..], _) => self.interface(line, rest),
-            (words, Mode::VlanDatabase) => self.vlan_database(line, words),
-            (["member", ..], Mode::Stack) => Ok(()),
-            (_, Mode::Stack) => {
-                Err(line.wrong("is not understood for `stack`; allowed is `member`"))
-            }
-            (["name" | "ip" | "routing", ..], Mode::VlanInterface) => Ok(()),
-            (_, Mode::VlanInterface) => {
-                Err(line.wrong("is not understood for `interface vlan`; allowed are `name`, `ip`"))
-            }
-            (words, Mode::Interface) => self.switch.of_interface(line, words),
-            (words, Mode::Global) => self.global(line, words),
+fn global(prompt: &mut Prompt<'_>, line: Line<'_>, words: &[&str]) -> Result<Mode, ParseError> {
+    let switch = &mut prompt.switch;
+    match words {
+        ["vlan", "database"] => return Ok(Mode::Database),
+        // Which members a stack has.
+        ["stack"] => return Ok(Mode::Apart),
+        ["bridge", "aging-time", span] => {
+            switch.ageing = Some(TypedSwitch::ageing(line, line.number(span)?)?);
         }
+        ["no", "bridge", "aging-time"] => switch.ageing = Some(AGEING),
+        ["ip", "address", "vlan", vlan] => {
+            let vlan = line.vlan(vlan)?;
+            switch.defined(line, vlan)?;
+            switch.management = Some(vlan);
+        }
+        ["no", "ip", "address", "vlan", ..] => {
+            let way = "name the VLAN that is to be managed in: `ip address vlan 4000`";
+            return Err(line.wrong(format!("moves the manager to VLAN 1; {way}")));
+        }
+        _ => switch.global(line, words)?,
     }
+    Ok(Mode::Global)
+}
 
-    fn global(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
-        match words {
-            ["vlan", "database"] => self.mode = Mode::VlanDatabase,
-            ["stack"] => self.mode = Mode::Stack,
-            ["bridge", "aging-time", span] => {
-                self.switch.ageing = Some(Fastpath::ageing(line, line.number(span)?)?);
-            }
-            ["no", "bridge", "aging-time"] => self.switch.ageing = Some(AGEING),
-            ["ip", "address", "vlan", vlan] => {
-                let vlan = line.vlan(vlan)?;
-                self.switch.defined(line, vlan)?;
-                self.switch.management = Some(vlan);
-            }
-            ["no", "ip", "address", "vlan", ..] => {
-                let way = "name the VLAN that is to be managed in: `ip address vlan 4000`";
-                return Err(line.wrong(format!("moves the manager to VLAN 1; {way}")));
-            }
-            _ => self.switch.global(line, words)?,
-        }
-        Ok(())
+fn database(prompt: &mut Prompt<'_>, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
+    match words {
+        ["vlan", list] => prompt.switch.define(line, list),
+        ["no", "vlan", list] => prompt.switch.undefine(line, list).map(drop),
+        ["vlan", "name", ..] => Ok(()),
+        _ => Err(line.wrong("is not understood in the VLAN database")),
     }
+}
 
-    fn vlan_database(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
-        match words {
-            ["vlan", list] => self.switch.define(line, list),
-            ["no", "vlan", list] => self.switch.undefine(line, list).map(drop),
-            ["vlan", "name", ..] => Ok(()),
-            _ => Err(line.wrong("is not understood in the VLAN database")),
-        }
+/// Names and addresses: the switch is managed in the VLAN of `ip address vlan`.
+fn of_vlan(
+    _prompt: &mut Prompt<'_>,
+    line: Line<'_>,
+    _vlan: Vlan,
+    words: &[&str],
+) -> Result<(), ParseError> {
+    match words {
+        ["ip" | "routing", ..] => Ok(()),
+        _ => Err(line.wrong("is not understood for `interface vlan`; allowed are `name`, `ip`")),
     }
+}
 
-    fn interface(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), ParseError> {
-        match words {
-            ["vlan", vlan] => {
-                let vlan = line.vlan(vlan)?;
-                self.switch.defined(line, vlan)?;
-                self.mode = Mode::VlanInterface;
-                return Ok(());
-            }
-            ["ethernet", list] | ["range", "ethernet", list] => {
-                let mut ports = Vec::new();
-                for part in list.split(',') {
-                    let (first, last) = part.split_once('-').unwrap_or((part, part));
-                    let port = |name| self.switch.port(line, name, port_named(name));
-                    let (first, last) = (port(first)?, port(last)?);
-                    ports.extend((first.0..=last.0).map(PortNumber));
-                }
-                self.switch.interfaces = Some(Interfaces::Ports(ports));
-            }
-            ["port-channel", list] | ["range", "port-channel", list] => {
-                self.switch.enter_bundles(line, list)?;
-            }
-            _ => {
-                return Err(line.wrong(
-                    "is no interface; allowed are `ethernet 1/g1`, `port-channel 1`, `range ethernet \
-                     1/g1-1/g4` and `vlan 101`",
-                ));
-            }
+fn interface(prompt: &mut Prompt<'_>, line: Line<'_>, words: &[&str]) -> Result<Mode, ParseError> {
+    match words {
+        ["vlan", vlan] => prompt.enter_vlan_interface(line, vlan),
+        ["ethernet", list] | ["range", "ethernet", list] => {
+            prompt.enter_ports(line, list, |_, part| ports_named(part))
         }
-        self.mode = Mode::Interface;
-        Ok(())
+        ["port-channel", list] | ["range", "port-channel", list] => {
+            prompt.enter_bundles(line, list)
+        }
+        _ => Err(line.wrong(
+            "is no interface; allowed are `ethernet 1/g1`, `port-channel 1`, `range ethernet \
+             1/g1-1/g4` and `vlan 101`",
+        )),
     }
+}
+
+/// The ports of a part of a list, the first and the last.
+fn ports_named(part: &str) -> Option<(PortNumber, PortNumber)> {
+    let (first, last) = part.split_once('-').unwrap_or((part, part));
+    Some((port_named(first)?, port_named(last)?))
 }

@@ -8,7 +8,7 @@ use crate::dialect::state::SwitchState;
 use crate::dialect::vendors::laws;
 
 fn settings() -> impl Strategy<Value = SwitchSettings> {
-    laws::fastpath_settings(12, (10_u64..1_000_000).prop_map(Some))
+    laws::typed_settings(12, (10_u64..1_000_000).prop_map(Some))
 }
 
 fn dialect() -> Dialect {
