@@ -2,11 +2,12 @@
 //!
 //! Ports to hosts and trunks are *hybrid*: untagged members of some VLANs and tagged ones of others. There
 //! is no command for ports that drop frames without a tag: a hybrid port drops them if it is not in the
-//! VLAN of its PVID, which need not exist, so VLAN 4094 is kept for that. The commands are those of the
-//! *HPE `FlexNetwork` 5130 HI Layer 2 LAN Switching Command Reference*
+//! VLAN of its PVID, which need not exist, so VLAN 4094 is kept for that. The commands of VLANs and bundles
+//! were looked up in parts of the *HPE `FlexNetwork` 5130 HI Layer 2 LAN Switching Command Reference*
 //! (<http://www.manualslib.com/manual/1327151/Hp-Flexnetwork-5130-Hi-Series.html>) and of its configuration
-//! guide (<https://manualshive.com/ru/manual/hpe/flexnetwork-5130-hi-series/2175692?page=130>). No switch
-//! was at hand to try them on.
+//! guide (<https://manualshive.com/ru/manual/hpe/flexnetwork-5130-hi-series/2175692?page=130>). The
+//! others, `stp global enable` among them, were not: they are known from use. No switch was at hand to try
+//! them on.
 
 mod models;
 mod parser;

@@ -1,6 +1,7 @@
 //! D-Link DGS switches with the industry-standard command line: DGS-1510, DGS-1520, DGS-3130, DGS-3630.
 //!
-//! Ports to hosts and trunks are *hybrid*. The commands are those of the *DGS-1510 Series Gigabit Ethernet
+//! Ports to hosts and trunks are *hybrid*. `switchport hybrid`, `acceptable-frame` and spanning tree
+//! were found in public configurations; the others were not looked up, and are to be compared with the *DGS-1510 Series Gigabit Ethernet
 //! `SmartPro` Switch CLI Reference Guide*, v1.60
 //! (<https://www.scribd.com/document/702686331/DGS-1510-Series-CLI-Reference-Guide-v1-60>). The older DGS-3x00
 //! and DGS-12xx, whose commands are `config vlan` and alike, or that have none, are no part of this

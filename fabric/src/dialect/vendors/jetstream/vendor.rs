@@ -1,9 +1,11 @@
 //! TP-Link `JetStream` and Omada switches with a command line: T2600G, T1600G, TL-SG3428 and alike.
 //!
 //! There are no modes of ports: each is an untagged or a tagged member of VLANs (`switchport general
-//! allowed vlan`), has a PVID, and takes tagged frames always. The commands are those of TP-Link's *CLI
+//! allowed vlan`), has a PVID, and takes tagged frames always. The commands were looked up in excerpts of
+//! TP-Link's *CLI
 //! Reference Guide, Managed Switches* (1900002754, chapters 20, IEEE 802.1Q VLAN, and those of link
-//! aggregation, the address table and spanning tree). No switch was at hand to try them on.
+//! aggregation, the address table and spanning tree); the range of ageing times and the commands of the
+//! management address were not. No switch was at hand to try them on.
 
 mod models;
 mod parser;

@@ -2,9 +2,9 @@
 //!
 //! A port *participates* in VLANs, is *tagged* in some of them and has a PVID. VLANs are defined in `vlan
 //! database`, which is entered before `configure`, and the VLAN in which the switch is managed is set there,
-//! too. The commands are those of the *CLI Manual, `ProSAFE` M4100 Series* (202-11166) and of the *CLI Command
+//! too. The commands of VLANs and bundles were looked up in parts of the *CLI Manual, `ProSAFE` M4100 Series* (202-11166) and of the *CLI Command
 //! Reference Manual* of the M4250 (202-12215, <https://pdfslide.us/documents/cli-command-reference-manual-netgear-inc-350-east-plumeria-drive-san-jose-ca.html>).
-//! The M4500, whose ports have other names, is no part of this dialect. No switch was at hand to try the
+//! Flow control, and where the VLAN of management is set, were not. The M4500, whose ports have other names, is no part of this dialect. No switch was at hand to try the
 //! commands on.
 
 mod models;
