@@ -3,9 +3,7 @@
 //! From the ground up:
 //! - [`Network`]: the lanes of a fabric and the way of every stream, which are those of its plan;
 //! - [`Actor`], [`Step`], [`Message`]: a program as a communication schedule;
-//! - [`RankProgram`]: a program rank by rank, which every method can run;
 //! - [`flow`]: the program on the network, streams sharing lanes max-min fairly;
-//! - [`packet`]: rank by rank and frame by frame, through switches with queues and pause frames;
 //! - [`Bounds`]: what is true however streams share;
 //! - [`hpl`]: the skeleton of HPL;
 //! - [`Input`]: machine and program as a file says them; [`predict_hpl`] joins all of it.
@@ -19,10 +17,8 @@ pub mod flow;
 pub mod hpl;
 mod input;
 mod network;
-pub mod packet;
 mod placement;
 mod program;
-mod ranks;
 mod sharing;
 mod variants;
 
@@ -33,10 +29,9 @@ use crate::completions::count_f64;
 
 pub use bounds::{Bounds, bounds};
 pub use input::{Input, Settings};
-pub use network::{Lane, LaneEnd, LanePlace, Network, Rates};
+pub use network::{Lane, LanePlace, Network, Rates};
 pub use placement::{Deal, Placement, TooManyRanks};
 pub use program::{Actor, Heard, Message, Messaging, Step, Stream};
-pub use ranks::{Op, RankActor, RankProgram, Script};
 pub use sharing::Congestion;
 pub use variants::{TopologyKind, VariantError, variant};
 

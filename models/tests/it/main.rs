@@ -3,7 +3,6 @@
 mod chord;
 mod metadata;
 mod metadata_rates;
-mod packet;
 mod prediction;
 mod queueing;
 mod ring;
