@@ -15,9 +15,8 @@ use flate2::write::GzEncoder;
 
 use crate::errors::ApiError;
 
-/// Answers of so many octets become smaller: a packet holds less anyway, and more would keep a thread
-/// of the server too long.
-const BYTES: RangeInclusive<u64> = 1_024..=16 << 20;
+/// Below this a packet holds it anyway.
+const LEAST_BYTES: u64 = 1_024;
 /// The media types that become smaller.
 const MEDIA: [&str; 7] = [
     "application/json",
@@ -55,6 +54,14 @@ impl Coding {
             .find_map(|(name, coding)| accepts(name).then_some(coding))
     }
 
+    /// Answers of so many octets become smaller; more would keep a thread of the server too long.
+    const fn bytes(self) -> RangeInclusive<u64> {
+        match self {
+            Self::Zstd => LEAST_BYTES..=16 << 20,
+            Self::Gzip => LEAST_BYTES..=512 << 10,
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Zstd => "zstd",
@@ -78,14 +85,16 @@ impl Coding {
 pub(super) async fn compressed(response: Response, coding: Option<Coding>) -> Response {
     let media = response.headers().get(header::CONTENT_TYPE);
     let media = media.and_then(|media| media.to_str().ok()).unwrap_or_default();
+    let length = response.body().size_hint().exact();
     let fits = MEDIA.iter().any(|fitting| media.starts_with(fitting))
         && !response.headers().contains_key(header::CONTENT_ENCODING)
-        && response.body().size_hint().exact().is_some_and(|length| BYTES.contains(&length));
+        && length.is_some_and(|length| length >= LEAST_BYTES);
     if !fits {
         return response;
     }
     let (mut head, body) = response.into_parts();
     head.headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
+    let coding = coding.filter(|coding| length.is_some_and(|of| coding.bytes().contains(&of)));
     let Some(coding) = coding else { return Response::from_parts(head, body) };
     let octets = match to_bytes(body, usize::MAX).await {
         Ok(octets) => octets,
