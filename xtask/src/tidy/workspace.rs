@@ -70,15 +70,15 @@ pub(crate) struct House {
     pub(crate) layer: u32,
 }
 
-/// Asks cargo, without the network, for the platform that this runs on.
+/// Asks cargo for the platform that this runs on. On a fresh machine cargo fetches the crates first; where
+/// they are here already it does not use the network.
 pub(crate) fn read(root: &Path) -> anyhow::Result<Workspace> {
     let version = program(root, "rustc", &["-vV"]).output()?;
     let host = version
         .lines()
         .find_map(|line| line.strip_prefix("host: "))
         .context("`rustc -vV` names no host")?;
-    let arguments =
-        ["metadata", "--format-version", "1", "--offline", "--locked", "--filter-platform", host];
+    let arguments = ["metadata", "--format-version", "1", "--locked", "--filter-platform", host];
     let text = cargo(root, &arguments).output()?;
     serde_json::from_str(&text).context("what `cargo metadata` printed is not understood")
 }
