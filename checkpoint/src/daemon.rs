@@ -19,7 +19,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Instant;
 
-use meikyo_units::{Nanos, SimTime};
+use meikyo_units::{Nanos, SimTime, in_one_line};
 
 use crate::charter::{Generation, Reached};
 use crate::detection::Patience;
@@ -28,7 +28,8 @@ use crate::geometry::Geometry;
 use crate::journal::Journal;
 use crate::layout::Layout;
 use crate::link::{Purpose, Wanted};
-use crate::member::{Event, Member, MemberOptions, Message, Prepared, SaveError, Task};
+use crate::member::{Event, Member, MemberOptions, Message, SaveError, Task};
+use crate::recovery::Prepared;
 use crate::schedule::{Job, Schedule};
 use crate::shelf::{self, OpenStoredError, Pace, ShelfError, Shelved};
 
@@ -553,16 +554,9 @@ impl Working {
     }
 }
 
-/// An error with its causes on one line.
+/// As [`in_one_line`], of an error by itself.
 fn told(error: impl std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
+    in_one_line(&error)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the daemon drives its core by the clock")]

@@ -2,7 +2,6 @@
 
 use crate::coding::BLOCK_UNIT;
 use crate::layout::{Layout, Shard};
-use crate::manifest::MANIFEST_BYTES_MAX;
 
 /// Smallest block.
 pub const BLOCK_MIN: u32 = 64;
@@ -17,6 +16,9 @@ pub const BLOCK_DEFAULT: u32 = 256 << 10;
 
 /// Largest image of a host.
 pub const IMAGE_MAX: u64 = 1 << 46;
+
+/// Longest manifest that is read; a longer one is not written, since there is no such [`Geometry`].
+pub const MANIFEST_BYTES_MAX: u64 = 256 << 20;
 
 /// Most blocks of image and parity on a host: a checksum of each, of at most five octets, stands in the manifest
 /// beside some numbers per host.

@@ -14,10 +14,6 @@ use crate::layout::{Layout, LayoutError, Scheme};
 /// The first octets of a manifest: what it is, and the version of its form.
 const MAGIC: [u8; 8] = *b"meikyoC1";
 
-/// Longest manifest that is read; a longer one is not written, since there is no such
-/// [`Geometry`].
-pub const MANIFEST_BYTES_MAX: u64 = 256 << 20;
-
 /// What a host has of a generation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {

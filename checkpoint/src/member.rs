@@ -29,7 +29,7 @@ use meikyo_worlds::Random;
 use crate::charter::{Change, Charter, Commit, Generation, Incarnation, Reached};
 use crate::detection::{Detection, Patience, Probe};
 use crate::layout::Layout;
-use crate::recovery::Restart;
+use crate::recovery::{Prepared, Restart};
 use crate::register::{Ask, Ballot, Proposal, Vote, majority};
 
 mod founding;
@@ -41,7 +41,7 @@ mod voting;
 
 use founding::Founding;
 use inquiry::Inquiry;
-pub use messages::{Body, MESSAGE_BYTES_MAX, Message, MessageError, Prepared, REASON_BYTES_MAX};
+pub use messages::{Body, MESSAGE_BYTES_MAX, Message, MessageError, REASON_BYTES_MAX};
 use rebuilding::Rebuilding;
 use saving::{Saving, Takeover};
 

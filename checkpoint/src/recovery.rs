@@ -6,9 +6,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::charter::{Charter, Generation, Reached};
 use crate::layout::Layout;
-use crate::member::Prepared;
+
+/// What is on a host's disk of a generation, whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// Octets of the image of each host of the group.
+    pub lens: Vec<u64>,
+    /// The checksum of this host's manifest.
+    pub manifest: u32,
+}
 
 /// What one surviving host knows and has.
 #[derive(Debug, Clone)]

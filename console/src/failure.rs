@@ -96,17 +96,6 @@ pub fn exit_code(result: Result<Answer, Failure>) -> ExitCode {
     }
 }
 
-/// An error with its causes on one line, for messages that do not end the command.
-pub fn one_line(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        write!(text, ": {error}").expect("writing to a string cannot fail");
-        cause = error.source();
-    }
-    text
-}
-
 /// The failure as lines for people: the error, its causes once each, the hint.
 pub fn render(failure: &Failure) -> String {
     let mut text = format!("error: {}\n", shown(&*failure.error));

@@ -9,7 +9,8 @@ use meikyo_units::Nanos;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::{printable, ranks};
+use crate::printable;
+use crate::ranks::joined::joined;
 
 /// Why data could not be printed.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +51,7 @@ pub fn print_document(text: &str) -> Result<(), PrintError> {
 }
 
 fn write(text: &str) -> Result<(), PrintError> {
-    if !ranks::joined().is_first() {
+    if !joined().is_first() {
         return Ok(());
     }
     let mut stdout = io::stdout().lock();

@@ -1,18 +1,11 @@
 //! The ranks that `mpirun` started: a simulation runs over all of them, and the first one speaks.
 
-use std::sync::OnceLock;
+pub(crate) mod joined;
 
 use meikyo_sim::Ranks;
 
 use crate::failure::{Answer, Failure};
-
-/// The ranks that this process has joined. They are a fact of the process, as its arguments are.
-static JOINED: OnceLock<Ranks> = OnceLock::new();
-
-/// The ranks that simulations run over.
-pub fn joined() -> Ranks {
-    JOINED.get().copied().unwrap_or(Ranks::ONE)
-}
+pub use joined::joined;
 
 /// Does `work` over the ranks that `mpirun` started, if it did.
 ///
@@ -24,7 +17,7 @@ pub fn over(work: impl FnOnce() -> Result<Answer, Failure>) -> Result<Answer, Fa
         return work();
     }
     let Some(membership) = meikyo_sim::Membership::begin() else { return work() };
-    let ranks = *JOINED.get_or_init(|| membership.ranks());
+    let ranks = joined::join(membership.ranks());
     let result = work();
     let first_failed = membership.leave(result.is_err());
     // What went wrong for all is said once.

@@ -8,6 +8,7 @@
 //! for each switch and VLAN that hosts send in.
 
 mod channels;
+mod company;
 mod fault;
 mod fit;
 mod loops;
@@ -25,10 +26,11 @@ use std::collections::BTreeMap;
 use meikyo_units::Nanos;
 
 use self::channels::Channels;
+use self::company::{Company, Receivers, Senders};
 pub use self::fault::{Difference, Fault, InWords, Limit, Lost};
 use self::loops::{Kinds, kinds, loops};
 pub use self::path::{Hop, path};
-use self::plain::{Company, Plain, Receivers, Senders};
+use self::plain::Plain;
 use self::report::Findings;
 pub use self::report::{LinkLoad, Report, Verdict};
 use self::shared_learning::Shared;

@@ -12,8 +12,10 @@ mod difference;
 mod fit;
 mod host;
 mod linux;
+mod models;
 mod page;
 mod reading;
+mod render_error;
 mod state;
 mod templates;
 mod typed;
@@ -25,15 +27,15 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use self::vendors::{Delivery, Entry, Refusal, VENDORS, Vendor};
-use crate::model::{GENERICS, ModelFacts};
 use crate::{Configuration, PortNumber, SwitchId, SwitchModel, SwitchSettings, Wiring};
 
 pub use difference::{Difference, differences};
 pub use host::{HostTextError, host_text};
 pub use linux::{bundle_interface, port_interface};
 pub use reading::ParseError;
+pub use render_error::RenderError;
 pub use state::SwitchState;
-pub use templates::{RenderError, Templates};
+pub use templates::Templates;
 
 /// A language in which switches are told their settings: a line of the table of vendors.
 ///
@@ -145,17 +147,6 @@ impl FromStr for Dialect {
         let found = Self::all().find(|dialect| dialect.name() == text);
         found.ok_or_else(|| ParseDialectError { text: text.into() })
     }
-}
-
-/// The models that are built in: of vendors whose commands are known, generic ones, refused ones.
-pub(crate) fn built_in_models() -> impl Iterator<Item = &'static ModelFacts> {
-    let of = |spoken: bool| {
-        VENDORS
-            .iter()
-            .filter(move |entry| matches!(entry, Entry::Spoken(_)) == spoken)
-            .flat_map(Entry::models)
-    };
-    of(true).chain(&GENERICS).chain(of(false))
 }
 
 /// What the agent of a switch calls a port (`ifName`): as its dialect does, `swp7` where none is known.

@@ -1,4 +1,4 @@
-//! The switch models that are known by name: those of the vendors, and generic ones.
+//! What is said of a switch model that is known by name, and the generic models.
 //!
 //! Figures are those of the makers' data sheets as far as known here; a cluster file may give others.
 
@@ -65,7 +65,7 @@ pub(crate) static GENERICS: [ModelFacts; 3] = [
 
 impl ModelFacts {
     /// The model as the planner and the checker take it.
-    fn model(&self) -> SwitchModel {
+    pub(crate) fn model(&self) -> SwitchModel {
         let (first, last) = self.vlan_ids;
         SwitchModel {
             name: self.name.into(),
@@ -80,41 +80,5 @@ impl ModelFacts {
             ageing_min: Nanos::from_secs(self.ageing_s_min),
             ageing_max: self.ageing_s_max.map(Nanos::from_secs),
         }
-    }
-}
-
-impl SwitchModel {
-    /// The names of the models that are built in: those whose vendor's commands are known, the generic
-    /// ones, and those that are refused.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        crate::dialect::built_in_models().map(|facts| facts.name)
-    }
-
-    /// The built-in model of that name; `None` if there is none.
-    pub fn named(name: &str) -> Option<Self> {
-        let mut known = crate::dialect::built_in_models();
-        known.find(|facts| facts.name == name).map(ModelFacts::model)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn the_switch_of_the_paper_is_known() {
-        let model = SwitchModel::named("powerconnect-6248").unwrap();
-        assert_eq!((model.ports, model.table_entries, model.vlans), (48, 8_000, 1_024));
-        assert_eq!(model.vlan_ids.to_string(), "2-4093");
-        assert!(SwitchModel::names().all(|name| SwitchModel::named(name).is_some()));
-        assert_eq!(SwitchModel::named("powerconnect"), None);
-    }
-
-    #[test]
-    fn no_two_models_have_the_same_name() {
-        let names: BTreeSet<&str> = SwitchModel::names().collect();
-        assert_eq!(names.len(), SwitchModel::names().count());
     }
 }

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 
 use crate::directory::{Directory, DirectoryError, Status};
 use crate::keeper;
-use crate::lifecycle::Roles;
 use crate::protocol::{self, FRAME_BYTES_MAX, Frame, Kind, LAB, Start, WINDOW_BYTES};
+use crate::roles::Roles;
 use crate::system::{self, Interest};
 use crate::traffic::{Done, Task};
 

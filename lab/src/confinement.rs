@@ -35,7 +35,7 @@ pub(crate) use self::root::clash;
 use crate::directory::{Directory, Record, SCRATCH};
 use crate::engine::Engine;
 use crate::inside::{BLUEPRINT, ORDERS};
-use crate::keeper::{KeepError, failed};
+use crate::keep_error::{KeepError, failed};
 use crate::system;
 
 /// How many capabilities a kernel may know.

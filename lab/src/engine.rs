@@ -10,6 +10,8 @@ use std::process::Command;
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
+use meikyo_units::in_one_line;
+
 use crate::netlink::Netlink;
 use crate::network;
 use crate::system;
@@ -150,7 +152,7 @@ pub(crate) fn probe() -> Result<(), String> {
     let bridge = network::probe_messages();
     Netlink::open()
         .and_then(|mut netlink| netlink.apply(bridge))
-        .map_err(|error| crate::inside::chain(&error))
+        .map_err(|error| in_one_line(&error))
 }
 
 /// The kernel as a file that can be executed here: itself, or a copy in memory.

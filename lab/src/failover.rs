@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::blueprint::{Blueprint, Purpose};
 use crate::client::{AskError, ask};
 use crate::directory::{Directory, DirectoryError};
-use crate::lifecycle::Roles;
+use crate::roles::Roles;
 use crate::traffic::{Done, Outage, PortMove, Task};
 use crate::verify::{lost_at_last, name_pair, prime};
 

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use meikyo_units::WallTime;
+use meikyo_units::{WallTime, in_one_line};
 use serde::{Deserialize, Serialize};
 
 use crate::blueprint::Blueprint;
@@ -85,7 +85,7 @@ pub(crate) fn run(directory: &Path) -> u8 {
             session::serve(channel, greeting, &lab)
         }
         Err(error) => {
-            let text = chain(&*error);
+            let text = in_one_line(&*error);
             let text = &text.as_bytes()[..text.len().min(protocol::FRAME_BYTES_MAX)];
             protocol::encode(&mut greeting, protocol::LAB, Kind::Failed, text);
             session::serve(channel, greeting, &session::Lab::default())
@@ -99,22 +99,10 @@ pub(crate) fn run(directory: &Path) -> u8 {
     u8::from(served.is_err())
 }
 
-/// An error with its causes on one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
 /// Before there is a channel, the console is all there is.
 #[expect(clippy::print_stderr, reason = "goes to the lab's console")]
 fn say(error: &dyn std::error::Error) -> u8 {
-    eprintln!("meikyo lab: {}", chain(error));
+    eprintln!("meikyo lab: {}", in_one_line(error));
     1
 }
 

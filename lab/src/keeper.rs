@@ -15,12 +15,13 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use meikyo_units::Nanos;
+use meikyo_units::{Nanos, in_one_line};
 
 use crate::confinement::{Confinement, Kernel, SCRATCH_INSIDE};
-use crate::directory::{self, CONSOLE, Directory, DirectoryError, Record, SOCKET, Status};
+use crate::directory::{self, CONSOLE, Directory, Record, SOCKET, Status};
 use crate::engine::{self, Engine};
 use crate::inside::CHANNEL;
+use crate::keep_error::{KeepError, failed};
 use crate::protocol::{
     self, BadFrame, FRAME_BYTES_MAX, Frame, GREETING, Kind, LAB, LINE_BYTES, Ready,
 };
@@ -30,57 +31,6 @@ use crate::system::{self, Interest};
 const CLIENTS_MAX: usize = 1_024;
 /// How long the inside may take to write everything and end.
 const END_PATIENCE: Nanos = Nanos::from_secs(5);
-
-/// Why a lab could not be kept.
-#[derive(Debug, thiserror::Error)]
-pub enum KeepError {
-    /// Its directory is not usable.
-    #[error(transparent)]
-    Directory(#[from] DirectoryError),
-    /// The kernel for it is not usable.
-    #[error(transparent)]
-    Engine(#[from] engine::EngineError),
-    /// A descriptor, a socket, a process.
-    #[error("cannot {doing}")]
-    Io {
-        /// What was tried.
-        doing: &'static str,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// Whoever is root in the lab could not write there.
-    #[error(
-        "{files} belongs to root, and its file system cannot show it to a lab as another one's; give \
-         it to another user, as by `chown nobody {files}`", files = files.display()
-    )]
-    Owners {
-        /// The directory.
-        files: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// A lab that root starts could not read this program.
-    #[error(
-        "{path} cannot be read by everybody, and a lab that root starts runs as nobody; type \
-         `chmod o+rx {path}`", path = .0.display()
-    )]
-    Program(PathBuf),
-    /// What came over the channel makes no sense.
-    #[error("the channel to the inside is broken: {0}")]
-    Channel(String),
-    /// The inside has ended.
-    #[error("the inside has ended; see {0}")]
-    Ended(PathBuf),
-    /// The inside says why it could not be set up.
-    #[error("{0}")]
-    SetUp(String),
-}
-
-pub(crate) fn failed(doing: &'static str) -> impl FnOnce(io::Error) -> KeepError {
-    move |source| KeepError::Io { doing, source }
-}
 
 /// Keeps the lab of this directory until it is told to end. Says once, on its standard output, that it
 /// is ready (a JSON document), or why not (a text that begins with `!`).
@@ -94,7 +44,7 @@ pub(crate) fn run(path: &Path) -> Result<(), KeepError> {
     directory.write_keeper()?;
     let kept = Keep::start(directory, record).and_then(Keep::serve);
     if let Err(error) = &kept {
-        report(format!("!{}\n", crate::inside::chain(error)).as_bytes());
+        report(format!("!{}\n", in_one_line(error)).as_bytes());
     }
     kept
 }

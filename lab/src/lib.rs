@@ -42,16 +42,19 @@ mod directory;
 mod engine;
 mod failover;
 mod inside;
+mod keep_error;
 mod keeper;
 mod kernel_modules;
 mod lifecycle;
 mod netlink;
 mod network;
 mod protocol;
+mod roles;
 mod system;
 mod traffic;
 mod verify;
 
+use meikyo_units::in_one_line;
 use std::path::Path;
 
 pub use blueprint::{
@@ -64,11 +67,10 @@ pub use directory::{DIRECTORY_VARIABLE, Directory, DirectoryError, Record, Statu
 pub use engine::{Engine, EngineChoice, EngineError, KERNEL_VARIABLE};
 pub use failover::{Recovery, RecoveryError, fail_over};
 pub use inside::Service;
-pub use keeper::KeepError;
-pub use lifecycle::{
-    Roles, UpError, UpOptions, down, find_engine, is_writable_inside, running, up, user,
-};
+pub use keep_error::KeepError;
+pub use lifecycle::{UpError, UpOptions, down, find_engine, is_writable_inside, running, up, user};
 pub use protocol::{Ready, Step};
+pub use roles::Roles;
 pub use traffic::{Counters, Done, Entry, Frame, Outage, PortMove, Task, TaskError, Trace};
 pub use verify::{AsBridgesError, Findings, VerifyOptions, as_bridges, prime, verify};
 
@@ -92,7 +94,7 @@ pub fn be_inside(directory: &Path) -> u8 {
 /// As a text, if the task is none or cannot be done.
 pub fn be_task() -> Result<(), String> {
     let task = serde_json::from_reader(std::io::stdin()).map_err(|error| error.to_string())?;
-    let done = traffic::perform(&task).map_err(|error| inside::chain(&error))?;
+    let done = traffic::perform(&task).map_err(|error| in_one_line(&error))?;
     serde_json::to_writer(std::io::stdout(), &done).map_err(|error| error.to_string())
 }
 

@@ -19,6 +19,7 @@ use crate::directory::{self, CLUSTER, Directory, DirectoryError, KEEPER_LOG, Rec
 use crate::engine::{self, Engine, EngineChoice, EngineError};
 use crate::inside::{BLUEPRINT, ORDERS, Orders, Service};
 use crate::protocol::Ready;
+use crate::roles::Roles;
 use crate::system::{self, Interest};
 
 /// How long a keeper may take to end before it is killed: longer than it waits for the inside.
@@ -26,21 +27,6 @@ const END_PATIENCE: Nanos = Nanos::from_secs(10);
 /// Memory of a machine of its own: the kernel and files that were read, and some for every space.
 const MEMORY_MIB: u64 = 768;
 const MEMORY_MIB_PER_SPACE: u64 = 8;
-
-/// How this program is started in its other roles: the arguments, to which a directory is added.
-#[derive(Debug, Clone)]
-pub struct Roles {
-    /// The program that is started again in its other roles.
-    pub program: PathBuf,
-    /// As the process that keeps a lab: calls [`crate::keep`].
-    pub keeper: Vec<String>,
-    /// As the first process inside: calls [`crate::be_inside`].
-    pub inside: Vec<String>,
-    /// As who does a task inside: calls [`crate::be_task`]; no directory is added.
-    pub task: Vec<String>,
-    /// As the one who tries namespaces: calls [`crate::probe_namespaces`]; no directory is added.
-    pub probe: Vec<String>,
-}
 
 /// What is chosen about a lab beside its network.
 #[derive(Debug, Clone)]

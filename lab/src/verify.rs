@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::blueprint;
 use crate::client::{AskError, RunError, ask};
 use crate::directory::Directory;
-use crate::lifecycle::Roles;
+use crate::roles::Roles;
 use crate::traffic::{Done, Entry, Frame, Task, Trace};
 
 /// How many frames are sent before switches are primed, at least one of every host's.

@@ -24,8 +24,8 @@ use crate::report::Report;
 
 pub(crate) use choice::choice;
 pub use choice::{Choice, Chosen};
-pub use key::{Expected, Key, OnlyWith};
-pub use value::Value;
+pub use key::{Key, OnlyWith};
+pub use value::{Expected, Value};
 
 /// A kind of system that a scenario file can describe.
 pub trait ScenarioModel: fmt::Debug + Send + Sync {

@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::kernel::KernelFacts;
+use crate::mapping::{Mapping, hexadecimal};
 use crate::regular::{Links, Regular};
 
 /// A thread that was there.
@@ -20,21 +21,6 @@ pub(crate) struct Thread {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) name: String,
-}
-
-/// Code that is mapped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mapping {
-    /// The process; `None` for the kernel.
-    pub(crate) pid: Option<u32>,
-    pub(crate) address: u64,
-    pub(crate) size: u64,
-    pub(crate) offset: u64,
-    pub(crate) path: String,
-    /// Hexadecimal.
-    pub(crate) build_id: Option<String>,
-    /// Where the file has no build ID.
-    pub(crate) inode: Option<u64>,
 }
 
 /// Everything that was there.
@@ -165,11 +151,6 @@ impl BuildIds {
 pub(crate) fn build_id_in(file: &Regular) -> Option<String> {
     let id = blazesym::helper::read_elf_build_id(&file.path()).ok()??;
     Some(hexadecimal(&id))
-}
-
-/// Octets as the text of a build ID.
-pub(crate) fn hexadecimal(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
 #[cfg(test)]

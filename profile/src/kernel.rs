@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 
-use crate::existing::{Mapping, hexadecimal};
+use crate::mapping::{Mapping, hexadecimal};
 
 /// What the kernel is called in `mappings`.
 pub(crate) const KERNEL: &str = "[kernel]";

@@ -33,6 +33,7 @@ pub mod flame;
 pub mod governor;
 pub mod jobs;
 mod kernel;
+mod mapping;
 mod perf_event;
 mod program;
 mod reading;

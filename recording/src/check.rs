@@ -12,12 +12,14 @@ use arrow::array::{Array as _, AsArray as _};
 use arrow::datatypes::TimestampNanosecondType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use meikyo_units::in_one_line;
+
 use crate::batch::Batch;
 use crate::declared;
 use crate::devices;
 use crate::format::{self, IdentityError};
 use crate::layout::{self, ListError, ParquetFile, SegmentFile, hour_of};
-use crate::problem::{Problem, chain, decoded};
+use crate::problem::{Problem, decoded};
 use crate::read::{
     Meter, OpenError, ReadError, Recording, Verification, VerifiedFile, Wanted, rows_told,
     time_span_of,
@@ -97,7 +99,7 @@ pub fn check(dir: &Path) -> Result<CheckReport, CheckError> {
     let unlisted = |source| CheckError::List { path: dir.into(), source };
     declared::read(dir, &mut problems).map_err(unlisted)?;
     if let Err(error) = devices::read(dir) {
-        problems.push(Problem::new(&dir.join(devices::FILE_NAME), chain(&error)));
+        problems.push(Problem::new(&dir.join(devices::FILE_NAME), in_one_line(&error)));
     }
     tell_strangers(dir, &mut problems).map_err(unlisted)?;
     let damage = |Problem { path, what }: Problem| Damage { path, at: None, what };
@@ -109,7 +111,7 @@ pub fn check(dir: &Path) -> Result<CheckReport, CheckError> {
     for segment in listing.segments {
         let path = segment.path.clone();
         if let Err(error) = check_segment(segment, &mut report) {
-            report.damage.push(Damage { path, at: None, what: chain(&error) });
+            report.damage.push(Damage { path, at: None, what: in_one_line(&error) });
         }
     }
     for file in &listing.parquet {

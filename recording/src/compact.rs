@@ -24,6 +24,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use parquet::errors::ParquetError;
+
 use crate::layout::{self, ListError, ParquetName};
 use crate::log::columns_of;
 use crate::manifest::{self, Unit};
@@ -34,7 +36,7 @@ use crate::schema::TableSchema;
 use crate::segment::{ReadSegmentError, SegmentReader, remove_index};
 use crate::unfinished::{Durability, replace_file};
 use crate::views;
-use files::{NewFiles, SummaryFiles, TEMPORARY, parquet};
+use files::{NewFiles, SummaryFiles, TEMPORARY};
 use frames::{Frame, TableFrames, Texts};
 use order::SeriesIndex;
 use part::{Gatherer, divide};
@@ -94,7 +96,7 @@ pub enum CompactError {
         /// The file.
         path: PathBuf,
         /// What the writer of Parquet met.
-        source: parquet::errors::ParquetError,
+        source: ParquetError,
     },
     /// The system refused.
     #[error("cannot {doing} `{path}`")]
@@ -331,7 +333,7 @@ fn write_tables(
             let frames = TableFrames { schema: &tables[*polls], frames, ..of_table(&[]) };
             Polls::new(frames, index, symbols)
         });
-        let of_polls = of_polls.transpose().map_err(parquet(segment))?;
+        let of_polls = of_polls.transpose().map_err(parquet_error(segment))?;
         let rows = TableRows { frames: of_table(frames), index: &index, symbols, polls: of_polls };
         write_table(&rows, &mut summaries, files, &mut total)?;
         if summaries.are_polls(&tables[table]) {
@@ -361,7 +363,7 @@ fn write_table(
     let segment = rows.frames.segment;
     let all = (0..columns.len()).collect();
     let gatherer = Gatherer::new(rows.frames, rows.index, rows.symbols, all);
-    let gatherer = gatherer.map_err(parquet(segment))?;
+    let gatherer = gatherer.map_err(parquet_error(segment))?;
     let mut summary = summaries.table(rows.frames.schema);
     let mut summary_files = SummaryFiles::default();
     let polls = rows.polls.as_ref();
@@ -375,7 +377,7 @@ fn write_table(
             let batch = gatherer.batch(part)?;
             file.write(&batch)?;
             let polls = polls.map(|polls| polls.of(rows.index, part)).transpose()?;
-            summary.add(&batch, polls.as_ref()).map_err(parquet(segment))?;
+            summary.add(&batch, polls.as_ref()).map_err(parquet_error(segment))?;
             drop((batch, polls));
             summary_files.write(segment, files, &mut summary)?;
         }
@@ -431,6 +433,10 @@ fn readable_frames(
     }
     readable.damaged_bytes = reader.ending().damaged_bytes;
     Ok(readable)
+}
+
+fn parquet_error<E: Into<ParquetError>>(path: &Path) -> impl Fn(E) -> CompactError {
+    move |source| CompactError::Parquet { path: path.into(), source: source.into() }
 }
 
 /// The error of a segment whose frames were whole a moment ago.

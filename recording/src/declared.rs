@@ -35,6 +35,10 @@ impl File {
         let crc32 = Some(sum(&tables));
         Self { complete_for, tables, crc32 }
     }
+
+    fn is_complete_for(&self, stream: &str) -> bool {
+        self.complete_for.as_deref() == Some(stream)
+    }
 }
 
 fn sum(tables: &[TableSchema]) -> u32 {
@@ -52,20 +56,39 @@ pub fn read(
     dir: &Path,
     problems: &mut Vec<Problem>,
 ) -> Result<BTreeMap<String, TableSchema>, ListError> {
-    let mut tables = BTreeMap::new();
-    for (_, stream_dir) in layout::entries(&dir.join(layout::LOG))? {
-        match of_stream(&stream_dir) {
-            Ok(found) => {
-                tables.extend(found.into_iter().map(|table| (table.name.clone(), table)));
+    let of_all = by_stream(dir, problems)?.into_values().flat_map(|declared| declared.tables);
+    Ok(of_all.map(|table| (table.name.clone(), table)).collect())
+}
+
+/// What the writers of one stream have declared.
+#[derive(Debug)]
+pub(crate) struct Declared {
+    /// The tables, each as it was declared last.
+    pub(crate) tables: Vec<TableSchema>,
+    /// Whether the stream's segments can hold no rows of other tables.
+    pub(crate) is_complete: bool,
+}
+
+/// As [`read`], by stream.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn by_stream(
+    dir: &Path,
+    problems: &mut Vec<Problem>,
+) -> Result<BTreeMap<String, Declared>, ListError> {
+    let mut declared = BTreeMap::new();
+    for (stream, stream_dir) in layout::entries(&dir.join(layout::LOG))? {
+        match file_of(&stream_dir) {
+            Ok(Some(file)) => {
+                let is_complete = file.is_complete_for(&stream);
+                declared.insert(stream, Declared { tables: file.tables, is_complete });
             }
+            Ok(None) => {}
             Err(what) => problems.push(Problem::new(&stream_dir.join(FILE_NAME), what)),
         }
     }
-    Ok(tables)
-}
-
-fn of_stream(stream_dir: &Path) -> Result<Vec<TableSchema>, String> {
-    Ok(file_of(stream_dir)?.map_or_else(Vec::new, |file| file.tables))
+    Ok(declared)
 }
 
 /// The file of a stream; `None` where there is none.
@@ -100,7 +123,7 @@ pub(crate) fn streams_without(dir: &Path, table: &str) -> Result<BTreeSet<String
     let is_without = |(stream, path): &(String, PathBuf)| {
         file_of(path).is_ok_and(|file| {
             file.is_some_and(|file| {
-                file.complete_for.as_ref() == Some(stream)
+                file.is_complete_for(stream)
                     && file.tables.iter().all(|declared| declared.name != table)
             })
         })

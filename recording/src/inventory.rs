@@ -4,22 +4,20 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use meikyo_units::{Nanos, WallTime};
+use meikyo_units::{Nanos, WallTime, in_one_line};
 
 use crate::declared;
+use crate::files::KnownSegment;
 use crate::format::{self, Identity, IdentityError};
-use crate::layout::{self, KnownSegment, ListError, ParquetFile, SegmentFile};
-use crate::problem::{Problem, chain, open_regular};
+use crate::layout::{self, ListError, ParquetFile, SegmentFile};
+use crate::problem::{Problem, open_regular};
 use crate::read::{
     Meter, OpenError, ReadCost, ReadError, Recording, Verification, VerifiedFile, rows_told,
     time_span_of,
 };
+pub use crate::segment::GAP_LEAST;
 use crate::segment::{Ending, ReadSegmentError, SegmentIndex, SegmentReader};
 use crate::summary::SUFFIX;
-
-/// The least span without a row of a stream that is called a gap. Within a segment the collector
-/// records its own stalls; a gap is what a collector that did not run left.
-pub const GAP_LEAST: Nanos = Nanos::from_secs(10);
 
 /// What a recording holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,7 +151,7 @@ pub fn inventory(dir: &Path) -> Result<Inventory, InventoryError> {
     for segment in listing.segments {
         let path = segment.path.clone();
         if let Err(error) = gathered.add_segment(segment) {
-            gathered.problems.push(Problem::new(&path, chain(&error)));
+            gathered.problems.push(Problem::new(&path, in_one_line(&error)));
         }
     }
     for file in &listing.parquet {

@@ -17,16 +17,14 @@
 //! sequence number of a segment that exists does not count. Compaction renames all files of a
 //! segment into place and then unlinks the segment, so the unlink is the one instant at which rows
 //! move from the log to Parquet. A reader must therefore open the segments first and list the
-//! Parquet files afterwards, which [`list`] does: a segment that is unlinked in between stays
+//! Parquet files afterwards, which [`list`](crate::files::list) does: a segment that is unlinked in between stays
 //! readable through its open file, and hides its Parquet files.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::problem::{Problem, open_regular, read_regular};
-use crate::segment::ended::{self, EndedSegment};
+use crate::problem::{Problem, read_regular};
 
 /// The directory of the log in a recording.
 pub const LOG: &str = "log";
@@ -124,19 +122,6 @@ pub struct SegmentFile {
     pub ends_with: Option<u64>,
 }
 
-/// A segment that exists, and is known without being opened.
-#[derive(Debug)]
-pub(crate) struct KnownSegment {
-    /// The stream's name.
-    pub(crate) stream: String,
-    /// Where it lies.
-    pub(crate) path: PathBuf,
-    /// What was noted when it ended.
-    pub(crate) ended: EndedSegment,
-    /// As [`SegmentFile::ends_with`].
-    pub(crate) ends_with: Option<u64>,
-}
-
 /// A Parquet file that counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ParquetFile {
@@ -165,22 +150,6 @@ pub struct Claim {
     pub(crate) tail_crc: u32,
 }
 
-/// The files of a recording that count at one instant.
-#[derive(Debug)]
-pub struct Listing {
-    /// The open segments of all streams, by stream and then sequence number.
-    pub segments: Vec<SegmentFile>,
-    /// Segments that are known without being opened; none unless they were asked for so.
-    pub(crate) known: Vec<KnownSegment>,
-    /// The Parquet files that no segment hides, by table, hour and name.
-    pub parquet: Vec<ParquetFile>,
-    /// The Parquet files that a segment hides.
-    pub hidden: Vec<ParquetFile>,
-    /// What is missing, does not belong here or cannot be opened. [`list`] tells only of what it
-    /// cannot open; [`crate::Recording::listing`] compares with the manifest.
-    pub problems: Vec<Problem>,
-}
-
 /// Why the files of a recording could not be listed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot list `{path}`")]
@@ -191,76 +160,9 @@ pub struct ListError {
     pub source: io::Error,
 }
 
-/// Lists the files of the recording in `dir` that count, in the order that the rule asks for.
-///
-/// # Errors
-/// When a directory or segment cannot be read; what vanishes meanwhile is no error.
-pub fn list(dir: &Path) -> Result<Listing, ListError> {
-    list_hours(dir, |_, _| true)
-}
-
-/// As [`list`], without looking into hours of tables that `wanted` does not want.
-///
-/// # Errors
-/// As [`list`].
-pub fn list_hours(dir: &Path, wanted: impl Fn(&str, i64) -> bool) -> Result<Listing, ListError> {
-    list_streams(dir, |_| true, wanted, Opening::All)
-}
-
-/// Which segments a listing opens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Opening {
-    /// Every segment, whatever is known of it.
-    All,
-    /// Those that are not as they were when they ended: of the others it is known what they hold.
-    Unknown,
-}
-
-/// As [`list_hours`], without opening the segments of streams that `with_stream` does not want.
-///
-/// # Errors
-/// As [`list`].
-pub(crate) fn list_streams(
-    dir: &Path,
-    with_stream: impl Fn(&str) -> bool,
-    wanted: impl Fn(&str, i64) -> bool,
-    opening: Opening,
-) -> Result<Listing, ListError> {
-    let (mut segments, mut known, mut problems) = (Vec::new(), Vec::new(), Vec::new());
-    for (stream, path) in entries(&dir.join(LOG))? {
-        if !with_stream(&stream) || !path.is_dir() {
-            continue;
-        }
-        let mut ended = match opening {
-            Opening::All => BTreeMap::new(),
-            Opening::Unknown => ended::read(&path, &stream),
-        };
-        for (first, path) in segments_of(&path)? {
-            let stream = stream.clone();
-            if let Some(ended) = ended.remove(&first).filter(|ended| ended.is_still(&path)) {
-                known.push(KnownSegment { stream, path, ended, ends_with: None });
-                continue;
-            }
-            match open_regular(&path) {
-                Ok(file) => {
-                    segments.push(SegmentFile { stream, first, path, file, ends_with: None });
-                }
-                // Compacted meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {}
-                Err(error) => problems.push(Problem::new(&path, error.to_string())),
-            }
-        }
-    }
-    segments.sort_by(|a, b| (&a.stream, a.first).cmp(&(&b.stream, b.first)));
-    let mut parquet = parquet_files_with(dir, wanted, ParquetName::parse, &mut problems)?;
-    parquet.sort();
-    let opened = segments.iter().map(|segment| (&segment.stream, segment.first));
-    let begins = opened.chain(known.iter().map(|segment| (&segment.stream, segment.ended.first())));
-    let begins: Vec<_> = begins.collect();
-    let (hidden, parquet) = parquet.into_iter().partition(|file| {
-        begins.iter().any(|&(stream, first)| *stream == file.name.stream && file.name.holds(first))
-    });
-    Ok(Listing { segments, known, parquet, hidden, problems })
+/// What the name of a segment says of its first frame.
+pub(crate) fn segment_number(name: &str) -> Option<u64> {
+    name.strip_suffix(".log")?.parse().ok()
 }
 
 /// The segments in a stream's directory with the sequence numbers of their first frames, in order.
@@ -268,10 +170,8 @@ pub(crate) fn list_streams(
 /// # Errors
 /// When the directory cannot be read.
 pub(crate) fn segments_of(stream_dir: &Path) -> Result<Vec<(u64, PathBuf)>, ListError> {
-    let mut segments: Vec<_> = entries(stream_dir)?
-        .into_iter()
-        .filter_map(|(name, path)| Some((name.strip_suffix(".log")?.parse().ok()?, path)))
-        .collect();
+    let found = found_in(stream_dir, segment_number)?.into_iter();
+    let mut segments: Vec<_> = found.map(|(first, entry)| (first, entry.path())).collect();
     segments.sort();
     Ok(segments)
 }
@@ -339,6 +239,18 @@ fn day_of(date: &str) -> Option<i64> {
 
 /// Names and paths in a directory, sorted; none when there is no such directory.
 pub(crate) fn entries(dir: &Path) -> Result<Vec<(String, PathBuf)>, ListError> {
+    let found = found_in(dir, |name| Some(name.to_owned()))?.into_iter();
+    let mut found: Vec<_> = found.map(|(name, entry)| (name, entry.path())).collect();
+    found.sort();
+    Ok(found)
+}
+
+/// The entries of a directory that `parse` makes something of, in any order; none when there is no
+/// such directory.
+pub(crate) fn found_in<T>(
+    dir: &Path,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<(T, DirEntry)>, ListError> {
     let refused = |source| ListError { path: dir.into(), source };
     let listing = match fs::read_dir(dir) {
         Ok(listing) => listing,
@@ -348,11 +260,10 @@ pub(crate) fn entries(dir: &Path) -> Result<Vec<(String, PathBuf)>, ListError> {
     let mut found = Vec::new();
     for entry in listing {
         let entry = entry.map_err(refused)?;
-        if let Ok(name) = entry.file_name().into_string() {
-            found.push((name, entry.path()));
+        if let Some(parsed) = entry.file_name().to_str().and_then(&parse) {
+            found.push((parsed, entry));
         }
     }
-    found.sort();
     Ok(found)
 }
 
@@ -378,25 +289,5 @@ mod tests {
         // 2026-11-21T20:37:09Z is 1795293429 s after the epoch.
         assert_eq!(at(1_795_293_429_000_000_000), "r/polls/date=2026-11-21/hour=20");
         assert_eq!(day_of("2026-11-21"), Some(1_795_293_429 / 86_400));
-    }
-
-    #[test]
-    fn a_segment_hides_the_parquet_files_that_were_made_of_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let hour = hour_dir(dir.path(), "polls", 5);
-        fs::create_dir_all(&hour).unwrap();
-        fs::create_dir_all(stream_dir(dir.path(), "a")).unwrap();
-        for name in ["a-1-9.parquet", "a-10-19.parquet", "b-10-19.parquet", ".a-1-2.parquet.tmp"] {
-            fs::write(hour.join(name), "").unwrap();
-        }
-        fs::write(segment_path(dir.path(), "a", 10), "").unwrap();
-        let listing = list(dir.path()).unwrap();
-        let names = |files: &[ParquetFile]| -> Vec<_> {
-            files.iter().map(|file| file.name.file_name()).collect()
-        };
-        assert_eq!(names(&listing.parquet), ["a-1-9.parquet", "b-10-19.parquet"]);
-        assert_eq!(names(&listing.hidden), ["a-10-19.parquet"]);
-        assert_eq!(listing.segments[0].first, 10);
-        assert_eq!(listing.parquet[0].hour, 5);
     }
 }

@@ -16,7 +16,7 @@ mod encode;
 pub(crate) mod packed;
 
 pub(crate) use decode::{ColumnView, columns_of, decode_rows, head_of, symbols_of};
-pub(crate) use encode::{Ordinal, encode_head, encode_packed, encode_rows, encode_symbols};
+pub(crate) use encode::{Ordinal, encode_head, encode_rows, encode_symbols};
 
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +119,7 @@ pub struct FrameHeader {
 
 impl FrameHeader {
     /// The header's octets.
-    fn encoded(&self) -> [u8; HEADER_LEN] {
+    pub(crate) fn encoded(&self) -> [u8; HEADER_LEN] {
         let mut octets = [0; HEADER_LEN];
         octets[0..4].copy_from_slice(&MAGIC);
         octets[4..8].copy_from_slice(&narrow_u32(self.payload_len).to_le_bytes());

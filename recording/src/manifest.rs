@@ -10,14 +10,14 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::layout;
 use crate::problem::open_regular;
+use crate::remembered::Remembered;
 use crate::unfinished::{Durability, replace_file};
 
 /// The file in a stream's directory.
@@ -270,40 +270,16 @@ fn append(stream_dir: &Path, record: &Record) -> io::Result<()> {
     if is_new { File::open(stream_dir)?.sync_all() } else { Ok(()) }
 }
 
-/// What a manifest was read from: whether it has changed since is told without reading it again.
-type Version = (u64, u64, i64, i64);
-
-/// The manifests of a recording that were read, for readers that ask often.
-#[derive(Debug, Default)]
-pub(crate) struct Manifests(Mutex<Known>);
-
-/// By path, with the version that was read.
-type Known = BTreeMap<PathBuf, (Version, Arc<Manifest>)>;
-
-impl Manifests {
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().expect("nothing that holds the manifests can panic")
-    }
-
-    /// As [`read`], from memory where the file has not changed.
-    pub(crate) fn read(&self, dir: &Path, stream: &str) -> io::Result<Option<Arc<Manifest>>> {
-        let path = layout::stream_dir(dir, stream).join(FILE_NAME);
-        let mut file = match open_regular(&path) {
-            Ok(file) => file,
-            Err(error) if is_absent(&error, &path) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let of = file.metadata()?;
-        let version = (of.ino(), of.len(), of.mtime(), of.mtime_nsec());
-        let known = self.lock().get(&path).cloned();
-        if let Some((_, manifest)) = known.filter(|(known, _)| *known == version) {
-            return Ok(Some(manifest));
-        }
-        let manifest = Arc::new(parsed(&mut file)?);
-        let mut all = self.lock();
-        all.insert(path, (version, Arc::clone(&manifest)));
-        Ok(Some(manifest))
-    }
+/// The manifest of a stream, from memory where it has not changed.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn remembered(
+    known: &Remembered<Manifest>,
+    dir: &Path,
+    stream: &str,
+) -> io::Result<Option<Arc<Manifest>>> {
+    known.read(&layout::stream_dir(dir, stream).join(FILE_NAME), parsed)
 }
 
 #[cfg(test)]

@@ -55,14 +55,3 @@ pub(crate) fn decoded<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(decode))
         .map_err(|_| "its Parquet data cannot be decoded: the decoder gave up".to_owned())
 }
-
-/// An error with its causes in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        text = format!("{text}: {source}");
-        cause = source.source();
-    }
-    text
-}

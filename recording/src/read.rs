@@ -18,6 +18,7 @@ mod beside_tests;
 mod listing;
 mod log_rows;
 mod parquet_rows;
+mod plan;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -33,12 +34,15 @@ use arrow::error::ArrowError;
 use meikyo_units::WallTime;
 
 use crate::declared;
+use crate::files::{self, KnownSegment, Opening};
 use crate::format::{self, Identity, IdentityError};
-use crate::layout::{self, KnownSegment, ListError, Opening, ParquetFile, SegmentFile};
-use crate::manifest::Manifests;
+use crate::layout::{self, ListError, ParquetFile, SegmentFile};
+use crate::manifest::Manifest;
 pub use crate::problem::Problem;
 use crate::problem::open_regular;
+use crate::remembered::Remembered;
 use crate::schema::{Role, TableSchema};
+use crate::segment::ended::EndedSegments;
 use crate::segment::{ReadSegmentError, SegmentIndex, SegmentReader};
 use crate::summary::SUFFIX;
 
@@ -55,8 +59,15 @@ pub(crate) use verified::{
 pub struct Recording {
     dir: PathBuf,
     identity: Identity,
-    manifests: Arc<Manifests>,
+    remembered: Arc<Notes>,
     verification: Verification,
+}
+
+/// What was read of the recording's small files.
+#[derive(Debug, Default)]
+struct Notes {
+    manifests: Remembered<Manifest>,
+    ended: Remembered<EndedSegments>,
 }
 
 /// Which rows and columns of which table are wanted.
@@ -155,8 +166,8 @@ impl Recording {
     /// # Errors
     /// When there is none, or it is of a newer format.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
-        let (manifests, verification) = (Arc::default(), Verification::Always);
-        Ok(Self { dir: dir.into(), identity: format::read(dir)?, manifests, verification })
+        let (remembered, verification) = (Arc::default(), Verification::Always);
+        Ok(Self { dir: dir.into(), identity: format::read(dir)?, remembered, verification })
     }
 
     /// The same recording read without or with checksums: for benches, which compare.
@@ -194,7 +205,9 @@ impl Recording {
     pub fn catalogue(&self) -> Result<(BTreeMap<String, TableSchema>, Vec<Problem>), ReadError> {
         let listing = self.listing_of_all()?;
         let mut problems = listing.problems;
-        let mut tables = declared::read(&self.dir, &mut problems)?;
+        let declared = declared::by_stream(&self.dir, &mut problems)?;
+        let of_all = declared.values().flat_map(|of_stream| of_stream.tables.iter().cloned());
+        let mut tables: BTreeMap<_, _> = of_all.map(|table| (table.name.clone(), table)).collect();
         let mut known = BTreeSet::new();
         for file in listing.parquet.iter().rev() {
             if known.contains(&file.table) {
@@ -211,6 +224,14 @@ impl Recording {
                 Err(OpenError::Unfit(what)) => problems.push(Problem::new(&file.path, what)),
             }
         }
+        // The heads of segments say no more than what was declared for all of a stream.
+        let (of_declared, known): (Vec<_>, Vec<_>) = listing.known.into_iter().partition(|known| {
+            declared.get(&known.stream).is_some_and(|of_stream| of_stream.is_complete)
+        });
+        let streams: BTreeSet<_> = of_declared.iter().map(|known| &known.stream).collect();
+        for table in streams.into_iter().flat_map(|stream| &declared[stream].tables) {
+            tables.insert(table.name.clone(), table.clone());
+        }
         // Segments of one writer have the same head: one of them is read.
         let mut heads = BTreeSet::new();
         let mut read = |file: File, path: &Path| match SegmentReader::from_file(file, path) {
@@ -226,7 +247,7 @@ impl Recording {
                 Ok(false)
             }
         };
-        for KnownSegment { stream, path, ended, .. } in listing.known {
+        for KnownSegment { stream, path, ended, .. } in known {
             let (length, crc) = ended.head();
             let head = (stream, length, crc);
             // One that was compacted meanwhile is in the declarations, and in files.
@@ -352,7 +373,7 @@ impl Recording {
     pub fn log_begin(&self, table: &str) -> Result<Option<WallTime>, ReadError> {
         let without = declared::streams_without(&self.dir, table)?;
         let with_stream = |stream: &str| !without.contains(stream);
-        let listing = layout::list_streams(&self.dir, with_stream, |_, _| false, Opening::All)?;
+        let listing = files::list_streams(&self.dir, with_stream, |_, _| false, Opening::All)?;
         let segments = listing.segments;
         let spans = segments.into_iter().flat_map(|segment| segment_spans(segment, table));
         Ok(spans.map(|(least, _)| WallTime::from_nanos(least)).min())

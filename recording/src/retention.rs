@@ -13,6 +13,7 @@ use std::path::Path;
 use meikyo_units::{Nanos, WallTime};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
+use crate::files;
 use crate::layout::{self, ParquetFile};
 use crate::manifest;
 use crate::problem::open_regular;
@@ -103,7 +104,7 @@ pub fn delete_before(
     let mut deleted = Deleted::default();
     let limit_of = |table: &str| Some(layout::hour_of(limit_of(table)?.as_nanos()));
     let is_old = |table: &str, hour| limit_of(table).is_some_and(|limit| hour < limit);
-    let files = match layout::list_hours(dir, is_old) {
+    let files = match files::list_hours(dir, is_old) {
         Ok(listing) => listing.parquet,
         Err(error) => {
             deleted.error = Some(error.to_string());

@@ -36,6 +36,7 @@ use crate::packed::{PackedRows, UnpackError};
 use crate::problem::open_regular;
 use crate::schema::TableSchema;
 
+pub use index::GAP_LEAST;
 pub(crate) use index::{
     EVERY as INDEX_EVERY, IndexBuilder, SegmentIndex, remove_of as remove_index,
 };

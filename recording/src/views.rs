@@ -11,7 +11,7 @@ use std::{fs, io};
 use crate::schema::role::answers;
 use crate::schema::{ColumnKind, Hint, Role, TableSchema};
 use crate::unfinished::{Durability, replace_file};
-use crate::{declared, layout, read, summary};
+use crate::{declared, files, read, summary};
 
 /// The file in a recording's directory.
 pub const FILE_NAME: &str = "views.sql";
@@ -115,7 +115,7 @@ fn exact(view: &str, joined: &str, hint: &str) -> String {
 /// # Errors
 /// When the directory cannot be read or the file cannot be written.
 pub fn refresh(dir: &Path) -> io::Result<()> {
-    let listing = layout::list(dir).map_err(io::Error::other)?;
+    let listing = files::list(dir).map_err(io::Error::other)?;
     let mut newest = BTreeMap::new();
     for file in listing.parquet.iter().chain(&listing.hidden) {
         newest.insert(&file.table, &file.path);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use meikyo_recording::compact::{Summaries, compact};
 use meikyo_recording::{
-    Column, ColumnKind, Kind, Meaning, StreamOptions, StreamWriter, TableSchema, WhenFull, layout,
+    Column, ColumnKind, Kind, Meaning, StreamOptions, StreamWriter, TableSchema, WhenFull, files,
 };
 
 /// Devices and intervals of ten minutes at 10 Hz.
@@ -118,7 +118,7 @@ fn status(key: &str) -> u64 {
 fn a_compaction_takes_bounded_memory() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path());
-    let segment = layout::list(dir.path()).unwrap().segments.remove(0).path;
+    let segment = files::list(dir.path()).unwrap().segments.remove(0).path;
     let log_bytes = fs::metadata(&segment).unwrap().len();
     assert!(log_bytes > LIMIT_BYTES, "the segment itself would fit: {log_bytes}");
     // The greatest resident size begins anew where the kernel permits it (proc(5), clear_refs).

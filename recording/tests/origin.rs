@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use meikyo_recording::origin::Ranges;
 use meikyo_recording::{
     Column, ColumnKind, Kind, Meaning, Origin, PackedRows, Packer, Received, Source, StreamOptions,
-    StreamWriter, TableSchema, WhenFull, layout,
+    StreamWriter, TableSchema, WhenFull, files, layout,
 };
 
 proptest! {
@@ -124,7 +124,7 @@ fn who_opens_a_stream_learns_which_blocks_it_has_in_segments_and_in_files() {
         }
         if compact {
             writer.close().unwrap();
-            let left = layout::list(dir.path()).unwrap().segments;
+            let left = files::list(dir.path()).unwrap().segments;
             assert!(left.is_empty());
         }
     }

@@ -7,7 +7,7 @@ use meikyo_live::NoQuantity;
 use meikyo_live::range::RangeError;
 use meikyo_live::states::StatesError;
 use meikyo_recording::ReadError;
-use meikyo_units::Nanos;
+use meikyo_units::{Nanos, in_one_line};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -62,12 +62,7 @@ impl ApiError {
 
     /// Something on this side failed.
     pub(crate) fn internal(error: &dyn std::error::Error) -> Self {
-        let mut text = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
+        let text = in_one_line(error);
         tracing::warn!(error = text, "a request failed");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, text, "")
     }

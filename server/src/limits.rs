@@ -3,6 +3,8 @@
 //! All limits stand here and, with the answer to "what when full", in `docs/server.md`. How often a
 //! client may ask is in [`crate::access`]; what one request may read is where it is read.
 
+use std::time::Duration;
+
 use meikyo_units::Nanos;
 
 /// Connections that are open at once, WebSockets not counted.
@@ -26,6 +28,8 @@ const SUBSCRIPTION_PATIENCE: Nanos = Nanos::from_secs(15);
 const PING_PERIOD: Nanos = Nanos::from_secs(20);
 /// How long a viewer may be silent, which three pings without an answer are.
 const SILENCE_PATIENCE: Nanos = Nanos::from_secs(60);
+/// How long conversations may take to end when the server ends.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What clients may take of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

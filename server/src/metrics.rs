@@ -8,6 +8,7 @@
 //! ([`devices`]). All values are in base units, which their names say ([`naming`]).
 
 mod devices;
+mod metric;
 mod naming;
 pub(crate) mod newest;
 
@@ -23,7 +24,7 @@ use crate::counts::Closed;
 use crate::errors::ApiError;
 use crate::ingest::Taken;
 use crate::state::Server;
-use newest::{Metric, escaped};
+use metric::{Metric, escaped, own, real};
 
 /// Most values that are handed out.
 const VALUES_MAX: usize = 400_000;
@@ -141,13 +142,6 @@ fn of_ingest(metrics: &mut BTreeMap<String, Metric>, taken: &Taken) {
     }
 }
 
-fn own(metrics: &mut BTreeMap<String, Metric>, name: &str, help: &str, labels: &str, value: f64) {
-    let metric = metrics.entry(format!("meikyo_{name}")).or_default();
-    metric.help = help.to_owned();
-    metric.counter = name.ends_with("_total");
-    metric.values.insert(labels.to_owned(), (0, value));
-}
-
 fn rendered(metrics: &BTreeMap<String, Metric>) -> String {
     let mut text = String::new();
     let mut left = VALUES_MAX;
@@ -175,9 +169,4 @@ fn resident_bytes() -> Option<f64> {
 
 fn count(number: usize) -> f64 {
     real(u64::try_from(number).expect("a length has at most 64 bits"))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "exact to 2^53, as Prometheus itself is")]
-fn real(number: u64) -> f64 {
-    number as f64
 }

@@ -18,7 +18,6 @@ use axum::{Extension, Router};
 
 use crate::access::Client;
 use crate::errors::ApiError;
-use crate::openapi;
 use crate::page;
 use crate::state::Shared;
 use ranges::{health, live, range, states};
@@ -28,10 +27,11 @@ use recordings::{
 };
 use rows_from_afar::ingest;
 
-/// Everything that is served.
-pub(crate) fn router(server: Shared) -> Router {
+/// Everything that is served; `document` describes it, as OpenAPI.
+pub(crate) fn router(server: Shared, document: String) -> Router {
+    let json = [(header::CONTENT_TYPE, "application/json")];
     let api = Router::new()
-        .route("/openapi.json", get(openapi_json))
+        .route("/openapi.json", get(|| async move { (json, document) }))
         .route("/recordings", get(recordings))
         .route("/recordings/{id}/series", get(series))
         .route("/recordings/{id}/range", get(range))
@@ -97,9 +97,4 @@ async fn login(
     let proof = server.access.check(client, &token).await?;
     server.access.allow_role(false, proof.as_ref())?;
     Ok(server.access.welcome(proof))
-}
-
-/// This document.
-async fn openapi_json() -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], openapi::document()).into_response()
 }

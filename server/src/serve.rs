@@ -21,8 +21,9 @@ use crate::access::{
 use crate::fabric::FabricBody;
 use crate::heat::HeatKeeper;
 use crate::ingest::{Event, Fate, Keeper, KeeperError};
-use crate::limits::Limits;
+use crate::limits::{FAREWELL, Limits};
 use crate::listen::{self, Certificates, Door, Doorkeeper, Listener, Tls};
+use crate::openapi;
 use crate::routes;
 use crate::state::{Server, Shared};
 
@@ -32,8 +33,6 @@ const WORKERS: usize = 2;
 const READING_THREADS: usize = 8;
 /// How often the thread that takes rows looks what is on the disk by now.
 const INGEST_TICK: Duration = Duration::from_millis(50);
-/// How long conversations may take to end when the server ends.
-pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What is served, where, to whom.
 #[derive(Debug, Clone)]
@@ -397,7 +396,7 @@ async fn serve(listeners: Vec<Listener>, certificates: Option<Arc<Certificates>>
     drop(tokio::task::spawn_blocking(move || to_warm.catalog.warm()));
     let mut accepting = tokio::task::JoinSet::new();
     let doorkeeper = Arc::new(Doorkeeper {
-        app: routes::router(Arc::clone(&server)),
+        app: routes::router(Arc::clone(&server), openapi::document()),
         certificates,
         limits: server.limits,
         room: Arc::clone(&server.connections),

@@ -60,9 +60,6 @@ pub struct Model<L> {
     refused: Option<RunError>,
 }
 
-/// The longest chain of events without delay, unless the run's options say otherwise.
-pub(crate) const STEPS_MAX: u32 = 1_000_000;
-
 impl<L: Lp> Model<L> {
     /// A model without LPs whose random numbers follow from `seed`.
     pub fn new(seed: u64) -> Self {

@@ -4,6 +4,9 @@ use meikyo_units::{Bytes, SimTime};
 
 use crate::ranks::Ranks;
 
+/// The longest chain of events without delay, unless the run's options say otherwise.
+const STEPS_MAX: u32 = 1_000_000;
+
 /// How events are brought into an order that nobody can tell from the sequential one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
@@ -50,7 +53,7 @@ impl Options {
             until: SimTime::END,
             memory_limit: None,
             traced: false,
-            steps_max: crate::model::STEPS_MAX,
+            steps_max: STEPS_MAX,
             ranks: Ranks::ONE,
         }
     }

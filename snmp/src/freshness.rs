@@ -245,6 +245,7 @@ impl Detector {
     /// every request. [`Detector::finding`] says so until polling shows something.
     pub fn declared(period: Nanos) -> Self {
         let millis = period.get() / 1_000_000;
+        // Saturates: a value that is refreshed after more than seven weeks never moves here.
         let declared_ms = u32::try_from(millis).unwrap_or(u32::MAX).min(u32::MAX - 1);
         Self { declared_ms, ..Self::new() }
     }

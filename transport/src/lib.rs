@@ -13,14 +13,16 @@
 mod clock;
 pub mod gaps;
 pub mod limits;
+mod now;
 mod receiver;
 mod sender;
 pub mod shell;
 mod spool;
 pub mod wire;
 
+pub use now::Now;
 pub use receiver::{Output, Permit, Receiver, ReceiverCounts, SessionId, Ticket};
 pub use sender::{
-    Now, OfferError, OpenSenderError, Sender, SenderOptions, SenderStatus, SessionError, Skipped,
+    OfferError, OpenSenderError, Sender, SenderOptions, SenderStatus, SessionError, Skipped,
 };
 pub use spool::{Directory, Files, SpoolCounts};

@@ -23,7 +23,7 @@ use crate::gaps;
 use crate::limits::{
     CONTROL_BYTES_MAX, RANGES_MAX, SILENCE_MAX, STREAMS_OF_RECORDING_MAX, WINDOW_BYTES,
 };
-use crate::sender::Now;
+use crate::now::Now;
 use crate::wire::{
     Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Pong, Reason, Refusal,
     VERSION, Welcome,

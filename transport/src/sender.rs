@@ -13,28 +13,20 @@ use std::collections::BTreeMap;
 use std::io;
 
 use meikyo_recording::{Origin, PackError, PackedRows, Source, TableSchema};
-use meikyo_units::{Bytes, Nanos, WallTime};
+use meikyo_units::{Bytes, Nanos};
 
 use crate::clock::ClockFilter;
 use crate::limits::{
     BLOCK_BYTES_MAX, DECLARED_BYTES_MAX, GAPS_UNDER_WAY_MAX, HOLDS_MAX, LATE_AFTER, PING_EVERY,
     RECONNECT_AFTER, SILENCE_MAX, SpoolLimits, WINDOW_BYTES,
 };
+use crate::now::Now;
 use crate::receiver::check_greeting;
 use crate::spool::{Files, Spool, SpoolCounts, Taken};
 use crate::wire::{
     Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Ping, Reason, Refusal,
     SpoolHead, VERSION, WireError,
 };
-
-/// An instant as a core is told it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Now {
-    /// A clock that never goes back, for waits.
-    pub monotonic: Nanos,
-    /// The clock that people read, which may be set.
-    pub wall: WallTime,
-}
 
 /// Who sends, and how.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,6 @@
 mod connect;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -18,16 +17,15 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use meikyo_recording::PackedRows;
-use meikyo_units::{Nanos, WallTime};
+use meikyo_units::{Nanos, WallTime, in_one_line};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use connect::{ConnectError, Target};
 use connect::{Connecting, Line};
 
 use crate::limits::{QUEUE_BLOCKS_MAX, UNWRITTEN_BYTES_MAX};
-use crate::sender::{
-    Now, OfferError, OpenSenderError, Sender, SenderOptions, SenderStatus, Skipped,
-};
+use crate::now::Now;
+use crate::sender::{OfferError, OpenSenderError, Sender, SenderOptions, SenderStatus, Skipped};
 use crate::spool::Directory;
 use crate::wire::Declared;
 
@@ -302,7 +300,7 @@ impl Thread {
                 Ok(Order::Rows(stream, rows)) => match self.sender.offer(now, &stream, &rows) {
                     Ok(_) => self.accepted += 1,
                     // The receiver is told of it, and people by the status.
-                    Err(error) => self.trouble = Some(explained(&error)),
+                    Err(error) => self.trouble = Some(in_one_line(&error)),
                 },
                 Ok(Order::Finish) => {
                     self.skip();
@@ -435,17 +433,6 @@ impl Thread {
         let mut octets = [0; 256];
         while matches!((&self.woken).read(&mut octets), Ok(count) if count == octets.len()) {}
     }
-}
-
-/// An error with its causes, as one line.
-fn explained(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 fn is_later(error: &io::Error) -> bool {

@@ -6,8 +6,8 @@ use meikyo_units::{Nanos, SimTime};
 
 use crate::Wire;
 use crate::bytes_of_inside;
-use crate::log::{Log, Place};
-use crate::state::{Change, State};
+use crate::log::Log;
+use crate::state::{Change, Place, State};
 #[cfg(feature = "wire")]
 use crate::{WireError, put, take};
 

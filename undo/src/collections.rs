@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use crate::Wire;
 use crate::bytes_of_inside;
-use crate::log::{Log, Place};
-use crate::state::{Change, State};
+use crate::log::Log;
+use crate::state::{Change, Place, State};
 
 /// What was done to a sequence, as the word in the log; larger words name the index that was set.
 mod done {

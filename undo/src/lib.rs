@@ -57,13 +57,13 @@ mod wire;
 
 pub use cell::{Cell, Held, Word};
 pub use collections::{Deque, List};
-pub use log::{Forget, Log, Mark, Place, Unclaimed, UndoLog};
+pub use log::{Forget, Log, Mark, Unclaimed, UndoLog};
 pub use map::Map;
 #[cfg(not(feature = "wire"))]
 pub use no_wire::Wire;
 #[cfg(not(feature = "wire"))]
 use no_wire::bytes_of_inside;
-pub use state::{Change, State};
+pub use state::{Change, Place, State};
 #[cfg(feature = "wire")]
 use wire::bytes_of_inside;
 #[cfg(feature = "wire")]

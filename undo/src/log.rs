@@ -3,18 +3,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
-use crate::state::{Change, State};
-
-/// The field that was changed, by its address. Addresses are only compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(usize);
-
-impl Place {
-    /// The place of `field`, for as long as it is not moved.
-    pub fn of<T>(field: &T) -> Self {
-        Self(std::ptr::from_ref(field).addr())
-    }
-}
+use crate::state::{Change, Place, State};
 
 /// What a change hands its past to.
 pub trait Log {

@@ -7,8 +7,8 @@ use std::ops::RangeBounds;
 
 use crate::Wire;
 use crate::bytes_of_inside;
-use crate::log::{Log, Place};
-use crate::state::{Change, State};
+use crate::log::Log;
+use crate::state::{Change, Place, State};
 
 /// A B-tree of keys and values, in the order of the keys.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,9 +2,19 @@
 
 use std::any::Any;
 
-use crate::log::Place;
 #[cfg(feature = "wire")]
 use crate::wire::WireError;
+
+/// The field that was changed, by its address. Addresses are only compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(usize);
+
+impl Place {
+    /// The place of `field`, for as long as it is not moved.
+    pub fn of<T>(field: &T) -> Self {
+        Self(std::ptr::from_ref(field).addr())
+    }
+}
 
 /// One change that is to be taken back.
 #[derive(Debug)]

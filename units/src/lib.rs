@@ -19,13 +19,17 @@
 //!
 //! Names are not quantities, but how they are selected is a word that all crates share: [`glob`].
 //!
+//! The same holds for errors as one line of text: [`in_one_line`].
+//!
 //! This crate reads no clock and does no input or output.
 
+mod causes;
 mod data;
 pub mod glob;
 mod quantity;
 mod time;
 
+pub use causes::in_one_line;
 pub use data::{BitsPerSecond, Bytes};
 pub use quantity::ParseQuantityError;
 pub use time::{Nanos, SimTime, WallTime};

@@ -13,7 +13,7 @@ use super::DaemonError;
 use crate::charter::{Generation, Incarnation};
 use crate::journal::{FILE_BYTES_MAX, Files, NAMES};
 use crate::layout::Layout;
-use crate::member::Prepared;
+use crate::recovery::Prepared;
 use crate::shelf::{OpenStoredError, Stored, sync_directory};
 
 /// The file that says which incarnation this is.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::charter::{Charter, Generation, Incarnation, Reached};
+use crate::recovery::Prepared;
 use crate::register::Ballot;
 
 /// Longest message: a charter of 64 hosts with its commits takes less than 4 KiB.
@@ -56,15 +57,6 @@ impl Message {
         let (message, rest) = postcard::take_from_bytes(octets).map_err(|_| refused)?;
         if rest.is_empty() { Ok(message) } else { Err(refused) }
     }
-}
-
-/// What is on a host's disk of a generation, whole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prepared {
-    /// Octets of the image of each host of the group.
-    pub lens: Vec<u64>,
-    /// The checksum of this host's manifest.
-    pub manifest: u32,
 }
 
 /// What is said.

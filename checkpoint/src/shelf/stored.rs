@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::{IMAGE, MANIFEST, PARITY};
 use crate::exchange::Blocks;
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, MANIFEST_BYTES_MAX};
 use crate::layout::Shard;
-use crate::manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError};
+use crate::manifest::{Manifest, ManifestError};
 
 /// Why a generation cannot be read here.
 #[derive(Debug, thiserror::Error)]

@@ -4,10 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use meikyo_console::failure::one_line;
 use meikyo_live::{Past, Step, Watch};
 use meikyo_recording::ReadError;
-use meikyo_units::WallTime;
+use meikyo_units::{WallTime, in_one_line};
 
 /// What is to be read.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +66,7 @@ fn read(watch: &Watch, jobs: &Receiver<Job>, done: &Sender<Piece>) {
         while let Ok(newer) = jobs.try_recv() {
             job = newer;
         }
-        let steps = piece(watch, &mut past, job).map_err(|error| one_line(&error));
+        let steps = piece(watch, &mut past, job).map_err(|error| in_one_line(&error));
         if done.send(Piece { epoch: job.epoch, to: job.to, steps }).is_err() {
             return;
         }

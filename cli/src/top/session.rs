@@ -7,7 +7,7 @@ use std::sync::Arc;
 use meikyo_live::{Live, Step, Watch, rules};
 use meikyo_recording::ReadError;
 use meikyo_units::glob::matches;
-use meikyo_units::{Nanos, WallTime};
+use meikyo_units::{Nanos, WallTime, in_one_line};
 
 use super::metric::Metric;
 use super::model::{Model, WANTED};
@@ -111,7 +111,7 @@ impl Session {
         if clock.since(self.looked) >= LOOK {
             self.looked = clock;
             if let Err(error) = self.look() {
-                self.screen.trouble = Some(meikyo_console::failure::one_line(&error));
+                self.screen.trouble = Some(in_one_line(&error));
             }
         }
         if let Some(live) = &self.live {
@@ -147,7 +147,7 @@ impl Session {
                 let end = times.map_or(newest, |(_, end)| end);
                 self.screen.behind = Some(end.since(newest)).filter(|it| *it >= BEHIND_LEAST);
             }
-            Err(error) => self.screen.trouble = Some(meikyo_console::failure::one_line(&error)),
+            Err(error) => self.screen.trouble = Some(in_one_line(&error)),
         }
     }
 
@@ -159,7 +159,7 @@ impl Session {
                 self.forget_past();
                 self.screen.model = self.screen.model.emptied();
                 if let Err(error) = self.read_end() {
-                    self.screen.trouble = Some(meikyo_console::failure::one_line(&error));
+                    self.screen.trouble = Some(in_one_line(&error));
                 }
                 self.follow();
             }
@@ -214,7 +214,7 @@ impl Session {
         if self.reader.is_none() {
             match Reader::start(&self.watch) {
                 Ok(reader) => self.reader = Some(reader),
-                Err(error) => self.screen.trouble = Some(meikyo_console::failure::one_line(&error)),
+                Err(error) => self.screen.trouble = Some(in_one_line(&error)),
             }
         }
         if let Some(reader) = &self.reader {

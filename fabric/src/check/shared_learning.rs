@@ -4,9 +4,9 @@
 //! same port: else the entry moves, or frames go where the address is in another VLAN.
 
 use super::channels::{Channels, switch_id};
+use super::company::{Company, Receivers, Senders};
 use super::fault::Fault;
 use super::fit::first_port;
-use super::plain::{Company, Receivers, Senders};
 use super::report::Findings;
 use super::standing::Standing;
 use super::walk::Walk;

@@ -4,9 +4,9 @@
 //! from a tree, so each host's frames are followed by themselves.
 
 use super::channels::{Channels, NONE, Plug, switch_id};
+use super::company::{Receivers, Senders};
 use super::fault::{Fault, Lost};
 use super::fit::first_port;
-use super::plain::{Receivers, Senders};
 use super::report::Findings;
 use super::waits::Waits;
 use crate::{Configuration, HostId, Learning, Priming, Vlan, Wiring};

@@ -1,8 +1,8 @@
 //! What a dialect cannot say, told before a text is made.
 
 use super::Dialect;
+use super::render_error::RenderError;
 use super::state::SwitchState;
-use super::templates::RenderError;
 use super::vendors::Vendor;
 use crate::{PortSettings, Switch, Vlan};
 

@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use meikyo_cluster::Routing;
 
 use super::partition::partition;
-use super::vlans::{Assignment, Use};
+use super::tables::Use;
+use super::vlans::Assignment;
 use super::{PlanError, PlanOptions, routing};
 use crate::routing::{Adjacent, Net, Sets, Waiting};
 use crate::{HostId, Vlan, Wiring};

@@ -1,8 +1,19 @@
 //! How many addresses each switch will hold.
 
-use super::vlans::Use;
+use std::collections::BTreeMap;
+
 use crate::Wiring;
 use crate::routing::{Adjacent, Net};
+
+/// A VLAN that has no identifier yet.
+#[derive(Debug, Clone)]
+pub(super) struct Use {
+    /// Its trunks, least first.
+    pub(super) trunks: Vec<usize>,
+    /// The switches whose hosts send in it, and how many of them send everything in it that they do
+    /// not tag.
+    pub(super) senders: BTreeMap<usize, usize>,
+}
 
 /// Every switch of a VLAN knows every host.
 pub(super) fn broadcast<'a>(net: &Net, uses: impl Iterator<Item = &'a Use>) -> Vec<usize> {

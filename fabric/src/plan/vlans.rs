@@ -4,22 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_cluster::{Routing, Tagging};
 
-use super::{Plan, PlanError, PlanOptions, PlannedVlan, spare, tables};
+use super::tables::{self, Use};
+use super::{Plan, PlanError, PlanOptions, PlannedVlan, spare};
 use crate::routing::{Net, Routes};
 use crate::{Learning, Priming, Representative, SwitchId, TrunkId, Vlan, VlanSet, Wiring};
 
 /// The first VLAN that is used where nothing is said: that of the paper.
 const FIRST: u16 = 101;
-
-/// A VLAN that has no identifier yet.
-#[derive(Debug, Clone)]
-pub(super) struct Use {
-    /// Its trunks, least first.
-    pub(super) trunks: Vec<usize>,
-    /// The switches whose hosts send in it, and how many of them send everything in it that they do
-    /// not tag.
-    pub(super) senders: BTreeMap<usize, usize>,
-}
 
 /// Working VLANs, and how the hosts of each switch are dealt out to them.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use rustix::fs::CWD;
 use rustix::mount::{OpenTreeFlags, open_tree};
 
 use crate::directory::{Directory, Record};
-use crate::keeper::{KeepError, failed};
+use crate::keep_error::{KeepError, failed};
 use crate::system;
 
 /// The first of the ids that nobody has; a process id is added.

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use meikyo_recording::layout::{self, SegmentFile};
+use meikyo_recording::files;
+use meikyo_recording::layout::SegmentFile;
 use meikyo_recording::log::FrameHeader;
 use meikyo_recording::rate::{Finding, Updates};
 use meikyo_recording::read::Problem;
@@ -144,7 +145,7 @@ impl Tail {
         chunk: &mut Chunk,
     ) -> Result<bool, ReadError> {
         let mut read = false;
-        let listing = layout::list_hours(opened.recording.dir(), |_, _| false)?;
+        let listing = files::list_hours(opened.recording.dir(), |_, _| false)?;
         for segment in listing.segments {
             let name = segment.stream.clone();
             if let Some(stream) = self.streams.get_mut(&name) {

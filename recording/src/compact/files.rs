@@ -10,10 +10,9 @@ use arrow::array::{AsArray as _, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::TimestampNanosecondType;
 use arrow::error::ArrowError;
-use parquet::errors::ParquetError;
 
 use super::summaries::TableSummary;
-use super::{CompactError, sync_directory, system};
+use super::{CompactError, parquet_error, sync_directory, system};
 use crate::format::Kind;
 use crate::layout::{self, ParquetName, hour_of};
 use crate::manifest::FileEntry;
@@ -51,17 +50,13 @@ pub(super) struct OpenFile {
 
 impl OpenFile {
     pub(super) fn write(&mut self, rows: &RecordBatch) -> Result<(), CompactError> {
-        self.file.write(rows).map_err(parquet(&self.path))
+        self.file.write(rows).map_err(parquet_error(&self.path))
     }
 
     pub(super) fn finish(self) -> Result<FileStatistics, CompactError> {
-        let statistics = self.file.finish().map_err(parquet(&self.path))?;
+        let statistics = self.file.finish().map_err(parquet_error(&self.path))?;
         Ok(*self.became.get_or_init(|| statistics))
     }
-}
-
-pub(super) fn parquet<E: Into<ParquetError>>(path: &Path) -> impl Fn(E) -> CompactError {
-    move |source| CompactError::Parquet { path: path.into(), source: source.into() }
 }
 
 impl<'a> NewFiles<'a> {
@@ -89,7 +84,7 @@ impl<'a> NewFiles<'a> {
         });
         let file = File::create(&path).map_err(system("create", &path))?;
         let facts = Facts { name: &self.name, kind: self.kind, schema };
-        let file = TableFile::new(file, &facts).map_err(parquet(&path))?;
+        let file = TableFile::new(file, &facts).map_err(parquet_error(&path))?;
         Ok(OpenFile { path, file, became })
     }
 
@@ -158,18 +153,18 @@ impl SummaryFiles {
         files: &mut NewFiles<'_>,
         summary: &mut TableSummary<'_>,
     ) -> Result<(), CompactError> {
-        let Some((schema, levels)) = summary.take().map_err(parquet(segment))? else {
+        let Some((schema, levels)) = summary.take().map_err(parquet_error(segment))? else {
             return Ok(());
         };
         for (lane, rows) in levels.enumerate() {
-            let rows = rows.map_err(parquet(segment))?;
-            for (hour, rows) in by_hour(&rows).map_err(parquet(segment))? {
+            let rows = rows.map_err(parquet_error(segment))?;
+            for (hour, rows) in by_hour(&rows).map_err(parquet_error(segment))? {
                 let open = match self.files.entry(hour) {
                     Entry::Occupied(known) => known.into_mut(),
                     Entry::Vacant(new) => new.insert(files.create(schema, hour)?),
                 };
                 self.rows += rows.num_rows();
-                open.file.write_lane(lane, &rows).map_err(parquet(&open.path))?;
+                open.file.write_lane(lane, &rows).map_err(parquet_error(&open.path))?;
             }
         }
         if self.rows >= GROUP_ROWS { self.end_groups() } else { Ok(()) }
@@ -179,7 +174,7 @@ impl SummaryFiles {
     pub(super) fn end_groups(&mut self) -> Result<(), CompactError> {
         self.rows = 0;
         let mut files = self.files.values_mut();
-        files.try_for_each(|open| open.file.end_groups().map_err(parquet(&open.path)))
+        files.try_for_each(|open| open.file.end_groups().map_err(parquet_error(&open.path)))
     }
 
     /// Ends the files; their octets.

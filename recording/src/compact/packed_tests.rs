@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::tests::{Row, put_row, rows, rows_of, schema, submit};
 use super::{Summaries, compact};
-use crate::layout::{self, ParquetFile, list};
+use crate::files::list;
+use crate::layout::{self, ParquetFile};
 use crate::log::FrameHeader;
 use crate::{Kind, Packer, Recording, Selection, StreamOptions, StreamWriter, TableSchema, check};
 

@@ -15,10 +15,9 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Int32Type, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::files::parquet;
 use super::frames::TableFrames;
 use super::order::{SeriesIndex, known};
-use super::{CompactError, changed};
+use super::{CompactError, changed, parquet_error};
 use crate::log::ColumnView;
 use crate::schema::ColumnKind;
 
@@ -171,7 +170,7 @@ impl<'a> Gatherer<'a> {
             }
         }
         self.sort_by_time(part, &mut columns);
-        self.finish(part, columns).map_err(parquet(self.table.segment))
+        self.finish(part, columns).map_err(parquet_error(self.table.segment))
     }
 
     fn begin(&self, column: usize, rows: usize) -> Values {

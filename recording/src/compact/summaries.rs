@@ -11,12 +11,11 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use super::CompactError;
-use super::files::parquet;
 use super::frames::TableFrames;
 use super::order::SeriesIndex;
 use super::part::{Gatherer, Part};
-use crate::layout;
+use super::{CompactError, parquet_error};
+use crate::files;
 use crate::problem::open_regular;
 use crate::rate::Freshness;
 use crate::schema::role::answers;
@@ -62,7 +61,7 @@ impl Summaries {
 /// read.
 fn recorded_freshness(dir: &Path, is_of_findings: impl Fn(&str) -> bool) -> Freshness {
     let mut freshness = Freshness::default();
-    let listing = layout::list_hours(dir, |table, _| is_of_findings(table));
+    let listing = files::list_hours(dir, |table, _| is_of_findings(table));
     for file in listing.map(|listing| listing.parquet).unwrap_or_default() {
         let reader = open_regular(&file.path)
             .ok()
@@ -188,7 +187,7 @@ impl<'a> Polls<'a> {
         let series = devices.iter().filter_map(|device| self.devices.get(device));
         let part = Part::of(self.index, series.flat_map(|(series, _)| series.iter().copied()));
         let batch = self.gatherer.batch(&part)?;
-        PollTimes::new([batch]).map_err(parquet(self.gatherer.segment()))
+        PollTimes::new([batch]).map_err(parquet_error(self.gatherer.segment()))
     }
 }
 

@@ -8,7 +8,8 @@ use arrow::datatypes::{Float64Type, Int64Type, TimestampNanosecondType, UInt64Ty
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::{Summaries, compact};
-use crate::layout::{self, ParquetFile, list};
+use crate::files::list;
+use crate::layout::{self, ParquetFile};
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
 use crate::{Kind, StreamOptions, StreamWriter};
 

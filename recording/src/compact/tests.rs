@@ -8,7 +8,8 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampNanosecondType
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
-use crate::layout::{ParquetFile, list};
+use crate::files::list;
+use crate::layout::ParquetFile;
 use crate::schema::{Column, ColumnKind, Meaning};
 use crate::{Batch, Kind, StreamOptions, StreamWriter, Symbol};
 

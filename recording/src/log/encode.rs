@@ -2,7 +2,6 @@
 
 use super::{Codec, FrameHeader, HEADER_LEN, Head, PAYLOAD_MAX, ROWS_MAX, narrow_u32};
 use crate::batch::{Batch, ColumnBuffer};
-use crate::packed::PackedRows;
 use crate::schema::ColumnKind;
 
 /// A column without any value: this octet is all of it.
@@ -76,24 +75,6 @@ pub(crate) fn encode_rows(
     let facts = FrameFacts { codec: Codec::Rows, table: batch.table, rows, ordinal, times };
     finish(out, start, facts);
     Some(times)
-}
-
-/// Appends a frame around packed rows: their payload as it is, with the checksum that came with it.
-pub(crate) fn encode_packed(rows: &PackedRows, table: usize, ordinal: Ordinal, out: &mut Vec<u8>) {
-    let (least_time, greatest_time) = rows.times();
-    let header = FrameHeader {
-        codec: Codec::Packed,
-        table,
-        rows: rows.rows(),
-        sequence: ordinal.sequence,
-        before: ordinal.before,
-        least_time,
-        greatest_time,
-        payload_len: rows.payload().len(),
-        payload_crc: rows.checksum(),
-    };
-    out.extend_from_slice(&header.encoded());
-    out.extend_from_slice(rows.payload());
 }
 
 /// Appends one column; returns its least and greatest value as signed integers.

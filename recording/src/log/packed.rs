@@ -10,6 +10,7 @@
 //! Every size that a payload claims is compared with a limit before memory is taken for it.
 
 mod columns;
+mod error;
 mod magnitudes;
 mod sections;
 
@@ -20,8 +21,8 @@ use super::encode::{FORM_ALL_NULL, FORM_FULL, FORM_NULLABLE, encode_column};
 use super::{le_u32, le_u64, narrow_u32};
 use crate::batch::{Batch, ColumnBuffer};
 use crate::origin::{NAME_MAX, Origin, Source};
-use crate::packed::{PackError, UnpackError};
 use crate::schema::{ColumnKind, TableSchema};
+pub use error::{PackError, UnpackError};
 pub(crate) use sections::SectionWriter;
 use sections::{Section, SectionReader, put_varint, take_varint};
 

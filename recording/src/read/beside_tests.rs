@@ -157,7 +157,7 @@ fn indexes_of_any_part_of_a_segment_change_no_answer() {
         writer.sync_now().unwrap();
     }
     writer.close().unwrap();
-    let listed = || layout::list(dir.path()).unwrap().segments;
+    let listed = || files::list(dir.path()).unwrap().segments;
     for segment in listed() {
         assert!(
             SegmentIndex::read_beside(&segment)
@@ -189,7 +189,7 @@ fn indexes_of_any_part_of_a_segment_change_no_answer() {
 fn an_index_that_does_not_fit_its_segment_is_not_believed() {
     let dir = tempfile::tempdir().unwrap();
     write_profile(dir.path(), 2);
-    let segment = || layout::list(dir.path()).unwrap().segments.remove(0);
+    let segment = || files::list(dir.path()).unwrap().segments.remove(0);
     let path = segment().path;
     assert!(SegmentIndex::read_beside(&segment()).is_some());
     let (octets, index) =
@@ -285,6 +285,35 @@ fn a_segment_that_is_not_as_it_ended_is_looked_at() {
     assert!(told(dir.path()).0.contains("missing"), "removed");
     std::os::unix::fs::symlink(other, one).unwrap();
     assert_ne!(told(dir.path()).0, whole, "a link to another one");
+}
+
+#[test]
+fn who_keeps_a_recording_open_is_told_what_came_since() {
+    let dir = tempfile::tempdir().unwrap();
+    write_profile(dir.path(), 9);
+    let kept = Recording::open(dir.path()).unwrap();
+    let told_the_same = || {
+        let anew = Recording::open(dir.path()).unwrap();
+        assert_eq!(kept.catalogue().unwrap(), anew.catalogue().unwrap());
+        let firsts = |recording: &Recording| {
+            let known = recording.listing_of_all().unwrap().known;
+            known.iter().map(|segment| segment.ended.first()).collect::<Vec<_>>()
+        };
+        assert_eq!(firsts(&kept), firsts(&anew));
+        firsts(&kept).len()
+    };
+    let before = told_the_same();
+    write_profile(dir.path(), 9);
+    assert!(told_the_same() > before, "further segments have ended");
+    open(dir.path(), "profile", &["samples", "calls"]).close().unwrap();
+    told_the_same();
+    assert!(kept.tables().unwrap().contains_key("calls"));
+    let whole = told_the_same();
+    let (_, one) =
+        layout::segments_of(&layout::stream_dir(dir.path(), "profile")).unwrap().remove(0);
+    let octets = fs::read(&one).unwrap();
+    fs::write(&one, &octets[..octets.len() - 9]).unwrap();
+    assert_eq!(told_the_same(), whole - 1, "one is not as it ended");
 }
 
 #[test]

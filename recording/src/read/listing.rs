@@ -12,14 +12,15 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use meikyo_units::in_one_line;
+
 use super::{ReadError, Recording};
 use crate::declared;
-use crate::layout::{
-    self, Claim, KnownSegment, Listing, Opening, ParquetFile, SegmentFile, hour_of,
-};
+use crate::files::{self, KnownSegment, Listing, Opening, PutAside};
+use crate::layout::{self, Claim, ParquetFile, SegmentFile, hour_of};
 use crate::log::{FrameHeader, HEADER_LEN};
 use crate::manifest::{self, Manifest, Unit};
-use crate::problem::{Problem, chain};
+use crate::problem::Problem;
 use crate::progress::{self, Progress};
 
 /// How often files are listed again while what is wrong with them changes: a writer that begins,
@@ -74,10 +75,14 @@ impl Recording {
 
     /// All files, without opening segments of which it is known what they hold.
     pub(crate) fn listing_of_all(&self) -> Result<Listing, ReadError> {
-        self.list_settled(&Wanted::ALL, Opening::Unknown)
+        self.list_settled(&Wanted::ALL, Opening::Unknown(&self.remembered.ended))
     }
 
-    fn list_settled(&self, wanted: &Wanted<'_>, opening: Opening) -> Result<Listing, ReadError> {
+    fn list_settled(
+        &self,
+        wanted: &Wanted<'_>,
+        opening: Opening<'_>,
+    ) -> Result<Listing, ReadError> {
         let mut before = None;
         for _ in 0..TRIES {
             let listing = self.list_once(wanted, opening)?;
@@ -89,7 +94,7 @@ impl Recording {
         self.list_once(wanted, opening)
     }
 
-    fn list_once(&self, wanted: &Wanted<'_>, opening: Opening) -> Result<Listing, ReadError> {
+    fn list_once(&self, wanted: &Wanted<'_>, opening: Opening<'_>) -> Result<Listing, ReadError> {
         let passed = match wanted.table {
             Some(table) => declared::streams_without(&self.dir, table)?,
             None => BTreeSet::new(),
@@ -110,18 +115,18 @@ impl Recording {
         &self,
         passed: &BTreeSet<String>,
         wanted: &Wanted<'_>,
-        opening: Opening,
+        opening: Opening<'_>,
     ) -> Result<Listing, ReadError> {
         // The progress first: what is written meanwhile must not be missed. The manifest last: what
         // is compacted meanwhile is in it.
         let mut progress = self.progress_without(passed)?;
         let with_stream = |stream: &str| !passed.contains(stream);
         let has = |table: &str, hour| wanted.has(table, hour);
-        let mut listing = layout::list_streams(&self.dir, with_stream, has, opening)?;
+        let mut listing = files::list_streams(&self.dir, with_stream, has, opening)?;
         let mut streams: BTreeSet<_> = progress.keys().cloned().collect();
         streams.extend(listing.parquet.iter().map(|file| file.name.stream.clone()));
         for stream in streams {
-            let manifest = self.manifests.read(&self.dir, &stream);
+            let manifest = manifest::remembered(&self.remembered.manifests, &self.dir, &stream);
             let progress = progress.remove(&stream).unwrap_or(Ok(None));
             judge(&self.dir, Known { stream, progress, manifest }, wanted, &mut listing);
         }
@@ -143,7 +148,8 @@ impl Recording {
     /// again take files away.
     pub(super) fn misses(&self, file: &ParquetFile) -> bool {
         let Some(claim) = file.claim else { return false };
-        let manifest = self.manifests.read(&self.dir, &file.name.stream);
+        let known = &self.remembered.manifests;
+        let manifest = manifest::remembered(known, &self.dir, &file.name.stream);
         let Ok(Some(manifest)) = manifest else { return true };
         let unit = manifest.unit_of(file.name.first);
         let segment = layout::segment_path(&self.dir, &file.name.stream, file.name.first);
@@ -178,18 +184,19 @@ fn judge(dir: &Path, known: Known, wanted: &Wanted<'_>, listing: &mut Listing) {
         }
         Ok(None) => None,
         Err(error) => {
-            problems.push(Problem::new(&manifest_path, chain(&error)));
+            problems.push(Problem::new(&manifest_path, in_one_line(&error)));
             None
         }
     };
     let progress = match known.progress {
         Ok(progress) => progress,
         Err(error) => {
-            problems.push(Problem::new(&stream_dir.join(progress::FILE_NAME), chain(&error)));
+            problems.push(Problem::new(&stream_dir.join(progress::FILE_NAME), in_one_line(&error)));
             None
         }
     };
-    tell_put_aside(&stream_dir, manifest.as_deref(), wanted, problems);
+    let put_aside = listing.put_aside.extract_if(.., |segment| segment.stream == known.stream);
+    tell_put_aside(put_aside, manifest.as_deref(), wanted, problems);
     let hidden = std::mem::take(&mut listing.hidden);
     let chain = Chain { manifest: manifest.as_deref(), progress, stream_dir: &stream_dir };
     let own = take_of(&known.stream, &mut listing.segments, &mut listing.known);
@@ -265,26 +272,16 @@ fn take_of(
 
 /// Tells of segments that were put aside: rows of them are missing.
 fn tell_put_aside(
-    stream_dir: &Path,
+    put_aside: impl Iterator<Item = PutAside>,
     manifest: Option<&Manifest>,
     wanted: &Wanted<'_>,
     problems: &mut Vec<Problem>,
 ) {
-    const ENDINGS: [(&str, &str); 2] = [
-        (layout::DAMAGED, "parts of this segment could not be read when it was compacted"),
-        (
-            layout::UNKNOWN,
-            "this segment has frames of a kind that the version which compacted it did not know: \
-             their rows are not read",
-        ),
-    ];
-    for (name, path) in layout::entries(stream_dir).unwrap_or_default() {
-        let Some((first, rest)) = name.split_once('.') else { continue };
-        let Some((_, what)) = ENDINGS.iter().find(|(ending, _)| *ending == rest) else { continue };
-        let unit = first.parse().ok().and_then(|first| manifest?.unit_of(first));
+    for segment in put_aside {
+        let unit = segment.first.and_then(|first| manifest?.unit_of(first));
         let times = unit.and_then(|unit| unit.times).unzip();
         if wanted.may_lie_between(times.0, times.1) {
-            problems.push(Problem::new(&path, *what));
+            problems.push(Problem::new(&segment.path, segment.why));
         }
     }
 }

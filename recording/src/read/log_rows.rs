@@ -10,7 +10,7 @@ use arrow::array::{
 use arrow::error::ArrowError;
 
 use super::ReadCost;
-use super::scan::{Plan, is_text};
+use super::plan::{Plan, is_text};
 use crate::batch::Batch;
 use crate::layout::SegmentFile;
 use crate::schema::ColumnKind;

@@ -20,7 +20,7 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 
 use super::ReadCost;
-use super::scan::Plan;
+use super::plan::Plan;
 use super::verified::{Meter, OpenError, Verification, VerifiedFile};
 use super::wanted::Wanted;
 use crate::layout::{ParquetFile, hour_of};

@@ -280,7 +280,7 @@ fn a_declared_table_without_rows_is_there_and_empty_before_and_after_compaction(
     writer.sync_now().unwrap();
     assert_eq!(columns("events"), (events.clone(), 0));
     writer.close().unwrap();
-    assert!(layout::list(dir.path()).unwrap().segments.is_empty(), "all is compacted");
+    assert!(files::list(dir.path()).unwrap().segments.is_empty(), "all is compacted");
     assert_eq!(columns("events"), (events, 0));
     assert_eq!(columns("interfaces").1, 1);
     assert_eq!(recording.span("events").unwrap(), None);

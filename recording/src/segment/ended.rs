@@ -8,10 +8,11 @@
 //! Like an index it proves nothing: `check` and readers of rows never look at it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,7 @@ use super::index::{SegmentIndex, sealed, unsealed};
 use crate::layout;
 use crate::log::{FrameHeader, HEADER_LEN};
 use crate::problem::open_regular;
+use crate::remembered::Remembered;
 use crate::unfinished::{Durability, replace_file};
 
 const FILE_NAME: &str = "ended.json";
@@ -66,28 +68,34 @@ impl EndedSegment {
         (self.head_len, self.index.identity().1)
     }
 
-    /// Whether a file is still as long and as old as this segment was.
-    pub(crate) fn is_still(&self, path: &Path) -> bool {
-        fs::symlink_metadata(path).is_ok_and(|found| {
-            found.is_file() && found.len() == self.index.bytes && changed(&found) == self.changed
-        })
+    /// Whether a file is still as long and as old as this segment was; `found` follows no link.
+    pub(crate) fn is_still(&self, found: &Metadata) -> bool {
+        found.is_file() && found.len() == self.index.bytes && changed(found) == self.changed
     }
 }
+
+/// The ended segments of one stream, by their first sequence numbers.
+pub(crate) type EndedSegments = BTreeMap<u64, Arc<EndedSegment>>;
 
 /// Time of the last change of a file, in ns since the epoch; of no file after the year 2262.
 fn changed(metadata: &Metadata) -> i64 {
     metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
 }
 
-/// The ended segments of a stream by their first sequence numbers; none where nobody noted them.
-pub(crate) fn read(stream_dir: &Path, stream: &str) -> BTreeMap<u64, EndedSegment> {
-    let text = open_regular(&stream_dir.join(FILE_NAME)).and_then(|file| {
+/// The ended segments of a stream; none where nobody noted them.
+pub(crate) fn read(
+    known: &Remembered<EndedSegments>,
+    stream_dir: &Path,
+    stream: &str,
+) -> Arc<EndedSegments> {
+    let read = known.read(&stream_dir.join(FILE_NAME), |file| {
         let mut text = String::new();
-        file.take(OCTETS_MAX).read_to_string(&mut text).map(|_| text)
+        file.take(OCTETS_MAX).read_to_string(&mut text)?;
+        let ended = unsealed::<Vec<EndedSegment>>(&text).unwrap_or_default().into_iter();
+        let ended = ended.filter(|one| one.index.stream() == stream);
+        Ok(ended.map(|one| (one.first(), Arc::new(one))).collect())
     });
-    let ended: Option<Vec<EndedSegment>> = text.ok().and_then(|text| unsealed(&text));
-    let ended = ended.unwrap_or_default().into_iter();
-    ended.filter(|one| one.index.stream() == stream).map(|one| (one.first(), one)).collect()
+    read.ok().flatten().unwrap_or_default()
 }
 
 /// Notes a segment that has ended, and forgets those that are gone.
@@ -97,9 +105,10 @@ pub(crate) fn read(stream_dir: &Path, stream: &str) -> BTreeMap<u64, EndedSegmen
 pub(crate) fn note(segment: &Path, index: &SegmentIndex) -> io::Result<()> {
     let Some(stream_dir) = segment.parent() else { return Ok(()) };
     let Some(own) = EndedSegment::of(index, &open_regular(segment)?)? else { return Ok(()) };
-    let mut ended = read(stream_dir, index.stream());
-    ended.insert(own.first(), own);
-    ended.retain(|&first, _| stream_dir.join(layout::segment_name(first)).exists());
-    let ended: Vec<_> = ended.into_values().collect();
+    let mut ended = read(&Remembered::default(), stream_dir, index.stream());
+    let all = Arc::make_mut(&mut ended);
+    all.insert(own.first(), Arc::new(own));
+    all.retain(|&first, _| stream_dir.join(layout::segment_name(first)).exists());
+    let ended: Vec<_> = ended.values().map(Arc::as_ref).collect();
     replace_file(&stream_dir.join(FILE_NAME), sealed(&ended)?.as_bytes(), Durability::Kernel)
 }

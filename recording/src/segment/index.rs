@@ -14,14 +14,18 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use meikyo_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::{Ending, frame_len};
-use crate::inventory::GAP_LEAST;
 use crate::layout::SegmentFile;
 use crate::log::{Codec, FrameHeader, HEADER_LEN, Head};
 use crate::problem::open_regular;
 use crate::unfinished::{Durability, replace_file};
+
+/// The least span without a row of a stream that is called a gap. Within a segment the collector
+/// records its own stalls; a gap is what a collector that did not run left.
+pub const GAP_LEAST: Nanos = Nanos::from_secs(10);
 
 /// Octets that a segment grows by before its index is written again.
 pub(crate) const EVERY: u64 = 16 << 20;

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-use meikyo_units::WallTime;
+use meikyo_units::{WallTime, in_one_line};
 
 use super::queue::Shared;
 use super::{Incident, IncidentKind, StreamOptions, WhenFull};
@@ -215,12 +215,7 @@ impl Work {
             }
             Err(error) => {
                 counters.disk_errors.add(1);
-                let mut text = error.to_string();
-                let mut cause = std::error::Error::source(&error);
-                while let Some(source) = cause {
-                    text = format!("{text}: {source}");
-                    cause = source.source();
-                }
+                let text = in_one_line(&error);
                 self.report(IncidentKind::CompactionFailed, 0, text);
                 self.failed.push(segment);
                 Err(error)

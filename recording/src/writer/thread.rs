@@ -21,7 +21,7 @@ use crate::batch::Batch;
 use crate::compact::CompactError;
 use crate::format::Kind;
 use crate::layout;
-use crate::log::{Head, Ordinal, encode_head, encode_packed, encode_rows, encode_symbols};
+use crate::log::{Head, Ordinal, encode_head, encode_rows, encode_symbols};
 use crate::packed::PackedRows;
 use crate::progress::{Progress, ProgressWriter};
 use crate::segment::{INDEX_EVERY, IndexBuilder, ended};
@@ -307,7 +307,7 @@ impl Writer {
     fn append_packed(&mut self, table: usize, rows: &PackedRows) {
         self.make_room(table, rows.rows(), rows.times().1);
         let ordinal = self.take_ordinal();
-        encode_packed(rows, table, ordinal, &mut self.buffer);
+        rows.encode_frame(table, ordinal, &mut self.buffer);
         self.count_buffered(table, rows.rows());
         if self.buffer.len() >= WRITE_AT {
             self.write();

@@ -147,7 +147,7 @@ fn compaction_was_cut(dir: &Path) -> bool {
             unfinished || entry.file_type().unwrap().is_dir() && has_unfinished(&entry.path())
         })
     }
-    has_unfinished(dir) || !meikyo_recording::layout::list(dir).unwrap().hidden.is_empty()
+    has_unfinished(dir) || !meikyo_recording::files::list(dir).unwrap().hidden.is_empty()
 }
 
 fn compare(found: &mut Found, run: u64, said: &Said, place: &str) {
@@ -209,7 +209,7 @@ fn what_was_reported_kept_is_read_after_kills_at_200_moments() {
 fn finish(dir: &Path, lengths: &[(u64, u64)], seed: u64) {
     let writer = StreamWriter::open(dir, Kind::Measured, "s", rows::tables(), options()).unwrap();
     writer.close().unwrap();
-    assert!(meikyo_recording::layout::list(dir).unwrap().segments.is_empty());
+    assert!(meikyo_recording::files::list(dir).unwrap().segments.is_empty());
     let mut found = read(dir);
     for (run, &(a, b)) in lengths.iter().enumerate() {
         let run = run as u64;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use arrow::array::{Array as _, AsArray as _};
 use arrow::datatypes::UInt64Type;
-use meikyo_recording::layout::{self, Listing};
+use meikyo_recording::files::{self, Listing};
 use meikyo_recording::segment::SegmentReader;
 use meikyo_recording::{
     Batch, Column, ColumnKind, Meaning, PackedRows, Packer, StreamWriter, TableSchema,
@@ -126,7 +126,7 @@ impl Found {
 
 /// Reads the log and the Parquet files by the rule of `layout`, with no other code of the reader.
 pub(crate) fn read(dir: &Path) -> Found {
-    let Listing { segments, parquet, .. } = layout::list(dir).unwrap();
+    let Listing { segments, parquet, .. } = files::list(dir).unwrap();
     let mut found = Found::default();
     for segment in segments {
         let len = segment.file.metadata().unwrap().len();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use meikyo_recording::files;
 use meikyo_recording::layout::{self, SegmentFile};
 use meikyo_recording::schema::Role;
 use meikyo_recording::segment::{ReadSegmentError, SegmentReader};
@@ -136,7 +137,7 @@ impl Follower {
 
     /// Reads what was written since the last time.
     pub(super) fn look(&mut self) -> io::Result<()> {
-        let listing = layout::list_hours(&self.dir, |_, _| false).map_err(io::Error::other)?;
+        let listing = files::list_hours(&self.dir, |_, _| false).map_err(io::Error::other)?;
         let mut newest: BTreeMap<String, u64> = BTreeMap::new();
         for segment in &listing.segments {
             let last = newest.entry(segment.stream.clone()).or_insert(segment.first);

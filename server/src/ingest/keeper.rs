@@ -1,7 +1,6 @@
 //! The thread that drives the receiver and writes the recording.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::error::Error;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
@@ -16,7 +15,7 @@ use meikyo_recording::{
     Kind, StreamOptions, StreamWriter, TableSchema, WhenFull, WhenRemoved, format,
 };
 use meikyo_transport::{Now, Output, Receiver, ReceiverCounts, SessionId, Ticket};
-use meikyo_units::{Nanos, WallTime};
+use meikyo_units::{Nanos, WallTime, in_one_line};
 use tokio::sync::mpsc;
 
 use super::{Event, Inbox};
@@ -340,12 +339,7 @@ impl Work {
                 self.writers.insert(stream.to_owned(), Stream { writer, tables, written });
             }
             Err(error) => {
-                let mut text = error.to_string();
-                let mut cause = error.source();
-                while let Some(error) = cause {
-                    text = format!("{text}: {error}");
-                    cause = error.source();
-                }
+                let text = in_one_line(&error);
                 tracing::warn!(stream, error = text, "rows that are sent cannot be written");
                 self.receiver.not_opened(stream, &text);
             }

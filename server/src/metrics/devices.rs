@@ -10,8 +10,7 @@ use meikyo_recording::schema::{Name, Role};
 use meikyo_recording::{ReadError, Selection};
 use meikyo_units::{Nanos, WallTime};
 
-use super::newest::{Metric, escaped};
-use super::{own, real};
+use super::metric::{Metric, escaped, own, real};
 use crate::errors::ApiError;
 
 /// How an interval of a device can end, and the column that counts it.

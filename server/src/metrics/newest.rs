@@ -13,6 +13,7 @@ use meikyo_recording::{Column, Selection, TableSchema};
 use meikyo_units::{Nanos, WallTime};
 
 use super::devices::{Devices, STATES};
+use super::metric::{Metric, escaped};
 use super::naming::{exported, plain};
 use crate::errors::ApiError;
 
@@ -40,17 +41,6 @@ pub(super) struct OfRecording {
     pub(super) devices: Devices,
     /// The metrics by name, as they are written.
     pub(super) metrics: BTreeMap<String, Metric>,
-}
-
-/// One metric with all its series.
-#[derive(Debug, Default)]
-pub(super) struct Metric {
-    /// Whether it only grows.
-    pub(super) counter: bool,
-    /// One sentence for people.
-    pub(super) help: String,
-    /// Time (ns since the epoch) and value by labels, which are written as they stand in the text.
-    pub(super) values: BTreeMap<String, (i64, f64)>,
 }
 
 impl OfRecording {
@@ -166,9 +156,4 @@ fn newest_rows(
         newest.insert(written, (times(batch)[last], last));
     }
     Ok(newest)
-}
-
-/// A text as it stands in quotes.
-pub(super) fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

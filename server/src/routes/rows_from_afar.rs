@@ -9,7 +9,7 @@ use meikyo_transport::Permit;
 
 use crate::access::{Proof, Role};
 use crate::errors::ApiError;
-use crate::ingest;
+use crate::ingest::conversation::converse;
 use crate::state::Shared;
 
 /// What a sender asks the connection to become (RFC 9110, 7.8).
@@ -49,7 +49,7 @@ pub(crate) async fn ingest(
         // Nobody is asked for a token here.
         _ => Permit::anybody(),
     };
-    drop(tokio::spawn(ingest::converse(server, door, upgrade, permit, (proof, seat))));
+    drop(tokio::spawn(converse(server, door, upgrade, permit, (proof, seat))));
     let headers = [
         (header::CONNECTION, HeaderValue::from_static("upgrade")),
         (header::UPGRADE, HeaderValue::from_static(PROTOCOL)),

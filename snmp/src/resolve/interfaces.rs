@@ -2,15 +2,13 @@
 
 use meikyo_cluster::What;
 
-use super::names::{self, Interface};
+use super::names::{self, IF_ENTRY, IF_X_ENTRY, Interface, cell};
 use super::walked::Walked;
 use super::{Fault, Wanted, value};
 use crate::Oid;
 use crate::plan::{Convert, RowPlan, Watched};
 use crate::tables::Table;
 
-pub(super) const IF_ENTRY: &[u32] = &[1, 3, 6, 1, 2, 1, 2, 2, 1];
-pub(super) const IF_X_ENTRY: &[u32] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1];
 /// `ifTableLastChange` and `ifNumber`: one of them changes with every interface that an agent adds.
 const SIGNS: [&[u32]; 2] = [&[1, 3, 6, 1, 2, 1, 31, 1, 5], &[1, 3, 6, 1, 2, 1, 2, 1]];
 const IF_X_TABLE: &[u32] = &[1, 3, 6, 1, 2, 1, 31, 1, 1];
@@ -26,11 +24,6 @@ const WIDE: &[(&str, u32, u32)] =
 /// Counters that have 32 bits only, in `ifEntry`.
 const NARROW: &[(&str, u32)] =
     &[("in_errors", 14), ("out_errors", 20), ("in_discards", 13), ("out_discards", 19)];
-
-/// A column of a table.
-pub(super) fn cell(entry: &[u32], column: u32) -> Vec<u32> {
-    [entry, &[column]].concat()
-}
 
 /// What names are made of, one counter each of octets and packets, which tell whether the agent has
 /// 64 bits (other columns of a row come with these), and what tells that there are other interfaces.

@@ -9,10 +9,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::interfaces::{IF_ENTRY, IF_X_ENTRY, cell};
 use super::walked::{Walked, name_of};
 use crate::plan::Guard;
 use crate::{Oid, Value};
+
+pub(super) const IF_ENTRY: &[u32] = &[1, 3, 6, 1, 2, 1, 2, 2, 1];
+pub(super) const IF_X_ENTRY: &[u32] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1];
+
+/// A column of a table.
+pub(super) fn cell(entry: &[u32], column: u32) -> Vec<u32> {
+    [entry, &[column]].concat()
+}
 
 const IF_NAME: u32 = 1;
 const IF_ALIAS: u32 = 18;

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use meikyo_cluster::{
     Access, Cluster, Device, Fabric, Origin, Origins, Problem, Problems, Resolved, TableKeep, What,
 };
-use meikyo_console::failure::one_line;
 use meikyo_fabric::{DescribeError, PlanError, describe, plan};
 use meikyo_snmp::usm::{KeyError, PASSWORD_OCTETS_MIN};
 use meikyo_snmp::{objects, tables};
+use meikyo_units::in_one_line;
 
 /// Fabrics of at most so many switches are planned to see whether they can be: milliseconds.
 const PLANNED_SWITCHES_MAX: usize = 100;
@@ -67,7 +67,7 @@ fn listed(cluster: &Cluster, problems: BTreeSet<Problem>) -> Option<Problems> {
 
 /// Why an object cannot be asked for.
 pub(super) fn of_object(name: &str) -> Result<(), String> {
-    objects::lookup(name).map(drop).map_err(|error| one_line(&error))
+    objects::lookup(name).map(drop).map_err(|error| in_one_line(&error))
 }
 
 fn unknown_objects(cluster: &Cluster) -> BTreeSet<Problem> {
@@ -125,6 +125,6 @@ fn of_fabric(cluster: &Cluster, fabric: &Fabric) -> Option<Problem> {
     match plan(&described.wiring, &described.options) {
         // Hosts on one switch are cabled and drawn, and need no plan.
         Ok(_) | Err(PlanError::Nothing { switches: 1 }) => None,
-        Err(error) => problem(fabric.place.line, "fabric", one_line(&error)),
+        Err(error) => problem(fabric.place.line, "fabric", in_one_line(&error)),
     }
 }

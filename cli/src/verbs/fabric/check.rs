@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use meikyo_console::failure::{Answer, Failure, one_line};
+use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_fabric::check::{Hop, path};
 use meikyo_fabric::dialect::Dialect;
@@ -12,6 +12,8 @@ use meikyo_fabric::{
     Warning, Wiring, check, plan, plan_failover,
 };
 use serde_json::{Value, json};
+
+use meikyo_units::in_one_line;
 
 use super::{FileArgs, site};
 
@@ -122,7 +124,7 @@ fn failed(wiring: &Wiring, configuration: &Configuration, trunk: TrunkId) -> Fai
             let (moves, parts) = (failover.moves.len(), failover.parts.len());
             Failed { trunk, moves, parts, outcome }
         }
-        Err(error) => Failed { trunk, moves: 0, parts: 0, outcome: Err(one_line(&error)) },
+        Err(error) => Failed { trunk, moves: 0, parts: 0, outcome: Err(in_one_line(&error)) },
     }
 }
 

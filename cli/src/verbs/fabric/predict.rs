@@ -5,12 +5,14 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use meikyo_console::failure::{Answer, Failure, one_line};
+use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, bytes_text, span_text};
 use meikyo_fabric::{Described, Plan, PlanOptions, Trunk, Wiring, plan};
 use meikyo_models::parameters::Choice;
 use meikyo_models::prediction::{HplPrediction, Settings, TopologyKind, predict_hpl, variant};
 use serde_json::{Value, json};
+
+use meikyo_units::in_one_line;
 
 use super::FileArgs;
 
@@ -145,7 +147,7 @@ fn others(
             let made = variant(wiring, options, &topology, cables_per_link);
             let (cables, predicted) = match made {
                 Ok((wiring, plan)) => (count_cables(&wiring), predict(&wiring, &plan, settings)),
-                Err(error) => (usize::MAX, Err(one_line(&error))),
+                Err(error) => (usize::MAX, Err(in_one_line(&error))),
             };
             let cables_per_link = Some(cables_per_link);
             rows.push(Row { topology: topology.clone(), cables_per_link, cables, predicted });
@@ -155,7 +157,7 @@ fn others(
 }
 
 fn predict(wiring: &Wiring, plan: &Plan, settings: &Settings) -> Result<HplPrediction, String> {
-    predict_hpl(wiring, plan, &settings.input()).map_err(|error| one_line(&error))
+    predict_hpl(wiring, plan, &settings.input()).map_err(|error| in_one_line(&error))
 }
 
 fn count_cables(wiring: &Wiring) -> usize {

@@ -4,11 +4,13 @@ mod bridge;
 
 use clap::Args;
 use meikyo_cluster::Device;
-use meikyo_console::failure::{Answer, Failure, one_line};
+use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable};
 use meikyo_fabric::{CheckOptions, Observed, SwitchId, check, verify};
 use meikyo_snmp::{Client, ClientOptions, Credentials};
 use serde_json::json;
+
+use meikyo_units::in_one_line;
 
 use super::FileArgs;
 use super::site::{self, Planned};
@@ -86,10 +88,10 @@ pub(super) fn read(
         .ok_or("the file says no address of it")?;
     let base = input.cluster.file.parent().unwrap_or_else(|| std::path::Path::new(""));
     let credentials =
-        Credentials::resolve(&device.snmp.access, base).map_err(|error| one_line(&error))?;
+        Credentials::resolve(&device.snmp.access, base).map_err(|error| in_one_line(&error))?;
     let options = ClientOptions { timeout: device.snmp.timeout, retries: RETRIES };
-    let mut client =
-        Client::connect(device.address, credentials, options).map_err(|error| one_line(&error))?;
-    let mut walk = |subtree| client.walk(&subtree).map_err(|error| one_line(&error));
+    let mut client = Client::connect(device.address, credentials, options)
+        .map_err(|error| in_one_line(&error))?;
+    let mut walk = |subtree| client.walk(&subtree).map_err(|error| in_one_line(&error));
     bridge::observed(&planned.wiring, switch, &mut walk)
 }

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use meikyo_cluster::{AlertRule, Cluster, DeviceKind};
-use meikyo_console::failure::one_line;
 use meikyo_recording::devices::{Agent, Role};
 use meikyo_snmp::collector::Command;
 use meikyo_snmp::poll::DeviceSpec;
 use meikyo_snmp::resolver::{Job, Outcome};
-use meikyo_units::{Nanos, WallTime};
+use meikyo_units::{Nanos, WallTime, in_one_line};
 
 use super::setup::{self, Ready, SetupError};
 
@@ -123,7 +122,7 @@ impl Devices {
                 if let Some(ready) = changing {
                     self.by_ordinal.insert(ordinal, ready);
                 }
-                vec![Command::Unresolved { ordinal, problem: one_line(&error) }]
+                vec![Command::Unresolved { ordinal, problem: in_one_line(&error) }]
             }
             (Ok((plan, problems)), changing) => {
                 let problems = problems.iter().map(ToString::to_string).collect();
@@ -158,10 +157,10 @@ impl Devices {
         }
         self.stamp = stamp;
         let cluster = meikyo_cluster::load(&self.cluster.path).map_err(|error| {
-            format!("the changed cluster file is not taken: {}", one_line(&error))
+            format!("the changed cluster file is not taken: {}", in_one_line(&error))
         })?;
         let changes = self.changes(&cluster).map_err(|error| {
-            format!("the changed cluster file is not taken: {}", one_line(&error))
+            format!("the changed cluster file is not taken: {}", in_one_line(&error))
         })?;
         self.cluster = cluster;
         Ok(changes)

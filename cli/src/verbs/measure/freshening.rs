@@ -14,13 +14,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use meikyo_cluster::Cluster;
-use meikyo_console::failure::{Answer, Failure, one_line};
+use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::{output, printable};
 use meikyo_recording::control;
 use meikyo_snmp::freshen::{self, Decision};
 use meikyo_snmp::{Client, ClientOptions, Credentials};
 
 use self::originals::Originals;
+use meikyo_units::in_one_line;
+
 use super::devices::Devices;
 use super::setup::Ready;
 
@@ -59,7 +61,7 @@ impl Writable {
     }
 
     fn complaint(&self, error: &dyn Error) -> String {
-        format!("{}: the interface cache stays as it is: {}", self.device.name, one_line(error))
+        format!("{}: the interface cache stays as it is: {}", self.device.name, in_one_line(error))
     }
 }
 

@@ -64,6 +64,32 @@ pub(in crate::dialect) struct Grammar {
         for<'l> fn(&mut Prompt<'_>, Line<'l>, Vlan, &[&'l str]) -> Result<(), ParseError>,
 }
 
+impl Grammar {
+    /// The words that most makers have; what is particular to one is set beside them.
+    pub(in crate::dialect) const fn usual(
+        maker: &'static Maker,
+        global: Carry,
+        interface: Carry,
+        of_interface: Tell,
+    ) -> Self {
+        Self {
+            maker,
+            comment: &['!'],
+            configure: "configure",
+            shows_configured: false,
+            exit: "exit",
+            end: "end",
+            global,
+            interface,
+            of_interface,
+            database: |prompt, line, words| prompt.no_database(line, words),
+            database_first: false,
+            of_exec: None,
+            of_vlan: |prompt, line, vlan, words| prompt.of_vlan(line, vlan, words),
+        }
+    }
+}
+
 /// A switch, and the mode in which the next line is typed.
 pub(in crate::dialect) struct Prompt<'a> {
     pub(in crate::dialect) switch: TypedSwitch<'a>,

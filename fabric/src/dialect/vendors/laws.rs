@@ -133,13 +133,13 @@ fn port(
 /// The text for a blank switch is read as the settings that it was made of.
 pub(super) fn says_the_settings(
     dialect: Dialect,
-    wiring: &Wiring,
+    model: &str,
     settings: SwitchSettings,
 ) -> Result<(), TestCaseError> {
-    let configuration = configuration(settings);
-    let text = render(dialect, wiring, &configuration, only())
+    let (wiring, configuration) = (wiring(model), configuration(settings));
+    let text = render(dialect, &wiring, &configuration, only())
         .map_err(|error| TestCaseError::fail(error.to_string()))?;
-    let said = parse(dialect, wiring, only(), &text);
+    let said = parse(dialect, &wiring, only(), &text);
     prop_assert_eq!(said, Ok(configuration.switches[0].clone()), "{}", text);
     Ok(())
 }
@@ -148,10 +148,14 @@ pub(super) fn says_the_settings(
 /// any two states and any two VLANs in which the switch is reached.
 pub(super) fn changes(
     dialect: Dialect,
-    wiring: &Wiring,
-    before: SwitchState,
-    after: SwitchState,
+    model: &str,
+    [before, after]: [SwitchSettings; 2],
+    managed: [u16; 2],
 ) -> Result<(), TestCaseError> {
+    let wiring = &wiring(model);
+    let [first, second] = managed.map(|id| Some(vlan(id)));
+    let before = SwitchState::managed(before, first);
+    let after = SwitchState::managed(after, second);
     let model = &wiring.switches[0].model;
     let templates = Templates::built_in();
     let failed = |error: crate::dialect::RenderError| TestCaseError::fail(error.to_string());
@@ -209,6 +213,74 @@ pub(super) fn deployed_from_factory(dialect: Dialect, model: &str) {
     for (state, planned) in states.iter().zip(&planned) {
         assert_eq!(differences(planned, state), vec![]);
     }
+}
+
+/// The laws for random settings, as tests: `hold!(DIALECT, MODEL, SETTINGS)`, the last a strategy.
+macro_rules! hold {
+    ($dialect:expr, $model:expr, $settings:expr) => {
+        proptest::prelude::proptest! {
+            #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+            #[test]
+            fn a_text_says_the_settings(own in $settings) {
+                $crate::dialect::vendors::laws::says_the_settings($dialect, $model, own)?;
+            }
+
+            #[test]
+            fn a_switch_is_changed_from_any_settings_to_any(
+                before in $settings, after in $settings,
+                managed in proptest::array::uniform2(
+                    proptest::sample::select(vec![1_u16, 101, 300]),
+                ),
+            ) {
+                let changed = [before, after];
+                $crate::dialect::vendors::laws::changes($dialect, $model, changed, managed)?;
+            }
+        }
+    };
+}
+pub(super) use hold;
+
+/// What a switch is told of [`small`]; a snapshot of it is a vendor's.
+pub(super) fn told(dialect: Dialect, model: &str) -> String {
+    render(dialect, &wiring(model), &configuration(small()), only()).expect("it can be said")
+}
+
+/// Why a switch is not told what `change` makes of [`small`].
+pub(super) fn refused(
+    dialect: Dialect,
+    model: &str,
+    change: impl FnOnce(&mut SwitchSettings),
+) -> String {
+    let mut settings = small();
+    change(&mut settings);
+    let refused = render(dialect, &wiring(model), &configuration(settings), only());
+    refused.expect_err("it cannot be said").to_string()
+}
+
+/// Why a text is not understood.
+pub(super) fn misunderstood(dialect: Dialect, model: &str, text: &str) -> String {
+    parse(dialect, &wiring(model), only(), text).expect_err("it is wrong").to_string()
+}
+
+/// A running configuration says [`small`] of a switch of 24 ports that is managed in VLAN 104 and has
+/// its bundle under the number 7. `shut` shuts the port `PORT`.
+pub(super) fn running_configuration_is_read(
+    dialect: Dialect,
+    model: &str,
+    shut: &str,
+    running: &str,
+) {
+    let model = SwitchModel::named(model).expect("a built-in model");
+    let mut state = SwitchState::blank(dialect, &model);
+    for port in (3..=24).filter(|port| ![11, 12].contains(port)) {
+        let text = shut.replace("PORT", &port.to_string());
+        state = read(dialect, &model, &state, &text).expect("a port is shut");
+    }
+    let state = read(dialect, &model, &state, running).expect("it is understood");
+    assert_eq!(state.settings, small());
+    assert_eq!(state.management, Some(vlan(104)));
+    assert_eq!(state.bundles, [(PortNumber(11), 7)].into());
 }
 
 /// One host in VLAN 101 that is in four, at port 1, and one trunk of two cables, at ports 11 and 12.

@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::search::exactly;
-use super::{Balancing, Suits};
+use super::{Balancing, Suits, exactly};
 use crate::routing::net::Link;
 use crate::routing::up_down::ranks;
 use crate::routing::{Adjacent, Net, Routes, Walk};

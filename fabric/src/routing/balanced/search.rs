@@ -1,7 +1,7 @@
 //! The search: one step of one tree after the other.
 
 use super::begin::{Begun, BegunTree};
-use super::{Balancing, Suits};
+use super::{Balancing, Suits, exactly};
 use crate::routing::Net;
 use crate::routing::order::ChannelOrder;
 use crate::routing::waiting::Waiting;
@@ -41,12 +41,6 @@ impl Tree {
 /// A count of switches, channels or hosts, which fit in 32 bits.
 fn small(count: usize) -> u32 {
     u32::try_from(count).expect("a fabric has fewer than 2^32 channels and hosts")
-}
-
-/// A count as a number that is multiplied: exact below 2^53.
-#[expect(clippy::cast_precision_loss, reason = "fewer than 2^53 pairs of hosts")]
-pub(super) fn exactly(count: usize) -> f64 {
-    count as f64
 }
 
 /// Distances of all switches from one, in trunks; the largest number where there is no way.

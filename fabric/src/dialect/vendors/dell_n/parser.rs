@@ -60,21 +60,9 @@ static MAKER: Maker = Maker {
     ],
 };
 
-static GRAMMAR: Grammar = Grammar {
-    maker: &MAKER,
-    comment: &['!'],
-    configure: "configure",
-    shows_configured: false,
-    exit: "exit",
-    end: "end",
-    global,
-    interface,
-    of_interface: |prompt, line, words| prompt.switch.of_interface(line, words),
-    database: |prompt, line, words| prompt.no_database(line, words),
-    database_first: false,
-    of_exec: None,
-    of_vlan: |prompt, line, vlan, words| prompt.of_vlan(line, vlan, words),
-};
+static GRAMMAR: Grammar = Grammar::usual(&MAKER, global, interface, |prompt, line, words| {
+    prompt.switch.of_interface(line, words)
+});
 
 /// The state after the text.
 pub(super) fn read(

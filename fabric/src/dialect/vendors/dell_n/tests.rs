@@ -79,24 +79,10 @@ fn line() -> impl Strategy<Value = String> {
         .prop_map(|(first, words)| format!("{first} {}", words.join(" ")))
 }
 
+laws::hold!(dialect(), "dell-n2024", settings());
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn a_text_says_the_settings(own in settings()) {
-        laws::says_the_settings(dialect(), &laws::wiring("dell-n1548"), own)?;
-    }
-
-    #[test]
-    fn a_switch_is_changed_from_any_settings_to_any(
-        before in settings(), after in settings(),
-        managed in prop::array::uniform2(prop::sample::select(vec![1_u16, 101, 300])),
-    ) {
-        let [first, second] = managed.map(|id| Some(laws::vlan(id)));
-        let before = SwitchState::managed(before, first);
-        let after = SwitchState::managed(after, second);
-        laws::changes(dialect(), &laws::wiring("dell-n2024"), before, after)?;
-    }
 
     #[test]
     fn no_text_makes_the_parser_panic(lines in prop::collection::vec(line(), 0..24)) {
@@ -232,8 +218,7 @@ fn a_running_configuration_is_read() {
 fn what_is_not_understood_is_told_with_its_line() {
     let wrong = |text: &str| {
         let text = format!("configure\n{text}");
-        let wiring = laws::wiring("dell-n1524");
-        parse(dialect(), &wiring, laws::only(), &text).unwrap_err().to_string()
+        laws::misunderstood(dialect(), "dell-n1524", &text)
     };
     insta::assert_snapshot!(wrong("vlan database"), @"line 2: `vlan database`: `database` is not a set of VLANs; allowed are numbers from 1 to 4094, as `101-104,110`");
     insta::assert_snapshot!(wrong("interface Gi1/0/25"), @"line 2: `interface Gi1/0/25`: dell-n1524 has no port `Gi1/0/25`; it has 24 ports");

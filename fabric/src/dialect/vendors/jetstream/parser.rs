@@ -54,19 +54,9 @@ static MAKER: Maker = Maker {
 };
 
 static GRAMMAR: Grammar = Grammar {
-    maker: &MAKER,
     comment: &['#', '!'],
-    configure: "configure",
     shows_configured: true,
-    exit: "exit",
-    end: "end",
-    global,
-    interface,
-    of_interface,
-    database: |prompt, line, words| prompt.no_database(line, words),
-    database_first: false,
-    of_exec: None,
-    of_vlan: |prompt, line, vlan, words| prompt.of_vlan(line, vlan, words),
+    ..Grammar::usual(&MAKER, global, interface, of_interface)
 };
 
 /// The state after the text.

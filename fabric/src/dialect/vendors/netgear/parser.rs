@@ -68,19 +68,10 @@ static MAKER: Maker = Maker {
 };
 
 static GRAMMAR: Grammar = Grammar {
-    maker: &MAKER,
-    comment: &['!'],
-    configure: "configure",
-    shows_configured: false,
-    exit: "exit",
-    end: "end",
-    global,
-    interface,
-    of_interface,
     database,
     database_first: true,
     of_exec: Some(of_exec),
-    of_vlan: |prompt, line, vlan, words| prompt.of_vlan(line, vlan, words),
+    ..Grammar::usual(&MAKER, global, interface, of_interface)
 };
 
 /// The state after the text.

@@ -54,19 +54,11 @@ static MAKER: Maker = Maker {
 };
 
 static GRAMMAR: Grammar = Grammar {
-    maker: &MAKER,
-    comment: &['!'],
-    configure: "configure",
-    shows_configured: false,
-    exit: "exit",
-    end: "end",
-    global,
-    interface,
-    of_interface: |prompt, line, words| prompt.switch.of_interface(line, words),
     database,
-    database_first: false,
-    of_exec: None,
     of_vlan,
+    ..Grammar::usual(&MAKER, global, interface, |prompt, line, words| {
+        prompt.switch.of_interface(line, words)
+    })
 };
 
 /// The state after the text.
