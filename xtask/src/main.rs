@@ -11,6 +11,7 @@ mod program;
 mod python;
 mod room;
 mod soak;
+mod tally;
 mod test_run;
 mod tidy;
 mod web;

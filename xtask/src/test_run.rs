@@ -14,7 +14,6 @@ mod binaries;
 mod lacking;
 mod lanes;
 mod libtest;
-mod tally;
 
 use std::path::Path;
 use std::time::Instant;
@@ -22,11 +21,11 @@ use std::time::Instant;
 use meikyo_testing::TALLIED;
 
 use crate::program::{Program, cargo, program};
+use crate::tally::Tally;
 use crate::test_run::binaries::TestBinary;
 use crate::test_run::lacking::lacking;
 use crate::test_run::lanes::Beside;
 use crate::test_run::libtest::LibtestOutput;
-pub(crate) use crate::test_run::tally::Tally;
 use crate::web::Page;
 use crate::{python, tidy, web};
 
@@ -138,7 +137,8 @@ fn tests(
         if filter.is_none() { over_ranks(root, &features, tally) } else { Ok(()) }
     };
     let run = |binary: &TestBinary| binary.run(filter, &variables);
-    lanes::run(binaries, run, Beside { by_cargo, page, replacing }, tally)
+    let left_with_page = lanes::LEFT_WITH_PAGE;
+    lanes::run(binaries, run, Beside { by_cargo, page, left_with_page, replacing }, tally)
 }
 
 /// The system tests of the command line over MPI ranks, with MPICH. Built like all tests but for the

@@ -3,10 +3,12 @@
 //! Every check is a function from what was read to a list of faults, so that it is tested on planted
 //! faults without touching the sources.
 
+mod circles;
 mod dependencies;
 mod habits;
 mod layers;
 mod links;
+mod map;
 mod names;
 mod promises;
 mod rules;
@@ -53,6 +55,8 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
     faults.extend(text::check(&files, &rules));
     faults.extend(habits::check(&files));
     faults.extend(links::check(&files));
+    faults.extend(map::check(&files));
+    faults.extend(circles::check(&files, &rules));
     faults.extend(promises::check(&files));
     faults.extend(layers::check(&workspace, &files));
     faults.extend(dependencies::check(&workspace, &rules.deny));

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde::Deserialize;
 
 use crate::program::{Program, program};
-use crate::test_run::Tally;
+use crate::tally::Tally;
 
 /// Where Debian's Chromium is.
 const CHROMIUM: &str = "/usr/bin/chromium";

@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use serde::Deserialize;
 
 use crate::program::{Program, cargo, program};
+use crate::tally::Tally;
 use crate::test_run::libtest::LibtestOutput;
-use crate::test_run::tally::Tally;
 
 /// One program of tests: a crate's own, or one of its directory `tests`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Two lanes run at once. One begins with the test programs of the lab, which wait for kernels that boot;
 //! the other with what cargo does, one call after the other since it locks the target folder. Then both
-//! take the other programs from one queue, so that they come to its end together, and each has a last
-//! thing to do.
+//! take the other programs from one queue, and each has a last thing to do: the page, which takes longer,
+//! is begun while some programs are left, so that both lanes end together.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, RwLock};
 
+use crate::tally::Tally;
 use crate::test_run::binaries::TestBinary;
-use crate::test_run::tally::Tally;
 
 /// The package whose tests bring labs up.
 const LAB: &str = "meikyo-lab";
@@ -17,12 +17,18 @@ const RANKS: &str = "meikyo-models ranks";
 const LONG: [&str; 4] =
     ["meikyo-cli system", "meikyo-snmp it", "meikyo-fabric it", "meikyo-server it"];
 
+/// Programs that are left to the other lane when the page is begun: short ones, which together take as long
+/// as the page takes longer than what that lane does last.
+pub(crate) const LEFT_WITH_PAGE: usize = 30;
+
 /// What is done beside test programs; each tells what it resulted in.
 pub(crate) struct Beside<Cargo, Page, Replacing> {
     /// Has cargo check and build, but nothing that a test program runs.
     pub(crate) by_cargo: Cargo,
     /// Disturbs no program, and is disturbed by none.
     pub(crate) page: Page,
+    /// How many programs are left when the page is begun.
+    pub(crate) left_with_page: usize,
     /// Replaces what test programs run, but for the lab's: none of the others may be left then.
     pub(crate) replacing: Replacing,
 }
@@ -42,7 +48,7 @@ where
     Page: FnOnce(&mut Tally) -> anyhow::Result<()> + Send,
     Replacing: FnOnce(&mut Tally) -> anyhow::Result<()>,
 {
-    let Beside { by_cargo, page, replacing } = beside;
+    let Beside { by_cargo, page, left_with_page, replacing } = beside;
     let (lab, others): (Vec<_>, Vec<_>) =
         binaries.into_iter().partition(|binary| binary.package == LAB);
     let (ranks, others): (Vec<_>, Vec<_>) =
@@ -56,10 +62,13 @@ where
         tally.add(of_binary);
         Ok(())
     };
-    let rest = |tally: &mut Tally| -> anyhow::Result<()> {
+    let rest = |left: usize, tally: &mut Tally| -> anyhow::Result<()> {
         loop {
             let mut queue = queue.lock().expect("a lane does not panic");
-            let Some(binary) = queue.pop_front() else { return Ok(()) };
+            if queue.len() <= left {
+                return Ok(());
+            }
+            let binary = queue.pop_front().expect("more are left");
             // Who wants it for writing has found the queue empty: nobody waits here.
             let _running = programs.read().expect("a lane does not panic");
             drop(queue);
@@ -70,14 +79,14 @@ where
         let with_lab = scope.spawn(|| {
             let mut tally = Tally::default();
             lab.iter().try_for_each(|binary| one(binary, &mut tally))?;
-            rest(&mut tally)?;
+            rest(left_with_page, &mut tally)?;
             page(&mut tally).map(|()| tally)
         });
         let with_cargo = || {
             let mut tally = Tally::default();
             by_cargo(&mut tally)?;
             ranks.iter().try_for_each(|binary| one(binary, &mut tally))?;
-            rest(&mut tally)?;
+            rest(0, &mut tally)?;
             let _alone = programs.write().expect("a lane does not panic");
             replacing(&mut tally).map(|()| tally)
         };
@@ -180,6 +189,7 @@ mod tests {
         let beside = Beside {
             by_cargo: |_: &mut Tally| notes.note("cargo"),
             page: |_: &mut Tally| notes.note("page"),
+            left_with_page: 0,
             replacing: |_: &mut Tally| notes.note("replacing"),
         };
         let mut tally = Tally::default();
@@ -209,10 +219,30 @@ mod tests {
             notes.note("replaced")
         };
         let page = |_: &mut Tally| notes.note("page");
-        let beside = Beside { by_cargo: nothing, page, replacing };
+        let beside = Beside { by_cargo: nothing, page, left_with_page: 0, replacing };
         run(binaries(), one, beside, &mut Tally::default()).unwrap();
         let places = notes.places();
         assert!(places["page"] < places["replaced"], "{places:?}");
+    }
+
+    #[test]
+    fn programs_that_are_left_with_the_page_are_run_by_the_other_lane() {
+        let notes = Notes::default();
+        let one = |binary: &TestBinary| {
+            let name = binary.name();
+            match name.as_str() {
+                // The other lane would take all there is meanwhile.
+                RANKS => notes.wait("page", PATIENCE),
+                LAST => assert!(notes.places().contains_key("page")),
+                _ => {}
+            }
+            notes.note(&name).map(|()| Tally::default())
+        };
+        let page = |_: &mut Tally| notes.note("page");
+        let replacing = |_: &mut Tally| notes.note("replacing");
+        let beside = Beside { by_cargo: nothing, page, left_with_page: 1, replacing };
+        run(binaries(), one, beside, &mut Tally::default()).unwrap();
+        assert_eq!(notes.places().len(), NAMES.len() + 2);
     }
 
     #[test]
@@ -222,7 +252,8 @@ mod tests {
                 anyhow::ensure!((binary.package.as_str(), binary.target.as_str()) != wrong, "gone");
                 Ok(Tally::default())
             };
-            let beside = Beside { by_cargo: nothing, page: nothing, replacing: nothing };
+            let (page, replacing) = (nothing, nothing);
+            let beside = Beside { by_cargo: nothing, page, left_with_page: 0, replacing };
             let mut tally = Tally::default();
             assert!(run(binaries(), one, beside, &mut tally).is_err(), "{wrong:?}");
         }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::test_run::tally::Tally;
+use crate::tally::Tally;
 
 /// Where in a binary's output we are.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -25,7 +25,7 @@ const EMPTY: [&str; 40] = [
 pub(crate) fn check(files: &[Source]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for file in files.iter().filter(|file| is_program(&file.path)) {
-        let lines: Vec<_> = file.lines().map(|(_, line)| line).take_while(not_tests).collect();
+        let lines: Vec<_> = file.programs_lines().map(|(_, line)| line).collect();
         for (at, text) in hidden(&lines).into_iter().chain(unthought(&lines)).chain(empty(&lines)) {
             faults.push(Fault::new(&file.path, at + 1, text));
         }
@@ -39,10 +39,6 @@ fn is_program(path: &str) -> bool {
     path.ends_with(".rs")
         && !path.ends_with("tests.rs")
         && parts.iter().all(|part| !matches!(*part, "tests" | "examples" | "fuzz"))
-}
-
-fn not_tests(line: &&str) -> bool {
-    *line != "#[cfg(test)]"
 }
 
 /// Conversions whose failure becomes some number, where no reason says why that is right.

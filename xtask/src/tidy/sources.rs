@@ -42,6 +42,14 @@ impl Source {
         self.text.iter().flat_map(|text| text.lines()).enumerate().map(|(at, line)| (at + 1, line))
     }
 
+    /// The numbered lines before the file's tests, which end it.
+    pub(crate) fn programs_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        let lines: Vec<_> = self.lines().map(|(_, line)| line).collect();
+        let begin = lines.windows(2).position(|pair| pair == ["#[cfg(test)]", "mod tests {"]);
+        let end = begin.unwrap_or(lines.len());
+        self.lines().take(end)
+    }
+
     /// The part of the name after the last dot.
     pub(crate) fn extension(&self) -> &str {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
