@@ -31,6 +31,27 @@ pub(crate) fn usage_of(verb: &str) -> Option<&'static Usage> {
     USAGES.iter().find(|usage| usage.verb == verb)
 }
 
+/// Commands that can be typed: all that are known of a verb; of words that several verbs begin with, one of
+/// each, and of no words what a newcomer types first.
+pub(crate) fn examples_of(verb: &str) -> Vec<&'static str> {
+    const FIRST: [&str; 4] = ["config init", "probe", "measure", "serve"];
+    match usage_of(verb) {
+        Some(usage) => usage.examples.to_vec(),
+        None => {
+            let begins = |usage: &&Usage| match usage.verb.strip_prefix(verb) {
+                _ if verb.is_empty() => FIRST.contains(&usage.verb),
+                Some(rest) => rest.starts_with(' '),
+                None => false,
+            };
+            USAGES
+                .iter()
+                .filter(begins)
+                .filter_map(|usage| usage.examples.first().copied())
+                .collect()
+        }
+    }
+}
+
 /// The program's commands without `help`, of which every command has one.
 pub(crate) fn without_help(command: Command) -> Command {
     command.disable_help_subcommand(true).mut_subcommands(without_help)

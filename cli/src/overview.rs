@@ -24,11 +24,12 @@ const GROUPS: [(&str, &[&str]); 7] = [
 
 /// Where to go from here.
 const FIRST_STEPS: &str = "\
-`meikyo help VERB` explains a verb. With a cluster at hand, begin like this:
+`meikyo help VERB` explains a verb. With a cluster at hand, whose SNMP community is in `$COMMUNITY`, begin
+like this:
 
-  meikyo config init         # write a cluster file from what answers
-  meikyo probe               # ask every device once
-  meikyo measure --serve     # measure, and show it at http://127.0.0.1:8420/";
+  meikyo config init '10.0.0.[1-16]' --community env:COMMUNITY  # write cluster.toml from what answers
+  meikyo probe                                                  # ask every device once
+  meikyo measure --serve                                        # show it at http://127.0.0.1:8420/";
 
 /// The parser of the whole command line, whose help is grouped.
 pub(crate) fn command() -> Command {

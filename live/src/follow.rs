@@ -125,34 +125,9 @@ impl Shared {
     fn run(&self, opened: &Arc<Opened>) {
         let mut follow = Follow::default();
         let mut wanted_at = WallTime::now();
-        loop {
-            let (generation, wishes, count) = {
-                let mut board = self.lock();
-                board.viewers.retain(|viewer| viewer.queue.strong_count() > 0);
-                let now = WallTime::now();
-                if !board.viewers.is_empty() {
-                    wanted_at = now;
-                }
-                if board.stop || now.since(wanted_at) > STAY {
-                    board.running = false;
-                    return;
-                }
-                let changed = follow.generation != board.generation;
-                let wishes = changed.then(|| merged(&board.viewers));
-                (board.generation, wishes, board.viewers.len())
-            };
-            follow.generation = generation;
-            match follow.turn(opened, wishes) {
-                Ok(Some(step)) => {
-                    let board = self.lock();
-                    // Who has come meanwhile stands behind; his columns may not be in the step. The next
-                    // turn begins anew for him.
-                    follow.passed_over = board.viewers.len() > count;
-                    let viewers = board.viewers.iter().take(count);
-                    for queue in viewers.filter_map(|viewer| viewer.queue.upgrade()) {
-                        queue.push(Arc::clone(&step));
-                    }
-                }
+        while let Some(turn) = self.begin_turn(&mut follow, &mut wanted_at) {
+            match follow.turn(opened, turn.wishes) {
+                Ok(Some(step)) => self.hand_out(&mut follow, &step, turn.viewers),
                 Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(%error, "the log cannot be followed; it is tried again");
@@ -163,6 +138,44 @@ impl Shared {
             drop(self.changed.wait_timeout(self.lock(), TURN));
         }
     }
+
+    /// What the next turn is for; `None` when there is to be none. `wanted_at` is when somebody was
+    /// there last.
+    fn begin_turn(&self, follow: &mut Follow, wanted_at: &mut WallTime) -> Option<Turn> {
+        let mut board = self.lock();
+        board.viewers.retain(|viewer| viewer.queue.strong_count() > 0);
+        let now = WallTime::now();
+        if !board.viewers.is_empty() {
+            *wanted_at = now;
+        }
+        if board.stop || now.since(*wanted_at) > STAY {
+            board.running = false;
+            return None;
+        }
+        let changed = follow.generation != board.generation;
+        follow.generation = board.generation;
+        Some(Turn { wishes: changed.then(|| merged(&board.viewers)), viewers: board.viewers.len() })
+    }
+
+    /// Gives a step to the viewers who were there when its turn began.
+    fn hand_out(&self, follow: &mut Follow, step: &Arc<Step>, viewers: usize) {
+        let board = self.lock();
+        // Who has come meanwhile stands behind; his columns may not be in the step. The next turn
+        // begins anew for him.
+        follow.passed_over = board.viewers.len() > viewers;
+        let viewers = board.viewers.iter().take(viewers);
+        for queue in viewers.filter_map(|viewer| viewer.queue.upgrade()) {
+            queue.push(Arc::clone(step));
+        }
+    }
+}
+
+/// What a turn of the thread begins with.
+struct Turn {
+    /// What is wanted, when that may have changed.
+    wishes: Option<Vec<Wish>>,
+    /// How many viewers there are.
+    viewers: usize,
 }
 
 /// One wish a table, with all columns that somebody wants of it.
@@ -286,5 +299,88 @@ impl Follow {
         for values in &mut self.values {
             values.refresh(opened, &self.freshness, &devices);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use meikyo_recording::{Kind, StreamOptions, StreamWriter};
+
+    use super::*;
+
+    meikyo_recording::table! {
+        /// Fans.
+        fans: Readings, "fans", "fans, by name";
+        FAN: Symbol, Label, "fan", "as the machine calls it";
+        RPM: f64, Gauge, "rpm", "turns a minute";
+    }
+
+    fn writer(dir: &Path) -> StreamWriter {
+        let options = StreamOptions { compact: false, ..StreamOptions::COLLECTOR };
+        StreamWriter::open(dir, Kind::Measured, "fans", vec![fans::schema()], options).unwrap()
+    }
+
+    /// One reading, on the disk when it returns.
+    fn write(writer: &mut StreamWriter, time: i64, rpm: f64) {
+        let fan = writer.symbol("front");
+        let mut batch = writer.batch(0);
+        batch.begin_row(time);
+        batch.put(fans::FAN, fan);
+        batch.put(fans::RPM, rpm);
+        writer.submit(batch);
+        writer.sync_now().unwrap();
+    }
+
+    /// A viewer, without a thread that serves him.
+    fn viewer(shared: &Shared) -> Arc<Queue> {
+        let queue = Arc::new(Queue::default());
+        let wish = Wish { table: fans::schema(), columns: vec![fans::RPM.position()] };
+        let mut board = shared.lock();
+        board.viewers.push(Viewer { queue: Arc::downgrade(&queue), wish });
+        board.generation += 1;
+        queue
+    }
+
+    /// The values that wait for a viewer.
+    fn values(queue: &Queue) -> Vec<f32> {
+        let (steps, _) = queue.drain();
+        steps
+            .iter()
+            .flat_map(|step| &step.frames)
+            .flat_map(|frame| frame.values[0].clone())
+            .collect()
+    }
+
+    #[test]
+    fn who_comes_while_a_step_is_read_is_given_what_it_held() {
+        const BEGIN: i64 = 1_795_294_800_000_000_000;
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = writer(dir.path());
+        write(&mut writer, BEGIN, 1_000.0);
+        let opened = Arc::new(Opened::open(dir.path(), "fans").unwrap());
+        let (shared, mut follow) = (Shared::default(), Follow::default());
+        let mut wanted_at = WallTime::now();
+        let mut turn = |meanwhile: &mut dyn FnMut()| {
+            let turn = shared.begin_turn(&mut follow, &mut wanted_at).unwrap();
+            let step = follow.turn(&opened, turn.wishes).unwrap();
+            meanwhile();
+            step.inspect(|step| shared.hand_out(&mut follow, step, turn.viewers)).is_some()
+        };
+        let first = viewer(&shared);
+        assert!(turn(&mut || ()));
+        assert_eq!(values(&first), [1_000.0]);
+
+        write(&mut writer, BEGIN + 100_000_000, 2_000.0);
+        let mut second = None;
+        assert!(turn(&mut || second = Some(viewer(&shared))));
+        let second = second.unwrap();
+        assert_eq!((values(&first), values(&second)), (vec![2_000.0], vec![]));
+        // Nothing is written any more: what he has missed comes with the next turn all the same.
+        assert!(turn(&mut || ()));
+        assert_eq!(values(&second), [2_000.0]);
+        assert!(!turn(&mut || ()));
+        writer.close().unwrap();
     }
 }

@@ -48,6 +48,7 @@ pub(crate) fn text_of(server: &Server) -> Result<String, ApiError> {
             let of = all.entry(opened.id.clone()).or_default();
             of.refresh(opened, now)?;
             of.devices.tell(&mut metrics, opened, now)?;
+            of.tell_ages(&mut metrics, opened, now);
             alerts_of(&mut metrics, opened)?;
         } else {
             all.remove(&opened.id);

@@ -163,12 +163,17 @@ fn take_rows(
     }
 }
 
-/// What happened.
+/// What happened. Where no time is asked for it is all of it: what is told of a recording as such stands
+/// before its first reading or behind its last one.
 pub(crate) fn events(opened: &Opened, query: Option<&str>) -> Result<EventsBody, ApiError> {
     let Some(table) = opened.table_for(Role::Events)? else {
         return Ok(EventsBody { events: Vec::new(), truncated: false });
     };
-    let (selection, limit) = selection(opened, &table.name, Parameters::parse(query)?)?;
+    let parameters = Parameters::parse(query)?;
+    let (begins, ends) = (parameters.has("from"), parameters.has("to"));
+    let (mut selection, limit) = selection(opened, &table.name, parameters)?;
+    selection.from = selection.from.filter(|_| begins);
+    selection.to = selection.to.filter(|_| ends);
     let mut events = all_events(opened, &selection)?;
     let truncated = events.len() > limit;
     events.drain(..events.len().saturating_sub(limit));

@@ -61,7 +61,7 @@ it("a link shows another person the same VLAN, with the switches that send in it
 
 it("trunks that nobody measures carry nothing that is known, and the page says so", async () => {
   const page = await open("fabric?colour=load&tables=1");
-  await page.getByText("No trunk of this recording is measured").waitFor();
+  await page.getByText("This recording has no trunk with readings").waitFor();
   expect(await lines(page)).toBe(0);
   const rows = page.locator("table[aria-label=Trunks] tbody tr");
   expect(await rows.locator("td:nth-child(4)").allTextContents()).toEqual(Array.from({ length: 12 }, () => "–"));

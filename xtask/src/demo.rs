@@ -72,7 +72,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
         None => println!("the page: {PROGRAM} serve {recording}"),
     }
     println!("try next: {PROGRAM} top {recording}    # the same in the terminal");
-    println!("          {PROGRAM} config init    # a cluster file for machines of your own");
+    println!("          {PROGRAM} config init --help    # a cluster file for machines of your own");
     println!("          ./x install    # puts `meikyo`, its manual pages and completions in place");
     let Some(page) = page else { return Ok(well) };
     let file = format!("{DIRECTORY}/cluster.toml");

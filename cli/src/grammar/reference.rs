@@ -34,12 +34,13 @@ fn synopsis(command: &Command) -> String {
     first.trim().to_owned()
 }
 
-/// What a manual page says of how a verb ends.
-pub(crate) fn exit_status(usage: &Usage) -> [(&'static str, String); 3] {
-    let no = usage.no.map_or_else(
-        || "Does not occur.".to_owned(),
-        |no| format!("Done, and the answer is no: {no}."),
-    );
+/// What a manual page says of how a verb ends, or of how those end that begin with these words.
+pub(crate) fn exit_status(verb: &str) -> [(&'static str, String); 3] {
+    let no = match usage_of(verb) {
+        None => "Done, and the answer is no; the verb's page says of what.".to_owned(),
+        Some(Usage { no: None, .. }) => "Does not occur.".to_owned(),
+        Some(Usage { no: Some(no), .. }) => format!("Done, and the answer is no: {no}."),
+    };
     [
         ("0", "Done; where a question is asked, the answer is yes.".to_owned()),
         ("1", no),

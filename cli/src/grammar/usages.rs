@@ -13,7 +13,7 @@ const fn asks(verb: &'static str, no: &'static str, examples: &'static [&'static
 }
 
 /// What it means when rows of damaged files are not among the answer.
-const ROWS_MISSING: &str = "files are damaged or missing, so that rows are";
+const ROWS_MISSING: &str = "rows are missing, since files are damaged or gone";
 /// What it means when a bench did not reach what is promised.
 const NOT_REACHED: &str = "a number is not reached, or the output is not right";
 
@@ -119,7 +119,7 @@ pub(crate) const USAGES: &[Usage] = &[
     done("lab up", &["meikyo lab up --cluster cluster.toml --rate 20Mbit/s --snmp"]),
     Usage {
         verb: "lab exec",
-        no: Some("as the command ended"),
+        no: Some("the command ended so; its other codes are passed on, too"),
         examples: &["meikyo lab exec node001 -- ping -c 3 node002"],
     },
     asks("lab status", "no lab runs", &["meikyo lab status --ports --json"]),
@@ -187,13 +187,13 @@ pub(crate) const USAGES: &[Usage] = &[
     asks("recording info", ROWS_MISSING, &["meikyo recording info recording --json"]),
     asks(
         "recording check",
-        "anything is damaged or missing",
+        "something is damaged or missing",
         &["meikyo recording check recording"],
     ),
     done("recording compact", &["meikyo recording compact recording"]),
     asks(
         "config check",
-        "anything is wrong with the file",
+        "something is wrong with the file",
         &["meikyo config check --cluster /etc/meikyo/cluster.toml"],
     ),
     done("config show", &["meikyo config show --json"]),

@@ -290,6 +290,26 @@ fn commands_of_the_documents_parse() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
+/// A verb's line in the help says what it does, as an order does.
+#[test]
+fn every_verb_and_every_argument_says_what_it_is_for() {
+    const NO_VERBS: [&str; 8] = ["The", "A", "An", "What", "How", "Which", "This", "It"];
+    let program = program();
+    for (verb, command) in verbs(&program) {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let first = about.split(' ').next().unwrap_or_default();
+        let is_order = first.starts_with(|c: char| c.is_ascii_uppercase());
+        assert!(is_order && !NO_VERBS.contains(&first), "{verb}: {about:?}");
+        assert!(!about.ends_with('.'), "{verb}: {about:?}");
+    }
+    // A sentence begins large and has no full stop where it stands alone; `[default: 3]` follows it.
+    none_departs(|_, argument| {
+        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        let begins = help.starts_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit());
+        !begins || help.ends_with('.')
+    });
+}
+
 #[test]
 fn manual_pages_are_of_verbs_that_people_type() {
     assert!(usage_of("lab role").is_none());

@@ -70,6 +70,16 @@ fn seconds(value: f64) -> String {
     }
 }
 
+/// Behind a value that is older than its device's newest answer: ` (8 s)`; nothing behind others.
+pub(super) fn behind(age: Option<Nanos>) -> String {
+    let Some(age) = age else { return String::new() };
+    match age.get() / 1_000_000_000 {
+        seconds @ ..100 => format!(" ({seconds} s)"),
+        seconds @ ..6_000 => format!(" ({} min)", seconds / 60),
+        seconds => format!(" ({} h)", seconds / 3_600),
+    }
+}
+
 /// A number of octets: `8.91 GB`.
 pub(super) fn octets(value: Option<f64>) -> String {
     value.map_or_else(|| MISSING.into(), |value| prefixed(value, "B"))

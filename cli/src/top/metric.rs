@@ -1,6 +1,7 @@
 //! The quantities that devices are compared by.
 
 use clap::ValueEnum;
+use meikyo_units::Nanos;
 
 use super::amounts::Unit;
 use super::model::{Device, Interface};
@@ -91,6 +92,30 @@ impl Metric {
             Self::Disk => device.disk_share(),
             Self::Age => device.age_s(now),
             Self::RoundTrip => device.round_trip_s,
+        }
+    }
+
+    /// How old a value is, where its device answers more often than that: objects that are asked for seldom
+    /// have values from before the newest answer. `None` where the device's own age tells.
+    pub(super) fn age_of(self, device: &Device, now: i64) -> Option<Nanos> {
+        self.value_of(device, now)?;
+        device.age_behind_answers(self.due_of(device)?, now)
+    }
+
+    /// The due instant of the oldest reading that the value is from, ns since the epoch; `None` for what
+    /// every answer tells.
+    fn due_of(self, device: &Device) -> Option<i64> {
+        match self {
+            Self::Sent
+            | Self::Received
+            | Self::PacketsSent
+            | Self::PacketsReceived
+            | Self::Errors => device.interfaces.iter().map(|interface| interface.due).min(),
+            Self::Load => Some(device.load_due()),
+            Self::Cpu => Some(device.cpu_due()),
+            Self::Memory => Some(device.memory_due()),
+            Self::Disk => device.fullest_disk().map(|disk| disk.due),
+            Self::Age | Self::RoundTrip => None,
         }
     }
 

@@ -1,7 +1,8 @@
 //! What is known of the cluster at the moment that is shown: the newest values of every device.
 //!
 //! Pure: it takes the steps of [`meikyo_live`] as they come and reads no clock. A value
-//! that did not come is missing; nothing is carried over from an earlier interval.
+//! that did not come is missing; nothing is carried over from an earlier interval. Of objects that are
+//! asked for more seldom it is the newest row, which has its age beside it.
 
 mod apply;
 mod health;
@@ -68,6 +69,8 @@ const CPU_TICKS: [&str; 8] = [
     cpu::STEAL_TICKS.name(),
 ];
 
+/// What is older has its age beside it.
+const OLD: Nanos = Nanos::from_secs(2);
 /// Events that are remembered.
 const EVENTS_MAX: usize = 500;
 /// Due instants whose batches are remembered, to work out round trips.
@@ -140,7 +143,7 @@ pub(super) struct OtherPart {
     pub(super) other: usize,
     /// Which of the device's, `fan 1`; empty where a device has one row.
     pub(super) name: String,
-    due: i64,
+    pub(super) due: i64,
     /// By column.
     pub(super) values: Vec<Option<f64>>,
 }
@@ -164,7 +167,7 @@ pub(super) struct Interface {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Disk {
     pub(super) path: String,
-    due: i64,
+    pub(super) due: i64,
     pub(super) total: Option<f64>,
     pub(super) used: Option<f64>,
 }
@@ -302,10 +305,38 @@ impl Device {
         Some(((total - free) / total).clamp(0.0, 1.0))
     }
 
+    /// The disk of which the greatest share is used.
+    pub(super) fn fullest_disk(&self) -> Option<&Disk> {
+        let known = self.disks.iter().filter_map(|disk| Some((disk.share()?, disk)));
+        known.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, disk)| disk)
+    }
+
     /// The share of its fullest disk that is used.
     pub(super) fn disk_share(&self) -> Option<f64> {
-        let shares = self.disks.iter().filter_map(Disk::share);
-        shares.max_by(f64::total_cmp)
+        self.fullest_disk().and_then(Disk::share)
+    }
+
+    /// The due instant of the newest row of `load`, ns since the epoch.
+    pub(super) const fn load_due(&self) -> i64 {
+        self.dues[0]
+    }
+
+    /// The due instant of the newest row of `memory`.
+    pub(super) const fn memory_due(&self) -> i64 {
+        self.dues[1]
+    }
+
+    /// The due instant of the newest row of `cpu`.
+    pub(super) const fn cpu_due(&self) -> i64 {
+        self.dues[2]
+    }
+
+    /// The age at `now` of a reading that was due at `due`, if it is so much older than the device's newest
+    /// interval that its own age tells nothing of it.
+    pub(super) fn age_behind_answers(&self, due: i64, now: i64) -> Option<Nanos> {
+        let instant = WallTime::from_nanos;
+        let behind = instant(self.due?).since(instant(due));
+        (behind > OLD).then(|| instant(now).since(instant(due)))
     }
 }
 

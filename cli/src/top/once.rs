@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
+use meikyo_snmp::tables::{cpu, load, memory, storage};
 use meikyo_units::WallTime;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -93,6 +94,8 @@ struct DeviceBody<'a> {
     disk_share: Option<f32>,
     in_octets_per_s: Option<f32>,
     out_octets_per_s: Option<f32>,
+    /// The due instants of the readings that the values above are from, by table.
+    table_times_us: BTreeMap<&'static str, i64>,
     interfaces: Vec<InterfaceBody<'a>>,
     /// The newest values of tables that are shown as their declarations say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -104,6 +107,8 @@ struct OtherBody<'a> {
     table: &'a str,
     /// Which of the device's; empty where it has one.
     part: &'a str,
+    /// The due instant of the reading.
+    time_us: i64,
     /// By column; a value that did not come is not there.
     values: BTreeMap<&'a str, f32>,
 }
@@ -158,6 +163,7 @@ fn body<'a>(model: &'a Model, device: &'a Device, now: i64) -> DeviceBody<'a> {
         disk_share: drawn(device.disk_share()),
         in_octets_per_s: drawn(device.sum(|interface| interface.received)),
         out_octets_per_s: drawn(device.sum(|interface| interface.sent)),
+        table_times_us: table_times_us(device),
         interfaces: device.interfaces.iter().map(interface_body).collect(),
         others: device.parts.iter().filter_map(|part| other_body(model, part)).collect(),
     }
@@ -167,7 +173,24 @@ fn other_body<'a>(model: &'a Model, part: &'a OtherPart) -> Option<OtherBody<'a>
     let other = model.others.get(part.other)?;
     let values = other.columns.iter().zip(&part.values);
     let values = values.filter_map(|(of, value)| Some((of.name.as_str(), drawn(*value)?)));
-    Some(OtherBody { table: &other.table, part: &part.name, values: values.collect() })
+    Some(OtherBody {
+        table: &other.table,
+        part: &part.name,
+        time_us: part.due.div_euclid(1_000),
+        values: values.collect(),
+    })
+}
+
+/// When the newest rows of a device were due; of its disks those of the fullest.
+fn table_times_us(device: &Device) -> BTreeMap<&'static str, i64> {
+    let times = [
+        (load::NAME, device.load.map(|_| device.load_due())),
+        (cpu::NAME, device.cpu_share.map(|_| device.cpu_due())),
+        (memory::NAME, device.memory_share().map(|_| device.memory_due())),
+        (storage::NAME, device.fullest_disk().map(|disk| disk.due)),
+    ];
+    let known = times.into_iter().filter_map(|(table, due)| Some((table, due?.div_euclid(1_000))));
+    known.collect()
 }
 
 fn interface_body(interface: &Interface) -> InterfaceBody<'_> {

@@ -8,6 +8,8 @@ mod mouse;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use meikyo_live::Step;
 use meikyo_units::{Nanos, WallTime};
 use ratatui::layout::Rect;
@@ -119,6 +121,8 @@ pub(super) struct Screen {
     pub(super) behind: Option<Nanos>,
     /// What could not be done.
     pub(super) trouble: Option<String>,
+    /// Metrics whose values have had their age beside them: their columns stay as wide as that needs.
+    pub(super) aged: BTreeSet<Metric>,
     pub(super) targets: Targets,
 }
 
@@ -168,6 +172,7 @@ impl Screen {
             rules_set: true,
             behind: None,
             trouble: None,
+            aged: BTreeSet::new(),
             targets: Targets::default(),
         };
         screen.arrange(end);

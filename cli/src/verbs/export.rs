@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_live::export::{self, Export};
-use meikyo_recording::ReadError;
 use meikyo_recording::query::{self, Outcome, View};
 use meikyo_recording::unfinished::Unfinished;
+use meikyo_recording::{ReadError, Recording};
 use meikyo_units::Nanos;
 
 use crate::missing_rows;
@@ -87,29 +88,41 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
     // Of a table that nobody can read, only this tells.
     let mut all = if args.tables.is_empty() { missing_rows::tell(&problems) } else { Answer::Yes };
     for table in &tables {
-        let schema = recording.table(table)?;
-        let selection = args.rows.selection(&recording, table)?;
-        let view = args.every.map_or_else(|| export::view_of(&schema), View::Every);
         if args.tables.is_empty() && recording.span(table)?.is_none() {
             continue;
         }
-        let format = export::Format::from(args.format);
-        let path = args.out.join(format!("{table}.{}", format.extension()));
-        if path.exists() {
-            return Err(Failure::new(ExportError::Exists { path })
-                .hint("name another directory with `--out`"));
-        }
-        let written = |source| ExportError::Write { path: path.clone(), source };
-        let file = Unfinished::create(&path).map_err(written)?;
-        let mut export = Export::new(format, BufWriter::new(file));
-        let outcome =
-            query::run(&recording, &selection, view, |rows| export.write(rows).map_err(written));
-        let outcome: Outcome = outcome?;
-        let file = export.finish().and_then(|file| Ok(file.into_inner()?));
-        file.and_then(Unfinished::finish).map_err(written)?;
-        if missing_rows::tell(&outcome.problems) == Answer::No {
+        if write_table(args, &recording, table)? == Answer::No {
             all = Answer::No;
         }
     }
     Ok(all)
+}
+
+/// Writes one table to its file, and says so: a large one takes its time and its room. The answer is no
+/// when rows of damaged files are missing in it.
+fn write_table(args: &ExportArgs, recording: &Recording, table: &str) -> Result<Answer, Failure> {
+    let schema = recording.table(table)?;
+    let selection = args.rows.selection(recording, table)?;
+    let view = args.every.map_or_else(|| export::view_of(&schema), View::Every);
+    let format = export::Format::from(args.format);
+    let path = args.out.join(format!("{table}.{}", format.extension()));
+    if path.exists() {
+        return Err(
+            Failure::new(ExportError::Exists { path }).hint("name another directory with `--out`")
+        );
+    }
+    let written = |source| ExportError::Write { path: path.clone(), source };
+    let file = Unfinished::create(&path).map_err(written)?;
+    let mut export = Export::new(format, BufWriter::new(file));
+    let mut count = 0;
+    let outcome = query::run(recording, &selection, view, |rows| {
+        count += rows.num_rows();
+        export.write(rows).map_err(written)
+    });
+    let outcome: Outcome = outcome?;
+    let file = export.finish().and_then(|file| Ok(file.into_inner()?));
+    file.and_then(Unfinished::finish).map_err(written)?;
+    let bytes = fs::metadata(&path).map_err(written)?.len();
+    output::say(&format!("{}: {count} rows, {}", path.display(), output::bytes_text(bytes)));
+    Ok(missing_rows::tell(&outcome.problems))
 }

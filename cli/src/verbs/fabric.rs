@@ -22,6 +22,7 @@ use meikyo_fabric::{DescribeError, Described, PlanError, Warning, Wiring, descri
 use serde_json::{Value, json};
 
 use crate::row_arguments::ClusterArgument;
+use crate::verbs::config::explained;
 
 /// Plan VLAN-routed Ethernet, prove the plan, and configure switches and hosts.
 #[derive(Debug, Args)]
@@ -40,13 +41,14 @@ enum What {
     Check(check::CheckArgs),
     /// Write the configuration of each switch, and of each host that tags its frames
     Configure(configure::ConfigureArgs),
-    /// Write the built-in templates of those texts, to be changed
+    /// Write the built-in templates of the switches' texts, to be changed
     Templates(configure::TemplatesArgs),
     /// Compare the texts that switches have with the planned settings; exit 1 if they differ
     Diff(configure::DiffArgs),
-    /// The steps from what the switches have to what is planned, every state on the way checked
+    /// Order the steps from what the switches have to what is planned, check every state on the way,
+    /// and show, write or carry them out
     Deploy(deploy::DeployArgs),
-    /// What to do when a trunk fails; exit 1 if pairs that are still connected would be lost
+    /// Tell what to do when a trunk fails; exit 1 if pairs that are still connected would be lost
     Failover(failover::FailoverArgs),
     /// Read the switches over SNMP and compare VLANs and cables with the plan; exit 1 if they differ
     Verify(verify::VerifyArgs),
@@ -95,7 +97,7 @@ pub(crate) fn run(args: &FabricArgs) -> Result<Answer, Failure> {
 /// The cluster and the fabric that its file describes.
 fn described(args: &FileArgs) -> Result<(Cluster, Described), Failure> {
     let hint = "docs/cluster-file.md says what `[fabric]` and `[[links]]` allow";
-    let cluster = load(&args.cluster.file).map_err(|error| Failure::new(error).hint(hint))?;
+    let cluster = load(&args.cluster.file).map_err(|error| explained(error, hint.to_owned()))?;
     let described = describe(&cluster)
         .map_err(|error| Failure::new(misdescribed(&args.cluster.file, &error)).hint(hint))?;
     Ok((cluster, described))

@@ -127,6 +127,10 @@ impl FarmArgs {
         for user in &self.users {
             options.access.users.push(farm::simulated_user(user)?);
         }
+        if options.agents() == 0 {
+            return Err(Failure::new("a farm without agents answers nobody")
+                .hint("meikyo farm --count 64 --switches 4"));
+        }
         let last = u64::from(u32::from(self.first)) + u64::from(options.agents());
         if !self.first.is_loopback() || last > u64::from(u32::from(Ipv4Addr::new(128, 0, 0, 0))) {
             let text =

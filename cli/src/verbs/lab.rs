@@ -18,6 +18,7 @@ use meikyo_fabric::{Configuration, Described, Wiring, describe, plan};
 use meikyo_lab::{Directory, Record};
 use meikyo_units::Nanos;
 
+use crate::verbs::config::explained;
 use crate::verbs::fabric::misdescribed;
 
 /// Run the fabric of a cluster file on this machine, with Linux bridges as its switches.
@@ -37,7 +38,7 @@ enum What {
     Up(up::UpArgs),
     /// Run a command on a host or switch, or on the manager
     Exec(exec::ExecArgs),
-    /// Show what runs
+    /// Show which lab runs, with its hosts, switches and cut links
     Status(status::StatusArgs),
     /// Send what teaches the switches where hosts are, from every host
     Prime(commands::PrimeArgs),
@@ -107,7 +108,7 @@ struct Model {
 /// Linux bridges.
 fn model(file: &std::path::Path) -> Result<Model, Failure> {
     let hint = "docs/cluster-file.md says what `[fabric]` and `[[links]]` allow";
-    let cluster = load(file).map_err(|error| Failure::new(error).hint(hint))?;
+    let cluster = load(file).map_err(|error| explained(error, hint.to_owned()))?;
     let Described { mut wiring, options } =
         describe(&cluster).map_err(|error| Failure::new(misdescribed(file, &error)).hint(hint))?;
     for (place, host) in wiring.hosts.iter_mut().enumerate() {

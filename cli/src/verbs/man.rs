@@ -10,7 +10,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 
-use crate::grammar::{reference, usage_of, without_help};
+use crate::grammar::{examples_of, reference, without_help};
 
 /// Write the manual pages.
 #[derive(Debug, Args)]
@@ -70,10 +70,9 @@ fn collect(name: &str, command: &Command, pages: &mut Vec<(String, Command)>) {
     pages.push((name.to_owned(), command.clone()));
 }
 
-/// Writes one page, with examples and exit codes where the command can be run.
+/// Writes one page, with examples and exit codes; of what has verbs below it, those of its verbs.
 fn render(name: &str, command: Command, page: &mut dyn Write) -> io::Result<()> {
-    let usage =
-        usage_of(&name.trim_start_matches("meikyo").trim_start_matches('-').replace('-', " "));
+    let verb = name.trim_start_matches("meikyo").trim_start_matches('-').replace('-', " ");
     let has_verbs = command.has_subcommands();
     let has_options = command.get_arguments().next().is_some();
     let man = Man::new(command).title(name);
@@ -87,17 +86,15 @@ fn render(name: &str, command: Command, page: &mut dyn Write) -> io::Result<()> 
     if has_verbs {
         man.render_subcommands_section(page)?;
     }
-    if let Some(usage) = usage {
-        let mut more = Roff::new();
-        more.control("SH", ["EXIT STATUS"]);
-        for (code, meaning) in reference::exit_status(usage) {
-            more.control("TP", []).text([bold(code)]).text([roman(meaning)]);
-        }
-        more.control("SH", ["EXAMPLES"]);
-        for example in usage.examples {
-            more.control("PP", []).text([bold(*example)]);
-        }
-        more.to_writer(page)?;
+    let mut more = Roff::new();
+    more.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in reference::exit_status(&verb) {
+        more.control("TP", []).text([bold(code)]).text([roman(meaning)]);
     }
+    more.control("SH", ["EXAMPLES"]);
+    for example in examples_of(&verb) {
+        more.control("PP", []).text([bold(example)]);
+    }
+    more.to_writer(page)?;
     man.render_version_section(page)
 }

@@ -20,6 +20,8 @@ use meikyo_server::{
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::hangup::{Hangup, Reason};
+use crate::row_arguments::check_there;
+use crate::verbs::config;
 use crate::verbs::fabric::shown::shown;
 
 /// Serve recordings, finished or still being written, as a page and an API
@@ -124,6 +126,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Answer, Failure> {
     if let Some(role) = &args.new_token {
         return new_token(role);
     }
+    // The directory of `--ingest` is made if there is none.
+    let ingested = args.ingest.as_ref();
+    for recording in args.recordings().iter().filter(|dir| Some(*dir) != ingested) {
+        check_there(recording)?;
+    }
     let mut signals = Signals::hear()?;
     let running = start(args)?;
     for url in running.urls() {
@@ -219,7 +226,9 @@ pub(crate) fn beside(
 }
 
 fn fabric_of(file: &Path) -> Result<FabricBody, Failure> {
-    let cluster = meikyo_cluster::load(file)?;
+    let cluster = meikyo_cluster::load(file).map_err(|error| {
+        config::explained(error, format!("meikyo config check --cluster {}", file.display()))
+    })?;
     let hint = format!("meikyo fabric plan --cluster {}", file.display());
     shown(&cluster).map_err(|failure| failure.hint(hint))
 }

@@ -20,6 +20,9 @@ use serde_json::{Map, Value, json};
 
 use crate::verbs::simulate::sweep::Sweep;
 
+/// How to come by a scenario.
+const NO_FILE: &str = "scenarios to begin with are examples/simulate-*.toml of the source, and \
+                       docs/simulation-models.md has every model with its keys";
 /// Waiting LPs that are named in text.
 const WAITING_NAMED: usize = 8;
 
@@ -71,8 +74,9 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Answer, Failure> {
 impl SimulateArgs {
     fn scenario(&self) -> Result<Scenario, Failure> {
         let file = self.file.display().to_string();
-        let text = std::fs::read_to_string(&self.file)
-            .map_err(|error| Failure::new(format!("cannot read `{file}`: {error}")))?;
+        let text = std::fs::read_to_string(&self.file).map_err(|error| {
+            Failure::new(format!("cannot read `{file}`: {error}")).hint(NO_FILE)
+        })?;
         let mut scenario = Scenario::parse(&text, &file)?;
         for setting in &self.set {
             let pair = setting.split_once('=').filter(|(key, _)| !key.trim().is_empty());

@@ -42,6 +42,9 @@ fn what_is_no_recording_is_named() {
         refused(dir, &["recording", verb, "damaged"], &["damaged/recording.toml", "format"]);
         refused(dir, &["recording", verb], &["there is no directory `recording`"]);
     }
+    refused(dir, &["serve"], &["there is no directory `recording`", "meikyo measure --out"]);
+    refused(dir, &["serve", "file"], &["`file` is a file, and a recording is a directory"]);
+    refused(dir, &["serve", "empty"], &["`empty` is not a recording"]);
     refused(dir, &["recording", "mend", "empty"], &["'mend'", "Usage"]);
 }
 
@@ -103,6 +106,29 @@ fn the_environment_names_recording_and_cluster_file_for_every_verb_that_reads_on
 }
 
 #[test]
+fn without_a_cluster_file_every_verb_tells_how_to_come_by_one() {
+    let directory = tempfile::tempdir().unwrap();
+    for verb in [
+        &["config", "check"][..],
+        &["config", "show"],
+        &["config", "snmpd"],
+        &["probe"],
+        &["measure"],
+        &["fabric", "plan"],
+        &["fabric", "check"],
+        &["fabric", "worksheet"],
+        &["fabric", "draw"],
+        &["lab", "up"],
+    ] {
+        let parts =
+            ["cannot read the cluster file `cluster.toml`", "--cluster", "meikyo config init"];
+        refused(directory.path(), verb, &parts);
+    }
+    let plan = ["checkpoint", "plan", "--bytes", "1GiB", "--cluster", "none.toml"];
+    refused(directory.path(), &plan, &["none.toml", "meikyo config init"]);
+}
+
+#[test]
 fn an_agent_that_cannot_serve_says_why() {
     let directory = tempfile::tempdir().unwrap();
     let dir = directory.path();
@@ -143,6 +169,8 @@ fn a_farm_that_cannot_be_is_refused_with_what_is_allowed() {
         let few = ["farm", "--port", "0", "--count", "2"];
         refused(dir, &[&few[..], arguments].concat(), parts);
     };
+    let nobody = ["farm", "--port", "0", "--count", "0"];
+    refused(dir, &nobody, &["without agents", "hint: meikyo farm --count"]);
     agents(&["--fault", "lost=5%"], &["`lost=5%`", "`loss=`"]);
     agents(&["--loss", "many"], &["many", "`5%`"]);
     agents(&["--do", "at 5s explode node001"], &["`at 5s explode node001`", "`restart`"]);

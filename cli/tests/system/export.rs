@@ -37,6 +37,10 @@ fn exported_parquet_is_what_was_recorded_for_pyarrow_and_duckdb() {
     export.arg("export").arg(&recording).args(["interfaces", "--format", "parquet", "--out"]);
     let output = export.arg(&out).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
+    // What takes room on the disk is told, and nothing of it among the data.
+    let file = out.join("interfaces.parquet");
+    let told = format!("{}: 1800 rows, ", file.display());
+    assert!(text(&output).contains(&told) && output.stdout.is_empty(), "{}", text(&output));
     let read = Command::new(python)
         .args(["-c", SCRIPT])
         .arg(out.join("interfaces.parquet"))

@@ -3,7 +3,7 @@
 use clap::Args;
 use meikyo_units::Nanos;
 
-/// CPU time of a real snmpd while it is polled, with its caches and freshened.
+/// Measure the CPU time of a real snmpd while it is polled, with its caches and freshened.
 #[derive(Debug, Args)]
 pub struct AgentCostArgs {
     /// Span between two readings

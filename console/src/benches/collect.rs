@@ -18,7 +18,7 @@ pub enum Speech {
     V3,
 }
 
-/// The collector against simulated agents: completion, jitter, CPU, bytes a value, all verified.
+/// Run the collector against simulated agents: completion, jitter, CPU, bytes a value, all verified.
 #[derive(Debug, Args)]
 #[command(disable_version_flag = true)]
 pub struct CollectArgs {

@@ -3,7 +3,7 @@
 use clap::Args;
 use meikyo_fabric::Topology;
 
-/// Plans and proofs of fabrics up to 100,000 hosts: VLANs, table entries, loads, times, memory.
+/// Make plans and proofs of fabrics up to 100,000 hosts: VLANs, table entries, loads, times, memory.
 #[derive(Debug, Args)]
 pub struct FabricArgs {
     /// Only this topology, as `torus 4x4`, in this very process

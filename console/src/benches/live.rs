@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use meikyo_units::Nanos;
 
-/// The page in a real browser: how soon, how smooth, how much of the past.
+/// Watch the page in a real browser: how soon, how smooth, how much of the past.
 #[derive(Debug, Args)]
 pub struct LiveArgs {
     /// How long the live and the replayed page are watched

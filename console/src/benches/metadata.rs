@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// The paper's figures of the metadata service, each point checked against theory.
+/// Draw the paper's figures of the metadata service, each point checked against theory.
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub struct MetadataArgs {

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::scheduling::Scheduling;
 
-/// PHOLD on the simulation kernel, checked against its own invariants and the sequential run.
+/// Run PHOLD on the simulation kernel, checked against its own invariants and the sequential run.
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub struct PholdArgs {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Predictions of programs beside what the paper measured: every row, with its error.
+/// Predict programs beside what the paper measured: every row, with its error.
 #[derive(Debug, Args)]
 pub struct PredictBenchArgs {
     /// How many seeds each row is predicted with, for hashing and pivots; the first one counts

@@ -3,8 +3,8 @@
 use clap::Args;
 use meikyo_units::Nanos;
 
-/// What samples of several kinds of program take, field by field, and what taking them costs beside
-/// `perf record`.
+/// Measure what samples of several kinds of program take, field by field, and what taking them costs
+/// beside `perf record`.
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
     /// How long each kind of program is sampled

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// The paper's table: a process for each request, against the engine.
+/// Make the paper's table: a process for each request, against the engine.
 #[derive(Debug, Args)]
 pub struct RequestsArgs {
     /// Requests to each of the two agents that the shell really makes; its time for 10,000 is

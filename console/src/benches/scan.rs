@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// What it costs to verify checksums while a recording is read, against reading without.
+/// Measure what it costs to verify checksums while a recording is read, against reading without.
 #[derive(Debug, Args)]
 pub struct ScanArgs {
     /// Rows of the recording, in millions

@@ -9,12 +9,14 @@ use arrow::error::ArrowError;
 use meikyo_live::columns::{reals, text, times};
 use meikyo_live::{Opened, drawable, label_names};
 use meikyo_recording::schema::Role;
+use meikyo_recording::schema::role::answers;
 use meikyo_recording::{Column, Selection, TableSchema};
 use meikyo_units::{Nanos, WallTime};
 
 use super::devices::{Devices, STATES};
 use super::metric::{Metric, escaped};
 use super::naming::{exported, plain};
+use super::own;
 use crate::errors::ApiError;
 
 /// How far back the log is read at most.
@@ -41,6 +43,8 @@ pub(super) struct OfRecording {
     pub(super) devices: Devices,
     /// The metrics by name, as they are written.
     pub(super) metrics: BTreeMap<String, Metric>,
+    /// The due instant of the newest row of each device and table, ns since the epoch.
+    rows: BTreeMap<(String, String), i64>,
 }
 
 impl OfRecording {
@@ -78,6 +82,7 @@ impl OfRecording {
             metric.values.retain(|_, (time, _)| *time >= least);
         }
         self.metrics.retain(|_, metric| !metric.values.is_empty());
+        self.rows.retain(|_, time| *time >= least);
         Ok(())
     }
 
@@ -103,6 +108,9 @@ impl OfRecording {
                 let values = batch.column_by_name(&column.name).and_then(reals);
                 let Some(values) = values else { continue };
                 self.keep(opened, table, column, &values, &newest);
+            }
+            if table.role() == Role::Readings {
+                self.keep_times(table, &batch, &newest);
             }
         }
         for problem in scan.problems() {
@@ -132,6 +140,43 @@ impl OfRecording {
             if time >= kept.0 {
                 *kept = (time, exported.in_base_unit(values.value(row)));
             }
+        }
+    }
+}
+
+impl OfRecording {
+    /// Notes when the newest rows of the table were due, by device.
+    fn keep_times(
+        &mut self,
+        table: &TableSchema,
+        batch: &RecordBatch,
+        newest: &BTreeMap<String, (i64, usize)>,
+    ) {
+        for &(time, row) in newest.values() {
+            let Some(device) = text(batch, answers::DEVICE.name(), row) else { continue };
+            let kept = self.rows.entry((device.to_owned(), table.name.clone())).or_insert(time);
+            *kept = time.max(*kept);
+        }
+    }
+
+    /// Tells how old the newest values of each device and table are: what is asked for seldom, or of a
+    /// device that does not answer, stands among newer ones.
+    pub(super) fn tell_ages(
+        &self,
+        metrics: &mut BTreeMap<String, Metric>,
+        opened: &Opened,
+        now: WallTime,
+    ) {
+        let help = "since the newest reading of the device in the table was due";
+        for ((device, table), time) in &self.rows {
+            let labels = format!(
+                "recording=\"{}\",device=\"{}\",table=\"{}\"",
+                escaped(&opened.id),
+                escaped(device),
+                escaped(table)
+            );
+            let age = now.since(WallTime::from_nanos(*time)).as_secs_f64();
+            own(metrics, "reading_age_seconds", help, &labels, age);
         }
     }
 }

@@ -78,8 +78,13 @@ impl Viewer {
     }
 
     /// The next text, as JSON; rows on the way go to `rows`.
+    ///
+    /// The socket's own read timeout is that of [`Served::connect_from`]. Rows and pings come even where
+    /// the text that is waited for never does, so there is a deadline for all of them together.
     pub(crate) fn text(&mut self, rows: &mut Vec<Row>) -> Value {
+        let deadline = WallTime::now() + Nanos::from_secs(60);
         loop {
+            assert!(WallTime::now() < deadline, "no text came, but {} rows", rows.len());
             match self.socket.read().unwrap() {
                 Message::Text(text) => {
                     let value: Value = serde_json::from_str(&text).unwrap();
@@ -121,7 +126,9 @@ impl Viewer {
     /// Rows until something holds of them.
     fn rows_until(&mut self, holds: impl Fn(&[Row]) -> bool) -> Vec<Row> {
         let mut rows = Vec::new();
+        let deadline = WallTime::now() + Nanos::from_secs(60);
         while !holds(&rows) {
+            assert!(WallTime::now() < deadline, "{} rows, the last {:?}", rows.len(), rows.last());
             self.text(&mut rows);
         }
         rows

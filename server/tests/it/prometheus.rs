@@ -164,6 +164,13 @@ fn a_dead_device_is_told_and_values_are_in_base_units() {
     let now = WallTime::now().since(WallTime::default()).as_secs_f64();
     assert!(answered < now && age >= 0.9, "answered at {answered}, {age} s old at {now}");
     assert_eq!(value("meikyo_device_last_answer_timestamp_seconds", "node2"), None, "{text}");
+    // Beside each table's values stands how old they are.
+    for table in ["interfaces", "load", "cpu", "storage"] {
+        let label = format!("device=\"node\\\"1\",table=\"{table}\"");
+        let age = value("meikyo_reading_age_seconds", &label).unwrap_or_else(|| panic!("{text}"));
+        assert!((0.9..=60.0).contains(&age), "{table}: {age}");
+    }
+    assert_eq!(value("meikyo_reading_age_seconds", "device=\"node2\""), None, "{text}");
     // Asked again, no interval counts twice.
     let text = served.get("/metrics").text();
     assert!(text.contains("state=\"ok\"} 2\n"), "{text}");

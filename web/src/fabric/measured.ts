@@ -1,36 +1,28 @@
 /** Means of what every interface sent over the shown time, asked for anew as it moves. */
 
 import { useEffect, useState } from "preact/hooks";
-import { poll } from "../api/poll.ts";
+import { NOT_READ, poll, type Told } from "../api/poll.ts";
 import { getRange, type Range } from "../api/range.ts";
 import { boundsNow, view } from "../session/view.ts";
 import type { Means } from "./loads.ts";
 
 const REFRESH_MS = 1000;
 
-export interface Measured {
-  readonly means: Means;
-  readonly error: string | null;
-}
-
-const NOTHING: Measured = { means: new Map(), error: null };
-
-/** `wanted` is false while nobody looks. */
-export function useMeasured(recording: string | null, switches: readonly string[], wanted: boolean): Measured {
-  const [measured, setMeasured] = useState(NOTHING);
+/** What was told of the shown time; of another one it is `NOT_READ`. `wanted` is false while nobody looks. */
+export function useMeasured(recording: string | null, switches: readonly string[], wanted: boolean): Told<Means> {
   const { window: shown, selected } = view.value;
+  const key = JSON.stringify([recording, switches, shown, selected]);
+  const [measured, setMeasured] = useState<{ key: string; told: Told<Means> }>({ key, told: NOT_READ });
   useEffect(() => {
     if (recording === null || !wanted) return undefined;
-    const ask = (stop: AbortSignal): Promise<Range> => {
+    const ask = async (stop: AbortSignal): Promise<Means> => {
       const { fromUs, toUs } = view.peek().selected ?? boundsNow();
-      return getRange({ recording, table: "interfaces", column: "out_octets", fromUs, toUs, width: 1, labels: { device: switches }, values: ["mean"] }, stop);
+      return meansOf(await getRange({ recording, table: "interfaces", column: "out_octets", fromUs, toUs, width: 1, labels: { device: switches }, values: ["mean"] }, stop));
     };
     const live = shown.live && selected === null;
-    return poll(ask, live ? REFRESH_MS : null, ({ value, failed }) => {
-      setMeasured({ means: value === null || failed !== null ? new Map() : meansOf(value), error: failed });
-    });
-  }, [recording, switches, wanted, shown, selected]);
-  return measured;
+    return poll(ask, live ? REFRESH_MS : null, (told) => setMeasured({ key, told }));
+  }, [key, wanted]);
+  return measured.key === key && wanted ? measured.told : NOT_READ;
 }
 
 /** A bin may begin before the window, so that there are two of them: the mean of what is there. */

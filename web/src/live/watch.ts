@@ -89,6 +89,8 @@ export class Watch {
   /** Newest value of each column of `also` per series; NaN: none yet. */
   readonly newest: ReadonlyMap<string, Float32Array>;
   readonly agesMs: Float32Array;
+  /** The due instant of the newest row of each series, µs since the epoch; NaN: none yet. */
+  readonly newestUs: Float64Array;
   private readonly feed: Feed | null;
   private readonly abort = new AbortController();
   private renumbered = false;
@@ -115,6 +117,7 @@ export class Watch {
     const series = request.model.rowOf.length;
     this.newest = new Map([request.column, ...request.also].map((name) => [name, new Float32Array(series).fill(Number.NaN)]));
     this.agesMs = new Float32Array(series).fill(Number.NaN);
+    this.newestUs = new Float64Array(series).fill(Number.NaN);
     this.feed = request.live === null ? null : this.subscribe(request.live.replay);
     // A replay shows only what it plays, so that the future is not on the screen before it happens.
     // Of a finished recording the last bin is read whole, which its last interval only begins.
@@ -213,7 +216,11 @@ export class Watch {
         else values[series] = column[row] ?? Number.NaN;
       }
     });
-    for (let row = 0; row < frame.rows; row += 1) this.agesMs[frame.series[row] ?? 0] = frame.agesMs[row] ?? Number.NaN;
+    for (let row = 0; row < frame.rows; row += 1) {
+      const series = frame.series[row] ?? 0;
+      this.agesMs[series] = frame.agesMs[row] ?? Number.NaN;
+      this.newestUs[series] = frame.timesUs(row);
+    }
     if (unknown) request.onUnknownSeries?.();
     request.onFrame?.(frame);
     requestPaint();

@@ -2,10 +2,13 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Watch } from "../live/watch.ts";
+import { knownNowUs } from "../session/now.ts";
+import { view } from "../session/view.ts";
 import { STATE_WORDS, NO_STATE } from "../strip/ramp.ts";
 import type { Bounds } from "../time/window.ts";
+import { ageWords } from "../views/told.tsx";
 import { plural } from "../words/names.ts";
-import { quantityText } from "../words/quantity.ts";
+import { MISSING, quantityText } from "../words/quantity.ts";
 
 /** More rows than this are not read by anybody; find or selection brings the others. */
 const ROWS_MAX = 200;
@@ -14,6 +17,8 @@ const REFRESH_MS = 1000;
 interface Line {
   readonly name: string;
   readonly newest: number;
+  /** When the newest value's interval ended, µs since the epoch. */
+  readonly newestUs: number;
   readonly least: number;
   readonly mean: number;
   readonly greatest: number;
@@ -24,19 +29,19 @@ function lineOf(watch: Watch, row: number, { fromUs, toUs }: Bounds): Line {
   const { bins, request } = watch;
   const first = Math.max(bins.binOf(fromUs), bins.newestBin - bins.capacity + 1);
   const last = Math.min(bins.binOf(toUs - 1), bins.newestBin);
-  let [newest, least, greatest, sum, known, state] = [Number.NaN, Number.NaN, Number.NaN, 0, 0, NO_STATE];
+  let [newest, newestUs, least, greatest, sum, known, state] = [Number.NaN, Number.NaN, Number.NaN, Number.NaN, 0, 0, NO_STATE];
   for (let bin = first; bin <= last; bin += 1) {
     const told = bins.state(bin, row);
     if (told !== NO_STATE) state = told;
     const value = bins.value(bin, row);
     if (Number.isNaN(value)) continue;
-    newest = value;
+    [newest, newestUs] = [value, (bin + 1) * bins.binUs];
     if (!(value >= least)) least = value;
     if (!(value <= greatest)) greatest = value;
     sum += value;
     known += 1;
   }
-  return { name: request.model.rows[row]?.name ?? "", newest, least, mean: known > 0 ? sum / known : Number.NaN, greatest, state };
+  return { name: request.model.rows[row]?.name ?? "", newest, newestUs, least, mean: known > 0 ? sum / known : Number.NaN, greatest, state };
 }
 
 export function StripTable({ watch, rows, bounds }: { watch: Watch; rows: readonly number[]; bounds: () => Bounds }) {
@@ -52,6 +57,10 @@ export function StripTable({ watch, rows, bounds }: { watch: Watch; rows: readon
     };
   }, [watch, rows.join(), bounds]);
   const unit = watch.unit.value;
+  // Before the past is there, nothing is known to be missing.
+  const missing = watch.filled.value ? MISSING : "…";
+  const text = (value: number): string => (Number.isNaN(value) ? missing : quantityText(value, unit));
+  const age = ({ newest, newestUs }: Line): string => (view.value.window.live && !Number.isNaN(newest) ? ageWords((knownNowUs() - newestUs) / 1000) : "");
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Table of the strip">
       <table>
@@ -63,7 +72,8 @@ export function StripTable({ watch, rows, bounds }: { watch: Watch; rows: readon
           {lines.map((line) => (
             <tr key={line.name}>
               <td>{line.name}</td>
-              {[line.newest, line.least, line.mean, line.greatest].map((value, at) => <td key={at} class="number">{quantityText(value, unit)}</td>)}
+              <td class="number">{text(line.newest)}{age(line) !== "" && <small class="age">, {age(line)}</small>}</td>
+              {[line.least, line.mean, line.greatest].map((value, at) => <td key={at} class="number">{text(value)}</td>)}
               <td>{STATE_WORDS[line.state]}</td>
             </tr>
           ))}

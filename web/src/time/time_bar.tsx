@@ -15,7 +15,7 @@ import { intervalUs, recording, tableOf } from "../session/recordings.ts";
 import { boundsNow, pauseOrGoOn, show, view, zoom } from "../session/view.ts";
 import { inks } from "../theme/theme.ts";
 import { AsOf, LOADING, unreadWords } from "../views/told.tsx";
-import { count, share, span, THIN } from "../words/quantity.ts";
+import { count, MISSING, share, span, THIN } from "../words/quantity.ts";
 import { groupedEvents } from "../words/event_groups.ts";
 import { plural } from "../words/names.ts";
 import { clock, formatSpan } from "./moment.ts";
@@ -261,7 +261,7 @@ function Health() {
     [share(totals?.late ?? 0, all), "late", (totals?.late ?? 0) > 0 ? "kin" : "", "answered after the interval had ended"],
     [share(missed, all), "missed", missed > 0 ? "shu" : "", "not answered, or answered with an error"],
     [share(totals?.skipped ?? 0, all), "not asked", "", "skipped for a recorded reason"],
-    [count(silent.length), "silent", silent.length > 0 ? "shu" : "", silent.length > 0 ? `${plural(silent.length, "device")}: ${silent.slice(0, 8).join(", ")}` : "every device answers"],
+    [recording.value?.devices.length === 0 ? MISSING : count(silent.length), "silent", silent.length > 0 ? "shu" : "", silent.length > 0 ? `${plural(silent.length, "device")}: ${silent.slice(0, 8).join(", ")}` : "every device answers"],
     [span(told?.stalest?.age_us), "stalest", "", told?.stalest == null ? "" : `${told.stalest.device} ${told.stalest.object}`],
   ];
   return (

@@ -77,10 +77,11 @@ export function AlertsButton() {
       if (told.atMs >= alerts.peek().atMs) alerts.value = told;
     });
   }, [id]);
-  const raised = raisedOf(alerts.value.value?.alerts ?? []).length;
+  const told = alerts.value;
+  const raised = raisedOf(told.value?.alerts ?? []).length;
   return (
     <button type="button" class="plain" aria-expanded={alertsOpen.value} aria-controls="alerts" onClick={() => { alertsOpen.value = !alertsOpen.value; }}>
-      <span class={raised > 0 ? "shu" : ""}>{raised > 0 ? plural(raised, "alert") : "alerts"}</span><kbd>a</kbd>
+      <span class={raised > 0 ? "shu" : ""}>{raised > 0 ? plural(raised, "alert") : "alerts"}</span><AsOf atMs={recording.value?.running === true ? told.atMs : 0} /><kbd>a</kbd>
     </button>
   );
 }
@@ -107,7 +108,7 @@ function Panel() {
   const raised = raisedOf(all);
   return (
     <aside class="side" id="alerts" aria-label="Alerts">
-      <h2><span>Alerts <AsOf atMs={told.atMs} /></span> <button ref={close} type="button" class="tag" onClick={() => { alertsOpen.value = false; }}>close</button></h2>
+      <h2><span>Alerts <AsOf atMs={recording.value?.running === true ? told.atMs : 0} /></span> <button ref={close} type="button" class="tag" onClick={() => { alertsOpen.value = false; }}>close</button></h2>
       {problem.value !== null && <p class="kin" role="alert">{problem.value}</p>}
       <Unread told={told} />
       {told.value !== null && open.length === 0 && <Nothing rules={told.value.rules} />}

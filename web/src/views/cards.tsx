@@ -71,7 +71,7 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
         {raw?.fresh != null && <span class="tag">{raw.fresh}</span>}
       </h2>
       <dl ref={list}>
-        {[column, ...also].map((name) => [<dt key={`${name} name`}>{columnWords(table, name)}</dt>, <dd key={name} data-column={name}>{MISSING}</dd>])}
+        {[column, ...also].map((name) => [<dt key={`${name} name`}>{columnWords(table, name)}</dt>, <dd key={name} data-column={name}>…</dd>])}
         <dt>reading</dt><dd class="mono">{receivedUs === null ? missing : clockExact(receivedUs)}</dd>
         {us === null && <><dt>read</dt><dd data-reading-age={receivedUs ?? ""}>{missing}</dd></>}
         <dt>round trip</dt><dd>{raw?.answer?.roundTripUs == null ? missing : span(raw.answer.roundTripUs)}</dd>
@@ -125,8 +125,10 @@ function valueText(watch: Watch, device: string, part: string, column: string, u
   }
   const newest = watch.newest.get(column);
   if (newest === undefined || us !== null) return MISSING;
-  const values = (watch.request.model.seriesOfRow[row] ?? []).map((series) => newest[series] ?? Number.NaN).filter((value) => !Number.isNaN(value));
-  return values.length === 0 ? MISSING : quantityText(Math.max(...values), columnOf(recording.peek(), watch.request.table, column)?.unit ?? "");
+  const told = (watch.request.model.seriesOfRow[row] ?? []).filter((series) => !Number.isNaN(newest[series] ?? Number.NaN));
+  if (told.length === 0) return watch.filled.peek() ? MISSING : "…";
+  const text = quantityText(Math.max(...told.map((series) => newest[series] ?? Number.NaN)), columnOf(recording.peek(), watch.request.table, column)?.unit ?? "");
+  return withAge(text, knownNowUs() - Math.max(...told.map((series) => watch.newestUs[series] ?? Number.NaN)) - watch.request.intervalUs, true);
 }
 
 /** A value of before the newest seconds says so itself. */
@@ -308,7 +310,8 @@ function Download({ name, path }: { name: string; path: () => string }) {
   );
 }
 
-const EVENTS_SHOWN = 12;
+/** The list takes the room that is left in its column, and is scrolled through beyond it. */
+const EVENTS_SHOWN = 100;
 
 /** How old the list of events is, where that is worth saying. */
 export function EventsAge() {
@@ -323,11 +326,11 @@ export function EventList({ device }: { device?: string }) {
   if (all.length === 0 && away) return <p class="kin" role="status">{NOT_KNOWN}</p>;
   if (all.length === 0) return <p class="quiet">Nothing has happened: no restart, no reset, no device went silent.</p>;
   return (
-    <ul class="events">
+    <div class="scroll left-room" tabIndex={0} role="region" aria-label="List of events"><ul class="events">
       {away && <li><span /><span class="kin" role="status">As of {dayAndClock(newestUs.peek())}: the server does not answer</span></li>}
       {all.slice(-EVENTS_SHOWN).reverse().map((group) => <EventLine key={`${group.fromUs} ${group.event.device} ${group.event.event} ${group.event.object}`} group={group} />)}
       {all.length > EVENTS_SHOWN && <li><span /><span class="quiet">and {count(all.length - EVENTS_SHOWN)} before</span></li>}
-    </ul>
+    </ul></div>
   );
 }
 

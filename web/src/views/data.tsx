@@ -8,13 +8,16 @@ import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown } fro
 import { dayAndClock } from "../time/moment.ts";
 import { count, quantityText, span } from "../words/quantity.ts";
 import { useInventory } from "./collector_card.tsx";
-import { Unread } from "./told.tsx";
+import { AsOf, LOADING, Unread, unreadWords } from "./told.tsx";
 
 export function Data() {
   const current = recording.value;
   const answer = useInventory();
   const told = answer.value;
   if (current === null) return null;
+  const age = <AsOf atMs={current.running ? answer.atMs : 0} />;
+  /** What is known of a table's size; what was not read yet is not missing. */
+  const size = (text: string): string => (told !== null ? text : unreadWords(answer) === LOADING ? "…" : "?");
   return (
     <main class="page">
       <Section title="Recordings" label="Recordings" first>
@@ -36,28 +39,35 @@ export function Data() {
         </table>
       </Section>
       <div class="two">
-        <Section title={`Tables of ${current.name}`} label="Tables">
+        <Section title={`Tables of ${current.name}`} label="Tables" age={age}>
           <table aria-label="Tables of the recording">
             <thead><tr><th scope="col">table</th><th scope="col">holds</th><th scope="col" class="number">rows</th><th scope="col" class="number">in files</th><th scope="col" class="number">rows in the log</th><th scope="col">in the shown time</th></tr></thead>
             <tbody>
               {current.tables.map((table) => {
-                const size = told?.tables.find(({ name }) => name === table.name);
+                const held = told?.tables.find(({ name }) => name === table.name);
                 return (
                   <tr key={table.name}>
                     <td>{table.name}</td>
                     <td class="quiet">{table.doc}</td>
-                    <td class="number">{count(size?.rows)}</td>
-                    <td class="number">{quantityText(size?.parquet_bytes, "bytes")}</td>
-                    <td class="number">{count(size?.log_rows)}</td>
+                    <td class="number">{size(count(held?.rows))}</td>
+                    <td class="number">{size(quantityText(held?.parquet_bytes, "bytes"))}</td>
+                    <td class="number">{size(count(held?.log_rows))}</td>
                     <td><Copies table={table.name} /></td>
                   </tr>
                 );
               })}
             </tbody>
           </table>
+          <h2 class="gap">Columns <small>as programs name them, and in words</small></h2>
+          <dl class="columns-of">
+            {current.tables.map(({ name, columns }) => [
+              <dt key={`${name} name`}>{name}</dt>,
+              <dd key={name}>{columns.map((column) => `${column.name}${column.words === "" || column.words === column.name.replace(/_/g, " ") ? "" : ` (${column.words})`}`).join(", ")}</dd>,
+            ])}
+          </dl>
         </Section>
         <div class="page-side">
-          <Section title="Gaps" label="Gaps">
+          <Section title="Gaps" label="Gaps" age={age}>
             <Unread told={answer} />
             {told !== null && told.gaps.length === 0 && <p class="quiet">None: every interval from begin to end is recorded.</p>}
             {told !== null && told.gaps.length > 0 && (
@@ -75,7 +85,7 @@ export function Data() {
               </table>
             )}
           </Section>
-          <Section title="Damage" label="Damage">
+          <Section title="Damage" label="Damage" age={age}>
             <Unread told={answer} />
             {told !== null && told.problems.length === 0 && <p class="quiet">None: every file can be read.</p>}
             {told !== null && told.problems.length > 0 && (
@@ -85,23 +95,32 @@ export function Data() {
               </>
             )}
           </Section>
-          <Collector />
+          <Collector age={age} />
         </div>
       </div>
     </main>
   );
 }
 
-function Section({ title, label, first = false, children }: { title: string; label: string; first?: boolean; children: ComponentChildren }) {
-  return <section aria-label={label} class="block">{first ? <h1>{title}</h1> : <h2>{title}</h2>}{children}</section>;
+interface SectionProps {
+  readonly title: string;
+  readonly label: string;
+  readonly first?: boolean;
+  /** How old what it tells is, where that is worth saying. */
+  readonly age?: ComponentChildren;
+  readonly children: ComponentChildren;
 }
 
-function Collector() {
+function Section({ title, label, first = false, age, children }: SectionProps) {
+  return <section aria-label={label} class="block">{first ? <h1>{title}</h1> : <h2>{title} {age}</h2>}{children}</section>;
+}
+
+function Collector({ age }: { age: ComponentChildren }) {
   const { value: told } = useInventory();
   const collector = told?.collector;
   if (told === null || collector == null) return null;
   return (
-    <Section title="Collector" label="Collector health">
+    <Section title="Collector" label="Collector health" age={age}>
       <dl>
         <dt>first request after the due instant, median</dt><dd>{span(collector.start_us_p50)}</dd>
         <dt>the same, 99 of 100 within</dt><dd>{span(collector.start_us_p99)}</dd>

@@ -9,7 +9,7 @@ import { freshnessWords } from "../words/freshness.ts";
 import { isEmpty, Lines } from "../lines/lines.tsx";
 import { unreadOf, useRows, useSeries, useWatch } from "../live/watching.ts";
 import { useSize } from "../paint/size.ts";
-import { allQuantities, answerTables, drawable, intervalUs, recording, tableOf, usualQuantities } from "../session/recordings.ts";
+import { allQuantities, answerTables, columnOf, drawable, intervalUs, recording, tableOf, usualQuantities } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Legend } from "../strip/legend.tsx";
 import { Strip, type Rectangle } from "../strip/strip.tsx";
@@ -25,7 +25,12 @@ import { EventList, EventsAge } from "./cards.tsx";
 import { chartsFitting } from "./room.ts";
 import { Empty } from "./empty.tsx";
 import { Problem } from "./problem.tsx";
-import { AsOf, LOADING, Unread } from "./told.tsx";
+import { AsOf, LOADING, ReadingAge, Unread, unreadWords } from "./told.tsx";
+
+/** A strip's title, and what charts need at least below the strips. */
+const TITLE_PX = 38;
+const CHARTS_PX = 330;
+const NO_ROWS: ReadonlySet<number> = new Set();
 
 /** The rows of a chart come from its series alone. */
 const NOBODY: readonly DeviceBody[] = [];
@@ -80,12 +85,25 @@ function Parts({ device }: { device: string }) {
     also: (tableOf(current, table)?.columns ?? []).filter((of) => of.name !== column && drawable(of) && (of.shown !== null || of.beside !== null)).map(({ name }) => name),
   });
   const bounds = useBounds(watch);
-  const scale = useScale(`${current?.id} ${device} ${table} ${column}`, watch);
+  // The quantity that is looked at together with it, where both leave room for charts.
+  const other = columnOf(current, table, column)?.beside ?? null;
+  const stripHeight = Math.min(420, Math.max(18, Math.min(22, 360 / model.rows.length)) * model.rows.length + 18);
+  const besideHeight = stripHeight + TITLE_PX;
+  const usual = usualQuantities(current).length;
+  const second = other !== null && height - stripHeight - besideHeight >= CHARTS_PX && tableOf(current, table)?.columns.some((of) => of.name === other && drawable(of)) === true;
+  const besideWatch = useWatch({
+    recording: second && known ? current : null, table, column: other ?? column, model, window: view.value.window, play: view.value.play, width: width === 0 ? 0 : Math.max(100, width - 100), intervalUs: intervalUs.value,
+    devices: names,
+  });
+  const scale = useScale(`${current?.id} ${device} ${table} ${column}`, watch, second ? besideWatch : null);
   const select = (rectangle: Rectangle): void => show({ selected: { fromUs: Math.round(rectangle.fromUs), toUs: Math.round(rectangle.toUs) } });
   const rows = useMemo(() => [...model.rows.keys()], [model]);
-  const stripHeight = Math.min(420, Math.max(18, Math.min(22, 360 / model.rows.length)) * model.rows.length + 18);
   // Everything that it tells, the usual first, as far as there is room.
-  const charts = allQuantities(current).slice(0, Math.max(usualQuantities(current).length, chartsFitting(width, height - stripHeight)));
+  const charts = allQuantities(current).slice(0, Math.max(usual, chartsFitting(width, height - stripHeight - (second ? besideHeight : 0))));
+  const strip = {
+    model, height: stripHeight, scale, bounds, live, selectedRows: NO_ROWS, selected: view.value.selected, marker: view.value.marker === null ? null : { us: view.value.marker, name: "marker" },
+    onSelect: select, onPick: () => undefined, onZoom: zoom, onPan: pan, onKey: stripKeys(model, bounds, () => undefined),
+  };
   return (
     <section ref={middle} aria-label={`Readings of ${device}`}>
       <h1>{device}: {quantityTitle({ table, column }, "series").toLowerCase()} <small>{live ? "newest at the right" : ""}</small></h1>
@@ -93,12 +111,13 @@ function Parts({ device }: { device: string }) {
       {model.rows.length === 0 && !known && error === null && <p class="quiet unread" role="status">{LOADING}</p>}
       {model.rows.length === 0 && known && <p class="quiet">{device} has told nothing of this in the recording.</p>}
       {model.rows.length > 0 && (
-        <Strip
-          label={`${device}: ${quantityTitle({ table, column }, "series")}`} bins={watch?.bins ?? null} model={model}
-          height={stripHeight} scale={scale} bounds={bounds} live={live}
-          unread={unreadOf(watch)} selectedRows={new Set()} selected={view.value.selected} marker={view.value.marker === null ? null : { us: view.value.marker, name: "marker" }}
-          onSelect={select} onPick={() => undefined} onZoom={zoom} onPan={pan} onKey={stripKeys(model, bounds, () => undefined)} counted={true}
-        />
+        <Strip {...strip} label={`${device}: ${quantityTitle({ table, column }, "series")}`} bins={watch?.bins ?? null} unread={unreadOf(watch)} counted={true} />
+      )}
+      {second && other !== null && model.rows.length > 0 && (
+        <>
+          <h2>{quantityTitle({ table, column: other }, "series")}</h2>
+          <Strip {...strip} label={`${device}: ${quantityTitle({ table, column: other }, "series")}`} bins={besideWatch?.bins ?? null} unread={unreadOf(besideWatch)} />
+        </>
       )}
       <Legend scale={scale} watch={watch} />
       {view.value.tables && watch !== null && <StripTable watch={watch} rows={rows} bounds={bounds} />}
@@ -140,11 +159,11 @@ function Freshness({ device }: { device: string }) {
   const newest = new Map((told ?? []).map((row) => [[row["instance"], columnWords(String(row["table"]), String(row["column"]))].filter((text) => text !== null).join(" "), row]));
   return (
     <>
-      <h2 class="gap">How fresh its values are</h2>
+      <h2 class="gap">How fresh its values are <AsOf atMs={recording.value?.running === true ? answer.atMs : 0} /></h2>
       <Unread told={answer} />
       {told !== null && newest.size === 0 && <p class="quiet">Not found out yet; that takes a few updates of each value.</p>}
       {newest.size > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Freshness">
+        <div class="scroll tall" tabIndex={0} role="region" aria-label="Freshness">
           <table aria-label="How fresh each value is">
             <thead><tr><th scope="col">value</th><th scope="col">updated</th></tr></thead>
             <tbody>{inNaturalOrder([...newest], ([name]) => name).map(([name, row]) => <tr key={name}><td>{name}</td><td class={row["class"] === "frozen" ? "kin" : ""}>{freshnessWords(String(row["class"]), numberOf(row["period_us"]))}</td></tr>)}</tbody>
@@ -155,6 +174,9 @@ function Freshness({ device }: { device: string }) {
   );
 }
 
+/** The list takes the room that is left in its column, and is scrolled through beyond it. */
+const ANSWERS_SHOWN = 40;
+
 /** The newest raw answers: when they came, how long they took, how they ended. */
 function Answers({ device }: { device: string }) {
   const id = recording.value?.id;
@@ -162,18 +184,19 @@ function Answers({ device }: { device: string }) {
   const answer = useAnswer<Answer[]>(
     id === undefined || tables === null ? null : (signal) => getAnswers(id, tables, device, "-3s", "now", signal), `${id} ${device} ${tables?.answers}`, 1000,
   );
-  const rows = answer.value?.slice(-12).reverse() ?? [];
+  const rows = answer.value?.slice(-ANSWERS_SHOWN).reverse() ?? [];
+  const missing = answer.value !== null ? MISSING : unreadWords(answer) === LOADING ? "…" : "?";
   const newest = rows[0];
   const agent = recording.value?.devices.find(({ name }) => name === device)?.agent;
   return (
-    <section class="card" aria-label="How it was reached">
+    <section class="card grows" aria-label="How it was reached">
       <h2>How it was reached <AsOf atMs={recording.value?.running === true ? answer.atMs : 0} /></h2>
       <Unread told={answer} />
       <dl>
         {agent != null && <><dt>agent</dt><dd class="mono">{agent.address}</dd><dt>asked over</dt><dd>SNMP {agent.version}</dd></>}
-        <dt>newest answer</dt><dd class="mono">{newest?.receivedUs == null ? MISSING : clockExact(newest.receivedUs)}</dd>
-        <dt>round trip</dt><dd>{span(newest?.roundTripUs)}</dd>
-        <dt>has been up for</dt><dd>{span(newest?.uptimeUs)}</dd>
+        <dt>newest answer</dt><dd class="mono">{newest?.receivedUs == null ? missing : clockExact(newest.receivedUs)}</dd>
+        <dt>round trip</dt><dd>{newest?.roundTripUs == null ? missing : span(newest.roundTripUs)}</dd>
+        <dt>has been up for</dt><dd>{newest?.uptimeUs == null ? missing : span(newest.uptimeUs)}</dd>
       </dl>
       <div class="scroll" tabIndex={0} role="region" aria-label="Newest answers">
         <table aria-label="Answers, the newest first">
@@ -202,10 +225,11 @@ function Machine({ device }: { device: string }) {
   const current = recording.value;
   const tables = (current?.tables ?? []).filter(({ columns }) => columns.some(({ listed }) => listed));
   return (
-    <section class="card" aria-label="Machine">
-      <h2>Machine</h2>
+    <section class="card machine" aria-label="Machine">
+      <h2>Machine <small>newest readings</small></h2>
       {tables.length === 0 && <p class="quiet">This recording has no table of machines.</p>}
       {tables.map((table) => <Newest key={table.name} device={device} of={table} />)}
+      {tables.length > 0 && <p class="quiet nothing">It has told nothing of this in the last minute.</p>}
     </section>
   );
 }
@@ -225,7 +249,7 @@ function Newest({ device, of }: { device: string; of: TableBody }) {
     <dl>
       {inNaturalOrder([...byPart], ([part]) => part).map(([part, row]) => shown.filter(({ name }) => numberOf(row[name]) !== null).map(({ name, words, unit }) => [
         <dt key={`${part} ${name} name`}>{words}{part === "" ? "" : `, ${part}`}</dt>,
-        <dd key={`${part} ${name}`}>{unit === "tasks" ? numberOf(row[name])?.toFixed(2) : quantityText(numberOf(row[name]), unit)}</dd>,
+        <dd key={`${part} ${name}`}>{unit === "tasks" ? numberOf(row[name])?.toFixed(2) : quantityText(numberOf(row[name]), unit)}<ReadingAge us={numberOf(row["time_us"])} /></dd>,
       ]))}
     </dl>
   );

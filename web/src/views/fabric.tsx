@@ -1,11 +1,13 @@
 /** Fabric: how the switches are joined, which VLAN runs where, and what the trunks carry. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { apiPath, errorText, getJson, wasAborted } from "../api/client.ts";
+import { apiPath, getJson } from "../api/client.ts";
+import { NOT_READ, poll, type Told } from "../api/poll.ts";
 import type { FabricBody } from "../api/types.ts";
 import { Drawing, mostVlans, rampColour } from "../fabric/drawing.tsx";
 import { DRAWN_MAX } from "../fabric/layout/layout.ts";
 import { trunkLoads, type TrunkLoad } from "../fabric/loads.ts";
+import { LinkStrip } from "../fabric/link_strip.tsx";
 import { Matrix } from "../fabric/matrix.tsx";
 import { MATRIX_MAX } from "../fabric/matrix_layout.ts";
 import { useMeasured } from "../fabric/measured.ts";
@@ -20,28 +22,24 @@ import { plural } from "../words/names.ts";
 import { inNaturalOrder } from "../words/natural.ts";
 import { count, MISSING, quantityText, share } from "../words/quantity.ts";
 import { Empty } from "./empty.tsx";
-import { LOADING } from "./told.tsx";
+import { AsOf, LOADING, unreadWords } from "./told.tsx";
+
+/** What the server tells of a fabric; asked for until it has answered. */
+function useFabric(): Told<Answer> {
+  const [told, setTold] = useState<Told<Answer>>(NOT_READ);
+  useEffect(() => poll(async (stop): Promise<Answer> => ({ fabric: await getJson<FabricBody | null>(apiPath("fabric"), stop) }), null, setTold), []);
+  return told;
+}
 
 /** `fabric` is null where none was named. */
-type Answer = { readonly fabric: FabricBody | null } | { readonly error: string };
-
-function useFabric(): Answer | null {
-  const [answer, setAnswer] = useState<Answer | null>(null);
-  useEffect(() => {
-    const stop = new AbortController();
-    getJson<FabricBody | null>(apiPath("fabric"), stop.signal).then(
-      (fabric) => setAnswer({ fabric }),
-      (error: unknown) => { if (!wasAborted(error)) setAnswer({ error: errorText(error) }); },
-    );
-    return () => stop.abort();
-  }, []);
-  return answer;
+interface Answer {
+  readonly fabric: FabricBody | null;
 }
 
 export function Fabric() {
-  const answer = useFabric();
-  if (answer === null) return <main class="page"><Empty text={LOADING} /></main>;
-  if ("error" in answer) return <main class="page"><Empty text={`The fabric did not come: ${answer.error}`} /></main>;
+  const told = useFabric();
+  const answer = told.value;
+  if (answer === null) return <main class="page"><Empty text={unreadWords(told) ?? LOADING} /></main>;
   if (answer.fabric === null) return <main class="page"><Empty text="No fabric was named when this server was started. Name a cluster file that describes one:" command={`meikyo serve ${recording.value?.name ?? "RECORDING"} --cluster cluster.toml`} /></main>;
   return <Known fabric={answer.fabric} />;
 }
@@ -55,12 +53,17 @@ function Known({ fabric }: { fabric: FabricBody }) {
   const { vlan, colour } = view.value;
   const current = recording.value?.id ?? null;
   const switches = useMemo(() => fabric.switches.map(({ name }) => name), [fabric]);
-  const { series } = useSeries(current, "interfaces");
-  const { means, error } = useMeasured(current, switches, colour === "load");
-  const loads = useMemo(() => (colour === "load" ? trunkLoads(fabric, series, means) : null), [fabric, colour, series, means]);
-  const unmeasured = loads !== null && loads.every((load) => load.share === null);
+  const { known, series } = useSeries(current, "interfaces");
+  const measured = useMeasured(current, switches, colour === "load");
+  const means = measured.value;
+  const loads = useMemo(() => (colour === "load" ? trunkLoads(fabric, series, means ?? new Map()) : null), [fabric, colour, series, means]);
+  const unread = colour !== "load" ? null : known ? unreadWords(measured) : LOADING;
+  const unmeasured = unread === null && loads !== null && loads.every((load) => load.share === null);
+  const missing = unread === null ? MISSING : unread === LOADING ? "…" : "?";
+  const live = view.value.window.live && recording.value?.running === true;
   const [main, wide, high] = useSize<HTMLElement>();
   const [block, width] = useSize<HTMLElement>();
+  const [picture, , drawn] = useSize<HTMLDivElement>();
   const room = { width, height: Math.max(320, high - AROUND_PX) };
   const beside = wide >= BESIDE_PX;
   const amount = fabric.switches.length;
@@ -71,25 +74,29 @@ function Known({ fabric }: { fabric: FabricBody }) {
         <section class="block" aria-label="Drawing" ref={block}>
           <h1>
             <span>{fabric.name} <small>{plural(amount, "switch")}, {plural(fabric.trunks.length, "trunk")}, {plural(fabric.vlans.length, "VLAN")}, {hostsWords(fabric)}</small></span>
-            <Legend fabric={fabric} />
+            <Legend fabric={fabric} unread={unread} />
           </h1>
-          {error !== null && <p><span class="shu">What the trunks carried did not come:</span> {error}</p>}
-          {error === null && unmeasured && <p class="kin">No trunk of this recording is measured at all of its ports. Switches are measured with: <code>measure = ["interfaces"]</code></p>}
+          {colour === "load" && unread === null && <AsOf atMs={live ? measured.atMs : 0} />}
+          {unread !== null && unread !== LOADING && <p class="kin" role="status">{unread}</p>}
+          {unmeasured && <p class="kin">This recording has no trunk with readings of all its ports. Switches are measured with: <code>measure = ["interfaces"]</code></p>}
+          <div ref={picture}>
           {width > 0 && amount <= DRAWN_MAX && <Drawing fabric={fabric} vlan={vlan} loads={loads} room={room} />}
           {width > 0 && amount > DRAWN_MAX && amount <= MATRIX_MAX && <Matrix fabric={fabric} vlan={vlan} loads={loads} room={room} />}
           {amount > MATRIX_MAX && <p class="quiet">More than {plural(MATRIX_MAX, "switch")} are told as a table only.</p>}
+          </div>
+          {known && drawn > 0 && <LinkStrip fabric={fabric} series={series} width={width} room={high - drawn - AROUND_PX} />}
         </section>
         {beside && (
           <section class="block" aria-label="Trunks">
             <h2>Trunks <small>{loads === null ? "" : "the fullest first"}</small></h2>
-            <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of trunks" style={{ maxHeight: `${high - 60}px` }}><TrunkTable fabric={fabric} loads={loads} /></div>
+            <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of trunks" style={{ maxHeight: `${high - 60}px` }}><TrunkTable fabric={fabric} loads={loads} missing={missing} /></div>
           </section>
         )}
       </div>
       {!beside && (
         <details open={view.value.tables} onToggle={(event) => show({ tables: event.currentTarget.open })}>
           <summary>The same as a table</summary>
-          {view.value.tables && <TrunkTable fabric={fabric} loads={loads} />}
+          {view.value.tables && <TrunkTable fabric={fabric} loads={loads} missing={missing} />}
         </details>
       )}
     </main>
@@ -124,10 +131,10 @@ function Choices({ fabric }: { fabric: FabricBody }) {
 }
 
 /** What the colours say, where they are a scale. */
-function Legend({ fabric }: { fabric: FabricBody }) {
+function Legend({ fabric, unread }: { fabric: FabricBody; unread: string | null }) {
   const { vlan, colour } = view.value;
   const ramp = `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1].map(rampColour).join(", ")})`;
-  if (colour === "load") return <small class="legend"><span>idle</span><i class="ramp" style={{ background: ramp }} aria-hidden="true" /><span>full</span><i class="ramp unknown" aria-hidden="true" /><span>not measured</span></small>;
+  if (colour === "load") return <small class="legend"><span>idle</span><i class="ramp" style={{ background: ramp }} aria-hidden="true" /><span>full</span><i class="ramp unknown" aria-hidden="true" /><span role="status">{unread === LOADING ? LOADING : unread === null ? "not measured" : "not known"}</span></small>;
   if (vlan !== null || (laned(fabric) && fabric.switches.length <= DRAWN_MAX)) return null;
   return <small class="legend"><span>VLANs on a trunk: 0</span><i class="ramp" style={{ background: ramp }} aria-hidden="true" /><span>{mostVlans(fabric)}; select one to see where it runs</span></small>;
 }
@@ -140,7 +147,7 @@ function endsOf(fabric: FabricBody, trunk: FabricBody["trunks"][number]): readon
 /** So many trunks stand in the table; more are told by the command line. */
 const TABLE_MAX = 1000;
 
-function TrunkTable({ fabric, loads }: { fabric: FabricBody; loads: readonly TrunkLoad[] | null }) {
+function TrunkTable({ fabric, loads, missing }: { fabric: FabricBody; loads: readonly TrunkLoad[] | null; missing: string }) {
   const { vlan } = view.value;
   const rows = useMemo(() => {
     const named = inNaturalOrder(fabric.trunks.map((trunk, place) => ({ trunk, place, ends: endsOf(fabric, trunk) })), ({ ends }) => ends.join(" "));
@@ -160,8 +167,8 @@ function TrunkTable({ fabric, loads }: { fabric: FabricBody; loads: readonly Tru
                 <td class="number">{trunk.ends[0]?.interfaces.length ?? 0}</td>
                 {loads !== null && (
                   <>
-                    <td class="number">{load?.bitsPerS == null ? MISSING : quantityText(load.bitsPerS / 8, "bytes/s")}</td>
-                    <td class="number">{load?.share == null ? MISSING : <><i class="swatch" style={{ background: rampColour(load.share) }} aria-hidden="true" /> {share(load.share, 1)}</>}</td>
+                    <td class="number">{load?.bitsPerS == null ? missing : quantityText(load.bitsPerS / 8, "bytes/s")}</td>
+                    <td class="number">{load?.share == null ? missing : <><i class="swatch" style={{ background: rampColour(load.share) }} aria-hidden="true" /> {share(load.share, 1)}</>}</td>
                   </>
                 )}
                 <td>{vlansWords(trunk.vlans)}</td>

@@ -82,7 +82,7 @@ function Profiled({ current }: { current: RecordingBody }) {
         <Comparison of={of} heat={map.told.value?.heat ?? null} selected={selected} />
       </section>
       <section ref={middle} aria-label="Profile">
-        <h1>Samples <small>{told === "" ? `${placeWords(of)}; each column a second, from its begin at the bottom; drag to choose a time, with Shift to compare with it` : told}</small></h1>
+        <h1>Samples <small>{told === "" ? `${placeWords(of)}; each column a second, from its begin at the bottom; drag to choose a time, with Shift to compare with it` : told} <AsOf atMs={live ? map.told.atMs : 0} /></small></h1>
         {map.told.failed !== null && <p class="kin" role="alert">{map.told.failed}</p>}
         {tooLong && <p class="quiet">The map shows the last two hours of this time.</p>}
         <HeatMap

@@ -13,7 +13,7 @@ import { intervalUs, recording, recordings, recordingTitle, tableOf } from "../s
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Difference } from "../strip/difference.tsx";
 import { Legend } from "../strip/legend.tsx";
-import { Strip, type Rectangle } from "../strip/strip.tsx";
+import { AXIS_PX, Strip, type Rectangle } from "../strip/strip.tsx";
 import { stripKeys } from "../strip/strip_keys.ts";
 import { useBounds, useScale } from "../strip/window_of_strip.ts";
 import { clock, dayAndClock, formatMoment, parseMoment } from "../time/moment.ts";
@@ -25,6 +25,10 @@ import { Problem } from "./problem.tsx";
 import { QuantityPicker } from "./quantity_picker.tsx";
 
 const BEFORE = [["1 min", 60e6], ["1 h", 3600e6], ["1 day", 86_400e6], ["1 week", 604_800e6]] as const;
+
+/** What stands above and between the three strips, and how high a row is at most. */
+const AROUND_PX = 190;
+const ROW_MAX_PX = 14;
 
 /** How far back "then" lies: the marker is laid under `aligned`, or under the begin of the window. */
 export function shiftOf(marker: number, aligned: number | null, now: Bounds): number {
@@ -62,7 +66,7 @@ export function ThenAndNow() {
     return { fromUs: at.fromUs - shift, toUs: at.toUs - shift };
   }, [bounds, marker, aligned]);
   const scale = useScale(`${table} ${column}`, now, then);
-  const each = Math.max(110, Math.min(18 + model.rows.length * 7, Math.floor((height - 190) / 3)));
+  const each = Math.max(110, Math.min(AXIS_PX + model.rows.length * ROW_MAX_PX, Math.floor((height - AROUND_PX) / 3)));
   const choose = (rectangle: Rectangle, shift: number): void => {
     const names = new Set(model.rows.slice(rectangle.firstRow, rectangle.lastRow + 1).map(({ device }) => device));
     show({ devices: [...names], selected: { fromUs: Math.round(rectangle.fromUs + shift), toUs: Math.round(rectangle.toUs + shift) } });
@@ -247,6 +251,9 @@ function CompareTable({ now, then, nowBounds, thenBounds }: { now: Watch; then: 
     };
   }, [now, then, nowBounds, thenBounds]);
   const unit = now.unit.value;
+  // Before a past is there, nothing is known to be missing of it.
+  const missing = now.filled.value && then.filled.value ? MISSING : "…";
+  const text = (value: number, of: Watch): string => (Number.isNaN(value) && !of.filled.value ? "…" : quantityText(value, unit));
   const sorted = [...lines].sort((left, right) => Math.abs(right.now - right.then || 0) - Math.abs(left.now - left.then || 0));
   return (
     <>
@@ -256,11 +263,11 @@ function CompareTable({ now, then, nowBounds, thenBounds }: { now: Watch; then: 
           <thead><tr><th scope="col">row</th><th scope="col" class="number">now</th><th scope="col" class="number">difference</th><th scope="col" class="number">ratio</th></tr></thead>
           <tbody>
             {sorted.map((line) => (
-              <tr key={line.name} title={`then ${quantityText(line.then, unit)}`}>
+              <tr key={line.name} title={`then ${text(line.then, then)}`}>
                 <td>{line.name}</td>
-                <td class="number">{quantityText(line.now, unit)}</td>
-                <td class="number">{signed(line.now - line.then, unit)}</td>
-                <td class="number">{line.then > 0 ? (line.now / line.then).toFixed(2) : MISSING}</td>
+                <td class="number">{text(line.now, now)}</td>
+                <td class="number">{Number.isNaN(line.now - line.then) ? missing : signed(line.now - line.then, unit)}</td>
+                <td class="number">{line.then > 0 && !Number.isNaN(line.now) ? (line.now / line.then).toFixed(2) : missing}</td>
               </tr>
             ))}
           </tbody>

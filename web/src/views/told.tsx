@@ -3,7 +3,8 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Told } from "../api/poll.ts";
-import { connection } from "../session/now.ts";
+import { connection, endUs, knownNowUs } from "../session/now.ts";
+import { intervalUs, recording } from "../session/recordings.ts";
 import { span } from "../words/quantity.ts";
 
 export const LOADING = "Loading";
@@ -28,8 +29,8 @@ const passing = signal(0);
 let watchers = 0;
 let timer = 0;
 
-/** How old what `atMs` tells is, where that is worth saying; goes on when nothing arrives any more. */
-export function AsOf({ atMs }: { atMs: number }) {
+/** Draws its caller anew twice a second, so that ages go on when nothing arrives any more. */
+function usePassing(): void {
   useEffect(() => {
     watchers += 1;
     if (watchers === 1) timer = window.setInterval(() => { passing.value = performance.now(); }, 500);
@@ -39,8 +40,22 @@ export function AsOf({ atMs }: { atMs: number }) {
     };
   }, []);
   void passing.value;
+}
+
+/** How old what `atMs` tells is, where that is worth saying. */
+export function AsOf({ atMs }: { atMs: number }) {
+  usePassing();
   const text = atMs === 0 ? "" : ageWords(performance.now() - atMs);
   return text === "" ? null : <small class="age">{text}</small>;
+}
+
+/** How old a reading of the instant `us` is: of a recording that goes on before now, of a finished one before its end. */
+export function ReadingAge({ us }: { us: number | null }) {
+  usePassing();
+  const running = recording.value?.running === true;
+  const ageUs = us === null ? 0 : (running ? knownNowUs() : endUs.value) - us - intervalUs.value;
+  const text = running ? ageWords(ageUs / 1000) : ageUs > OLD_MS * 1000 ? `${span(Math.floor(ageUs / 1e6) * 1e6)} before the end` : "";
+  return text === "" ? null : <small class="age">, {text}</small>;
 }
 
 /** `3 s ago`; empty for what is of the last two seconds. */

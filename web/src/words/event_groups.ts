@@ -16,9 +16,12 @@ const TURNS = new Set(["failing", "answering", "flapping"]);
 /** So many outages are told one by one. */
 const SINGLE_MAX = 2;
 
-/** How often the device failed by this event: a `flapping` one counts what was not written singly. */
+/**
+ * How often the device failed by this event. A `flapping` one counts the changes that were not written singly, of which every
+ * other is a failure: it is written after it has failed and answered in turn.
+ */
 function failures({ event, count }: EventBody): number {
-  return event === "flapping" ? Math.max(1, count ?? 1) : event === "failing" ? 1 : 0;
+  return event === "flapping" ? Math.max(1, Math.round((count ?? 1) / 2)) : event === "failing" ? 1 : 0;
 }
 
 /**

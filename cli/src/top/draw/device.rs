@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{View, cells, line, put, put_heading, put_line, table};
-use crate::top::amounts::{Unit, amount, number, octets};
+use crate::top::amounts::{Unit, amount, behind, number, octets};
 use crate::top::metric::Metric;
 use crate::top::model::{Device, Interface, OtherPart};
 use crate::top::screen::Screen;
@@ -35,7 +35,8 @@ pub(super) fn draw(
     for metric in [Metric::Age, Metric::RoundTrip, Metric::Load, Metric::Cpu, Metric::Memory] {
         let Some(value) = metric.value_of(device, view.now) else { continue };
         facts.push(Span::styled(format!("{} ", metric.words()), palette.faint()));
-        facts.push(Span::raw(format!("{}  ", amount(Some(value), metric.unit()))));
+        let age = behind(metric.age_of(device, view.now));
+        facts.push(Span::raw(format!("{}{age}  ", amount(Some(value), metric.unit()))));
     }
     if device.memory.total.is_some() {
         facts.push(Span::styled("of ", palette.faint()));
@@ -47,19 +48,22 @@ pub(super) fn draw(
     let mut at = 4;
     for interface in &device.interfaces {
         let style = if interface.up == Some(false) { palette.missing() } else { Style::new() };
-        put(buffer, line(area, at), &columns(texts(interface)), style);
+        let age = behind(device.age_behind_answers(interface.due, view.now));
+        put(buffer, line(area, at), &(columns(texts(interface)) + &age), style);
         at += 1;
     }
     for disk in &device.disks {
         let (used, total) = (octets(disk.used), octets(disk.total));
         let share = amount(disk.share(), Unit::Share);
-        let text = format!("disk {:<13} {used} of {total}, {share} used", disk.path);
+        let age = behind(device.age_behind_answers(disk.due, view.now));
+        let text = format!("disk {:<13} {used} of {total}, {share} used{age}", disk.path);
         put(buffer, line(area, at), &text, Style::new());
         at += 1;
     }
     for part in &device.parts {
         let Some(other) = screen.model.others.get(part.other) else { continue };
-        put(buffer, line(area, at), &of_part(other, part), Style::new());
+        let age = behind(device.age_behind_answers(part.due, view.now));
+        put(buffer, line(area, at), &(of_part(other, part) + &age), Style::new());
         at += 1;
     }
 }

@@ -7,7 +7,7 @@ use ratatui::style::{Modifier, Style};
 use meikyo_snmp::tables::State;
 
 use super::{View, cells, line, put};
-use crate::top::amounts::{MISSING, amount};
+use crate::top::amounts::{MISSING, amount, behind};
 use crate::top::model::Device;
 use crate::top::order::Column;
 use crate::top::screen::Screen;
@@ -16,6 +16,8 @@ use crate::top::screen::Screen;
 /// names get what they need.
 const WIDTHS: [u16; 10] = [12, 8, 13, 13, 7, 8, 9, 8, 8, 12];
 const NAME_WIDTH_MAX: u16 = 24;
+/// What a column gets more whose values have had their age beside them: ` (99 min)`.
+const AGE_WIDTH: u16 = 9;
 
 pub(super) fn draw(screen: &mut Screen, view: &View<'_>, area: Rect, buffer: &mut Buffer) {
     if area.height < 2 {
@@ -66,7 +68,7 @@ fn headings(screen: &Screen) -> usize {
 }
 
 /// The columns that fit, and where; those of which no device has a value are left out.
-fn placed(screen: &Screen, view: &View<'_>, names: u16, area: Rect) -> Vec<(Column, Rect)> {
+fn placed(screen: &mut Screen, view: &View<'_>, names: u16, area: Rect) -> Vec<(Column, Rect)> {
     let mut x = area.x;
     let mut placed = Vec::new();
     for (column, width) in Column::ALL.into_iter().zip(WIDTHS) {
@@ -76,7 +78,17 @@ fn placed(screen: &Screen, view: &View<'_>, names: u16, area: Rect) -> Vec<(Colu
         {
             continue;
         }
-        let width = if column == Column::Name { names } else { width };
+        let width = match column {
+            Column::Name => names,
+            Column::State => width,
+            Column::Metric(metric) => {
+                let mut devices = screen.model.devices.iter();
+                if devices.any(|device| metric.age_of(device, view.now).is_some()) {
+                    screen.aged.insert(metric);
+                }
+                width + if screen.aged.contains(&metric) { AGE_WIDTH } else { 0 }
+            }
+        };
         if x + width > area.right() {
             break;
         }
@@ -125,8 +137,10 @@ fn draw_row(
             Column::State => state(device, view),
             Column::Metric(metric) => {
                 let value = metric.value_of(device, view.now);
-                let style = if value.is_none() { view.palette.faint() } else { Style::new() };
-                (amount(value, metric.unit()), style)
+                let age = metric.age_of(device, view.now);
+                let is_faint = value.is_none() || age.is_some();
+                let style = if is_faint { view.palette.faint() } else { Style::new() };
+                (amount(value, metric.unit()) + &behind(age), style)
             }
         };
         put_cell(buffer, column, place, &text, style);

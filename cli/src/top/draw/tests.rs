@@ -1,6 +1,6 @@
 //! Pictures of the view, to be looked at, and what they promise.
 
-use meikyo_units::Nanos;
+use meikyo_units::{Nanos, WallTime};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Color;
 
 use super::draw;
-use crate::top::fixture::screen;
+use crate::top::fixture::{START, TENTH, screen, step};
 use crate::top::metric::Metric;
 use crate::top::once::text;
 use crate::top::palette::{Depth, Palette, Theme};
@@ -75,6 +75,37 @@ fn a_view_that_is_behind_says_so_and_calls_nobody_silent() {
     assert!(!second.contains("alert rules"), "{second}");
     screen.rules_set = false;
     assert!(header(&mut screen)[1].contains("no alert rules are set"));
+}
+
+/// The load is asked for every 10 s, all else every 0.1 s.
+#[test]
+fn what_is_older_than_the_newest_answer_has_its_age_beside_it() {
+    let (mut screen, _) = screen(&[]);
+    let seen = |screen: &mut Screen, tenths: i64, detail: bool| {
+        let clock = WallTime::from_nanos(START + tenths * TENTH);
+        screen.detail = detail;
+        let text = text(screen, clock, 124, 32);
+        let line = text.lines().find(|line| line.contains("load 0.") || line.starts_with("node01"));
+        line.unwrap_or_else(|| panic!("{text}")).to_owned()
+    };
+    let mut steps = (10..45).map(|tenth| {
+        let mut step = step(tenth, &[]);
+        step.frames.retain(|frame| &*frame.table != "load");
+        step
+    });
+    // The newest load is due at 0.9 s: at 2.9 s it is not older than 2 s, at 4.4 s it is.
+    steps.by_ref().take(20).for_each(|step| screen.apply([&step]));
+    assert!(!seen(&mut screen, 30, false).contains('('));
+    steps.for_each(|step| screen.apply([&step]));
+    let row = seen(&mut screen, 45, false);
+    assert!(row.contains("0.25 (3 s)") && row.matches('(').count() == 1, "{row}");
+    let detail = seen(&mut screen, 45, true);
+    assert!(detail.contains("load 0.25 (3 s)"), "{detail}");
+    // The column stays as wide once the load is fresh again.
+    let place = |line: &str| line.find("µs").unwrap();
+    screen.apply([&step(45, &[])]);
+    let fresh = seen(&mut screen, 46, false);
+    assert!(!fresh.contains('(') && place(&fresh) == place(&row), "{fresh}");
 }
 
 #[test]

@@ -13,6 +13,8 @@ use meikyo_console::output::{self, TextTable, bytes_text, span_text};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 use serde_json::{Value, json};
 
+use crate::verbs::config;
+
 /// Hosts of a group when there are as many and nothing else is asked for: the size of the paper's
 /// cluster, where parity takes a seventh of the image.
 const GROUP: usize = 8;
@@ -148,7 +150,7 @@ impl PlanArgs {
         }
         let path = self.cluster.as_ref().expect("one of the two is required");
         let cluster = load(path).map_err(|error| {
-            Failure::from(error).hint(format!("meikyo config check --cluster {}", path.display()))
+            config::explained(error, format!("meikyo config check --cluster {}", path.display()))
         })?;
         Ok(cluster.devices.iter().filter(|device| device.kind == DeviceKind::Host).count())
     }

@@ -266,7 +266,7 @@ fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
 fn target(url: &str, roots: &Path, token: Option<String>) -> Result<Target, Failure> {
     let refused = || {
         Failure::new(format!("`{url}` is no address of a server"))
-            .hint("write for example `--to https://mon.example:8420`")
+            .hint("write for example `--server https://mon.example:8420`")
     };
     let (roots, rest, port) = match url.split_once("://") {
         Some(("https", rest)) => (Some(roots.to_owned()), rest, 443),
