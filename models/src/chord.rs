@@ -42,13 +42,13 @@ pub struct Chord {
     pub identifiers: Identifiers,
     /// Who asks the next node.
     pub routing: Routing,
-    /// Look-ups that each node begins.
+    /// Look-ups that each node starts.
     pub lookups: u32,
-    /// The mean span between two look-ups that a node begins.
+    /// Mean time between two look-ups of a node.
     pub interarrival: Nanos,
-    /// What a message takes at least.
+    /// Minimum delay of a message.
     pub delay_min: Nanos,
-    /// What a message takes in the mean, exponentially distributed above the least.
+    /// Mean delay of a message, exponentially distributed above the minimum.
     pub delay: Nanos,
     /// What random numbers follow from, and the identifiers if they are hashed.
     pub seed: u64,
@@ -379,42 +379,42 @@ impl ScenarioModel for Chord {
 
     fn declare(parameters: &mut Parameters<'_>) -> Self {
         Self {
-            nodes: parameters.count("nodes", 2..=1_000_000, 1024, "Nodes of the ring."),
+            nodes: parameters.count("nodes", 2..=1_000_000, 1024, "Number of nodes."),
             identifiers: parameters
                 .choice(
                     "identifiers",
                     Identifiers::Hashed,
-                    "Where on the circle nodes are: anywhere, by a hash, or at equal distances.",
+                    "Positions of the nodes on the circle: hashed, or at equal distances.",
                 )
                 .get(),
             routing: parameters
                 .choice(
                     "routing",
                     Routing::Recursive,
-                    "Who asks the next node: the one that was asked last, or the one that began \
-                     the look-up.",
+                    "Who asks the next node: the node that was asked last, or the one that \
+                     started the look-up.",
                 )
                 .get(),
             lookups: parameters.count(
                 "lookups",
                 1..=1_000_000_000,
                 50,
-                "Look-ups that each node begins.",
+                "Look-ups that each node starts.",
             ),
             interarrival: parameters.positive_span(
                 "interarrival",
                 Nanos::from_secs(1),
-                "The mean span between two look-ups that a node begins.",
+                "Mean time between two look-ups of a node.",
             ),
             delay_min: parameters.span(
                 "delay_min",
                 Nanos::from_millis(10),
-                "What a message takes at least.",
+                "Minimum delay of a message.",
             ),
             delay: parameters.positive_span(
                 "delay",
                 Nanos::from_millis(50),
-                "What a message takes in the mean, exponentially distributed above the least.",
+                "Mean delay of a message, exponentially distributed above the minimum.",
             ),
             seed: parameters.seed(),
             keeps_found: false,

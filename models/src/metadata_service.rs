@@ -57,11 +57,11 @@ pub struct Metadata {
     pub servers: NonZeroU16,
     /// Clients, each with an interface of its own on the client switch.
     pub clients: NonZeroU32,
-    /// Every message occupies whole packets of this size.
+    /// Size of a packet; every message occupies whole packets.
     pub packet_size: Bytes,
     /// What a message carries; a page of a directory carries its entries beside that.
     pub payload_size: Bytes,
-    /// The start-up of every transmission.
+    /// Start-up time of every transmission.
     pub net_startup: Nanos,
     /// Rate of the links between clients and their switch.
     pub client_rate: BitsPerSecond,
@@ -93,7 +93,7 @@ pub struct Metadata {
     pub warm_up: Option<Nanos>,
     /// What clients know when they begin.
     pub root_list: RootList,
-    /// What random numbers follow from.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -107,7 +107,7 @@ pub enum Load {
     },
     /// At random instants (a Poisson process), whether or not the ones before have ended.
     Open {
-        /// The mean span between two beginnings.
+        /// Mean time between two starts of operations.
         interarrival: Nanos,
         /// What begins while so many are in flight is turned away and counted.
         in_flight_max: u32,

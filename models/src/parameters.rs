@@ -123,11 +123,11 @@ impl<'a> Parameters<'a> {
     pub(crate) fn new(about: About, given: &'a Given, all_series: bool) -> Self {
         let mut parameters = Self { all_series, ..Self::bare(given) };
         let seeds = 0..=u64::MAX >> 1;
-        parameters.seed = parameters.count("seed", seeds, 1, "What random numbers follow from.");
+        parameters.seed = parameters.count("seed", seeds, 1, "Seed of the random numbers.");
         let doc = match about.until {
-            Some(_) => "The last instant whose events are handled.",
+            Some(_) => "Last instant of simulated time, inclusive.",
             None => {
-                "The last instant whose events are handled; to the end of all events unless written."
+                "Last instant of simulated time, inclusive; by default until no events are left."
             }
         };
         let default = about.until.map(Value::Span);

@@ -19,19 +19,19 @@ use crate::report::{Report, report};
 /// What a PHOLD run is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phold {
-    /// LPs that hold events and send them on.
+    /// Number of LPs.
     pub lps: u32,
-    /// Events that each LP begins with.
+    /// Events that each LP starts with.
     pub events_per_lp: u32,
     /// The probability, from 0 to 1, that an event goes to an LP drawn from all.
     pub remote: f64,
     /// The least delay from an event to the one that it sends.
     pub lookahead: Nanos,
-    /// The mean delay, the lookahead included.
+    /// The mean delay, including the lookahead.
     pub mean: Nanos,
     /// Steps of a dependent computation in each event.
     pub work: u32,
-    /// What random numbers follow from.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Whether [`Phold::SERIES`] is given out.
     pub series: bool,
@@ -136,35 +136,31 @@ impl ScenarioModel for Phold {
     fn about() -> About {
         About {
             name: "phold",
-            doc: "PHOLD, the load that simulation kernels are compared by: every event sends one on.",
+            doc: "PHOLD, the standard benchmark of simulation kernels: every event sends another \
+            one.",
             until: Some(Nanos::from_secs(100)),
         }
     }
 
     fn declare(parameters: &mut Parameters<'_>) -> Self {
         Self {
-            lps: parameters.count(
-                "lps",
-                1..=1 << 31,
-                1024,
-                "LPs that hold events and send them on.",
-            ),
+            lps: parameters.count("lps", 1..=1 << 31, 1024, "Number of LPs."),
             events_per_lp: parameters.count(
                 "events_per_lp",
                 1..=1_000_000,
                 8,
-                "Events that each LP begins with.",
+                "Events that each LP starts with.",
             ),
             remote: parameters.share(
                 "remote",
                 0.1,
-                "The share of events that go to an LP drawn from all.",
+                "Share of events that go to an LP drawn from all LPs.",
             ),
-            lookahead: parameters.span("lookahead", Nanos::from_millis(100), "The least delay."),
+            lookahead: parameters.span("lookahead", Nanos::from_millis(100), "The minimum delay."),
             mean: parameters.positive_span(
                 "mean",
                 Nanos::from_secs(1),
-                "The mean delay, the lookahead included.",
+                "The mean delay, including the lookahead.",
             ),
             work: parameters.count(
                 "work",

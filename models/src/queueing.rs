@@ -39,7 +39,7 @@ impl Service {
         let times = parameters.choice(
             "service_times",
             ServiceTimes::Exponential,
-            "How service times are distributed.",
+            "Distribution of service times.",
         );
         match times.get() {
             ServiceTimes::Exponential => Self::Exponential(mean),

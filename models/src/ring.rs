@@ -20,15 +20,15 @@ use crate::simplenet::{Interface, Link, Passage};
 pub struct Ring {
     /// Switches, at least 2, each joined to the ones before and after it.
     pub switches: u32,
-    /// Messages that begin at each.
+    /// Messages that start at each switch.
     pub messages_per_switch: u32,
-    /// How often each message is sent to another switch.
+    /// How often each message is sent on to another switch.
     pub journeys: u32,
     /// The size of each message.
     pub size: Bytes,
     /// What the links between neighbours are like.
     pub link: Link,
-    /// What random numbers follow from.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -210,37 +210,37 @@ impl ScenarioModel for Ring {
     fn about() -> About {
         About {
             name: "ring",
-            doc: "Switches in a ring, and messages that are sent from one to another again and again.",
+            doc: "Switches in a ring that repeatedly send messages to each other.",
             until: None,
         }
     }
 
     fn declare(parameters: &mut Parameters<'_>) -> Self {
         Self {
-            switches: parameters.count("switches", 2..=10_000_000, 24, "Switches in the ring."),
+            switches: parameters.count("switches", 2..=10_000_000, 24, "Number of switches."),
             messages_per_switch: parameters.count(
                 "messages_per_switch",
                 1..=1_000_000,
                 4,
-                "Messages that begin at each.",
+                "Messages that start at each switch.",
             ),
             journeys: parameters.count(
                 "journeys",
                 1..=4_000_000_000,
                 100,
-                "How often each message is sent to another switch.",
+                "How often each message is sent on to another switch.",
             ),
             size: parameters.size("message_size", Bytes::new(1500), "The size of each message."),
             link: Link {
                 start_up: parameters.span(
                     "net_startup",
                     Nanos::from_micros(2),
-                    "The start-up of every transmission.",
+                    "Start-up time of every transmission.",
                 ),
                 rate: parameters.rate(
                     "bandwidth",
                     BitsPerSecond::GIGABIT,
-                    "The links between neighbours.",
+                    "Rate of the links between neighbours.",
                 ),
             },
             seed: parameters.seed(),

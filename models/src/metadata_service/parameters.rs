@@ -70,25 +70,25 @@ impl ScenarioModel for Metadata {
         let read_latency = parameters.span(
             "read_latency",
             Nanos::ZERO,
-            "Until the answer to anything but a change leaves.",
+            "Time until the answer to any other request is sent.",
         );
         let (load, stagger) = load(parameters);
         let work = parameters.choice(
             "workload",
             Work::Create,
-            "Making files; making, then reading the metadata of, then removing files; operations \
-             drawn by their weights.",
+            "Creating files; creating files, reading their metadata and removing them; or \
+             operations drawn by their weights.",
         );
         let operations = parameters.count(
             "operations",
             1..=1_000_000_000,
             1000,
-            "Operations of each client; with `mdtest` the files of each.",
+            "Operations of each client; with `mdtest` its number of files.",
         );
         let warm_up = parameters.span_if_written(
             "warmup",
-            "Left out of rates and response times at the beginning; unless written, rates leave out \
-             what batch means find, and response times nothing.",
+            "Time at the beginning that rates and response times exclude; by default rates \
+             exclude the warm-up that MSER finds, and response times exclude nothing.",
         );
         let root_list = parameters.choice(
             "root_list",
@@ -189,34 +189,41 @@ impl Network {
         let packet_size = parameters.size(
             "packet_size",
             paper.packet_size,
-            "Every message occupies whole packets of this size.",
+            "Size of a packet; every message occupies whole packets.",
         );
         let payload_size =
-            parameters.size("payload_size", paper.payload_size, "What a message carries.");
+            parameters.size("payload_size", paper.payload_size, "Payload of a message.");
         let net_startup = parameters.span(
             "net_startup",
             paper.net_startup,
-            "The start-up of every transmission.",
+            "Start-up time of every transmission.",
         );
         let mut rate = |name, default, doc| parameters.rate(name, default, doc);
-        let client_rate =
-            rate("client_bandwidth", paper.client_rate, "Links between clients and their switch.");
-        let server_rate =
-            rate("server_bandwidth", paper.server_rate, "Links between servers and their switch.");
+        let client_rate = rate(
+            "client_bandwidth",
+            paper.client_rate,
+            "Rate of the links between clients and their switch.",
+        );
+        let server_rate = rate(
+            "server_bandwidth",
+            paper.server_rate,
+            "Rate of the links between servers and their switch.",
+        );
         let switch_rate =
-            rate("switch_bandwidth", paper.switch_rate, "The link between the switches.");
+            rate("switch_bandwidth", paper.switch_rate, "Rate of the link between the switches.");
         let switching = parameters.choice(
             "switches",
             Switching::Unlimited,
-            "What messages queue for in a switch: nothing (each pays start-up and size over \
-             bandwidth), the interface of the port, the interface to the hosts or to the other \
-             switch, the only interface.",
+            "What messages queue for in a switch: nothing (each takes start-up time plus size \
+             over bandwidth), the interface of the port, one of two \
+             interfaces (to the hosts, to the other switch), or a single interface.",
         );
         let switch_lps = parameters.only_with(switching, &[Switching::Unlimited]).count(
             "switch_lps",
             1..=4096,
             8,
-            "LPs that each switch is divided into, so that threads can share it; changes no result.",
+            "Number of LPs into which each switch is divided, so that threads can share it; does \
+             not change results.",
         );
         Self {
             servers: NonZeroU16::new(servers).expect("the least is 1"),
@@ -237,23 +244,23 @@ fn store(parameters: &mut Parameters<'_>) -> Medium {
     let store = parameters.choice(
         "store",
         Store::Delay,
-        "How changes are stored: all at once after `store_latency`, one after another for \
-         `store_latency` each, one after another with a seek and a rate.",
+        "How changes are stored: in parallel, each after `store_latency`; one after another, \
+         `store_latency` each; or one after another with a seek time and a rate.",
     );
     let latency = parameters.only_with(store, &[Store::Delay, Store::Queue]).span(
         "store_latency",
         Nanos::from_micros(500),
-        "Until the answer to a change leaves.",
+        "Time until the answer to a change is sent.",
     );
     let seek = parameters.only_with(store, &[Store::Device]).span(
         "store_seek",
         Nanos::from_micros(100),
-        "Before each change.",
+        "Seek time before each change.",
     );
     let rate = parameters.only_with(store, &[Store::Device]).rate(
         "store_rate",
         BitsPerSecond::new((100 * 8) << 20),
-        "Of the message that is stored.",
+        "Rate at which the message is stored.",
     );
     match store.get() {
         Store::Delay => Medium::Delay(latency),
@@ -267,28 +274,29 @@ fn load(parameters: &mut Parameters<'_>) -> (Load, Option<Nanos>) {
     let load = parameters.choice(
         "load",
         Loop::Closed,
-        "When clients begin operations: one after another, or at random instants.",
+        "When clients start operations: one after another, or at random instants.",
     );
     let think = parameters.only_with(load, &[Loop::Closed]).span(
         "think",
         Nanos::ZERO,
-        "Between the end of an operation and the next beginning.",
+        "Time between the end of an operation and the start of the next.",
     );
     let stagger = parameters.only_with(load, &[Loop::Closed]).span_if_written(
         "stagger",
-        "Clients begin at instants drawn evenly from this span; what one change takes when nobody \
-         is in the way unless written.",
+        "Clients start at random instants within this span; by default the time of one change \
+         without contention.",
     );
     let interarrival = parameters.only_with(load, &[Loop::Open]).positive_span(
         "interarrival",
         Nanos::from_millis(10),
-        "The mean span between two beginnings.",
+        "Mean time between two starts of operations.",
     );
     let in_flight_max = parameters.only_with(load, &[Loop::Open]).count(
         "in_flight_max",
         1..=1_000_000,
         1000,
-        "Operations of one client in flight; what begins beyond is turned away and counted.",
+        "Maximum number of operations of one client in flight; further ones are rejected and \
+         counted.",
     );
     let load = match load.get() {
         Loop::Closed => Load::Closed { think },
@@ -301,14 +309,14 @@ fn directories(parameters: &mut Parameters<'_>) -> Directories {
     let directories = parameters.choice(
         "directories",
         Where::One,
-        "Where clients work: all in the root, or each in a directory that it makes first (and \
+        "Where clients work: all in the root, or each in a directory that it creates first (and \
          removes at the end of `mdtest`).",
     );
     let width = parameters.only_with(directories, &[Where::Own]).count(
         "directory_servers",
         1..=65_535,
         1,
-        "Servers that an own directory is spread over.",
+        "Number of servers over which each client's directory is spread.",
     );
     let width = NonZeroU16::new(width).expect("the least is 1");
     match directories.get() {
@@ -322,7 +330,7 @@ fn mix(parameters: &mut Parameters<'_>, work: Chosen<Work>) -> Mix {
         parameters.only_with(work, &[Work::Mix]).count(name, 0..=1_000_000, default, doc)
     };
     Mix {
-        create: weight("mix_create", 20, "Weight of making a file."),
+        create: weight("mix_create", 20, "Weight of creating a file."),
         stat: weight("mix_stat", 50, "Weight of reading a file's metadata."),
         lookup: weight("mix_lookup", 20, "Weight of looking a name up."),
         unlink: weight("mix_unlink", 10, "Weight of removing the oldest file."),

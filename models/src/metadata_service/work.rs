@@ -27,7 +27,7 @@ pub enum Workload {
 /// it has none, it makes one instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
-    /// Weight of making a file.
+    /// Weight of creating a file.
     pub create: u32,
     /// Weight of reading a file's metadata.
     pub stat: u32,

@@ -31,7 +31,7 @@ pub struct Closed {
     pub hop: Nanos,
     /// How often each customer is served.
     pub jobs: u32,
-    /// What random numbers follow from.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -264,14 +264,15 @@ impl ScenarioModel for Closed {
     fn about() -> About {
         About {
             name: "closed",
-            doc: "Customers that think, queue at one of several stations, and come back served.",
+            doc: "Customers that think, queue at one of several stations, and return after their \
+            service.",
             until: None,
         }
     }
 
     fn declare(parameters: &mut Parameters<'_>) -> Self {
         Self {
-            customers: parameters.count("customers", 1..=1 << 31, 20, "Customers that go round."),
+            customers: parameters.count("customers", 1..=1 << 31, 20, "Number of customers."),
             stations: parameters.count(
                 "stations",
                 1..=1_000_000,
@@ -282,12 +283,12 @@ impl ScenarioModel for Closed {
             think: parameters.span(
                 "think",
                 Nanos::from_micros(5),
-                "How long a customer thinks, in the mean.",
+                "Mean thinking time of a customer.",
             ),
             hop: parameters.span(
                 "hop",
                 Nanos::from_micros(1),
-                "Each way between a customer and a station.",
+                "Travel time between a customer and a station, each way.",
             ),
             jobs: parameters.count(
                 "jobs",

@@ -24,9 +24,9 @@ pub struct Open {
     pub service: Service,
     /// Servers of each queue; a customer waits while all of them are busy.
     pub servers: u32,
-    /// Customers that come to each queue.
+    /// Customers that arrive at each queue.
     pub customers: u32,
-    /// What random numbers follow from.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Whether [`Open::SERIES`] are given out.
     pub series: bool,
@@ -189,7 +189,8 @@ impl ScenarioModel for Open {
     fn about() -> About {
         About {
             name: "queue",
-            doc: "Queues that customers come to at random instants, M/M/c or M/D/c by Kendall's names.",
+            doc: "Queues at which customers arrive at random instants: M/M/c or M/D/c in \
+            Kendall's notation.",
             until: None,
         }
     }
@@ -205,7 +206,7 @@ impl ScenarioModel for Open {
             interarrival: parameters.positive_span(
                 "interarrival",
                 Nanos::from_micros(2),
-                "The mean span between two arrivals.",
+                "Mean time between two arrivals.",
             ),
             service: Service::declare(parameters),
             servers: parameters.count("servers", 1..=1_000_000, 1, "Servers of each queue."),
@@ -213,7 +214,7 @@ impl ScenarioModel for Open {
                 "customers",
                 1..=4_000_000_000,
                 1_000_000,
-                "Customers that come to each queue.",
+                "Customers that arrive at each queue.",
             ),
             seed: parameters.seed(),
             series: parameters.all_series(),

@@ -23,7 +23,7 @@ pub fn reference() -> String {
     let mut page = BEGINNING.to_owned();
     for entry in MODELS {
         let about = entry.about();
-        let table = "| key | value | unless written | for |\n| --- | --- | --- | --- |\n";
+        let table = "| key | value | default | meaning |\n| --- | --- | --- | --- |\n";
         write!(page, "\n## `{}`\n\n{}\n\n{table}", about.name, about.doc).expect("it is a text");
         for key in entry.declared(&Given::default(), false).keys.iter() {
             page.push_str(&row(key));
