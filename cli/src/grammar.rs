@@ -8,11 +8,16 @@
 pub(crate) mod reference;
 pub(crate) mod renamed;
 mod usages;
+
+#[cfg(test)]
+mod documents;
 #[cfg(test)]
 mod walk;
 
 use clap::Command;
 
+#[cfg(test)]
+pub(crate) use documents::parses;
 pub(crate) use usages::USAGES;
 
 /// What the parser does not know of a verb that can be run.

@@ -27,9 +27,9 @@ const FIRST_STEPS: &str = "\
 `meikyo help VERB` explains a verb. With a cluster at hand, whose SNMP community is in `$COMMUNITY`, begin
 like this:
 
-  meikyo config init '10.0.0.[1-16]' --community env:COMMUNITY  # write cluster.toml from what answers
+  meikyo config init '10.0.0.[1-9]' --community env:COMMUNITY   # a cluster file of what answers
   meikyo probe                                                  # ask every device once
-  meikyo measure --serve                                        # show it at http://127.0.0.1:8420/";
+  meikyo measure --serve                                        # the page: http://127.0.0.1:8420/";
 
 /// The parser of the whole command line, whose help is grouped.
 pub(crate) fn command() -> Command {
@@ -85,6 +85,16 @@ mod tests {
         expected.sort();
         grouped.sort();
         assert_eq!(grouped, expected);
+    }
+
+    #[test]
+    fn the_first_steps_can_be_typed_as_they_stand() {
+        let commands = FIRST_STEPS.lines().filter(|line| line.starts_with("  meikyo "));
+        let commands: Vec<_> = commands.map(|line| line.split('#').next().unwrap()).collect();
+        assert_eq!(commands.len(), 3);
+        for command in commands {
+            crate::grammar::parses(command).unwrap();
+        }
     }
 
     #[test]

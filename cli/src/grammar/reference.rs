@@ -12,8 +12,8 @@ pub(crate) fn document(program: Command) -> String {
     let mut program = without_help(program);
     program.build();
     let mut text = RULES.to_owned();
-    text += "\n## All verbs\n\nA space and brackets as in the synopsis of a manual page; options that are not \
-             required stand in `--help` and in the\nmanual page.\n\n| command | prints `--json` | exit 1 |\n| --- | --- | --- |\n";
+    text += "\n## All verbs\n\nSynopses as in a manual page; `--help` and the manual pages list the options that \
+             are not required.\n\n| command | prints `--json` | exit 1 |\n| --- | --- | --- |\n";
     for (verb, command) in verbs(&program) {
         let json = if command.get_arguments().any(|argument| argument.get_id() == "json") {
             "yes"
@@ -37,13 +37,13 @@ fn synopsis(command: &Command) -> String {
 /// What a manual page says of how a verb ends, or of how those end that begin with these words.
 pub(crate) fn exit_status(verb: &str) -> [(&'static str, String); 3] {
     let no = match usage_of(verb) {
-        None => "Done, and the answer is no; the verb's page says of what.".to_owned(),
-        Some(Usage { no: None, .. }) => "Does not occur.".to_owned(),
-        Some(Usage { no: Some(no), .. }) => format!("Done, and the answer is no: {no}."),
+        None => "Success, and the answer is no; the verb's page says of what.".to_owned(),
+        Some(Usage { no: None, .. }) => "Never.".to_owned(),
+        Some(Usage { no: Some(no), .. }) => format!("Success, and the answer is no: {no}."),
     };
     [
-        ("0", "Done; where a question is asked, the answer is yes.".to_owned()),
+        ("0", "Success; if the command answers a question, the answer is yes.".to_owned()),
         ("1", no),
-        ("2", "Not done: the command line, a file or the system does not allow it; standard error says why.".to_owned()),
+        ("2", "Failure: the command line, a file or the system prevented it; standard error says why.".to_owned()),
     ]
 }

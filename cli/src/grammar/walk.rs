@@ -1,17 +1,16 @@
 //! The parser of the whole program, held against the rules of `docs/command-line.md`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, Command, CommandFactory as _, Parser as _};
+use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
+use super::documents::parses;
 use super::reference;
 use super::renamed::{Old, RENAMED};
 use super::{USAGES, usage_of, verbs, without_help};
 use crate::args::Args;
 
-fn program() -> Command {
+pub(super) fn program() -> Command {
     let mut program = without_help(Args::command());
     program.build();
     program
@@ -207,87 +206,6 @@ fn old_spellings_do_not_parse_and_new_ones_do() {
         });
         assert!(is_there, "{of} {new}");
     }
-}
-
-/// Splits a line as a shell does, as far as our documents need it, and parses it.
-fn parses(line: &str) -> Result<Args, clap::Error> {
-    Args::try_parse_from(words(line))
-}
-
-fn words(line: &str) -> Vec<String> {
-    let (mut words, mut quote, mut word, mut begun) = (Vec::new(), None, String::new(), false);
-    for c in line.chars() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '\'' | '"') => (quote, begun) = (Some(c), true),
-            (None, ' ') if begun => {
-                words.push(std::mem::take(&mut word));
-                begun = false;
-            }
-            (None, ' ') => {}
-            (_, c) => {
-                word.push(c);
-                begun = true;
-            }
-        }
-    }
-    if begun {
-        words.push(word);
-    }
-    words
-}
-
-/// Commands that our documents show on lines of their own, without what only a shell understands.
-fn commands(text: &str) -> Vec<String> {
-    let is_cut = |word: &str| {
-        matches!(word, "|" | "&&" | "||" | ";" | "&" | "#")
-            || [">", "<", "2>"].iter().any(|redirection| word.starts_with(redirection))
-    };
-    let mut found = Vec::new();
-    let joined = text.replace("\\\n", " ");
-    for line in joined.lines() {
-        let line = line.trim().trim_start_matches("$ ");
-        let Some(rest) = line.strip_prefix("meikyo ") else { continue };
-        let words: Vec<&str> = rest.split(' ').take_while(|word| !is_cut(word)).collect();
-        found.push(format!("meikyo {}", words.join(" ").trim()));
-    }
-    // And those in a line of text, between backquotes.
-    for line in joined.lines() {
-        for (place, part) in line.split('`').enumerate() {
-            if place % 2 == 1 && part.starts_with("meikyo ") && part.contains(" -") {
-                found.push(part.to_owned());
-            }
-        }
-    }
-    found.retain(|line| !line.contains("...") && !line.contains('…') && !line.contains('$'));
-    found
-}
-
-#[test]
-fn commands_of_the_documents_parse() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut files = vec![root.join("README.md"), root.join("packaging/README.md")];
-    let documents = std::fs::read_dir(root.join("docs")).unwrap();
-    files.extend(documents.map(|entry| entry.unwrap().path()));
-    // Made of the parser itself.
-    files.retain(|file| !file.ends_with("command-line.md"));
-    let (mut tried, mut refused) = (0, Vec::new());
-    for file in files.iter().filter(|file| file.extension().is_some_and(|it| it == "md")) {
-        for line in commands(&std::fs::read_to_string(file).unwrap()) {
-            tried += 1;
-            // A synopsis has brackets, and words in place of values; part of a command needs more.
-            let error = parses(&line.replace(['[', ']'], "")).err();
-            let is_unknown = |error: &clap::Error| {
-                use ErrorKind::{ArgumentConflict, InvalidSubcommand, UnknownArgument};
-                matches!(error.kind(), ArgumentConflict | InvalidSubcommand | UnknownArgument)
-            };
-            if let Some(error) = error.filter(is_unknown) {
-                refused.push(format!("{}: {line}: {error}", file.display()));
-            }
-        }
-    }
-    assert!(tried > 60, "commands were found: {tried}");
-    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
 /// A verb's line in the help says what it does, as an order does.
