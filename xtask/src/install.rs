@@ -21,7 +21,7 @@ const UNITS: [&str; 2] = ["meikyo-measure.service", "meikyo-profile-agent.servic
 const USAGE: &str = "usage: ./x install [--prefix DIR] [--program FILE]
 
   --prefix DIR    where bin/, share/ and lib/ are; /usr/local for root, ~/.local for others
-  --program FILE  this program instead of a release build";
+  --program FILE  this program instead of a build with the profile `dist`";
 
 /// Where the files of an installation go.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ fn usual_prefix(root: &Path) -> anyhow::Result<PathBuf> {
     Ok(PathBuf::from(home).join(".local"))
 }
 
-/// The program that was named, or a release build with the page in it.
+/// The program that was named, or one that is optimised as a whole, with the page in it.
 pub(crate) fn built(root: &Path, named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(named) = named {
         return Ok(named);
@@ -114,9 +114,9 @@ pub(crate) fn built(root: &Path, named: Option<PathBuf>) -> anyhow::Result<PathB
     if let Page::Lacking(what) = web::build(root)? {
         println!("the page is left out, the server will say so: {what}");
     }
-    let build = ["build", "--release", "--locked", "--package", "meikyo-cli"];
-    anyhow::ensure!(cargo(root, &build).run()?, "the release build failed");
-    Ok(root.join("target/release/meikyo"))
+    let build = ["build", "--profile", "dist", "--locked", "--package", "meikyo-cli"];
+    anyhow::ensure!(cargo(root, &build).run()?, "the program cannot be built");
+    Ok(root.join("target/dist/meikyo"))
 }
 
 /// Puts every file into its place; gives them in order.

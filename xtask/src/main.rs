@@ -26,7 +26,7 @@ usage: ./x WORD [ARGUMENTS]
 
   demo           measure this machine and a simulated cluster, and show the page
   install [--prefix DIR]
-                 install a release build, manual pages, completions and services
+                 install the program, manual pages, completions and services
   package        build a Debian package, target/package/meikyo.deb
   test [FILTER]  check formatting and lints, run every test; ends with `N passed, N failed, N skipped`
   bench [NAME]   run all benches, or one: `./x bench collect --agents 1000`

@@ -13,7 +13,7 @@ use crate::room;
 
 const USAGE: &str = "usage: ./x package [--program FILE]
 
-  --program FILE  this program instead of a release build";
+  --program FILE  this program instead of a build with the profile `dist`";
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 /// Read by the service's group, made so by `postinst`.
 const CONFIGURATION: &str = "etc/meikyo";
