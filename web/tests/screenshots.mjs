@@ -4,9 +4,10 @@
 //   MEIKYO_URL=http://127.0.0.1:8420/ npm run screenshots -- FOLDER     of a running `meikyo serve`, in both themes
 //
 // Without an address the script measures 32 hosts and 8 switches that answer SNMP on the loopback network, has one
-// host go silent and another lose requests, and takes the pictures while the measurement runs. Nothing is compared.
+// host go silent and another lose requests, samples a program of its own, and takes the pictures while the measurement
+// runs. Sampling needs root or CAP_PERFMON. Nothing is compared.
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -30,11 +31,12 @@ const VIEWS = {
   then: { hash: "then?t=-20s", prepare: (page) => page.getByRole("button", { name: "1 min before" }).click() },
   device: { hash: "device?t=-1m" },
   fabric: { hash: "fabric?t=-1m" },
+  profile: { hash: "profile?rec=profile" },
   data: { hash: "data" },
   alerts: { hash: "cluster?t=-1m", prepare: (page) => page.keyboard.press("a") },
 };
 /** Those in the documentation: one for each view. */
-const DOCUMENTED = ["cluster", "then", "device", "fabric", "data", "alerts"];
+const DOCUMENTED = ["cluster", "then", "device", "fabric", "profile", "data", "alerts"];
 
 /** Added to the cluster file of the simulated agents: a fabric to draw, and rules that raise alerts. */
 const MORE = `
@@ -52,6 +54,24 @@ value = "interface:eth0(in_octets)"
 above = "80MB/s"
 `;
 const TROUBLES = ["at 40s die node017", "at 25s set loss=15% node008"];
+
+/** What is sampled: a job that reads, sorts and compresses by turns, in functions that have names. */
+const JOB = `
+  const { gzipSync } = require("node:zlib");
+  const lines = (count) => Array.from({ length: count }, (_, at) => JSON.stringify({ at, key: (at * 2654435761) % 1000003 }));
+  function readRecords(texts) { return texts.map((text) => JSON.parse(text)); }
+  function byKey(one, other) { return one.key - other.key; }
+  function sortRecords(records) { return records.sort(byKey); }
+  function sumOfKeys(records) { let sum = 0; for (let turn = 0; turn < 40; turn += 1) for (const { key } of records) sum += Math.sqrt(key * turn); return sum; }
+  function compress(records) { return gzipSync(JSON.stringify(records)).length; }
+  function step(texts) { const records = sortRecords(readRecords(texts)); return sumOfKeys(records) + compress(records); }
+  const texts = lines(60000);
+  const end = Date.now() + 20000;
+  let sum = 0;
+  while (Date.now() < end) sum += step(texts);
+  require("node:fs").writeFileSync("job.pid", String(process.pid));
+  process.exit(sum > 0 ? 0 : 1);
+`;
 
 mkdirSync(folder, { recursive: true });
 const stage = given === undefined ? await measureCluster() : { address: given, clear: () => {} };
@@ -159,6 +179,16 @@ async function selectInStrip(page) {
   await page.mouse.up();
 }
 
+/** Runs the job and samples it with its callers; the interpreter says what its functions are called. */
+function sample(directory) {
+  const job = [process.execPath, "--perf-basic-prof", "--interpreted-frames-native-stack", "-e", JOB];
+  const record = ["profile", "record", "--out", "profile", "--stacks", "--budget", "none", "--", ...job];
+  const { status, stderr } = spawnSync(program, record, { cwd: directory, encoding: "utf8" });
+  // Where the interpreter wrote the names.
+  rmSync(`/tmp/perf-${readFileSync(join(directory, "job.pid"), "utf8")}.map`, { force: true });
+  if (status !== 0) throw new Error(`the job cannot be sampled:\n${stderr}`);
+}
+
 /** A farm of agents, a measurement of it and its server; the server's address. */
 async function measureCluster() {
   const directory = mkdtempSync(join(tmpdir(), "meikyo-pictures-"));
@@ -192,9 +222,11 @@ async function measureCluster() {
     // Keys of the file itself end where its first section begins.
     appendFileSync(cluster, MORE);
     await start(["measure", "--cluster", cluster, "--out", "recording"], / ok [1-9]/);
-    const server = await start(["serve", "recording", "--listen", "127.0.0.1:0", "--cluster", cluster], /http:\/\//);
     console.log(`measuring for ${MEASURED_MS / 1000} s`);
-    await new Promise((resume) => setTimeout(resume, MEASURED_MS));
+    const measured = new Promise((resume) => setTimeout(resume, MEASURED_MS));
+    sample(directory);
+    const server = await start(["serve", "recording", "profile", "--listen", "127.0.0.1:0", "--cluster", cluster], /http:\/\//);
+    await measured;
     return { address: /http:\/\/\S+/.exec(server)[0], clear };
   } catch (error) {
     console.error(readFileSync(cluster, "utf8"));
