@@ -45,7 +45,7 @@ impl fmt::Display for Scheme {
 
 /// A text that names no scheme.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no scheme; there are `partner`, `ring`, and `rs2` to `rs8`")]
+#[error("`{0}` is not a scheme; allowed are `partner`, `ring`, and `rs2` to `rs8`")]
 pub struct ParseSchemeError(String);
 
 impl FromStr for Scheme {
@@ -257,7 +257,7 @@ mod tests {
         let unknown = "rs9".parse::<Scheme>().unwrap_err();
         assert_eq!(
             unknown.to_string(),
-            "`rs9` is no scheme; there are `partner`, `ring`, and `rs2` to `rs8`"
+            "`rs9` is not a scheme; allowed are `partner`, `ring`, and `rs2` to `rs8`"
         );
         let small = Layout::new(Scheme::Ring, 2).unwrap_err();
         assert_eq!(

@@ -91,7 +91,7 @@ pub enum GreetingError {
     )]
     Protocol(u16),
     /// It wants what is not known.
-    #[error("a connection for purpose {0} is not known")]
+    #[error("unknown purpose {0} of a connection")]
     Purpose(u8),
 }
 

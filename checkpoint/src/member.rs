@@ -132,10 +132,10 @@ pub enum Event {
     #[error("another host has begun a generation")]
     Busy,
     /// Another incarnation stands at this place: nothing that this host writes counts.
-    #[error("another host stands in this one's place: nothing that it writes counts")]
+    #[error("another host has taken this one's place: the group ignores what it writes")]
     Fenced,
     /// This host was told to found a group that lives already.
-    #[error("the group was founded before, and lives")]
+    #[error("the group was founded before and still exists")]
     FoundedBefore,
     /// A host is held dead.
     #[error("the host at place {0} is dead")]
@@ -158,13 +158,13 @@ pub enum AbortReason {
     #[error("the host at place {0} could not write: {1}")]
     Failed(usize, String),
     /// The daemon of a host was started anew, and has forgotten what the program handed over.
-    #[error("the daemon of the host at place {0} was started anew")]
+    #[error("the daemon of the host at place {0} was restarted")]
     Restarted(usize),
     /// It took too long.
-    #[error("it was not whole in time")]
+    #[error("it was not complete in time")]
     Timeout,
     /// Another host has decided so.
-    #[error("another host took over and found it not whole")]
+    #[error("another host took over and found it incomplete")]
     Elsewhere,
 }
 

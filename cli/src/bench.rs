@@ -24,6 +24,7 @@ pub(crate) fn run() -> Result<Answer, Failure> {
     let path = std::env::current_exe()?.with_file_name("meikyo-bench");
     let arguments = std::env::args_os().skip(2);
     let source = Command::new(&path).args(arguments).exec();
-    Err(Failure::new(StartError { path, source })
-        .hint("cargo build --release -p meikyo-bench; it has to lie beside `meikyo`"))
+    Err(Failure::new(StartError { path, source }).hint(
+        "cargo build --release -p meikyo-bench; it has to be in the same directory as `meikyo`",
+    ))
 }

@@ -33,7 +33,7 @@ impl RecordingArgument {
 /// The recording whose measurement a verb speaks with, beside the words that it has to say.
 #[derive(Debug, Args)]
 pub(crate) struct SpokenTo {
-    /// The recording; what is said to it needs a measurement that writes it
+    /// The recording of a running measurement
     #[arg(
         long = "recording",
         value_name = "RECORDING",
@@ -84,13 +84,15 @@ pub(crate) struct ClusterArgument {
 /// Which rows of which devices and time.
 #[derive(Debug, Args)]
 pub(crate) struct RowArguments {
-    /// Devices: names, folded ranges (node[001-225]), or patterns with * and ?; with commas between.
+    /// Devices: names, folded ranges (node[001-225]), or patterns with * and ?, separated by
+    /// commas.
     #[arg(long, value_name = "PATTERN")]
     device: Option<String>,
-    /// Rows with that label, for example interface=eth0; the text may have * and ?. Can be repeated.
+    /// Only rows with this label, for example interface=eth0; patterns with * and ? match. Can be
+    /// repeated.
     #[arg(long = "label", value_name = "LABEL=TEXT")]
     labels: Vec<String>,
-    /// The columns, with commas between.
+    /// The columns, separated by commas.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     columns: Option<Vec<String>>,
     #[command(flatten)]
@@ -100,10 +102,10 @@ pub(crate) struct RowArguments {
 /// Which span of time of a recording.
 #[derive(Debug, Args)]
 pub(crate) struct TimeArguments {
-    /// From then on: 2026-11-21T20:14:00Z, 2026-11-21, or -15min (before the recording's end)
+    /// From this time: 2026-11-21T20:14:00Z, 2026-11-21, or -15min (before the recording's end)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
-    /// Up to then, exclusive
+    /// Up to this time, exclusive
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: Option<String>,
 }

@@ -41,22 +41,22 @@ use session::{Session, Subject};
 pub(crate) struct TopArgs {
     #[command(flatten)]
     recording: RecordingArgument,
-    /// Devices: names, folded ranges (node[001-225]), or patterns with * and ?; with commas between
+    /// Devices: names, folded ranges (node[001-225]), or patterns with * and ?, separated by commas
     #[arg(long, value_name = "PATTERN")]
     device: Option<String>,
-    /// What cells are coloured by
+    /// The quantity that colours the cells
     #[arg(long, value_enum, default_value = "sent")]
     metric: Metric,
-    /// Span between two repaints, 20ms to 60s
+    /// Time between two repaints, 20ms to 60s
     #[arg(long, value_name = "SPAN", default_value = "100ms")]
     every: Nanos,
-    /// Colours for a dark or a light ground; without it as COLORFGBG says
+    /// Colours for a dark or a light background [default: by COLORFGBG, else dark]
     #[arg(long, value_enum)]
     theme: Option<Theme>,
-    /// Print one screen as plain text, as large as COLUMNS and LINES say, and exit
+    /// Print one screen as plain text, of the size in COLUMNS and LINES, and exit
     #[arg(long)]
     once: bool,
-    /// With --once: the newest values of all devices as one JSON document
+    /// With --once: print the newest values of all devices as one JSON document
     #[arg(long, requires = "once")]
     json: bool,
 }

@@ -31,7 +31,7 @@ use crate::benches::scan::ScanArgs;
 /// Measure Meikyo itself on this machine, beside the numbers of the papers.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// What is measured.
+    /// The bench to run.
     #[command(subcommand)]
     pub bench: Bench,
 }

@@ -16,7 +16,7 @@ use crate::ranks::joined::joined;
 #[derive(Debug, thiserror::Error)]
 pub enum PrintError {
     /// The reader has gone (`| head`): the command has done all that was wanted.
-    #[error("nobody reads standard output any more")]
+    #[error("standard output was closed by its reader")]
     Closed,
     /// For example because the disk that it goes to is full.
     #[error("cannot write to standard output")]

@@ -9,13 +9,13 @@ use crate::ranks;
 /// Which scheduler, on how many threads.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Scheduling {
-    /// How events are brought into order; the result is the same under all of them
+    /// The scheduler; the result is the same under all of them
     #[arg(long, value_enum, default_value_t = SchedulerName::Auto)]
     scheduler: SchedulerName,
-    /// Threads at most [default: one for each core]
+    /// Maximum number of threads [default: one per core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
-    /// How much memory speculation may take before it is held back, for example 512MiB
+    /// Memory at which speculation is throttled, for example 512MiB
     #[arg(long, allow_hyphen_values = true)]
     memory_limit: Option<Bytes>,
 }
@@ -23,13 +23,13 @@ pub struct Scheduling {
 /// Schedulers as a person names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchedulerName {
-    /// Threads while they pay, else one
+    /// Several threads if that is faster, else one
     Auto,
     /// One queue on one thread
     Sequential,
-    /// Threads handle what nothing can influence any more
+    /// Threads handle only events that nothing can affect any more
     Conservative,
-    /// Threads run ahead and take back what came too early (Time Warp)
+    /// Threads run ahead and roll back events that were too early (Time Warp)
     Optimistic,
 }
 

@@ -28,7 +28,7 @@ pub struct Failover {
     /// Host ports that get another PVID, in the order of the hosts.
     pub moves: Vec<Move>,
     /// The hosts in parts that no trunk connects any more, the greatest first; empty if all stay
-    /// connected. Hosts of different parts lose each other, whatever is done.
+    /// connected. Hosts of different parts are separated in any case.
     pub parts: Vec<Vec<HostId>>,
     /// Switches that the manager cannot reach in the management VLAN while the trunk is down.
     pub unmanaged: Vec<SwitchId>,

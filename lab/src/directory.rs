@@ -90,7 +90,7 @@ pub enum DirectoryError {
     #[error("no lab runs in {0}")]
     None(PathBuf),
     /// There is nothing that could be written into.
-    #[error("{0} is no directory that a lab could write into")]
+    #[error("a lab cannot write into {0}, which is not a directory")]
     NoFiles(PathBuf),
     /// What can be written inside has a file already where the lab puts one of its own.
     #[error("{0} is there already, and the lab has one of that name")]

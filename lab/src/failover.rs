@@ -45,7 +45,7 @@ pub struct Recovery {
 #[derive(Debug, thiserror::Error)]
 pub enum RecoveryError {
     /// There is no plan for it.
-    #[error("there is no plan for the failure of this trunk")]
+    #[error("no plan exists for the failure of this trunk")]
     Plan(#[from] FailoverError),
     /// The lab's record cannot be read.
     #[error("the lab's blueprint cannot be read")]
@@ -81,7 +81,7 @@ pub fn fail_over(
         deadline_ms: DEADLINE_MS,
     };
     let Done::Outage(outage) = ask(directory, roles, &task)? else {
-        return Err(AskError::Failed("the lab answers something else".into()).into());
+        return Err(AskError::Failed("the lab sent an unexpected answer".into()).into());
     };
     // What was learned over the trunk was forgotten when it failed.
     prime(directory, roles, wiring, configuration)?;

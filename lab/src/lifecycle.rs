@@ -64,7 +64,7 @@ pub enum UpError {
     #[error("cannot start the process that keeps the lab")]
     Keeper(#[source] io::Error),
     /// It was started and did not come up.
-    #[error("the lab did not come up: {reason}{console}")]
+    #[error("the lab did not start: {reason}{console}")]
     Failed {
         /// What it said.
         reason: String,

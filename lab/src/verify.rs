@@ -93,7 +93,7 @@ pub fn verify(
     let ask = |task| ask(directory, roles, &task);
     let send = |frames, each| match ask(Task::Send { frames, each, quiet_ms: options.quiet_ms })? {
         Done::Sent(traces) => Ok(traces),
-        _ => Err(AskError::Failed("the lab answers something else".into())),
+        _ => Err(AskError::Failed("the lab sent an unexpected answer".into())),
     };
     let hosts = wiring.hosts.len();
     let pairs = followed(hosts, options.pairs_max);
@@ -163,7 +163,7 @@ pub(crate) fn lost_at_last(
     for _ in 0..tries {
         match ask(directory, roles, &Task::PingAll { patience_ms })? {
             Done::Pinged { lost, .. } => pairs = lost,
-            _ => return Err(AskError::Failed("the lab answers something else".into())),
+            _ => return Err(AskError::Failed("the lab sent an unexpected answer".into())),
         }
         if pairs.is_empty() {
             break;
@@ -230,7 +230,7 @@ pub fn as_bridges(
 #[derive(Debug, thiserror::Error)]
 pub enum AsBridgesError {
     /// They cannot be written.
-    #[error("a Linux bridge cannot be told these settings")]
+    #[error("a Linux bridge does not support these settings")]
     Render(#[from] RenderError),
     /// What was written is not understood.
     #[error("the text for a Linux bridge is not understood")]

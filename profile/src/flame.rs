@@ -88,7 +88,7 @@ pub enum FlameError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// There are more samples than are read at once.
-    #[error("there are more than {limit} samples, which are the most that are read at once")]
+    #[error("there are more than {limit} samples, the maximum for one answer")]
     TooMany {
         /// How many are read at most.
         limit: u64,

@@ -80,7 +80,7 @@ pub enum OpenSamplerError {
     #[error("sampling is not permitted")]
     Permission(#[source] io::Error),
     /// The machine does not have the clock.
-    #[error("this machine counts no cycles for this system")]
+    #[error("this machine does not count cycles")]
     NoCycles(#[source] io::Error),
     /// There is no such control group of version 2.
     #[error("`{path}` is no control group of version 2")]

@@ -35,7 +35,7 @@ pub struct CheckReport {
     pub files: u64,
     /// Rows read.
     pub rows: u64,
-    /// Octets behind the last whole frame of a log; the next writer cuts them. No damage: the
+    /// Octets behind the last whole frame of a log; the next writer removes them. No damage: the
     /// program was killed or is in the middle of a write.
     pub torn_bytes: u64,
     /// Files that a segment hides, left by a compaction that was killed; the next one removes them.

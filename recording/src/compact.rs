@@ -109,7 +109,7 @@ pub enum CompactError {
         source: io::Error,
     },
     /// The recording's files cannot be listed.
-    #[error("cannot look for what an earlier compaction left")]
+    #[error("cannot look for the remains of an earlier compaction")]
     List {
         /// Which directory cannot be listed.
         source: ListError,

@@ -171,7 +171,7 @@ impl IncidentKind {
 
 /// Packed rows are of a table that the stream does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the stream has no table `{table}`: its tables are given when it is opened")]
+#[error("the stream has no table `{table}`: its tables are declared when it is opened")]
 pub struct UnknownTableError {
     /// The table of the rows.
     pub table: String,

@@ -34,10 +34,10 @@ pub(crate) enum NoFlame {
     #[error(transparent)]
     Flame(#[from] FlameError),
     /// The system gives no thread.
-    #[error("cannot start the thread that looks functions up")]
+    #[error("cannot start the thread that resolves function names")]
     Thread(#[source] std::io::Error),
     /// The thread has ended in the middle of it.
-    #[error("looking the functions up failed; the server's own output says why")]
+    #[error("resolving function names failed; the server's output says why")]
     Ended,
 }
 

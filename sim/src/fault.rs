@@ -89,7 +89,7 @@ pub enum Problem {
         message: String,
     },
     /// Check mode: the state after taking the event back differs from the one before it.
-    #[error("a change escapes the undo log: {difference}")]
+    #[error("a change is missing from the undo log: {difference}")]
     Escape {
         /// The first field that differs, before and after.
         difference: String,
@@ -111,7 +111,7 @@ pub enum Problem {
         difference: String,
     },
     /// Check mode: the same event on the same state did something else the second time.
-    #[error("its handler is no function of state and message: {difference}")]
+    #[error("its handler is not a function of state and message alone: {difference}")]
     Unrepeatable {
         /// The first difference that was found, with the way to its field.
         difference: String,

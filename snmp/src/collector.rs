@@ -167,7 +167,7 @@ pub enum StartError {
     #[error("the collector has no socket")]
     Socket(#[from] SocketError),
     /// Real-time priority was asked for and refused.
-    #[error("`--realtime` cannot be had; {}", source.remedy())]
+    #[error("`--realtime` is not possible: {}", source.remedy())]
     Realtime {
         /// What was refused.
         source: RealtimeError,

@@ -102,7 +102,7 @@ pub enum SurveyError {
     #[error("the agent does not accept the request")]
     Refused(#[source] ReceiveError),
     /// The walk cannot go on.
-    #[error("the walk cannot go on")]
+    #[error("the walk cannot continue")]
     Walk(#[source] WalkError),
 }
 

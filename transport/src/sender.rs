@@ -109,7 +109,7 @@ impl OfferError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// What came is no message.
-    #[error("the receiver said what cannot be understood")]
+    #[error("the receiver sent something that cannot be understood")]
     Wire(#[from] WireError),
     /// The receiver ended the session.
     #[error("the receiver ended the session: {text}")]
@@ -120,7 +120,7 @@ pub enum SessionError {
         text: String,
     },
     /// A message came that does not belong there.
-    #[error("the receiver sent {0} where it does not belong")]
+    #[error("the receiver sent an unexpected {0}")]
     Unexpected(&'static str),
     /// The receiver speaks another version.
     #[error("the receiver wants to speak version {found}, and this sender speaks {VERSION}")]

@@ -256,7 +256,7 @@ pub enum WireError {
     #[error("a session begins with a greeting, and a frame of kind {0} came")]
     NoGreeting(u8),
     /// The body is longer than that kind may be.
-    #[error("a frame of {found} octets was announced, and {limit} are the most")]
+    #[error("a frame of {found} octets was announced; at most {limit} are allowed")]
     TooLarge {
         /// How long it would be.
         found: usize,

@@ -134,7 +134,7 @@ fn what_is_damaged_too_long_or_anothers_ends_the_session() {
     let foreign = Message::Welcome(Welcome { version: 1, window_bytes: 1, has: Vec::new() });
     for (octets, code, text) in [
         (damaged, Code::Damaged, "does not have its checksum"),
-        (long, Code::TooLarge, "2097152 octets was announced, and 1048576"),
+        (long, Code::TooLarge, "2097152 octets was announced; at most 1048576"),
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(), Code::Damaged, "speaks something else"),
         (block("node002", 1).encoded(), Code::Forbidden, "`node001` sent a block of `node002`"),
         (Message::Block(rows()).encoded(), Code::Damaged, "has no origin"),

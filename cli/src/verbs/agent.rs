@@ -16,13 +16,13 @@ use meikyo_snmp::agent::host::{Host, Roots};
 use meikyo_snmp::agent::{self, Access, AgentUser, Community, Engine, MESSAGE_BYTES_MAX, Stop};
 use meikyo_units::WallTime;
 
-/// Serve this host's counters over SNMP, read afresh for every request.
+/// Serve this host's counters over SNMP, read anew for every request.
 ///
 /// For hosts whose own agent caches too long. Serves interfaces, load, disks, CPU, memory and the
 /// system group, and can only be read. Needs no privileges.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
-    /// UDP address to listen at: the one that the collector asks.
+    /// UDP address to listen at, which the collector polls.
     #[arg(long, default_value = "127.0.0.1:1610", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
     /// Answer versions 1 and 2c with this community, a reference as in the cluster file.
@@ -31,10 +31,11 @@ pub(crate) struct AgentArgs {
     /// Answer version 3 with this user.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// How the user signs: MD5, SHA-1, SHA-224, SHA-256, SHA-384 or SHA-512, and the password.
+    /// Authentication protocol of the user (MD5, SHA-1, SHA-224, SHA-256, SHA-384 or SHA-512) and
+    /// password.
     #[arg(long, value_name = "PROTOCOL:REFERENCE", requires = "user")]
     auth: Option<Keyed<AuthProtocol>>,
-    /// How the user encrypts: AES-128 or AES-256, and the password.
+    /// Privacy protocol of the user (AES-128 or AES-256) and password.
     #[arg(long, value_name = "PROTOCOL:REFERENCE", requires = "auth")]
     privacy: Option<Keyed<PrivProtocol>>,
 }
@@ -79,7 +80,7 @@ impl AgentArgs {
             access.users.extend(AgentUser::new(Credentials::resolve(&asked, here)?, false));
         }
         if access.communities.is_empty() && access.users.is_empty() {
-            return Err(Failure::new("nobody may ask this agent").hint(
+            return Err(Failure::new("this agent would answer nobody").hint(
                 "meikyo agent --user monitor --auth SHA-256:file:auth --privacy AES-128:file:privacy",
             ));
         }
@@ -116,7 +117,7 @@ fn cannot_bind(address: SocketAddr, error: &io::Error) -> Failure {
         io::ErrorKind::PermissionDenied => {
             failure.hint(format!("meikyo agent --listen {}:1610", address.ip()))
         }
-        _ => failure.hint("see who listens already: `ss -lunp`"),
+        _ => failure.hint("see which program listens there: `ss -lunp`"),
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct AlertsArgs {
 struct ListArgs {
     #[command(flatten)]
     recording: SpokenTo,
-    /// Also those that are over
+    /// Include alerts that have been cleared
     #[arg(long)]
     all: bool,
     /// One JSON document
@@ -36,9 +36,9 @@ struct ListArgs {
 
 #[derive(Debug, Subcommand)]
 enum Say {
-    /// Note that somebody has seen alerts: one, those of a rule, or all
+    /// Acknowledge alerts: one, those of a rule, or all
     Acknowledge(SayArgs),
-    /// Keep alerts quiet for some time, also when they are cleared and raised again
+    /// Silence alerts for some time, even if they are cleared and raised again
     Silence {
         #[command(flatten)]
         which: SayArgs,
@@ -50,17 +50,17 @@ enum Say {
 
 #[derive(Debug, Args)]
 struct SayArgs {
-    /// The rule; alone, all its alerts that are raised
+    /// The rule; alone, all of its raised alerts
     #[arg(required_unless_present = "all")]
     rule: Option<String>,
-    /// The device that the alert is about; without OBJECT, all that the rule says of it
+    /// The device of the alert; without OBJECT, all alerts of the rule for this device
     device: Option<String>,
-    /// What it is about, for example `interfaces.eth0.out_octets`
+    /// The object of the alert, for example `interfaces.eth0.out_octets`
     object: Option<String>,
-    /// All alerts that are raised
+    /// All raised alerts
     #[arg(long, conflicts_with = "rule")]
     all: bool,
-    /// Who says it
+    /// Your name, for the record
     #[arg(long, value_name = "NAME", env = "USER")]
     by: Option<String>,
     #[command(flatten)]
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &AlertsArgs) -> Result<Answer, Failure> {
 
 fn say(which: &SayArgs, action: AlertWord, span: Option<Nanos>) -> Result<Answer, Failure> {
     let dir = &which.recording.dir;
-    let hint = format!("what is raised is listed by: meikyo alerts --recording {}", dir.display());
+    let hint = format!("list raised alerts: meikyo alerts --recording {}", dir.display());
     let meant = which.meant()?;
     if meant.is_empty() {
         let rule =

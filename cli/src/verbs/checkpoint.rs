@@ -18,20 +18,21 @@ pub(crate) struct CheckpointArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Predict what checkpoints cost on a cluster, how often they pay, and which scheme to take;
-    /// exit 1 if no scheme survives the losses that it must
+    /// Predict the cost of checkpoints on a cluster, and recommend an interval and a scheme; exit 1
+    /// if no scheme survives the required losses
     Plan(Box<plan::PlanArgs>),
-    /// Make the key that all hosts of a job have, readable by its owner only
+    /// Make the key that all hosts of a job share, readable by its owner only
     Key(key::KeyArgs),
     /// Run the daemon of one host until it is killed
     Daemon(daemon::DaemonArgs),
-    /// Show how a daemon and its group stand; exit 1 if a host does not answer or this one is no member
+    /// Show the state of a daemon and its group; exit 1 if a host does not answer or this one is no
+    /// member
     Status(status::StatusArgs),
-    /// Hand a step of the program over to the daemon; it returns when the image has been read
+    /// Hand the image of a step to the daemon; returns when the daemon has read it
     Save(program::SaveArgs),
-    /// Read every block of the newest generation here; exit 1 if one is not what was stored
+    /// Verify every block of this host's newest generation; exit 1 if one is damaged
     Verify(program::VerifyArgs),
-    /// Write this host's image of the newest generation into a file, to go on from there
+    /// Write this host's image of the newest generation into a file, to restart from it
     Restart(program::RestartArgs),
 }
 

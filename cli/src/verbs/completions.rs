@@ -8,7 +8,7 @@ use meikyo_console::output;
 /// Print the completions for a shell.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell that the completions are for
+    /// The shell to complete for
     shell: Shell,
 }
 

@@ -22,13 +22,13 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Tell everything that is wrong with a cluster file; exit 1 if anything is
+    /// Report every mistake in a cluster file; exit 1 if there is any
     Check(FileArgs),
     /// Show every setting with the line that it comes from; secrets stay references
     Show(FileArgs),
-    /// Print the snmpd.conf lines with which hosts show exactly what is measured, read-only
+    /// Print the snmpd.conf lines with which hosts expose exactly what is measured, read-only
     Snmpd(FileArgs),
-    /// Write a cluster file of what answers at some addresses; exit 1 if nothing does
+    /// Write a cluster file of the devices that answer at the given addresses; exit 1 if none does
     Init(Box<init::InitArgs>),
     /// Print the JSON schema of the cluster file, for editors
     Schema,

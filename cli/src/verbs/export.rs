@@ -21,17 +21,17 @@ use crate::row_arguments::{RecordingArgument, RowArguments};
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     recording: RecordingArgument,
-    /// The tables; all that have rows when none is named.
+    /// The tables [default: all that have rows].
     tables: Vec<String>,
-    /// What kind of files.
+    /// The format of the files.
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Format,
-    /// The directory that the files go to; it is made if there is none.
+    /// The directory for the files; it is created if it does not exist.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     #[command(flatten)]
     rows: RowArguments,
-    /// One row a span, with min, mean and max; counters as rates a second.
+    /// One row per span, with min, mean and max; counters as rates per second.
     #[arg(long, value_name = "SPAN")]
     every: Option<Nanos>,
 }

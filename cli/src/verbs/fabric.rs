@@ -33,32 +33,33 @@ pub(crate) struct FabricArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Plan VLANs and who sends in which; show what the plan asks of links and tables
+    /// Plan VLANs and which hosts send in which; show the load of links and tables
     Plan(plan::PlanArgs),
     /// Predict how long a program takes, here and on other topologies
     Predict(predict::PredictArgs),
-    /// Prove what is planned, or what is written for the switches; say where it fails
+    /// Prove that the plan, or the switches' configurations, are correct, or show a counterexample
     Check(check::CheckArgs),
     /// Write the configuration of each switch, and of each host that tags its frames
     Configure(configure::ConfigureArgs),
-    /// Write the built-in templates of the switches' texts, to be changed
+    /// Write the built-in configuration templates, to be edited
     Templates(configure::TemplatesArgs),
-    /// Compare the texts that switches have with the planned settings; exit 1 if they differ
+    /// Compare the switches' configurations with the plan; exit 1 if they differ
     Diff(configure::DiffArgs),
-    /// Order the steps from what the switches have to what is planned, check every state on the way,
-    /// and show, write or carry them out
+    /// Plan or carry out the steps from the current settings to the plan; every intermediate state
+    /// is checked
     Deploy(deploy::DeployArgs),
-    /// Tell what to do when a trunk fails; exit 1 if pairs that are still connected would be lost
+    /// Show what to change when a trunk fails; exit 1 if pairs that are still connected would be
+    /// lost
     Failover(failover::FailoverArgs),
     /// Read the switches over SNMP and compare VLANs and cables with the plan; exit 1 if they differ
     Verify(verify::VerifyArgs),
-    /// Send what teaches the switches where this host is, once or again and again
+    /// Send the frames that teach the switches where this host is, once or periodically
     Prime(prime::PrimeArgs),
     /// List what is plugged into each port
     Cables(cables::CablesArgs),
-    /// Write for each switch without a command line which ports are in which VLAN, to be clicked
+    /// List which ports are in which VLAN, for switches that are configured in a browser
     Worksheet(worksheet::WorksheetArgs),
-    /// Draw the fabric as SVG, with VLANs that can be selected
+    /// Draw the fabric as SVG with selectable VLANs
     Draw(cables::DrawArgs),
 }
 

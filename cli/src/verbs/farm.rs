@@ -42,7 +42,7 @@ pub(crate) struct FarmArgs {
     /// Ports of each switch.
     #[arg(long, default_value_t = 48, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     ports: u32,
-    /// Span between two changes of the counters.
+    /// Time between two changes of the counters.
     #[arg(long, default_value = "100ms", value_name = "SPAN", value_parser = interval)]
     step: Nanos,
     /// How often agents really read their values: none (at every request), 3s, 0.6s..1.2s.
@@ -51,7 +51,7 @@ pub(crate) struct FarmArgs {
     /// Start the counters shortly before they wrap at so many bits.
     #[arg(long, value_name = "BITS", value_parser = ["32", "64"])]
     wrap: Option<String>,
-    /// Share of requests or answers that get lost: short for --fault "loss=5%".
+    /// Share of requests or answers to lose: short for --fault "loss=5%".
     #[arg(long, value_name = "SHARE")]
     loss: Option<String>,
     /// Faults of all agents or of some: "loss=5% delay=2ms", "late=5% node[001-010]". Known are
@@ -59,21 +59,21 @@ pub(crate) struct FarmArgs {
     /// status.
     #[arg(long = "fault", value_name = "FAULT=VALUE ... [DEVICES]")]
     faults: Vec<String>,
-    /// What is done when: "at 5s restart node003". Actions: restart, reboot, replace, renumber,
+    /// An action at a time: "at 5s restart node003". Actions: restart, reboot, replace, renumber,
     /// restart renumbered, reset, die, wake, set FAULT=VALUE, cache SPAN, hide OID, show OID,
     /// detach INTERFACE, attach INTERFACE.
     #[arg(long = "do", value_name = "LINE")]
     script_lines: Vec<String>,
-    /// A file with such lines; # starts a comment.
+    /// A file with one such action per line; # starts a comment.
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// A further user of version 3, for example "monitor:SHA-1:AES-256".
+    /// An additional user of version 3, for example "monitor:SHA-1:AES-256".
     #[arg(long = "user", value_name = "NAME[:AUTH[:PRIVACY]]")]
     users: Vec<String>,
-    /// Write down what every agent really held at every request.
+    /// File in which to record the true values of every agent at every request.
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
-    /// Everything random follows from this number.
+    /// Seed of all random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Print the cluster file of exactly this farm and exit.
@@ -82,14 +82,14 @@ pub(crate) struct FarmArgs {
     /// Write `cluster.toml` and its secrets to this directory before the farm starts.
     #[arg(long, value_name = "DIR", conflicts_with = "print_cluster")]
     write_cluster: Option<PathBuf>,
-    /// Instead of serving, record so much time of this farm as fast as the machine allows; needs
+    /// Instead of serving, record this span of the farm's time as fast as the machine allows; needs
     /// --out.
     #[arg(long = "virtual", value_name = "SPAN", requires = "out")]
     virtual_span: Option<Nanos>,
     /// The recording that --virtual writes.
     #[arg(long, value_name = "RECORDING", requires = "virtual_span")]
     out: Option<PathBuf>,
-    /// What the cluster file measures of the hosts; can be repeated
+    /// What the cluster file measures on the hosts. Can be repeated
     #[arg(
         long,
         value_name = "WORDS",
@@ -100,7 +100,7 @@ pub(crate) struct FarmArgs {
         ],
     )]
     measure: Vec<String>,
-    /// The version that the cluster file asks for.
+    /// The SNMP version in the cluster file.
     #[arg(long, default_value = "2c", value_name = "VERSION", value_parser = ["1", "2c", "3"])]
     snmp_version: String,
     /// The interval of the cluster file.

@@ -34,23 +34,24 @@ pub(crate) struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Bring the fabric of a cluster file up, with the settings that its plan generates
+    /// Start the fabric of a cluster file, with the settings of its plan
     Up(up::UpArgs),
-    /// Run a command on a host or switch, or on the manager
+    /// Run a command on a host, a switch or the manager
     Exec(exec::ExecArgs),
     /// Show which lab runs, with its hosts, switches and cut links
     Status(status::StatusArgs),
-    /// Send what teaches the switches where hosts are, from every host
+    /// Prime the switches: every host sends the frames that teach switches where it is
     Prime(commands::PrimeArgs),
-    /// Find out whether every pair talks over its planned path and nothing floods
+    /// Check that every pair uses its planned path and that nothing floods
     Verify(verify::VerifyArgs),
     /// Cut a link between two switches
     Cut(commands::CutArgs),
     /// Mend a link that was cut
     Mend(commands::CutArgs),
-    /// Cut links one after the other, apply their failure plans, and time how long pairs are lost
+    /// Cut links one after the other, apply their failure plans, and measure how long pairs are
+    /// disconnected
     Failover(failover::FailoverArgs),
-    /// End the lab and take everything of it away
+    /// End the lab and remove everything that belongs to it
     Down(status::DownArgs),
 }
 

@@ -15,7 +15,7 @@ use crate::grammar::{examples_of, reference, without_help};
 /// Write the manual pages.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The directory that they are written to, made if it is not there
+    /// The directory to write them to; it is created if it does not exist
     #[arg(long, value_name = "DIR", required_unless_present = "markdown")]
     out: Option<PathBuf>,
     /// Print the grammar of the command line and a table of all verbs instead, as Markdown

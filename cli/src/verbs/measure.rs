@@ -74,7 +74,7 @@ pub(crate) struct MeasureArgs {
     /// Make net-snmp agents read interface counters at every request; needs a write credential
     #[arg(long)]
     freshen: bool,
-    /// With --freshen: print what it would do, and do nothing
+    /// With --freshen: print what it would do, without doing it
     #[arg(long, requires = "freshen", conflicts_with = "restore")]
     dry_run: bool,
     /// With --freshen: restore what a killed run has changed, and measure nothing
@@ -387,7 +387,7 @@ impl Measurement<'_> {
         let passed = monotonic().duration_since(self.started).as_nanos();
         let span = Nanos::new(u64::try_from(passed).expect("it ends within 584 years"));
         let Some(status) = &self.status else {
-            return Err(Failure::new("the collector has ended without telling how it went"));
+            return Err(Failure::new("the collector has ended without a result"));
         };
         let summary = report::Summary::new(
             &self.args.out,
@@ -409,7 +409,7 @@ impl Measurement<'_> {
                 self.devices.note(&self.args.out);
                 let (commands, waker) = (self.commands.clone(), Arc::clone(&self.waker));
                 if let Err(error) = control::open(&self.args.out, commands, waker) {
-                    say(&format!("{error}: marks and answers to alerts cannot be taken"));
+                    say(&format!("{error}: marks and acknowledgements of alerts are not possible"));
                 }
             }
             _ => {}

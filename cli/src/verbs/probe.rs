@@ -24,14 +24,14 @@ pub(crate) struct ProbeArgs {
     device: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgument,
-    /// How long the device is watched for refreshes; a cache of 3 s needs 10 s
+    /// How long to watch the device for updates; a cache of 3 s needs 10 s
     #[arg(long = "for", value_name = "SPAN", default_value = "12s")]
     watch: Nanos,
-    /// Span between two requests while it is watched
+    /// Time between two requests meanwhile
     #[arg(long, value_name = "SPAN", default_value = "20ms")]
     every: Nanos,
-    /// Process of the device's agent, if it runs on this host: its real CPU time is read while the
-    /// device is polled at its own interval
+    /// Process number of the device's agent, if it runs on this host: measures its CPU time while
+    /// the device is polled at its interval
     #[arg(long, value_name = "PID", requires = "device")]
     agent_pid: Option<u32>,
     /// Print one JSON document

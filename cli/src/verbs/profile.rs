@@ -21,11 +21,11 @@ pub(crate) struct ProfileArgs {
 enum What {
     /// Sample a program, processes or everything on this host into a recording
     Record(record::RecordArgs),
-    /// Sample everything on this host, and send it to a server while it is taken
+    /// Sample everything on this host, and send the samples to a server immediately
     Agent(agent::AgentArgs),
     /// Count the samples of a recording by function, file, process, thread, CPU or control group
     Report(report::ReportArgs),
-    /// Count the newest samples of a recording, also while it is written
+    /// Count the newest samples of a recording, even while it is being written
     Top(report::TopArgs),
     /// Compare two profiles: functions whose share of samples changed
     Diff(report::DiffArgs),

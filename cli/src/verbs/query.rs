@@ -16,21 +16,21 @@ use crate::rows::{Form, RowPrinter};
 pub(crate) struct QueryArgs {
     #[command(flatten)]
     recording: RecordingArgument,
-    /// The table; without it the tables are listed.
+    /// The table; without it, the tables are listed.
     table: Option<String>,
     #[command(flatten)]
     rows: RowArguments,
-    /// One row a span, with min, mean and max; counters as rates a second between the instants at
-    /// which the agent really updated them.
+    /// One row per span, with min, mean and max; counters as rates per second between the instants
+    /// at which the agent really updated them.
     #[arg(long, value_name = "SPAN", conflicts_with_all = ["rate", "received"])]
     every: Option<Nanos>,
-    /// Counters as rates a second since the reading before.
+    /// Counters as rates per second since the previous reading.
     #[arg(long, conflicts_with = "received")]
     rate: bool,
-    /// With the kernel's receive time of every row.
+    /// Include the kernel's receive time of every row.
     #[arg(long)]
     received: bool,
-    /// One JSON object a row and line.
+    /// One JSON object per line and row.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Comma-separated values.
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Answer, Failure> {
     let selection = args.rows.selection(&recording, table)?;
     let view = match (args.every, args.rate, args.received) {
         (Some(span), ..) if span == Nanos::ZERO => {
-            return Err(Failure::new("a span of `--every` is longer than 0"));
+            return Err(Failure::new("the span of `--every` must be longer than 0"));
         }
         (Some(span), ..) => View::Every(span),
         (_, true, _) => View::Rates,
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Answer, Failure> {
     };
     if printed == 0 {
         output::say(&format!(
-            "meikyo: no row of table `{table}` is of these devices and that time"
+            "meikyo: no row of table `{table}` matches these devices and that time"
         ));
     }
     Ok(missing_rows::tell(&outcome.problems))

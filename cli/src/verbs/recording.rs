@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::missing_rows;
 use crate::row_arguments::RecordingArgument;
 
-/// Show what a recording holds, check that it is whole, compact its log.
+/// Show what a recording holds, check that it is complete, compact its log.
 #[derive(Debug, Args)]
 pub(crate) struct RecordingArgs {
     #[command(subcommand)]
@@ -25,12 +25,12 @@ pub(crate) struct RecordingArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Show rows, bytes, bytes a day, days left on the disk, and gaps; exit 1 if files are missing,
-    /// damaged or do not belong
+    /// Show rows, bytes, bytes per day, days left on the disk, and gaps; exit 1 if files are
+    /// missing, damaged or foreign
     Info(DirectoryArgs),
-    /// Read every byte and tell what is damaged or missing, with its place; exit 1 if anything is
+    /// Read every byte and report what is damaged or missing, with its place; exit 1 if anything is
     Check(DirectoryArgs),
-    /// Turn the log of streams that nobody writes into Parquet files
+    /// Turn the logs of streams that nobody is writing into Parquet files
     Compact(DirectoryArgs),
 }
 
@@ -221,7 +221,7 @@ fn check_text(report: &CheckReport) -> String {
     );
     if report.torn_bytes > 0 {
         text += &format!(
-            "{} bytes at the end of the log are a torn frame; the next writer cuts them\n",
+            "{} bytes at the end of the log are a torn frame; the next writer removes them\n",
             report.torn_bytes
         );
     }
@@ -256,7 +256,7 @@ fn remedy(path: &Path) -> String {
              part of it, move it away (`mv {shown} .`); everything else is still read"
         ),
         Some("damaged") => format!(
-            "all whole frames of it were kept; when nothing is to be rescued from it: `rm {shown}`"
+            "all intact frames of it were kept; if you do not want to recover anything from it: `rm {shown}`"
         ),
         Some("unknown") => format!(
             "a version of meikyo that knows these frames wrote them: read the recording with it; the \

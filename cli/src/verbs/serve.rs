@@ -27,27 +27,26 @@ use crate::verbs::fabric::shown::shown;
 /// Serve recordings, finished or still being written, as a page and an API
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// The recordings' directories; `recording` when neither one nor --ingest is given
+    /// The recordings' directories [default: `recording`, unless --ingest is given]
     #[arg(value_name = "RECORDING", env = "MEIKYO_RECORDING")]
     recordings: Vec<PathBuf>,
-    /// Take rows that other hosts send, and write them to the recording in this directory, which is
-    /// served, too
+    /// Receive rows from other hosts, write them to the recording in this directory, and serve it
     #[arg(long, value_name = "DIR")]
     ingest: Option<PathBuf>,
-    /// The address; other addresses than loopback need --token-file, --tls-cert and --tls-key
+    /// The address; addresses other than loopback need --token-file, --tls-cert and --tls-key
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
-    /// Serve at this Unix socket, which its directory's permissions protect; alone unless --listen
-    /// is given, too
+    /// Serve at this Unix socket, which its directory's permissions protect; at no TCP address
+    /// unless --listen is given, too
     #[arg(long, value_name = "PATH")]
     unix_socket: Option<PathBuf>,
-    /// Draw the fabric of this cluster file, which has a section `[fabric]`
+    /// Draw the fabric of this cluster file (its section `[fabric]`)
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
     #[command(flatten)]
     protection: Protection,
-    /// Print a new token, and its line for --token-file, and exit: one for viewing, or with
-    /// `=ingest:PATTERN,...` one for senders of these names, who can do nothing else with it
+    /// Print a new token and its line for --token-file, and exit: a token for viewing, or with
+    /// `=ingest:PATTERN,...` one that only lets senders of these names send rows
     #[arg(
         long,
         value_name = "ROLE",
@@ -92,8 +91,8 @@ impl ServeArgs {
 /// Who may ask, and by which name.
 #[derive(Debug, Clone, Args)]
 struct Protection {
-    /// Ask for a token; the file holds Argon2 hashes, one a line, as --new-token prints them: alone for
-    /// viewing, or behind `ingest PATTERN,...` for sending rows
+    /// Require a token; the file holds Argon2 hashes, one per line, as --new-token prints them:
+    /// alone for viewing, or after `ingest PATTERN,...` for sending rows
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Certificate chain in PEM
@@ -102,15 +101,15 @@ struct Protection {
     /// Private key in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Path before everything, behind a proxy; for example /meikyo
+    /// Prefix of all paths, for use behind a proxy; for example /meikyo
     #[arg(long, value_name = "PATH", default_value = "")]
     prefix: String,
-    /// A name that the server may be called by besides localhost, or behind a proxy the origin of
-    /// its pages, for example `https://mon.example`; can be repeated
+    /// A name of the server besides localhost, or behind a proxy the origin of its pages, for
+    /// example `https://mon.example`. Can be repeated
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
-    /// Requests a second that a client (an address, or a user at the Unix socket) may make
-    /// lastingly; five times as many at once. Behind a proxy all people are one client
+    /// Sustained requests per second of a client (an address, or a user at the Unix socket); bursts
+    /// may be five times that. Behind a proxy all users are one client
     #[arg(long, value_name = "N", default_value_t = REQUESTS_PER_S)]
     requests_per_second: NonZeroU32,
 }
@@ -149,7 +148,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Answer, Failure> {
     if failed {
         let text =
             "rows from other hosts are not taken any more: a mistake in this program, told above";
-        return Err(Failure::new(text).hint("start it again; senders keep what they have"));
+        return Err(Failure::new(text).hint("start it again; senders keep their blocks"));
     }
     Ok(Answer::Yes)
 }
@@ -158,15 +157,15 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Answer, Failure> {
 pub(crate) fn reload(running: &Running) {
     match running.reload() {
         Ok(Reloaded { certificate: false, tokens: false }) => {
-            say("SIGHUP: there is neither a certificate nor a token file to read anew");
+            say("SIGHUP: there is neither a certificate nor a token file to reload");
         }
         Ok(Reloaded { certificate, tokens }) => {
             let read = [(certificate, "certificate and key"), (tokens, "tokens")];
             let read: Vec<_> = read.iter().filter(|(is, _)| *is).map(|(_, what)| *what).collect();
-            say(&format!("SIGHUP: {} read anew", read.join(" and ")));
+            say(&format!("SIGHUP: {} reloaded", read.join(" and ")));
         }
         Err(error) => {
-            say("SIGHUP: nothing was read anew, and what was in use stays in use");
+            say("SIGHUP: nothing was reloaded; the old files stay in use");
             say(failure::render(&explained(error)).trim_end());
         }
     }
@@ -252,7 +251,7 @@ fn explained(error: StartError) -> Failure {
 fn new_token(role: &TokenRole) -> Result<Answer, Failure> {
     let token = meikyo_server::make_token();
     let hash = meikyo_server::hash_token(&token)?;
-    say(&format!("token, shown this once: {token}"));
+    say(&format!("token (shown only once): {token}"));
     output::print(&format!("{}{hash}\n", role.words))?;
     Ok(Answer::Yes)
 }

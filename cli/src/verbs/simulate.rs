@@ -41,10 +41,10 @@ pub(crate) struct SimulateArgs {
     sweep: Vec<Sweep>,
     #[command(flatten)]
     scheduling: Scheduling,
-    /// Handle every event twice with its changes taken back in between, and name what escapes
+    /// Handle every event twice, undoing its changes in between, and name what is not undone
     #[arg(long, conflicts_with_all = ["scheduler", "threads", "memory_limit"])]
     check: bool,
-    /// The last instant that is simulated, for example 10s [default: until nothing happens]
+    /// Simulated time to run, for example 10s [default: until no events are left]
     #[arg(long = "for", value_name = "SPAN", allow_hyphen_values = true)]
     until: Option<Nanos>,
     /// Write the model's time series into a recording in this directory
@@ -65,8 +65,8 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Answer, Failure> {
         return once(args, &scenario);
     }
     if ranks::joined().count() > 1 {
-        return Err(Failure::new("a sweep does its runs side by side, not over several ranks")
-            .hint("run it without `mpirun`, or each point by itself: --set servers=4"));
+        return Err(Failure::new("a sweep runs on one machine, not over several ranks")
+            .hint("run it without `mpirun`, or each point separately: --set servers=4"));
     }
     sweep::run(args, &scenario)
 }
@@ -233,7 +233,7 @@ fn text(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> String {
         let named =
             named.map(|(lp, what)| format!("  {} waits for {what}\n", scenario.lp_name(*lp)));
         let count = report.waiting.len();
-        text.push_str(&format!("\n{count} LPs wait, and nothing is left to happen:\n"));
+        text.push_str(&format!("\n{count} LPs wait, but no events are left:\n"));
         text.extend(named);
     }
     text

@@ -138,7 +138,7 @@ fn an_agent_that_cannot_serve_says_why() {
         let listen = ["agent", "--listen", "127.0.0.1:0"];
         refused(dir, &[&listen[..], arguments].concat(), parts);
     };
-    agent(&[], &["nobody may ask this agent", "hint: meikyo agent --user"]);
+    agent(&[], &["this agent would answer nobody", "hint: meikyo agent --user"]);
     agent(&["--community", "public"], &["public", "env:NAME", "file:PATH"]);
     agent(&["--community", "file:nowhere"], &["nowhere"]);
     agent(&["--community", "env:MEIKYO_TEST_NOT_SET"], &["MEIKYO_TEST_NOT_SET"]);
@@ -154,7 +154,7 @@ fn an_agent_that_cannot_serve_says_why() {
     refused(
         dir,
         &["agent", "--community", "file:secret", "--listen", &address],
-        &[&address, "hint: see who listens already"],
+        &[&address, "hint: see which program listens there"],
     );
     refused(dir, &["agent", "--listen", "here"], &["here", "--listen"]);
 }

@@ -57,7 +57,7 @@ fn a_right_file_is_answered_with_0_and_its_size() {
     assert_eq!(output.status.code(), Some(0));
     insta::assert_snapshot!(stdout(&output), @"
     cluster.toml: note: timeout 1s is longer than interval 100ms (devices: 225): a lost packet is asked for again within its interval; an agent that is slower than its interval is waited for, and up to 10 intervals are skipped meanwhile
-    cluster.toml: cluster `presto` is right: 225 hosts, 0 switches, 450 things to measure
+    cluster.toml: cluster `presto` is valid: 225 hosts, 0 switches, 450 things to measure
     ");
     let output =
         meikyo(directory.path(), &["config", "check", "--json", "--cluster", "cluster.toml"]);
@@ -69,7 +69,7 @@ fn a_timeout_within_the_interval_needs_no_note() {
     let text = MINIMAL.replace("version = \"2c\",", "version = \"2c\", timeout = \"50ms\",");
     let directory = directory_with(&text);
     let output = meikyo(directory.path(), &["config", "check"]);
-    insta::assert_snapshot!(stdout(&output), @"cluster.toml: cluster `presto` is right: 225 hosts, 0 switches, 450 things to measure");
+    insta::assert_snapshot!(stdout(&output), @"cluster.toml: cluster `presto` is valid: 225 hosts, 0 switches, 450 things to measure");
 }
 
 #[test]

@@ -231,15 +231,14 @@ fn what_a_deployment_is_carried_out_through_is_held_to_what_it_says() {
     let unknown = through("cat > typed.{swich}", &["--yes"]);
     assert!(unknown.contains("`{swich}` is not known"), "{unknown}");
     let one = through("cat > typed", &["--yes"]);
-    assert!(one.contains("would take the steps of all switches to one"), "{one}");
+    assert!(one.contains("would send the steps of all switches to one"), "{one}");
     let unasked = through("cat > typed.{switch}", &[]);
-    assert!(unasked.contains("`--yes` carries it out without asking"), "{unasked}");
+    assert!(unasked.contains("`--yes` carries out the steps without asking"), "{unasked}");
     assert_eq!(fs::read_dir(path).unwrap().count(), 1, "nothing was sent");
 
     let refusing = "cat >> typed.{switch}; echo \"% Invalid input detected at '^' marker.\"";
     let refused = through(refusing, &["--yes"]);
-    let answer =
-        "the switch answered `% Invalid input detected at '^' marker.`; taking it back failed, too";
+    let answer = "the switch answered `% Invalid input detected at '^' marker.`; rolling it back failed, too";
     assert!(refused.contains(answer), "{refused}");
     let hanging = through(
         "cat > hanging.{switch}; [ -e second ] || { touch second; cat /dev/zero; }",

@@ -148,7 +148,7 @@ fn restore_sets_back_and_measures_nothing() {
     measure.0.wait().unwrap();
     let restored = cluster.run(&["--freshen", "--restore"]);
     assert_eq!(restored.status.code(), Some(0), "{}", text(&restored));
-    assert_eq!(String::from_utf8(restored.stdout).unwrap(), "here: interface cache set back\n");
+    assert_eq!(String::from_utf8(restored.stdout).unwrap(), "here: interface cache restored\n");
     assert_eq!(cluster.timeout_s(), "3");
     let again = cluster.run(&["--freshen", "--restore"]);
     assert_eq!(String::from_utf8(again.stdout).unwrap(), "no cache is left to be set back\n");

@@ -86,13 +86,13 @@ fn a_server_shows_a_new_certificate_after_sighup_and_the_old_one_when_the_new_is
     certificate(dir.path());
     assert_eq!(shown(address), first, "not before it is asked to");
     hang_up(&server.process.0);
-    server.wait_for("certificate and key and tokens read anew");
+    server.wait_for("certificate and key and tokens reloaded");
     let second = shown(address);
     assert_ne!(second, first);
     assert!(fs::read_to_string(at("chain.pem")).unwrap().contains(&second));
     fs::write(at("chain.pem"), "no certificate").unwrap();
     hang_up(&server.process.0);
-    server.wait_for("what was in use stays in use");
+    server.wait_for("the old files stay in use");
     assert!(server.wait_for("error: ").contains("chain.pem"));
     assert_eq!(shown(address), second);
     interrupt(&server.process.0);

@@ -193,7 +193,7 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     let found: Value = serde_json::from_slice(&verified.stdout).unwrap();
     assert_eq!((&found["pairs"], &found["flooded_copies"]), (&56.into(), &0.into()));
     for (link, told) in [
-        ("sw1:sw3", "hint: `sw1` is joined to sw2, sw4"),
+        ("sw1:sw3", "hint: `sw1` is connected to sw2, sw4"),
         ("sw1:sw9", "there is no switch `sw9`"),
         ("sw1", "`sw1` is no link"),
     ] {

@@ -87,7 +87,7 @@ fn damaged_answers_are_told_as_such_by_measure_and_probe() {
     }
     assert!(!told.contains("host is down"), "{told}");
     let summary = String::from_utf8_lossy(&output.stdout);
-    assert!(summary.contains("no good answer at the end from node001, node002"), "{summary}");
+    assert!(summary.contains("no valid answer at the end from node001, node002"), "{summary}");
     for device in [&["node001"][..], &[]] {
         let mut probe = meikyo();
         probe.arg("probe").args(device).arg("--cluster").arg(farm.cluster());

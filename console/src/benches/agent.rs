@@ -9,7 +9,7 @@ pub struct AgentCostArgs {
     /// Span between two readings
     #[arg(long, value_name = "SPAN", default_value = "100ms")]
     pub every: Nanos,
-    /// How long each of the four windows lasts: idle, asked for sysUpTime.0 alone, polled, freshened
+    /// Length of each of the four phases: idle, asked for sysUpTime.0 alone, polled, freshened
     #[arg(long = "for", default_value = "20s", value_name = "SPAN")]
     pub span: Nanos,
     /// Print one JSON document

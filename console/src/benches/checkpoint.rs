@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use meikyo_units::{BitsPerSecond, Bytes};
 
-/// Checkpoint and rebuild groups of emulated hosts over shaped links, against the line and the model.
+/// Checkpoint and rebuild groups of emulated hosts over shaped links, compared with the line rate
+/// and the model.
 ///
 /// Hosts are network namespaces with links that `tc` shapes; this needs root. Without --hosts a table of
 /// groups is measured.
@@ -23,16 +24,16 @@ pub struct CheckpointBenchArgs {
     /// Links per host
     #[arg(long, default_value_t = 1, requires = "hosts", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub links: u8,
-    /// What each host holds
+    /// Data of each host
     #[arg(long, default_value = "128MiB")]
     pub bytes: Bytes,
-    /// The rate of a host's disk; as fast as memory when none is given
+    /// The rate of a host's disk [default: as fast as memory]
     #[arg(long, value_name = "RATE")]
     pub disk: Option<BitsPerSecond>,
     /// Where checkpoints are written
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     pub directory: PathBuf,
-    /// Runs of each group; the medians are told
+    /// Runs of each group; the medians are printed
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: u32,
     /// Print one JSON document

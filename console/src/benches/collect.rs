@@ -31,25 +31,26 @@ pub struct CollectArgs {
     /// How long to measure
     #[arg(long = "for", default_value = "30s", value_name = "SPAN")]
     pub span: Nanos,
-    /// What is spoken: 1, 2c, or 3 (authPriv, SHA-256 and AES-128)
+    /// SNMP version: 1, 2c, or 3 (authPriv, SHA-256 and AES-128)
     #[arg(long = "version", default_value = "2c", value_name = "VERSION", value_parser = parse_speech)]
     pub speech: Speech,
-    /// Collector and farm with real-time priority
+    /// Run collector and farm with real-time priority
     #[arg(long)]
     pub realtime: bool,
-    /// Agents that read their values only so often, for example 3s or 0.6s..1.2s
+    /// How long agents cache their values, for example 3s or 0.6s..1.2s
     #[arg(long, default_value = "none", value_name = "SPAN")]
     pub cache: String,
-    /// Compare N agents of which so many never answer with the others alone, in alternated pairs
+    /// Compare all agents, this share of which never answers, with the others alone, in alternating
+    /// pairs
     #[arg(long, value_name = "PERCENT")]
     pub dead: Option<Percent>,
     /// The paper's figure 3 (32 to 241 agents, six sets of values) or 4 (the parts of an interval)
     #[arg(long, value_parser = ["3", "4"], conflicts_with_all = ["dead", "agents"])]
     pub figure: Option<String>,
-    /// A bare loop that only sends and receives, against the same farm, beside
+    /// Also run a bare loop that only sends and receives, against the same farm
     #[arg(long)]
     pub bare: bool,
-    /// How often to repeat; the medians are printed, and every run
+    /// Number of runs; prints the medians and every run
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: u32,
     /// Print one JSON document

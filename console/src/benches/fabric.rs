@@ -6,7 +6,7 @@ use meikyo_fabric::Topology;
 /// Make plans and proofs of fabrics up to 100,000 hosts: VLANs, table entries, loads, times, memory.
 #[derive(Debug, Args)]
 pub struct FabricArgs {
-    /// Only this topology, as `torus 4x4`, in this very process
+    /// Only this topology, as `torus 4x4`, in this process
     #[arg(long, value_name = "TOPOLOGY")]
     pub only: Option<Topology>,
     /// Hosts on each switch that has some, with --only
@@ -15,11 +15,11 @@ pub struct FabricArgs {
     /// The model of the switches, with --only
     #[arg(long, default_value = "generic", requires = "only")]
     pub model: String,
-    /// How paths are chosen, with --only
+    /// The routing, with --only
     #[arg(long, default_value = "auto", requires = "only", value_parser = routing)]
     pub routing: meikyo_cluster::Routing,
-    /// Compare plans with the best of 100 searches that begin with other seeds and with the fractional
-    /// bound, on fabrics of 5 to 30 switches that pause each other, and that do not
+    /// Compare plans with the best of 100 searches from other seeds and with the fractional bound,
+    /// on fabrics of 5 to 30 switches, with and without pause frames
     #[arg(long, conflicts_with = "only")]
     pub search: bool,
     /// Print one JSON document

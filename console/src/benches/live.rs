@@ -8,7 +8,7 @@ use meikyo_units::Nanos;
 /// Watch the page in a real browser: how soon, how smooth, how much of the past.
 #[derive(Debug, Args)]
 pub struct LiveArgs {
-    /// How long the live and the replayed page are watched
+    /// How long to watch the live and the replayed page
     #[arg(long = "for", default_value = "60s", value_name = "SPAN")]
     pub span: Nanos,
     /// Run only these parts of the bench
@@ -25,7 +25,7 @@ pub struct LiveArgs {
 /// A part of the bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Part {
-    /// From the reading's arrival to the screen, 256 devices
+    /// Time from a reading's arrival to the screen, 256 devices
     Paint,
     /// 10,000 devices with 4 values each
     Replay,
@@ -33,9 +33,9 @@ pub enum Part {
     History,
     /// What ten viewers cost the collector
     Viewers,
-    /// What a server with ten viewers, and `top`, hold in memory at 1,000 devices
+    /// Memory of a server with ten viewers, and of `top`, at 1,000 devices
     Memory,
-    /// Server and browser on one core beside a program that never rests
+    /// Server and browser on one core with a program that never sleeps
     BusyCore,
     /// 1 Mbit/s and 100 ms between browser and server; needs root
     SlowLine,

@@ -11,10 +11,10 @@ pub struct PholdArgs {
     /// Logical processes
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     pub lps: u32,
-    /// Events that each of them begins with
+    /// Events that each of them starts with
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub events_per_lp: u32,
-    /// The probability that an event goes to an LP drawn from all
+    /// The probability that an event goes to an LP drawn from all LPs
     #[arg(long, default_value_t = 0.1, value_parser = probability)]
     pub remote: f64,
     /// The least delay, in seconds of simulated time
@@ -29,13 +29,13 @@ pub struct PholdArgs {
     /// Dependent xorshift64 steps in each event
     #[arg(long, default_value_t = 0)]
     pub work: u32,
-    /// What the random numbers follow from
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// How it is run.
+    /// How to run it.
     #[command(flatten)]
     pub scheduling: Scheduling,
-    /// Take and put back as many events with the standard library's heap, too, and tell what that costs
+    /// Also measure as many operations on the standard library's heap
     #[arg(long)]
     pub bare: bool,
     /// Print one JSON document

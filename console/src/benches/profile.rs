@@ -7,7 +7,7 @@ use meikyo_units::Nanos;
 /// beside `perf record`.
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
-    /// How long each kind of program is sampled
+    /// How long to sample each kind of program
     #[arg(long = "for", value_name = "SPAN", default_value = "10s")]
     pub span: Nanos,
     /// Print one JSON document

@@ -8,7 +8,7 @@ pub struct ScanArgs {
     /// Rows of the recording, in millions
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub millions: u64,
-    /// Scans with and scans without verification, in turn; the medians are compared
+    /// Alternating scans with and without verification; the medians are compared
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub rounds: u32,
     /// Print one JSON document

@@ -26,7 +26,7 @@ pub(super) enum ServiceError {
          {PATIENCE}; {listening} of {all} listen"
     )]
     Silent { program: String, space: String, port: u16, listening: usize, all: usize },
-    #[error("cannot see whether `{program}` on `{space}` listens")]
+    #[error("cannot determine whether `{program}` on `{space}` listens")]
     Look { program: String, space: String, source: io::Error },
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum TaggingError {
         source: io::Error,
     },
     /// It does not take the text.
-    #[error("`tc` on `{host}` does not take its rules: {said}")]
+    #[error("`tc` on `{host}` refuses its rules: {said}")]
     Refused {
         /// The host whose frames were to be tagged.
         host: String,

@@ -57,7 +57,7 @@ pub enum SchemaError {
         column: String,
     },
     /// There are more columns than anybody can look at.
-    #[error("table `{table}` has {found} columns, and {COLUMNS_MAX} are the most")]
+    #[error("table `{table}` has {found} columns; at most {COLUMNS_MAX} are allowed")]
     TooMany {
         /// The table whose rows they are.
         table: String,
@@ -146,7 +146,7 @@ mod tests {
             (with(vec![column(&"a".repeat(101), ColumnKind::U64)]), "cannot name a column"),
             (with(two()), "two columns called `A`"),
             (with(vec![column("time", ColumnKind::U64)]), "two columns called `time`"),
-            (with(many(COLUMNS_MAX + 1)), "has 1025 columns, and 1024 are the most"),
+            (with(many(COLUMNS_MAX + 1)), "has 1025 columns; at most 1024 are allowed"),
         ] {
             let error = table.check().unwrap_err().to_string();
             assert!(error.contains(text), "{error}");

@@ -92,7 +92,7 @@ fn sums(heat: &Source<'_>, query: Option<&str>, by_core: bool) -> Result<(i64, S
     let until_s = to.as_nanos().saturating_sub(1).div_euclid(SECOND_NS) + 1;
     if until_s - from_s > SECONDS_MAX {
         let text = format!(
-            "{} seconds are asked for, and {SECONDS_MAX} are the most of one answer",
+            "{} seconds were requested; one answer has at most {SECONDS_MAX}",
             until_s - from_s
         );
         return Err(ApiError::bad(text, "from"));

@@ -31,7 +31,7 @@ const SEGMENT_SPAN: Nanos = Nanos::from_secs(86_400);
 #[derive(Debug, thiserror::Error)]
 pub enum KeeperError {
     /// The directory is not a recording that can be written to.
-    #[error("cannot write rows that are sent to `{path}`")]
+    #[error("cannot write received rows to `{path}`")]
     Recording {
         /// The directory.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum KeeperError {
         path: PathBuf,
     },
     /// Another server writes to it.
-    #[error("another server takes rows into `{path}`")]
+    #[error("another server is receiving rows into `{path}`")]
     Taken {
         /// The directory.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum KeeperError {
         source: io::Error,
     },
     /// The system gives no thread.
-    #[error("cannot start the thread that takes rows")]
+    #[error("cannot start the thread that receives rows")]
     Thread {
         /// What the system said.
         source: io::Error,

@@ -30,7 +30,7 @@ pub(crate) async fn ingest(
     let is_asked_for = is_asked_for(asked);
     let upgrade = request.extensions_mut().remove::<OnUpgrade>();
     let Some(upgrade) = upgrade.filter(|_| is_asked_for) else {
-        let text = format!("senders ask for `Upgrade: {PROTOCOL}`, which this receiver speaks");
+        let text = format!("senders must request `Upgrade: {PROTOCOL}`");
         let refused = ApiError::new(StatusCode::UPGRADE_REQUIRED, text, "upgrade");
         let protocol = HeaderValue::from_static(PROTOCOL);
         return Ok(([(header::UPGRADE, protocol)], refused).into_response());

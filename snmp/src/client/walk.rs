@@ -116,7 +116,7 @@ impl Walk {
     ///
     /// # Errors
     ///
-    /// [`WalkError`]; the walk cannot go on then.
+    /// [`WalkError`]; the walk cannot continue then.
     pub fn accept(&mut self, answer: Pdu) -> Result<(), WalkError> {
         let width = self.width();
         if width == 0 {

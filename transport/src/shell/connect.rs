@@ -50,7 +50,7 @@ pub enum ConnectError {
         source: io::Error,
     },
     /// A connection without TLS would leave the machine.
-    #[error("`{authority}` is not loopback: rows and tokens leave a machine by TLS only")]
+    #[error("`{authority}` is not loopback: rows and tokens leave a machine only over TLS")]
     Unprotected {
         /// Name or address and port.
         authority: String,

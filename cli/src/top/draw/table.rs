@@ -56,7 +56,7 @@ pub(super) fn draw(screen: &mut Screen, view: &View<'_>, area: Rect, buffer: &mu
         screen.targets.devices.push((row, ordinal));
     }
     if screen.rows.is_empty() {
-        let text = format!("no device is called like `{}`; Esc clears", screen.order.filter);
+        let text = format!("no device matches `{}`; Esc clears", screen.order.filter);
         put(buffer, line(area, 1), &text, view.palette.quiet());
     }
 }

@@ -10,7 +10,7 @@ use meikyo_console::output;
 /// The job, and this host's part in it.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
-    /// The job's file: scheme, key and hosts; examples/checkpoint-job.toml is one
+    /// The job file: scheme, key and hosts, as examples/checkpoint-job.toml
     #[arg(long, value_name = "FILE")]
     job: PathBuf,
     /// This host's name in it
@@ -19,7 +19,7 @@ pub(crate) struct DaemonArgs {
     /// Where generations are kept, on a disk of this host
     #[arg(long, value_name = "DIR")]
     directory: PathBuf,
-    /// Found the group: given once, to the daemons of all hosts, when the job begins
+    /// Found the group: start all daemons once with this option when the job begins
     #[arg(long)]
     found: bool,
 }
@@ -51,10 +51,10 @@ pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
             Failure::new(error).hint("another daemon may run here: `meikyo checkpoint status`")
         }
         DaemonError::Lives => {
-            Failure::new(error).hint("leave `--found` out: the others rebuild what this host had")
+            Failure::new(error).hint("omit `--found`: the others rebuild this host's data")
         }
         DaemonError::OtherJob { .. } => Failure::new(error)
-            .hint("give another `--directory`, or the job's file that it was written for"),
+            .hint("name another `--directory`, or the job file for which it was written"),
         DaemonError::Directory { .. } => Failure::new(error),
     })?;
     Ok(Answer::Yes)

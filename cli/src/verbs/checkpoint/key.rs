@@ -12,7 +12,7 @@ use meikyo_console::failure::{Answer, Failure};
 /// Where the key goes.
 #[derive(Debug, Args)]
 pub(crate) struct KeyArgs {
-    /// The file, which must not be there yet
+    /// The file, which must not exist yet
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 }

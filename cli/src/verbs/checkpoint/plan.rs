@@ -31,52 +31,53 @@ pub(crate) struct PlanArgs {
     /// Hosts of a parity group [default: 8, or all if there are fewer]
     #[arg(long, value_name = "N")]
     group: Option<usize>,
-    /// What one host holds
+    /// Data of one host
     #[arg(long, value_name = "SIZE")]
     bytes: Bytes,
     /// The percentage of it that changes between two checkpoints
     #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(0..=100))]
     changed: u8,
-    /// What one link of a host carries of a program's octets
+    /// Rate at which one link of a host carries payload
     #[arg(long, value_name = "RATE", default_value = "118MB/s")]
     link: BitsPerSecond,
     /// Links per host
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=16))]
     links: u64,
-    /// What the disk of a host writes, and reads
+    /// Rate at which a host's disk writes and reads
     #[arg(long, value_name = "RATE", default_value = "500MB/s")]
     disk: BitsPerSecond,
-    /// How fast a host copies memory
+    /// Rate at which a host copies memory
     #[arg(long, value_name = "RATE", default_value = "8GB/s")]
     memory: BitsPerSecond,
-    /// How fast a host folds blocks by XOR
+    /// Rate at which a host combines blocks by XOR
     #[arg(long, value_name = "RATE", default_value = "10GB/s")]
     xor: BitsPerSecond,
-    /// How fast a host makes Reed-Solomon parity
+    /// Rate at which a host computes Reed-Solomon parity
     #[arg(long, value_name = "RATE", default_value = "5GB/s")]
     code: BitsPerSecond,
     /// The size of a block
     #[arg(long, value_name = "SIZE", default_value = "256KiB")]
     block: Bytes,
-    /// What a block costs at each hop, beside its transmission
+    /// Time that a block takes at each hop, in addition to its transmission
     #[arg(long, value_name = "SPAN", default_value = "100us")]
     step: Nanos,
-    /// Until the program stands still on all hosts
+    /// Time until the program has stopped on all hosts
     #[arg(long, value_name = "SPAN", default_value = "1ms")]
     quiesce: Nanos,
-    /// Until all hosts know that all have written
+    /// Time until all hosts know that all have written
     #[arg(long, value_name = "SPAN", default_value = "10ms")]
     commit: Nanos,
     /// Mean time between failures of one host
     #[arg(long, value_name = "SPAN", default_value = "365d")]
     mtbf: Nanos,
-    /// From a host's death until it is known and another stands ready
+    /// Time from a host's failure until it is detected and a replacement is ready
     #[arg(long, value_name = "SPAN", default_value = "2s")]
     detection: Nanos,
-    /// How many hosts of a group may be lost at once
+    /// Number of hosts of a group that may be lost at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
     survive: u8,
-    /// The percentage of a program's speed that a checkpoint takes while it is written behind it
+    /// The percentage by which a program slows down while its checkpoint is written in the
+    /// background
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..=100))]
     interference: u8,
     /// Print one JSON document
@@ -132,7 +133,7 @@ fn check(args: &PlanArgs, hosts: usize, group: usize) -> Result<(), Failure> {
         ("--code", args.code),
     ];
     if let Some((name, _)) = rates.into_iter().find(|(_, rate)| rate.get() == 0) {
-        return failure(format!("{name} is a rate of nothing"), "for example 118MB/s or 1Gbit/s");
+        return failure(format!("{name} must be greater than 0"), "for example 118MB/s or 1Gbit/s");
     }
     if args.mtbf == Nanos::ZERO {
         return failure("--mtbf is no time at all".to_owned(), "for example --mtbf 365d");

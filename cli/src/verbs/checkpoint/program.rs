@@ -14,13 +14,13 @@ pub(crate) struct SaveArgs {
     /// The daemon's directory
     #[arg(long, value_name = "DIR")]
     directory: PathBuf,
-    /// Which start of the program this is: the same on all hosts, and greater whenever it is started anew
+    /// Number of this start of the program: the same on all hosts, and greater at each restart
     #[arg(long, default_value_t = 0, env = "MEIKYO_CHECKPOINT_RUN")]
     run: u64,
-    /// The program's own number for what it has reached, the same on all hosts
+    /// The program's own number of the step, the same on all hosts
     #[arg(long)]
     step: u64,
-    /// What this host's part of the program holds
+    /// File with the state of this host's part of the program
     #[arg(long, value_name = "FILE")]
     image: PathBuf,
 }
@@ -42,10 +42,10 @@ pub(crate) struct RestartArgs {
     /// The daemon's directory
     #[arg(long, value_name = "DIR")]
     directory: PathBuf,
-    /// Where the image goes
+    /// The file to write the image to
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Go on from this generation, which must be given on all hosts then, and not from the newest
+    /// Restart from this generation instead of the newest; give the same one on all hosts
     #[arg(long, value_name = "N")]
     generation: Option<u64>,
     /// Print one JSON document
@@ -69,7 +69,7 @@ pub(super) fn asked(directory: &Path, request: &Request) -> Result<Told, Failure
 }
 
 fn unexpected<T>() -> Result<T, Failure> {
-    Err(Failure::new("the daemon answers something else"))
+    Err(Failure::new("the daemon sent an unexpected answer"))
 }
 
 /// A path that means the same to the daemon, which runs in another directory.

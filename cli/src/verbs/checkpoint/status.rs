@@ -24,7 +24,7 @@ pub(crate) struct StatusArgs {
 /// Shows the status; the answer is no when a host does not answer, or this one is no member.
 pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
     let Told::Status(status) = asked(&args.directory, &Request::Status)? else {
-        return Err(Failure::new("the daemon answers something else"));
+        return Err(Failure::new("the daemon sent an unexpected answer"));
     };
     if args.json {
         output::print_json(&json!({ "schema": "meikyo.checkpoint.status/1", "status": status }))?;

@@ -68,7 +68,7 @@ fn accept(args: &FileArgs, cluster: &Cluster) -> Result<Answer, Failure> {
         checked.warnings.iter().map(|warning| format!("{file}: warning: {warning}\n")).collect();
     text.extend(checked.notes.iter().map(|note| format!("{file}: note: {note}\n")));
     text += &format!(
-        "{file}: cluster `{}` is right: {} hosts, {} switches, {} things to measure\n",
+        "{file}: cluster `{}` is valid: {} hosts, {} switches, {} things to measure\n",
         cluster.name, checked.hosts, checked.switches, checked.measures
     );
     output::print(&text)?;

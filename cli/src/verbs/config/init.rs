@@ -31,35 +31,35 @@ const IN_FLIGHT_MAX: usize = 64;
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("credentials").required(true).multiple(true).args(["community", "user"])))]
 pub(super) struct InitArgs {
-    /// Addresses that are asked, also folded (10.0.0.[1-225]) and with a port (10.0.0.1:1161)
+    /// Addresses to ask, also folded (10.0.0.[1-225]) and with a port (10.0.0.1:1161)
     #[arg(required = true, value_name = "ADDRESSES")]
     addresses: Vec<String>,
-    /// Ask with this community (SNMPv2c), a reference as it will stand in the file; can be repeated:
-    /// the first that is answered counts
+    /// Ask with this community (SNMPv2c), a reference as it will be in the file. Can be repeated;
+    /// the first that is answered is used
     #[arg(long = "community", id = "community", value_name = "env:NAME|file:PATH")]
     communities: Vec<Secret>,
     /// Ask with this user (SNMPv3), before any community
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// How the user signs, and the password
+    /// Authentication protocol of the user and password
     #[arg(long, value_name = "PROTOCOL:REFERENCE", requires = "user")]
     auth: Option<Keyed<AuthProtocol>>,
-    /// How the user encrypts, and the password
+    /// Privacy protocol of the user and password
     #[arg(long, value_name = "PROTOCOL:REFERENCE", requires = "auth")]
     privacy: Option<Keyed<PrivProtocol>>,
     /// UDP port of agents whose address names none
     #[arg(long, default_value_t = 161)]
     port: u16,
-    /// How long an answer is waited for
+    /// How long to wait for an answer
     #[arg(long, value_name = "SPAN", default_value = "1s")]
     timeout: Nanos,
     /// Name of the cluster
     #[arg(long, value_name = "NAME", default_value = "cluster")]
     name: String,
-    /// The cluster file that is written
+    /// The cluster file to write
     #[arg(long, value_name = "FILE", default_value = "cluster.toml", env = "MEIKYO_CLUSTER")]
     out: PathBuf,
-    /// Write over the file if it is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
     /// Print what was found as one JSON document
@@ -71,7 +71,7 @@ pub(super) struct InitArgs {
 pub(super) fn run(args: &InitArgs) -> Result<Answer, Failure> {
     if args.out.exists() && !args.force {
         return Err(Failure::new(format!("{} is there already", args.out.display()))
-            .hint("name another file with `--out`, or write over it with `--force`"));
+            .hint("name another file with `--out`, or overwrite it with `--force`"));
     }
     let addresses = addresses(args)?;
     let base = args.out.parent().unwrap_or_else(|| Path::new(""));

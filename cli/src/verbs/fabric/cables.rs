@@ -29,7 +29,7 @@ pub(super) struct DrawArgs {
     /// The SVG file; standard output by default
     #[arg(long, value_name = "SVG")]
     out: Option<PathBuf>,
-    /// Write over the file if it is there
+    /// Overwrite an existing file
     #[arg(long, requires = "out")]
     force: bool,
 }

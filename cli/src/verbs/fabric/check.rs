@@ -25,16 +25,17 @@ const FAULTS_NAMED: usize = 20;
 pub(super) struct CheckArgs {
     #[command(flatten)]
     input: FileArgs,
-    /// Check the switches' texts in this directory, SWITCH.cfg or SWITCH.sh, not what would be planned
+    /// Check the switches' configurations in this directory, SWITCH.cfg or SWITCH.sh, instead of
+    /// the plan
     #[arg(long, value_name = "DIR")]
     config: Option<PathBuf>,
-    /// The dialect of texts of switches whose model has none of its own
+    /// The dialect of switches whose model has none
     #[arg(long, value_name = "NAME", requires = "config")]
     dialect: Option<Dialect>,
-    /// Also check the failure of every single trunk, with what `meikyo fabric failover` says to do
+    /// Also check the failure of every single trunk, after the changes of `meikyo fabric failover`
     #[arg(long)]
     each_failure: bool,
-    /// Show which way frames go from one host to another, and back
+    /// Show the path of frames from one host to another, and back
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
     path: Option<Vec<String>>,
 }
@@ -148,7 +149,7 @@ impl Failed {
         let trunk = wiring.trunk_name(self.trunk);
         let apart = match self.parts {
             0 | 1 => String::new(),
-            parts => format!("; {parts} parts lose each other, whatever is done"),
+            parts => format!("; {parts} parts are separated in any case"),
         };
         match &self.outcome {
             Err(error) => format!("without {trunk}: refused: {error}\n"),
@@ -288,7 +289,7 @@ fn text(wiring: &Wiring, report: &Report) -> String {
     let loop_free = if report.vlans == 1 { "VLAN without a loop" } else { "VLANs without loops" };
     let prime = report.prime_every.map_or_else(
         || "switches never forget".to_owned(),
-        |span| format!("primed at least every {span}, no switch forgets"),
+        |span| format!("if primed at least every {span}, no switch forgets"),
     );
     format!(
         "{size}\ngood: {} {loop_free}; every host reaches every other one over one way, and \

@@ -24,10 +24,10 @@ pub(super) struct ConfigureArgs {
     /// Write one file for each switch, and for each host that tags its frames, into this directory
     #[arg(long, value_name = "DIR", required_unless_present = "switch")]
     out: Option<PathBuf>,
-    /// Write over files of the same names
+    /// Overwrite existing files
     #[arg(long, requires = "out")]
     force: bool,
-    /// Print the text of this switch instead
+    /// Print the configuration of this switch instead
     #[arg(long, value_name = "NAME", conflicts_with = "out")]
     switch: Option<String>,
     /// The interface of hosts that tag their frames
@@ -38,10 +38,10 @@ pub(super) struct ConfigureArgs {
 /// Arguments of `meikyo fabric templates`.
 #[derive(Debug, Args)]
 pub(super) struct TemplatesArgs {
-    /// The directory that the templates go to
+    /// The directory for the templates
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Write over files of the same names
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 }
@@ -53,7 +53,7 @@ pub(super) struct DiffArgs {
     input: FileArgs,
     #[command(flatten)]
     texts: TextArgs,
-    /// The texts that the switches have: `NAME.cfg` or `NAME.sh` for each
+    /// The directory with the switches' configurations: `NAME.cfg` or `NAME.sh` for each
     #[arg(long, value_name = "DIR")]
     config: PathBuf,
 }

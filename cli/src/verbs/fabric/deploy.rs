@@ -26,35 +26,34 @@ pub(super) struct DeployArgs {
     input: FileArgs,
     #[command(flatten)]
     texts: TextArgs,
-    /// What the switches have now: a directory with their texts, or `factory`
+    /// The switches' current settings: a directory with their configurations, or `factory`
     #[arg(long, value_name = "DIR|factory")]
     current: String,
-    /// Print the steps with what is typed; nothing is written or sent
+    /// Print the steps and their commands; nothing is written or sent
     #[arg(long)]
     dry_run: bool,
-    /// Write what is typed, and what takes it back, into this directory; nothing is sent
+    /// Write the commands of each step and of its roll-back into this directory; nothing is sent
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write over files of the same names
+    /// Overwrite existing files
     #[arg(long, conflicts_with_all = ["dry_run", "through"])]
     force: bool,
-    /// Carry out: show the steps, ask, then run this command for each, `{switch}` and `{address}`
-    /// replaced, with the text as its input; the first that fails is taken back, and ends it. Where
-    /// the text is a script, the switch takes a step back by itself unless the command is run again to
-    /// confirm it
+    /// Carry out the steps: show them, ask, then run this command for each, with `{switch}` and
+    /// `{address}` replaced and the configuration as its input. The first step that fails is rolled
+    /// back and ends the deployment. A switch with a shell rolls a step back by itself unless the
+    /// command is run again to confirm it
     #[arg(long, value_name = "COMMAND")]
     through: Option<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, conflicts_with_all = ["dry_run", "out"])]
     yes: bool,
-    /// Read each switch over SNMP before and after its step; one that has not the VLANs that it
-    /// should have ends it
+    /// Read each switch over SNMP before and after its step; unexpected VLANs end the deployment
     #[arg(long, conflicts_with_all = ["dry_run", "out"])]
     verify: bool,
-    /// How long a step, and the reading after it, may take
+    /// Time limit for a step, and for reading the switch after it
     #[arg(long, value_name = "SPAN", default_value = "60s", conflicts_with_all = ["dry_run", "out"])]
     patience: Nanos,
-    /// How long switches with a shell wait for a step to be confirmed before they take it back
+    /// How long switches with a shell wait for the confirmation of a step before they roll it back
     #[arg(long, value_name = "SPAN", default_value = "120s")]
     confirm_within: Nanos,
 }

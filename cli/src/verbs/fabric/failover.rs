@@ -20,11 +20,11 @@ pub(super) struct FailoverArgs {
     input: FileArgs,
     #[command(flatten)]
     texts: TextArgs,
-    /// Show the moves, and what to type, for a failure of the trunk between these switches; by
-    /// default for every trunk
+    /// Show the changes and commands for a failure of the trunk between these switches [default:
+    /// every trunk]
     #[arg(long, value_name = "SWITCH:SWITCH")]
     link: Option<String>,
-    /// Do not print what to type
+    /// Do not print the commands
     #[arg(long)]
     no_texts: bool,
 }
@@ -137,7 +137,7 @@ fn in_words(planned: &Planned, case: &Case) -> String {
         let cut: Vec<String> =
             plan.unmanaged.iter().map(|own| planned.name(*own).to_owned()).collect();
         text += &format!(
-            "not reached in the management VLAN meanwhile, so by other ways: {}\n",
+            "not reachable in the management VLAN meanwhile: {}\n",
             meikyo_cluster::fold(&cut)
         );
     }

@@ -21,10 +21,11 @@ use super::FileArgs;
 pub(super) struct PredictArgs {
     #[command(flatten)]
     input: FileArgs,
-    /// What runs: its skeleton is built in
+    /// The program
     #[arg(long)]
     program: Program,
-    /// Machine and program, as examples/predict-hpl.toml [default: the defaults of all keys]
+    /// File with the parameters of machine and program, as examples/predict-hpl.toml [default: the
+    /// defaults of all keys]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
     /// The order N of the matrix
@@ -39,10 +40,11 @@ pub(super) struct PredictArgs {
     /// Set a key of the machine or the program: placement=round-robin
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Also with the same switches and hosts joined otherwise: tree,ring,mesh,torus,complete
+    /// Also predict for other topologies of the same switches and hosts:
+    /// tree,ring,mesh,torus,complete
     #[arg(long, value_name = "TOPOLOGIES", value_delimiter = ',', value_parser = kind)]
     compare: Vec<TopologyKind>,
-    /// Cables for each link of those, as 1..6
+    /// Cables per link of these, as 1..6
     #[arg(long, value_name = "RANGE", default_value = "1..1", value_parser = cables, requires = "compare")]
     cables: RangeInclusive<u16>,
 }

@@ -26,22 +26,23 @@ const TURN: Nanos = Nanos::from_secs(1);
 pub(super) struct PrimeArgs {
     #[command(flatten)]
     input: FileArgs,
-    /// The host that this is
+    /// The name of this host in the cluster file
     #[arg(long, value_name = "NAME")]
     host: String,
     /// Its interface in the fabric
     #[arg(long, default_value = "eth0", value_name = "NAME")]
     interface: String,
-    /// Go on, and prime again whenever half of the switches' ageing time is over, or the link came back
+    /// Keep running, and prime again after half of the switches' ageing time and whenever the link
+    /// comes back
     #[arg(long)]
     timer: bool,
-    /// For how long representatives announce themselves, and are answered
+    /// How long representatives announce themselves and are answered
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = interval)]
     answer: Nanos,
-    /// Say what would be sent, and send nothing
+    /// Print what would be sent, and send nothing
     #[arg(long)]
     dry_run: bool,
-    /// Send also if this machine does not have the address that the cluster file gives the host
+    /// Send even if this machine does not have the address that the cluster file gives the host
     #[arg(long)]
     any_address: bool,
 }

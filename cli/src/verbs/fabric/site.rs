@@ -17,10 +17,11 @@ use super::FileArgs;
 /// How texts are made.
 #[derive(Debug, Args)]
 pub(super) struct TextArgs {
-    /// The dialect of switches whose model has none of its own
+    /// The dialect of switches whose model has none
     #[arg(long, value_name = "DIALECT")]
     dialect: Option<Dialect>,
-    /// Templates of the site, in place of the built-in ones (see `meikyo fabric templates`)
+    /// Directory with your own templates, in place of the built-in ones (see `meikyo fabric
+    /// templates`)
     #[arg(long, value_name = "DIR")]
     templates: Option<PathBuf>,
 }
@@ -52,7 +53,7 @@ impl Planned {
         let first = report.faults.first();
         let fault = first.map_or_else(String::new, |own| own.in_words(&self.wiring).to_string());
         Err(Failure::new(format!("the configuration is refused: {fault}"))
-            .hint("`meikyo fabric check` tells all that is wrong"))
+            .hint("`meikyo fabric check` lists all faults"))
     }
 
     /// Every switch, in order.
@@ -102,7 +103,8 @@ fn dialect_of(
     let Switch { name, model } = &wiring.switches[switch.place()];
     match (Dialect::of_model(model), given) {
         (Some(own), Some(given)) if own != given => {
-            let text = format!("`{name}` is a `{}`, which speaks {own}, not {given}", model.name);
+            let text =
+                format!("`{name}` is a `{}`, whose dialect is {own}, not {given}", model.name);
             Err(Failure::new(text)
                 .hint("`--dialect` is for switches whose model has none of its own"))
         }
@@ -128,7 +130,7 @@ pub(super) fn read_one(
     let path = directory.join(file_name(name, dialect));
     let text = std::fs::read_to_string(&path).map_err(|error| {
         Failure::new(format!("cannot read {}: {error}", path.display())).hint(
-            "there must be one text for each switch, as `meikyo fabric configure` writes them",
+            "there must be one configuration for each switch, as `meikyo fabric configure` writes them",
         )
     })?;
     dialect::read(dialect, model, &SwitchState::blank(dialect, model), &text).map_err(|error| {
@@ -146,7 +148,7 @@ pub(super) fn refuse_existing<'a>(
 ) -> Result<(), Failure> {
     files.find(|file| file.exists()).map_or(Ok(()), |file| {
         Err(Failure::new(format!("{} is there already", file.display()))
-            .hint("name another place, or write over it with `--force`"))
+            .hint("name another place, or overwrite it with `--force`"))
     })
 }
 

@@ -21,10 +21,10 @@ pub(super) struct WorksheetArgs {
     /// Write one file for each switch into this directory
     #[arg(long, value_name = "DIR", required_unless_present = "switch")]
     out: Option<PathBuf>,
-    /// Write over files of the same names
+    /// Overwrite existing files
     #[arg(long, requires = "out")]
     force: bool,
-    /// Print the worksheet of this switch instead
+    /// Print only the worksheet of this switch
     #[arg(long, value_name = "NAME", conflicts_with = "out")]
     switch: Option<String>,
 }

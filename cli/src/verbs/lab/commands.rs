@@ -25,7 +25,7 @@ pub(super) struct CutArgs {
     /// The two switches
     #[arg(value_name = "SWITCH:SWITCH")]
     link: String,
-    /// Which of several cables, from 1; without, all of them
+    /// Which of several cables, from 1 [default: all of them]
     #[arg(long, value_name = "N")]
     cable: Option<usize>,
 }
@@ -36,11 +36,11 @@ pub(super) fn prime(args: &PrimeArgs) -> Result<Answer, Failure> {
     let roles = roles::roles()?;
     let frames = meikyo_lab::prime(&directory, &roles, &wiring, &configuration)?;
     let Done::Tables(tables) = meikyo_lab::ask(&directory, &roles, &Task::Tables)? else {
-        return Err(Failure::new("the lab answers something else"));
+        return Err(Failure::new("the lab sent an unexpected answer"));
     };
     let most = tables.iter().map(Vec::len).max().unwrap_or(0);
     let again = match priming_period(&configuration) {
-        Some(period) => format!("switches want it again every {period}"),
+        Some(period) => format!("repeat it at least every {period}"),
         None => "once is enough".into(),
     };
     output::print(&format!("{frames} frames; at most {most} table entries; {again}\n"))?;
@@ -72,8 +72,8 @@ pub(super) fn set_link(args: &CutArgs, up: bool) -> Result<Answer, Failure> {
     }
     if cables.is_empty() {
         let joined: Vec<&str> = neighbours.into_iter().collect();
-        return Err(Failure::new(format!("no cable joins `{one}` and `{other}`"))
-            .hint(format!("`{one}` is joined to {}", joined.join(", "))));
+        return Err(Failure::new(format!("no cable connects `{one}` and `{other}`"))
+            .hint(format!("`{one}` is connected to {}", joined.join(", "))));
     }
     let chosen: Vec<usize> = match args.cable {
         Some(nth) => cables.get(nth.wrapping_sub(1)).copied().into_iter().collect(),

@@ -17,10 +17,10 @@ use super::{UP, Which};
 pub(super) struct ExecArgs {
     #[command(flatten)]
     which: Which,
-    /// Set an environment variable; others are not handed over
+    /// Set an environment variable; no others are passed on
     #[arg(long = "env", value_name = "NAME=VALUE")]
     environment: Vec<String>,
-    /// The host or switch; `manager` reaches all agents; `-` is the machine that they are in
+    /// The host or switch; `manager` reaches all agents; `-` is the machine that contains them
     #[arg(value_name = "HOST")]
     host: String,
     /// The command with its arguments

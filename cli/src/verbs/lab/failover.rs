@@ -15,10 +15,10 @@ use crate::verbs::fabric::site;
 pub(super) struct FailoverArgs {
     #[command(flatten)]
     which: Which,
-    /// Only the links between these two switches; else each in turn
+    /// Only the links between these two switches [default: each in turn]
     #[arg(value_name = "SWITCH:SWITCH")]
     link: Option<String>,
-    /// For how long an answer to a ping is waited for
+    /// How long to wait for the answer to a ping
     #[arg(long, value_name = "SPAN", default_value = "200ms", value_parser = milliseconds)]
     patience: u32,
     /// Print one JSON document
@@ -93,5 +93,5 @@ fn text(rows: &[Row]) -> String {
             if lost.is_empty() { "none".to_owned() } else { lost.join(", ") },
         ]);
     }
-    format!("{table}Times are from the cut on.\n")
+    format!("{table}Times are measured from the cut.\n")
 }

@@ -19,7 +19,7 @@ use super::{Which, roles};
 pub(super) struct StatusArgs {
     #[command(flatten)]
     which: Which,
-    /// What every port has counted, too
+    /// Include the counters of every port
     #[arg(long)]
     ports: bool,
     /// Print one JSON document
@@ -49,7 +49,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
     let (Done::Tables(tables), Done::Counters(counters), Done::Names { switches, hosts }) =
         (ask(Task::Tables)?, ask(Task::Counters)?, ask(Task::Names)?)
     else {
-        return Err(Failure::new("the lab answers something else"));
+        return Err(Failure::new("the lab sent an unexpected answer"));
     };
     let cut = cut_links(&directory.blueprint()?, &counters);
     let up_s = WallTime::now().since(WallTime::from_nanos(status.record.asked_ns)).as_secs_f64();

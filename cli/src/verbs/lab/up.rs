@@ -34,7 +34,7 @@ pub(super) struct UpArgs {
     cluster: ClusterArgument,
     #[command(flatten)]
     which: Which,
-    /// Shape every link to this rate, as `20Mbit/s`; without, links are as fast as the machine
+    /// Shape every link to this rate, as `20Mbit/s` [default: as fast as the machine]
     #[arg(long, value_name = "RATE", value_parser = link_rate)]
     rate: Option<BitsPerSecond>,
     /// Run a real snmpd on every host and switch, reached by the manager over links of their own
@@ -43,16 +43,17 @@ pub(super) struct UpArgs {
     /// `meikyo lab exec manager -- meikyo measure --cluster cluster.toml`.
     #[arg(long)]
     snmp: bool,
-    /// The directory that can be written inside; without, one that goes with the lab
+    /// The directory that can be written inside [default: one that is removed with the lab]
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
-    /// Let this directory or file be read inside, beside the system's directories; may be repeated
+    /// Make this directory or file readable inside, besides the system's directories. Can be
+    /// repeated
     #[arg(long, value_name = "PATH")]
     read: Vec<PathBuf>,
-    /// What to run on
+    /// What the lab runs on
     #[arg(long, value_enum, default_value_t = On::Any)]
     on: On,
-    /// Memory of user-mode Linux; without, by the number of hosts and switches
+    /// Memory of user-mode Linux [default: by the number of hosts and switches]
     #[arg(long, value_name = "SIZE", value_parser = memory_mib)]
     memory: Option<u64>,
     /// Print one JSON document
@@ -132,7 +133,7 @@ fn link_rate(text: &str) -> Result<BitsPerSecond, String> {
     let rate: BitsPerSecond = text.parse().map_err(|error| format!("{error}"))?;
     let [least, most] = RATES;
     if rate < least || rate > most {
-        return Err(format!("links can be shaped to {least} up to {most}, and not to {rate}"));
+        return Err(format!("links can be shaped to {least} up to {most}, not to {rate}"));
     }
     Ok(rate)
 }

@@ -18,10 +18,10 @@ const NAMED_MAX: usize = 10;
 pub(super) struct VerifyArgs {
     #[command(flatten)]
     which: Which,
-    /// Follow at most this many pairs, spread over all
+    /// Check at most this many pairs, spread over all
     #[arg(long, value_name = "N", default_value_t = PAIRS_MAX)]
     pairs: usize,
-    /// For how long nothing must arrive until everything has
+    /// How long no frame may arrive until all are considered to have arrived
     #[arg(long, value_name = "SPAN", default_value = "5ms", value_parser = milliseconds)]
     quiet: u32,
     /// Print one JSON document

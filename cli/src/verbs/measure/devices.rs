@@ -157,10 +157,10 @@ impl Devices {
         }
         self.stamp = stamp;
         let cluster = meikyo_cluster::load(&self.cluster.path).map_err(|error| {
-            format!("the changed cluster file is not taken: {}", in_one_line(&error))
+            format!("the changed cluster file is refused: {}", in_one_line(&error))
         })?;
         let changes = self.changes(&cluster).map_err(|error| {
-            format!("the changed cluster file is not taken: {}", in_one_line(&error))
+            format!("the changed cluster file is refused: {}", in_one_line(&error))
         })?;
         self.cluster = cluster;
         Ok(changes)

@@ -113,7 +113,7 @@ pub(super) fn dry_run(devices: &Devices, recording: &Path) -> Result<Answer, Fai
 pub(super) fn restore(devices: &Devices, recording: &Path) -> Result<Answer, Failure> {
     if control::is_open(recording) {
         let text = format!("a measurement is writing into {}", recording.display());
-        return Err(Failure::new(text).hint("it sets the caches back itself when it ends"));
+        return Err(Failure::new(text).hint("it restores the caches itself when it ends"));
     }
     let mut originals = Originals::load(recording)?;
     let left = originals.addresses();
@@ -131,9 +131,9 @@ pub(super) fn restore(devices: &Devices, recording: &Path) -> Result<Answer, Fai
                 format!("{address}: the cluster file has no write credential for this agent")
             }
             Some(writable) => match writable.restore(&mut originals) {
-                Ok(true) => format!("{}: interface cache set back", writable.device.name),
+                Ok(true) => format!("{}: interface cache restored", writable.device.name),
                 Ok(false) => {
-                    format!("{}: the interface cache is not 0 any more", writable.device.name)
+                    format!("{}: the interface cache is no longer 0", writable.device.name)
                 }
                 Err(error) => {
                     answer = Answer::No;
@@ -216,7 +216,7 @@ fn attend(
     }
     for (&ordinal, writable) in writables {
         match writable.restore(&mut originals) {
-            Ok(true) => say(ordinal, format!("{}: interface cache set back", writable.device.name)),
+            Ok(true) => say(ordinal, format!("{}: interface cache restored", writable.device.name)),
             Ok(false) => {}
             Err(error) => say(ordinal, writable.complaint(error.as_ref())),
         }

@@ -134,7 +134,7 @@ impl Summary {
             }
         }
         if !self.failing.is_empty() {
-            writeln!(text, "no good answer at the end from {}", names(&self.failing))
+            writeln!(text, "no valid answer at the end from {}", names(&self.failing))
                 .expect("writing to a string cannot fail");
         }
         writeln!(text, "recording: {}", self.recording).expect("writing to a string cannot fail");

@@ -40,25 +40,25 @@ const LAST_PATIENCE: Nanos = Nanos::from_secs(10);
 /// Who vouches for servers where no other file is named: where Debian has its certificates.
 const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// Sample everything on this host, and send it to a server while it is taken
+/// Sample everything on this host, and send the samples to a server immediately
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
     /// The server that runs `meikyo serve --ingest`, as `https://mon.example:8420`; `http` on loopback only
     #[arg(long, value_name = "URL")]
     server: String,
-    /// The token of role `ingest`, alone in a file
+    /// File with a token of role `ingest`
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// The certificates that may vouch for the server, in PEM
+    /// The trusted certificate authorities, in PEM
     #[arg(long, value_name = "FILE", default_value = ROOTS)]
     tls_roots: PathBuf,
-    /// The sender's name, which the token must allow; this host's name where none is given
+    /// The sender's name, which the token must allow [default: this host's name]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Where blocks wait for the server, also over a restart; in memory where none is given
+    /// Directory in which unsent blocks survive a restart [default: they wait in memory]
     #[arg(long, value_name = "DIR")]
     spool: Option<PathBuf>,
-    /// What may wait for the server; beyond it the oldest blocks go, and the recording says so
+    /// Limit of unsent blocks; beyond it the oldest are dropped, and the recording reports them
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     spool_max: Bytes,
     /// End after this span, for example 30s
@@ -257,7 +257,9 @@ fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
     let token = text.trim();
     if token.is_empty() || !token.bytes().all(|octet| octet.is_ascii_graphic()) {
         let failure = Failure::new(format!("`{}` is no token", file.display()));
-        return Err(failure.hint("it holds the one word that `meikyo serve --new-token` showed"));
+        return Err(
+            failure.hint("it contains only the token that `meikyo serve --new-token` printed")
+        );
     }
     Ok(Some(token.to_owned()))
 }

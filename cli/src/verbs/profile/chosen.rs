@@ -7,23 +7,23 @@ use meikyo_units::WallTime;
 /// What ran.
 #[derive(Debug, Args)]
 pub(super) struct ChosenArgs {
-    /// Samples of that process only
+    /// Only samples of this process
     #[arg(long, value_name = "PID")]
     pid: Option<u64>,
-    /// Samples of these hosts only, where a recording has those of many; `*` and `?` stand for any text. Can
-    /// be repeated, as the following
+    /// Only samples of these hosts, if the recording has several; a pattern with `*` and `?`. Can
+    /// be repeated, as can the following
     #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<String>,
-    /// Samples on these CPUs only
+    /// Only samples on these CPUs
     #[arg(long = "cpu", value_name = "N")]
     cpus: Vec<u64>,
-    /// Samples of processes of that name only
+    /// Only samples of processes of this name
     #[arg(long = "process", value_name = "NAME")]
     processes: Vec<String>,
-    /// Samples of threads of that name only
+    /// Only samples of threads of this name
     #[arg(long = "thread", value_name = "NAME")]
     threads: Vec<String>,
-    /// Samples of that job only: slurm:123, container:0123456789ab, unit:nginx.service
+    /// Only samples of this job: slurm:123, container:0123456789ab, unit:nginx.service
     #[arg(long = "job", value_name = "JOB")]
     jobs: Vec<String>,
 }

@@ -38,7 +38,7 @@ struct NotCreated {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     recording: RecordingArgument,
-    /// What they are written as
+    /// The format of the file
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     format: Format,
     /// The file to write; `-` is standard output

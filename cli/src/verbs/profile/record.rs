@@ -29,20 +29,20 @@ const LOOK: Nanos = Nanos::from_millis(500);
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").required(true).args(["all", "pid", "cgroup", "command"])))]
 pub(crate) struct RecordArgs {
-    /// Everything that runs on this host
+    /// Sample everything on this host
     #[arg(long)]
     all: bool,
-    /// The process with that number and what it begins; can be repeated
+    /// Sample the process with this number and its children. Can be repeated
     #[arg(long, value_name = "PID")]
     pid: Vec<u32>,
-    /// The threads of a control group of version 2 and of those below it; CPUs are only interrupted
-    /// while one of them runs. Can be repeated
+    /// Sample the threads of a control group (version 2) and of those below it; CPUs are only
+    /// interrupted while one of them runs. Can be repeated
     #[arg(long, value_name = "DIR")]
     cgroup: Vec<PathBuf>,
-    /// The program that is started, with its arguments; what it begins is sampled too
+    /// The program to start and sample, with its arguments; its children are sampled too
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
-    /// The recording that is written; an earlier one is continued
+    /// The recording to write; an existing one is continued
     #[arg(long, value_name = "RECORDING", default_value = "recording", env = "MEIKYO_RECORDING")]
     out: PathBuf,
     /// End after this span, for example 30s

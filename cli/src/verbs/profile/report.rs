@@ -29,12 +29,12 @@ fn by_parser() -> impl TypedValueParser<Value = By> {
 /// What is counted, and how it is printed.
 #[derive(Debug, Args)]
 struct CountArgs {
-    /// What samples are counted by
+    /// What to count samples by
     #[arg(long, value_name = "WHAT", value_parser = by_parser(), default_value = By::Function.name())]
     by: By,
     #[command(flatten)]
     chosen: ChosenArgs,
-    /// Lines at most
+    /// Maximum number of lines
     #[arg(long, value_name = "N", default_value_t = 30)]
     lines: usize,
     /// Print one JSON document

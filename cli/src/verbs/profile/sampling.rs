@@ -18,10 +18,10 @@ pub(super) struct SamplingArgs {
     #[arg(long, value_name = "N", default_value_t = 1_000,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     hz: u64,
-    /// Keep the callers too, found by frame pointers
+    /// Also record the callers, found by frame pointers
     #[arg(long)]
     stacks: bool,
-    /// Keep the control group of each sample
+    /// Record the control group of each sample
     #[arg(long)]
     cgroups: bool,
     /// What drives the samples
@@ -30,19 +30,20 @@ pub(super) struct SamplingArgs {
     /// Timing of samples across CPUs
     #[arg(long, value_enum, value_name = "PHASE", default_value_t = PhaseChoice::Staggered)]
     phase: PhaseChoice,
-    /// The share of the host that sampling may take, above which it samples less often; `none` for any
+    /// The share of the host's CPU time that sampling may take; if it takes more, the rate is
+    /// lowered. `none` for no limit
     #[arg(long, value_name = "PERCENT", default_value = "0.5%", value_parser = budget)]
     budget: Budget,
-    /// Round times down to whole microseconds, which saves more than an octet a sample
+    /// Round times down to whole microseconds, which saves more than one octet per sample
     #[arg(long)]
     microseconds: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ClockChoice {
-    /// A timer of each CPU, which every machine has
+    /// A timer per CPU, which every machine has
     CpuClock,
-    /// Cycles of the processor, where it counts them for this system
+    /// Processor cycles, where the machine can count them
     Cycles,
 }
 

@@ -43,7 +43,7 @@ impl<'a> Recorder<'a> {
         // Simulated time begins at 0 in every run: two in one recording could not be told apart.
         if dir.join(FILE_NAME).exists() {
             let text = format!("`{}` holds a recording already", dir.display());
-            return Err(Failure::new(text).hint("name a directory of its own: --out run-2"));
+            return Err(Failure::new(text).hint("name another directory: --out run-2"));
         }
         let names = scenario.series_names();
         let options = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };

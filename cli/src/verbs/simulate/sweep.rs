@@ -32,7 +32,7 @@ impl FromStr for Sweep {
         let (key, values) = text
             .split_once('=')
             .filter(|(key, _)| !key.trim().is_empty())
-            .ok_or_else(|| format!("`{text}` names no values; write `clients=11..88:11`"))?;
+            .ok_or_else(|| format!("`{text}` has no values; write `clients=11..88:11`"))?;
         let mut all = Vec::new();
         for part in values.split(',') {
             match part.split_once("..") {
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn wrong_sweeps_say_what_to_write() {
         let message = |text: &str| text.parse::<Sweep>().unwrap_err();
-        assert_eq!(message("clients"), "`clients` names no values; write `clients=11..88:11`");
+        assert_eq!(message("clients"), "`clients` has no values; write `clients=11..88:11`");
         assert_eq!(message("clients=9..1"), "`9..1` is empty or has more than 100000 values");
         assert_eq!(message("clients=1..x"), "`1..x` is not FIRST..LAST:STEP");
         assert_eq!(message("clients=1,,2"), "`clients=1,,2` has an empty value");

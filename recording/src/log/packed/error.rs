@@ -53,7 +53,7 @@ pub enum UnpackError {
         found: u8,
     },
     /// The block claims more than a block can hold.
-    #[error("the block claims {found} {what}, and {limit} are the most")]
+    #[error("the block claims {found} {what}; at most {limit} are allowed")]
     TooLarge {
         /// What it claims too much of.
         what: &'static str,

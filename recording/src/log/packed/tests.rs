@@ -190,9 +190,9 @@ fn claims_beyond_the_limits_are_refused_before_they_are_believed() {
         received(octets).unwrap_err().to_string()
     };
     let rows = refused(&|octets| octets[4..8].fill(0xff));
-    assert!(rows.contains("1048576 are the most"), "{rows}");
+    assert!(rows.contains("at most 1048576 are allowed"), "{rows}");
     let body = refused(&|octets| octets[24..28].fill(0xff));
-    assert!(body.contains("16777216 are the most"), "{body}");
+    assert!(body.contains("at most 16777216 are allowed"), "{body}");
     let version = refused(&|octets| octets[0] = 3);
     assert!(version.contains("version 3"), "{version}");
     let cut = refused(&|octets| octets.truncate(20));

@@ -54,7 +54,7 @@ pub enum AlertAnswerError {
         raised: String,
     },
     /// The span is none, or too long.
-    #[error("an alert can be silenced for up to {SILENCE_MAX}, and not for {0}")]
+    #[error("an alert can be silenced for up to {SILENCE_MAX}, not for {0}")]
     Span(Nanos),
     /// The name cannot be kept.
     #[error("a name has at most {BY_BYTES_MAX} bytes and no control characters")]

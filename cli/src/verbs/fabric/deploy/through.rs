@@ -51,7 +51,7 @@ pub(super) fn carry_out(
         let way = Way { command: &command_for(planned, own.step.switch, command), args };
         step(planned, &way, own).map_err(|problem| {
             Failure::new(format!("step {number} of {all} failed at `{switch}`: {problem}"))
-                .hint("the steps before it stay; read the switches again and deploy from that")
+                .hint("the steps before it remain; read the switches' configurations and deploy from these")
         })?;
     }
     Ok(())
@@ -84,7 +84,7 @@ fn check_command(ready: &[Ready], command: &str) -> Result<(), Failure> {
     }
     let several = ready.iter().any(|own| own.step.switch != ready[0].step.switch);
     if several && !PLACEHOLDERS.iter().any(|word| command.contains(word)) {
-        let text = format!("`{command}` would take the steps of all switches to one");
+        let text = format!("`{command}` would send the steps of all switches to one");
         return Err(Failure::new(text).hint(known));
     }
     Ok(())
@@ -93,8 +93,8 @@ fn check_command(ready: &[Ready], command: &str) -> Result<(), Failure> {
 fn confirm(steps: usize) -> Result<(), Failure> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
-        return Err(Failure::new("nobody is there to be asked whether to carry this out")
-            .hint("`--yes` carries it out without asking"));
+        return Err(Failure::new("cannot ask for confirmation: standard input is not a terminal")
+            .hint("`--yes` carries out the steps without asking"));
     }
     output::print(&format!("carry out these {steps} steps? [y/N] "))?;
     let mut answer = String::new();
@@ -151,8 +151,9 @@ impl Way<'_> {
         if own.dialect.has_shell() {
             let within = seconds(self.args.confirm_within);
             let delivery = guarded_delivery(STEPS, &own.name, within, &own.texts);
-            let back =
-                || format!("if it was carried out there, it is taken back within {within} s");
+            let back = || {
+                format!("if it was carried out there, the switch rolls it back within {within} s")
+            };
             return self
                 .send(own.dialect, &delivery)
                 .and_then(|()| self.send(own.dialect, &confirmation(STEPS, &own.name)))
@@ -166,7 +167,7 @@ impl Way<'_> {
     fn take_back(&self, own: &Ready) -> String {
         match self.send(own.dialect, &own.texts.roll_back) {
             Ok(()) => "it was taken back there".to_owned(),
-            Err(problem) => format!("taking it back failed, too: {problem}"),
+            Err(problem) => format!("rolling it back failed, too: {problem}"),
         }
     }
 

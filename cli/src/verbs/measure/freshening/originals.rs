@@ -46,7 +46,7 @@ struct KeptCache {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OriginalsError {
     /// It cannot be read.
-    #[error("cannot read what the caches were set to, `{path}`")]
+    #[error("cannot read the previous cache settings in `{path}`")]
     Read {
         /// The file.
         path: PathBuf,
@@ -54,7 +54,7 @@ pub(super) enum OriginalsError {
         source: io::Error,
     },
     /// It is not what was written.
-    #[error("`{path}`, which tells what the caches were set to, is damaged")]
+    #[error("`{path}`, which contains the previous cache settings, is damaged")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -70,7 +70,7 @@ pub(super) enum OriginalsError {
         schema: String,
     },
     /// It cannot be written.
-    #[error("cannot keep what the caches were set to in `{path}`")]
+    #[error("cannot save the previous cache settings in `{path}`")]
     Write {
         /// The file.
         path: PathBuf,
