@@ -13,14 +13,14 @@ mod damage {
 }
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use damage::answers::{Answers, answers};
 use damage::harm::{Random, harm};
 use damage::made::{append, copy, make};
-use meikyo_recording::{Recording, Selection, check, inventory};
+use meikyo_recording::{Recording, Selection, check, compact, inventory};
 
 /// How long all readers together may take for one damaged recording.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -170,6 +170,95 @@ fn a_part_of_a_segment_that_was_compacted_is_left_out_and_told() {
     assert_eq!(judge(&expected, &found), Ok(false));
     let told = check::check(&dir).unwrap().damage;
     assert!(told.iter().any(|problem| problem.path == path), "{told:?}");
+}
+
+/// The frames of a segment, as docs/recording-format.md describes them.
+fn frames_of(mut segment: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut frames = Vec::new();
+    while let Some((header, behind)) = segment.split_at_checked(56) {
+        let length = u32::from_le_bytes(header[4..8].try_into().unwrap());
+        let (payload, behind) = behind.split_at(usize::try_from(length).unwrap());
+        frames.push((header.to_vec(), payload.to_vec()));
+        segment = behind;
+    }
+    frames
+}
+
+/// A segment of frames whose checksums are right, whatever they hold.
+fn sealed(frames: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
+    let mut segment = Vec::new();
+    for (header, payload) in frames {
+        let mut header = header.clone();
+        header[40..44].copy_from_slice(&crc32fast::hash(payload).to_le_bytes());
+        let crc = crc32fast::hash(&header[..52]);
+        header[52..].copy_from_slice(&crc.to_le_bytes());
+        segment.extend_from_slice(&header);
+        segment.extend_from_slice(payload);
+    }
+    segment
+}
+
+/// A recording in the log alone, its first segment, and the frames of that.
+fn logged(dir: &Path) -> (PathBuf, Vec<(Vec<u8>, Vec<u8>)>) {
+    append(dir, "a", false);
+    let segment = dir.join("log/a/0000000001.log");
+    let frames = frames_of(&std::fs::read(&segment).unwrap());
+    (segment, frames)
+}
+
+#[test]
+fn senseless_frames_with_right_checksums_are_told_and_the_remedy_for_them_works() {
+    // Symbols and rows, by their codecs.
+    for codec in [1, 2] {
+        let base = tempfile::tempdir().unwrap();
+        let dir = base.path().join("recording");
+        let (segment, mut frames) = logged(&dir);
+        let whole = answers(&dir);
+        let of_kind = |frame: &&mut (Vec<u8>, Vec<u8>)| frame.0[8] == codec;
+        let (_, payload) = frames.iter_mut().find(of_kind).unwrap();
+        payload.fill(0xff);
+        std::fs::write(&segment, sealed(&frames)).unwrap();
+        let found = answers_in_time(&dir, 0, &[format!("codec {codec}")]);
+        assert_eq!(judge(&whole, &found), Ok(false), "codec {codec}");
+        let told = check::check(&dir).unwrap().damage;
+        assert!(told.iter().any(|problem| problem.path == segment), "{told:?}");
+        // What `meikyo recording check` says to do.
+        compact::compact_recording(&dir).unwrap();
+        assert!(!segment.exists(), "it was compacted");
+        let after = answers(&dir);
+        for reader in ["interfaces Readings", "polls Readings", "a part"] {
+            let rows = |answers: &Answers| answers.answers[reader].text.clone();
+            assert_eq!(rows(&after), rows(&found), "codec {codec}: `{reader}`");
+            assert!(after.answers[reader].told, "codec {codec}: `{reader}`");
+        }
+        assert!(after.rows() > 0 && after.rows() < whole.rows());
+    }
+}
+
+#[test]
+fn no_frame_with_a_right_checksum_makes_a_reader_or_compaction_panic_or_hang() {
+    let base = tempfile::tempdir().unwrap();
+    let whole = base.path().join("whole");
+    let (_, frames) = logged(&whole);
+    for seed in 1..=40 {
+        let dir = base.path().join("damaged");
+        copy(&whole, &dir);
+        let mut random = Random::new(seed);
+        let mut frames = frames.clone();
+        // The head says what the others are.
+        let frame = 1 + random.below(frames.len() - 1);
+        for _ in 0..=random.below(4) {
+            let payload = &mut frames[frame].1;
+            let at = random.below(payload.len());
+            payload[at] = [0, 0xff, 0x7f, payload[at] ^ 1 << random.below(8)][random.below(4)];
+        }
+        std::fs::write(dir.join("log/a/0000000001.log"), sealed(&frames)).unwrap();
+        let what = [format!("other octets in frame {frame}")];
+        answers_in_time(&dir, seed, &what);
+        compact::compact_recording(&dir).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        answers_in_time(&dir, seed, &what);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
 }
 
 /// The rows that version 0.1.0 itself reads of what it wrote.

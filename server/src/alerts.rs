@@ -95,13 +95,21 @@ fn in_order(mut alerts: Vec<Alert>) -> Vec<Alert> {
     alerts
 }
 
-fn all(opened: &Opened) -> Result<Vec<Alert>, ApiError> {
-    Ok(in_order(alerts::read(&opened.recording)?.0))
+/// The alerts of a recording in their order, and how many files of it could not be read; those are
+/// remembered.
+fn all(opened: &Opened) -> Result<(Vec<Alert>, usize), ApiError> {
+    let (found, problems) = alerts::read(&opened.recording)?;
+    for problem in &problems {
+        opened.problem(problem);
+    }
+    Ok((in_order(found), problems.len()))
 }
 
-/// The alerts of a recording, raised ones first, newest first. Blocks.
-pub(crate) fn read(opened: &Opened) -> Result<Vec<AlertBody>, ApiError> {
-    Ok(all(opened)?.iter().map(|alert| AlertBody::new(&opened.id, alert)).collect())
+/// The alerts of a recording, raised ones first, newest first, and how many files could not be read
+/// that may hold some. Blocks.
+pub(crate) fn read(opened: &Opened) -> Result<(Vec<AlertBody>, usize), ApiError> {
+    let (found, problems) = all(opened)?;
+    Ok((found.iter().map(|alert| AlertBody::new(&opened.id, alert)).collect(), problems))
 }
 
 /// Acknowledges an alert, or silences it for some time. Blocks.
@@ -110,7 +118,7 @@ pub(crate) fn say(
     id: &str,
     silence: Option<SilenceRequest>,
 ) -> Result<(), ApiError> {
-    let Some(alert) = all(opened)?.into_iter().find(|alert| id_of(alert) == id) else {
+    let Some(alert) = all(opened)?.0.into_iter().find(|alert| id_of(alert) == id) else {
         return Err(ApiError::unknown(format!("there is no alert `{id}`"), "alert"));
     };
     let (action, for_us) = match silence {

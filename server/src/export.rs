@@ -2,7 +2,12 @@
 //!
 //! A thread writes while the client takes; what is on the way is bounded by [`WAITING_MAX`] pieces,
 //! so that a slow client makes the thread wait and nothing grows.
+//!
+//! What is known to be missing when an export begins is told by a header. Damage that is found on the way
+//! cannot be told by one any more: the body is broken off behind its last row, and since it is known
+//! from then on, the next export tells it by the header.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,9 +17,9 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
 use meikyo_live::export::{self, Format};
-use meikyo_live::{Opened, label_names};
-use meikyo_recording::Selection;
+use meikyo_live::{FileProblem, Opened, label_names};
 use meikyo_recording::query::{self, View};
+use meikyo_recording::{Selection, TableSchema, layout};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::errors::ApiError;
@@ -31,6 +36,8 @@ pub(crate) struct Export {
     selection: Selection,
     view: View,
     format: Format,
+    /// What is known to be wrong with files that may hold such rows.
+    known: BTreeSet<FileProblem>,
 }
 
 impl Export {
@@ -58,11 +65,10 @@ impl Export {
             return Err(ApiError::bad(text, "columns"));
         }
         let labels = parameters.labels(&label_names(&table))?;
-        Ok(Self {
-            view: export::view_of(&table),
-            selection: Selection { table: name, columns, labels, from: Some(from), to: Some(to) },
-            format,
-        })
+        let selection = Selection { table: name, columns, labels, from: Some(from), to: Some(to) };
+        let view = export::view_of(&table);
+        let known = known_problems(opened, &table, &selection, view)?;
+        Ok(Self { selection, view, format, known })
     }
 
     /// The answer, whose body `write` fills.
@@ -75,7 +81,8 @@ impl Export {
         let file = format!("attachment; filename=\"{table}.{ending}\"");
         let headers =
             [(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, file)];
-        (headers, Body::new(Pieces(receiver))).into_response()
+        let problems = [("meikyo-problems", self.known.len().to_string())];
+        (headers, problems, Body::new(Pieces(receiver))).into_response()
     }
 
     /// Writes the rows. Blocks while files are read and while the client does not take.
@@ -91,11 +98,43 @@ impl Export {
 
     fn write_rows(&self, opened: &Opened, sink: Sink) -> Result<(), ApiError> {
         let mut rows_out = export::Export::new(self.format, sink);
-        query::run(&opened.recording, &self.selection, self.view, |rows| {
+        let outcome = query::run(&opened.recording, &self.selection, self.view, |rows| {
             rows_out.write(rows).map_err(|error| ApiError::internal(&error))
         })?;
-        rows_out.finish().map(drop).map_err(|error| ApiError::internal(&error))
+        rows_out.finish().map_err(|error| ApiError::internal(&error))?;
+        let met: Vec<_> = outcome.problems.iter().map(|problem| opened.problem(problem)).collect();
+        match met.iter().find(|problem| !self.known.contains(problem)) {
+            None => Ok(()),
+            Some(FileProblem { file, what }) => {
+                let error = io::Error::other(format!("`{file}`: {what}; rows are missing"));
+                Err(ApiError::internal(&error))
+            }
+        }
     }
+}
+
+/// What is known to be wrong with files that may hold rows of a selection: what their list says, and
+/// what other answers met in them.
+fn known_problems(
+    opened: &Opened,
+    table: &TableSchema,
+    selection: &Selection,
+    view: View,
+) -> Result<BTreeSet<FileProblem>, ApiError> {
+    let joined = table.answers().filter(|_| view == View::Received);
+    let tables: Vec<&str> = [&*table.name].into_iter().chain(joined).collect();
+    let mut known = BTreeSet::new();
+    for &name in &tables {
+        let Selection { from, to, .. } = *selection;
+        let scan = opened.recording.scan(&Selection { from, to, ..Selection::all(name) })?;
+        known.extend(scan.problems().iter().map(|problem| opened.problem(problem)));
+    }
+    let concerns = |problem: &FileProblem| {
+        let directory = problem.file.split('/').next().unwrap_or_default();
+        directory == layout::LOG || tables.contains(&directory)
+    };
+    known.extend(opened.problems_met().into_iter().filter(concerns));
+    Ok(known)
 }
 
 /// Where an export is written to.

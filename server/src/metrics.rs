@@ -78,7 +78,10 @@ fn alerts_of(metrics: &mut BTreeMap<String, Metric>, opened: &Opened) -> Result<
     let help = "1 while the rule's alert of the device is raised";
     // Without an alert, too, so that one can tell that there is none.
     metrics.entry("meikyo_alert".to_owned()).or_default().help = help.to_owned();
-    let (alerts, _) = alerts::read(&opened.recording)?;
+    let (alerts, problems) = alerts::read(&opened.recording)?;
+    for problem in &problems {
+        opened.problem(problem);
+    }
     for alert in alerts.iter().filter(|alert| alert.cleared.is_none()) {
         let mut labels = format!(
             "recording=\"{}\",rule=\"{}\",device=\"{}\"",

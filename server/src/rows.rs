@@ -40,6 +40,8 @@ pub(crate) struct EventsBody {
     pub(crate) events: Vec<EventBody>,
     /// Whether there are more than were asked for.
     pub(crate) truncated: bool,
+    /// Files that could not be read: events of them are missing.
+    pub(crate) problems: Vec<ProblemBody>,
 }
 
 /// The selection that a query asks for, and most rows.
@@ -69,7 +71,7 @@ pub(crate) fn readings(opened: &Opened, query: Option<&str>) -> Result<RowsBody,
     let joined = schema.answers();
     let joins = joined.is_some();
     let polls = joined.map(|joined| poll_facts(opened, joined, &selection)).transpose()?;
-    let polls = polls.unwrap_or_default();
+    let (polls, of_polls) = polls.unwrap_or_default();
     let mut body =
         RowsBody { columns: Vec::new(), rows: Vec::new(), truncated: false, problems: Vec::new() };
     let view = if joins { View::Received } else { View::Readings };
@@ -93,7 +95,10 @@ pub(crate) fn readings(opened: &Opened, query: Option<&str>) -> Result<RowsBody,
     body.truncated |= found.len() > limit;
     keep_newest(&mut found, limit);
     body.rows = found.into_iter().map(|(_, row)| row).collect();
-    body.problems = problems_met(opened, &outcome.problems);
+    let mut problems = [outcome.problems, of_polls].concat();
+    problems.sort();
+    problems.dedup();
+    body.problems = problems_met(opened, &problems);
     Ok(body)
 }
 
@@ -112,7 +117,12 @@ fn named(column: &str) -> String {
 /// The state of polls by device, due instant and PDU.
 type PollFacts = std::collections::BTreeMap<(String, i64, u64), String>;
 
-fn poll_facts(opened: &Opened, table: &str, selection: &Selection) -> Result<PollFacts, ApiError> {
+/// The states of the polls of a selection, and what of them could not be read.
+fn poll_facts(
+    opened: &Opened,
+    table: &str,
+    selection: &Selection,
+) -> Result<(PollFacts, Vec<Problem>), ApiError> {
     let mut facts = PollFacts::new();
     let device = answers::DEVICE.name();
     let columns = ["time", device, answers::PDU.name(), answers::STATE.name()];
@@ -122,12 +132,12 @@ fn poll_facts(opened: &Opened, table: &str, selection: &Selection) -> Result<Pol
         labels: selection.labels.iter().filter(|(name, _)| name == device).cloned().collect(),
         ..selection.clone()
     };
-    let scan = match opened.recording.scan(&of_polls) {
+    let mut scan = match opened.recording.scan(&of_polls) {
         Ok(scan) => scan,
-        Err(ReadError::UnknownTable { .. }) => return Ok(facts),
+        Err(ReadError::UnknownTable { .. }) => return Ok((facts, Vec::new())),
         Err(error) => return Err(error.into()),
     };
-    for batch in scan {
+    for batch in &mut scan {
         let batch = batch?;
         let pdus = number(&batch, answers::PDU.name());
         for (row, &time) in times(&batch).iter().enumerate() {
@@ -140,7 +150,7 @@ fn poll_facts(opened: &Opened, table: &str, selection: &Selection) -> Result<Pol
             }
         }
     }
-    Ok(facts)
+    Ok((facts, scan.problems().to_vec()))
 }
 
 fn take_rows(
@@ -167,32 +177,27 @@ fn take_rows(
 /// before its first reading or behind its last one.
 pub(crate) fn events(opened: &Opened, query: Option<&str>) -> Result<EventsBody, ApiError> {
     let Some(table) = opened.table_for(Role::Events)? else {
-        return Ok(EventsBody { events: Vec::new(), truncated: false });
+        return Ok(EventsBody { events: Vec::new(), truncated: false, problems: Vec::new() });
     };
     let parameters = Parameters::parse(query)?;
     let (begins, ends) = (parameters.has("from"), parameters.has("to"));
-    let (mut selection, limit) = selection(opened, &table.name, parameters)?;
-    selection.from = selection.from.filter(|_| begins);
-    selection.to = selection.to.filter(|_| ends);
-    let mut events = all_events(opened, &selection)?;
-    let truncated = events.len() > limit;
-    events.drain(..events.len().saturating_sub(limit));
-    Ok(EventsBody { events: events.iter().map(EventBody::new).collect(), truncated })
-}
-
-/// The events of a selection, oldest first.
-pub(crate) fn all_events(opened: &Opened, selection: &Selection) -> Result<Vec<Event>, ApiError> {
-    let selection = Selection { columns: None, ..selection.clone() };
-    let mut events = Vec::new();
+    let (selection, limit) = selection(opened, &table.name, parameters)?;
+    let selection = Selection {
+        columns: None,
+        from: selection.from.filter(|_| begins),
+        to: selection.to.filter(|_| ends),
+        ..selection
+    };
+    let mut events: Vec<Event> = Vec::new();
     let mut scan = opened.recording.scan(&selection)?;
     for batch in &mut scan {
         events.extend(events_of(&batch?));
     }
-    for problem in scan.problems() {
-        opened.problem(problem);
-    }
     events.sort_by_key(|event| event.time);
-    Ok(events)
+    let truncated = events.len() > limit;
+    events.drain(..events.len().saturating_sub(limit));
+    let events = events.iter().map(EventBody::new).collect();
+    Ok(EventsBody { events, truncated, problems: problems_met(opened, scan.problems()) })
 }
 
 /// What is known of how often values are updated.

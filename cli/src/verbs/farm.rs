@@ -61,7 +61,7 @@ pub(crate) struct FarmArgs {
     faults: Vec<String>,
     /// An action at a time: "at 5s restart node003". Actions: restart, reboot, replace, renumber,
     /// restart renumbered, reset, die, wake, set FAULT=VALUE, cache SPAN, hide OID, show OID,
-    /// detach INTERFACE, attach INTERFACE.
+    /// detach NAME, attach NAME of an interface or a disk.
     #[arg(long = "do", value_name = "LINE")]
     script_lines: Vec<String>,
     /// A file with one such action per line; # starts a comment.

@@ -1,11 +1,14 @@
 //! `meikyo lab` as a person calls it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
 
-use crate::running::{meikyo, ring, text};
+use crate::recording::files;
+use crate::running::{PATIENCE, meikyo, ring, rows, text};
 
 /// A lab's directory; ends what runs there.
 pub(crate) struct Lab<'a>(pub(crate) &'a Path);
@@ -210,9 +213,45 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
     assert!(!said(&["status"]).contains("cut"));
     assert!(lab.call(&["prime"]).status.success());
     let recording = directory.path().join("lab/files/recording");
-    let rows =
-        meikyo().arg("query").arg(recording).args(["interfaces", "--json"]).output().unwrap();
-    let rows = String::from_utf8(rows.stdout).unwrap();
-    let of = |name: &str| rows.lines().filter(|row| row.contains(&format!("\"{name}\""))).count();
+    let interfaces = rows(&recording, "interfaces");
+    let of = |name: &str| interfaces.iter().filter(|row| row["device"] == name).count();
     assert!(of("h1") > 0 && of("sw4") > 0, "hosts and switches were measured");
+    a_clock_that_is_set_ends_no_measurement(&lab);
+}
+
+/// The clock of a lab in user-mode Linux is its own, and can be set.
+fn a_clock_that_is_set_ends_no_measurement(lab: &Lab<'_>) {
+    const NOT_HERE: i32 = 77;
+    let script = "
+        meikyo measure --cluster cluster.toml --out stepped --for 4s >/dev/null &
+        measure=$!
+        until [ -s stepped/log/snmp/progress ] || ! kill -0 $measure; do sleep 0.1; done
+        date -s '+1 hour' || { kill -INT $measure; wait $measure; exit 77; }
+        sleep 1
+        date -s '-2 hours'
+        wait $measure";
+    let begun = WallTime::now();
+    let measured = lab.call(&["exec", "manager", "--", "sh", "-c", script]);
+    if measured.status.code() == Some(NOT_HERE) {
+        return meikyo_testing::skipped("the clock of this lab is the machine's");
+    }
+    assert!(measured.status.success(), "{}", text(&measured));
+    let took = WallTime::now().since(begun);
+    assert!(took > Nanos::from_millis(3_500) && took < PATIENCE, "--for 4s took {took}");
+    let recording = lab.0.join("lab/files/stepped");
+    let steps: Vec<_> = rows(&recording, "events")
+        .into_iter()
+        .filter(|row| row["event"] == "clock_step")
+        .map(|row| row["text"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(
+        steps.len() == 2 && steps[0].contains("forward by 3") && steps[1].contains("back by 7")
+    );
+    let polls = rows(&recording, "polls");
+    let one = |row: &Value| ["time", "device", "pdu"].map(|name| row[name].to_string());
+    let different: BTreeSet<_> = polls.iter().map(one).collect();
+    assert!(polls.len() > 12 * 25 && different.len() == polls.len(), "{} polls", polls.len());
+    // Each step begins a segment, once.
+    let files = files(&recording.join("polls"), "parquet");
+    assert!((1..=4).contains(&files.len()), "{files:?}");
 }

@@ -19,7 +19,7 @@ fn document(output: &Output) -> Value {
 }
 
 /// Files below a directory with this extension.
-fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -170,5 +170,53 @@ fn a_recording_of_a_newer_version_is_refused_by_every_verb() {
             "{arguments:?}: {told}"
         );
         assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn whatever_reads_a_recording_tells_what_is_missing_and_answers_no() {
+    let base = tempfile::tempdir().unwrap();
+    let made = |name: &str, compact| {
+        let dir = base.path().join(name);
+        record(&dir, compact);
+        dir
+    };
+    let [deleted, dangling] = ["deleted", "dangling"].map(|name| made(name, true));
+    let file = |dir: &Path| files(&dir.join("interfaces"), "parquet").remove(0);
+    fs::remove_file(file(&deleted)).unwrap();
+    let link = file(&dangling);
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    let truncated = made("truncated", false);
+    let segment = files(&truncated.join("log"), "log").remove(0);
+    let octets = fs::read(&segment).unwrap();
+    fs::write(&segment, &octets[..octets.len() / 2]).unwrap();
+    for dir in [deleted, dangling, truncated] {
+        let path = dir.to_str().unwrap();
+        let out = dir.with_extension("out");
+        let out = out.to_str().unwrap();
+        let mut verbs = vec![
+            vec!["query", path, "interfaces"],
+            vec!["query", path, "interfaces", "--rate"],
+            vec!["query", path, "interfaces", "--received", "--json"],
+            vec!["query", path, "interfaces", "--every", "10s", "--csv"],
+            vec!["query", path],
+            vec!["export", path, "--format", "csv", "--out", out],
+            vec!["top", path, "--once"],
+            vec!["recording", "info", path],
+            vec!["recording", "check", path],
+        ];
+        if dir.ends_with("truncated") {
+            // Events may have been in what is gone.
+            verbs.push(vec!["alerts", "--recording", path]);
+        }
+        for arguments in verbs {
+            let output = meikyo().args(&arguments).output().unwrap();
+            let told = text(&output) + &String::from_utf8_lossy(&output.stdout);
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+            let name = if dir.ends_with("truncated") { &segment } else { &link };
+            let name = name.file_name().unwrap().to_str().unwrap();
+            assert!(told.contains(name), "{arguments:?}: {told}");
+        }
     }
 }

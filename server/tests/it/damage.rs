@@ -1,11 +1,12 @@
 //! A recording that is damaged in the middle: its gap is shown, it is named, the rest is served.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use meikyo_units::Nanos;
 
-use crate::client::serve;
+use crate::client::{Served, client, serve};
 use crate::ranges::id;
 use crate::recorded::{START, recording};
 
@@ -104,4 +105,104 @@ fn who_lists_series_or_scrapes_learns_of_damage_too() {
     assert_eq!(told(dir.path()), ("1".into(), Some("1".into())), "unreadable");
     fs::remove_file(&file).unwrap();
     assert_eq!(told(dir.path()), ("1".into(), Some("1".into())), "missing");
+}
+
+/// Octets of the first pages are changed, the footer stays whole.
+fn spoil(file: &Path) {
+    let mut octets = fs::read(file).unwrap();
+    let end = octets.len() / 8;
+    octets[4..4 + end].fill(0xA5);
+    fs::write(file, octets).unwrap();
+}
+
+/// What an answer that lists files in `problems` names.
+fn named(served: &Served, path: &str) -> Vec<String> {
+    let body = served.json(path);
+    let problems = body["problems"].as_array().unwrap_or_else(|| panic!("{path}: {body}")).iter();
+    problems.map(|problem| problem["file"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn whoever_reads_rows_or_states_learns_of_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(recording(), dir.path());
+    let paths = [
+        ("readings?table=load&limit=1", "load"),
+        ("readings?table=load&limit=1", "polls"),
+        ("health", "polls.summary"),
+        ("states", "polls.summary"),
+        ("events", "events"),
+        ("freshness", "freshness"),
+    ];
+    for (path, table) in paths {
+        // Damage shows when pages are read, a missing file when files are listed.
+        for harm in [spoil, |file: &Path| fs::remove_file(file).unwrap()] {
+            let file = files(dir.path(), table).remove(0);
+            let whole = fs::read(&file).unwrap();
+            let served = serve(dir.path());
+            let path = format!("recordings/{}/{path}", id(&served));
+            assert_eq!(named(&served, &path), Vec::<String>::new(), "{path}");
+            drop(served);
+            harm(&file);
+            let told = named(&serve(dir.path()), &path);
+            assert!(told.iter().any(|named| file.ends_with(named)), "{path} {table}: {told:?}");
+            fs::write(&file, whole).unwrap();
+        }
+    }
+    spoil(&files(dir.path(), "events").remove(0));
+    let served = serve(dir.path());
+    assert_eq!(served.get("/api/v1/alerts").header("meikyo-problems"), "1");
+}
+
+#[test]
+fn a_segment_without_a_readable_head_is_named_by_the_inventory() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(recording(), dir.path());
+    let segment = dir.path().join("log/snmp/0009999999.log");
+    fs::write(&segment, [0x5A; 4_096]).unwrap();
+    let served = serve(dir.path());
+    let told = named(&served, &format!("recordings/{}/inventory", id(&served)));
+    assert!(told.iter().any(|named| segment.ends_with(named)), "{told:?}");
+}
+
+/// Asks for an export: how many problems its header tells, its rows, and whether the body came whole.
+fn exported(served: &Served, table: &str) -> (String, usize, bool) {
+    let path = format!("/api/v1/recordings/{}/export?table={table}&format=csv", id(served));
+    let mut stream = served.connect_from(client(1));
+    let head = "Host: localhost\r\nConnection: close\r\n";
+    write!(stream, "GET {path} HTTP/1.1\r\n{head}\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let problems = head.lines().find_map(|line| line.strip_prefix("meikyo-problems: "));
+    let rows = body.lines().filter(|line| line.contains("node0")).count();
+    (problems.unwrap().to_owned(), rows, body.ends_with("0\r\n\r\n"))
+}
+
+#[test]
+fn an_export_that_lacks_rows_says_so_or_does_not_end() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(recording(), dir.path());
+    let (none, all, is_whole) = exported(&serve(dir.path()), "load");
+    assert_eq!((&*none, is_whole), ("0", true));
+    let file = files(dir.path(), "load").remove(1);
+    let whole = fs::read(&file).unwrap();
+    for table in ["load", "polls"] {
+        // The rows of `load` come with the receive times that `polls` has.
+        let file = files(dir.path(), table).remove(1);
+        let whole = fs::read(&file).unwrap();
+        spoil(&file);
+        let served = serve(dir.path());
+        let (unknown, some, is_whole) = exported(&served, "load");
+        assert_eq!((&*unknown, is_whole), ("0", false), "{table}: it is found on the way");
+        assert!(some > 0 && (some < all || table == "polls"), "{table}: {some} of {all} rows");
+        // From then on it is known.
+        assert_eq!(exported(&served, "load"), ("1".into(), some, true), "{table}");
+        fs::write(&file, whole).unwrap();
+    }
+    fs::remove_file(&file).unwrap();
+    let (known, some, is_whole) = exported(&serve(dir.path()), "load");
+    assert!((&*known, is_whole) == ("1", true) && some > 0 && some < all, "{some} of {all} rows");
+    fs::write(&file, whole).unwrap();
 }

@@ -154,7 +154,7 @@ pub(crate) struct Shape {
     pub(crate) rotation: u32,
     /// Subtrees that are missing.
     pub(crate) hidden: Vec<Oid>,
-    /// Interfaces that are gone, by name.
+    /// Interfaces that are gone by name, and disks by path.
     pub(crate) detached: Vec<String>,
 }
 
@@ -223,7 +223,9 @@ impl Layout {
             sensors_of_switch(&mut tree);
         }
         for (number, path) in (0..).zip(&shape.disks) {
-            disk(&mut tree, number, path);
+            if !shape.detached.contains(path) {
+                disk(&mut tree, number, path);
+            }
         }
         tree.builder.retain(|oid| !shape.hidden.iter().any(|hidden| oid.starts_with(hidden)));
         let (instances, sources) = tree.builder.finish();

@@ -47,9 +47,10 @@ pub enum Action {
     Hide(Oid),
     /// A subtree that was hidden is there again.
     Show(Oid),
-    /// An interface is gone: no row of it is shown, and `ifNumber` is one less.
+    /// An interface or the disk at a path is gone: no row of it is shown, and `ifNumber` is one less for an
+    /// interface.
     Detach(String),
-    /// A detached interface is there again, with its old index and its counters gone on.
+    /// What was detached is there again, with its old index and its counters gone on.
     Attach(String),
 }
 
@@ -60,8 +61,8 @@ pub enum ParseEventError {
     #[error(
         "`{0}` is not understood; write `at TIME ACTION DEVICES` where ACTION is one of \
          `restart`, `reboot`, `replace`, `renumber`, `restart renumbered`, `reset`, `die`, `wake`, \
-         `set FAULT=VALUE ...`, `cache SPAN`, `hide OID`, `show OID`, `detach INTERFACE`, \
-         `attach INTERFACE`"
+         `set FAULT=VALUE ...`, `cache SPAN`, `hide OID`, `show OID`, `detach NAME`, \
+         `attach NAME` of an interface or a disk"
     )]
     Line(String),
     /// A bad time.

@@ -6,8 +6,9 @@ use meikyo_units::WallTime;
 use crate::pdu::PduType;
 use crate::poll::alerts::Seen;
 use crate::poll::device::{Device, Pending, Phase};
+use crate::poll::repeats::Repeated;
 use crate::poll::request::Answer;
-use crate::poll::rows::{Event, PollRow, Reason};
+use crate::poll::rows::{Event, PollRow, Reason, Rows};
 use crate::poll::session::Report;
 use crate::poll::waiting::Open;
 use crate::poll::{DEVICE_BITS, Poller, observe, renewal, resets, values};
@@ -275,18 +276,16 @@ impl Poller {
             answer.uptime_cs.is_some_and(|uptime| device.restarted(uptime, received, asked));
         if restarted {
             self.restarted.push(ordinal);
-            let text = "sysUpTime began anew: the agent restarted";
-            let event = Event { device: Some(device.name), text, ..Event::default() };
-            self.rows.event(open.due, "restart", event);
         }
+        let restart_held = restarted && !tell_restart(device, open.due, &mut self.rows);
         let layout = self.layouts.get(open.layout as usize);
         if device.on_trial {
             device.on_trial = device.left_out.answered(|object| layout.holds(object));
         }
         values::write(device, layout, open, answer, &mut self.rows);
         let seen = Seen { layout, pending: open, answer, received, restarted, uptime_moved };
-        let signs = observe::observe(device, &seen, &mut self.rows);
-        let resets = (signs || restarted) && resets::gather(device, &seen);
+        let noticed = observe::observe(device, &seen, &mut self.rows);
+        let resets = (noticed.resets || restarted) && resets::gather(device, &seen);
         if let Some(mut alerts) = device.alerts.take() {
             alerts.answered(received, device.name, &mut self.rows);
             alerts.look_at(&seen, device, &mut self.rows);
@@ -294,7 +293,7 @@ impl Poller {
         }
         let measured = device.phase == Phase::Resolved;
         let unresolved = device.phase == Phase::Unresolved && received >= device.resolve_after;
-        if unresolved || (measured && restarted) {
+        if unresolved || (measured && restarted && device.renewal.begins_anew(received)) {
             device.phase = Phase::Resolving;
             device.renewal.restarted(measured);
             self.to_resolve.push(ordinal);
@@ -309,6 +308,9 @@ impl Poller {
         }
         open.worst = open.worst.max(state);
         open.resets |= resets;
+        if restart_held || noticed.held_back {
+            self.holds_back(ordinal);
+        }
     }
 
     /// The PDUs that a late interval still lacks are not asked: the next interval has begun.
@@ -364,6 +366,16 @@ impl Poller {
             tally.answered(received);
         }
     }
+}
+
+/// Writes down that an agent restarted; `false` if it does so again and again, and that is held back.
+fn tell_restart(device: &mut Device, due: WallTime, rows: &mut Rows) -> bool {
+    let told = device.repeats.get_or_insert_default().admit(Repeated::Restart, due);
+    if told {
+        let text = "sysUpTime began anew: the agent restarted";
+        rows.event(due, "restart", Event { device: Some(device.name), text, ..Event::default() });
+    }
+    told
 }
 
 /// Why a report ends an interval.

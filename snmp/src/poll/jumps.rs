@@ -2,14 +2,12 @@
 //!
 //! Without the port's speed in the same row nothing is said. What falls is told elsewhere.
 
-use meikyo_recording::Symbol;
 use meikyo_recording::counter::{Bounds, Delta, Width};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::freshness::Class;
 use crate::poll::alerts::Seen;
 use crate::poll::request::{Reading, RowTarget};
-use crate::poll::rows::{Event, Rows};
 use crate::poll::series::Series;
 use crate::tables::{Table, interfaces, object_name};
 
@@ -79,15 +77,9 @@ fn counted_for(series: &Series, received: WallTime) -> Option<Nanos> {
 }
 
 impl Jump {
-    /// Writes down what the counter would have meant.
+    /// Name of the counter, and what it would have meant.
     #[cold]
-    pub(super) fn tell(
-        &self,
-        device: Symbol,
-        interface: Option<&str>,
-        due: WallTime,
-        rows: &mut Rows,
-    ) {
+    pub(super) fn in_words(&self, interface: Option<&str>) -> (String, String) {
         let Self { increase, elapsed, speed_mbps, .. } = *self;
         let per_second = u128::from(increase) * 1_000_000_000 / u128::from(elapsed.get().max(1));
         let object = object_name(Table::Interfaces, interface, self.column);
@@ -96,7 +88,6 @@ impl Jump {
             "the counter was set anew: it is greater by {increase} after {elapsed}, which would be \
              {per_second} {unit} a second at a port of {speed_mbps} Mbit/s"
         );
-        let event = Event { device: Some(device), object: Some(&object), text: &text, count: None };
-        rows.event(due, "reset", event);
+        (object, text)
     }
 }

@@ -6,14 +6,23 @@ use crate::freshness::{Class, Finding, Source};
 use crate::poll::alerts::Seen;
 use crate::poll::device::{Device, asked};
 use crate::poll::jumps;
+use crate::poll::repeats::Repeated;
 use crate::poll::rows::{Event, Rows};
 use crate::poll::series::Change;
 use crate::tables::{Table, freshness, object_name, schema};
 
-/// Compares the values of an answer with the ones before, and writes down findings and events; whether
-/// some say that a counter began anew, see [`super::resets`].
-pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) -> bool {
-    let mut resets = false;
+/// What was noticed beside what is written down.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Noticed {
+    /// Some values say that a counter began anew, see [`super::resets`].
+    pub(super) resets: bool,
+    /// Events about objects were held back, see [`super::repeats`].
+    pub(super) held_back: bool,
+}
+
+/// Compares the values of an answer with the ones before, and writes down findings and events.
+pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) -> Noticed {
+    let mut noticed = Noticed::default();
     let Seen { layout, pending, answer, received, .. } = *seen;
     for (position, target) in layout.rows.iter().enumerate() {
         if answer.renamed.contains(&position) {
@@ -34,12 +43,15 @@ pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) -> 
                     activity.moved(received);
                     let place = (target.table, target.columns[slot]);
                     let (reading, before) = (answer.values[value], (last, polled));
-                    resets |= device.resets.changed((position, slot), place, before, reading);
+                    noticed.resets |=
+                        device.resets.changed((position, slot), place, before, reading);
                     if target.table == Table::Interfaces
                         && let Some(jump) = jumps::find(series, last, seen, target, slot)
                     {
                         let instance = device.rows[layout.planned[position]].instance.as_deref();
-                        jump.tell(device.name, instance, pending.due, rows);
+                        let (object, text) = jump.in_words(instance);
+                        device.resets.jumped(object, text);
+                        noticed.resets = true;
                     }
                     true
                 }
@@ -55,6 +67,11 @@ pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) -> 
                         object_name(target.table, plan.instance.as_deref(), target.columns[slot]);
                     let is_unreadable = answer.unreadable.contains(&value);
                     let (kind, text) = presence(change, is_unreadable);
+                    let repeats = device.repeats.get_or_insert_default();
+                    if !repeats.admit(Repeated::Object, pending.due) {
+                        noticed.held_back = true;
+                        continue;
+                    }
                     let device = Some(device.name);
                     let event = Event { device, object: Some(&object), text, count: None };
                     rows.event(pending.due, kind, event);
@@ -76,7 +93,7 @@ pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) -> 
             }
         }
     }
-    resets
+    noticed
 }
 
 /// Kind and text of the event that tells whether an object is there.

@@ -16,6 +16,7 @@ use crate::plan::Convert;
 use crate::poll::Poller;
 use crate::poll::device::{Device, asked};
 use crate::poll::failing::FAILURES_TOLD;
+use crate::poll::repeats::Repeated;
 use crate::poll::rows::{Event, Reason};
 use crate::tables::{object_name, schema};
 
@@ -140,9 +141,14 @@ impl Poller {
             "the agent answers {} without saying to which object; it was asked for {asked}",
             error_status_name(status)
         );
-        let (device, count) = (Some(device.name), Some(u64::from(FAILURES_TOLD)));
-        let event = Event { device, object: None, text: &text, count };
-        self.rows.event(open.due, "refused_request", event);
+        let (name, count) = (Some(device.name), Some(u64::from(FAILURES_TOLD)));
+        let repeats = self.devices[ordinal as usize].repeats.get_or_insert_default();
+        if repeats.admit(Repeated::Request, open.due) {
+            let event = Event { device: name, object: None, text: &text, count };
+            self.rows.event(open.due, "refused_request", event);
+        } else {
+            self.holds_back(ordinal);
+        }
     }
 
     /// An answer with an error status: some can be cured within the interval.
@@ -188,9 +194,13 @@ impl Poller {
                 );
                 ("refused_object", text)
             };
-            let device = Some(device.name);
-            let event = Event { device, object: Some(&name), text: &text, count: None };
-            self.rows.event(pending.due, kind, event);
+            let symbol = Some(device.name);
+            if device.repeats.get_or_insert_default().admit(Repeated::Object, pending.due) {
+                let event = Event { device: symbol, object: Some(&name), text: &text, count: None };
+                self.rows.event(pending.due, kind, event);
+            } else {
+                self.holds_back(ordinal);
+            }
         }
         self.devices[ordinal as usize].left_out_changed(set, pdu, &mut self.layouts);
         self.ask_again(ordinal, received);

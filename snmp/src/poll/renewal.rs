@@ -156,6 +156,25 @@ impl Renewal {
             (false, true) => Cause::Period,
             (false, false) => return false,
         };
+        self.pace(now, cause);
+        self.asked = Some(cause);
+        true
+    }
+
+    /// The agent restarted: whether its names are to be resolved before anything else is asked. One that
+    /// seems to restart again and again is measured on meanwhile, as other changes are: two agents
+    /// that answer in turn at one address, say, of which each has been up for a time of its own.
+    pub(super) fn begins_anew(&mut self, now: WallTime) -> bool {
+        let may = now >= self.not_before;
+        if may {
+            self.pace(now, Cause::Change);
+        }
+        self.wanted = !may;
+        may
+    }
+
+    /// A resolution begins: when the next one may.
+    fn pace(&mut self, now: WallTime, cause: Cause) {
         // Settled for a whole period: the next changes are followed closely again.
         if now >= self.not_before + self.period {
             self.gap = GAP_MIN;
@@ -166,8 +185,6 @@ impl Renewal {
         }
         self.periodic_at = now + self.period;
         self.wanted = false;
-        self.asked = Some(cause);
-        true
     }
 }
 

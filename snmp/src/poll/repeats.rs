@@ -1,5 +1,6 @@
 //! What happens again and again is told a few times, and then as a number: a device that comes and
-//! goes three times a second must not fill the table `events`, and nothing of it may be lost silently.
+//! goes three times a second, or a counter that is set anew in every interval, must not fill the table
+//! `events`, and nothing of it may be lost silently.
 
 use meikyo_units::{Nanos, WallTime};
 
@@ -13,6 +14,9 @@ const WINDOW: Nanos = Nanos::from_secs(60);
 /// Events of one kind and device that are told by themselves in a window.
 const TOLD_MAX: u32 = 6;
 
+/// Events that name one object each: those of all columns of a few ports.
+const OBJECTS_TOLD_MAX: u32 = 64;
+
 /// How often it is looked whether a window is over.
 const LOOK_EVERY: Nanos = Nanos::from_secs(1);
 
@@ -23,6 +27,20 @@ pub(super) enum Repeated {
     Outage,
     /// Counters began anew.
     Reset,
+    /// A request was refused, and no object named.
+    Request,
+    /// An object is missing, refused or unreadable, or it came back.
+    Object,
+    /// The agent restarted.
+    Restart,
+}
+
+impl Repeated {
+    const ALL: [Self; 5] = [Self::Outage, Self::Reset, Self::Request, Self::Object, Self::Restart];
+
+    fn told_max(self) -> u32 {
+        if self == Self::Object { OBJECTS_TOLD_MAX } else { TOLD_MAX }
+    }
 }
 
 /// Events of one kind.
@@ -39,17 +57,17 @@ struct Limit {
 /// What one device does again and again.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Repeats {
-    outages: Limit,
-    resets: Limit,
+    /// In the order of [`Repeated::ALL`].
+    limits: [Limit; 5],
 }
 
 impl Limit {
-    /// Whether an event is told by itself.
-    fn admit(&mut self, at: WallTime) -> bool {
+    /// Whether an event is told by itself; in a window `most` are.
+    fn admit(&mut self, at: WallTime, most: u32) -> bool {
         if self.held == 0 && at.since(self.window) >= WINDOW {
             (self.window, self.told) = (at, 0);
         }
-        let admitted = self.told < TOLD_MAX;
+        let admitted = self.told < most;
         if admitted {
             self.told += 1;
         } else {
@@ -65,32 +83,25 @@ impl Limit {
         if self.held == 0 || (span < WINDOW && !ending) {
             return None;
         }
-        (self.window, self.told) = (now, TOLD_MAX);
+        (self.window, self.told) = (now, u32::MAX);
         Some((std::mem::take(&mut self.held), span))
     }
 }
 
 impl Repeats {
-    fn limit(&mut self, kind: Repeated) -> &mut Limit {
-        match kind {
-            Repeated::Outage => &mut self.outages,
-            Repeated::Reset => &mut self.resets,
-        }
-    }
-
     /// Whether an event is told by itself; else it is counted and told with others.
     pub(super) fn admit(&mut self, kind: Repeated, at: WallTime) -> bool {
-        self.limit(kind).admit(at)
+        self.limits[kind as usize].admit(at, kind.told_max())
     }
 
     /// Whether anything is held back.
     fn holds(&self) -> bool {
-        self.outages.held + self.resets.held > 0
+        self.limits.iter().any(|limit| limit.held > 0)
     }
 
     /// The real-time clock was set.
     pub(super) fn clock_stepped(&mut self, moved: &dyn Fn(WallTime) -> WallTime) {
-        for limit in [&mut self.outages, &mut self.resets] {
+        for limit in &mut self.limits {
             limit.window = moved(limit.window);
         }
     }
@@ -100,19 +111,45 @@ impl Repeats {
 fn tell(device: &mut Device, now: WallTime, ending: bool, rows: &mut Rows) {
     let (name, fails) = (device.name, device.is_failing());
     let Some(repeats) = &mut device.repeats else { return };
-    if let Some((held, span)) = repeats.outages.take_due(now, ending) {
-        let state = if fails { "it fails" } else { "it answers" };
-        let text = format!(
-            "it failed and answered again, {held} changes in {}; {state} now",
-            seconds(span)
-        );
+    for kind in Repeated::ALL {
+        let Some((held, span)) = repeats.limits[kind as usize].take_due(now, ending) else {
+            continue;
+        };
+        let span = seconds(span);
+        let (word, text) = match kind {
+            Repeated::Outage => {
+                let state = if fails { "it fails" } else { "it answers" };
+                let text =
+                    format!("it failed and answered again, {held} changes in {span}; {state} now");
+                ("flapping", text)
+            }
+            Repeated::Reset => {
+                ("reset", format!("counters began anew {held} more times in {span}"))
+            }
+            Repeated::Request => {
+                let text = format!(
+                    "the agent refused requests {held} more times in {span} without saying for \
+                     which object"
+                );
+                ("refused_request", text)
+            }
+            Repeated::Object => {
+                let text = format!(
+                    "objects were missing, refused or unreadable or came back, {held} more times in \
+                     {span}"
+                );
+                ("missing_object", text)
+            }
+            Repeated::Restart => {
+                let text = format!(
+                    "sysUpTime began anew {held} more times in {span}: the agent restarts again and \
+                     again, or several answer in turn"
+                );
+                ("restart", text)
+            }
+        };
         let count = Some(u64::from(held));
-        rows.event(now, "flapping", Event { device: Some(name), object: None, text: &text, count });
-    }
-    if let Some((held, span)) = repeats.resets.take_due(now, ending) {
-        let text = format!("counters began anew {held} more times in {}", seconds(span));
-        let count = Some(u64::from(held));
-        rows.event(now, "reset", Event { device: Some(name), object: None, text: &text, count });
+        rows.event(now, word, Event { device: Some(name), object: None, text: &text, count });
     }
 }
 
@@ -161,16 +198,16 @@ mod tests {
     #[test]
     fn the_first_are_told_the_rest_counted_until_a_quiet_window() {
         let mut limit = Limit::default();
-        let told = (0..50).filter(|&second| limit.admit(at(second))).count();
+        let told = (0..50).filter(|&second| limit.admit(at(second), TOLD_MAX)).count();
         assert_eq!(told, 6);
         assert_eq!(limit.take_due(at(59), false), None);
         assert_eq!(limit.take_due(at(60), false), Some((44, Nanos::from_secs(60))));
         // It goes on: a number only.
-        assert!(!(61..70).any(|second| limit.admit(at(second))));
+        assert!(!(61..70).any(|second| limit.admit(at(second), TOLD_MAX)));
         assert_eq!(limit.take_due(at(120), false), Some((9, Nanos::from_secs(60))));
         // A window without any, and the next is told by itself.
         assert_eq!(limit.take_due(at(180), false), None);
-        assert!(limit.admit(at(181)));
+        assert!(limit.admit(at(181), TOLD_MAX));
         assert_eq!(limit.take_due(at(182), true), None);
     }
 
@@ -189,7 +226,7 @@ mod tests {
                     }
                 }
                 now += gap;
-                if limit.admit(at(now)) {
+                if limit.admit(at(now), TOLD_MAX) {
                     told += 1;
                     written.push(now);
                 }

@@ -53,10 +53,10 @@ pub(super) struct Resets {
     restarted: WallTime,
 }
 
-/// One row whose counters began anew.
+/// One row whose counters began anew, or one counter that was set to a greater value.
 #[derive(Debug)]
 struct Found {
-    /// Table and instance.
+    /// Table and instance, and the column of one counter.
     name: String,
     text: String,
     counters: u64,
@@ -86,6 +86,11 @@ impl Resets {
             self.signs.push(Sign { row, slot, before, read });
         }
         is_sign
+    }
+
+    /// Takes a counter that was set to a greater value, which is told with the others of its interval.
+    pub(super) fn jumped(&mut self, name: String, text: String) {
+        self.found.push(Found { name, text, counters: 1 });
     }
 
     /// The real-time clock was set.

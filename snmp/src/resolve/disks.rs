@@ -1,5 +1,6 @@
 //! Disks by path: dskTable (UCD-SNMP-MIB), or else hrStorageTable (RFC 2790).
 
+use super::names;
 use super::walked::{Walked, name_of};
 use super::{Fault, Wanted, value};
 use crate::Oid;
@@ -38,15 +39,27 @@ pub(super) fn walks() -> [Oid; 4] {
 
 /// `disk:PATH`.
 pub(super) fn one(wanted: &mut Wanted<'_>, walked: &Walked<'_>, path: &str) {
-    let find = |names: &Oid| {
-        let named = walked.below(names.as_slice());
-        named
-            .filter(|(_, value)| name_of(value).as_deref() == Some(path))
-            .map(|(index, value)| {
+    let mut shared = None;
+    let mut find = |column: &Oid| {
+        let named = walked.below(column.as_slice());
+        let mut named = named.filter(|(_, value)| name_of(value).as_deref() == Some(path)).map(
+            |(index, value)| {
                 let expected = value.as_octets().unwrap_or_default().to_vec();
-                (index, Guard { oid: names.child(index), expected })
-            })
-            .next()
+                (index, Guard { oid: column.child(index), expected })
+            },
+        );
+        let found = named.next();
+        // What is mounted over another file system hides it: an agent that asks by path, as net-snmp
+        // does, says the same of both.
+        let others = named.count();
+        shared = found.as_ref().filter(|_| others > 0).map(|(index, _)| {
+            format!(
+                "{} disks are called `{path}`: the one at index {} is measured",
+                others + 1,
+                names::arcs(index)
+            )
+        });
+        found
     };
     let (paths, descriptions) =
         (column(DSK_ENTRY, DSK_PATH), column(HR_STORAGE_ENTRY, HR_STORAGE_DESCR));
@@ -78,6 +91,7 @@ pub(super) fn one(wanted: &mut Wanted<'_>, walked: &Walked<'_>, path: &str) {
             problem.add.push(disk_line(path));
         }
     }
+    wanted.remarks.extend(shared);
 }
 
 fn disk_line(path: &str) -> String {

@@ -2,7 +2,7 @@
 
 use meikyo_cluster::What;
 
-use super::names::{self, IF_ENTRY, IF_X_ENTRY, Interface, cell};
+use super::names::{self, IF_ENTRY, IF_X_ENTRY, Interface, Named, cell};
 use super::walked::Walked;
 use super::{Fault, Wanted, value};
 use crate::Oid;
@@ -50,7 +50,9 @@ pub(super) fn watched(walked: &Walked<'_>) -> Vec<Watched> {
 
 /// `interface:NAME`.
 pub(super) fn one(wanted: &mut Wanted<'_>, walked: &Walked<'_>, name: &str) {
-    let found = names::named(walked).interfaces;
+    let Named { interfaces: found, remarks } = names::named(walked);
+    let of_name = remarks.into_iter().filter(|remark| remark.called == name);
+    wanted.remarks.extend(of_name.map(|remark| remark.text));
     if let Some(interface) = found.iter().find(|interface| interface.name == name) {
         return add(wanted, walked, interface, name);
     }
@@ -79,7 +81,7 @@ pub(super) fn all(wanted: &mut Wanted<'_>, walked: &Walked<'_>) {
         hidden(wanted);
         return;
     }
-    wanted.remarks.extend(found.remarks);
+    wanted.remarks.extend(found.remarks.into_iter().map(|remark| remark.text));
     for interface in &found.interfaces {
         add(wanted, walked, interface, &interface.name);
     }

@@ -93,7 +93,15 @@ pub(super) struct Interface<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Named<'a> {
     pub(super) interfaces: Vec<Interface<'a>>,
-    pub(super) remarks: Vec<String>,
+    pub(super) remarks: Vec<Remark>,
+}
+
+/// What a person should know of a name that several interfaces have, or none.
+#[derive(Debug, Clone)]
+pub(super) struct Remark {
+    /// The name; empty of interfaces without one.
+    pub(super) called: String,
+    pub(super) text: String,
 }
 
 /// A row of the agent's interface tables.
@@ -144,7 +152,8 @@ pub(super) fn named<'a>(walked: &Walked<'a>) -> Named<'a> {
         }
         if !single {
             let from = interfaces.len() - group.len();
-            remarks.push(remark(called, by, &interfaces[from..]));
+            let text = remark(called, by, &interfaces[from..]);
+            remarks.push(Remark { called: (*called).to_owned(), text });
             taken.extend(group.iter().filter_map(|row| Some(row.text(by?))));
         }
     }
@@ -172,7 +181,7 @@ fn rows<'a>(walked: &Walked<'a>) -> Vec<Row<'a>> {
 }
 
 /// Leaves out rows of interfaces that were deleted, where another row of the same texts took over.
-fn leave_out_dead(walked: &Walked<'_>, rows: &mut Vec<Row<'_>>, remarks: &mut Vec<String>) {
+fn leave_out_dead(walked: &Walked<'_>, rows: &mut Vec<Row<'_>>, remarks: &mut Vec<Remark>) {
     let mut same: BTreeMap<[String; 3], Vec<&[u32]>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.by.is_some()) {
         same.entry(row.texts.clone()).or_default().push(row.index);
@@ -181,12 +190,13 @@ fn leave_out_dead(walked: &Walked<'_>, rows: &mut Vec<Row<'_>>, remarks: &mut Ve
         let Some(living) = living(walked, &indexes) else { continue };
         rows.retain(|row| row.index == living || !indexes.contains(&row.index));
         let called = texts.iter().find(|text| !text.is_empty()).map_or("", String::as_str);
-        remarks.push(format!(
+        let text = format!(
             "{} interfaces are called `{called}`: the one at ifIndex {} is measured, since the \
              agent took down the others before it",
             indexes.len(),
             arcs(living)
-        ));
+        );
+        remarks.push(Remark { called: called.to_owned(), text });
     }
 }
 

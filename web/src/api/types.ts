@@ -145,6 +145,8 @@ export interface EventBody {
 export interface EventsBody {
   /** The newest ones of the time. */
   readonly events: readonly EventBody[];
+  /** Files that could not be read: events of them are missing. */
+  readonly problems: readonly ProblemBody[];
   /** Whether there are more than were asked for. */
   readonly truncated: boolean;
 }

@@ -57,6 +57,8 @@ fn an_interface_that_was_made_again_is_read_and_its_remnant_is_not() {
     let guard = Guard { oid: oid("1.3.6.1.2.1.31.1.1.1.1.5"), expected: b"tst0".to_vec() };
     assert_eq!(plan.rows[0].guard, Some(guard));
     assert!(plan.rows[0].named);
+    // It is said of the interface that is measured, and of no other.
+    assert_eq!(plan.remarks, remarks[1..=1]);
 }
 
 #[test]
@@ -181,4 +183,22 @@ fn what_changes_with_the_rows_of_the_agent_is_watched() {
     ];
     assert_eq!(watched("\"disk:/data\", \"1.3.6.1.2.1.1.3.7\"", &agent()), expected);
     assert_eq!(watched("\"load\", \"disk:/\"", &agent()), []);
+}
+
+#[test]
+fn of_disks_that_share_a_path_the_first_is_read_and_this_is_said() {
+    // hrStorageDescr and hrStorageAllocationUnits of what net-snmp shows where one file system is
+    // mounted over another.
+    let (descr, units) = ("1.3.6.1.2.1.25.2.3.1.3", "1.3.6.1.2.1.25.2.3.1.4");
+    let mut walked = Vec::new();
+    for (index, path) in [(31, "/"), (35, "/data"), (38, "/data"), (40, "/scratch")] {
+        walked.push(varbind(&format!("{descr}.{index}"), text(path)));
+        walked.push(varbind(&format!("{units}.{index}"), Value::Integer(4096)));
+    }
+    walked.sort_by(|a, b| a.0.cmp(&b.0));
+    let (plan, problems) = plan(&device("\"disk:/data\", \"disk:/\""), &walked);
+    assert_eq!(problems, []);
+    let read: Vec<_> = plan.rows.iter().map(|row| row.values[0].oid.clone()).collect();
+    assert_eq!(read, [oid("1.3.6.1.2.1.25.2.3.1.5.35"), oid("1.3.6.1.2.1.25.2.3.1.5.31")]);
+    assert_eq!(plan.remarks, ["2 disks are called `/data`: the one at index 35 is measured"]);
 }

@@ -6,7 +6,12 @@ use super::*;
 /// said.
 #[test]
 fn a_clock_that_is_set_loses_doubles_and_mixes_up_nothing() {
-    for steps_ms in [[3_600_030, -7_200_000], [-4_950, 200], [-30, 40], [-3_600_000, 10_000_020]] {
+    for (steps_ms, words) in [
+        ([3_600_030, -7_200_000], ["forward by 3600.0 s", "back by 7200.0 s"]),
+        ([-4_940, 200], ["back by 4.9 s", "forward by 200.0 ms"]),
+        ([-30, 40], ["back by 30.0 ms", "forward by 40.0 ms"]),
+        ([-3_600_000, 10_000_020], ["back by 3600.0 s", "forward by 10000.0 s"]),
+    ] {
         let memory = Memory::default();
         let options = FarmOptions::new(3, 0);
         let names: Vec<String> = (0..3).map(|ordinal| options.name(ordinal)).collect();
@@ -73,7 +78,10 @@ fn a_clock_that_is_set_loses_doubles_and_mixes_up_nothing() {
         }
         let events = rows(&memory, "events");
         let told = events.iter().filter(|row| row["event"] == "clock_step");
-        let told: Vec<_> = told.map(|row| row["count"].clone()).collect();
+        let told: Vec<_> = told.collect();
+        let texts: Vec<_> = told.iter().map(|row| row["text"].clone()).collect();
+        assert_eq!(texts, words.map(|words| format!("the real-time clock was set {words}")));
+        let told: Vec<_> = told.iter().map(|row| row["count"].clone()).collect();
         let steps = steps_ms.map(|step: i64| (step * 1_000_000).unsigned_abs().to_string());
         assert_eq!(told.iter().collect::<BTreeSet<_>>(), steps.iter().collect());
     }

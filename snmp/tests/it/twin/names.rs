@@ -1,5 +1,7 @@
 //! Interfaces that vanish, come back, are new, or move while they are measured.
 
+use meikyo_snmp::{Oid, Value};
+
 use super::*;
 
 /// `ifNumber` (RFC 2863).
@@ -116,6 +118,46 @@ fn interfaces_that_get_other_indexes_are_told_of_once_and_read_where_they_are() 
     }
 }
 
+/// Instants, in ms since the start, at which the disk at a path has a row with used octets.
+fn used(memory: &Memory, path: &str) -> Vec<u64> {
+    let rows = rows(memory, "storage").into_iter();
+    let rows = rows.filter(|row| row["path"] == path && row.contains_key("used_bytes"));
+    rows.map(|row| time(&row).since(START).get() / 1_000_000).collect()
+}
+
+#[test]
+fn a_disk_that_vanishes_comes_back_or_is_new_is_measured_and_told_whichever_table_has_it() {
+    // dskTable of the UCD-SNMP-MIB, or without it hrStorageTable.
+    for hidden in [None, Some("at 0s hide 1.3.6.1.4.1.2021.9 all")] {
+        let memory = Memory::default();
+        let script = [
+            "at 0s detach /scratch all",
+            "at 4.05s detach / all",
+            "at 7.05s attach / all",
+            "at 10.05s attach /scratch all",
+        ];
+        let script: Vec<_> = hidden.into_iter().chain(script).collect();
+        run(&memory, "\"disk:/\", \"disk:/scratch\", \"load\"", &script, Nanos::from_secs(30));
+        let expected: Vec<u64> =
+            (200..30_000).step_by(100).filter(|ms| !(4_100..7_100).contains(ms)).collect();
+        assert_eq!(used(&memory, "/"), expected, "{hidden:?}");
+        let new = used(&memory, "/scratch");
+        let first = *new.first().expect("it is measured");
+        assert!((10_100..20_050).contains(&first), "{hidden:?}: first at {first} ms");
+        assert_eq!(new.len() as u64, (30_000 - first) / 100, "{hidden:?}");
+        let told: Vec<_> = told(&memory).into_iter().map(|event| (event.1, event.3)).collect();
+        let expected = [
+            ("gone", "disk `/` is gone"),
+            ("back", "disk `/` is back"),
+            ("appeared", "new disk `/scratch`"),
+        ];
+        let expected = expected.map(|(kind, text)| (kind.to_owned(), text.to_owned()));
+        assert_eq!(told, expected, "{hidden:?}");
+        let polls = rows(&memory, "polls");
+        assert_eq!(endings(&polls, "node001"), [("ok".to_owned(), 299)].into(), "{hidden:?}");
+    }
+}
+
 #[test]
 fn a_line_card_that_vanishes_is_one_event_and_its_return_another() {
     let memory = Memory::default();
@@ -174,4 +216,42 @@ fn an_interface_that_flaps_for_ever_costs_little_more_and_writes_few_events() {
     // It is measured in every interval in which it is there, but for those right after a return.
     let times = measured(&memory, "eth0").len() as u64;
     assert!(times >= polls / 2 * 99 / 100, "{times} rows in {polls} polls");
+}
+
+#[test]
+fn that_interfaces_share_a_name_is_told_once_however_often_names_are_resolved() {
+    let memory = Memory::default();
+    let setup = Setup::new(FarmOptions::new(1, 0), ALL);
+    let device = setup.cluster().devices.remove(0);
+    let mut twin = setup.twin(&memory);
+    // ifName and ifHCInOctets of ports that are all called alike.
+    let plan = |ports: u32| {
+        let of_port = |port| {
+            let name = Value::OctetString(b"Port".to_vec());
+            let column = |arc| Oid::from_slice(&[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, arc, port]);
+            [(column(1), name), (column(6), Value::Counter64(1))]
+        };
+        let mut walked: Vec<_> = (1..=ports).flat_map(of_port).collect();
+        walked.sort_by(|a, b| a.0.cmp(&b.0));
+        meikyo_snmp::resolve::plan(&device, &walked).0
+    };
+    for (second, ports) in [(5, 2), (10, 2), (15, 3), (20, 3), (25, 2)] {
+        let now = START + Nanos::from_secs(second) + Nanos::from_millis(50);
+        twin.run_until(now);
+        twin.poller().set_plan(now, 0, plan(ports));
+    }
+    twin.run_until(START + Nanos::from_secs(26));
+    finish(twin);
+    let events = rows(&memory, "events").into_iter();
+    let events = events.filter(|row| row["event"] == "shared_name");
+    let told: Vec<_> = events.map(|row| (second(&row), row["text"].clone())).collect();
+    let text = |ports, names| {
+        format!("{ports} interfaces are called `Port`: they are recorded by ifIndex, as {names}")
+    };
+    let (two, three) = ("`Port#1`, `Port#2`", "`Port#1`, `Port#2`, `Port#3`");
+    assert_eq!(told, [(5, text(2, two)), (15, text(3, three)), (25, text(2, two))]);
+}
+
+fn second(row: &Row) -> u64 {
+    time(row).since(START).get() / 1_000_000_000
 }

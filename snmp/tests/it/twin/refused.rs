@@ -8,8 +8,8 @@ use meikyo_snmp::{ErrorStatus, Oid, Pdu};
 use super::*;
 
 /// ifHCInOctets and ifHCOutOctets (RFC 2863), without the row.
-const IN_OCTETS: &[u32] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 6];
-const OUT_OCTETS: &[u32] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 10];
+pub(super) const IN_OCTETS: &[u32] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 6];
+pub(super) const OUT_OCTETS: &[u32] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 10];
 
 const MEASURE: &str = "\"interface:eth0(in_octets,out_octets)\", \"load\"";
 
@@ -25,7 +25,7 @@ fn index_of(request: &[u8], column: &[u32]) -> Option<usize> {
 }
 
 /// An answer with an error status, as RFC 3416, section 4.2.1, has it.
-fn fail(answer: &mut Vec<u8>, request: &[u8], status: ErrorStatus, index: usize) {
+pub(super) fn fail(answer: &mut Vec<u8>, request: &[u8], status: ErrorStatus, index: usize) {
     let (version, community, mut pdu) = decode_community(request).expect("a request");
     pdu.kind = meikyo_snmp::PduType::Response;
     (pdu.error_status, pdu.error_index) = (status.code(), i32::try_from(index).expect("small"));
@@ -37,7 +37,7 @@ fn fail(answer: &mut Vec<u8>, request: &[u8], status: ErrorStatus, index: usize)
 }
 
 /// The same answer with other content octets of one counter.
-fn with_content(answer: &mut Vec<u8>, column: &[u32], content: &[u8]) {
+pub(super) fn with_content(answer: &mut Vec<u8>, column: &[u32], content: &[u8]) {
     let octets = answer.clone();
     let (version, community, pdu) = decode_community(&octets).expect("an answer");
     answer.clear();

@@ -1,5 +1,8 @@
 //! What happens again and again, and counters that begin anew, in the table `events`.
 
+use meikyo_snmp::ErrorStatus;
+
+use super::refused::{IN_OCTETS, OUT_OCTETS, fail, with_content};
 use super::*;
 
 fn events_of(memory: &Memory, kinds: &[&str]) -> Vec<Row> {
@@ -122,4 +125,120 @@ fn a_device_that_comes_and_goes_is_told_a_few_times_and_then_as_a_number() {
     assert!((2..=4).contains(&sums.len()), "{sums:?}");
     let last = sums.last().expect("there are some");
     assert!(last["text"].ends_with("it answers now"), "{last:?}");
+}
+
+/// How often events of one kind say that something happened: those that are told by themselves once, the
+/// others by their number.
+fn happened(told: &[Row], is_sum: impl Fn(&Row) -> bool) -> (usize, usize, usize) {
+    let (sums, single): (Vec<_>, Vec<_>) = told.iter().partition(|row| is_sum(row));
+    let held: usize = sums.iter().map(|row| row["count"].parse::<usize>().expect("a count")).sum();
+    (single.len(), sums.len(), single.len() + held)
+}
+
+#[test]
+fn a_counter_that_is_set_again_and_again_is_told_a_few_times_and_then_as_a_number() {
+    const FAR: u64 = 1_000_000_000_000_000;
+    let memory = Memory::default();
+    let mut twin = twin(&memory, FarmOptions::new(1, 0), "\"interface:eth0\"");
+    twin.tamper_with(|now, _, _, answer| {
+        let since = now.since(START).get() / 1_000_000;
+        // Up and down again, twice in three seconds.
+        if since > 5_000 && since % 1_500 < 700 {
+            let octets = answer.clone();
+            let counter = octets_of(&octets).expect("it is in every answer but that of the walks");
+            with_content(answer, IN_OCTETS, &(counter + FAR).to_be_bytes());
+        }
+    });
+    twin.run_until(START + Nanos::from_secs(150));
+    finish(twin);
+    let values: Vec<u64> = rows(&memory, "interfaces")
+        .iter()
+        .map(|row| row["in_octets"].parse().expect("a counter"))
+        .collect();
+    let jumps = values.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) > FAR / 2).count();
+    assert!(jumps > 180, "{jumps} jumps");
+    let told = events_of(&memory, &["reset"]);
+    let (single, sums, all) = happened(&told, |row| row["text"].contains("more times"));
+    assert_eq!((single, all), (6, jumps), "{told:?}");
+    // One a minute, and one when it ends.
+    assert!((2..=4).contains(&sums), "{told:?}");
+}
+
+/// The octets of eth0 that an answer holds.
+fn octets_of(answer: &[u8]) -> Option<u64> {
+    let pdu = meikyo_snmp::message::decode_community(answer).expect("an answer").2;
+    pdu.varbinds.iter().find_map(|(oid, value)| match value {
+        meikyo_snmp::Value::Counter64(counter) if oid.as_slice().starts_with(IN_OCTETS) => {
+            Some(*counter)
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn requests_and_objects_that_fail_now_and_then_are_told_a_few_times_and_then_as_a_number() {
+    let memory = Memory::default();
+    let mut twin =
+        twin(&memory, FarmOptions::new(2, 0), "\"interface:eth0(in_octets,out_octets)\"");
+    twin.tamper_with(|now, from, request, answer| {
+        let since = now.since(START).get() / 1_000_000;
+        let fails = since > 5_000 && since % 1_000 < 500;
+        if !fails || octets_of(answer).is_none() {
+            return;
+        }
+        if from.ip().to_string().ends_with(".1") {
+            fail(answer, request, ErrorStatus::GenErr, 0);
+        } else {
+            with_content(answer, OUT_OCTETS, &[]);
+        }
+    });
+    twin.run_until(START + Nanos::from_secs(140));
+    finish(twin);
+    let is_sum = |row: &Row| row["text"].contains("more times");
+    let refused = events_of(&memory, &["refused_request"]);
+    assert!(refused.iter().all(|row| row["device"] == "node001"), "{refused:?}");
+    // From 5 s on, in each second once.
+    let (single, sums, all) = happened(&refused, is_sum);
+    assert_eq!((single, all), (6, 135), "{refused:?}");
+    assert!((2..=4).contains(&sums), "{refused:?}");
+    let objects = ["unreadable_object", "object_returned", "missing_object"];
+    let objects = events_of(&memory, &objects);
+    assert!(objects.iter().all(|row| row["device"] == "node002"), "{objects:?}");
+    let (single, sums, all) = happened(&objects, is_sum);
+    // Missing and back in each second; the last one is not back yet, or it is.
+    assert!(single == 64 && (269..=270).contains(&all), "{single}, {all}: {objects:?}");
+    assert!((2..=4).contains(&sums), "{objects:?}");
+}
+
+#[test]
+fn agents_that_answer_in_turn_at_one_address_are_measured_on_and_told_as_a_number() {
+    let memory = Memory::default();
+    let mut twin = twin(&memory, FarmOptions::new(1, 0), "\"load\"");
+    let mut answers = 0_u32;
+    twin.tamper_with(move |_, _, _, answer| {
+        answers += 1;
+        let octets = answer.clone();
+        let (version, community, mut pdu) =
+            meikyo_snmp::message::decode_community(&octets).expect("an answer");
+        // One of the two has been up for a day longer.
+        if let Some((_, meikyo_snmp::Value::TimeTicks(uptime))) = pdu.varbinds.first_mut()
+            && answers.is_multiple_of(2)
+        {
+            *uptime += 8_640_000;
+        }
+        answer.clear();
+        meikyo_snmp::message::encode_community(version, community, &pdu, answer);
+    });
+    twin.run_until(START + Nanos::from_secs(130));
+    let walks = twin.walk_requests();
+    let requests = finish(twin);
+    let told = events_of(&memory, &["restart"]);
+    let (single, sums, all) = happened(&told, |row| row["text"].contains("more times"));
+    // Every other answer seems to come from one that has just restarted.
+    assert!(single == 6 && (648..=650).contains(&all), "{single}, {all}: {told:?}");
+    assert!((2..=4).contains(&sums), "{told:?}");
+    assert_eq!(endings(&rows(&memory, "polls"), "node001"), [("ok".to_owned(), 1_299)].into());
+    // Names are resolved after 2 s, and then ever more seldom.
+    let polls = requests[&0].len() as u64;
+    assert!(walks * 25 <= polls, "{walks} requests of walks to {polls} polls");
 }
