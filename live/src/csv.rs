@@ -46,7 +46,9 @@ fn push(text: &mut String, value: impl Display) {
     write!(text, "{value}").expect("writing to a string cannot fail");
 }
 
-fn push_quoted(text: &mut String, word: &str) {
+/// Appends a text as one field: in quotes where it has to be, since it is empty or has commas, quotes or
+/// control characters.
+pub fn push_quoted(text: &mut String, word: &str) {
     if word.is_empty() || word.contains(|c: char| matches!(c, ',' | '"') || c.is_control()) {
         text.push('"');
         text.push_str(&word.replace('"', "\"\""));

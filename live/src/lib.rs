@@ -77,7 +77,7 @@ mod wish;
 
 pub use bins::Bins;
 pub use catalog::Catalog;
-pub use csv::csv;
+pub use csv::{csv, push_quoted};
 pub use drawable::{NoQuantity, drawable, label_names};
 pub use follow::Follower;
 pub use frames::{Event, Frame, Interval, Step};

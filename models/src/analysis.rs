@@ -93,6 +93,19 @@ pub struct OpenQueue {
     pub service: Nanos,
 }
 
+/// What a queue that turns customers away does in the mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limited {
+    /// The share of customers that is turned away.
+    pub turned_away_share: f64,
+    /// The share of the servers that is busy.
+    pub busy_share: f64,
+    /// How many customers wait.
+    pub queued: f64,
+    /// How long those who are served wait for that, in seconds.
+    pub wait_s: f64,
+}
+
 impl OpenQueue {
     /// The share of `servers` that is busy; 1 or more: the queue grows without end.
     pub fn busy_share(&self, servers: u32) -> f64 {
@@ -113,6 +126,32 @@ impl OpenQueue {
         });
         let waits = blocked / (1.0 - busy * (1.0 - blocked));
         Some(waits * self.service.as_secs_f64() / (f64::from(servers) * (1.0 - busy)))
+    }
+
+    /// What M/M/c/K does in the mean, where at most `capacity` customers are there, those at the
+    /// servers included, and who comes beyond is turned away. It is a birth and death process with as
+    /// many states, which the sums over them cost.
+    pub fn exponential_with_capacity(&self, servers: u32, capacity: u32) -> Limited {
+        let offered = self.busy_share(servers) * f64::from(servers);
+        // The probabilities of 0, 1, ... customers, up to a factor: weights that grow too large are
+        // scaled down together with the sums of those before.
+        let (mut weight, mut sum, mut waiting) = (1.0_f64, 1.0_f64, 0.0_f64);
+        for present in 1..=capacity {
+            weight *= offered / f64::from(present.min(servers));
+            sum += weight;
+            waiting += weight * f64::from(present.saturating_sub(servers));
+            if sum > 1e200 {
+                (weight, sum, waiting) = (weight / sum, 1.0, waiting / sum);
+            }
+        }
+        let turned_away = weight / sum;
+        let accepted_per_s = (1.0 - turned_away) / self.interarrival.as_secs_f64();
+        Limited {
+            turned_away_share: turned_away,
+            busy_share: offered * (1.0 - turned_away) / f64::from(servers),
+            queued: waiting / sum,
+            wait_s: waiting / sum / accepted_per_s,
+        }
     }
 
     /// The mean time in the queue of M/D/1, service excluded, in seconds (Pollaczek and Khinchine);
@@ -145,6 +184,30 @@ mod tests {
         let queue = OpenQueue { interarrival: Nanos::SECOND, service: Nanos::from_millis(1500) };
         assert!(near(queue.exponential_wait_s(2).unwrap(), 9.0 / 14.0 / 0.5 * 1.5));
         assert_eq!((queue.exponential_wait_s(1), queue.constant_wait_s()), (None, None));
+    }
+
+    #[test]
+    fn queues_that_turn_customers_away_have_their_textbook_values() {
+        let queue = |service_ms| OpenQueue {
+            interarrival: Nanos::SECOND,
+            service: Nanos::from_millis(service_ms),
+        };
+        // M/M/1/K: (1 - r) r^K / (1 - r^(K + 1)), and 1 / (K + 1) where r is 1.
+        let half = queue(500).exponential_with_capacity(1, 3);
+        assert!(near(half.turned_away_share, 0.5 * 0.125 / (1.0 - 0.0625)));
+        assert!(near(half.busy_share, 0.5 * (1.0 - half.turned_away_share)));
+        // Weights 1, 1/2, 1/4, 1/8 of 0 to 3: one waits in 1/4, two in 1/8, of 15/8.
+        assert!(near(half.queued, (0.25 + 0.25) / 1.875));
+        assert!(near(half.wait_s, half.queued / (1.0 - half.turned_away_share)));
+        assert!(near(queue(1000).exponential_with_capacity(1, 9).turned_away_share, 0.1));
+        // M/M/c/c is Erlang's loss system: two servers, two offered: 2 / (1 + 2 + 2).
+        assert!(near(queue(2000).exponential_with_capacity(2, 2).turned_away_share, 0.4));
+        // With room for everybody nobody is turned away, and waits are those of M/M/c.
+        let wide = queue(1500).exponential_with_capacity(2, 100_000);
+        assert!(near(wide.wait_s, queue(1500).exponential_wait_s(2).unwrap()));
+        // Overloaded a thousandfold: all but one in a thousand are turned away.
+        let flooded = queue(1_000_000).exponential_with_capacity(1, 1_000_000);
+        assert!(near(flooded.turned_away_share, 0.999));
     }
 
     #[test]

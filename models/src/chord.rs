@@ -28,7 +28,7 @@ use meikyo_sim::{
 use meikyo_undo::{Cell, List, fields};
 use meikyo_units::{Nanos, SimTime};
 
-use crate::completions::{Distribution, count_f64};
+use crate::completions::count_f64;
 use crate::parameters::{About, Contradiction, Parameters, ScenarioModel, choice};
 use crate::phold::chained;
 use crate::report::{Figure, Report, report};
@@ -340,7 +340,7 @@ impl Chord {
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
-        let mut ended = Ended::new(observer);
+        let mut ended = Ended::new(observer, options.statistics_from);
         let outcome = run_built(|| self.model(), options, &mut ended)?;
         let nodes = &outcome.lps;
         let end = nodes.iter().map(|node| node.last.get()).max().unwrap_or(SimTime::START);
@@ -355,7 +355,7 @@ impl Chord {
         add("hops_mean_expected", Some(self.hops_mean_expected()));
         add("hops_p99", ended.hops_p99());
         add("latency_us_mean", latency_us.mean());
-        add("latency_us_p99", ended.latency_us.quantile(0.99));
+        add("latency_us_p99", outcome.statistics[1].quantile(0.99));
         add("messages_total", Some(count_f64(messages)));
         let report = report("chord", outcome, &[(Self::GROUP, self.nodes)], |node, digest| {
             digest.word(u64::from(node.begun.get()));
@@ -474,17 +474,18 @@ fn scattered(bits: u64) -> u64 {
     bits ^ (bits >> 33)
 }
 
-/// Counts look-ups that ended by their hops and their latency, on their way to another observer.
+/// Counts look-ups that ended by their hops, on their way to another observer.
 struct Ended<'a> {
     inner: &'a mut dyn Observer,
     /// Look-ups by their hops, as bits: numbers that are not negative have the order of their bits.
     hops: BTreeMap<u64, u64>,
-    latency_us: Distribution,
+    /// Before this instant none are counted.
+    from: SimTime,
 }
 
 impl<'a> Ended<'a> {
-    fn new(inner: &'a mut dyn Observer) -> Self {
-        Self { inner, hops: BTreeMap::new(), latency_us: Distribution::default() }
+    fn new(inner: &'a mut dyn Observer, from: SimTime) -> Self {
+        Self { inner, hops: BTreeMap::new(), from }
     }
 
     /// The least number of hops that 99 of 100 look-ups do not exceed; none without look-ups.
@@ -502,12 +503,11 @@ impl<'a> Ended<'a> {
 impl Observer for Ended<'_> {
     fn lines(&mut self, lines: &[Line]) {
         for line in lines {
-            match &line.content {
-                LineContent::Value { series, value } if series.index() == 0 => {
-                    *self.hops.entry(value.to_bits()).or_default() += 1;
-                }
-                LineContent::Value { value, .. } => self.latency_us.push(*value),
-                LineContent::Text(_) => {}
+            if let LineContent::Value { series, value } = &line.content
+                && series.index() == 0
+                && line.key.time >= self.from
+            {
+                *self.hops.entry(value.to_bits()).or_default() += 1;
             }
         }
         self.inner.lines(lines);

@@ -2,10 +2,10 @@
 
 mod rate;
 
-use meikyo_sim::{Line, LineContent, LpId, Observer, Progress};
+use meikyo_sim::{Histogram, Line, LineContent, LpId, Observer, Progress};
 use meikyo_units::SimTime;
 
-pub(crate) use rate::{Steady, Window};
+pub(crate) use rate::{Steady, Window, least_error};
 
 /// Instants of completions, thinned out evenly when there are many.
 ///
@@ -66,53 +66,29 @@ impl Completions {
     }
 }
 
-/// How often values of which size came, to 1/128 of the value.
+/// How often values of which size came, and their sum.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Distribution {
-    /// By the exponent and the upper seven bits of the mantissa.
-    buckets: Vec<u64>,
-    count: u64,
+    histogram: Histogram,
     sum: f64,
 }
 
 impl Distribution {
-    /// Bits of a mantissa that a bucket takes together.
-    const SHIFT: u32 = 45;
-    /// The first bucket holds everything below this.
-    const LEAST: f64 = 1e-3;
-    /// The last bucket holds everything above this.
-    const GREATEST: f64 = 1e15;
-
-    /// Counts `value`; negative ones count as 0.
+    /// Counts `value`.
     pub(crate) fn push(&mut self, value: f64) {
-        let bits = value.clamp(Self::LEAST, Self::GREATEST).to_bits() >> Self::SHIFT;
-        let bucket = usize::try_from(bits - (Self::LEAST.to_bits() >> Self::SHIFT))
-            .expect("buckets are few");
-        if bucket >= self.buckets.len() {
-            self.buckets.resize(bucket + 1, 0);
-        }
-        self.buckets[bucket] += 1;
-        self.count += 1;
+        self.histogram.add(value);
         self.sum += value;
     }
 
     /// The mean of all values, as they were; none without values.
     pub(crate) fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / count_f64(self.count))
+        let count = self.histogram.count();
+        (count > 0).then(|| self.sum / count_f64(count))
     }
 
-    /// The value below which `share` of all are: the upper end of its bucket, so at most 1/128 too
-    /// much. None without values.
+    /// The value that `share` of all do not exceed, to 1/256 of it. None without values.
     pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
-        let wanted = share * count_f64(self.count);
-        let mut below = 0;
-        let bucket = self.buckets.iter().position(|count| {
-            below += count;
-            below > 0 && count_f64(below) >= wanted
-        })?;
-        let first = Self::LEAST.to_bits() >> Self::SHIFT;
-        let next = first + u64::try_from(bucket).expect("buckets are few") + 1;
-        Some(f64::from_bits(next << Self::SHIFT))
+        self.histogram.quantile(share)
     }
 }
 
@@ -214,26 +190,5 @@ impl Observer for Counting<'_> {
 
     fn progress(&mut self, progress: &Progress) {
         self.inner.progress(progress);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_are_within_their_bucket() {
-        let mut distribution = Distribution::default();
-        assert_eq!(distribution.quantile(0.5), None);
-        for value in 1..=1000 {
-            distribution.push(f64::from(value));
-        }
-        for (share, value) in [(0.0, 1.0), (0.5, 500.0), (0.99, 990.0), (1.0, 1000.0)] {
-            let found = distribution.quantile(share).unwrap();
-            assert!((value..=value * (1.0 + 1.0 / 64.0)).contains(&found), "{share}: {found}");
-        }
-        distribution.push(-1.0);
-        distribution.push(f64::INFINITY);
-        distribution.push(0.0);
     }
 }

@@ -29,9 +29,9 @@ impl Digest {
         for statistic in statistics {
             self.bytes(statistic.name.as_bytes());
             for tally in &statistic.per_lp {
-                let Tally { count, sum, squares, least, greatest } = *tally;
+                let Tally { count, sum, deviations_squared, least, greatest } = *tally;
                 self.word(count);
-                for value in [sum, squares, least, greatest] {
+                for value in [sum, deviations_squared, least, greatest] {
                     self.word(value.to_bits());
                 }
             }

@@ -13,7 +13,7 @@
 //! - [`phold`]: the synthetic load that simulation kernels are compared by;
 //! - [`prediction`]: MPI programs on a fabric, by the plan's paths.
 //!
-//! What they are held against: [`analysis`]. What a run of one says: [`Report`]. What describes one in
+//! Several runs of one: [`replications`], and their pictures: [`plot`]. What they are held against: [`analysis`]. What a run of one says: [`Report`]. What describes one in
 //! a file: [`scenario`], by the keys that the models declare ([`parameters`]).
 
 pub mod analysis;
@@ -23,8 +23,10 @@ mod digest;
 pub mod metadata_service;
 pub mod parameters;
 pub mod phold;
+pub mod plot;
 pub mod prediction;
 pub mod queueing;
+pub mod replications;
 mod report;
 pub mod resource;
 pub mod ring;

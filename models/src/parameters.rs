@@ -169,11 +169,19 @@ impl<'a> Parameters<'a> {
     ) -> T {
         let (least, greatest): (u64, u64) = ((*allowed.start()).into(), (*allowed.end()).into());
         let expected = Expected::Count { least, greatest };
-        match self.given_or(name, expected, Value::Count(default.into()), doc) {
-            Value::Count(count) => T::try_from(count)
-                .unwrap_or_else(|_| unreachable!("`{name}` is in a range of its type")),
-            other => unreachable!("`{name}` is a count, not {other:?}"),
-        }
+        count(name, self.given_or(name, expected, Value::Count(default.into()), doc))
+    }
+
+    /// A whole number in a range, if it is written.
+    pub fn count_if_written<T: Copy + Into<u64> + TryFrom<u64>>(
+        &mut self,
+        name: &'static str,
+        allowed: RangeInclusive<T>,
+        doc: &'static str,
+    ) -> Option<T> {
+        let (least, greatest): (u64, u64) = ((*allowed.start()).into(), (*allowed.end()).into());
+        let value = self.value(name, Expected::Count { least, greatest }, None, doc)?;
+        Some(count(name, value))
     }
 
     /// A number from 0 to 1.
@@ -270,6 +278,14 @@ impl<'a> Parameters<'a> {
         let only_with = self.only_with.take();
         self.keys.push(Key { name, expected, default, doc, only_with });
         self.given.get(name).map(|(value, _)| *value).or(default)
+    }
+}
+
+fn count<T: TryFrom<u64>>(name: &str, value: Value) -> T {
+    match value {
+        Value::Count(count) => T::try_from(count)
+            .unwrap_or_else(|_| unreachable!("`{name}` is in a range of its type")),
+        other => unreachable!("`{name}` is a count, not {other:?}"),
     }
 }
 

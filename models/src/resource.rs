@@ -18,6 +18,8 @@ pub struct Resource<T> {
     used_time: Cell<u64>,
     /// Users waiting times nanoseconds, up to `since`.
     queued_time: Cell<u64>,
+    /// Before this instant nothing is accounted for.
+    from: SimTime,
 }
 
 impl<T: Send + Wire + 'static> State for Resource<T> {
@@ -44,7 +46,14 @@ impl<T: Clone + Send + 'static> Resource<T> {
             since: Cell::default(),
             used_time: Cell::default(),
             queued_time: Cell::default(),
+            from: SimTime::START,
         }
+    }
+
+    /// The same resource, whose means leave out what is before `instant`.
+    #[must_use]
+    pub fn accounted_from(self, instant: SimTime) -> Self {
+        Self { from: instant, ..self }
     }
 
     /// Asks for a unit at `now`: gives `user` back if it has one, else `user` waits.
@@ -73,8 +82,8 @@ impl<T: Clone + Send + 'static> Resource<T> {
     }
 
     fn account(&mut self, log: &mut impl Log, now: SimTime) {
-        let span = now.since(self.since.get()).get();
-        if span > 0 {
+        if now > self.since.get() {
+            let span = now.since(self.since.get().max(self.from).min(now)).get();
             self.since.set(log, now);
             self.used_time.add(log, span * u64::from(self.used.get()));
             let queued = u64::try_from(self.queued()).expect("a length fits into 64 bits");
@@ -92,26 +101,28 @@ impl<T: Clone + Send + 'static> Resource<T> {
         self.used.get()
     }
 
-    /// The mean share of the units that were used, from the start to the last change.
+    /// The mean share of the units that were used, from the start (or what [`Resource::accounted_from`] says) to the
+    /// last change.
     pub fn busy_share(&self) -> f64 {
         self.mean(self.used_time.get()) / f64::from(self.capacity)
     }
 
-    /// How many waited in the mean, from the start to the last change.
+    /// How many waited in the mean, from the start (or what [`Resource::accounted_from`] says) to the
+    /// last change.
     pub fn queued_mean(&self) -> f64 {
         self.mean(self.queued_time.get())
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a mean, to 15 digits")]
     fn mean(&self, time: u64) -> f64 {
-        let span = self.since.get().as_nanos();
+        let span = self.since.get().as_nanos().saturating_sub(self.from.as_nanos());
         if span == 0 { 0.0 } else { time as f64 / span as f64 }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use meikyo_undo::{Mark, UndoLog};
+    use meikyo_undo::{Forget, Mark, UndoLog};
 
     use super::*;
 
@@ -130,6 +141,16 @@ mod tests {
         // 2 * 40 + 1 * 40 units times ns of 2 * 80, and 2 * 10 + 1 * 10 waiting over 80 ns.
         assert!((resource.busy_share() - 0.75).abs() < 1e-12);
         assert!((resource.queued_mean() - 0.375).abs() < 1e-12);
+        let mut later = Resource::new(2).accounted_from(at(20));
+        for _ in 0..3 {
+            later.acquire(&mut Forget, at(0), 'a');
+        }
+        // From 20 to 40 ns two are used and one waits, from then to 60 ns two are used.
+        for instant in [40, 60] {
+            later.release(&mut Forget, at(instant));
+        }
+        assert!((later.busy_share() - 1.0).abs() < 1e-12);
+        assert!((later.queued_mean() - 0.5).abs() < 1e-12);
         log.revert(Mark::default(), log.mark(), &mut resource).unwrap();
         assert_eq!(resource, fresh);
     }

@@ -171,7 +171,7 @@ impl Ring {
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
-        let mut counting = Counting::new(observer, vec![0]);
+        let mut counting = Counting::new(observer, vec![0]).values_from(options.statistics_from);
         let outcome = run_built(|| self.model(), options, &mut counting)?;
         let ports = || outcome.lps.iter().flat_map(|switch| &switch.ports);
         let end = ports().map(Interface::idle).max().unwrap_or(SimTime::START).min(options.until);

@@ -37,7 +37,7 @@ mod reference;
 mod table;
 
 use meikyo_sim::{LpId, Observer, Options};
-use meikyo_units::SimTime;
+use meikyo_units::{Nanos, SimTime};
 
 use crate::parameters::{Given, Key, Value};
 use crate::report::Report;
@@ -209,6 +209,31 @@ impl Scenario {
             value: self.value(key).map(|value| value.to_string()),
             origin: self.origin(key.name),
         })
+    }
+
+    /// What random numbers follow from.
+    pub(crate) fn seed(&self) -> u64 {
+        match self.key("seed").and_then(|key| self.value(key)) {
+            Some(Value::Count(seed)) => seed,
+            value => unreachable!("every model has a seed, not {value:?}"),
+        }
+    }
+
+    /// What would have to be written so that the seed has an effect, if it has none.
+    pub(crate) fn idle_seed_needs(&self) -> Option<&'static str> {
+        self.declared.system.idle_seed().map(|idle| idle.needs)
+    }
+
+    /// Leaves the first `span` of runs out of what the model itself counts, where it has a key for that
+    /// and nobody has set it; what statistics leave out is [`Options::statistics_from`].
+    ///
+    /// # Errors
+    /// If the key takes no such value.
+    pub fn leave_out(&mut self, span: Nanos) -> Result<(), ScenarioError> {
+        if self.key("warmup").is_some() && self.origin("warmup") == Origin::Default {
+            self.set("warmup", &Value::Span(span).to_string())?;
+        }
+        Ok(())
     }
 
     /// Runs it, to the end that `options` or the scenario sets, whichever is earlier.

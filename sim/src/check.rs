@@ -46,6 +46,9 @@ pub(crate) fn run<L: Lp>(
             share.ledger.lines.clear();
         }
         let Some(event) = share.queue.pop_before(limit) else { return Ok(handled) };
+        if share.withdrawn.takes(&event) {
+            continue;
+        }
         let (key, lp) = (event.key(), event.destination);
         let location = share.layout.locate(rules, lp);
         let checked = twice(rules, share, location, event).and_then(|effects| {
@@ -55,6 +58,9 @@ pub(crate) fn run<L: Lp>(
             Ok(effects)
         });
         let effects = checked.map_err(|problem| share::fault(rules, lp, Some(key), *problem))?;
+        for sequence in effects.withdrawn {
+            share.withdrawn.insert(lp, sequence);
+        }
         for event in effects.sent {
             share.queue.push(event);
         }
@@ -87,6 +93,8 @@ fn twice<L: Lp>(
         format!("the second time the state became another: {}", differs(&after, state))
     } else if !same_events(&first.sent, &second.sent)? {
         "the second time it sent other events".to_owned()
+    } else if first.withdrawn != second.withdrawn {
+        "the second time it cancelled other events".to_owned()
     } else if !same_outputs(&first.outputs, &second.outputs) {
         "the second time it gave out something else".to_owned()
     } else {
@@ -103,16 +111,26 @@ fn as_in_twin<L: Lp>(
     location: Location,
     effects: &Handled<L>,
 ) -> Result<(), Box<Problem>> {
-    let event = twin.queue.pop_before(u64::MAX).expect("the twin has sent the same events");
+    let same = "the twin has sent the same events";
+    let mut event = twin.queue.pop_before(u64::MAX).expect(same);
+    while twin.withdrawn.takes(&event) {
+        event = twin.queue.pop_before(u64::MAX).expect(same);
+    }
+    let lp = event.destination;
     let handled = once(rules, twin, location, event)?;
     let [state, other] = [share, &*twin].map(|share| &share.slots[location.local].state);
     let difference = if state != other {
         format!("the state became another: {}", differs(state, other))
     } else if !same_events(&effects.sent, &handled.sent)? {
         "it sent other events".to_owned()
+    } else if effects.withdrawn != handled.withdrawn {
+        "it cancelled other events".to_owned()
     } else if !same_outputs(&effects.outputs, &handled.outputs) {
         "it gave out something else".to_owned()
     } else {
+        for sequence in handled.withdrawn {
+            twin.withdrawn.insert(lp, sequence);
+        }
         for event in handled.sent {
             twin.queue.push(event);
         }

@@ -65,7 +65,7 @@ impl<L: Lp, X: Exchange<Mail = Event<L::Message>>> Worker<'_, L, X> {
             fault: self.fault,
             handled: self.handled,
             windows: self.coordinator.windows(),
-            events_left: !self.share.queue.is_empty(),
+            events_left: self.share.has_events_left(),
             ..Ending::default()
         };
         PartResult { share: self.share, ending, verdict }

@@ -32,6 +32,13 @@ pub trait Lp: State + Clone + std::fmt::Debug + PartialEq + Send {
     }
 }
 
+/// An event that an LP has scheduled for itself: [`Context::cancel`] takes it back.
+///
+/// It can be kept in a field of the state ([`meikyo_undo::Held`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+pub struct Handle(EventKey);
+
 /// The world as an LP sees it while it handles an event.
 ///
 /// It is also the [`Log`] for the changes of the LP's fields.
@@ -60,6 +67,17 @@ pub trait Context<M>: Log {
 
     /// Like [`Context::send`]; of events of one instant, the smaller priority is handled first.
     fn send_with_priority(&mut self, destination: LpId, delay: Nanos, priority: u32, message: M);
+
+    /// Sends `message` to the LP itself, as [`Context::send`] does, so that it can be taken back: the
+    /// time-out of a request, say, whose answer may come first.
+    fn schedule(&mut self, delay: Nanos, message: M) -> Handle;
+
+    /// Takes back an event that this LP has scheduled: it is not handled and does not count. What has
+    /// happened already, is happening now or was taken back before is left alone. A handle of another
+    /// LP ends the run with an error.
+    ///
+    /// The event keeps its place in memory until its instant.
+    fn cancel(&mut self, handle: Handle);
 
     /// 64 random bits of this LP's stream.
     fn bits(&mut self) -> u64;
@@ -107,6 +125,8 @@ pub(crate) trait Port<M>: Log {
     fn post(&mut self, event: Event<M>);
     fn output(&mut self, output: Output);
     fn problem(&mut self, problem: Box<Problem>);
+    /// Takes back the pending event that `lp`, which is handled, has sent itself with this `sequence`.
+    fn withdraw(&mut self, lp: LpId, sequence: u64);
 }
 
 /// One call of a handler.
@@ -131,6 +151,45 @@ impl<P: Log> Log for Turn<'_, P> {
     }
 }
 
+impl<P> Turn<'_, P> {
+    /// Sends `message`; gives its key, or none if it may not be sent.
+    #[inline]
+    fn post<M>(
+        &mut self,
+        destination: LpId,
+        delay: Nanos,
+        priority: u32,
+        message: M,
+    ) -> Option<EventKey>
+    where
+        P: Port<M>,
+    {
+        if destination != self.me
+            && let Err(problem) = self.rules.permits(self.me, self.group, destination, delay)
+        {
+            self.port.problem(problem);
+            return None;
+        }
+        let depth = if delay == Nanos::ZERO { self.key.depth + 1 } else { 0 };
+        if depth > self.rules.steps_max {
+            self.port.problem(endless(self, destination));
+            return None;
+        }
+        let key = EventKey {
+            time: self.key.time + delay,
+            depth,
+            priority,
+            source: self.me,
+            sequence: self.counters.sent,
+        };
+        self.counters.sent += 1;
+        if key.time < SimTime::END {
+            self.port.post(Event::new(key, destination, message));
+        }
+        Some(key)
+    }
+}
+
 impl<M, P: Port<M>> Context<M> for Turn<'_, P> {
     fn me(&self) -> LpId {
         self.me
@@ -141,29 +200,21 @@ impl<M, P: Port<M>> Context<M> for Turn<'_, P> {
     }
 
     fn send_with_priority(&mut self, destination: LpId, delay: Nanos, priority: u32, message: M) {
-        if destination != self.me
-            && let Err(problem) = self.rules.permits(self.me, self.group, destination, delay)
-        {
-            self.port.problem(problem);
-            return;
+        self.post(destination, delay, priority, message);
+    }
+
+    fn schedule(&mut self, delay: Nanos, message: M) -> Handle {
+        // What may not be sent ends the run: its handle stands for this event, which is not to come.
+        Handle(self.post(self.me, delay, 0, message).unwrap_or(self.key))
+    }
+
+    fn cancel(&mut self, handle: Handle) {
+        let Handle(key) = handle;
+        if key.source != self.me {
+            self.port.problem(Box::new(Problem::ForeignHandle { owner: key.source }));
+        } else if key > self.key && key.time < SimTime::END {
+            self.port.withdraw(self.me, key.sequence);
         }
-        let depth = if delay == Nanos::ZERO { self.key.depth + 1 } else { 0 };
-        if depth > self.rules.steps_max {
-            self.port.problem(endless(self, destination));
-            return;
-        }
-        let key = EventKey {
-            time: self.key.time + delay,
-            depth,
-            priority,
-            source: self.me,
-            sequence: self.counters.sent,
-        };
-        self.counters.sent += 1;
-        if key.time == SimTime::END {
-            return;
-        }
-        self.port.post(Event::new(key, destination, message));
     }
 
     fn bits(&mut self) -> u64 {
@@ -180,6 +231,9 @@ impl<M, P: Port<M>> Context<M> for Turn<'_, P> {
             return;
         };
         if declared.group == self.group {
+            if self.key.time < self.rules.statistics_from {
+                return;
+            }
             self.port.output(Output::Tally { statistic: statistic.0, value });
         } else {
             self.port.problem(Box::new(Problem::ForeignStatistic {

@@ -369,8 +369,9 @@ mod tests {
             lp_links: Vec::new(),
             statistics: Vec::new(),
             series: Vec::new(),
+            weights: vec![None; 2],
         };
-        Rules::new(declared, 1, false)
+        Rules::new(declared, &Options::new(Scheduler::Sequential, 1))
     }
 
     /// What both parts report in one window, and the times of what they sent each other.

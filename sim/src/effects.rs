@@ -6,7 +6,7 @@ use meikyo_undo::{Log, Place};
 
 use crate::context::Port;
 use crate::fault::Problem;
-use crate::key::Event;
+use crate::key::{Event, LpId};
 use crate::statistics::Output;
 
 /// What one handler sent and gave out; the changes of fields go to `log`.
@@ -15,11 +15,13 @@ pub(crate) struct Effects<M, G> {
     pub(crate) sent: Vec<Event<M>>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) problem: Option<Box<Problem>>,
+    /// The sequences of events that the LP took back.
+    pub(crate) withdrawn: Vec<u64>,
 }
 
 impl<M, G> Effects<M, G> {
     pub(crate) fn new(log: G) -> Self {
-        Self { log, sent: Vec::new(), outputs: Vec::new(), problem: None }
+        Self { log, sent: Vec::new(), outputs: Vec::new(), problem: None, withdrawn: Vec::new() }
     }
 }
 
@@ -42,5 +44,8 @@ impl<M, G: Log> Port<M> for Effects<M, G> {
     }
     fn problem(&mut self, problem: Box<Problem>) {
         self.problem.get_or_insert(problem);
+    }
+    fn withdraw(&mut self, _lp: LpId, sequence: u64) {
+        self.withdrawn.push(sequence);
     }
 }

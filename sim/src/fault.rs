@@ -60,6 +60,12 @@ pub enum Problem {
         /// The group of the destination.
         to: String,
     },
+    /// The handle of an event that another LP has scheduled.
+    #[error("it cancels an event that LP {owner} has scheduled; only that LP can")]
+    ForeignHandle {
+        /// Whose event it is.
+        owner: LpId,
+    },
     /// A statistic of another group.
     #[error("it tallies `{statistic}`, which belongs to the LPs of `{group}`")]
     ForeignStatistic {

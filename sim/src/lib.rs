@@ -5,17 +5,15 @@
 //! a scheduler needs to know:
 //!
 //! ```
-//! use meikyo_sim::{Context, Lp, LpId, Model, Options, Scheduler, run};
-//! use meikyo_undo::{Cell, fields};
-//! use meikyo_units::Nanos;
+//! use meikyo_sim::prelude::*;
 //!
 //! /// A ring of stations that hand a token on.
-//! #[derive(Clone, Debug, PartialEq)]
+//! #[derive(Clone, Debug, PartialEq, State)]
 //! struct Station {
+//!     #[state(fixed)]
 //!     next: LpId,
 //!     seen: Cell<u64>,
 //! }
-//! fields!(Station { seen });
 //!
 //! impl Lp for Station {
 //!     type Message = u32; // hops left
@@ -81,11 +79,15 @@
 //! This crate starts threads only while [`run()`] runs. It reads the clock only to tell progress and to
 //! judge whether parallel work pays.
 
+pub mod prelude;
+
 mod options;
 mod run;
 
+mod confidence;
 mod context;
 mod fault;
+mod histogram;
 mod key;
 mod links;
 mod model;
@@ -93,6 +95,7 @@ mod outcome;
 mod random;
 mod rules;
 mod statistics;
+mod timeline;
 
 mod effects;
 mod panics;
@@ -101,6 +104,7 @@ mod queue;
 mod setup;
 mod share;
 mod window;
+mod withdrawn;
 
 mod check;
 mod conservative;
@@ -113,8 +117,12 @@ mod ranks;
 mod sync;
 mod threads;
 
-pub use context::{Context, Lp};
+pub use meikyo_undo as undo;
+
+pub use confidence::{Confidence, ConfidenceError, Interval};
+pub use context::{Context, Handle, Lp};
 pub use fault::{Fault, Problem, RunError};
+pub use histogram::{Bin, Histogram};
 pub use key::{EventKey, LpId};
 pub use model::{Group, Model};
 pub use options::{Options, Scheduler};
@@ -126,3 +134,4 @@ pub use run::{run, run_built, run_observed};
 pub use statistics::{
     Line, LineContent, Observer, Progress, Series, Statistic, StatisticResult, Tally, Unobserved,
 };
+pub use timeline::Timeline;

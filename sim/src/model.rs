@@ -73,6 +73,7 @@ impl<L: Lp> Model<L> {
                 lp_links: Vec::new(),
                 statistics: Vec::new(),
                 series: Vec::new(),
+                weights: Vec::new(),
             },
             refused: None,
         }
@@ -88,8 +89,45 @@ impl<L: Lp> Model<L> {
         let index = self.declared.names.len();
         self.declared.names.push(name.to_owned());
         self.declared.starts.push(end);
+        self.declared.weights.push(None);
         self.lps.push(Vec::new());
         Group { index, first, count }
+    }
+
+    /// Declares several groups at once, so that the numbers of all LPs are known before one of them is
+    /// made:
+    ///
+    /// ```
+    /// # use meikyo_sim::prelude::*;
+    /// # #[derive(Clone, Debug, PartialEq, State)]
+    /// # struct Host { #[state(fixed)] peer: LpId }
+    /// # impl Lp for Host {
+    /// #     type Message = ();
+    /// #     fn handle(&mut self, _: (), _: &mut impl Context<()>) {}
+    /// # }
+    /// let mut model: Model<Host> = Model::new(1);
+    /// let [clients, servers] = model.groups([("clients", 8), ("servers", 2)]);
+    /// model.fill(clients, |me| Host { peer: servers.lp(me.get() % servers.len()) });
+    /// model.fill(servers, |_| Host { peer: clients.lp(0) });
+    /// ```
+    ///
+    /// # Panics
+    /// If the model then has 2^32 LPs or more.
+    pub fn groups<const N: usize>(&mut self, groups: [(&str, u32); N]) -> [Group; N] {
+        groups.map(|(name, count)| self.group(name, count))
+    }
+
+    /// Declares how much work each LP of `group` is, compared with the others of the model, which are 1
+    /// unless declared: parallel schedulers give threads about as much work each. It changes no result.
+    pub fn weight(&mut self, group: Group, weight: impl FnMut(LpId) -> u32) {
+        if !self.owns(group) {
+            return;
+        }
+        let sums = group.lps().map(weight).scan(0, |sum, weight| {
+            *sum += u64::from(weight);
+            Some(*sum)
+        });
+        self.declared.weights[group.index] = Some(std::iter::once(0).chain(sums).collect());
     }
 
     /// Makes the LPs of `group`, in the order of their numbers. Where there is no memory for them none is
@@ -189,7 +227,7 @@ impl<L: Lp> Model<L> {
             return Err(RunError::Empty);
         }
         let only = if let [only] = lps.as_mut_slice() { Some(std::mem::take(only)) } else { None };
-        let rules = Rules::new(declared, options.steps_max, options.traced);
+        let rules = Rules::new(declared, options);
         Ok((rules, only.unwrap_or_else(|| lps.into_iter().flatten().collect())))
     }
 }

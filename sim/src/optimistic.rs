@@ -122,7 +122,7 @@ impl<'a, L: Lp, X: Exchange<Mail = Envelope<L::Message>>> Worker<'a, L, X> {
             events_left: false,
         };
         let mut share = self.time_warp.into_share();
-        ending.events_left = !share.queue.is_empty();
+        ending.events_left = share.has_events_left();
         PartResult { share, ending, verdict }
     }
 

@@ -37,6 +37,10 @@ pub struct Options {
     pub memory_limit: Option<Bytes>,
     /// Whether the committed events of each LP are kept as a chain of digests.
     pub traced: bool,
+    /// Statistics count what is tallied at this instant or later: what comes before is warm-up.
+    pub statistics_from: SimTime,
+    /// Whether statistics tell when their values were tallied.
+    pub timelines: bool,
     /// The longest chain of events without delay that is not yet an error.
     pub steps_max: u32,
     /// The processes that run the model together. Of several, each runs one part on one thread, and
@@ -53,6 +57,8 @@ impl Options {
             until: SimTime::END,
             memory_limit: None,
             traced: false,
+            statistics_from: SimTime::START,
+            timelines: false,
             steps_max: STEPS_MAX,
             ranks: Ranks::ONE,
         }
@@ -62,6 +68,18 @@ impl Options {
     #[must_use]
     pub fn until(self, until: SimTime) -> Self {
         Self { until, ..self }
+    }
+
+    /// The same options for a run whose statistics leave out what is tallied before `instant`.
+    #[must_use]
+    pub fn statistics_from(self, instant: SimTime) -> Self {
+        Self { statistics_from: instant, ..self }
+    }
+
+    /// The same options for a run whose statistics tell when their values were tallied.
+    #[must_use]
+    pub fn timelines(self) -> Self {
+        Self { timelines: true, ..self }
     }
 
     /// The same options for a run that keeps a trace.

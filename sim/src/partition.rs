@@ -29,13 +29,13 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// At most `parts` parts of about as many LPs each. If links of `zero_delay` must stay inside
+    /// At most `parts` parts of about as much work each: an LP is 1 unless the model says otherwise. If links of `zero_delay` must stay inside
     /// a part, groups that such links join are in the same part.
     pub(crate) fn new(rules: &Rules, parts: usize, zero_delay: ZeroDelay) -> Self {
         let roots = pinned_together(rules, zero_delay);
         let mut lps = vec![0_u64; rules.groups()];
         for (group, root) in roots.iter().enumerate() {
-            lps[root.unwrap_or(group)] += u64::from(size(rules, group));
+            lps[root.unwrap_or(group)] += work(rules, group);
         }
         let mut pinned: Vec<usize> =
             (0..rules.groups()).filter(|group| roots[*group] == Some(*group)).collect();
@@ -52,16 +52,13 @@ impl Partition {
             roots.iter().map(|root| root.and_then(|root| home_of_root[root])).collect();
         let free: u64 = (0..rules.groups())
             .filter(|group| home[*group].is_none())
-            .map(|group| u64::from(size(rules, group)))
+            .map(|group| work(rules, group))
             .sum();
         let shares = even_shares(&load, free);
-        let mut before = 0;
+        let mut divided = Divided { work: 0, given: vec![0; load.len()] };
         let mut bounds = Vec::new();
         for (group, home) in home.iter().enumerate() {
-            bounds.push(block_bounds(rules, group, *home, before, &shares));
-            if home.is_none() {
-                before += u64::from(size(rules, group));
-            }
+            bounds.push(block_bounds(rules, group, *home, &shares, &mut divided));
         }
         let mut partition = Self { bounds, parts: load.len(), lookaheads: Vec::new() };
         partition.drop_empty_parts();
@@ -143,7 +140,7 @@ impl Partition {
     }
 }
 
-/// How many LPs of the groups that may be divided each part takes.
+/// How much work of the groups that may be divided each part takes.
 fn even_shares(load: &[u64], free: u64) -> Vec<u64> {
     let mut shares = vec![0; load.len()];
     let mut order: Vec<usize> = (0..load.len()).collect();
@@ -160,30 +157,43 @@ fn even_shares(load: &[u64], free: u64) -> Vec<u64> {
     shares
 }
 
-/// Where the blocks of a group begin. `before` LPs of other groups are divided already: what one
-/// group leaves over by rounding, the next ones even out.
+/// The work of the groups that are divided already.
+struct Divided {
+    work: u64,
+    /// How much of it the first 1, 2, ... parts have.
+    given: Vec<u64>,
+}
+
+/// Where the blocks of a group begin. What the groups before leave over by rounding, this one evens
+/// out.
 fn block_bounds(
     rules: &Rules,
     group: usize,
     home: Option<usize>,
-    before: u64,
     shares: &[u64],
+    divided: &mut Divided,
 ) -> Vec<u32> {
     let (first, end) = (rules.starts[group], rules.starts[group + 1]);
     let total = shares.iter().sum::<u64>().max(1);
-    let rounded = |count: u64, sum: u64| (2 * count * sum + total) / (2 * total);
+    let rounded = |count: u64, sum: u64| {
+        let [count, sum, total] = [count, sum, total].map(u128::from);
+        u64::try_from((2 * count * sum + total) / (2 * total)).expect("a share of all work")
+    };
     let (mut sum, mut bound) = (0, first);
     let mut bounds = vec![first];
+    if home.is_none() {
+        divided.work += work(rules, group);
+    }
     for (part, share) in shares.iter().enumerate() {
         sum += share;
         bound = match home {
             Some(home) if part < home => first,
             Some(_) => end,
             None => {
-                let after = before + u64::from(end - first);
-                let here = rounded(after, sum).saturating_sub(rounded(before, sum));
-                let here = u32::try_from(here).expect("a part of a group is no larger than it");
-                bound.max(end.min(first + here))
+                let here = rounded(divided.work, sum).saturating_sub(divided.given[part]);
+                let bound = bound.max(end.min(first + lps_with(rules, group, here)));
+                divided.given[part] += work_of_first(rules, group, bound - first);
+                bound
             }
         };
         bounds.push(bound);
@@ -194,8 +204,30 @@ fn block_bounds(
     bounds
 }
 
-fn size(rules: &Rules, group: usize) -> u32 {
-    rules.starts[group + 1] - rules.starts[group]
+/// How many of the first LPs of a group have about so much `work`.
+fn lps_with(rules: &Rules, group: usize, work: u64) -> u32 {
+    let lps = match &rules.weights[group] {
+        None => work,
+        Some(sums) => {
+            let after = sums.partition_point(|sum| *sum <= work).min(sums.len() - 1);
+            let nearer = sums[after].abs_diff(work) < work.abs_diff(sums[after.saturating_sub(1)]);
+            let lps = if nearer { after } else { after.saturating_sub(1) };
+            u64::try_from(lps).expect("an LP's number has 32 bits")
+        }
+    };
+    u32::try_from(lps).expect("a part of a group is no larger than it")
+}
+
+/// The work of the first `lps` LPs of a group.
+fn work_of_first(rules: &Rules, group: usize, lps: u32) -> u64 {
+    match &rules.weights[group] {
+        None => u64::from(lps),
+        Some(sums) => sums[lps as usize],
+    }
+}
+
+fn work(rules: &Rules, group: usize) -> u64 {
+    work_of_first(rules, group, rules.starts[group + 1] - rules.starts[group])
 }
 
 /// For each group that a link without delay touches, the group that stands for all that such links
@@ -234,6 +266,7 @@ mod tests {
 
     use super::*;
     use crate::links::Link;
+    use crate::options::{Options, Scheduler};
     use crate::rules::Declarations;
 
     fn rules(sizes: &[u32], links: &[(usize, usize, u64)]) -> Rules {
@@ -252,8 +285,9 @@ mod tests {
             lp_links: Vec::new(),
             statistics: Vec::new(),
             series: Vec::new(),
+            weights: vec![None; sizes.len()],
         };
-        Rules::new(declared, 1, false)
+        Rules::new(declared, &Options::new(Scheduler::Sequential, 1))
     }
 
     #[test]
@@ -271,6 +305,34 @@ mod tests {
             }
             assert_eq!(count.iter().sum::<u32>(), 107);
             assert!(count.iter().max().unwrap() - count.iter().min().unwrap() <= 4, "{count:?}");
+        }
+    }
+
+    #[test]
+    fn parts_have_as_much_work_and_not_as_many_lps() {
+        // The first LP is as much work as all others together; then weights grow.
+        let mut rules = rules(&[101, 40], &[(0, 1, 5), (1, 0, 5)]);
+        let sums = |weights: &mut dyn Iterator<Item = u64>| {
+            let sums = weights.scan(0, |sum, weight| {
+                *sum += weight;
+                Some(*sum)
+            });
+            Some(std::iter::once(0).chain(sums).collect::<Vec<u64>>())
+        };
+        rules.weights[0] = sums(&mut (0..101).map(|lp| if lp == 0 { 140 } else { 1 }));
+        let partition = Partition::new(&rules, 2, ZeroDelay::StaysInside);
+        assert_eq!(partition.block(0, 0), (0, 1));
+        assert_eq!((partition.block(0, 1), partition.block(1, 1)), ((1, 101), (101, 141)));
+        rules.weights[0] = sums(&mut (1..=101));
+        rules.weights[1] = sums(&mut std::iter::repeat_n(0, 40));
+        for parts in 2..6 {
+            let partition = Partition::new(&rules, parts, ZeroDelay::StaysInside);
+            let work = |part| {
+                let (first, end) = partition.block(0, part);
+                (first..end).map(|lp| u64::from(lp) + 1).sum::<u64>()
+            };
+            let work: Vec<u64> = (0..partition.parts()).map(work).collect();
+            assert!(work.iter().max().unwrap() - work.iter().min().unwrap() <= 202, "{work:?}");
         }
     }
 

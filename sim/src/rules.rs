@@ -1,10 +1,11 @@
 //! What a model declared, in the form that is asked for every event.
 
-use meikyo_units::Nanos;
+use meikyo_units::{Nanos, SimTime};
 
 use crate::fault::Problem;
 use crate::key::LpId;
 use crate::links::{Link, Links, NO_LINK};
+use crate::options::Options;
 
 /// With at most so many inner bounds of groups, an LP's group is found by reading them one by one; with
 /// more, it is kept in a table.
@@ -28,6 +29,8 @@ pub(crate) struct Declarations {
     pub(crate) lp_links: Vec<Link>,
     pub(crate) statistics: Vec<Declared>,
     pub(crate) series: Vec<String>,
+    /// For each group, the work of its LPs if that was declared: sums over its first 0, 1, ... LPs.
+    pub(crate) weights: Vec<Option<Vec<u64>>>,
 }
 
 /// Groups, links and limits of a model.
@@ -43,17 +46,29 @@ pub(crate) struct Rules {
     pub(crate) lp_links: Links,
     pub(crate) statistics: Vec<Declared>,
     pub(crate) series: Vec<String>,
+    pub(crate) weights: Vec<Option<Vec<u64>>>,
     /// The longest chain of events without delay.
     pub(crate) steps_max: u32,
     pub(crate) traced: bool,
+    /// What is tallied before this does not count.
+    pub(crate) statistics_from: SimTime,
+    pub(crate) timelines: bool,
     /// The group of each LP; empty with few groups.
     group_of_lp: Vec<u32>,
 }
 
 impl Rules {
-    pub(crate) fn new(declared: Declarations, steps_max: u32, traced: bool) -> Self {
-        let Declarations { seed, starts, names, group_links, lp_links, statistics, series } =
-            declared;
+    pub(crate) fn new(declared: Declarations, options: &Options) -> Self {
+        let Declarations {
+            seed,
+            starts,
+            names,
+            group_links,
+            lp_links,
+            statistics,
+            series,
+            weights,
+        } = declared;
         let lps = *starts.last().expect("the first group starts at LP 0");
         let group_of_lp = if names.len() > FEW + 1 {
             let sizes = starts.windows(2).map(|bounds| (bounds[1] - bounds[0]) as usize);
@@ -69,8 +84,11 @@ impl Rules {
             names,
             statistics,
             series,
-            steps_max,
-            traced,
+            weights,
+            steps_max: options.steps_max,
+            traced: options.traced,
+            statistics_from: options.statistics_from,
+            timelines: options.timelines,
             group_of_lp,
         }
     }

@@ -215,7 +215,7 @@ fn outcome<L: Lp>(rules: &Rules, world: World<L>, effort: Effort) -> Result<Outc
     Ok(Outcome {
         events: events_per_lp.iter().sum(),
         events_per_lp,
-        statistics: statistics::results(rules, world.tallies),
+        statistics: statistics::results(rules, world.tallies, world.spreads),
         events_left,
         waiting,
         trace: world.trace,

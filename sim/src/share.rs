@@ -14,7 +14,8 @@ use crate::panics::{self, Handling};
 use crate::partition::Partition;
 use crate::queue::Queue;
 use crate::rules::Rules;
-use crate::statistics::{Ledger, Origin, Tally};
+use crate::statistics::{Ledger, Origin, Spread, Tally};
+use crate::withdrawn::Withdrawn;
 
 /// An LP's state, and what the kernel keeps beside it.
 #[derive(Clone, Debug)]
@@ -81,6 +82,24 @@ pub(crate) struct Share<L: Lp> {
     pub(crate) slots: Vec<Slot<L>>,
     pub(crate) queue: Queue<L::Message>,
     pub(crate) ledger: Ledger,
+    /// Pending events of LPs here that were taken back.
+    pub(crate) withdrawn: Withdrawn,
+}
+
+impl<L: Lp> Share<L> {
+    /// Whether an event is pending that was not taken back.
+    pub(crate) fn has_events_left(&mut self) -> bool {
+        if self.withdrawn.is_empty() {
+            return !self.queue.is_empty();
+        }
+        let (mut events, mut left) = (Vec::new(), false);
+        self.queue.take_all(|event| events.push(event));
+        for event in events {
+            left |= !self.withdrawn.contains(&event);
+            self.queue.push(event);
+        }
+        left
+    }
 }
 
 /// What becomes of the pending events when shares are joined.
@@ -97,10 +116,14 @@ pub(crate) enum Pending {
 pub(crate) struct World<L: Lp> {
     pub(crate) slots: Vec<Slot<L>>,
     pub(crate) pending: Vec<Event<L::Message>>,
+    /// Those of them that were taken back.
+    pub(crate) withdrawn: Withdrawn,
     /// Whether events are left, kept or not.
     pub(crate) events_left: bool,
     /// For each statistic, the tallies of its LPs in the order of the group.
     pub(crate) tallies: Vec<Vec<Tally>>,
+    /// What all LPs tallied together, for each statistic.
+    pub(crate) spreads: Vec<Spread>,
     pub(crate) trace: Vec<u64>,
 }
 
@@ -122,7 +145,9 @@ impl<L: Lp> World<L> {
                 .map(|state| Slot { state, counters: Counters::default() })
                 .collect(),
             pending: Vec::new(),
+            withdrawn: Withdrawn::default(),
             events_left: false,
+            spreads: vec![Spread::default(); rules.statistics.len()],
             tallies,
         }
     }
@@ -134,13 +159,17 @@ impl<L: Lp> World<L> {
                 layout: Layout::new(rules, partition, part),
                 slots: Vec::new(),
                 queue: Queue::new(),
+                withdrawn: Withdrawn::default(),
                 ledger: Ledger {
                     tallies: vec![Vec::new(); self.tallies.len()],
+                    spreads: vec![Spread::default(); self.spreads.len()],
+                    timelines: rules.timelines,
                     trace: Vec::new(),
                     lines: Vec::new(),
                 },
             })
             .collect();
+        shares[0].ledger.spreads = self.spreads;
         if let [only] = shares.as_mut_slice() {
             only.slots = self.slots;
             only.ledger.trace = self.trace;
@@ -163,6 +192,10 @@ impl<L: Lp> World<L> {
                 }
             }
         }
+        for (lp, sequence) in self.withdrawn.into_iter() {
+            let part = partition.part_of(rules.group_of(lp), lp);
+            shares[part].withdrawn.insert(lp, sequence);
+        }
         for event in self.pending {
             let group = rules.group_of(event.destination);
             shares[partition.part_of(group, event.destination)].queue.push(event);
@@ -181,17 +214,23 @@ impl<L: Lp> World<L> {
             events_left: false,
             slots: Vec::new(),
             pending: Vec::new(),
+            withdrawn: Withdrawn::default(),
             tallies: vec![Vec::new(); rules.statistics.len()],
+            spreads: vec![Spread::default(); rules.statistics.len()],
             trace: Vec::new(),
         };
         let mut rest: Vec<_> = shares
             .into_iter()
             .map(|mut share| {
-                world.events_left |= !share.queue.is_empty();
+                world.events_left |= share.has_events_left();
+                world.withdrawn.extend(share.withdrawn);
                 if pending == Pending::Kept {
                     share.queue.take_all(|event| world.pending.push(event));
                 }
-                let Ledger { tallies, trace, .. } = share.ledger;
+                let Ledger { tallies, spreads, trace, .. } = share.ledger;
+                for (all, own) in world.spreads.iter_mut().zip(&spreads) {
+                    all.join(own);
+                }
                 for (all, own) in world.tallies.iter_mut().zip(tallies) {
                     all.extend(own);
                 }
@@ -253,6 +292,9 @@ pub(crate) fn start<L: Lp>(
             .map_err(|panicked| fault(rules, lp, None, panicked))?;
         if let Some(problem) = port.problem {
             return Err(fault(rules, lp, None, *problem));
+        }
+        for sequence in port.withdrawn.drain(..) {
+            share.withdrawn.insert(lp, sequence);
         }
         let origin = Origin { key, lp, member: location.member };
         for output in port.outputs.drain(..) {

@@ -2,9 +2,12 @@
 
 use meikyo_units::SimTime;
 
+use crate::confidence::{Confidence, Interval};
+use crate::histogram::Histogram;
 use crate::key::{EventKey, LpId};
 use crate::random::mix;
 use crate::rules::Rules;
+use crate::timeline::Timeline;
 
 /// A statistic that [`Model::statistic`](crate::Model::statistic) declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +26,7 @@ impl Series {
     }
 }
 
-/// Count, sum and range of what one LP tallied, in the order of its events.
+/// Count, sum, spread and range of what one LP tallied, in the order of its events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tally {
@@ -31,8 +34,8 @@ pub struct Tally {
     pub count: u64,
     /// The sum of the values.
     pub sum: f64,
-    /// The sum of their squares.
-    pub squares: f64,
+    /// The sum of the squares of their deviations from the mean.
+    pub deviations_squared: f64,
     /// The least, infinite without values.
     pub least: f64,
     /// The greatest, negative infinite without values.
@@ -44,15 +47,20 @@ impl Tally {
     pub const EMPTY: Self = Self {
         count: 0,
         sum: 0.0,
-        squares: 0.0,
+        deviations_squared: 0.0,
         least: f64::INFINITY,
         greatest: f64::NEG_INFINITY,
     };
 
-    pub(crate) fn add(&mut self, value: f64) {
+    /// Adds a value (Welford 1962: a sum of squares would lose the spread of values that are all far
+    /// from 0).
+    pub fn add(&mut self, value: f64) {
+        let before = self.mean().map(|mean| value - mean);
         self.count += 1;
         self.sum += value;
-        self.squares += value * value;
+        if let (Some(before), Some(mean)) = (before, self.mean()) {
+            self.deviations_squared += before * (value - mean);
+        }
         self.least = self.least.min(value);
         self.greatest = self.greatest.max(value);
     }
@@ -61,20 +69,48 @@ impl Tally {
     /// numbers.
     #[must_use]
     pub fn join(self, other: &Self) -> Self {
+        // Chan, Golub and LeVeque 1979.
+        let between = self.mean().zip(other.mean()).map_or(0.0, |(own, other_mean)| {
+            let [own_count, other_count] = [self.count, other.count].map(real);
+            (own - other_mean).powi(2) * (own_count * other_count / (own_count + other_count))
+        });
         Self {
             count: self.count + other.count,
             sum: self.sum + other.sum,
-            squares: self.squares + other.squares,
+            deviations_squared: self.deviations_squared + other.deviations_squared + between,
             least: self.least.min(other.least),
             greatest: self.greatest.max(other.greatest),
         }
     }
 
     /// The mean, or none without values.
-    #[expect(clippy::cast_precision_loss, reason = "a count beyond 2^53 is out of reach")]
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64)
+        (self.count > 0).then(|| self.sum / real(self.count))
     }
+
+    /// The variance of a sample, or none of fewer than two values.
+    pub fn variance(&self) -> Option<f64> {
+        (self.count > 1).then(|| self.deviations_squared / real(self.count - 1))
+    }
+
+    /// The standard deviation of a sample, or none of fewer than two values.
+    pub fn deviation(&self) -> Option<f64> {
+        self.variance().map(f64::sqrt)
+    }
+
+    /// A confidence interval of the mean, or none of fewer than two values.
+    ///
+    /// It holds for values that are independent of each other, such as one from each of several runs
+    /// with seeds of their own. What one run tallies mostly is not: customers who wait behind each
+    /// other wait for similar times, and the interval comes out far too narrow.
+    pub fn interval(&self, confidence: Confidence) -> Option<Interval> {
+        Interval::of(self.count, self.mean()?, self.deviation()?, confidence)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count beyond 2^53 is out of reach")]
+fn real(count: u64) -> f64 {
+    count as f64
 }
 
 /// One statistic of all LPs of its group.
@@ -86,12 +122,24 @@ pub struct StatisticResult {
     pub group: String,
     /// One tally an LP, in the order of the group.
     pub per_lp: Vec<Tally>,
+    /// How often values of which size were tallied, by all LPs together.
+    pub histogram: Histogram,
+    /// When they were tallied, if that was asked for ([`Options::timelines`]).
+    ///
+    /// [`Options::timelines`]: crate::Options::timelines
+    pub timeline: Timeline,
 }
 
 impl StatisticResult {
     /// The tallies of all LPs of the group, joined in the order of their numbers.
     pub fn total(&self) -> Tally {
         self.per_lp.iter().fold(Tally::EMPTY, Tally::join)
+    }
+
+    /// The value that `share` of all, from 0 to 1, do not exceed, to 1/256 of it; none without values.
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        let Tally { least, greatest, .. } = self.total();
+        self.histogram.quantile(share).map(|value| value.max(least).min(greatest))
     }
 }
 
@@ -130,11 +178,30 @@ pub enum LineContent {
     Text(Box<str>),
 }
 
+/// How the values of a statistic are spread over their sizes and over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Spread {
+    pub(crate) histogram: Histogram,
+    pub(crate) timeline: Timeline,
+}
+
+impl Spread {
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.histogram.join(&other.histogram);
+        self.timeline.join(&other.timeline);
+    }
+}
+
 /// What the committed events of some LPs amount to.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     /// One list a statistic, one tally an LP of its group that lives here.
     pub(crate) tallies: Vec<Vec<Tally>>,
+    /// What all LPs that live here tallied together, for each statistic.
+    pub(crate) spreads: Vec<Spread>,
+    /// Whether the timelines of statistics are kept.
+    pub(crate) timelines: bool,
     /// A chain of digests for each LP that lives here; empty when no trace was asked for.
     pub(crate) trace: Vec<u64>,
     /// What is not handed over yet.
@@ -156,6 +223,11 @@ impl Ledger {
         match output {
             Output::Tally { statistic, value } => {
                 self.tallies[usize::from(statistic)][member].add(value);
+                let spread = &mut self.spreads[usize::from(statistic)];
+                spread.histogram.add(value);
+                if self.timelines {
+                    spread.timeline.add(key.time.as_nanos(), value);
+                }
             }
             Output::Record { series, value } => self.lines.push(Line {
                 key,
@@ -179,16 +251,22 @@ impl Ledger {
     }
 }
 
-/// The tallies of a whole run.
-pub(crate) fn results(rules: &Rules, tallies: Vec<Vec<Tally>>) -> Vec<StatisticResult> {
+/// The statistics of a whole run.
+pub(crate) fn results(
+    rules: &Rules,
+    tallies: Vec<Vec<Tally>>,
+    spreads: Vec<Spread>,
+) -> Vec<StatisticResult> {
     rules
         .statistics
         .iter()
-        .zip(tallies)
-        .map(|(declared, per_lp)| StatisticResult {
+        .zip(tallies.into_iter().zip(spreads))
+        .map(|(declared, (per_lp, Spread { histogram, timeline }))| StatisticResult {
             name: declared.name.clone(),
             group: rules.group_name(declared.group).to_owned(),
             per_lp,
+            histogram,
+            timeline,
         })
         .collect()
 }
@@ -223,4 +301,31 @@ pub struct Unobserved;
 impl Observer for Unobserved {
     fn lines(&mut self, _lines: &[Line]) {}
     fn progress(&mut self, _progress: &Progress) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spread_of_values_far_from_zero_is_exact_and_survives_a_join() {
+        let values = [1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0];
+        let of = |values: &[f64]| {
+            let mut tally = Tally::EMPTY;
+            values.iter().for_each(|value| tally.add(*value));
+            tally
+        };
+        // 36 + 9 + 9 + 36 over 3.
+        let near = |tally: &Tally| (tally.variance().unwrap() - 30.0).abs() < 1e-6;
+        assert!(near(&of(&values)));
+        for cut in 0..=4 {
+            assert!(near(&of(&values[..cut]).join(&of(&values[cut..]))), "{cut}");
+        }
+        let interval = of(&values).interval(Confidence::USUAL).unwrap();
+        // t of three degrees of freedom, times the square root of 30 / 4.
+        assert!((interval.half_width - 3.1824 * 7.5_f64.sqrt()).abs() < 1e-3);
+        assert!((interval.mean - 1e9 - 10.0).abs() < 1e-6);
+        assert_eq!(of(&values[..1]).variance(), None);
+        assert_eq!(Tally::EMPTY.interval(Confidence::USUAL), None);
+    }
 }

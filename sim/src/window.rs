@@ -12,6 +12,7 @@ use crate::queue::Queue;
 use crate::rules::Rules;
 use crate::share::{self, Share};
 use crate::statistics::{Ledger, Origin, Output};
+use crate::withdrawn::Withdrawn;
 
 /// How many events before its turn the LP of an event is brought into the cache.
 const PREFETCH: usize = 6;
@@ -60,6 +61,9 @@ pub(crate) fn handle_events<L: Lp>(
             let location = share.layout.locate(rules, coming.destination);
             std::hint::black_box(share.slots[location.local].counters.sent);
         }
+        if share.withdrawn.takes(&event) {
+            continue;
+        }
         let (key, lp) = (event.key(), event.destination);
         debug_assert!(at.is_none_or(|(before, _)| before < key), "events come in order of keys");
         *at = Some((key, lp));
@@ -67,6 +71,7 @@ pub(crate) fn handle_events<L: Lp>(
         let mut port = Direct {
             queue: &mut share.queue,
             ledger: &mut share.ledger,
+            withdrawn: &mut share.withdrawn,
             origin: Origin { key, lp, member: location.member },
             problem: None,
             router: &mut *router,
@@ -87,6 +92,7 @@ pub(crate) fn handle_events<L: Lp>(
 struct Direct<'a, M, R> {
     queue: &'a mut Queue<M>,
     ledger: &'a mut Ledger,
+    withdrawn: &'a mut Withdrawn,
     origin: Origin,
     problem: Option<Box<Problem>>,
     router: &'a mut R,
@@ -109,5 +115,8 @@ impl<M, R: Router<M>> Port<M> for Direct<'_, M, R> {
     }
     fn problem(&mut self, problem: Box<Problem>) {
         self.problem.get_or_insert(problem);
+    }
+    fn withdraw(&mut self, lp: LpId, sequence: u64) {
+        self.withdrawn.insert(lp, sequence);
     }
 }

@@ -5,14 +5,13 @@
 //! can be taken back; [`Forget`] writes nothing, and a change is then a plain store.
 //!
 //! ```
-//! use meikyo_undo::{Cell, Forget, Map, UndoLog};
+//! use meikyo_undo::{Cell, Forget, Map, State, UndoLog};
 //!
-//! #[derive(Clone, Debug, PartialEq, Default)]
+//! #[derive(Clone, Debug, PartialEq, Default, State)]
 //! struct Shelf {
 //!     books: Map<String, u32>,
 //!     loans: Cell<u64>,
 //! }
-//! meikyo_undo::fields!(Shelf { books, loans });
 //!
 //! let mut shelf = Shelf::default();
 //! shelf.books.insert(&mut Forget, "Ranganathan".to_owned(), 5);
@@ -45,13 +44,17 @@
 //!
 //! This crate knows no simulation: a metadata service uses the same map in a real server.
 
+// Derived code names this crate as others do.
+#[cfg(test)]
+extern crate self as meikyo_undo;
+
 mod cell;
 mod collections;
 mod log;
 mod map;
 #[cfg(not(feature = "wire"))]
 mod no_wire;
-mod state;
+pub mod state;
 #[cfg(feature = "wire")]
 mod wire;
 
@@ -59,6 +62,7 @@ pub use cell::{Cell, Held, Word};
 pub use collections::{Deque, List};
 pub use log::{Forget, Log, Mark, Unclaimed, UndoLog};
 pub use map::Map;
+pub use meikyo_derive::{ModelState, State};
 #[cfg(not(feature = "wire"))]
 pub use no_wire::Wire;
 #[cfg(not(feature = "wire"))]

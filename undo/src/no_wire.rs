@@ -19,6 +19,12 @@ macro_rules! bytes_of_variants {
 
 #[doc(hidden)]
 #[macro_export]
+macro_rules! bytes_of_arms {
+    ($(($($pattern:tt)+) => [$($field:ident)*]),*) => {};
+}
+
+#[doc(hidden)]
+#[macro_export]
 macro_rules! bytes_of_copied {
     () => {};
 }

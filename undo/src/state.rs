@@ -61,8 +61,43 @@ impl<'a> Change<'a> {
 
 /// A state whose changes can be taken back.
 ///
-/// Made by [`fields!`](crate::fields), [`variants!`](crate::variants) or
-/// [`copied!`](crate::copied), and implemented by the fields themselves.
+/// Made by `#[derive(State)]`, and implemented by the fields themselves. Every field must be a state, or
+/// say `#[state(fixed)]` if it never changes while a log is kept; one that is forgotten does not compile:
+///
+/// ```
+/// # use meikyo_undo::{Cell, Deque, State};
+/// #[derive(Clone, Debug, PartialEq, State)]
+/// struct Port {
+///     #[state(fixed)]
+///     rate: u64,
+///     queue: Deque<u32>,
+///     busy: Cell<bool>,
+/// }
+///
+/// #[derive(Clone, Debug, PartialEq, State)]
+/// enum Device {
+///     Idle,
+///     Switch { ports: Vec<Port> },
+///     Host(Port),
+/// }
+/// ```
+///
+/// ```compile_fail
+/// # use meikyo_undo::{Cell, State};
+/// #[derive(State)]
+/// struct Port {
+///     rate: u64, // neither a state nor fixed
+///     busy: Cell<bool>,
+/// }
+/// ```
+///
+/// [`fields!`](crate::fields), [`variants!`](crate::variants) and [`copied!`](crate::copied) do the same
+/// without a derive, by lists that are written by hand.
+#[diagnostic::on_unimplemented(
+    message = "changes of `{Self}` cannot be taken back",
+    label = "not a state",
+    note = "wrap it in `Cell` or `Held`, or mark the field `#[state(fixed)]` if it never changes"
+)]
 pub trait State {
     /// Whether the state writes no log and is copied whole before every event instead.
     const COPIED: bool;
@@ -86,7 +121,7 @@ pub trait State {
     fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError>;
 }
 
-/// `save` and `load` of a state that is a sequence of states; how many never changes.
+/// `save` and `load` of a state that is a sequence of states; how many there are never changes.
 macro_rules! bytes_of_elements {
     () => {
         #[cfg(feature = "wire")]
@@ -102,6 +137,16 @@ macro_rules! bytes_of_elements {
 }
 
 impl<T: State> State for Vec<T> {
+    const COPIED: bool = T::COPIED;
+
+    fn revert(&mut self, change: &mut Change<'_>) -> bool {
+        self.iter_mut().any(|element| element.revert(change))
+    }
+
+    bytes_of_elements!();
+}
+
+impl<T: State> State for Option<T> {
     const COPIED: bool = T::COPIED;
 
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
@@ -208,4 +253,68 @@ macro_rules! copied {
             $crate::bytes_of_copied!();
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cell, Deque, Mark, State, UndoLog};
+
+    #[derive(Clone, Debug, PartialEq, State)]
+    struct Pair<T: Clone + Send + crate::Wire + 'static>(Cell<u32>, #[state(fixed)] u8, Deque<T>);
+
+    #[derive(Clone, Debug, PartialEq, State)]
+    enum Device {
+        Nothing,
+        Named { pair: Pair<u16>, spare: Option<Cell<bool>> },
+        Listed(Vec<Cell<i64>>, Cell<u8>),
+    }
+
+    #[derive(Clone, Debug, PartialEq, State)]
+    #[state(copied)]
+    #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+    struct Whole {
+        plain: u64,
+    }
+
+    #[derive(Clone, Debug, PartialEq, State)]
+    struct Around {
+        cell: Cell<u8>,
+        whole: Whole,
+    }
+
+    #[test]
+    fn every_field_of_a_derived_state_is_taken_back() {
+        let mut devices = vec![
+            Device::Nothing,
+            Device::Named {
+                pair: Pair(Cell::new(1), 2, Deque::default()),
+                spare: Some(Cell::new(false)),
+            },
+            Device::Listed(vec![Cell::new(-1), Cell::new(-2)], Cell::new(3)),
+        ];
+        let before = devices.clone();
+        let mut log = UndoLog::new();
+        for device in &mut devices {
+            match device {
+                Device::Nothing => {}
+                Device::Named { pair, spare } => {
+                    pair.0.set(&mut log, 9);
+                    pair.2.push_back(&mut log, 4);
+                    spare.as_mut().expect("it is there").set(&mut log, true);
+                }
+                Device::Listed(list, cell) => {
+                    list[1].set(&mut log, 7);
+                    cell.set(&mut log, 8);
+                }
+            }
+        }
+        assert_ne!(devices, before);
+        log.revert(Mark::default(), log.mark(), &mut devices).unwrap();
+        assert_eq!(devices, before);
+    }
+
+    #[test]
+    fn what_holds_a_copied_state_is_copied_itself() {
+        const { assert!(Whole::COPIED && Around::COPIED && !Device::COPIED) };
+    }
 }

@@ -84,6 +84,28 @@ macro_rules! bytes_of_variants {
 
 #[doc(hidden)]
 #[macro_export]
+macro_rules! bytes_of_arms {
+    ($(($($pattern:tt)+) => [$($field:ident)*]),*) => {
+        fn save(&self, into: &mut ::std::vec::Vec<u8>) -> Result<(), $crate::WireError> {
+            let _ = &into;
+            match self {
+                $($($pattern)+ => { $($crate::State::save($field, into)?;)* })*
+            }
+            Ok(())
+        }
+
+        fn load(&mut self, from: &mut &[u8]) -> Result<(), $crate::WireError> {
+            let _ = &from;
+            match self {
+                $($($pattern)+ => { $($crate::State::load($field, from)?;)* })*
+            }
+            Ok(())
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
 macro_rules! bytes_of_copied {
     () => {
         fn save(&self, into: &mut ::std::vec::Vec<u8>) -> Result<(), $crate::WireError> {

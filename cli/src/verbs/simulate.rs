@@ -1,10 +1,13 @@
-//! `meikyo simulate`: a scenario file, run once or over a sweep of parameters.
+//! `meikyo simulate`: a scenario file, run once or many times.
 
+mod plot;
 mod progress;
 mod record;
+mod study;
 mod sweep;
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
@@ -12,8 +15,9 @@ use meikyo_console::output::{self, TextTable};
 use meikyo_console::ranks;
 use meikyo_console::scheduling::Scheduling;
 use meikyo_models::Report;
+use meikyo_models::replications::PERCENTILES;
 use meikyo_models::scenario::Scenario;
-use meikyo_sim::{LpId, Scheduler, StatisticResult, Tally};
+use meikyo_sim::{Confidence, Histogram, LpId, Scheduler, StatisticResult, Tally};
 use meikyo_units::{Nanos, SimTime};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -25,6 +29,9 @@ const NO_FILE: &str = "scenarios to begin with are examples/simulate-*.toml of t
                        docs/simulation-models.md has every model with its keys";
 /// Waiting LPs that are named in text.
 const WAITING_NAMED: usize = 8;
+/// Bins of a histogram in JSON at most, and in text.
+const BINS_MAX: usize = 64;
+const SKETCHED_MAX: usize = 12;
 
 /// Simulate the system that a scenario file describes
 #[derive(Debug, Args)]
@@ -39,6 +46,16 @@ pub(crate) struct SimulateArgs {
     /// servers=1,2,4
     #[arg(long, value_name = "KEY=VALUES", num_args = 1..)]
     sweep: Vec<Sweep>,
+    /// Run so many times, each with the next seed, and tell means with confidence intervals
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true,
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    replications: u32,
+    /// How certain intervals are to cover the true means, for example 99% [default: 95%]
+    #[arg(long, value_name = "PERCENT", requires = "replications", allow_hyphen_values = true)]
+    confidence: Option<Confidence>,
+    /// Leave the beginning out of statistics: a span, or `auto` to find out where they settle
+    #[arg(long, value_name = "SPAN|auto", allow_hyphen_values = true)]
+    warmup: Option<WarmUpArg>,
     #[command(flatten)]
     scheduling: Scheduling,
     /// Handle every event twice, undoing its changes in between, and name what is not undone
@@ -48,11 +65,20 @@ pub(crate) struct SimulateArgs {
     #[arg(long = "for", value_name = "SPAN", allow_hyphen_values = true)]
     until: Option<Nanos>,
     /// Write the model's time series into a recording in this directory
-    #[arg(long, value_name = "RECORDING", conflicts_with = "sweep")]
+    #[arg(long, value_name = "RECORDING", conflicts_with_all = ["sweep", "replications"])]
     out: Option<PathBuf>,
     /// Show every statistic of every LP
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["sweep", "replications", "csv"])]
     per_lp: bool,
+    /// Draw a figure over the first swept key, or without a sweep the histogram of a statistic
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// The figure or statistic that is drawn [default: the model's first]
+    #[arg(long, value_name = "NAME", requires = "svg")]
+    plot: Option<String>,
+    /// Print comma-separated values: a line of names, and a line for each combination of values
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -60,18 +86,43 @@ pub(crate) struct SimulateArgs {
 
 /// Runs the scenario; the answer is no when LPs wait for something that nobody will send.
 pub(crate) fn run(args: &SimulateArgs) -> Result<Answer, Failure> {
-    let scenario = args.scenario()?;
-    if args.sweep.is_empty() {
+    let mut scenario = args.scenario()?;
+    if !args.is_study() {
+        if let Some(WarmUpArg::Span(span)) = args.warmup {
+            scenario.leave_out(span)?;
+        }
         return once(args, &scenario);
     }
     if ranks::joined().count() > 1 {
-        return Err(Failure::new("a sweep runs on one machine, not over several ranks")
+        return Err(Failure::new("replications and sweeps run on one machine, not over several ranks")
             .hint("run it without `mpirun`, or each point separately: --set servers=4"));
     }
-    sweep::run(args, &scenario)
+    study::run(args, &scenario)
+}
+
+/// What to leave out at the beginning of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WarmUpArg {
+    /// As much as it takes until statistics settle.
+    Auto,
+    Span(Nanos),
+}
+
+impl FromStr for WarmUpArg {
+    type Err = <Nanos as FromStr>::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "auto" { Ok(Self::Auto) } else { text.parse().map(Self::Span) }
+    }
 }
 
 impl SimulateArgs {
+    /// Whether several runs are asked for, or what is made of them.
+    fn is_study(&self) -> bool {
+        let several = !self.sweep.is_empty() || self.replications > 1;
+        several || self.csv || self.svg.is_some() || self.warmup == Some(WarmUpArg::Auto)
+    }
+
     fn scenario(&self) -> Result<Scenario, Failure> {
         let file = self.file.display().to_string();
         let text = std::fs::read_to_string(&self.file).map_err(|error| {
@@ -95,6 +146,9 @@ impl SimulateArgs {
         let mut options = self.scheduling.options();
         if self.check {
             (options.scheduler, options.threads) = (Scheduler::Check, 1);
+        }
+        if let Some(WarmUpArg::Span(span)) = self.warmup {
+            options.statistics_from = SimTime::START + span;
         }
         options.until(self.until.map_or(SimTime::END, |until| SimTime::START + until))
     }
@@ -180,6 +234,10 @@ fn statistic_document(statistic: &StatisticResult, per_lp: bool) -> Value {
     let mut document = tally(&statistic.total());
     document["name"] = json!(statistic.name);
     document["group"] = json!(statistic.group);
+    for (share, name) in PERCENTILES {
+        document[name] = json!(statistic.quantile(share));
+    }
+    document["histogram"] = bins(&statistic.histogram);
     if per_lp {
         document["per_lp"] = statistic.per_lp.iter().map(tally).collect();
     }
@@ -192,6 +250,7 @@ fn tally(tally: &Tally) -> Value {
         "count": tally.count,
         "sum": tally.sum,
         "mean": tally.mean(),
+        "deviation": tally.deviation(),
         "least": known(tally.least),
         "greatest": known(tally.greatest),
     })
@@ -211,13 +270,17 @@ fn text(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> String {
     }
     row("scheduler", format!("{} on {}", report.effort.scheduler, threads(report)));
     row("result", format!("{:016x}", report.result_digest));
-    let mut statistics =
-        TextTable::new(&["statistic", "group", "count", "mean", "least", "greatest"]);
+    let percentiles = PERCENTILES.map(|(_, name)| name);
+    let mut headings = vec!["statistic", "group", "count", "mean", "deviation", "least"];
+    headings.extend(percentiles.into_iter().chain(["greatest", "spread"]));
+    let mut statistics = TextTable::new(&headings);
     for statistic in &report.statistics {
-        statistics.row(tally_row(&statistic.name, &statistic.group, &statistic.total()));
+        let percentiles = PERCENTILES.map(|(share, _)| statistic.quantile(share));
+        let row = tally_row(&statistic.name, &statistic.group, &statistic.total(), percentiles);
+        statistics.row(row.into_iter().chain([sketch(&statistic.histogram)]));
         for (place, tally) in statistic.per_lp.iter().enumerate().filter(|_| args.per_lp) {
             let lp = format!("{} {place}", statistic.group);
-            statistics.row(tally_row(&statistic.name, &lp, tally));
+            statistics.row(tally_row(&statistic.name, &lp, tally, [None; 4]));
         }
     }
     let mut text = format!("{summary}\n{statistics}");
@@ -245,16 +308,34 @@ fn threads(report: &Report) -> String {
     format!("{threads} thread{}{over}", if threads == 1 { "" } else { "s" })
 }
 
-fn tally_row(name: &str, who: &str, tally: &Tally) -> [String; 6] {
-    let known = |value: f64| if tally.count > 0 { number(value) } else { String::new() };
-    [
-        name.to_owned(),
-        who.to_owned(),
-        tally.count.to_string(),
-        tally.mean().map(number).unwrap_or_default(),
-        known(tally.least),
-        known(tally.greatest),
-    ]
+fn tally_row(name: &str, who: &str, tally: &Tally, percentiles: [Option<f64>; 4]) -> Vec<String> {
+    let known = |value: f64| (tally.count > 0).then_some(value);
+    let numbers = [tally.mean(), tally.deviation(), known(tally.least)];
+    let numbers = numbers.into_iter().chain(percentiles).chain([known(tally.greatest)]);
+    let texts = [name.to_owned(), who.to_owned(), tally.count.to_string()];
+    texts.into_iter().chain(numbers.map(|value| value.map(number).unwrap_or_default())).collect()
+}
+
+/// A histogram as bins with their bounds; values that are 0 are a bin from 0 to 0.
+fn bins(histogram: &Histogram) -> Value {
+    let bins = histogram.bins(BINS_MAX);
+    bins.iter().map(|bin| json!({"from": bin.from, "to": bin.to, "count": bin.count})).collect()
+}
+
+/// A histogram in a few characters: bins whose bounds grow by the same factor, the fullest as high as
+/// a line.
+fn sketch(histogram: &Histogram) -> String {
+    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let bins = histogram.bins(SKETCHED_MAX);
+    let most = bins.iter().map(|bin| bin.count).max().unwrap_or_default();
+    let height = |count: u64| match count {
+        0 => ' ',
+        _ => {
+            let eighths = usize::try_from(u128::from(count) * 8 / u128::from(most));
+            HEIGHTS[eighths.expect("at most 8").saturating_sub(1)]
+        }
+    };
+    bins.iter().map(|bin| height(bin.count)).collect()
 }
 
 /// A number with the digits that matter.

@@ -3,6 +3,7 @@
 mod bad;
 mod progress;
 mod series;
+mod study;
 
 use std::path::Path;
 use std::process::Output;

@@ -129,25 +129,25 @@ impl Completions {
             let Some(count) = batch.and_then(|batch| counts.get_mut(batch)) else { break };
             *count += self.stride;
         }
+        let counts: Vec<f64> = counts.into_iter().map(count_f64).collect();
         let left_out = u64::try_from(least_error(&counts)).expect("batches are few");
         window.from + Nanos::new(width * left_out)
     }
 }
 
-/// How many of `counts` are to be left out at the beginning, at most half of them, so that the standard
+/// How many of `values` are to be left out at the beginning, at most half of them, so that the standard
 /// error of the mean of the others is the smallest.
-fn least_error(counts: &[u64]) -> usize {
+pub(crate) fn least_error(values: &[f64]) -> usize {
     // From behind: the mean of the rest, and the sum of the squares of the deviations (Welford).
     let (mut mean, mut squares, mut taken) = (0.0, 0.0, 0.0);
     let mut best = (f64::INFINITY, 0);
-    for (at, count) in counts.iter().enumerate().rev() {
-        let value = count_f64(*count);
+    for (at, value) in values.iter().enumerate().rev() {
         taken += 1.0;
         let deviation = value - mean;
         mean += deviation / taken;
         squares += deviation * (value - mean);
         let error = squares / (taken * taken);
-        if at <= counts.len() / 2 && error <= best.0 {
+        if at <= values.len() / 2 && error <= best.0 {
             best = (error, at);
         }
     }

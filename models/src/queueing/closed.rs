@@ -156,18 +156,19 @@ impl Closed {
     /// The series that a run records.
     pub const SERIES: &'static str = "response_us";
 
-    /// The network as a model of the simulation kernel.
-    pub fn model(&self) -> Model<Member> {
+    /// The network as a model of the simulation kernel. What stations do before `from` does not count in
+    /// their means.
+    pub fn model(&self, from: SimTime) -> Model<Member> {
         let mut model = Model::new(self.seed);
         let customers = model.group("customers", self.customers);
         let stations = model.group("stations", self.stations);
         model.link(customers, stations, self.hop);
         model.link(stations, customers, self.hop);
-        self.fill(&mut model, customers, stations);
+        self.fill(&mut model, customers, stations, from);
         model
     }
 
-    fn fill(&self, model: &mut Model<Member>, customers: Group, stations: Group) {
+    fn fill(&self, model: &mut Model<Member>, customers: Group, stations: Group, from: SimTime) {
         let plan = Arc::new(Plan {
             closed: self.clone(),
             response_us: model.statistic(customers, "response_us"),
@@ -178,7 +179,8 @@ impl Closed {
             Member::Customer(Customer { plan: Arc::clone(&plan), calls: Calls::default(), left })
         });
         model.fill(stations, |_| {
-            let (unit, last) = (Resource::new(1), Cell::default());
+            let unit = Resource::new(1).accounted_from(from);
+            let last = Cell::default();
             Member::Server(Server { plan: Arc::clone(&plan), unit, last })
         });
     }
@@ -195,11 +197,16 @@ impl Closed {
         }
     }
 
-    /// The rate while all customers go round; that of the whole run where they never did.
-    fn jobs_per_s(&self, counting: &Counting<'_>, members: &[Member]) -> Option<f64> {
+    /// The rate while all customers go round, `from` an instant on; that of the whole run where they never did.
+    fn jobs_per_s(
+        &self,
+        counting: &Counting<'_>,
+        members: &[Member],
+        from: SimTime,
+    ) -> Option<f64> {
         let all = &counting.all;
         let round = self.hop * 2;
-        let (mut from, mut to) = (SimTime::START, all.last()?);
+        let (mut from, mut to) = (from, all.last()?);
         for (member, lp) in members.iter().zip(0..) {
             let Member::Customer(customer) = member else { break };
             let working = counting.working(None, LpId::new(lp));
@@ -219,7 +226,7 @@ impl Closed {
     /// Where the kernel refuses; see [`RunError`].
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
         let mut counting = Counting::new(observer, vec![0]);
-        let outcome = run_built(|| self.model(), options, &mut counting)?;
+        let outcome = run_built(|| self.model(options.statistics_from), options, &mut counting)?;
         let servers = || {
             outcome.lps.iter().filter_map(|member| match member {
                 Member::Server(server) => Some(server),
@@ -240,7 +247,7 @@ impl Closed {
         };
         let (network, values) = (self.network(), self.network().mean_values(self.customers));
         let total = outcome.statistics[0].total();
-        add("jobs_per_s", self.jobs_per_s(&counting, &outcome.lps));
+        add("jobs_per_s", self.jobs_per_s(&counting, &outcome.lps, options.statistics_from));
         add("bound_per_s", Some(network.bound_per_s(self.customers)));
         let exact = matches!(self.service, Service::Exponential(_));
         add("mva_per_s", Some(values.per_s));

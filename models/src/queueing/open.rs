@@ -6,14 +6,14 @@ use meikyo_sim::{
 use meikyo_undo::{Cell, fields};
 use meikyo_units::{Nanos, SimTime};
 
-use crate::analysis::OpenQueue;
+use crate::analysis::{Limited, OpenQueue};
 use crate::completions::count_f64;
-use crate::parameters::{About, Parameters, ScenarioModel};
+use crate::parameters::{About, Contradiction, Parameters, ScenarioModel};
 use crate::queueing::Service;
 use crate::report::{Figure, Report, report};
 use crate::resource::Resource;
 
-/// Queues that customers come to at random instants: M/M/c or M/D/c, by Kendall's names.
+/// Queues that customers come to at random instants: M/M/c, M/M/c/K or M/D/c, by Kendall's names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Open {
     /// Queues, independent of each other.
@@ -24,6 +24,9 @@ pub struct Open {
     pub service: Service,
     /// Servers of each queue; a customer waits while all of them are busy.
     pub servers: u32,
+    /// The most customers that a queue holds, those in service included; it turns others away. None:
+    /// unlimited.
+    pub capacity: Option<u32>,
     /// Customers that arrive at each queue.
     pub customers: u32,
     /// Seed of the random numbers.
@@ -37,6 +40,8 @@ pub struct Open {
 pub struct Station {
     open: Open,
     wait_us: Statistic,
+    /// 1 for a customer who is turned away, 0 for the others; only where that can happen.
+    turned_away: Option<Statistic>,
     series: Option<[Series; Open::SERIES.len()]>,
     servers: Resource<SimTime>,
     /// Customers that are still to come.
@@ -73,7 +78,11 @@ impl Lp for Station {
                     let next = context.exponential(self.open.interarrival);
                     context.send(context.me(), next, QueueEvent::Arrival);
                 }
-                self.servers.acquire(context, now, now)
+                let full = self.is_full();
+                if let Some(turned_away) = self.turned_away {
+                    context.tally(turned_away, if full { 1.0 } else { 0.0 });
+                }
+                if full { None } else { self.servers.acquire(context, now, now) }
             }
             QueueEvent::Departure => {
                 self.left.set(context, now);
@@ -91,6 +100,12 @@ impl Lp for Station {
 }
 
 impl Station {
+    /// Whether a customer who comes now is turned away.
+    fn is_full(&self) -> bool {
+        let present = self.servers.queued() + self.servers.used() as usize;
+        self.open.capacity.is_some_and(|capacity| present >= capacity as usize)
+    }
+
     /// Gives its series out as they are after an event, in which a customer's wait may have ended.
     fn give_out(&self, wait_us: Option<f64>, context: &mut impl Context<QueueEvent>) {
         let Some([queued, busy_share, waits_us]) = self.series else { return };
@@ -108,17 +123,20 @@ impl Open {
     /// to the next; and each wait when it ends.
     pub const SERIES: [&'static str; 3] = ["queued", "busy_share", "wait_us"];
 
-    /// The queues as a model of the simulation kernel.
-    pub fn model(&self) -> Model<Station> {
+    /// The queues as a model of the simulation kernel. What they are before `from` does not count in
+    /// their means.
+    pub fn model(&self, from: SimTime) -> Model<Station> {
         let mut model = Model::new(self.seed);
         let queues = model.group("queues", self.queues);
         let wait_us = model.statistic(queues, "wait_us");
+        let turned_away = self.capacity.map(|_| model.statistic(queues, "turned_away"));
         let series = self.series.then(|| Self::SERIES.map(|name| model.series(name)));
         model.fill(queues, |_| Station {
             open: *self,
             wait_us,
+            turned_away,
             series,
-            servers: Resource::new(self.servers),
+            servers: Resource::new(self.servers).accounted_from(from),
             coming: Cell::new(self.customers),
             left: Cell::default(),
         });
@@ -130,7 +148,7 @@ impl Open {
     /// # Errors
     /// Where the kernel refuses; see [`RunError`].
     pub fn run(&self, options: &Options, observer: &mut dyn Observer) -> Result<Report, RunError> {
-        let outcome = run_built(|| self.model(), options, observer)?;
+        let outcome = run_built(|| self.model(options.statistics_from), options, observer)?;
         let stations = &outcome.lps;
         let left = stations.iter().map(|station| station.left.get()).max();
         let mean = |of: fn(&Resource<SimTime>) -> f64| {
@@ -138,21 +156,23 @@ impl Open {
                 / f64::from(self.queues)
         };
         let offered = self.theory().busy_share(self.servers);
-        let mut figures = vec![
-            Figure { name: "busy_share", value: mean(Resource::busy_share) },
-            Figure { name: "busy_share_expected", value: offered.min(1.0) },
-            Figure { name: "queued_mean", value: mean(Resource::queued_mean) },
-        ];
-        if offered > 1.0 {
-            figures.push(Figure { name: "overloaded_by_factor", value: offered });
-        }
-        let waits = outcome.statistics[0].total();
-        if waits.count > 0 {
-            let value = waits.sum / count_f64(waits.count);
-            figures.push(Figure { name: "wait_us_mean", value });
-        }
-        let expected = self.wait_expected_s();
-        figures.extend(expected.map(|wait| Figure { name: "wait_us_expected", value: wait * 1e6 }));
+        let limited = self.limited();
+        let mut figures = Vec::new();
+        let mut add = |name, value: Option<f64>| {
+            figures.extend(value.map(|value| Figure { name, value }));
+        };
+        add("busy_share", Some(mean(Resource::busy_share)));
+        let unlimited = self.capacity.is_none().then(|| offered.min(1.0));
+        let busy_share = limited.map(|limited| limited.busy_share);
+        add("busy_share_expected", unlimited.or(busy_share));
+        add("queued_mean", Some(mean(Resource::queued_mean)));
+        add("queued_mean_expected", limited.map(|limited| limited.queued));
+        add("overloaded_by_factor", unlimited.filter(|_| offered > 1.0).map(|_| offered));
+        add("wait_us_mean", outcome.statistics[0].total().mean());
+        add("wait_us_expected", self.wait_expected_s().map(|wait| wait * 1e6));
+        let turned_away = outcome.statistics.get(1).and_then(|all| all.total().mean());
+        add("turned_away_share", turned_away);
+        add("turned_away_share_expected", limited.map(|limited| limited.turned_away_share));
         let mut busiest: Vec<_> = (0_u32..)
             .zip(stations)
             .map(|(place, station)| {
@@ -175,9 +195,17 @@ impl Open {
         OpenQueue { interarrival: self.interarrival, service: self.service.mean() }
     }
 
+    /// What theory says where customers are turned away.
+    fn limited(&self) -> Option<Limited> {
+        let exponential = matches!(self.service, Service::Exponential(_));
+        let capacity = self.capacity.filter(|_| exponential)?;
+        Some(self.theory().exponential_with_capacity(self.servers, capacity))
+    }
+
     /// The mean wait where theory knows it and the queue does not grow without end, in seconds.
     fn wait_expected_s(&self) -> Option<f64> {
         match self.service {
+            _ if self.capacity.is_some() => self.limited().map(|limited| limited.wait_s),
             Service::Exponential(_) => self.theory().exponential_wait_s(self.servers),
             Service::Constant(_) if self.servers == 1 => self.theory().constant_wait_s(),
             Service::Constant(_) => None,
@@ -189,7 +217,7 @@ impl ScenarioModel for Open {
     fn about() -> About {
         About {
             name: "queue",
-            doc: "Queues at which customers arrive at random instants: M/M/c or M/D/c in \
+            doc: "Queues at which customers arrive at random instants: M/M/c, M/M/c/K or M/D/c in \
             Kendall's notation.",
             until: None,
         }
@@ -210,6 +238,12 @@ impl ScenarioModel for Open {
             ),
             service: Service::declare(parameters),
             servers: parameters.count("servers", 1..=1_000_000, 1, "Servers of each queue."),
+            capacity: parameters.count_if_written(
+                "capacity",
+                1..=1_000_000,
+                "Most customers of a queue, those in service included; the queue turns others away. \
+                 Unlimited by default.",
+            ),
             customers: parameters.count(
                 "customers",
                 1..=4_000_000_000,
@@ -219,6 +253,12 @@ impl ScenarioModel for Open {
             seed: parameters.seed(),
             series: parameters.all_series(),
         }
+    }
+
+    fn contradictions(&self) -> Vec<Contradiction> {
+        let few = self.capacity.filter(|capacity| *capacity < self.servers);
+        let text = |few| format!("{few} is less than the {} servers", self.servers);
+        few.map(|few| Contradiction { key: "capacity", text: text(few) }).into_iter().collect()
     }
 
     fn series_names(&self) -> Vec<&'static str> {

@@ -8,6 +8,12 @@ pub enum ScenarioError {
     /// A file, or values that do not go together.
     #[error("{0}")]
     Invalid(Problems),
+    /// Several runs with seeds of their own would all be the same.
+    #[error("replications would all be the same, since nothing is drawn; it needs {needs}")]
+    Alike {
+        /// What would have to be written so that something is drawn.
+        needs: &'static str,
+    },
     /// A single setting beside the file, such as `--set servers=4`.
     #[error("{key} = {value}: {text}")]
     Setting {

@@ -5,5 +5,7 @@ mod metadata;
 mod metadata_rates;
 mod prediction;
 mod queueing;
+mod replications;
 mod ring;
 mod scenario;
+mod tutorial;

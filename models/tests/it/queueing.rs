@@ -7,7 +7,16 @@ use meikyo_units::Nanos;
 
 fn open(service: Service, servers: u32, customers: u32) -> Open {
     let interarrival = Nanos::from_micros(20);
-    Open { queues: 8, interarrival, service, servers, customers, seed: 1, series: false }
+    Open {
+        queues: 8,
+        interarrival,
+        service,
+        servers,
+        capacity: None,
+        customers,
+        seed: 1,
+        series: false,
+    }
 }
 
 fn closed(service: Nanos, jobs: u32) -> Closed {
@@ -49,6 +58,23 @@ fn mm1_md1_and_mmc_wait_as_their_closed_forms_say() {
         assert_within(&report, "busy_share", "busy_share_expected", 0.01);
     }
     assert!(events > 10_000_000, "{events}");
+}
+
+/// What a queue with room for a few does: below, at and above what its servers can do.
+#[test]
+fn queues_that_turn_customers_away_do_what_their_closed_forms_say() {
+    for (service_us, servers, capacity) in [(10, 1, 1), (16, 1, 4), (20, 1, 9), (50, 3, 5)] {
+        let service = Service::Exponential(Nanos::from_micros(service_us));
+        let open = Open { capacity: Some(capacity), ..open(service, servers, 60_000) };
+        let report = open.run(&options(), &mut Unobserved).expect("the queue keeps the rules");
+        assert_within(&report, "turned_away_share", "turned_away_share_expected", 0.02);
+        assert_within(&report, "busy_share", "busy_share_expected", 0.01);
+        if capacity > servers {
+            assert_within(&report, "wait_us_mean", "wait_us_expected", 0.02);
+            assert_within(&report, "queued_mean", "queued_mean_expected", 0.02);
+        }
+        assert_eq!(report.figure("overloaded_by_factor"), None);
+    }
 }
 
 /// Servers cannot be busy for more than all of the time; customers that come three times as fast as they

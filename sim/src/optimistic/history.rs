@@ -73,6 +73,8 @@ pub(super) struct History<L: Lp> {
     pub(super) outputs: VecDeque<Output>,
     /// The problems of records that went wrong, by their number.
     problems: BTreeMap<u64, Box<Problem>>,
+    /// The sequences of the events that LPs took back in a record, by its number.
+    pub(super) withdrawals: BTreeMap<u64, Vec<u64>>,
     /// The states before each record, where states are copied.
     copies: VecDeque<Option<L>>,
 }
@@ -87,6 +89,7 @@ impl<L: Lp> History<L> {
             sent_first: 0,
             outputs: VecDeque::new(),
             problems: BTreeMap::new(),
+            withdrawals: BTreeMap::new(),
             copies: VecDeque::new(),
         }
     }
@@ -212,6 +215,9 @@ impl<L: Lp> History<L> {
             self.copies.drain(..ripe);
         }
         self.first += count(ripe);
+        if !self.withdrawals.is_empty() {
+            self.withdrawals = self.withdrawals.split_off(&self.first);
+        }
     }
 
     /// The time of the first record that is kept and gave something out, in ns. A younger record that

@@ -3,7 +3,7 @@
 //! This module handles, rolls back, cancels and commits. It never decides how far to go and never waits
 //! for anybody: that is its parent's and the coordinator's.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use meikyo_undo::{Log, Place, UndoLog};
 
@@ -18,6 +18,7 @@ use crate::rules::Rules;
 use crate::setup::Setup;
 use crate::share::{self, Layout, Location, Slot};
 use crate::statistics::{Ledger, Origin, Output};
+use crate::withdrawn::Withdrawn;
 
 /// What optimistic workers send each other.
 #[derive(Debug)]
@@ -40,6 +41,11 @@ pub(super) struct TimeWarp<'a, L: Lp> {
     newest: Vec<u64>,
     /// The attempts of pending or coming events that were annihilated and are dropped at their turn.
     cancelled: BTreeSet<u64>,
+    /// Pending events that their LPs have taken back.
+    withdrawn: Withdrawn,
+    /// Such events that were dropped ahead of the GVT: pending again if the LP is rolled back to where it
+    /// had not taken them back.
+    dropped: BTreeMap<(LpId, u64), Event<Tagged<L::Message>>>,
     /// Anti-messages that are not delivered yet.
     anti_messages: Vec<Sent>,
     /// Events and anti-messages for other parts.
@@ -83,7 +89,7 @@ impl<M> Envelope<M> {
 
 impl<'a, L: Lp> TimeWarp<'a, L> {
     pub(super) fn new(setup: &'a Setup<'a>, part: usize, share: share::Share<L>) -> Self {
-        let share::Share { layout, slots, queue: mut pending, ledger } = share;
+        let share::Share { layout, slots, queue: mut pending, ledger, withdrawn } = share;
         let mut queue = Queue::new();
         // Attempts are told apart over all parts.
         let mut attempts = u64::try_from(part).expect("parts are few") << 48;
@@ -100,6 +106,8 @@ impl<'a, L: Lp> TimeWarp<'a, L> {
             outgoing: Outgoing { setup, part, front: 0, queue, posted: Vec::new(), attempts },
             history: History::new(),
             cancelled: BTreeSet::new(),
+            withdrawn,
+            dropped: BTreeMap::new(),
             anti_messages: Vec::new(),
             outbox: Outbox::new(setup.partition.parts()),
             fault: None,
@@ -114,12 +122,13 @@ impl<'a, L: Lp> TimeWarp<'a, L> {
     pub(super) fn into_share(mut self) -> share::Share<L> {
         let mut queue = Queue::new();
         while let Some(event) = self.outgoing.queue.pop_before(u64::MAX) {
-            if !self.cancelled.remove(&event.message.attempt) {
+            if !self.cancelled.remove(&event.message.attempt) && !self.withdrawn.takes(&event) {
                 queue.push(event.with(|tagged| tagged.message));
                 break;
             }
         }
-        share::Share { layout: self.layout, slots: self.slots, queue, ledger: self.ledger }
+        let Self { layout, slots, ledger, .. } = self;
+        share::Share { layout, slots, queue, ledger, withdrawn: Withdrawn::default() }
     }
 
     /// How often each LP was rolled back.
@@ -219,11 +228,36 @@ impl<'a, L: Lp> TimeWarp<'a, L> {
             if !self.cancelled.is_empty() && self.cancelled.remove(&event.message.attempt) {
                 continue;
             }
+            if self.withdrawn.contains(&event) {
+                self.drop_withdrawn(event);
+                continue;
+            }
             if let Some(coming) = self.outgoing.queue.ahead(PREFETCH) {
                 let location = self.layout.locate(self.outgoing.setup.rules, coming.destination);
                 std::hint::black_box(self.slots[location.local].counters.sent);
             }
             return Some(event);
+        }
+    }
+
+    /// Drops an event that its LP has taken back, for good if nothing can roll that back.
+    #[cold]
+    fn drop_withdrawn(&mut self, event: Event<Tagged<L::Message>>) {
+        let (lp, sequence) = (event.destination, event.key().sequence);
+        self.withdrawn.remove(lp, sequence);
+        if event.time() >= self.certain_before {
+            self.dropped.insert((lp, sequence), event);
+        }
+    }
+
+    /// Makes events pending again that the LP had taken back in what is rolled back now.
+    fn restore(&mut self, lp: LpId, sequences: Vec<u64>) {
+        for sequence in sequences {
+            if !self.withdrawn.remove(lp, sequence)
+                && let Some(event) = self.dropped.remove(&(lp, sequence))
+            {
+                self.outgoing.queue.push(event);
+            }
         }
     }
 
@@ -246,6 +280,7 @@ impl<'a, L: Lp> TimeWarp<'a, L> {
         let mut port = Certain {
             outgoing: &mut self.outgoing,
             ledger: &mut self.ledger,
+            withdrawn: &mut self.withdrawn,
             origin: Origin { key, lp: me, member: location.member },
             problem: None,
         };
@@ -280,10 +315,19 @@ impl<'a, L: Lp> TimeWarp<'a, L> {
         self.outgoing.front = self.outgoing.front.max(key.time.as_nanos());
         self.counts.handled += 1;
         slot.counters.handled += 1;
-        let History { log, sent, outputs, .. } = &mut self.history;
+        let record = *newest;
+        let History { log, sent, outputs, withdrawals, .. } = &mut self.history;
         let outputs_before = outputs.len();
-        let mut port =
-            Speculative { outgoing: &mut self.outgoing, log, sent, outputs, problem: None };
+        let mut port = Speculative {
+            outgoing: &mut self.outgoing,
+            withdrawn: &mut self.withdrawn,
+            record,
+            withdrawals,
+            log,
+            sent,
+            outputs,
+            problem: None,
+        };
         let counters = &mut slot.counters;
         let mut turn = Turn { rules, key, me, group: location.group, counters, port: &mut port };
         slot.state.handle(message, &mut turn);
@@ -356,6 +400,9 @@ impl<'a, L: Lp> TimeWarp<'a, L> {
         {
             let (at, lp) = (self.newest[local], event.destination);
             self.newest[local] = newest.previous;
+            if let Some(sequences) = self.history.withdrawals.remove(&at) {
+                self.restore(lp, sequences);
+            }
             let Slot { state, counters } = &mut self.slots[local];
             match self.history.undo(at, state, counters, &mut self.anti_messages) {
                 Ok(event) if annihilated == Some(event.message.attempt) => {}
@@ -427,6 +474,9 @@ impl<'a, L: Lp> TimeWarp<'a, L> {
             }
         });
         self.history.collect_fossils();
+        if !self.dropped.is_empty() {
+            self.dropped.retain(|_, event| event.time() >= gvt);
+        }
     }
 }
 
@@ -487,6 +537,10 @@ impl<M> Outgoing<'_, M> {
 /// Takes what a handler does, with everything that is needed to roll it back.
 struct Speculative<'a, 'setup, M> {
     outgoing: &'a mut Outgoing<'setup, M>,
+    withdrawn: &'a mut Withdrawn,
+    /// The number of the event's record, and what each record took back.
+    record: u64,
+    withdrawals: &'a mut BTreeMap<u64, Vec<u64>>,
     log: &'a mut UndoLog,
     sent: &'a mut VecDeque<Sent>,
     outputs: &'a mut VecDeque<Output>,
@@ -518,12 +572,19 @@ impl<M> Port<M> for Speculative<'_, '_, M> {
     fn problem(&mut self, problem: Box<Problem>) {
         self.problem.get_or_insert(problem);
     }
+
+    fn withdraw(&mut self, lp: LpId, sequence: u64) {
+        if self.withdrawn.insert(lp, sequence) {
+            self.withdrawals.entry(self.record).or_default().push(sequence);
+        }
+    }
 }
 
 /// Lets what a handler does take effect at once: the event is committed as it is handled.
 struct Certain<'a, 'setup, M> {
     outgoing: &'a mut Outgoing<'setup, M>,
     ledger: &'a mut Ledger,
+    withdrawn: &'a mut Withdrawn,
     origin: Origin,
     problem: Option<Box<Problem>>,
 }
@@ -545,5 +606,9 @@ impl<M> Port<M> for Certain<'_, '_, M> {
 
     fn problem(&mut self, problem: Box<Problem>) {
         self.problem.get_or_insert(problem);
+    }
+
+    fn withdraw(&mut self, lp: LpId, sequence: u64) {
+        self.withdrawn.insert(lp, sequence);
     }
 }

@@ -42,10 +42,10 @@ pub(crate) fn agree(rules: &Rules, options: &Options) -> Result<(), RunError> {
     }
     let Options { scheduler, until, memory_limit, .. } = options;
     let Rules { seed, starts, names, group_links, lp_links, statistics, series, .. } = rules;
-    let Rules { steps_max, traced, .. } = rules;
+    let Rules { weights, steps_max, traced, statistics_from, timelines, .. } = rules;
     let text = format!(
         "{seed} {starts:?} {names:?} {group_links:?} {lp_links:?} {statistics:?} {series:?} \
-         {steps_max} {traced} {scheduler:?} {until:?} {memory_limit:?}"
+         {weights:?} {steps_max} {traced} {statistics_from:?} {timelines} {scheduler:?} {until:?} {memory_limit:?}"
     );
     let digest = text.bytes().fold(0, |digest, byte| mix(digest ^ u64::from(byte)));
     let words = roll_call(ranks, digest | BEGINS);
@@ -126,6 +126,7 @@ fn write<L: Lp>(ending: &Ending, share: &Share<L>, bytes: &mut Vec<u8>) {
         put(&slot.counters, bytes).expect(written);
     }
     put(&share.ledger.tallies, bytes).expect(written);
+    put(&share.ledger.spreads, bytes).expect(written);
     put(&share.ledger.trace, bytes).expect(written);
 }
 
@@ -137,6 +138,7 @@ fn read<L: Lp>(mut bytes: &[u8], share: &mut Share<L>) -> Ending {
         slot.counters = take(&mut bytes).expect(read);
     }
     share.ledger.tallies = take(&mut bytes).expect(read);
+    share.ledger.spreads = take(&mut bytes).expect(read);
     share.ledger.trace = take(&mut bytes).expect(read);
     ending
 }

@@ -1,7 +1,7 @@
 //! Models drawn at random: groups and links of any shape, ties, zero delays, bursts and stragglers.
 
-use meikyo_sim::{Context, Group, Lp, LpId, Model, Series, Statistic};
-use meikyo_undo::{Cell, Deque, Held, List, Map, copied, fields};
+use meikyo_sim::{Context, Group, Handle, Lp, LpId, Model, Series, Statistic};
+use meikyo_undo::{Cell, Deque, Held, List, Map, State, copied};
 use meikyo_units::Nanos;
 
 /// Small numbers that follow from a seed, for drawing models only.
@@ -40,9 +40,10 @@ pub(crate) struct Habits {
 }
 
 /// An LP that uses every kind of field.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, State)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Drawn {
+    #[state(fixed)]
     habits: Habits,
     seen: Cell<u64>,
     digest: Cell<u64>,
@@ -50,8 +51,8 @@ pub(crate) struct Drawn {
     list: List<u32>,
     map: Map<u64, u64>,
     word: Held<String>,
+    timer: Held<Option<Handle>>,
 }
-fields!(Drawn { seen, digest, queue, list, map, word });
 
 impl Drawn {
     fn change(&mut self, hops: u32, context: &mut impl Context<u32>) {
@@ -59,7 +60,7 @@ impl Drawn {
         self.seen.add(context, 1);
         let digest = self.digest.get().rotate_left(9) ^ key.time.as_nanos() ^ key.sequence;
         self.digest.set(context, digest.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        match context.below(6) {
+        match context.below(7) {
             0 => self.queue.push_back(context, digest),
             1 => drop(self.queue.pop_front(context)),
             2 => {
@@ -67,10 +68,23 @@ impl Drawn {
             }
             3 => drop(self.map.remove(context, &(digest % 16))),
             4 => self.list.push(context, hops),
+            5 => self.set_timer(hops, context),
             _ => {
                 self.list.pop(context);
                 self.word.set(context, format!("{hops} hops"));
             }
+        }
+    }
+
+    /// Takes the last timer back, which may be over, and sets another one in two of three cases.
+    fn set_timer(&mut self, hops: u32, context: &mut impl Context<u32>) {
+        if let Some(timer) = *self.timer.get() {
+            context.cancel(timer);
+        }
+        if hops > 0 && context.below(3) > 0 {
+            let delay = Nanos::new(u64::from(context.below(9)) * self.habits.grain);
+            let timer = context.schedule(delay, hops / 2);
+            self.timer.set(context, Some(timer));
         }
     }
 
@@ -182,6 +196,7 @@ pub(crate) fn model<L: Lp>(seed: u64, wrap: impl Fn(Drawn) -> L) -> Model<L> {
                 list: List::default(),
                 map: Map::default(),
                 word: Held::new(String::new()),
+                timer: Held::new(None),
             })
         });
     }

@@ -11,3 +11,4 @@ mod never;
 mod panics;
 mod rebuilt;
 mod refusals;
+mod timers;

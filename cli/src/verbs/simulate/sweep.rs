@@ -1,26 +1,16 @@
-//! One run for each combination of values, spread over the cores.
+//! The values that keys of a scenario take one after the other.
 
-use std::io::{IsTerminal as _, Write as _};
 use std::str::FromStr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output::{self, TextTable};
-use meikyo_models::Report;
-use meikyo_models::scenario::{RunError, Scenario};
-use meikyo_sim::{Scheduler, Unobserved};
-use serde_json::{Value, json};
+use meikyo_console::failure::Failure;
 
-use super::{SimulateArgs, figures, number};
-
-/// Runs of a sweep at most.
-const RUNS_MAX: usize = 100_000;
+/// Runs of a study at most.
+pub(super) const RUNS_MAX: usize = 100_000;
 
 /// A key and the values that it takes one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sweep {
-    key: String,
+    pub(super) key: String,
     values: Vec<String>,
 }
 
@@ -59,39 +49,17 @@ fn range(part: &str, first: &str, rest: &str) -> Result<Vec<String>, String> {
     Ok((0..=(last - first) / step).map(|n| (first + n * step).to_string()).collect())
 }
 
-/// Runs every combination and prints one table.
+/// Every combination of the values of `sweeps`, the last key changing fastest; one without any key.
 ///
 /// # Errors
-/// If a value is refused, or a run ends with a fault.
-pub(super) fn run(args: &SimulateArgs, scenario: &Scenario) -> Result<Answer, Failure> {
-    for (place, sweep) in args.sweep.iter().enumerate() {
-        if args.sweep[..place].iter().any(|other| other.key == sweep.key) {
+/// If a key is swept twice, or there are too many combinations.
+pub(super) fn points(sweeps: &[Sweep]) -> Result<Vec<Vec<String>>, Failure> {
+    for (place, sweep) in sweeps.iter().enumerate() {
+        if sweeps[..place].iter().any(|other| other.key == sweep.key) {
             return Err(Failure::new(format!("the key `{}` is swept twice", sweep.key))
                 .hint("name all its values at once: --sweep servers=1,2,4"));
         }
     }
-    let points = points(&args.sweep)?;
-    let mut scenarios = Vec::new();
-    for point in &points {
-        let mut scenario = scenario.clone();
-        for (sweep, value) in args.sweep.iter().zip(point) {
-            scenario.set(&sweep.key, value)?;
-        }
-        scenarios.push(scenario);
-    }
-    let reports = run_all(args, &scenarios)?;
-    if args.json {
-        let rows = points.iter().zip(&reports).map(|(point, report)| row(args, point, report));
-        let rows: Vec<Value> = rows.collect();
-        output::print_json(&json!({"schema": "meikyo.simulate.sweep/1", "rows": rows}))?;
-    } else {
-        output::print(&table(args, &points, &reports).to_string())?;
-    }
-    let waits = reports.iter().any(|report| !report.waiting.is_empty());
-    Ok(if waits { Answer::No } else { Answer::Yes })
-}
-
-fn points(sweeps: &[Sweep]) -> Result<Vec<Vec<String>>, Failure> {
     let count = sweeps.iter().map(|sweep| sweep.values.len()).product::<usize>();
     if count > RUNS_MAX {
         return Err(Failure::new(format!("{count} runs are more than {RUNS_MAX}")));
@@ -106,78 +74,6 @@ fn points(sweeps: &[Sweep]) -> Result<Vec<Vec<String>>, Failure> {
             .flat_map(|point| sweep.values.iter().map(move |value| longer(point, value)))
             .collect()
     }))
-}
-
-/// A thread that panics ends the scope in which they all run.
-const NO_PANIC: &str = "no thread panicked while it told of its run";
-
-fn run_all(args: &SimulateArgs, scenarios: &[Scenario]) -> Result<Vec<Report>, Failure> {
-    let mut options = args.options();
-    let at_once = options.threads.min(scenarios.len());
-    if options.scheduler == Scheduler::Auto {
-        options.scheduler = Scheduler::Sequential;
-    }
-    let next = AtomicUsize::new(0);
-    let none: Vec<Option<Result<Report, RunError>>> = scenarios.iter().map(|_| None).collect();
-    let done = Mutex::new((none, 0));
-    std::thread::scope(|scope| {
-        for _ in 0..at_once {
-            scope.spawn(|| {
-                while let at = next.fetch_add(1, Ordering::Relaxed)
-                    && let Some(scenario) = scenarios.get(at)
-                {
-                    let report = scenario.run(&options, &mut Unobserved);
-                    let mut done = done.lock().expect(NO_PANIC);
-                    done.0[at] = Some(report);
-                    done.1 += 1;
-                    show_bar(done.1, scenarios.len());
-                }
-            });
-        }
-    });
-    let (done, _) = done.into_inner().expect(NO_PANIC);
-    let reports = done.into_iter().map(|report| report.expect("every run was carried out"));
-    Ok(reports.collect::<Result<_, RunError>>()?)
-}
-
-fn show_bar(done: usize, all: usize) {
-    let mut stderr = std::io::stderr().lock();
-    if stderr.is_terminal() {
-        let filled = done * 40 / all;
-        let end = if done == all { "\r\x1b[K" } else { "" };
-        let bar = format!("\r[{:<40}] {done} of {all} runs{end}", "#".repeat(filled));
-        drop(stderr.write_all(bar.as_bytes()));
-    }
-}
-
-fn row(args: &SimulateArgs, point: &[String], report: &Report) -> Value {
-    let mut row = figures(report);
-    for (sweep, value) in args.sweep.iter().zip(point) {
-        let parsed = value.parse::<u64>().map_or_else(|_| json!(value), |number| json!(number));
-        row.insert(sweep.key.clone(), parsed);
-    }
-    row.insert("events".to_owned(), json!(report.events));
-    row.insert("bottleneck".to_owned(), json!(report.bottleneck.as_ref().map(|(name, _)| name)));
-    row.insert("busy_share".to_owned(), json!(report.bottleneck.as_ref().map(|(_, busy)| busy)));
-    Value::Object(row)
-}
-
-fn table(args: &SimulateArgs, points: &[Vec<String>], reports: &[Report]) -> TextTable {
-    let figures: Vec<&str> =
-        reports.first().map(|r| r.figures.iter().map(|f| f.name).collect()).unwrap_or_default();
-    let keys = args.sweep.iter().map(|sweep| sweep.key.as_str());
-    let headings: Vec<&str> =
-        keys.chain(figures.iter().copied()).chain(["busy_%", "bottleneck"]).collect();
-    let mut table = TextTable::new(&headings);
-    for (point, report) in points.iter().zip(reports) {
-        let values = figures.iter().map(|name| report.figure(name).map(number).unwrap_or_default());
-        let (bottleneck, busy) = match &report.bottleneck {
-            Some((name, busy)) => (name.clone(), format!("{:.1}", busy * 100.0)),
-            None => (String::new(), String::new()),
-        };
-        table.row(point.iter().cloned().chain(values).chain([busy, bottleneck]));
-    }
-    table
 }
 
 #[cfg(test)]

@@ -64,6 +64,14 @@ fn wrong_flags_of_a_simulation_are_told_with_what_to_write() {
         ("--threads 0", ["--threads", "0 is not in 1..=256"]),
         ("--check --threads 2", ["--check", "--threads"]),
         ("--out x --sweep servers=1,2", ["--out", "--sweep"]),
+        ("--out x --replications 2", ["--out", "--replications"]),
+        ("--replications 0", ["--replications", "0 is not in 1..=100000"]),
+        ("--confidence 95%", ["required", "--replications"]),
+        ("--replications 3 --confidence 95", ["--confidence", "write `95%` or `0.95`"]),
+        ("--warmup soon", ["--warmup", "soon"]),
+        ("--csv --json", ["--csv", "--json"]),
+        ("--plot x", ["required", "--svg"]),
+        ("--replications 60000 --sweep servers=1,2", ["120000 runs", "100000"]),
     ] {
         let arguments: Vec<&str> =
             ["simulate", &file].into_iter().chain(arguments.split(' ')).collect();
