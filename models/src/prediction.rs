@@ -3,22 +3,29 @@
 //! From the ground up:
 //! - [`Network`]: the lanes of a fabric and the way of every stream, which are those of its plan;
 //! - [`Actor`], [`Step`], [`Message`]: a program as a communication schedule;
+//! - [`RankProgram`]: a program rank by rank, which every method can run;
 //! - [`flow`]: the program on the network, streams sharing lanes max-min fairly;
+//! - [`packet`]: rank by rank and frame by frame, through switches with queues and pause frames;
 //! - [`Bounds`]: what is true however streams share;
-//! - [`hpl`]: the skeleton of HPL;
-//! - [`Input`]: machine and program as a file says them; [`predict_hpl`] joins all of it.
+//! - [`hpl`] and [`npb`]: the skeletons of HPL and of the NAS Parallel Benchmarks, these with
+//!   [`collective`] operations by the algorithms of their library;
+//! - [`Input`]: machine and program as a file says them; [`predict`] joins all of it.
 //!
 //! Why `models` knows `fabric`: paths come from the plan and are never worked out a second time, and
 //! two engines meet in a composition. What a wiring could be as other topologies ([`variant`]) stands
 //! here too, since both the command line and the benches ask for it.
 
 mod bounds;
+pub mod collective;
 pub mod flow;
 pub mod hpl;
 mod input;
 mod network;
+pub mod npb;
+pub mod packet;
 mod placement;
 mod program;
+mod ranks;
 mod sharing;
 mod variants;
 
@@ -26,32 +33,50 @@ use meikyo_fabric::{Plan, Wiring};
 use meikyo_units::{Bytes, Nanos};
 
 use crate::completions::count_f64;
+use flow::FlowRun;
+use hpl::Hpl;
+use npb::{Npb, WrongRanks};
+use packet::{PacketError, PacketRun};
 
 pub use bounds::{Bounds, bounds};
-pub use input::{Input, Settings};
-pub use network::{Lane, LanePlace, Network, Rates};
+pub use input::{Input, Method, Program, Settings, Skeleton};
+pub use network::{Lane, LaneEnd, LanePlace, Network, Rates};
 pub use placement::{Deal, Placement, TooManyRanks};
 pub use program::{Actor, Heard, Message, Messaging, Step, Stream};
+pub use ranks::{Op, RankActor, RankProgram, Script, Steps};
 pub use sharing::Congestion;
 pub use variants::{TopologyKind, VariantError, variant};
 
-/// What is predicted of a run of HPL.
+/// What is predicted of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HplPrediction {
-    /// How long it takes, by the flow method.
+pub struct Prediction {
+    /// How long it takes.
     pub time: Nanos,
-    /// Its rate.
-    pub gflops: f64,
+    /// Its rate, in [`Prediction::unit`].
+    pub rate: f64,
+    /// What the rate is counted in.
+    pub unit: &'static str,
+    /// Iterations that were run of all that there are, if these are fewer: the time follows from them.
+    pub sampled: Option<[u32; 2]>,
     /// What it cannot be faster than, and what it would take without any overlap.
     pub bounds: Bounds,
     /// On what the processes spend their time, as shares of the whole that add up to at most 1.
     pub breakdown: Vec<(&'static str, f64)>,
     /// The lanes that carry most for their rate, the busiest first.
     pub busiest: Vec<Busy>,
-    /// Sets of streams that were moved.
-    pub sets: u64,
-    /// How often the rates of streams were worked out.
-    pub solutions: u64,
+    /// What happened to frames; nothing by the flow method.
+    pub frames: Option<Frames>,
+}
+
+/// What happened to the frames of a run, or of the iterations that were run of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frames {
+    /// Frames, counted on each cable that they went along.
+    pub hops: u64,
+    /// Frames that were lost, and sent again.
+    pub lost: u64,
+    /// How often a pause frame stopped somebody.
+    pub stops: u64,
 }
 
 /// How busy a lane is.
@@ -66,11 +91,14 @@ pub struct Busy {
 }
 
 /// Why nothing is predicted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum PredictError {
     /// More ranks than slots.
-    #[error("the grid does not fit")]
-    Ranks(#[source] TooManyRanks),
+    #[error("the ranks do not fit")]
+    Placement(#[source] TooManyRanks),
+    /// The benchmark does not run on so many ranks.
+    #[error(transparent)]
+    Ranks(WrongRanks),
     /// The matrix is larger than the memory of all hosts.
     #[error("the matrix of {matrix} is larger than the memory of {hosts} hosts with {memory} each")]
     Memory {
@@ -81,66 +109,145 @@ pub enum PredictError {
         /// What each host gives to the matrix.
         memory: Bytes,
     },
+    /// The program is not known rank by rank.
+    #[error(
+        "HPL is predicted by the method `flow` only: its process columns are not divided into ranks"
+    )]
+    ByPackets,
     /// The run does not end.
     #[error("the program does not end")]
     Deadlock(#[source] flow::Deadlock),
+    /// The run frame by frame does not end.
+    #[error(transparent)]
+    Packet(PacketError),
 }
 
-/// How many lanes [`HplPrediction::busiest`] lists at most.
+/// How many lanes [`Prediction::busiest`] lists at most.
 const BUSIEST_MAX: usize = 10;
 
-/// Predicts a run of HPL on a wiring under a plan, by the flow method.
+/// Predicts a program on a wiring under a plan.
 ///
 /// # Errors
-/// If ranks or matrix do not fit the hosts.
-pub fn predict_hpl(
-    wiring: &Wiring,
-    plan: &Plan,
-    input: &Input,
-) -> Result<HplPrediction, PredictError> {
+/// If the program does not fit the hosts, does not run on so many ranks, or does not end.
+pub fn predict(wiring: &Wiring, plan: &Plan, input: &Input) -> Result<Prediction, PredictError> {
     let network = Network::new(wiring, plan, input.rates, input.seed);
-    let run = input.hpl;
-    let placement =
-        Placement::new(input.deal, run.ranks(), network.hosts(), input.slots, input.seed)
-            .map_err(PredictError::Ranks)?;
+    let ranks = input.program.ranks();
+    let placement = Placement::new(input.deal, ranks, network.hosts(), input.slots, input.seed)
+        .map_err(PredictError::Placement)?;
+    match &input.program {
+        Program::Hpl(hpl) => predict_hpl(&network, &placement, input, hpl),
+        Program::Npb(npb) => predict_npb(&network, &placement, input, npb),
+    }
+}
+
+fn predict_hpl(
+    network: &Network,
+    placement: &Placement,
+    input: &Input,
+    hpl: &Hpl,
+) -> Result<Prediction, PredictError> {
+    if input.method == Method::Packet {
+        return Err(PredictError::ByPackets);
+    }
     if let Some(memory) = input.memory {
         let hosts = network.hosts();
         let all = u128::from(memory.get()) * hosts as u128;
-        if u128::from(run.matrix().get()) > all {
-            return Err(PredictError::Memory { matrix: run.matrix(), hosts, memory });
+        if u128::from(hpl.matrix().get()) > all {
+            return Err(PredictError::Memory { matrix: hpl.matrix(), hosts, memory });
         }
     }
-    let bounds = bounds(&network, run.actors(&network, &placement));
-    let flow = flow::run(&network, run.actors(&network, &placement), input.flow)
-        .map_err(PredictError::Deadlock)?;
-    let spent_s = flow.time.as_secs_f64() * count_f64(run.columns as u64);
-    Ok(HplPrediction {
-        time: flow.time,
-        gflops: run.gflops(flow.time),
-        bounds,
-        breakdown: flow
-            .spent
-            .iter()
-            .map(|(what, span)| (*what, span.as_secs_f64() / spent_s))
-            .collect(),
-        busiest: busiest(&network, &flow),
-        sets: flow.sets,
-        solutions: flow.solutions,
-    })
+    let bounds = bounds(network, hpl.actors(network, placement));
+    let run = flow::run(network, hpl.actors(network, placement), input.flow);
+    let run = run.map_err(PredictError::Deadlock)?;
+    let outcome = Outcome::of_flow(run, hpl.columns);
+    Ok(outcome.told(network, bounds, (hpl.gflops(outcome.time), "GFLOPS"), None))
 }
 
-/// The busiest lanes of a run; those within hosts are not cables and left out.
-fn busiest(network: &Network, run: &flow::FlowRun) -> Vec<Busy> {
-    let time_s = run.time.as_secs_f64();
-    let lanes = network.lanes().iter().zip(&run.carried).enumerate();
-    let mut busy: Vec<(usize, Bytes, f64)> = lanes
-        .filter(|(_, (lane, _))| !matches!(lane.place, LanePlace::Within { .. }))
-        .map(|(at, (lane, &carried))| {
-            (at, carried, count_f64(carried.get()) / (lane.bytes_per_s * time_s))
-        })
-        .collect();
-    busy.sort_by(|one, other| other.2.total_cmp(&one.2).then(one.0.cmp(&other.0)));
-    busy.truncate(BUSIEST_MAX);
-    let told = |(at, carried, share)| Busy { lane: network.lane_name(at), carried, share };
-    busy.into_iter().map(told).collect()
+fn predict_npb(
+    network: &Network,
+    placement: &Placement,
+    input: &Input,
+    npb: &Npb,
+) -> Result<Prediction, PredictError> {
+    let program = npb.program().map_err(PredictError::Ranks)?;
+    let bounds = bounds(network, program.actors(placement));
+    let outcome = match input.method {
+        Method::Flow => {
+            let run = flow::run(network, program.actors(placement), input.flow);
+            Outcome::of_flow(run.map_err(PredictError::Deadlock)?, program.ranks())
+        }
+        Method::Packet => {
+            let run = packet::run(network, &program, placement, input.packet);
+            Outcome::of_packet(run.map_err(PredictError::Packet)?, program.ranks())
+        }
+    };
+    let [sampled, all] = [npb.sampled(), npb.iterations()];
+    let whole = |span: Nanos| {
+        let nanos = u128::from(span.get()) * u128::from(all) / u128::from(sampled);
+        Nanos::new(u64::try_from(nanos).expect("a run of less than 584 years"))
+    };
+    let rate = (npb.mops_per_rank(whole(outcome.time)), "Mop/s for each rank");
+    let told = outcome.told(network, bounds, rate, Some([sampled, all]));
+    let bounds =
+        Bounds { compute: whole(bounds.compute), busiest_lane: whole(bounds.busiest_lane) };
+    Ok(Prediction { time: whole(outcome.time), bounds, ..told })
+}
+
+/// What a method says of what was run.
+struct Outcome {
+    time: Nanos,
+    /// Who spent that time, each all of it.
+    actors: usize,
+    spent: Vec<(&'static str, Nanos)>,
+    carried: Vec<Bytes>,
+    frames: Option<Frames>,
+}
+
+impl Outcome {
+    fn of_flow(run: FlowRun, actors: usize) -> Self {
+        let FlowRun { time, spent, carried, .. } = run;
+        Self { time, actors, spent, carried, frames: None }
+    }
+
+    fn of_packet(run: PacketRun, actors: usize) -> Self {
+        let PacketRun { time, spent, carried, hops, lost, stops, .. } = run;
+        Self { time, actors, spent, carried, frames: Some(Frames { hops, lost, stops }) }
+    }
+
+    fn told(
+        &self,
+        network: &Network,
+        bounds: Bounds,
+        (rate, unit): (f64, &'static str),
+        sampled: Option<[u32; 2]>,
+    ) -> Prediction {
+        let all_s = self.time.as_secs_f64() * count_f64(self.actors as u64);
+        let share = |&(what, span): &(&'static str, Nanos)| (what, span.as_secs_f64() / all_s);
+        Prediction {
+            time: self.time,
+            rate,
+            unit,
+            sampled: sampled.filter(|[run, all]| run < all),
+            bounds,
+            breakdown: self.spent.iter().map(share).collect(),
+            busiest: self.busiest(network),
+            frames: self.frames,
+        }
+    }
+
+    /// The busiest lanes; those within hosts are not cables and left out.
+    fn busiest(&self, network: &Network) -> Vec<Busy> {
+        let time_s = self.time.as_secs_f64();
+        let lanes = network.lanes().iter().zip(&self.carried).enumerate();
+        let mut busy: Vec<(usize, Bytes, f64)> = lanes
+            .filter(|(_, (lane, _))| !matches!(lane.place, LanePlace::Within { .. }))
+            .map(|(at, (lane, &carried))| {
+                (at, carried, count_f64(carried.get()) / (lane.bytes_per_s * time_s))
+            })
+            .collect();
+        busy.sort_by(|one, other| other.2.total_cmp(&one.2).then(one.0.cmp(&other.0)));
+        busy.truncate(BUSIEST_MAX);
+        let told = |(at, carried, share)| Busy { lane: network.lane_name(at), carried, share };
+        busy.into_iter().map(told).collect()
+    }
 }

@@ -3,14 +3,18 @@
 use meikyo_places::{Lines, Origin, Problems, read_table};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
+use super::collective::{AllReduce, AllToAll, Collectives, Library};
 use super::flow::FlowOptions;
 use super::hpl::{Broadcast, GridOrder, Hpl};
 use super::network::Rates;
+use super::npb::{Class, Kernel, Npb};
+use super::packet::PacketOptions;
 use super::placement::Deal;
 use super::program::Messaging;
+use super::ranks::rank;
 use super::sharing::Congestion;
 use crate::completions::count_f64;
-use crate::parameters::{Given, Key, Parameters, Value, choice};
+use crate::parameters::{Choice, Given, Key, Parameters, Value, choice};
 use crate::scenario::{ScenarioError, Setting, given_values};
 
 /// Whether something is done.
@@ -21,15 +25,80 @@ enum Switched {
 }
 choice!(Switched { On = "on", Off = "off" });
 
+/// What runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Program {
+    /// The Linpack benchmark for clusters.
+    Hpl(Hpl),
+    /// One of the NAS Parallel Benchmarks.
+    Npb(Npb),
+}
+
+impl Program {
+    /// How many ranks run it.
+    pub fn ranks(&self) -> usize {
+        match self {
+            Self::Hpl(hpl) => hpl.ranks(),
+            Self::Npb(npb) => rank(npb.ranks),
+        }
+    }
+}
+
+/// Programs whose skeletons are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skeleton {
+    /// The Linpack benchmark for clusters.
+    Hpl,
+    /// One of the NAS Parallel Benchmarks.
+    Npb(Kernel),
+}
+
+impl Skeleton {
+    /// All of them, by the words of [`Skeleton::named`].
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        std::iter::once("hpl").chain(Kernel::WORDS.iter().copied())
+    }
+
+    /// The skeleton of this word.
+    pub fn named(word: &str) -> Option<Self> {
+        if word == "hpl" {
+            return Some(Self::Hpl);
+        }
+        Kernel::ALL.iter().copied().find(|kernel| kernel.word() == word).map(Self::Npb)
+    }
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Hpl => "hpl",
+            Self::Npb(kernel) => kernel.word(),
+        }
+    }
+}
+
+/// How a prediction is calculated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Messages are streams that share cables max-min fairly ([`super::flow`]).
+    Flow,
+    /// Every frame goes through the queues of the switches ([`super::packet`]).
+    Packet,
+}
+choice!(Method { Flow = "flow", Packet = "packet" });
+
 /// What is predicted: a machine and a program, resolved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Input {
     /// The program.
-    pub hpl: Hpl,
+    pub program: Program,
+    /// How its time is calculated.
+    pub method: Method,
     /// What of the cables' rates programs see.
     pub rates: Rates,
     /// Messages and full lanes.
     pub flow: FlowOptions,
+    /// Frames and queues.
+    pub packet: PacketOptions,
     /// How ranks are dealt to hosts.
     pub deal: Deal,
     /// Ranks that a host has room for.
@@ -43,25 +112,26 @@ pub struct Input {
 /// An input with where its values come from.
 #[derive(Debug, Clone)]
 pub struct Settings {
+    skeleton: Skeleton,
     given: Given,
 }
 
 impl Settings {
-    /// Nothing but defaults.
-    pub fn new() -> Self {
-        Self { given: Given::default() }
+    /// Nothing but the defaults of a program.
+    pub fn new(skeleton: Skeleton) -> Self {
+        Self { skeleton, given: Given::default() }
     }
 
-    /// Reads a file; `file` is what its problems are told with.
+    /// Reads a file for a program; `file` is what its problems are told with.
     ///
     /// # Errors
     /// With everything that is wrong with it, each with its line and key.
-    pub fn parse(text: &str, file: &str) -> Result<Self, ScenarioError> {
+    pub fn parse(skeleton: Skeleton, text: &str, file: &str) -> Result<Self, ScenarioError> {
         let lines = Lines::new(text);
         let wrong = |problems| ScenarioError::Invalid(Problems::new(file, problems));
         let table = read_table(text, &lines).map_err(wrong)?;
-        let (given, problems) = given_values(&table, &lines, &keys(), unknown_key);
-        if problems.is_empty() { Ok(Self { given }) } else { Err(wrong(problems)) }
+        let (given, problems) = given_values(&table, &lines, &keys(skeleton), unknown_key);
+        if problems.is_empty() { Ok(Self { skeleton, given }) } else { Err(wrong(problems)) }
     }
 
     /// Sets a key to a value, written as in a file but without quotes.
@@ -73,7 +143,7 @@ impl Settings {
             let (key, value) = (key.to_owned(), value.to_owned());
             ScenarioError::Setting { key, value, text }
         };
-        let keys = keys();
+        let keys = keys(self.skeleton);
         let known = keys.iter().find(|known| known.name == key);
         let known = known.ok_or_else(|| failed(unknown_key(&keys)))?;
         let value = Value::from_text(known.expected, value).map_err(failed)?;
@@ -83,7 +153,12 @@ impl Settings {
 
     /// The input that these settings describe.
     pub fn input(&self) -> Input {
-        declare(&mut Parameters::bare(&self.given))
+        declare(self.skeleton, &mut Parameters::bare(&self.given))
+    }
+
+    /// The program that they are for.
+    pub fn skeleton(&self) -> Skeleton {
+        self.skeleton
     }
 
     /// Every key with what holds and where it comes from, to be told with an answer.
@@ -98,20 +173,14 @@ impl Settings {
                 origin: Origin::Default,
             },
         };
-        keys().into_iter().map(of).collect()
+        keys(self.skeleton).into_iter().map(of).collect()
     }
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-fn keys() -> Vec<Key> {
+fn keys(skeleton: Skeleton) -> Vec<Key> {
     let given = Given::default();
     let mut parameters = Parameters::bare(&given);
-    declare(&mut parameters);
+    declare(skeleton, &mut parameters);
     parameters.finish().0
 }
 
@@ -120,7 +189,7 @@ fn unknown_key(keys: &[Key]) -> String {
     format!("unknown key; allowed for a prediction are {}", names.join(", "))
 }
 
-fn declare(parameters: &mut Parameters<'_>) -> Input {
+fn declare(skeleton: Skeleton, parameters: &mut Parameters<'_>) -> Input {
     let seeds = 0..=u64::MAX >> 1;
     let seed =
         parameters.count("seed", seeds, 1, "What hashing, placement and pivots follow from.");
@@ -129,7 +198,12 @@ fn declare(parameters: &mut Parameters<'_>) -> Input {
         Nanos::from_micros(50),
         "From a program to a program on another host, without data.",
     );
-    let hpl = declare_hpl(parameters, latency, seed);
+    let (program, method) = match skeleton {
+        Skeleton::Hpl => (Program::Hpl(declare_hpl(parameters, latency, seed)), Method::Flow),
+        Skeleton::Npb(kernel) => (Program::Npb(declare_npb(parameters, kernel)), Method::Packet),
+    };
+    let doc = "Whether messages share cables as streams, or every frame goes through the switches.";
+    let method = parameters.choice("method", method, doc).get();
     let deal = parameters.choice("placement", Deal::Block, "How ranks are dealt to hosts.").get();
     let slots = parameters.count("slots", 1..=4096_u32, 1, "Ranks that a host has room for.");
     let memory = parameters.size_if_written("memory", "The memory of a host, for the matrix.");
@@ -146,9 +220,35 @@ fn declare(parameters: &mut Parameters<'_>) -> Input {
             "How fast a message goes between two ranks of one host.",
         ),
     };
-    let flow = declare_flow(parameters, latency);
+    let (flow, packet) = declare_network(parameters, latency);
     let slots = usize::try_from(slots).expect("32 bits are a count");
-    Input { hpl, rates, flow, deal, slots, memory, seed }
+    Input { program, method, rates, flow, packet, deal, slots, memory, seed }
+}
+
+fn declare_npb(parameters: &mut Parameters<'_>, kernel: Kernel) -> Npb {
+    let class = parameters.choice("class", Class::C, "How large the problem is.").get();
+    let ranks = parameters.count("ranks", 1..=65_536_u32, 16, "How many ranks run it.");
+    let sample = parameters.count(
+        "sample",
+        0..=1_000_u32,
+        2,
+        "Iterations that are run, from which the time of all follows; 0: all.",
+    );
+    let mops = parameters.count(
+        "mop_per_s",
+        1..=1_000_000_u32,
+        250,
+        "What one rank computes, in 10^6 operations of the benchmark a second.",
+    );
+    let library = "Whose choice of algorithms is followed.";
+    let library = parameters.choice("library", Library::Mpich12, library).get();
+    let doc = "How every rank gets something from every other.";
+    let all_to_all = parameters.choice("all_to_all", AllToAll::Library, doc).get();
+    let doc = "How every rank gets the sum of all.";
+    let all_reduce = parameters.choice("all_reduce", AllReduce::Library, doc).get();
+    let collectives = Collectives { library, all_to_all, all_reduce };
+    let operations_per_s = f64::from(mops) * 1e6;
+    Npb { kernel, class, ranks, sample, operations_per_s, collectives }
 }
 
 fn declare_hpl(parameters: &mut Parameters<'_>, latency: Nanos, seed: u64) -> Hpl {
@@ -189,7 +289,10 @@ fn declare_hpl(parameters: &mut Parameters<'_>, latency: Nanos, seed: u64) -> Hp
     }
 }
 
-fn declare_flow(parameters: &mut Parameters<'_>, latency: Nanos) -> FlowOptions {
+fn declare_network(
+    parameters: &mut Parameters<'_>,
+    latency: Nanos,
+) -> (FlowOptions, PacketOptions) {
     let eager = "The largest message that is sent before its receiver asks for it.";
     let eager_max = parameters.size("eager_max", Bytes::new(65_536), eager);
     let window = parameters.size(
@@ -215,11 +318,22 @@ fn declare_flow(parameters: &mut Parameters<'_>, latency: Nanos) -> FlowOptions 
         32,
         "For so many streams one may end before what it leaves is shared out; 0 is exact.",
     );
+    let hop_delay = parameters.positive_span(
+        "hop_delay",
+        Nanos::from_micros(3),
+        "From port to port beyond a frame's own time: the cable, and what the switch needs.",
+    );
+    let doc = "What all queues of a switch hold together, if that is less than all of them.";
+    let memory = parameters.size_if_written("switch_memory", doc);
+    let doc = "When a frame that was lost is sent again: the least time-out of TCP.";
+    let time_out = parameters.positive_span("time_out", Nanos::from_millis(200), doc);
     // Saturates: more streams than can be counted are never too many for the queue.
     let streams_max = usize::try_from(buffer.get() / window.get()).unwrap_or(usize::MAX);
-    FlowOptions {
-        messaging: Messaging { latency, eager_max },
+    let messaging = Messaging { latency, eager_max };
+    let flow = FlowOptions {
+        messaging,
         congestion: Congestion { streams_max, pause, full_share },
         patience: usize::try_from(patience).expect("32 bits are a count"),
-    }
+    };
+    (flow, PacketOptions { messaging, hop_delay, pause, port_buffer: buffer, memory, time_out })
 }

@@ -19,11 +19,26 @@ pub struct Rates {
     pub within_host: BitsPerSecond,
 }
 
+/// What stands at one end of a lane, by its place in the wiring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaneEnd {
+    /// A host.
+    Host(usize),
+    /// A switch.
+    Switch(usize),
+}
+
 /// The lanes of a fabric, and the way over them.
 #[derive(Debug, Clone)]
 pub struct Network {
     paths: Paths,
     lanes: Vec<Lane>,
+    rates: Rates,
+    cable_rate: BitsPerSecond,
+    switches: usize,
+    switch_of_host: Vec<usize>,
+    /// Both ends of each trunk, by the places of the switches.
+    trunk_ends: Vec<[usize; 2]>,
     host_names: Vec<String>,
     /// Both ends of each trunk, by the names of the switches.
     trunk_names: Vec<[String; 2]>,
@@ -107,6 +122,15 @@ impl Network {
         Self {
             paths: Paths::new(wiring, plan),
             lanes,
+            rates,
+            cable_rate: wiring.rate,
+            switches: wiring.switches.len(),
+            switch_of_host: wiring.hosts.iter().map(|host| host.switch.place()).collect(),
+            trunk_ends: wiring
+                .trunks
+                .iter()
+                .map(|own| own.ends.each_ref().map(|end| end.switch.place()))
+                .collect(),
             host_names: wiring.hosts.iter().map(|host| host.name.clone()).collect(),
             trunk_names: wiring.trunks.iter().map(|own| own.ends.each_ref().map(name)).collect(),
             first_of_host,
@@ -132,29 +156,77 @@ impl Network {
         &self.host_names[host]
     }
 
+    /// How many switches there are.
+    pub fn switches(&self) -> usize {
+        self.switches
+    }
+
+    /// The rate of a cable, of which [`Network::rates`] says how much is left for data.
+    pub fn cable_rate(&self) -> BitsPerSecond {
+        self.cable_rate
+    }
+
+    /// What of the rates a program sees.
+    pub fn rates(&self) -> Rates {
+        self.rates
+    }
+
+    /// Who sends on a lane, and who receives.
+    pub fn ends(&self, lane: usize) -> [LaneEnd; 2] {
+        let of_host = |host: usize| LaneEnd::Switch(self.switch_of_host[host]);
+        match self.lanes[lane].place {
+            LanePlace::FromHost { host, .. } => [LaneEnd::Host(host), of_host(host)],
+            LanePlace::ToHost { host, .. } => [of_host(host), LaneEnd::Host(host)],
+            LanePlace::Within { host } => [LaneEnd::Host(host); 2],
+            LanePlace::Cable { trunk, forward, .. } => {
+                let [one, other] = self.trunk_ends[trunk].map(LaneEnd::Switch);
+                if forward { [one, other] } else { [other, one] }
+            }
+        }
+    }
+
     /// Appends the lanes of a stream from one host to another: the sender's card first, the receiver's
     /// last. `label` tells the stream from others between the same hosts, as TCP ports do.
     ///
     /// # Panics
     /// If the plan has no way from the one host to the other; every plan has one.
     pub fn route(&self, from: usize, to: usize, label: u64, lanes: &mut Vec<usize>) {
+        let hash = self.hash(from, to, label);
+        let mut step = 0;
+        while let Some(lane) = self.lane_at(from, to, hash, step) {
+            lanes.push(lane);
+            step += 1;
+        }
+    }
+
+    /// What a stream is hashed onto cables by; see [`Network::route`].
+    pub fn hash(&self, from: usize, to: usize, label: u64) -> u64 {
+        draw(self.key ^ draw(u64_of(from), u64_of(to)), label)
+    }
+
+    /// One lane of [`Network::route`], counted from 0, for a stream of this [`Network::hash`]; `None`
+    /// after the last.
+    ///
+    /// # Panics
+    /// As [`Network::route`].
+    pub fn lane_at(&self, from: usize, to: usize, hash: u64, step: usize) -> Option<usize> {
+        let hashed = |cables: usize| place(below(hash, u64_of(cables)));
+        let first = self.first_of_host[from];
         let ports = self.ports_of_host[from];
         if from == to {
-            lanes.push(self.first_of_host[from] + 2 * ports);
-            return;
+            return (step == 0).then_some(first + 2 * ports);
         }
-        let bits = draw(self.key ^ draw(u64_of(from), u64_of(to)), label);
-        let hashed = |cables: usize| place(below(bits, u64_of(cables)));
-        lanes.push(self.first_of_host[from] + hashed(ports));
+        let Some(before) = step.checked_sub(1) else { return Some(first + hashed(ports)) };
         let hops = self.paths.between(HostId::new(from), HostId::new(to));
-        for hop in hops.expect("a plan joins all hosts") {
+        let hops = hops.expect("a plan joins all hosts");
+        if let Some(hop) = hops.get(before) {
             let trunk = hop.trunk.place();
             let cables = self.cables_of_trunk[trunk];
             let back = if hop.forward { 0 } else { cables };
-            lanes.push(self.first_of_trunk[trunk] + back + hashed(cables));
+            return Some(self.first_of_trunk[trunk] + back + hashed(cables));
         }
         let ports = self.ports_of_host[to];
-        lanes.push(self.first_of_host[to] + ports + hashed(ports));
+        (before == hops.len()).then(|| self.first_of_host[to] + ports + hashed(ports))
     }
 
     /// A lane in words: `sw1 to sw2, cable 3`.

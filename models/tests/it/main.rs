@@ -3,6 +3,7 @@
 mod chord;
 mod metadata;
 mod metadata_rates;
+mod packet;
 mod prediction;
 mod queueing;
 mod replications;

@@ -3,8 +3,8 @@
 use meikyo_fabric::{Plan, PlanOptions, SwitchModel, Topology, Wiring, cable_uniform, plan};
 use meikyo_models::prediction::flow::{self, Deadlock, FlowOptions, FlowRun};
 use meikyo_models::prediction::{
-    Actor, Congestion, Heard, Message, Messaging, Network, PredictError, Rates, Settings, Step,
-    Stream, bounds, predict_hpl,
+    Actor, Congestion, Heard, Message, Messaging, Network, PredictError, Rates, Settings, Skeleton,
+    Step, Stream, bounds, predict,
 };
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
@@ -171,7 +171,7 @@ fn ranks_that_wait_for_each_other_are_a_deadlock_that_names_them() {
 }
 
 fn settings(text: &str) -> Settings {
-    Settings::parse(text, "machine.toml").expect("settings")
+    Settings::parse(Skeleton::Hpl, text, "machine.toml").expect("settings")
 }
 
 /// One process has nobody to talk to: it takes what its flops take, counted block by block.
@@ -180,7 +180,7 @@ fn hpl_on_one_process_takes_its_operations() {
     let (wiring, plan) = fabric("mesh 2", 1);
     let input =
         settings("n = 2000\nnb = 100\nmflop_per_s = 1000\npanel_share = 1.0\nseed = 3").input();
-    let predicted = predict_hpl(&wiring, &plan, &input).unwrap();
+    let predicted = predict(&wiring, &plan, &input).unwrap();
     // Sum over panels j of n_j nb^2 (panel) + (nb^2 + 2 nb r_j) (r_j + 1) (triangle and product, the
     // right-hand side being one more column), r_j = n_j - nb.
     let (n, nb) = (2000.0, 100.0);
@@ -206,9 +206,9 @@ fn hpl_is_never_faster_than_its_bounds_and_the_same_again() {
     ] {
         let text = format!("n = 12_000\nnb = 200\np = 4\nq = 8\n{extra}");
         let input = settings(&text).input();
-        let one = predict_hpl(&wiring, &plan, &input).unwrap();
+        let one = predict(&wiring, &plan, &input).unwrap();
         assert!(one.time >= one.bounds.least(), "{extra}: {one:?}");
-        assert_eq!(one, predict_hpl(&wiring, &plan, &input).unwrap(), "{extra}");
+        assert_eq!(one, predict(&wiring, &plan, &input).unwrap(), "{extra}");
         assert!(one.breakdown.iter().map(|(_, share)| share).sum::<f64>() <= 1.0 + 1e-9, "{extra}");
     }
 }
@@ -220,7 +220,7 @@ fn hpl_on_fast_cables_takes_what_it_computes() {
     let (mut wiring, plan) = fabric("tree 8", 4);
     wiring.rate = BitsPerSecond::new(1_000_000_000_000_000);
     let text = "n = 24_000\nnb = 100\np = 4\nq = 8\nlatency = \"0s\"\nwithin_host = \"1000Gbit/s\"";
-    let predicted = predict_hpl(&wiring, &plan, &settings(text).input()).unwrap();
+    let predicted = predict(&wiring, &plan, &settings(text).input()).unwrap();
     let wrong = predicted.time.as_secs_f64() / predicted.bounds.compute.as_secs_f64() - 1.0;
     assert!((0.0..0.05).contains(&wrong), "{wrong}: {predicted:?}");
 }
@@ -228,15 +228,16 @@ fn hpl_on_fast_cables_takes_what_it_computes() {
 #[test]
 fn what_does_not_fit_is_refused_with_the_numbers() {
     let (wiring, plan) = fabric("mesh 2", 2);
-    let refused = |text: &str| predict_hpl(&wiring, &plan, &settings(text).input()).unwrap_err();
-    let PredictError::Ranks(ranks) = refused("p = 3\nq = 3\nslots = 2") else { unreachable!() };
+    let refused = |text: &str| predict(&wiring, &plan, &settings(text).input()).unwrap_err();
+    let PredictError::Placement(ranks) = refused("p = 3\nq = 3\nslots = 2") else { unreachable!() };
     assert_eq!(ranks.to_string(), "9 ranks do not fit on 4 hosts with 2 slots each, 8 in all");
     let memory = refused("p = 2\nq = 2\nn = 100_000\nmemory = \"16GB\"").to_string();
     assert_eq!(
         memory,
         "the matrix of 80000800kB is larger than the memory of 4 hosts with 16GB each"
     );
-    let error = Settings::parse("nn = 3\np = 0\n", "machine.toml").unwrap_err().to_string();
+    let error =
+        Settings::parse(Skeleton::Hpl, "nn = 3\np = 0\n", "machine.toml").unwrap_err().to_string();
     assert!(error.contains("machine.toml:1: nn: unknown key"), "{error}");
     assert!(error.contains("machine.toml:2: p: "), "{error}");
 }

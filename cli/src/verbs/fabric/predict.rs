@@ -4,12 +4,14 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, bytes_text, span_text};
 use meikyo_fabric::{Described, Plan, PlanOptions, Trunk, Wiring, plan};
 use meikyo_models::parameters::Choice;
-use meikyo_models::prediction::{HplPrediction, Settings, TopologyKind, predict_hpl, variant};
+use meikyo_models::prediction::{
+    self, Frames, PredictError, Prediction, Settings, Skeleton, TopologyKind, variant,
+};
 use serde_json::{Value, json};
 
 use meikyo_units::in_one_line;
@@ -21,13 +23,22 @@ use super::FileArgs;
 pub(super) struct PredictArgs {
     #[command(flatten)]
     input: FileArgs,
-    /// The program
-    #[arg(long)]
-    program: Program,
+    /// The program: hpl, or one of the NAS Parallel Benchmarks (ep, is, cg, mg, ft, lu, bt, sp)
+    #[arg(long, value_parser = skeleton)]
+    program: Skeleton,
     /// File with the parameters of machine and program, as examples/predict-hpl.toml [default: the
     /// defaults of all keys]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
+    /// Method of calculation, flow or packet; HPL knows flow only [default: flow for hpl, else packet]
+    #[arg(long)]
+    method: Option<String>,
+    /// Class of a NAS benchmark, from a to d
+    #[arg(long)]
+    class: Option<String>,
+    /// Number of ranks of a NAS benchmark
+    #[arg(long)]
+    ranks: Option<u32>,
     /// The order N of the matrix
     #[arg(long)]
     n: Option<u64>,
@@ -49,11 +60,9 @@ pub(super) struct PredictArgs {
     cables: RangeInclusive<u16>,
 }
 
-/// A program whose skeleton is known.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Program {
-    /// The Linpack benchmark for clusters
-    Hpl,
+fn skeleton(text: &str) -> Result<Skeleton, String> {
+    let known = || format!("known are {}", Skeleton::words().collect::<Vec<_>>().join(", "));
+    Skeleton::named(text).ok_or_else(known)
 }
 
 fn grid(text: &str) -> Result<(u32, u32), String> {
@@ -78,17 +87,23 @@ struct Row {
     topology: String,
     cables_per_link: Option<u16>,
     cables: usize,
-    predicted: Result<HplPrediction, String>,
+    predicted: Result<Prediction, String>,
 }
 
 pub(super) fn run(args: &PredictArgs) -> Result<Answer, Failure> {
-    let Program::Hpl = args.program;
     let (_, Described { wiring, options }) = super::described(&args.input)?;
     let settings = settings(args)?;
     let own_plan = plan(&wiring, &options).map_err(super::unplannable)?;
-    let own = predict_hpl(&wiring, &own_plan, &settings.input()).map_err(|error| {
-        Failure::new(error)
-            .hint("--grid, or slots and memory in the machine file, would change that")
+    let own = prediction::predict(&wiring, &own_plan, &settings.input()).map_err(|error| {
+        let hint = match error {
+            PredictError::ByPackets => "leave `--method packet` out",
+            PredictError::Ranks(_) => "choose another number with `--ranks`",
+            PredictError::Placement(_) if settings.skeleton() != Skeleton::Hpl => {
+                "fewer `--ranks`, or `--set slots=2`, would change that"
+            }
+            _ => "--grid, or slots and memory in the machine file, would change that",
+        };
+        Failure::new(error).hint(hint)
     })?;
     let name = options.topology.as_ref().map_or_else(|| "as linked".into(), ToString::to_string);
     let own = Row {
@@ -114,15 +129,24 @@ fn settings(args: &PredictArgs) -> Result<Settings, Failure> {
             let file = path.display().to_string();
             let text = std::fs::read_to_string(path)
                 .map_err(|error| Failure::new(format!("cannot read `{file}`: {error}")))?;
-            Settings::parse(&text, &file)?
+            Settings::parse(args.program, &text, &file)?
         }
-        None => Settings::new(),
+        None => Settings::new(args.program),
     };
     let (p, q) = args.grid.unzip();
-    let given = [("n", args.n), ("nb", args.nb), ("p", p.map(u64::from)), ("q", q.map(u64::from))];
+    let number = |value: Option<u32>| value.map(|value| value.to_string());
+    let given = [
+        ("n", args.n.map(|n| n.to_string())),
+        ("nb", args.nb.map(|nb| nb.to_string())),
+        ("p", number(p)),
+        ("q", number(q)),
+        ("class", args.class.as_ref().map(|class| class.to_lowercase())),
+        ("ranks", number(args.ranks)),
+        ("method", args.method.clone()),
+    ];
     for (key, value) in given {
         if let Some(value) = value {
-            settings.set(key, &value.to_string())?;
+            settings.set(key, &value)?;
         }
     }
     for setting in &args.set {
@@ -158,8 +182,8 @@ fn others(
     rows
 }
 
-fn predict(wiring: &Wiring, plan: &Plan, settings: &Settings) -> Result<HplPrediction, String> {
-    predict_hpl(wiring, plan, &settings.input()).map_err(|error| in_one_line(&error))
+fn predict(wiring: &Wiring, plan: &Plan, settings: &Settings) -> Result<Prediction, String> {
+    prediction::predict(wiring, plan, &settings.input()).map_err(|error| in_one_line(&error))
 }
 
 fn count_cables(wiring: &Wiring) -> usize {
@@ -167,17 +191,28 @@ fn count_cables(wiring: &Wiring) -> usize {
 }
 
 fn document(settings: &Settings, rows: &[Row]) -> Value {
+    let method = settings.input().method.word();
+    let rate = if settings.skeleton() == Skeleton::Hpl { "gflops" } else { "mops_per_rank" };
     let shown = |row: &Row| {
         let mut shown = json!({
             "topology": row.topology,
             "cables_per_link": row.cables_per_link,
-            "method": "flow",
+            "method": method,
         });
         match &row.predicted {
             Ok(predicted) => {
                 shown["cables"] = json!(row.cables);
                 shown["time_s"] = json!(predicted.time.as_secs_f64());
-                shown["gflops"] = json!(predicted.gflops);
+                shown[rate] = json!(predicted.rate);
+                if let Some([run, all]) = predicted.sampled {
+                    shown["iterations_run"] = json!(run);
+                    shown["iterations"] = json!(all);
+                }
+                if let Some(frames) = predicted.frames {
+                    shown["frame_hops"] = json!(frames.hops);
+                    shown["frames_lost"] = json!(frames.lost);
+                    shown["pauses"] = json!(frames.stops);
+                }
                 shown["time_s_least"] = json!(predicted.bounds.least().as_secs_f64());
                 shown["time_s_without_overlap"] = json!(predicted.bounds.in_turn().as_secs_f64());
                 shown["breakdown"] = breakdown(predicted);
@@ -191,18 +226,18 @@ fn document(settings: &Settings, rows: &[Row]) -> Value {
         |setting: &meikyo_models::scenario::Setting| (setting.key.to_owned(), json!(setting.value));
     json!({
         "schema": "meikyo.fabric.predict/1",
-        "program": "hpl",
+        "program": settings.skeleton().word(),
         "settings": settings.settings().iter().map(setting).collect::<serde_json::Map<_, _>>(),
         "rows": rows.iter().map(shown).collect::<Vec<_>>(),
     })
 }
 
-fn breakdown(predicted: &HplPrediction) -> Value {
+fn breakdown(predicted: &Prediction) -> Value {
     let shares = predicted.breakdown.iter();
     shares.map(|(what, share)| json!({"what": what, "share": share})).collect()
 }
 
-fn busiest(predicted: &HplPrediction) -> Value {
+fn busiest(predicted: &Prediction) -> Value {
     let busy = predicted.busiest.iter();
     busy.map(
         |busy| json!({"lane": busy.lane, "carried_bytes": busy.carried.get(), "share": busy.share}),
@@ -211,12 +246,14 @@ fn busiest(predicted: &HplPrediction) -> Value {
 }
 
 fn text(settings: &Settings, rows: &[Row]) -> String {
+    let first = rows.first().and_then(|row| row.predicted.as_ref().ok());
+    let rate = first.map_or("rate", |predicted| predicted.unit);
     let mut table = TextTable::new(&[
         "topology",
         "cables",
         "in all",
         "time",
-        "GFLOPS",
+        rate,
         "at least",
         "no overlap",
         "busiest cable",
@@ -232,7 +269,7 @@ fn text(settings: &Settings, rows: &[Row]) -> String {
                     each,
                     row.cables.to_string(),
                     span_text(predicted.time),
-                    format!("{:.1}", predicted.gflops),
+                    format!("{:.1}", predicted.rate),
                     span_text(predicted.bounds.least()),
                     span_text(predicted.bounds.in_turn()),
                     busiest.map_or_else(String::new, |busy| busy.lane.clone()),
@@ -247,7 +284,14 @@ fn text(settings: &Settings, rows: &[Row]) -> String {
         }
     }
     let mut text = format!("{table}\n");
-    if let Some(Ok(own)) = rows.first().map(|row| &row.predicted) {
+    if let Some(own) = first {
+        if let Some([run, all]) = own.sampled {
+            text += &format!("from {run} of {all} iterations, which are alike\n");
+        }
+        if let Some(frames) = own.frames {
+            let Frames { hops, lost, stops } = frames;
+            text += &format!("{hops} frames on cables, {lost} lost, {stops} pauses\n");
+        }
         for (what, share) in &own.breakdown {
             text += &format!("{:5.1} % {what}\n", share * 100.0);
         }

@@ -1,0 +1,230 @@
+//! Collective operations as messages between ranks, by the algorithms that MPI libraries use.
+//!
+//! Every function appends one rank's part of an operation over all ranks. Roots are rank 0. The sources
+//! of the algorithms: Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
+//! Operations in MPICH" (2005), and Bruck and others, "Efficient Algorithms for All-to-All
+//! Communications" (1997).
+
+use super::ranks::Steps;
+use crate::parameters::choice;
+
+/// Whose choice of algorithms is followed where none is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Library {
+    /// MPICH 1.2: up to 128 bytes a pair by Bruck's algorithm, up to 256 KiB all messages at once, beyond
+    /// that pairwise; sums by a reduction and a broadcast.
+    Mpich12,
+    /// Open MPI 1.3: below 200 bytes and on more than 12 ranks by Bruck's algorithm, below 3,000 bytes all
+    /// messages at once, beyond that pairwise; sums by recursive doubling below 10,000 bytes, else on a
+    /// ring.
+    OpenMpi13,
+}
+choice!(Library { Mpich12 = "mpich-1.2", OpenMpi13 = "openmpi-1.3" });
+
+/// How every rank gets something from every other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AllToAll {
+    /// As the library chooses.
+    Library,
+    /// All messages at once.
+    Linear,
+    /// In as many steps as there are other ranks, each with one partner a step.
+    Pairwise,
+    /// In log2 P steps, in which most data travel several times.
+    Bruck,
+}
+choice!(AllToAll { Library = "library", Linear = "linear", Pairwise = "pairwise", Bruck = "bruck" });
+
+/// How every rank gets the sum of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AllReduce {
+    /// As the library chooses.
+    Library,
+    /// Up a binomial tree to rank 0, and down again.
+    ReduceBroadcast,
+    /// With a partner at twice the distance in every step.
+    RecursiveDoubling,
+    /// A part of the data in each of 2 (P - 1) steps around a ring.
+    Ring,
+}
+choice!(AllReduce {
+    Library = "library",
+    ReduceBroadcast = "reduce-broadcast",
+    RecursiveDoubling = "recursive-doubling",
+    Ring = "ring",
+});
+
+/// Which algorithms a program's library uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Collectives {
+    /// Whose choice it is where no algorithm is named.
+    pub library: Library,
+    /// For all-to-all exchanges.
+    pub all_to_all: AllToAll,
+    /// For sums that all ranks get.
+    pub all_reduce: AllReduce,
+}
+
+/// What messages of collective operations are called; programs use names below these.
+const TAG_ALL_TO_ALL: u32 = 1 << 20;
+const TAG_ALL_REDUCE: u32 = TAG_ALL_TO_ALL + 1;
+const TAG_REDUCE: u32 = TAG_ALL_TO_ALL + 2;
+const TAG_BROADCAST: u32 = TAG_ALL_TO_ALL + 3;
+
+impl Collectives {
+    /// Every rank sends `bytes` to every other.
+    pub fn all_to_all(&self, steps: &mut Steps, ranks: u32, bytes: u64) {
+        let by_library = match self.library {
+            Library::Mpich12 if bytes <= 128 => AllToAll::Bruck,
+            Library::Mpich12 if bytes <= 262_144 => AllToAll::Linear,
+            Library::OpenMpi13 if bytes < 200 && ranks > 12 => AllToAll::Bruck,
+            Library::OpenMpi13 if bytes < 3_000 => AllToAll::Linear,
+            Library::Mpich12 | Library::OpenMpi13 => AllToAll::Pairwise,
+        };
+        match self.all_to_all {
+            AllToAll::Library => exchanged(by_library, steps, ranks, bytes),
+            named => exchanged(named, steps, ranks, bytes),
+        }
+    }
+
+    /// Every rank sends `bytes` to every other, as programs with amounts of their own for each pair do
+    /// (`MPI_Alltoallv`): libraries send all of it at once.
+    pub fn all_to_all_uneven(&self, steps: &mut Steps, ranks: u32, bytes: u64) {
+        match self.all_to_all {
+            AllToAll::Pairwise => exchanged(AllToAll::Pairwise, steps, ranks, bytes),
+            _ => exchanged(AllToAll::Linear, steps, ranks, bytes),
+        }
+    }
+
+    /// Every rank gets the sum of `bytes` of all.
+    pub fn all_reduce(&self, steps: &mut Steps, ranks: u32, bytes: u64) {
+        let by_library = match self.library {
+            Library::Mpich12 => AllReduce::ReduceBroadcast,
+            Library::OpenMpi13 if bytes < 10_000 => AllReduce::RecursiveDoubling,
+            Library::OpenMpi13 => AllReduce::Ring,
+        };
+        match self.all_reduce {
+            AllReduce::Library => summed(by_library, steps, ranks, bytes),
+            named => summed(named, steps, ranks, bytes),
+        }
+    }
+}
+
+fn exchanged(algorithm: AllToAll, steps: &mut Steps, ranks: u32, bytes: u64) {
+    const WHAT: &str = "all-to-all";
+    let own = steps.rank();
+    let behind = |by: u32| (own + ranks - by) % ranks;
+    let ahead = |by: u32| (own + by) % ranks;
+    match algorithm {
+        AllToAll::Library => unreachable!("the library has chosen"),
+        AllToAll::Linear => {
+            (1..ranks).for_each(|by| steps.receive(ahead(by), TAG_ALL_TO_ALL));
+            (1..ranks).for_each(|by| steps.send(ahead(by), TAG_ALL_TO_ALL, bytes));
+            steps.wait(WHAT);
+        }
+        AllToAll::Pairwise => {
+            for by in 1..ranks {
+                let (from, to) = if ranks.is_power_of_two() {
+                    (own ^ by, own ^ by)
+                } else {
+                    (behind(by), ahead(by))
+                };
+                steps.exchange(from, to, TAG_ALL_TO_ALL, bytes, WHAT);
+            }
+        }
+        AllToAll::Bruck => {
+            for by in distances(ranks) {
+                let blocks = (1..ranks).filter(|block| block & by != 0).count() as u64;
+                steps.exchange(behind(by), ahead(by), TAG_ALL_TO_ALL, blocks * bytes, WHAT);
+            }
+        }
+    }
+}
+
+fn summed(algorithm: AllReduce, steps: &mut Steps, ranks: u32, bytes: u64) {
+    match algorithm {
+        AllReduce::Library => unreachable!("the library has chosen"),
+        AllReduce::ReduceBroadcast => {
+            reduce(steps, ranks, bytes);
+            broadcast(steps, ranks, bytes);
+        }
+        AllReduce::RecursiveDoubling => doubled(steps, ranks, bytes),
+        AllReduce::Ring => {
+            let (own, part) = (steps.rank(), bytes.div_ceil(u64::from(ranks)));
+            for _ in 0..2 * (ranks - 1) {
+                let (from, to) = ((own + ranks - 1) % ranks, (own + 1) % ranks);
+                steps.exchange(from, to, TAG_ALL_REDUCE, part, "all-reduce");
+            }
+        }
+    }
+}
+
+/// The powers of two below the number of ranks, the least first.
+fn distances(ranks: u32) -> impl DoubleEndedIterator<Item = u32> {
+    (0..u32::BITS - (ranks - 1).leading_zeros()).map(|step| 1 << step)
+}
+
+/// Rank 0 gets the sum of `bytes` of all ranks, by a binomial tree.
+pub fn reduce(steps: &mut Steps, ranks: u32, bytes: u64) {
+    let own = steps.rank();
+    for distance in distances(ranks) {
+        if own & distance != 0 {
+            steps.send(own - distance, TAG_REDUCE, bytes);
+            steps.wait("reduce");
+            return;
+        }
+        if own + distance < ranks {
+            steps.receive(own + distance, TAG_REDUCE);
+            steps.wait("reduce");
+        }
+    }
+}
+
+/// All ranks get `bytes` of rank 0, by a binomial tree.
+pub fn broadcast(steps: &mut Steps, ranks: u32, bytes: u64) {
+    let own = steps.rank();
+    let above = distances(ranks).find(|distance| own & distance != 0);
+    if let Some(distance) = above {
+        steps.receive(own - distance, TAG_BROADCAST);
+        steps.wait("broadcast");
+    }
+    for distance in distances(ranks).rev().filter(|distance| above.is_none_or(|up| *distance < up))
+    {
+        if own + distance < ranks {
+            steps.send(own + distance, TAG_BROADCAST, bytes);
+            steps.wait("broadcast");
+        }
+    }
+}
+
+/// Recursive doubling. Where the ranks are no power of two, the first ones go in pairs, of which one
+/// stands for both.
+fn doubled(steps: &mut Steps, ranks: u32, bytes: u64) {
+    const WHAT: &str = "all-reduce";
+    let own = steps.rank();
+    let power = 1 << (u32::BITS - 1 - ranks.leading_zeros());
+    let paired = 2 * (ranks - power);
+    if own < paired && own.is_multiple_of(2) {
+        steps.send(own + 1, TAG_ALL_REDUCE, bytes);
+        steps.wait(WHAT);
+        steps.receive(own + 1, TAG_ALL_REDUCE);
+        steps.wait(WHAT);
+        return;
+    }
+    let number = if own < paired {
+        steps.receive(own - 1, TAG_ALL_REDUCE);
+        steps.wait(WHAT);
+        own / 2
+    } else {
+        own - paired / 2
+    };
+    for distance in distances(power) {
+        let other = number ^ distance;
+        let other = if other < paired / 2 { 2 * other + 1 } else { other + paired / 2 };
+        steps.exchange(other, other, TAG_ALL_REDUCE, bytes, WHAT);
+    }
+    if own < paired {
+        steps.send(own - 1, TAG_ALL_REDUCE, bytes);
+        steps.wait(WHAT);
+    }
+}

@@ -1,0 +1,239 @@
+//! The packet method: every frame of every message, through switches that store and forward.
+//!
+//! Hosts and switches are LPs of `sim`, so that a run is the same under every scheduler. Ranks and
+//! messages are as in [`super::flow`]: eager ones at once, larger ones announced and asked for, both by
+//! frames of their own here. What differs is between them:
+//!
+//! - a card sends one frame of each message in turn, as long as nobody stops it;
+//! - a switch sends a frame on once it has arrived whole, in the order of arrival at each port, with a
+//!   queue in front of it;
+//! - **with pause frames** (802.3x) an input whose share of the memory is used up stops its sender,
+//!   with all that the sender has for other ports (head-of-line blocking), and nothing is lost unless the
+//!   shared memory is smaller than the shares;
+//! - **without**, a frame that finds the queue of its port full is lost, and its host sends it again
+//!   after a time-out: what TCP does at worst, without its windows and acknowledgements, which are not
+//!   modelled.
+//!
+//! A frame that passes an idle port is one event, one that waits in a queue is two. Not modelled are
+//! addresses that switches have not learned, and frames of the switches' own.
+
+mod host;
+mod port;
+mod shared;
+mod signal;
+mod switch;
+
+use std::sync::Arc;
+
+use meikyo_sim::{Context, Lp, LpId, Model, Options, RunError, Scheduler, run_built};
+use meikyo_undo::variants;
+use meikyo_units::{Bytes, Nanos, SimTime};
+
+use super::flow::{Deadlock, Waiting};
+use super::network::Network;
+use super::placement::Placement;
+use super::program::Messaging;
+use super::ranks::{RankProgram, number};
+
+use host::Host;
+use shared::Shared;
+use signal::Signal;
+use switch::Switch;
+
+/// What cables, switches and hosts are like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PacketOptions {
+    /// What hosts and their library do with messages.
+    pub messaging: Messaging,
+    /// From port to port beyond a frame's own time: the cable, and what the switch needs. Not 0.
+    pub hop_delay: Nanos,
+    /// Whether full queues stop their senders by pause frames.
+    pub pause: bool,
+    /// What an input may hold with pause frames, and an output without.
+    pub port_buffer: Bytes,
+    /// What all queues of a switch may hold together, if that is less than all of them.
+    pub memory: Option<Bytes>,
+    /// When a lost frame is sent again.
+    pub time_out: Nanos,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PacketRun {
+    /// When the last rank was done.
+    pub time: Nanos,
+    /// What all ranks spent on each thing that they named.
+    pub spent: Vec<(&'static str, Nanos)>,
+    /// For each lane what data went over it; those that were sent again count again.
+    pub carried: Vec<Bytes>,
+    /// Frames, counted on each lane that they went along.
+    pub hops: u64,
+    /// Frames that were lost, and sent again.
+    pub lost: u64,
+    /// How often a pause frame stopped somebody.
+    pub stops: u64,
+    /// The most octets that waited in any switch at once.
+    pub queued_max: Bytes,
+    /// Events of the simulation.
+    pub events: u64,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum PacketError {
+    /// Nothing is left to happen, and ranks wait.
+    #[error("the program does not end{}", in_words(stopped))]
+    Deadlock {
+        /// Who waits for whom.
+        source: Deadlock,
+        /// Ports that pause frames have stopped, by the names of their lanes: a cycle of them never
+        /// goes on.
+        stopped: Vec<String>,
+    },
+    /// The simulation ends.
+    #[error("the simulation fails")]
+    Simulation(#[source] RunError),
+}
+
+fn in_words(stopped: &[String]) -> String {
+    const TOLD_MAX: usize = 4;
+    if stopped.is_empty() {
+        return String::new();
+    }
+    let told = stopped[..stopped.len().min(TOLD_MAX)].join("; ");
+    format!("; {} ports are stopped by pause frames: {told}", stopped.len())
+}
+
+/// A device of the fabric.
+#[derive(Clone, Debug, PartialEq)]
+enum Device {
+    Host(Host),
+    Switch(Switch),
+}
+variants!(Device { Host(Host), Switch(Switch) });
+
+impl Lp for Device {
+    type Message = Signal;
+
+    fn start(&mut self, context: &mut impl Context<Signal>) {
+        if let Self::Host(host) = self {
+            host.start(context);
+        }
+    }
+
+    fn handle(&mut self, signal: Signal, context: &mut impl Context<Signal>) {
+        match self {
+            Self::Host(host) => host.handle(signal, context),
+            Self::Switch(switch) => switch.handle(signal, context),
+        }
+    }
+}
+
+/// Runs a program on a network, one event after the other.
+///
+/// # Errors
+/// If ranks wait for messages that nobody sends, or ports for each other.
+pub fn run(
+    network: &Network,
+    program: &RankProgram,
+    placement: &Placement,
+    options: PacketOptions,
+) -> Result<PacketRun, PacketError> {
+    run_under(network, program, placement, options, &Options::new(Scheduler::Sequential, 1))
+}
+
+/// As [`run`], under any scheduler.
+///
+/// # Errors
+/// As [`run`], and where the scheduler refuses.
+pub fn run_under(
+    network: &Network,
+    program: &RankProgram,
+    placement: &Placement,
+    options: PacketOptions,
+    scheduling: &Options,
+) -> Result<PacketRun, PacketError> {
+    let shared = Shared::new(network.clone(), program.clone(), placement, options);
+    let shared = Arc::new(shared);
+    let outcome = run_built(|| model(&shared), scheduling, &mut meikyo_sim::Unobserved);
+    let outcome = outcome.map_err(PacketError::Simulation)?;
+    result(&shared, &outcome.lps, outcome.events)
+}
+
+fn model(shared: &Arc<Shared>) -> Model<Device> {
+    let network = &shared.network;
+    let mut model = Model::new(0);
+    let hosts = model.group("hosts", number(network.hosts()));
+    let switches = model.group("switches", number(network.switches()));
+    let delay = shared.options.hop_delay;
+    for lane in 0..network.lanes().len() {
+        let [from, to] = network.ends(lane).map(|end| shared.lp(end));
+        if from != to {
+            model.link_lps(from, to, delay);
+            // What stops the sender.
+            model.link_lps(to, from, delay);
+        }
+    }
+    // What tells a host that its frame was lost.
+    model.link(switches, hosts, shared.options.time_out);
+    let place = |lp: LpId| usize::try_from(lp.get()).expect("32 bits are a place");
+    model.fill(hosts, |lp| Device::Host(Host::new(Arc::clone(shared), place(lp))));
+    let first = network.hosts();
+    let switch = |lp| Device::Switch(Switch::new(Arc::clone(shared), place(lp) - first));
+    model.fill(switches, switch);
+    model
+}
+
+fn result(shared: &Shared, devices: &[Device], events: u64) -> Result<PacketRun, PacketError> {
+    let network = &shared.network;
+    let mut spent = vec![0; shared.names.len()];
+    let mut run = PacketRun {
+        time: Nanos::ZERO,
+        spent: Vec::new(),
+        carried: vec![Bytes::default(); network.lanes().len()],
+        hops: 0,
+        lost: 0,
+        stops: 0,
+        queued_max: Bytes::default(),
+        events,
+    };
+    let mut waiting: Vec<Waiting> = Vec::new();
+    let mut stopped = Vec::new();
+    let (mut last, mut all_done) = (0, true);
+    for device in devices {
+        let ports: Vec<_> = match device {
+            Device::Host(host) => {
+                last = last.max(host.done_at().unwrap_or(0));
+                all_done &= host.done_at().is_some();
+                host.add_spent(&mut spent);
+                waiting.extend(host.waiting());
+                run.carried[host.within_lane] = Bytes::new(host.within.get());
+                host.cards.iter().map(|card| &card.port).collect()
+            }
+            Device::Switch(switch) => {
+                run.lost += switch.lost();
+                run.stops += switch.stops();
+                run.queued_max = run.queued_max.max(Bytes::new(switch.octets_max()));
+                switch.outputs.iter().map(|output| &output.port).collect()
+            }
+        };
+        for port in ports {
+            let lane = usize::try_from(port.lane).expect("32 bits are a place");
+            run.carried[lane] = port.carried();
+            run.hops += port.frames();
+            if port.is_stopped() {
+                stopped.push(network.lane_name(lane));
+            }
+        }
+    }
+    let time = SimTime::from_nanos(last).since(SimTime::START);
+    if !all_done {
+        let actors = shared.program.ranks();
+        let source = Deadlock { after: time, actors, waiting };
+        return Err(PacketError::Deadlock { source, stopped });
+    }
+    let names = shared.names.iter().zip(spent);
+    run.spent = names.map(|(name, nanos)| (*name, Nanos::new(nanos))).collect();
+    run.time = time;
+    Ok(run)
+}

@@ -1,0 +1,162 @@
+//! What all devices of a run know, and nothing changes.
+
+use meikyo_sim::LpId;
+use meikyo_units::{Bytes, Nanos};
+
+use super::PacketOptions;
+use super::signal::{Frame, Kind, Name};
+use crate::completions::count_f64;
+use crate::prediction::network::{LaneEnd, LanePlace, Network};
+use crate::prediction::placement::Placement;
+use crate::prediction::ranks::{RankProgram, connection, number, rank};
+
+/// Data in a full frame: what TCP with time stamps puts into an Ethernet frame.
+pub(super) const PAYLOAD: u16 = 1448;
+/// What a frame takes on a cable at least, preamble and gap included.
+const FRAME_MIN: u64 = 84;
+
+/// What all devices of a run know.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) network: Network,
+    pub(super) program: RankProgram,
+    pub(super) names: Vec<&'static str>,
+    pub(super) options: PacketOptions,
+    /// The host of each rank.
+    pub(super) hosts: Vec<usize>,
+    /// For each lane, its place among the ports of its sender.
+    pub(super) port_of_lane: Vec<u32>,
+    /// For each lane, its place among the inputs of its receiver.
+    pub(super) input_of_lane: Vec<u32>,
+    /// What of a full frame is no data, preamble and gap included.
+    overhead: u64,
+    /// What an octet takes on a cable.
+    octet_ps: u64,
+    /// What an octet takes within a host.
+    within_ps: u64,
+    /// Input octets from which on its sender is stopped, and up to which it goes on.
+    pub(super) stop_at: u64,
+    pub(super) go_at: u64,
+}
+
+/// Nothing in here changes, and devices of two runs are never compared but for runs of one model.
+impl PartialEq for Shared {
+    fn eq(&self, other: &Self) -> bool {
+        self.options == other.options && self.hosts == other.hosts
+    }
+}
+
+impl Shared {
+    pub(super) fn new(
+        network: Network,
+        program: RankProgram,
+        placement: &Placement,
+        options: PacketOptions,
+    ) -> Self {
+        let lanes = 0..network.lanes().len();
+        let mut ports = Numbers::default();
+        let mut inputs = Numbers::default();
+        let mut port_of_lane = Vec::new();
+        let mut input_of_lane = Vec::new();
+        for lane in lanes {
+            let [from, to] = network.ends(lane);
+            let within = matches!(network.lanes()[lane].place, LanePlace::Within { .. });
+            port_of_lane.push(if within { u32::MAX } else { ports.next(from) });
+            input_of_lane.push(if within { u32::MAX } else { inputs.next(to) });
+        }
+        let octet_ps = octet_ps(network.cable_rate());
+        let overhead = f64::from(PAYLOAD) * (1.0 / network.rates().payload_share - 1.0);
+        let overhead = Nanos::from_secs_f64(overhead / 1e9).get();
+        // What still comes after a queue asked its sender to stop: what is under way in both
+        // directions, the frame that is being sent, and one that had begun to arrive.
+        let round_ns = 2 * options.hop_delay.get() + FRAME_MIN * octet_ps / 1000;
+        let full = u64::from(PAYLOAD) + overhead;
+        let room = round_ns * 1000 / octet_ps.max(1) + 3 * full;
+        let stop_at = options.port_buffer.get().saturating_sub(room);
+        Self {
+            names: program.names(),
+            hosts: (0..program.ranks()).map(|rank| placement.host(rank)).collect(),
+            within_ps: self::octet_ps(network.rates().within_host),
+            network,
+            program,
+            options,
+            port_of_lane,
+            input_of_lane,
+            overhead,
+            octet_ps,
+            stop_at,
+            go_at: stop_at.saturating_sub(2 * full),
+        }
+    }
+
+    /// What a frame takes on a cable, in octets.
+    pub(super) fn octets(&self, frame: &Frame) -> u64 {
+        (u64::from(frame.payload) + self.overhead).max(FRAME_MIN)
+    }
+
+    /// How long it takes.
+    pub(super) fn span(&self, octets: u64) -> Nanos {
+        Nanos::new((octets * self.octet_ps).div_ceil(1000))
+    }
+
+    /// How long data take between two ranks of a host.
+    pub(super) fn span_within(&self, data: Bytes) -> Nanos {
+        Nanos::new(data.get().saturating_mul(self.within_ps).div_ceil(1000))
+    }
+
+    /// When a pause frame that is sent now has an effect.
+    pub(super) fn pause_delay(&self) -> Nanos {
+        self.options.hop_delay + self.span(FRAME_MIN)
+    }
+
+    /// The device at an end of a lane.
+    pub(super) fn lp(&self, end: LaneEnd) -> LpId {
+        match end {
+            LaneEnd::Host(host) => LpId::new(number(host)),
+            LaneEnd::Switch(switch) => LpId::new(number(self.network.hosts() + switch)),
+        }
+    }
+
+    /// The lane that a frame goes along next.
+    ///
+    /// # Panics
+    /// If the frame is where it was sent to.
+    pub(super) fn next_lane(&self, frame: &Frame) -> usize {
+        let [from, to] = frame.ranks().map(|number| self.hosts[rank(number)]);
+        let lane = self.network.lane_at(from, to, frame.hash, usize::from(frame.step));
+        lane.expect("a way leads to its receiver")
+    }
+
+    /// A first frame without data; `total` is the size of the message.
+    pub(super) fn frame(&self, name: Name, kind: Kind, total: u64) -> Frame {
+        let frame = Frame { name, kind, total, hash: 0, payload: 0, step: 0 };
+        let [from, to] = frame.ranks().map(rank);
+        let hash = self.network.hash(self.hosts[from], self.hosts[to], connection(from, to));
+        Frame { hash, ..frame }
+    }
+}
+
+/// Numbers from 0 for each end.
+#[derive(Default)]
+struct Numbers {
+    hosts: Vec<u32>,
+    switches: Vec<u32>,
+}
+
+impl Numbers {
+    fn next(&mut self, end: LaneEnd) -> u32 {
+        let (numbers, at) = match end {
+            LaneEnd::Host(at) => (&mut self.hosts, at),
+            LaneEnd::Switch(at) => (&mut self.switches, at),
+        };
+        if numbers.len() <= at {
+            numbers.resize(at + 1, 0);
+        }
+        numbers[at] += 1;
+        numbers[at] - 1
+    }
+}
+
+fn octet_ps(rate: meikyo_units::BitsPerSecond) -> u64 {
+    Nanos::from_secs_f64(8e3 / count_f64(rate.get().max(1))).get()
+}
