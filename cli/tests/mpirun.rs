@@ -126,7 +126,7 @@ fn what_cannot_be_divided_over_ranks_is_refused_once() {
     let figures = refused(&["bench", "metadata", "--figure", "5"]);
     assert!(figures.contains("figures 5 to 8") && figures.contains("--figure 9,10"), "{figures}");
     let sweep = refused(&["simulate", &example(), "--sweep", "servers=1,2"]);
-    assert!(sweep.contains("a sweep does its runs side by side"), "{sweep}");
+    assert!(sweep.contains("replications and sweeps run on one machine"), "{sweep}");
     let missing = refused(&["simulate", "no-such-scenario.toml"]);
     assert!(missing.contains("cannot read `no-such-scenario.toml`"), "{missing}");
 }

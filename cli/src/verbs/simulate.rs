@@ -94,8 +94,10 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Answer, Failure> {
         return once(args, &scenario);
     }
     if ranks::joined().count() > 1 {
-        return Err(Failure::new("replications and sweeps run on one machine, not over several ranks")
-            .hint("run it without `mpirun`, or each point separately: --set servers=4"));
+        return Err(Failure::new(
+            "replications and sweeps run on one machine, not over several ranks",
+        )
+        .hint("run it without `mpirun`, or each point separately: --set servers=4"));
     }
     study::run(args, &scenario)
 }
