@@ -4,7 +4,7 @@
 //! so that a slow client makes the thread wait and nothing grows.
 //!
 //! What is known to be missing when an export begins is told by a header. Damage that is found on the way
-//! cannot be told by one any more: the body is broken off behind its last row, and since it is known
+//! cannot be told by one any more: the body is broken off instead of ended, and since the damage is known
 //! from then on, the next export tells it by the header.
 
 use std::collections::BTreeSet;
@@ -103,7 +103,7 @@ impl Export {
         })?;
         rows_out.finish().map_err(|error| ApiError::internal(&error))?;
         let met: Vec<_> = outcome.problems.iter().map(|problem| opened.problem(problem)).collect();
-        match met.iter().find(|problem| !self.known.contains(problem)) {
+        match met.into_iter().find(|problem| !self.known.contains(problem)) {
             None => Ok(()),
             Some(FileProblem { file, what }) => {
                 let error = io::Error::other(format!("`{file}`: {what}; rows are missing"));

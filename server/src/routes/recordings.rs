@@ -170,7 +170,7 @@ pub(crate) async fn inventory(asked: Asked) -> Result<Json<InventoryBody>, ApiEr
 
 /// Rows of a table as a file, streamed. The header `meikyo-problems` counts the files of the recording
 /// that cannot be read: their rows are missing. Where this is found out on the way only, the
-/// connection is broken off behind the last row, and the next export has the header.
+/// connection is broken off instead of ended, and the next export has the header.
 #[utoipa::path(
     get,
     path = "/api/v1/recordings/{id}/export",
