@@ -24,8 +24,8 @@ const GROUPS: [(&str, &[&str]); 7] = [
 
 /// Where to go from here.
 const FIRST_STEPS: &str = "\
-`meikyo help VERB` explains a verb. With a cluster at hand, whose SNMP community is in `$COMMUNITY`, begin
-like this:
+`meikyo help VERB` explains a verb. With a cluster at hand whose SNMP community is in `$COMMUNITY`,
+begin like this:
 
   meikyo config init '10.0.0.[1-9]' --community env:COMMUNITY   # a cluster file of what answers
   meikyo probe                                                  # ask every device once

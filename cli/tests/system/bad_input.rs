@@ -116,7 +116,7 @@ fn without_a_cluster_file_every_verb_tells_how_to_come_by_one() {
         &["measure"],
         &["fabric", "plan"],
         &["fabric", "check"],
-        &["fabric", "worksheet"],
+        &["fabric", "worksheet", "--out", "sheets"],
         &["fabric", "draw"],
         &["lab", "up"],
     ] {

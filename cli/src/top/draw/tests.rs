@@ -85,7 +85,10 @@ fn what_is_older_than_the_newest_answer_has_its_age_beside_it() {
         let clock = WallTime::from_nanos(START + tenths * TENTH);
         screen.detail = detail;
         let text = text(screen, clock, 124, 32);
-        let line = text.lines().find(|line| line.contains("load 0.") || line.starts_with("node01"));
+        let is_wanted = |line: &&str| {
+            if detail { line.contains("load 0.") } else { line.starts_with("node01 ") }
+        };
+        let line = text.lines().find(is_wanted);
         line.unwrap_or_else(|| panic!("{text}")).to_owned()
     };
     let mut steps = (10..45).map(|tenth| {
@@ -102,7 +105,7 @@ fn what_is_older_than_the_newest_answer_has_its_age_beside_it() {
     let detail = seen(&mut screen, 45, true);
     assert!(detail.contains("load 0.25 (3 s)"), "{detail}");
     // The column stays as wide once the load is fresh again.
-    let place = |line: &str| line.find("µs").unwrap();
+    let place = |line: &str| line.find(" ms").unwrap();
     screen.apply([&step(45, &[])]);
     let fresh = seen(&mut screen, 46, false);
     assert!(!fresh.contains('(') && place(&fresh) == place(&row), "{fresh}");
