@@ -33,6 +33,7 @@ usage: ./x WORD [ARGUMENTS]
   soak [FILTER] [--for TIME] [--seed N]
                  run the random tests for longer, 10min each by default: `./x soak damage --for 60min`
   tidy           check what lints cannot: layers, names, links, licences
+  circles        list modules that need each other in a circle
   fmt            format the sources
 ";
 
@@ -63,6 +64,7 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         "bench" => bench::run(&root, rest),
         "soak" => soak::run(&root, rest),
         "tidy" => tidy::run(&root),
+        "circles" => tidy::circles(&root),
         "fmt" => program::cargo(&root, &["fmt", "--all"]).run(),
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");

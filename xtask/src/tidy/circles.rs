@@ -21,6 +21,10 @@ pub(crate) fn check(files: &[Source], rules: &Rules) -> Vec<Fault> {
             crates.entry(of).or_default().insert(module, file);
         }
     }
+    for modules in crates.values_mut() {
+        let of_tests: Vec<_> = modules.iter().flat_map(|(own, file)| tests_of(own, file)).collect();
+        modules.retain(|module, _| !of_tests.iter().any(|tests| module.starts_with(tests)));
+    }
     let circles = crates.values().flat_map(circles_of);
     let known = |circle: &Vec<&str>| circle.iter().any(|path| rules.excepts(path, "circle"));
     let new = circles.filter(|circle| !known(circle)).map(|circle| {
@@ -43,6 +47,14 @@ fn module_of(path: &str) -> Option<(&str, Module)> {
     }
     let is_root = module.len() == 1 && matches!(module[0].as_str(), "lib" | "main");
     Some((of, if is_root { Module::new() } else { module }))
+}
+
+/// The modules that a file has only for tests, in files of their own.
+fn tests_of(own: &Module, file: &Source) -> Vec<Module> {
+    let lines: Vec<_> = file.lines().map(|(_, line)| line.trim()).collect();
+    let pairs = lines.windows(2).filter(|pair| pair[0] == "#[cfg(test)]");
+    let names = pairs.filter_map(|pair| pair[1].strip_prefix("mod ")?.strip_suffix(';'));
+    names.map(|name| [own.as_slice(), &[name.to_owned()]].concat()).collect()
 }
 
 fn circles_of<'a>(modules: &BTreeMap<Module, &'a Source>) -> Vec<Vec<&'a str>> {
@@ -242,6 +254,10 @@ mod tests {
             ("x/src/b.rs", "// crate::a\n#[cfg(test)]\nmod tests {\n    use crate::a;\n}\n"),
             ("x/src/b/tests.rs", "use crate::a::Inner;\n"),
             ("y/src/b.rs", "use crate::a::Inner;\n"),
+            ("z/src/a.rs", "#[cfg(test)]\nmod laws;\nuse crate::b::B;\n"),
+            ("z/src/a/laws.rs", "use crate::b::B;\n"),
+            ("z/src/b.rs", "#[cfg(test)]\nmod walk;\n"),
+            ("z/src/b/walk.rs", "use crate::a::A;\n"),
         ];
         assert_eq!(faults(&files, ""), Vec::<String>::new());
     }
