@@ -28,7 +28,7 @@ type Case = (&'static str, &'static str, usize, &'static str, Verdict);
 const PAPER: &str = "powerconnect-6248";
 const GENERIC: &str = "generic";
 
-const CASES: [Case; 32] = [
+const CASES: [Case; 34] = [
     ("tree 8", "auto", 28, PAPER, Verdict::Good),
     ("star 6", "auto", 11, PAPER, Verdict::Good),
     ("complete 8", "auto", 28, PAPER, Verdict::Good),
@@ -58,7 +58,9 @@ const CASES: [Case; 32] = [
     ("torus 10x10x10", "auto", 10, GENERIC, Verdict::Good),
     ("hyperx 10x10x10", "auto", 10, GENERIC, Verdict::Good),
     ("fat-tree 36", "auto", 18, GENERIC, Verdict::Good),
+    ("random-regular 1000 degree 8 seed 1", "auto", 10, GENERIC, Verdict::Good),
     ("random-regular 1000 degree 8 seed 1", "auto", 10, "generic-128k", Verdict::Good),
+    ("random-regular 4000 degree 8 seed 1", "auto", 25, "generic-256k", Verdict::Good),
     ("mesh 40x100", "auto", 25, "generic-256k", Verdict::Good),
     ("fat-tree 56", "auto", 64, "generic-256k", Verdict::Good),
 ];

@@ -113,8 +113,12 @@ pub struct Model {
     pub multi_untagged: Option<bool>,
     /// Whether it has one entry for an address over all VLANs.
     pub shared_learning: Option<bool>,
+    /// The shortest span after which it can be made to forget an address.
+    pub ageing_min: Option<Nanos>,
     /// The longest span after which it forgets an address.
     pub ageing_max: Option<Nanos>,
+    /// Whether ports stay in VLAN 1, whatever is set.
+    pub vlan_1_stays: Option<bool>,
 }
 
 /// One link, or several that are aggregated: two ends.

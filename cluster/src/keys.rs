@@ -161,7 +161,9 @@ const MODEL: Keys = &[
     key("bundle_ports", Kind::Count(1, 64), "Most ports of one bundle."),
     key("multi_untagged", Kind::Flag, "Whether a port may be an untagged member of several VLANs."),
     key("shared_learning", Kind::Flag, "Whether an address has one entry for all VLANs (SVL)."),
+    key("ageing_min", Kind::Span, "The shortest span after which an address can be forgotten."),
     key("ageing_max", Kind::Span, "The longest span after which an address is forgotten."),
+    key("vlan_1_stays", Kind::Flag, "Whether ports stay in VLAN 1, whatever is set."),
 ];
 
 const FABRIC: Keys = &[

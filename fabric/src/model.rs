@@ -79,6 +79,7 @@ impl ModelFacts {
             learning: Learning::Independent,
             ageing_min: Nanos::from_secs(self.ageing_s_min),
             ageing_max: self.ageing_s_max.map(Nanos::from_secs),
+            default_vlan_stays: false,
         }
     }
 }

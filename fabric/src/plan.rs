@@ -20,7 +20,8 @@ use meikyo_cluster::{Routing, Tagging};
 use meikyo_units::Nanos;
 
 use crate::routing::{
-    Adjacent, Balancing, Net, Routes, Suits, Waiting, balanced, best_of, busiest_of, dealt, grown,
+    Adjacent, Balancing, Groups, Net, Routes, Sharing, Suits, Waiting, balanced, best_of,
+    busiest_of, dealt,
 };
 use crate::{Bundling, HostId, Priming, SwitchId, Topology, TrunkId, Vlan, VlanSet, Wiring};
 
@@ -134,6 +135,7 @@ pub fn plan(wiring: &Wiring, options: &PlanOptions) -> Result<Plan, PlanError> {
     let net = Net::new(wiring, &options.without);
     error::check_reach(wiring, &net)?;
     error::check_ageing(wiring, options)?;
+    error::check_default_vlan(wiring, &net)?;
     let frame = Frame::new(wiring, &net, options)?;
     if options.tagging == Tagging::Host {
         let (routing, pairs) = pairs::choose(wiring, &net, options)?;
@@ -164,12 +166,17 @@ const SWITCHES_TOLD_BEFORE: usize = 256;
 fn must_share(wiring: &Wiring, net: &Net, options: &PlanOptions) -> bool {
     net.switches() > SWITCHES_TOLD_BEFORE
         && routing::may_share(routing::resolve(net, options), options)
-        && !tables::may_hold_a_vlan_each(wiring, net)
+        && !tables::may_hold(wiring, net, net.sources().map(|source| vec![source]), 100)
 }
 
 /// Trees of their own for the hosts of each switch are taken where the busiest cable then carries at most
 /// this part of what it does otherwise: they are more VLANs.
 const WORTH_MORE_VLANS: f64 = 0.97;
+/// The same on tori, whose lines make do with few VLANs: a plan may leave a tenth more on its busiest
+/// cable than searches find, and keeps the few if it does not.
+const WORTH_LEAVING_LINES: f64 = 1.0 / 1.1;
+/// Tori of more switches keep the few VLANs of their lines, unless hosts are to be spread.
+const SWITCHES_OF_LINES_MAX: usize = 128;
 
 /// The VLANs of the routing, or more of them where that takes load off the busiest cable, as many as fit.
 fn switch_tagged(
@@ -178,10 +185,20 @@ fn switch_tagged(
     routes: &Routes,
 ) -> Result<(Assignment, Fitted), PlanError> {
     let few = few_vlans(frame, routing, routes);
+    let share = few.as_ref().is_ok_and(|(assignment, ..)| assignment.shares_trees());
+    if share && frame.net.switches() > SWITCHES_TOLD_BEFORE {
+        // They do so because there is no room for trees of their own.
+        return few.map(|(assignment, fitted, _)| (assignment, fitted));
+    }
     let Some(how) = balancing(frame.net, frame.options, routing, routes) else {
         return few.map(|(assignment, fitted, _)| (assignment, fitted));
     };
-    let most = few.as_ref().map_or(f64::INFINITY, |(.., busiest)| WORTH_MORE_VLANS * busiest);
+    let worth = if asks_for_spread(frame.options) || !routing::has_lines(frame.options) {
+        WORTH_MORE_VLANS
+    } else {
+        WORTH_LEAVING_LINES
+    };
+    let most = few.as_ref().map_or(f64::INFINITY, |(.., busiest)| worth * busiest);
     for trees in (1..=how.trees).rev() {
         let found = balanced(frame.net, routes, Balancing { trees, ..how });
         if found.busiest > most {
@@ -193,6 +210,11 @@ fn switch_tagged(
         }
     }
     few.map(|(assignment, fitted, _)| (assignment, fitted))
+}
+
+/// Whether hosts of a switch are to be spread over several VLANs.
+fn asks_for_spread(options: &PlanOptions) -> bool {
+    options.spread.is_some_and(|spread| spread > 1)
 }
 
 /// Which trees may be sought; `None` where the VLANs are the fewest that there can be, or as many as
@@ -208,9 +230,12 @@ fn balancing(
     }
     let hosts_max = net.hosts.iter().max().copied().unwrap_or(0);
     let spread = options.spread.unwrap_or(hosts_max).min(hosts_max);
-    let asked = options.spread.is_some_and(|spread| spread > 1);
+    let may_leave_lines = || match options.spread {
+        None => net.switches() <= SWITCHES_OF_LINES_MAX,
+        Some(_) => asks_for_spread(options),
+    };
     let (suits, pauses) = match routing {
-        Routing::Acyclic if asked || !routing::has_lines(options) => (Suits::All, true),
+        Routing::Acyclic if !routing::has_lines(options) || may_leave_lines() => (Suits::All, true),
         Routing::Minimal if !options.flow_control => (Suits::Shortest, false),
         _ => return None,
     };
@@ -266,25 +291,64 @@ fn few_vlans(
             Err(error) => refusal = Some(error),
         }
     }
-    // Beyond the farthest switch all share one tree.
-    let mut radius = 1;
-    while routing::may_share(routing, options) && radius < net.switches() {
-        let routes = grown(net, radius);
-        let forests = routes.in_turn(net, 1);
-        let assignment = Assignment::new(net, &routes, &forests);
-        match frame.fit(&assignment) {
-            Ok(fitted) => {
-                let busiest = busiest_of(net, &routes.forests, &forests);
-                return Ok((assignment, fitted, busiest));
-            }
+    if routing::may_share(routing, options) {
+        match shared(frame) {
+            Ok(found) => return Ok(found),
             Err(error) => refusal = refusal.or(Some(error)),
         }
-        if assignment.vlans.len() == 1 {
-            break;
-        }
-        radius += 1;
     }
     Err(refusal.expect("at least one assignment was tried"))
+}
+
+/// Groups are tried where shortest paths would take so many hundredths of all room: paths are longer, and
+/// some switches hold more than others.
+const ROOM_USED_PERCENT: u64 = 92;
+/// How far switches share trees, one after the other until the tables have room.
+const SHARINGS: [Sharing; 10] = {
+    const fn sharing(size: usize, radius: usize) -> Sharing {
+        Sharing { size, radius }
+    }
+    [
+        sharing(2, 1),
+        sharing(3, 1),
+        sharing(4, 1),
+        sharing(6, 1),
+        sharing(9, 1),
+        sharing(16, 2),
+        sharing(32, 3),
+        sharing(64, 4),
+        sharing(128, 5),
+        sharing(512, 8),
+    ]
+};
+
+/// Lets neighbours share trees, as few of them as fit; at last all switches share one.
+fn shared(frame: &Frame<'_>) -> Result<(Assignment, Fitted, f64), PlanError> {
+    let Frame { net, wiring, .. } = *frame;
+    let mut least = net.sources().count();
+    for sharing in SHARINGS {
+        let groups = Groups::new(net, sharing);
+        if groups.len() >= least
+            || !tables::may_hold(wiring, net, groups.members(net), ROOM_USED_PERCENT)
+        {
+            continue;
+        }
+        least = groups.len();
+        if let Ok(found) = fitted(frame, &groups.routes(net)) {
+            return Ok(found);
+        }
+    }
+    let tree = spare::tree_from(net, net.centre());
+    fitted(frame, &Routes::merged(net, net.sources().map(|at| (at, tree.clone())).collect()))
+}
+
+/// The first forest of each switch, if all of them fit, and what the busiest cable carries then.
+fn fitted(frame: &Frame<'_>, routes: &Routes) -> Result<(Assignment, Fitted, f64), PlanError> {
+    let forests = routes.in_turn(frame.net, 1);
+    let assignment = Assignment::new(frame.net, routes, &forests);
+    let fitted = frame.fit(&assignment)?;
+    let busiest = busiest_of(frame.net, &routes.forests, &forests);
+    Ok((assignment, fitted, busiest))
 }
 
 /// Refuses a plan whose frames could wait for each other in a cycle.

@@ -21,7 +21,7 @@ mod waiting;
 mod ways;
 mod within;
 
-pub(crate) use balanced::{Balancing, balanced, best_of, busiest_of};
+pub(crate) use balanced::{Balancing, Groups, Sharing, balanced, best_of, busiest_of};
 pub(crate) use dealt::{Suits, dealt};
 pub(crate) use dimension_order::{Grid, Lines, Rings, best_order, dimension_order};
 pub(crate) use exact::{Found, SWITCHES_EXACT_MAX, fewest, shortest_acyclic};

@@ -100,6 +100,8 @@ pub struct SwitchModel {
     pub ageing_min: Nanos,
     /// The longest span after which an address that was not seen is forgotten; `None`: never.
     pub ageing_max: Option<Nanos>,
+    /// Whether its ports stay in VLAN 1, whatever is set.
+    pub default_vlan_stays: bool,
 }
 
 /// How a switch learns where addresses are.

@@ -53,6 +53,19 @@ pub trait Mib {
 
     /// Gives the instance a value that [`Self::check_set`] accepted.
     fn set(&mut self, _position: usize, _value: ValueRef<'_>) {}
+
+    /// Whether an instance that is not there can be made by giving it this value, as a row of a table
+    /// is by its `RowStatus` (RFC 2579); its name is OID content octets. The default is that none can.
+    ///
+    /// # Errors
+    ///
+    /// The status of RFC 3416, section 4.2.5, that says why not.
+    fn check_new(&self, _oid: &[u8], _value: ValueRef<'_>) -> Result<(), ErrorStatus> {
+        Err(ErrorStatus::NoCreation)
+    }
+
+    /// Makes an instance that [`Self::check_new`] accepted.
+    fn set_new(&mut self, _oid: &[u8], _value: ValueRef<'_>) {}
 }
 
 /// What became of a datagram.

@@ -6,6 +6,7 @@
 //! of its choice. What an agent holds at any moment is a pure function of (seed, agent, step), so
 //! that every run can be repeated exactly.
 
+mod bridge;
 mod cache;
 mod faults;
 mod machine;
@@ -30,10 +31,11 @@ use self::objects::{Layout, Shape};
 use self::traffic::Increments;
 use self::truth::{Seen, TruthEventKind, TruthLog};
 use crate::agent::{self, Access, Engine, Exchange, Find, Outcome, Responder};
-use crate::peek_request_id;
 use crate::usm::EngineId;
+use crate::{PduType, peek_request_id};
 
 pub use crate::agent::Stop;
+pub use bridge::RowCreation;
 pub use cache::Cache;
 pub use faults::{Faults, ParseFaultError, ParseShareError, Share};
 pub use machine::CounterStart;
@@ -137,7 +139,9 @@ impl FarmOptions {
             (1..=self.ports).map(|port| format!("port{port}")).collect()
         };
         let disks = if host { self.disks.clone() } else { Vec::new() };
-        Shape { interfaces, disks, host, rotation: 0, hidden: Vec::new(), detached: Vec::new() }
+        let vlans = if host { Vec::new() } else { vec![1] };
+        let (hidden, detached) = (Vec::new(), Vec::new());
+        Shape { interfaces, disks, host, rotation: 0, hidden, detached, vlans }
     }
 }
 
@@ -149,6 +153,8 @@ struct Agent {
     faults: Faults,
     /// Requests that reached it.
     requests: u64,
+    /// Requests to set something that it has answered, or would have.
+    sets: u64,
 }
 
 /// What a farm did.
@@ -256,7 +262,10 @@ impl Farm {
         );
         machine.interface_cache = CacheClock::new(self.options.cache);
         machine.host_cache = CacheClock::new(self.options.cache);
-        Agent { engine, machine, faults: self.options.faults, requests: 0 }
+        if let Some(bridge) = &mut machine.bridge {
+            bridge.creation = self.options.faults.create;
+        }
+        Agent { engine, machine, faults: self.options.faults, requests: 0, sets: 0 }
     }
 
     /// The number of the layout with this shape.
@@ -264,8 +273,20 @@ impl Farm {
         if let Some(known) = self.layouts.iter().position(|layout| layout.shape == shape) {
             return known;
         }
-        self.layouts.push(Layout::new(shape));
-        self.layouts.len() - 1
+        let layout = Layout::new(shape);
+        // A layout that no agent has any more makes room, so that there are no more than agents.
+        let mut used = vec![false; self.layouts.len()];
+        self.agents.iter().for_each(|agent| used[agent.machine.layout] = true);
+        match used.iter().position(|used| !used) {
+            Some(free) => {
+                self.layouts[free] = layout;
+                free
+            }
+            None => {
+                self.layouts.push(layout);
+                self.layouts.len() - 1
+            }
+        }
     }
 
     /// What it was made of.
@@ -295,9 +316,9 @@ impl Farm {
     pub(super) fn fetch(&self, addresses: impl Iterator<Item = Ipv4Addr>) {
         let agents = addresses.filter_map(|address| self.agents.get(self.ordinal(address)?));
         let read = agents.fold(self.world.increments.fetch(), |read, agent| {
-            let Agent { engine, machine, faults, requests } = agent;
+            let Agent { engine, machine, faults, requests, sets } = agent;
             let faults = faults.delay.get() ^ faults.late_by.get() ^ u64::from(faults.dead);
-            read ^ requests ^ u64::from(engine.boots) ^ faults ^ machine.fetch()
+            read ^ requests ^ sets ^ u64::from(engine.boots) ^ faults ^ machine.fetch()
         });
         std::hint::black_box(read);
     }
@@ -325,8 +346,9 @@ impl Farm {
         self.held.clear();
         let held = self.truth.is_some().then_some(&mut self.held);
         let machine = &mut agent.machine;
+        let refusal = agent.faults.refusal(machine.key, agent.sets + 1);
         let layout = &self.layouts[machine.layout];
-        let mut mib = MachineMib::new(machine, layout, &self.world, fate.error, held);
+        let mut mib = MachineMib::new(machine, layout, &self.world, (fate.error, refusal), held);
         let start = replies.open();
         self.responder.id_shift = i32::from(fate.wrong_id);
         let outcome = agent::respond(
@@ -342,7 +364,9 @@ impl Farm {
             return;
         };
         self.note(ordinal, now, &fate, Some(exchange.request_id), Some(exchange));
-        if fate.answer_lost {
+        let is_set = exchange.kind == PduType::Set && !exchange.report;
+        let unanswered = is_set && self.was_told(ordinal, now);
+        if fate.answer_lost || unanswered {
             self.counters.lost += 1;
             replies.drop_from(start);
             return;
@@ -351,6 +375,33 @@ impl Farm {
         replies.close(start, now + fate.delay, to, fate.truncate);
         if let Some(after) = fate.duplicate {
             replies.repeat_last(after);
+        }
+    }
+
+    /// Counts a request to set something, and does what the faults say of its number; whether the answer
+    /// to it gets lost.
+    fn was_told(&mut self, ordinal: usize, now: WallTime) -> bool {
+        let agent = &mut self.agents[ordinal];
+        agent.sets += 1;
+        let reboots = agent.faults.reboot_at_set == agent.sets;
+        if reboots {
+            agent.machine.reboot(now, &self.world);
+            let machine = &agent.machine;
+            (agent.engine.started, agent.engine.boots) = (machine.started, machine.boots);
+        }
+        let lost = reboots || agent.faults.lose_set == agent.sets;
+        self.settle(ordinal);
+        lost
+    }
+
+    /// Gives an agent the layout of the VLANs that it has.
+    fn settle(&mut self, ordinal: usize) {
+        let machine = &self.agents[ordinal].machine;
+        let Some(bridge) = &machine.bridge else { return };
+        let (vlans, shape) = (bridge.vlans(), &self.layouts[machine.layout].shape);
+        if shape.vlans != vlans {
+            let layout = self.layout(Shape { vlans, ..shape.clone() });
+            self.agents[ordinal].machine.layout = layout;
         }
     }
 
@@ -442,6 +493,9 @@ impl Farm {
                     // Checked when the script was read.
                     drop(agent.faults.set(setting));
                 }
+                if let Some(bridge) = &mut machine.bridge {
+                    bridge.creation = agent.faults.create;
+                }
                 None
             }
             Action::Cache(cache) => {
@@ -455,8 +509,11 @@ impl Farm {
         let layout = machine.layout;
         let changed = self.layouts[layout].shape.after(action);
         let layout = changed.map_or(layout, |shape| self.layout(shape));
-        if let Some(agent) = usize::try_from(ordinal).ok().and_then(|at| self.agents.get_mut(at)) {
+        if let Ok(at) = usize::try_from(ordinal)
+            && let Some(agent) = self.agents.get_mut(at)
+        {
             agent.machine.layout = layout;
+            self.settle(at);
         }
         if let (Some(truth), Some(kind)) = (&mut self.truth, kind) {
             truth.event(ordinal, at, kind);

@@ -62,7 +62,7 @@ fn gain(wiring: &Wiring, stated: &Stated) -> Result<Gain, Failure> {
     let mut settings = Settings::parse(skeleton, INPUT, "supernova-npb.toml")?;
     settings.set("mop_per_s", &mop_per_s(program).to_string())?;
     let start = now();
-    let mut rate = |(topology, cables): (&'static str, u16)| {
+    let rate = |(topology, cables): (&'static str, u16)| {
         progress(&format!("{program}, {topology}, {cables} cables"));
         predict(wiring, &settings, topology, cables).map(|predicted| predicted.rate)
     };

@@ -95,11 +95,13 @@ pub(crate) const USAGES: &[Usage] = &[
         "a switch has other settings than planned",
         &["meikyo fabric diff --config texts"],
     ),
-    done(
+    asks(
         "fabric deploy",
+        "what has to be done by hand comes next (`--snmp`)",
         &[
             "meikyo fabric deploy --current factory --dry-run",
             "meikyo fabric deploy --current texts --out steps",
+            "meikyo fabric deploy --snmp --dry-run",
         ],
     ),
     asks(

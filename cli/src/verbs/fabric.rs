@@ -1,5 +1,6 @@
 //! `meikyo fabric`: VLAN-routed Ethernet planned, proven, configured.
 
+mod bridge;
 mod cables;
 mod check;
 mod configure;

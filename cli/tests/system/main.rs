@@ -10,6 +10,7 @@ mod export;
 mod fabric;
 mod fabric_check;
 mod fabric_plan;
+mod fabric_snmp;
 mod farm;
 mod freshen;
 mod hangup;

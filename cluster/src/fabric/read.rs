@@ -171,6 +171,9 @@ fn read_model(reading: &mut Reading, name: String, model: &Section<'_>) -> Model
     let mut flag = |key| model.flag(reading, key).map(|flag| flag.value);
     let multi_untagged = flag("multi_untagged");
     let shared_learning = flag("shared_learning");
+    let vlan_1_stays = flag("vlan_1_stays");
+    let mut span = |key| model.parsed(reading, key, str::parse).map(|span| span.value);
+    let (ageing_min, ageing_max) = (span("ageing_min"), span("ageing_max"));
     Model {
         name,
         place: Place { line: model.line },
@@ -181,7 +184,9 @@ fn read_model(reading: &mut Reading, name: String, model: &Section<'_>) -> Model
         bundle_ports,
         multi_untagged,
         shared_learning,
-        ageing_max: model.parsed(reading, "ageing_max", str::parse).map(|span| span.value),
+        ageing_min,
+        ageing_max,
+        vlan_1_stays,
     }
 }
 

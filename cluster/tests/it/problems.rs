@@ -442,7 +442,7 @@ cluster.toml:8: fabric.routing: "shortest" is not known; allowed are "auto", "di
 cluster.toml:9: fabric.management_vlan: 1 is out of range; allowed are 2 to 4094
 cluster.toml:10: fabric.manager: no host is named `node4` (did you mean `node1`?)
 cluster.toml:11: fabric.rate: a link has a rate above 0
-cluster.toml:12: fabric.models.big.colour: unknown key; allowed are `like`, `ports`, `table_entries`, `vlans`, `bundle_ports`, `multi_untagged`, `shared_learning`, `ageing_max`
+cluster.toml:12: fabric.models.big.colour: unknown key; allowed are `like`, `ports`, `table_entries`, `vlans`, `bundle_ports`, `multi_untagged`, `shared_learning`, `ageing_min`, `ageing_max`, `vlan_1_stays`
 cluster.toml:12: fabric.models.big.ports: 0 is out of range; allowed are 1 to 4096
 cluster.toml:17: hosts.mac: 2 addresses for 3 names; as many are needed
 cluster.toml:22: hosts.mac: `02:00:00:00:00:07` is the address of a host in line 22 already

@@ -55,8 +55,9 @@ fn described(model: &Model) -> Result<SwitchModel, DescribeError> {
             Some(false) => Learning::Independent,
             None => like.learning,
         },
-        ageing_min: like.ageing_min,
+        ageing_min: model.ageing_min.unwrap_or(like.ageing_min),
         ageing_max: model.ageing_max.or(like.ageing_max),
+        default_vlan_stays: model.vlan_1_stays.unwrap_or(like.default_vlan_stays),
         vlan_ids: like.vlan_ids,
     })
 }

@@ -5,7 +5,7 @@ use meikyo_units::Nanos;
 use thiserror::Error;
 
 use super::PlanOptions;
-use crate::routing::Net;
+use crate::routing::{Net, Sets};
 use crate::{Vlan, Wiring};
 
 /// A wiring cannot be planned as asked.
@@ -139,6 +139,17 @@ pub enum PlanError {
         /// Working and spare VLANs together.
         vlans: usize,
     },
+    /// Switches that cannot leave VLAN 1 are joined in a loop.
+    #[error(
+        "`{switch}` ({model}) and others around a loop keep their ports in VLAN 1, so its frames would \
+         go round; a tree of them would do, or one switch in each loop that can leave VLAN 1"
+    )]
+    DefaultVlan {
+        /// A switch of the loop.
+        switch: String,
+        /// The name of its model.
+        model: String,
+    },
     /// Host-tagged plans are rules for every pair of hosts.
     #[error(
         "host-tagged, {switches} switches with hosts and {hosts} hosts are too many: up to \
@@ -183,6 +194,22 @@ pub(super) fn check_reach(wiring: &Wiring, net: &Net) -> Result<(), PlanError> {
         }
         None => Ok(()),
     }
+}
+
+/// Refuses a loop of switches that keep VLAN 1.
+pub(super) fn check_default_vlan(wiring: &Wiring, net: &Net) -> Result<(), PlanError> {
+    let mut joined = Sets::new(net.switches());
+    let stays = |at: usize| wiring.switches[at].model.default_vlan_stays;
+    for channel in (0..net.switches()).flat_map(|at| net.from(at)).map(|link| link.channel) {
+        let [one, other] = net.ends(channel / 2);
+        let counts = channel % 2 == 0 && stays(one) && stays(other);
+        if counts && !joined.join(one, other) {
+            let switch = &wiring.switches[one];
+            let (switch, model) = (switch.name.clone(), switch.model.name.clone());
+            return Err(PlanError::DefaultVlan { switch, model });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses an ageing time that is too short for a switch; one that is too long is cut to its longest.

@@ -27,7 +27,7 @@ pub(super) fn choose(
         (Routing::Acyclic, Some(grid)) if options.without.is_empty() => {
             seamed(wiring, net, grid, options)?
         }
-        (Routing::Acyclic, _) => grown(net, 0),
+        (Routing::Acyclic, _) => grown(net),
         (Routing::Minimal | Routing::Auto, _) => {
             exact(net, &minimal_ways(net), options).unwrap_or_else(|| minimal(net))
         }
@@ -109,7 +109,7 @@ fn seamed(
     let asked = asked_order(Routing::Acyclic, grid, options)?;
     let order = asked.unwrap_or_else(|| best_order(grid, Rings::Seam));
     let Some(routes) = dimension_order(net, grid, &order, Rings::Seam) else {
-        return Ok(grown(net, 0));
+        return Ok(grown(net));
     };
     if grid.shorter_is_safe() {
         return by_dimension(wiring, net, grid, options);

@@ -57,16 +57,23 @@ pub(super) fn directed<'a>(net: &Net, uses: impl Iterator<Item = &'a Use>) -> Ve
     entries
 }
 
-/// Whether switches could have room for a VLAN of each switch with hosts, primed by directed frames: as
-/// many entries in all as even shortest paths would need. Told without paths, which take long to
-/// choose where there are thousands of switches.
-pub(super) fn may_hold_a_vlan_each(wiring: &Wiring, net: &Net) -> bool {
+/// Whether switches could have room for a VLAN of each group of switches, primed by directed frames: as
+/// many entries in all as even shortest paths would need, in so many hundredths of the room. Told
+/// without paths, which take long to choose where there are thousands of switches.
+pub(super) fn may_hold(
+    wiring: &Wiring,
+    net: &Net,
+    groups: impl Iterator<Item = Vec<usize>>,
+    room_used_percent: u64,
+) -> bool {
     let hosts: usize = net.hosts.iter().sum();
-    let of = |source: usize| -> usize {
-        let far = net.distances(source).into_iter().zip(&net.hosts);
+    let of = |group: Vec<usize>| -> usize {
+        let sending: usize = group.iter().map(|&at| net.hosts[at]).sum();
+        let far = net.distances_from(&group).into_iter().zip(&net.hosts);
         let beyond: usize = far.map(|(far, hosts)| far.unwrap_or(0) * hosts).sum();
-        hosts + beyond + net.hosts[source] * (net.switches() - 1)
+        hosts * group.len() + beyond + sending * (net.switches() - group.len())
     };
-    let room = wiring.switches.iter().map(|switch| u64::from(switch.model.table_entries)).sum();
-    u64::try_from(net.sources().map(of).sum::<usize>()).is_ok_and(|needed| needed <= room)
+    let room: u64 = wiring.switches.iter().map(|own| u64::from(own.model.table_entries)).sum();
+    let needed = u64::try_from(groups.map(of).sum::<usize>());
+    needed.is_ok_and(|needed| needed <= room / 100 * room_used_percent)
 }

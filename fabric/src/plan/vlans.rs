@@ -44,6 +44,11 @@ impl Assignment {
         }
         assignment
     }
+
+    /// Whether hosts of several switches send in one VLAN.
+    pub(super) fn shares_trees(&self) -> bool {
+        self.vlans.iter().any(|one| one.senders.len() > 1)
+    }
 }
 
 /// What an assignment needs, and that it fits.

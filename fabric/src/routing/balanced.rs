@@ -10,11 +10,16 @@
 //! at, so that the same plan is made on every machine.
 
 mod begin;
+mod grouped;
+mod growth;
 mod search;
+mod turns;
 
 use super::{Adjacent, Net, Routes, Suits};
 use begin::Begun;
 use search::Search;
+
+pub(crate) use grouped::{Groups, Sharing};
 
 /// Most trees of a switch: more of them gain little, and each is a VLAN.
 pub(crate) const TREES_MAX: usize = 4;
@@ -60,9 +65,7 @@ impl Balancing {
 /// The best of several beginnings: the trees of `routes`, and those of as many seeds as there is time
 /// for.
 pub(crate) fn balanced(net: &Net, routes: &Routes, how: Balancing) -> Balanced {
-    let steps = u64::try_from(net.sources().count() * how.trees * net.switches());
-    let least = steps.map_or(WORK_LARGE_MAX, |steps| steps.saturating_mul(WORK_OF_STEP));
-    let mut left = WORK_MAX.max(least.min(WORK_LARGE_MAX));
+    let mut left = work(net.sources().count() * how.trees, net);
     let mut best: Option<Balanced> = None;
     for seed in 0..=SEEDS_MAX {
         let begun = match seed.checked_sub(1) {
@@ -99,6 +102,13 @@ pub(crate) fn best_of(net: &Net, how: Balancing, seeds: u64) -> Option<Balanced>
     let search = |seed| searched(net, begin::seeded(net, how, seed), how, &mut u64::MAX.clone());
     let all = (0..seeds).map(search);
     all.min_by(|one, other| one.busiest.total_cmp(&other.busiest))
+}
+
+/// What a search of so many trees may look at.
+fn work(trees: usize, net: &Net) -> u64 {
+    let steps = u64::try_from(trees * net.switches());
+    let least = steps.map_or(WORK_LARGE_MAX, |steps| steps.saturating_mul(WORK_OF_STEP));
+    WORK_MAX.max(least.min(WORK_LARGE_MAX))
 }
 
 fn searched(net: &Net, begun: Begun, how: Balancing, left: &mut u64) -> Balanced {

@@ -36,60 +36,29 @@ enum Beginning {
     Tree,
 }
 
-/// A tree for every source; with a `radius`, sources take the tree of one that is no farther, if the
-/// paths in it make no cycle, so that there are fewer trees.
-pub(crate) fn grown(net: &Net, radius: usize) -> Routes {
-    if radius == 0 && net.switches() > SWITCHES_TRIED_MAX {
+/// A tree for every source.
+pub(crate) fn grown(net: &Net) -> Routes {
+    if net.switches() > SWITCHES_TRIED_MAX {
         return Routes::merged(net, begun(net));
     }
     let centre = net.centre();
-    if radius > 0 {
-        return grown_from(net, centre, Beginning::UpDown, radius).0;
-    }
     let others = (0..ROOTS).map(|at| at * net.switches() / ROOTS);
     let roots: BTreeSet<usize> = others.chain([centre]).collect();
     let all = roots.into_iter().flat_map(|root| {
-        [Beginning::UpDown, Beginning::Tree]
-            .map(|beginning| grown_from(net, root, beginning, radius))
+        [Beginning::UpDown, Beginning::Tree].map(|beginning| grown_from(net, root, beginning))
     });
     let lightest = all.min_by_key(|(_, load)| *load).expect("at least one root was tried").0;
     shortest_acyclic(net, lightest)
 }
 
 /// The trees, and the most pairs of hosts on a channel.
-fn grown_from(net: &Net, root: usize, beginning: Beginning, radius: usize) -> (Routes, usize) {
+fn grown_from(net: &Net, root: usize, beginning: Beginning) -> (Routes, usize) {
     let mut growth = Growth::new(net, root, beginning);
-    let mut sources: Vec<usize> = net.sources().collect();
-    if radius > 0 {
-        // From what is high up most ways lead down, so neighbours can share its tree.
-        sources.sort_by_key(|&source| growth.rank[source]);
-    }
-    let mut near: Vec<Vec<usize>> = vec![Vec::new(); net.switches()];
-    let mut grown: Vec<Vec<usize>> = Vec::new();
     let mut trees: Vec<(usize, Vec<usize>)> = Vec::new();
-    for source in sources {
-        let shared = near[source].iter().copied().find_map(|at: usize| {
-            let walk = Adjacent::new(net, &grown[at]).walk(source);
-            growth.order.admit(net, &walk).then_some((at, walk))
-        });
-        let tree = match shared {
-            Some((at, walk)) => {
-                growth.load(&walk);
-                grown[at].clone()
-            }
-            None => {
-                let walk = growth.grow(source).unwrap_or_else(|| growth.escape.clone());
-                let tree = walk.needed(net);
-                growth.load(&Adjacent::new(net, &tree).walk(source));
-                for (switch, distance) in net.distances(source).into_iter().enumerate() {
-                    if distance.is_some_and(|distance| distance <= radius) {
-                        near[switch].push(grown.len());
-                    }
-                }
-                grown.push(tree.clone());
-                tree
-            }
-        };
+    for source in net.sources() {
+        let walk = growth.grow(source).unwrap_or_else(|| growth.escape.clone());
+        let tree = walk.needed(net);
+        growth.load(&Adjacent::new(net, &tree).walk(source));
         trees.push((source, tree));
     }
     let load = growth.load.iter().max().copied().unwrap_or(0);
@@ -98,7 +67,6 @@ fn grown_from(net: &Net, root: usize, beginning: Beginning, radius: usize) -> (R
 
 struct Growth<'a> {
     net: &'a Net,
-    rank: Vec<(Option<usize>, usize)>,
     order: ChannelOrder,
     /// Pairs of hosts so far, for each channel.
     load: Vec<usize>,
@@ -137,7 +105,7 @@ impl<'a> Growth<'a> {
                 }
             }
         }
-        Self { net, rank, order, load: vec![0; net.channels()], escape }
+        Self { net, order, load: vec![0; net.channels()], escape }
     }
 
     /// The tree of a source; `None` if it cannot reach all hosts.

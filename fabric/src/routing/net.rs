@@ -106,9 +106,14 @@ impl Net {
 
     /// The number of trunks on the shortest ways from a switch; `None` where there is none.
     pub(crate) fn distances(&self, from: usize) -> Vec<Option<usize>> {
+        self.distances_from(&[from])
+    }
+
+    /// The number of trunks on the shortest ways from the nearest of several switches.
+    pub(crate) fn distances_from(&self, from: &[usize]) -> Vec<Option<usize>> {
         let mut distances = vec![None; self.switches()];
-        distances[from] = Some(0);
-        let mut order = vec![from];
+        from.iter().for_each(|&at| distances[at] = Some(0));
+        let mut order = from.to_vec();
         let mut next = 0;
         while let Some(&at) = order.get(next) {
             next += 1;

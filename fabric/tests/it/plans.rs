@@ -126,7 +126,11 @@ const COUNTS: [(&str, usize); 23] = [
 #[test]
 fn vlans_are_as_many_as_the_table_says() {
     for (text, vlans) in COUNTS {
-        let (_, plan) = planned(text, 4);
+        let (wiring, options) = wired(text, 4);
+        // Tori with rings of more than 4 switches keep them if hosts are not to be spread.
+        let is_searched = ["ring 9", "torus 8x8", "torus 5x3"].contains(&text);
+        let spread = is_searched.then_some(1);
+        let plan = plan(&wiring, &PlanOptions { spread, ..options }).expect("a plan");
         assert_eq!(plan.working.len(), vlans, "{text}");
     }
 }
@@ -232,4 +236,25 @@ fn the_paper_s_cluster_is_planned_within_its_tables() {
     assert_eq!(ports[0].pvid.map(|vlan| vlan.id()), Some(101));
     // In complete graphs each trunk is in the two VLANs of its ends.
     assert_eq!(ports[28].tagged.to_string(), "101-102");
+}
+
+/// Frames of VLAN 1 go round where all switches of a loop keep their ports in it; one that can leave it
+/// breaks the loop.
+#[test]
+fn switches_that_stay_in_vlan_1_are_joined_as_a_tree_only() {
+    for (text, keep, refused) in [
+        ("ring 4", vec![0, 1, 2, 3], true),
+        ("ring 4", vec![0, 1, 2], false),
+        ("star 4", vec![0, 1, 2, 3], false),
+        ("complete 4", vec![1, 2, 3], true),
+    ] {
+        let (mut wiring, options) = wired(text, 2);
+        for &switch in &keep {
+            wiring.switches[switch].model.default_vlan_stays = true;
+        }
+        let error = plan(&wiring, &options).err();
+        let is_refused = matches!(error, Some(PlanError::DefaultVlan { .. }));
+        assert_eq!(is_refused, refused, "{text} {keep:?}: {error:?}");
+        assert_eq!(error.is_some(), refused, "{text} {keep:?}: {error:?}");
+    }
 }

@@ -389,16 +389,17 @@ fn set<M: Mib>(
         let (found, content) = varbind.element()?;
         let value = ValueRef::decode(found, content)?;
         let checked = if terms.write {
-            match mib.instances().find(&request.list[start as usize..end as usize]) {
-                Find::At(position) => mib.check_set(position, value).map(|()| position),
-                Find::NoInstance | Find::NoObject => Err(ErrorStatus::NoCreation),
+            let oid = &request.list[start as usize..end as usize];
+            match mib.instances().find(oid) {
+                Find::At(position) => mib.check_set(position, value).map(|()| Ok(position)),
+                Find::NoInstance | Find::NoObject => mib.check_new(oid, value).map(|()| Err(oid)),
             }
         } else {
             responder.counters.bad_writes += 1;
             Err(ErrorStatus::NoAccess)
         };
         match checked {
-            Ok(position) => writes.push((position, value)),
+            Ok(place) => writes.push((place, value)),
             Err(status) => {
                 let status = if v1 { status_v1(status) } else { status };
                 return Err(Stop::Status(status, index));
@@ -409,8 +410,11 @@ fn set<M: Mib>(
     if out.len() + HEAD_BYTES > terms.bytes_max {
         return Err(Stop::Full);
     }
-    for (position, value) in writes {
-        mib.set(position, value);
+    for (place, value) in writes {
+        match place {
+            Ok(position) => mib.set(position, value),
+            Err(oid) => mib.set_new(oid, value),
+        }
     }
     Ok(())
 }

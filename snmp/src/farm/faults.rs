@@ -6,6 +6,7 @@ use std::str::FromStr;
 use meikyo_units::Nanos;
 use meikyo_worlds::random::{below, draw};
 
+use super::bridge::RowCreation;
 use super::truth::flag;
 use crate::ErrorStatus;
 
@@ -85,6 +86,17 @@ pub struct Faults {
     pub error: Share,
     /// The status in those answers.
     pub error_status: ErrorStatus,
+    /// Requests to set something that are refused with `error_status`.
+    pub refuse_sets: Share,
+    /// The request of this number to set something is refused with `error_status`; 0: none is.
+    pub refuse_set: u64,
+    /// What the request of this number sets is set, and the answer gets lost; 0: none does.
+    pub lose_set: u64,
+    /// The machine restarts at the request of this number to set something, and does not answer it; what
+    /// a switch was told is not saved. 0: at none.
+    pub reboot_at_set: u64,
+    /// How rows of a switch's tables come to be.
+    pub create: RowCreation,
     /// Never answers.
     pub dead: bool,
 }
@@ -104,6 +116,11 @@ impl Default for Faults {
             wrong_id: Share::NONE,
             error: Share::NONE,
             error_status: ErrorStatus::GenErr,
+            refuse_sets: Share::NONE,
+            refuse_set: 0,
+            lose_set: 0,
+            reboot_at_set: 0,
+            create: RowCreation::Both,
             dead: false,
         }
     }
@@ -115,8 +132,9 @@ pub enum ParseFaultError {
     /// Not `KEY=VALUE` with a known key.
     #[error(
         "`{0}` is no fault; allowed are `delay=`, `jitter=`, `late_by=` with a span, `loss=`, \
-         `loss_each_way=`, `duplicate=`, `reorder=`, `late=`, `truncate=`, `wrong_id=`, `error=` \
-         with a share, `status=` with a number from 1 to 18"
+         `loss_each_way=`, `duplicate=`, `reorder=`, `late=`, `truncate=`, `wrong_id=`, `error=`, \
+         `refuse_sets=` with a share, `status=` with a number from 1 to 18, `refuse_set=`, \
+         `lose_set=`, `reboot_at_set=` with a number, `create=` with `go`, `wait` or `both`"
     )]
     Key(String),
     /// A bad share.
@@ -145,6 +163,25 @@ impl Faults {
             "truncate" => &mut self.truncate,
             "wrong_id" => &mut self.wrong_id,
             "error" => &mut self.error,
+            "refuse_sets" => &mut self.refuse_sets,
+            "refuse_set" | "lose_set" | "reboot_at_set" => {
+                let number = value.parse().map_err(|_| unknown())?;
+                match key {
+                    "refuse_set" => self.refuse_set = number,
+                    "lose_set" => self.lose_set = number,
+                    _ => self.reboot_at_set = number,
+                }
+                return Ok(());
+            }
+            "create" => {
+                self.create = match value {
+                    "go" => RowCreation::Go,
+                    "wait" => RowCreation::Wait,
+                    "both" => RowCreation::Both,
+                    _ => return Err(unknown()),
+                };
+                return Ok(());
+            }
             "delay" | "jitter" | "late_by" => {
                 let span = value.parse().map_err(|e| ParseFaultError::Span(setting.into(), e))?;
                 match key {
@@ -203,6 +240,12 @@ impl Fate {
 }
 
 impl Faults {
+    /// What the request of this number to set something is refused with, if it is.
+    pub(crate) fn refusal(&self, key: u64, set: u64) -> Option<ErrorStatus> {
+        let refused = self.refuse_sets.holds(draw(key ^ 0x5E7, set)) || self.refuse_set == set;
+        refused.then_some(self.error_status)
+    }
+
     /// The fate of request number `count` of the agent with this key.
     pub(crate) fn fate(&self, key: u64, count: u64) -> Fate {
         if *self == Self::default() {

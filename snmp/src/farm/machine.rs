@@ -3,6 +3,7 @@
 use meikyo_units::{Nanos, WallTime};
 use meikyo_worlds::random::{below, draw};
 
+use super::bridge::Bridge;
 use super::cache::CacheClock;
 use super::objects::{CacheGroup, DISK_TOTAL_KIB, Form, Layout, Moving, Source};
 use super::traffic::{Counter, Disk, Increments, Load};
@@ -65,6 +66,8 @@ pub(crate) struct Machine {
     load: Load,
     pub(crate) interface_cache: CacheClock,
     pub(crate) host_cache: CacheClock,
+    /// What a switch can be told; `None` for a host.
+    pub(crate) bridge: Option<Box<Bridge>>,
 }
 
 /// Where the octet counters of a machine stand at first.
@@ -121,6 +124,7 @@ impl Machine {
             load: Load::new(),
             interface_cache: CacheClock::default(),
             host_cache: CacheClock::default(),
+            bridge: (!shape.host).then(|| Box::new(Bridge::new(shape.interfaces.len()))),
         }
     }
 
@@ -140,9 +144,13 @@ impl Machine {
         self.host_cache.restart(now);
     }
 
-    /// The whole machine starts anew: as [`Self::restart`], and every counter from 0.
+    /// The whole machine starts anew: as [`Self::restart`], every counter from 0, and a switch as it was
+    /// delivered, since nobody saved what it was told.
     pub(crate) fn reboot(&mut self, now: WallTime, world: &World) {
         self.booted = now;
+        if let Some(bridge) = &mut self.bridge {
+            bridge.restart();
+        }
         self.zero_counters(now, world);
         self.restart(now);
     }
@@ -199,6 +207,8 @@ pub(crate) struct MachineMib<'a> {
     world: &'a World,
     /// The status that the whole request is to be answered with, if it is to fail.
     error: Option<ErrorStatus>,
+    /// The status that a request to set something is to be answered with, if it is to fail.
+    refusal: Option<ErrorStatus>,
     /// What was answered, if that is to be kept.
     held: Option<&'a mut Vec<Held>>,
     now: Moment,
@@ -219,7 +229,7 @@ impl<'a> MachineMib<'a> {
         machine: &'a mut Machine,
         layout: &'a Layout,
         world: &'a World,
-        error: Option<ErrorStatus>,
+        (error, refusal): (Option<ErrorStatus>, Option<ErrorStatus>),
         held: Option<&'a mut Vec<Held>>,
     ) -> Self {
         let moment = Moment::default();
@@ -228,6 +238,7 @@ impl<'a> MachineMib<'a> {
             layout,
             world,
             error,
+            refusal,
             held,
             now: moment,
             interfaces: moment,
@@ -358,6 +369,10 @@ impl Mib for MachineMib<'_> {
                     .copy_from_slice(&[2, tail[0], tail[1], tail[2], tail[3], *interface]);
                 ValueRef::OctetString(&self.buffer[..6])
             }
+            Source::Bridge(object) => {
+                let bridge = self.machine.bridge.as_deref();
+                bridge.map_or(ValueRef::NoSuchInstance, |bridge| bridge.value(*object))
+            }
             Source::Moving(moving, form) => {
                 let number = self.answer(*moving);
                 shown(number, *form, &mut self.buffer)
@@ -366,7 +381,14 @@ impl Mib for MachineMib<'_> {
     }
 
     fn check_set(&self, position: usize, value: ValueRef<'_>) -> Result<(), ErrorStatus> {
+        if let Some(refusal) = self.refusal {
+            return Err(refusal);
+        }
         match (&self.layout.sources[position], value) {
+            (Source::Bridge(object), _) => {
+                let bridge = self.machine.bridge.as_deref();
+                bridge.map_or(Err(ErrorStatus::NotWritable), |bridge| bridge.check(*object, value))
+            }
             (Source::Moving(Moving::CacheTimeout, _), ValueRef::Integer(seconds)) => {
                 // As net-snmp 5.9, which takes no negative timeout.
                 if (0..=i64::from(i32::MAX)).contains(&seconds) {
@@ -380,7 +402,27 @@ impl Mib for MachineMib<'_> {
         }
     }
 
-    fn set(&mut self, _position: usize, value: ValueRef<'_>) {
+    fn check_new(&self, oid: &[u8], value: ValueRef<'_>) -> Result<(), ErrorStatus> {
+        if let Some(refusal) = self.refusal {
+            return Err(refusal);
+        }
+        let bridge = self.machine.bridge.as_deref();
+        bridge.map_or(Err(ErrorStatus::NoCreation), |bridge| bridge.check_new(oid, value))
+    }
+
+    fn set_new(&mut self, oid: &[u8], value: ValueRef<'_>) {
+        if let Some(bridge) = &mut self.machine.bridge {
+            bridge.set_new(oid, value);
+        }
+    }
+
+    fn set(&mut self, position: usize, value: ValueRef<'_>) {
+        if let (Source::Bridge(object), Some(bridge)) =
+            (&self.layout.sources[position], &mut self.machine.bridge)
+        {
+            bridge.set(*object, value);
+            return;
+        }
         let seconds = value.as_u64().unwrap_or(0);
         self.machine.interface_cache.set_timeout(Nanos::from_secs(seconds));
     }

@@ -1,5 +1,6 @@
 //! What a simulated host or switch serves: every instance, and where its value comes from.
 
+use super::bridge::{self, BridgeObject};
 use super::script::Action;
 use crate::agent::{Instances, InstancesBuilder};
 use crate::{Oid, Value};
@@ -139,6 +140,8 @@ pub(crate) enum Source {
     PhysicalAddress(u8),
     /// A value that moves.
     Moving(Moving, Form),
+    /// A setting of a switch.
+    Bridge(BridgeObject),
 }
 
 /// What a simulated machine is built like.
@@ -156,6 +159,8 @@ pub(crate) struct Shape {
     pub(crate) hidden: Vec<Oid>,
     /// Interfaces that are gone by name, and disks by path.
     pub(crate) detached: Vec<String>,
+    /// VLANs that a switch has rows of; none of a host.
+    pub(crate) vlans: Vec<u16>,
 }
 
 impl Shape {
@@ -208,6 +213,9 @@ impl Layout {
     pub(crate) fn new(shape: Shape) -> Self {
         let mut tree = Tree::default();
         system(&mut tree);
+        if !shape.host {
+            bridge::instances(&mut tree, &shape);
+        }
         let mut count = 0;
         for (number, name) in (0..).zip(&shape.interfaces) {
             if !shape.detached.contains(name) {
@@ -254,12 +262,12 @@ impl Layout {
 }
 
 #[derive(Default)]
-struct Tree {
+pub(super) struct Tree {
     builder: InstancesBuilder<Source>,
 }
 
 impl Tree {
-    fn add(&mut self, table: &[u32], column: u32, index: &[u32], source: Source) {
+    pub(super) fn add(&mut self, table: &[u32], column: u32, index: &[u32], source: Source) {
         self.builder.add(&Oid::from_slice(table).child(&[column]), index, source);
     }
 
@@ -267,7 +275,7 @@ impl Tree {
         self.builder.add(&Oid::from_slice(object), index, Source::Fixed(value));
     }
 
-    fn cell(&mut self, table: &[u32], column: u32, index: &[u32], value: Value) {
+    pub(super) fn cell(&mut self, table: &[u32], column: u32, index: &[u32], value: Value) {
         self.add(table, column, index, Source::Fixed(value));
     }
 
@@ -452,6 +460,7 @@ mod tests {
             rotation,
             hidden: Vec::new(),
             detached: Vec::new(),
+            vlans: Vec::new(),
         }
     }
 

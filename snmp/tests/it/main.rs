@@ -4,6 +4,7 @@
 
 mod agent;
 mod alerts;
+mod bridge;
 mod client;
 mod codec;
 mod farm;

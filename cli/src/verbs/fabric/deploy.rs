@@ -1,13 +1,16 @@
 //! `meikyo fabric deploy`: the steps from what the switches have to what is planned.
 
+mod over_snmp;
 mod through;
 
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
+use meikyo_fabric::Vlan;
 use meikyo_fabric::deploy::{
     DeployError, Step, StepTexts, guarded_script, lost_session, plan_deployment, step_texts,
 };
@@ -20,30 +23,39 @@ use super::{FileArgs, configure};
 
 /// Arguments of `meikyo fabric deploy`.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("how").required(true).args(["dry_run", "out", "through"])))]
+#[command(group(
+    ArgGroup::new("how").required(true).multiple(true).args(["dry_run", "out", "through", "snmp"])
+))]
 pub(super) struct DeployArgs {
     #[command(flatten)]
     input: FileArgs,
     #[command(flatten)]
     texts: TextArgs,
     /// The switches' current settings: a directory with their configurations, or `factory`
-    #[arg(long, value_name = "DIR|factory")]
-    current: String,
+    #[arg(long, value_name = "DIR|factory", required_unless_present = "snmp")]
+    current: Option<String>,
     /// Print the steps and their commands; nothing is written or sent
     #[arg(long)]
     dry_run: bool,
     /// Write the commands of each step and of its roll-back into this directory; nothing is sent
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["dry_run", "through"])]
     out: Option<PathBuf>,
     /// Overwrite existing files
-    #[arg(long, conflicts_with_all = ["dry_run", "through"])]
+    #[arg(long, requires = "out")]
     force: bool,
     /// Carry out the steps: show them, ask, then run this command for each, with `{switch}` and
     /// `{address}` replaced and the configuration as its input. The first step that fails is rolled
     /// back and ends the deployment. A switch with a shell rolls a step back by itself unless the
     /// command is run again to confirm it
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "dry_run")]
     through: Option<String>,
+    /// Set VLANs and PVIDs over SNMP (Q-BRIDGE-MIB), with the credentials of `snmp.write`: read the
+    /// switches, show the steps, ask, set and read back; with --dry-run only read and show
+    #[arg(long, conflicts_with_all = ["current", "out", "through", "dialect", "templates", "verify"])]
+    snmp: bool,
+    /// VLAN in which the manager reaches the switches now [default: 1]
+    #[arg(long, value_name = "VLAN", requires = "snmp")]
+    reached_in: Option<Vlan>,
     /// Do not ask for confirmation
     #[arg(long, conflicts_with_all = ["dry_run", "out"])]
     yes: bool,
@@ -68,11 +80,14 @@ struct Ready {
 }
 
 pub(super) fn run(args: &DeployArgs) -> Result<Answer, Failure> {
+    if args.snmp {
+        return over_snmp::run(args);
+    }
     let planned = site::planned(&args.input)?;
     planned.prove(&planned.configuration)?;
-    let now = match args.current.as_str() {
-        "factory" => factory(&planned, &args.texts)?,
-        directory => planned.read(directory.as_ref(), &args.texts)?,
+    let now = match args.current.as_deref() {
+        None | Some("factory") => factory(&planned, &args.texts)?,
+        Some(directory) => planned.read(directory.as_ref(), &args.texts)?,
     };
     let manager = planned.options.manager;
     let steps = plan_deployment(&planned.wiring, &now, &planned.states(), manager)
@@ -126,6 +141,22 @@ fn unsafe_order(error: &DeployError) -> Failure {
         }
     };
     Failure::new(error.clone()).hint(hint)
+}
+
+/// Asks whether so many steps are to be carried out.
+fn confirm(steps: usize) -> Result<(), Failure> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return Err(Failure::new("nobody is there to be asked whether to carry this out")
+            .hint("`--yes` carries it out without asking"));
+    }
+    output::print(&format!("carry out these {steps} steps? [y/N] "))?;
+    let mut answer = String::new();
+    stdin.read_line(&mut answer)?;
+    if answer.trim().eq_ignore_ascii_case("y") {
+        return Ok(());
+    }
+    Err(Failure::new("nothing was sent"))
 }
 
 fn in_words(planned: &Planned, ready: &[Ready]) -> String {

@@ -1,7 +1,5 @@
 //! `meikyo fabric verify`: live switches, read over SNMP, against the plan and the cable list.
 
-mod bridge;
-
 use clap::Args;
 use meikyo_cluster::Device;
 use meikyo_console::failure::{Answer, Failure};
@@ -12,8 +10,8 @@ use serde_json::json;
 
 use meikyo_units::in_one_line;
 
-use super::FileArgs;
 use super::site::{self, Planned};
+use super::{FileArgs, bridge};
 
 /// How often a request is sent again to a switch that is silent.
 const RETRIES: u32 = 2;

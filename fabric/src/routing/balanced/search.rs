@@ -23,13 +23,44 @@ struct Tree {
     by: Vec<u32>,
     /// Hosts on each switch and beyond it.
     beyond: Vec<u32>,
+    /// The channels to the other switches that send in it; these stay where they are.
+    joints: Vec<usize>,
+    /// The hosts that send on each of those switches and beyond it, 0 for others; nothing at all where the
+    /// source sends alone.
+    sending: Vec<f64>,
 }
 
 impl Tree {
     fn new(net: &Net, begun: &BegunTree) -> Self {
         let beyond = begun.walk.hosts_beyond(net).into_iter().map(small).collect();
         let by = begun.walk.by.iter().map(|by| by.map_or(NONE, small)).collect();
-        Self { source: begun.walk.order[0], hosts: exactly(begun.hosts), by, beyond }
+        let source = begun.walk.order[0];
+        let mut sending = Vec::new();
+        if !begun.joints.is_empty() {
+            let mut hosts = vec![0; net.switches()];
+            begun.joints.iter().for_each(|&to| hosts[net.head(to)] = net.hosts[net.head(to)]);
+            sending = begun.walk.beyond(net, hosts).into_iter().map(exactly).collect();
+            sending[source] = 0.0;
+        }
+        let (hosts, joints) = (exactly(begun.hosts), begun.joints.clone());
+        Self { source, hosts, by, beyond, joints, sending }
+    }
+
+    /// The hosts that send over a channel away from the source, and those that send back.
+    fn senders(&self, net: &Net, channel: usize) -> (f64, f64) {
+        let back = self.sending.get(net.head(channel)).copied().unwrap_or(0.0);
+        (self.hosts - back, back)
+    }
+
+    /// Whether a switch stays where it is.
+    fn keeps(&self, switch: usize) -> bool {
+        self.sending.get(switch).is_some_and(|hosts| *hosts > 0.0)
+    }
+
+    /// The channels by which others send to a switch, on the way to the source.
+    fn joining<'a>(&'a self, net: &'a Net, at: usize) -> impl Iterator<Item = usize> + 'a {
+        let joints = self.joints.iter().copied();
+        joints.filter(move |&joint| net.tail(joint) == at).map(|joint| joint ^ 1)
     }
 
     fn before(&self, switch: usize) -> Option<usize> {
@@ -111,19 +142,37 @@ impl<'a> Search<'a> {
 
     /// Adds what a tree carries, and what waits in it.
     fn begin(&mut self, tree: &Tree) {
+        let all = f64::from(tree.beyond[tree.source]);
         for at in 0..self.net.switches() {
             let Some(channel) = tree.before(at) else { continue };
-            let pairs = tree.hosts * f64::from(tree.beyond[at]);
-            self.load[channel] += pairs * self.per_cable[channel];
-            if self.how.pauses
-                && let Some(before) = tree.before(self.net.tail(channel))
-            {
-                let allowed = self.order.allow(self.net, before, channel);
-                assert!(allowed, "the order that a search begins with is that of its trees");
-                let place = self.order.place_of(self.net, before, channel);
-                self.turns[place] += 1;
+            let (out, back) = tree.senders(self.net, channel);
+            let beyond = f64::from(tree.beyond[at]);
+            self.load[channel] += out * beyond * self.per_cable[channel];
+            self.load[channel ^ 1] += back * (all - beyond) * self.per_cable[channel];
+            if self.how.pauses {
+                let before: Vec<usize> = self.before(tree, channel).collect();
+                before.into_iter().for_each(|before| self.begin_to_wait(before, channel));
+                if tree.keeps(at)
+                    && let Some(beyond) = tree.before(self.net.tail(channel))
+                {
+                    self.begin_to_wait(channel ^ 1, beyond ^ 1);
+                }
             }
         }
+    }
+
+    /// The channels that frames hold in a tree when they wait for one that leads away from the source.
+    fn before<'b>(&'b self, tree: &'b Tree, channel: usize) -> impl Iterator<Item = usize> + 'b {
+        let tail = self.net.tail(channel);
+        let joining = tree.joining(self.net, tail).filter(move |joint| joint ^ 1 != channel);
+        tree.before(tail).into_iter().chain(joining)
+    }
+
+    fn begin_to_wait(&mut self, before: usize, channel: usize) {
+        let allowed = self.order.allow(self.net, before, channel);
+        assert!(allowed, "the order that a search begins with is that of its trees");
+        let place = self.order.place_of(self.net, before, channel);
+        self.turns[place] += 1;
     }
 
     pub(super) fn busiest(&self) -> f64 {
@@ -136,19 +185,21 @@ impl<'a> Search<'a> {
 
     /// The source and the trunks of each tree, those of the sources in order.
     pub(super) fn trees(&self) -> Vec<(usize, Vec<usize>)> {
-        let mut trees: Vec<(usize, Vec<usize>)> = self
-            .trees
-            .iter()
-            .map(|tree| {
-                let led_to = (0..self.net.switches()).filter(|&at| tree.beyond[at] > 0);
-                let mut trunks: Vec<usize> =
-                    led_to.filter_map(|at| Some(tree.before(at)? / 2)).collect();
-                trunks.sort_unstable();
-                (tree.source, trunks)
-            })
-            .collect();
+        let sources = self.trees.iter().map(|tree| tree.source);
+        let mut trees: Vec<(usize, Vec<usize>)> = sources.zip(self.trunks()).collect();
         trees.sort_by_key(|(source, _)| *source);
         trees
+    }
+
+    /// The trunks of each tree, in the order in which the trees were given.
+    pub(super) fn trunks(&self) -> impl Iterator<Item = Vec<usize>> + '_ {
+        self.trees.iter().map(|tree| {
+            let led_to = (0..self.net.switches()).filter(|&at| tree.beyond[at] > 0);
+            let mut trunks: Vec<usize> =
+                led_to.filter_map(|at| Some(tree.before(at)? / 2)).collect();
+            trunks.sort_unstable();
+            trunks
+        })
     }
 
     /// Looks at all channels, the busiest first, until nothing is gained or the work is done.
@@ -190,7 +241,8 @@ impl<'a> Search<'a> {
         let at = self.net.head(channel);
         let number = small(channel);
         for tree in 0..self.trees.len() {
-            if self.trees[tree].by[at] == number && self.trees[tree].beyond[at] > 0 {
+            let its = &self.trees[tree];
+            if its.by[at] == number && its.beyond[at] > 0 && !its.keeps(at) {
                 self.improve(tree, at);
             }
         }
@@ -224,7 +276,7 @@ impl<'a> Search<'a> {
     /// Notes the way from a switch back to the source of its tree.
     fn walk_back(&mut self, tree: usize, from: usize) {
         let its = &self.trees[tree];
-        let pairs = its.hosts * f64::from(its.beyond[from]);
+        let beyond = f64::from(its.beyond[from]);
         self.look += 1;
         self.way.clear();
         self.saved.clear();
@@ -233,8 +285,7 @@ impl<'a> Search<'a> {
         loop {
             self.back[at] = (self.look, count);
             let Some(channel) = its.before(at) else { break };
-            let load = self.load[channel];
-            saved += self.weigh(load) - self.weigh(load - pairs * self.per_cable[channel]);
+            saved -= self.growth(its, channel, -beyond);
             self.way.push(channel);
             self.saved.push(saved);
             count += 1;
@@ -246,7 +297,7 @@ impl<'a> Search<'a> {
     /// By how much the sum changes if a switch is reached by this channel; `None` if it cannot be.
     fn change(&mut self, tree: usize, to: usize, by: usize) -> Option<f64> {
         let its = &self.trees[tree];
-        let pairs = its.hosts * f64::from(its.beyond[to]);
+        let beyond = f64::from(its.beyond[to]);
         let tail = self.net.tail(by);
         if tail != its.source && its.by[tail] == NONE {
             return None;
@@ -259,8 +310,7 @@ impl<'a> Search<'a> {
         let most = *self.saved.last()?;
         let (mut channel, mut cost) = (by, 0.0);
         loop {
-            let load = self.load[channel];
-            cost += self.weigh(load + pairs * self.per_cable[channel]) - self.weigh(load);
+            cost += self.growth(its, channel, beyond);
             self.left = self.left.saturating_sub(1);
             let at = self.net.tail(channel);
             let (look, place) = self.back[at];
@@ -275,6 +325,19 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// By how much the sum grows if so many hosts more are beyond a channel of a tree: what is sent to
+    /// them passes it, and what those beyond it send to them no longer comes back.
+    fn growth(&self, tree: &Tree, channel: usize, beyond: f64) -> f64 {
+        let (out, back) = tree.senders(self.net, channel);
+        let per_cable = self.per_cable[channel];
+        let change = |channel: usize, pairs: f64| {
+            let load = self.load[channel];
+            self.weigh(load + pairs * per_cable) - self.weigh(load)
+        };
+        let away = change(channel, out * beyond);
+        if back > 0.0 { away + change(channel ^ 1, -back * beyond) } else { away }
+    }
+
     /// Lets channels wait as they have to if a switch is reached by another channel, and no longer as they
     /// had to before; false if some would wait in a cycle, and nothing is changed.
     fn wait_instead(&mut self, tree: usize, at: usize, by: usize) -> bool {
@@ -283,10 +346,10 @@ impl<'a> Search<'a> {
         }
         let its = &self.trees[tree];
         let pairs_with = |channel: usize| {
-            let before = its.before(self.net.tail(channel)).map(|before| (before, channel));
+            let before = self.before(its, channel).map(move |before| (before, channel));
             let beyond =
                 self.net.from(at).iter().filter(|link| its.before(link.to) == Some(link.channel));
-            before.into_iter().chain(beyond.map(move |link| (channel, link.channel)))
+            before.chain(beyond.map(move |link| (channel, link.channel)))
         };
         let new: Vec<(usize, usize)> = pairs_with(by).collect();
         let old: Vec<(usize, usize)> = pairs_with(self.way[0]).collect();
@@ -320,10 +383,12 @@ impl<'a> Search<'a> {
     fn lead(&mut self, tree: usize, at: usize, by: usize) {
         let its = &mut self.trees[tree];
         let hosts = its.beyond[at];
-        let pairs = its.hosts * f64::from(hosts);
         let mut step = |its: &mut Tree, channel: usize, more: bool| {
-            let change = pairs * self.per_cable[channel];
-            self.load[channel] += if more { change } else { -change };
+            let (out, back) = its.senders(self.net, channel);
+            let change = f64::from(hosts) * self.per_cable[channel];
+            let change = if more { change } else { -change };
+            self.load[channel] += out * change;
+            self.load[channel ^ 1] -= back * change;
             let tail = self.net.tail(channel);
             if more {
                 its.beyond[tail] += hosts;

@@ -1,7 +1,7 @@
 //! Carrying a deployment out: a program of the site's takes each step to its switch.
 #![expect(clippy::disallowed_methods, reason = "starts what the person names to reach a switch")]
 
-use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -16,7 +16,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use super::super::site::Planned;
 use super::super::verify;
-use super::{DeployArgs, Ready, in_words, seconds};
+use super::{DeployArgs, Ready, confirm, in_words, seconds};
 
 /// Where switches with a shell keep the files of a step: a directory of root's, gone when they restart.
 const STEPS: &str = "/run/meikyo";
@@ -88,21 +88,6 @@ fn check_command(ready: &[Ready], command: &str) -> Result<(), Failure> {
         return Err(Failure::new(text).hint(known));
     }
     Ok(())
-}
-
-fn confirm(steps: usize) -> Result<(), Failure> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        return Err(Failure::new("cannot ask for confirmation: standard input is not a terminal")
-            .hint("`--yes` carries out the steps without asking"));
-    }
-    output::print(&format!("carry out these {steps} steps? [y/N] "))?;
-    let mut answer = String::new();
-    stdin.read_line(&mut answer)?;
-    if answer.trim().eq_ignore_ascii_case("y") {
-        return Ok(());
-    }
-    Err(Failure::new("nothing was sent"))
 }
 
 fn command_for(planned: &Planned, switch: SwitchId, command: &str) -> String {

@@ -10,19 +10,19 @@ use meikyo_fabric::{HostId, Neighbour, Observed, PortNumber, SwitchId, Vlan, Vla
 use meikyo_snmp::{Oid, Value};
 
 /// `dot1dBasePortIfIndex` (RFC 4188).
-const PORT_INTERFACE: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 1, 4, 1, 2];
+pub(super) const PORT_INTERFACE: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 1, 4, 1, 2];
 /// `dot1qVlanFdbId` (RFC 4363): the database in which addresses of a VLAN are learned.
 const DATABASE: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 2, 1, 3];
 /// `dot1qTpFdbPort` (RFC 4363).
 const LEARNED_PORT: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 2, 2, 1, 2];
 /// `dot1qVlanStaticEgressPorts` (RFC 4363).
-const EGRESS_PORTS: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 3, 1, 2];
+pub(super) const EGRESS_PORTS: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 3, 1, 2];
 /// `dot1qVlanStaticUntaggedPorts` (RFC 4363).
-const UNTAGGED_PORTS: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 3, 1, 4];
+pub(super) const UNTAGGED_PORTS: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 3, 1, 4];
 /// `dot1qPvid` (RFC 4363).
-const PVID: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 5, 1, 1];
+pub(super) const PVID: &[u32] = &[1, 3, 6, 1, 2, 1, 17, 7, 1, 4, 5, 1, 1];
 /// `dot3adAggPortAttachedAggID` (IEEE 802.3, IEEE8023-LAG-MIB).
-const ATTACHED_BUNDLE: &[u32] = &[1, 2, 840, 10006, 300, 43, 1, 2, 1, 1, 13];
+pub(super) const ATTACHED_BUNDLE: &[u32] = &[1, 2, 840, 10006, 300, 43, 1, 2, 1, 1, 13];
 /// `lldpLocPortId` (IEEE 802.1AB, LLDP-MIB).
 const OWN_PORT: &[u32] = &[1, 0, 8802, 1, 1, 2, 1, 3, 7, 1, 3];
 /// `lldpRemPortId`.
@@ -71,10 +71,15 @@ pub(super) fn observed(
 }
 
 /// The ports on the front for each port of the bridge: one, or those of a bundle.
-struct Ports(BTreeMap<u32, Vec<PortNumber>>);
+pub(super) struct Ports(BTreeMap<u32, Vec<PortNumber>>);
 
 impl Ports {
-    fn new(count: u16, interfaces: &BTreeMap<u64, u32>, attached: &[(Vec<u32>, Value)]) -> Self {
+    /// From the port of the bridge that each interface is, and the bundle that interfaces are in.
+    pub(super) fn new(
+        count: u16,
+        interfaces: &BTreeMap<u64, u32>,
+        attached: &[(Vec<u32>, Value)],
+    ) -> Self {
         let mut ports: BTreeMap<u32, Vec<PortNumber>> =
             (1..=count).map(|port| (u32::from(port), vec![PortNumber(port)])).collect();
         let port_of = |interface: u64| interfaces.get(&interface).copied();
@@ -88,6 +93,11 @@ impl Ports {
             }
         }
         Self(ports)
+    }
+
+    /// Each port of the bridge with those on the front.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[PortNumber])> {
+        self.0.iter().map(|(bridge, fronts)| (*bridge, fronts.as_slice()))
     }
 
     fn front(&self, port: u32) -> &[PortNumber] {
