@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Suits;
-use super::search::exactly;
 use super::turns::Turns;
+use super::{Suits, exactly};
 use crate::routing::net::Link;
 use crate::routing::{Net, Walk};
 
