@@ -203,7 +203,7 @@ fn a_step_that_cannot_be_confirmed_is_left_to_the_switch_to_take_back() {
     ];
     let told = printed(path, &arguments, 2);
     assert!(told.contains("step 2 of "), "{told}");
-    assert!(told.contains("it is taken back within 30 s"), "{told}");
+    assert!(told.contains("the switch rolls it back within 30 s"), "{told}");
     let typed = |number| fs::read_to_string(path.join(format!("{number}.typed"))).unwrap();
     for (number, step) in [(0, 0), (2, 1)] {
         for text in ["apply", "roll_back"] {

@@ -70,7 +70,9 @@ fn what_a_lab_cannot_do_is_refused_with_what_to_type_instead() {
     refused(&["up", "--cluster", &file, "--rate", "fast"], "write for example `1Gbit/s`");
     refused(&["up", "--cluster", &file, "--memory", "5MiB"], "128");
     refused(&["up", "--cluster", &path("none.toml")], "cannot read the cluster file");
-    for (files, told) in [(path("none"), "hint: mkdir -p"), (file.clone(), "is no directory")] {
+    for (files, told) in
+        [(path("none"), "hint: mkdir -p"), (file.clone(), "which is not a directory")]
+    {
         let said = lab.call(&["up", "--cluster", &file, "--files", &files]);
         // Where nothing can run a lab, that is what is told.
         if !text(&said).contains("there is no user-mode Linux") {
