@@ -67,7 +67,7 @@ impl Skeleton {
         Kernel::ALL.iter().copied().find(|kernel| kernel.word() == word).map(Self::Npb)
     }
 
-    /// Its word.
+    /// The word that arguments and reports name it by.
     pub fn word(self) -> &'static str {
         match self {
             Self::Hpl => "hpl",
@@ -89,7 +89,7 @@ choice!(Method { Flow = "flow", Packet = "packet" });
 /// What is predicted: a machine and a program, resolved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Input {
-    /// The program.
+    /// Which program is predicted, with its size.
     pub program: Program,
     /// How its time is calculated.
     pub method: Method,

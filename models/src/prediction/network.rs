@@ -22,9 +22,9 @@ pub struct Rates {
 /// What stands at one end of a lane, by its place in the wiring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaneEnd {
-    /// A host.
+    /// A host, by its place among the hosts.
     Host(usize),
-    /// A switch.
+    /// A switch, by its place among the switches.
     Switch(usize),
 }
 

@@ -18,8 +18,8 @@
 //! addresses that switches have not learned, and frames of the switches' own.
 
 mod host;
+mod known;
 mod port;
-mod shared;
 mod signal;
 mod switch;
 
@@ -36,7 +36,7 @@ use super::program::Messaging;
 use super::ranks::{RankProgram, number};
 
 use host::Host;
-use shared::Shared;
+use known::Shared;
 use signal::Signal;
 use switch::Switch;
 

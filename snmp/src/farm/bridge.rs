@@ -90,7 +90,7 @@ struct Row {
     status: u8,
 }
 
-/// A port.
+/// What can be set at one port of the bridge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Port {
     pvid: u16,
@@ -152,7 +152,7 @@ impl Bridge {
         self.ports.len().div_ceil(8)
     }
 
-    /// What an object is.
+    /// The value of an object as the agent answers it.
     pub(crate) fn value(&self, object: BridgeObject) -> ValueRef<'_> {
         let row = |vlan: u16, octets: fn(&Row) -> &Vec<u8>| {
             let row = self.rows.get(&vlan);
@@ -296,6 +296,7 @@ impl Bridge {
             BridgeObject::Count => {}
             BridgeObject::Pvid(at) => {
                 if let (ValueRef::Gauge32(vlan), Some(port)) = (value, self.port(at)) {
+                    // Nothing saturates: a number that is no VLAN leaves the PVID as it was.
                     port.pvid = u16::try_from(vlan).unwrap_or(port.pvid);
                 }
             }

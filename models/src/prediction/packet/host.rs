@@ -6,8 +6,8 @@ use meikyo_sim::Context;
 use meikyo_undo::{Cell, Deque, List, Map, fields};
 use meikyo_units::{Bytes, Nanos};
 
+use super::known::{PAYLOAD, Shared};
 use super::port::Port;
-use super::shared::{PAYLOAD, Shared};
 use super::signal::{Frame, Kind, Name, Signal};
 use crate::prediction::flow::Waiting;
 use crate::prediction::network::{LaneEnd, LanePlace};
@@ -39,7 +39,7 @@ enum Known {
     Asked,
     /// It has announced itself.
     Announced,
-    /// It is there.
+    /// Its whole payload has arrived.
     There,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Card {
 }
 fields!(Card { port, outgoing });
 
-/// A host.
+/// A host with its cards and the ranks that run on it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Host {
     shared: Arc<Shared>,
@@ -308,6 +308,7 @@ impl Host {
         }
         let Some(Outgoing { frame, left }) = card.outgoing.pop_front(context) else { return };
         let again = frame.payload > 0;
+        // Saturates: a frame carries no more than `PAYLOAD`, however much is left.
         let payload = u16::try_from(left).unwrap_or(u16::MAX).min(PAYLOAD);
         let payload = if again { frame.payload } else { payload };
         card.port.send(&self.shared, Frame { payload, ..frame }, context);

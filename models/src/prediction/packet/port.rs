@@ -4,7 +4,7 @@ use meikyo_sim::{Context, LpId};
 use meikyo_undo::{Cell, fields};
 use meikyo_units::Bytes;
 
-use super::shared::Shared;
+use super::known::Shared;
 use super::signal::{Frame, Signal};
 
 /// What sends frames on a lane, one after the other, unless it is stopped.

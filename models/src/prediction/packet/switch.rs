@@ -10,8 +10,8 @@ use std::sync::Arc;
 use meikyo_sim::{Context, LpId};
 use meikyo_undo::{Cell, Deque, fields};
 
+use super::known::Shared;
 use super::port::Port;
-use super::shared::Shared;
 use super::signal::{Frame, Signal};
 use crate::prediction::ranks::{number, rank};
 
@@ -36,7 +36,7 @@ struct Input {
 }
 fields!(Input { octets, stopped });
 
-/// A switch.
+/// A switch that stores each frame before it forwards it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Switch {
     shared: Arc<Shared>,

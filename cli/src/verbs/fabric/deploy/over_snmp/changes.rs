@@ -269,6 +269,7 @@ impl Tables {
     /// change at once.
     pub(super) fn objects(&self, change: &Change) -> Vec<(Oid, Value)> {
         let at = |object: &[u32], index: u32| Oid::from_slice(object).child(&[index]);
+        // Saturates: what is set here are ports, VLANs and seconds, which are far smaller.
         let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         let lists = |members: &Members| {
             [&members.egress, &members.untagged]

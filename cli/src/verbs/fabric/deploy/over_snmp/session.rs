@@ -16,9 +16,9 @@ const UPTIME: &[u32] = &[1, 3, 6, 1, 2, 1, 1, 3, 0];
 const RETRIES: u32 = 2;
 /// `createAndGo` of `RowStatus` (RFC 2579).
 const CREATE_AND_GO: i64 = 4;
-/// `createAndWait`.
+/// `createAndWait` of `RowStatus`: the row is made and not used yet.
 const CREATE_AND_WAIT: i64 = 5;
-/// `destroy`.
+/// `destroy` of `RowStatus`: the row is taken away.
 const DESTROY: i64 = 6;
 
 /// The way to one switch.

@@ -134,6 +134,7 @@ impl Tables {
             pvids.into_iter().filter_map(|(port, id)| Some((port, vlan(u32::try_from(id).ok()?)?)));
         Ok(Self {
             places,
+            // Saturates at what the switch itself showed.
             octets: octets.max(usize::try_from(last.div_ceil(8)).unwrap_or(octets)),
             vlans,
             pvids: pvids.collect(),
