@@ -198,8 +198,11 @@ fn sealed(frames: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
     segment
 }
 
+/// Header and payload.
+type Frame = (Vec<u8>, Vec<u8>);
+
 /// A recording in the log alone, its first segment, and the frames of that.
-fn logged(dir: &Path) -> (PathBuf, Vec<(Vec<u8>, Vec<u8>)>) {
+fn logged(dir: &Path) -> (PathBuf, Vec<Frame>) {
     append(dir, "a", false);
     let segment = dir.join("log/a/0000000001.log");
     let frames = frames_of(&std::fs::read(&segment).unwrap());

@@ -244,7 +244,7 @@ fn a_clock_that_is_set_ends_no_measurement(lab: &Lab<'_>) {
     let steps: Vec<_> = rows(&recording, "events")
         .into_iter()
         .filter(|row| row["event"] == "clock_step")
-        .map(|row| row["text"].as_str().unwrap().to_owned())
+        .map(|row| row["text"].as_str().expect("a text").to_owned())
         .collect();
     assert!(
         steps.len() == 2 && steps[0].contains("forward by 3") && steps[1].contains("back by 7")

@@ -37,6 +37,7 @@ fn wiring(dialect: Dialect) -> Wiring {
         learning: Learning::Independent,
         ageing_min: Nanos::from_secs(10),
         ageing_max: Some(Nanos::from_secs(1_000_000)),
+        default_vlan_stays: false,
     };
     Wiring {
         switches: vec![Switch { name: "sw1".into(), model }],

@@ -255,7 +255,7 @@ impl Dealing<'_> {
     /// Deals out the hosts from `host` on, of which those of one switch take trees in order.
     fn deal(&mut self, host: usize, from: usize) {
         if host == self.size * self.hosts {
-            self.least = self.least.min(*self.load.iter().max().unwrap());
+            self.least = self.least.min(*self.load.iter().max().expect("there are cables"));
             return;
         }
         let from = if host.is_multiple_of(self.hosts) { 0 } else { from };
@@ -269,7 +269,7 @@ impl Dealing<'_> {
             }
             let circle = |way: &[usize]| way.iter().all(|waiting| *waiting > 0);
             let stuck = self.pauses && self.waits.chunks(self.size).any(circle);
-            if !stuck && *self.load.iter().max().unwrap() < self.least {
+            if !stuck && *self.load.iter().max().expect("there are cables") < self.least {
                 self.deal(host + 1, left_out);
             }
             for arm in &arms {

@@ -94,6 +94,7 @@ pub(crate) fn model() -> SwitchModel {
         learning: Learning::Independent,
         ageing_min: Nanos::from_secs(10),
         ageing_max: Some(Nanos::from_secs(100_000)),
+        default_vlan_stays: false,
     }
 }
 

@@ -68,13 +68,12 @@ pub(super) fn observe(device: &mut Device, seen: &Seen<'_>, rows: &mut Rows) -> 
                     let is_unreadable = answer.unreadable.contains(&value);
                     let (kind, text) = presence(change, is_unreadable);
                     let repeats = device.repeats.get_or_insert_default();
-                    if !repeats.admit(Repeated::Object, pending.due) {
-                        noticed.held_back = true;
-                        continue;
+                    noticed.held_back |= !repeats.admit(Repeated::Object, pending.due);
+                    if !noticed.held_back {
+                        let device = Some(device.name);
+                        let event = Event { device, object: Some(&object), text, count: None };
+                        rows.event(pending.due, kind, event);
                     }
-                    let device = Some(device.name);
-                    let event = Event { device, object: Some(&object), text, count: None };
-                    rows.event(pending.due, kind, event);
                     continue;
                 }
             };

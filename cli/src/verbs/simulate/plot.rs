@@ -142,8 +142,11 @@ mod tests {
     #[test]
     fn places_are_numbers_where_all_values_are_and_else_in_their_order() {
         let numbers = Places::of(["11", "22", "11", "44"].into_iter());
-        assert_eq!(["11", "22", "44"].map(|value| numbers.x(value)), [11.0, 22.0, 44.0]);
+        assert_eq!(
+            ["11", "22", "44"].map(|value| numbers.x(value).to_string()),
+            ["11", "22", "44"]
+        );
         let words = Places::of(["10us", "32us", "10us"].into_iter());
-        assert_eq!(["10us", "32us"].map(|value| words.x(value)), [0.0, 1.0]);
+        assert_eq!(["10us", "32us"].map(|value| words.x(value).to_string()), ["0", "1"]);
     }
 }

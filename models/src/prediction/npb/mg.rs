@@ -144,12 +144,12 @@ pub(super) fn iteration(run: &Npb, steps: &mut Steps) {
     }
     work(steps, 0, 1.0);
     faces(&levels[0], steps);
-    for at in 1..=finest {
+    for (at, level) in levels.iter().enumerate().skip(1) {
         work(steps, at, 1.0);
-        expand(&levels[at], steps);
+        expand(level, steps);
         for _ in 0..2 {
             work(steps, at, 1.0);
-            faces(&levels[at], steps);
+            faces(level, steps);
         }
     }
     work(steps, finest, 1.0);

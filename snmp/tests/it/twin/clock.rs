@@ -76,13 +76,17 @@ fn a_clock_that_is_set_loses_doubles_and_mixes_up_nothing() {
         for name in &names {
             assert!(endings(&states, name).keys().eq(["ok"]), "{:?}", endings(&states, name));
         }
-        let events = rows(&memory, "events");
-        let told = events.iter().filter(|row| row["event"] == "clock_step");
-        let told: Vec<_> = told.collect();
-        let texts: Vec<_> = told.iter().map(|row| row["text"].clone()).collect();
-        assert_eq!(texts, words.map(|words| format!("the real-time clock was set {words}")));
-        let told: Vec<_> = told.iter().map(|row| row["count"].clone()).collect();
-        let steps = steps_ms.map(|step: i64| (step * 1_000_000).unsigned_abs().to_string());
-        assert_eq!(told.iter().collect::<BTreeSet<_>>(), steps.iter().collect());
+        steps_are_told(&memory, steps_ms, words);
     }
+}
+
+/// What a person reads of each step, and its nanoseconds in `count`.
+fn steps_are_told(memory: &Memory, steps_ms: [i64; 2], words: [&str; 2]) {
+    let events = rows(memory, "events");
+    let told: Vec<_> = events.iter().filter(|row| row["event"] == "clock_step").collect();
+    let texts: Vec<_> = told.iter().map(|row| row["text"].clone()).collect();
+    assert_eq!(texts, words.map(|words| format!("the real-time clock was set {words}")));
+    let told: Vec<_> = told.iter().map(|row| row["count"].clone()).collect();
+    let steps = steps_ms.map(|step| (step * 1_000_000).unsigned_abs().to_string());
+    assert_eq!(told.iter().collect::<BTreeSet<_>>(), steps.iter().collect());
 }

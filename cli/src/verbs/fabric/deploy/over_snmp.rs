@@ -363,7 +363,7 @@ mod tests {
 
     /// A switch as delivered: every port an untagged member of VLAN 1, a spanning tree protocol on.
     fn delivered(ports: u16) -> Tables {
-        let numbers = || (1..=u32::from(ports));
+        let numbers = || 1..=u32::from(ports);
         let all = |value: u64| -> BTreeMap<u32, u64> { numbers().map(|at| (at, value)).collect() };
         let place = |port: u16| {
             let number = u32::from(port);

@@ -125,7 +125,8 @@ fn targets<'a>(tables: &Tables, after: &'a SwitchState) -> Result<Vec<Target<'a>
                 )
             });
         }
-        if !port.accept_tagged && !(port.tagged.is_empty() && port.untagged.len() < 2) {
+        let has_one_vlan = port.tagged.is_empty() && port.untagged.len() < 2;
+        if !port.accept_tagged && !has_one_vlan {
             return Err(format!(
                 "port {first} should drop frames with a tag, which cannot be said over SNMP"
             ));
