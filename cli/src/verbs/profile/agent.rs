@@ -38,7 +38,7 @@ const SAY_EVERY: Nanos = Nanos::from_secs(10);
 const LAST_PATIENCE: Nanos = Nanos::from_secs(10);
 
 /// Who vouches for servers where no other file is named: where Debian has its certificates.
-const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
+pub(crate) const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// Sample everything on this host, and send the samples to a server immediately
 #[derive(Debug, Args)]
