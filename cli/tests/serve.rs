@@ -153,7 +153,10 @@ fn what_cannot_be_served_or_written_to_is_said_with_what_to_do() {
     std::fs::write(at("tokens"), format!("ingest node/* {hash}")).unwrap();
     let (rec, papers, tokens, missing) = (at("rec"), at("papers"), at("tokens"), at("missing"));
     for (more, texts) in [
-        (vec![missing.as_str(), "--ingest", &rec], ["missing", "is not a recording"]),
+        (
+            vec![missing.as_str(), "--ingest", &rec],
+            ["there is no directory", "meikyo measure --out RECORDING"],
+        ),
         (vec!["--ingest", &papers], ["is no recording, and it is not empty", "--ingest DIR"]),
         (vec!["--ingest", &rec, "--token-file", &tokens], [":1: this is no", "`*` and `?`"]),
     ] {

@@ -87,7 +87,18 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn begin(recording: &'a Recording, selection: &'a Selection) -> Result<Self, ReadError> {
         let table = recording.table(&selection.table)?;
-        Ok(Self { recording, selection, table, outcome: Outcome::default() })
+        let mut pass = Self { recording, selection, table, outcome: Outcome::default() };
+        // What is missing from the list of files is told also where no file is left to be read.
+        pass.note(recording.scan(selection)?.problems());
+        Ok(pass)
+    }
+
+    fn note(&mut self, problems: &[Problem]) {
+        for problem in problems {
+            if !self.outcome.problems.contains(problem) {
+                self.outcome.problems.push(problem.clone());
+            }
+        }
     }
 
     /// Hands on the batches of a scan, and notes what it touched.
@@ -106,11 +117,7 @@ impl<'a> Pass<'a> {
         total.columns_read += cost.columns_read;
         total.bytes_read += cost.bytes_read;
         total.rows += cost.rows;
-        for problem in scan.problems() {
-            if !self.outcome.problems.contains(problem) {
-                self.outcome.problems.push(problem.clone());
-            }
-        }
+        self.note(scan.problems());
         Ok(())
     }
 

@@ -120,7 +120,7 @@ pub enum SessionError {
         text: String,
     },
     /// A message came that does not belong there.
-    #[error("the receiver sent an unexpected {0}")]
+    #[error("the receiver sent {0} where it does not belong")]
     Unexpected(&'static str),
     /// The receiver speaks another version.
     #[error("the receiver wants to speak version {found}, and this sender speaks {VERSION}")]

@@ -218,7 +218,7 @@ mod tests {
         let two = format!("[[hosts]]\nname = \"b\"\naddresses = []\n{host}");
         for (text, told) in [
             (format!("scheme = \"ring\"\nkey = \"job.key\"\n{host}{host}"), "at least 3 hosts"),
-            (format!("scheme = \"raid\"\nkey = \"job.key\"\n{host}"), "`raid` is no scheme"),
+            (format!("scheme = \"raid\"\nkey = \"job.key\"\n{host}"), "`raid` is not a scheme"),
             (format!("scheme = \"partner\"\nkey = \"job.key\"\nx = 1\n{host}"), "is no job"),
             (format!("scheme = \"partner\"\nkey = \"none\"\n{host}"), "at least 2 hosts"),
             (format!("scheme = \"partner\"\nkey = \"none\"\n{host}{}", two_of("b")), "cannot read"),

@@ -11,7 +11,7 @@ use super::walk::program;
 use crate::args::Args;
 
 /// Options that documents name without the program that has them, which is not ours.
-const OPTIONS_OF_OTHERS: &[&str] = &["allow-run-as-root", "oversubscribe"];
+const OPTIONS_OF_OTHERS: &[&str] = &["allow-run-as-root", "oversubscribe", "release"];
 
 /// Splits a line as a shell does, as far as our documents need it, and parses it.
 pub(crate) fn parses(line: &str) -> Result<Args, clap::Error> {
@@ -160,7 +160,8 @@ fn options_that_the_documents_name_are_there() {
     let (mut tried, mut unknown) = (0, Vec::new());
     for (file, shown) in documents() {
         for span in &shown.spans {
-            if let Some(rest) = span.strip_prefix("--") {
+            // `--` alone stands before the program that is profiled.
+            if let Some(rest) = span.strip_prefix("--").filter(|rest| !rest.is_empty()) {
                 tried += 1;
                 let end = rest.find(|letter: char| letter != '-' && !letter.is_alphanumeric());
                 if !options.contains(&rest[..end.unwrap_or(rest.len())]) {

@@ -33,8 +33,8 @@ impl Ring {
         }
         let farm = Farm::start_with(1, &arguments);
         let written = fs::read_to_string(farm.cluster()).unwrap();
-        let address = written.split('"').find(|word| word.starts_with("127.1.0.1:")).unwrap();
-        let port: u16 = address.rsplit(':').next().unwrap().parse().unwrap();
+        let port = written.lines().find_map(|line| line.strip_prefix("port = ")).unwrap();
+        let port: u16 = port.parse().unwrap();
         let text = format!(
             r#"name = "ring"
 measure = ["interfaces"]

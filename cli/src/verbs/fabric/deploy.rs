@@ -41,7 +41,7 @@ pub(super) struct DeployArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["dry_run", "through"])]
     out: Option<PathBuf>,
     /// Overwrite existing files
-    #[arg(long, requires = "out")]
+    #[arg(long, requires = "out", conflicts_with_all = ["dry_run", "through"])]
     force: bool,
     /// Carry out the steps: show them, ask, then run this command for each, with `{switch}` and
     /// `{address}` replaced and the configuration as its input. The first step that fails is rolled
@@ -147,8 +147,8 @@ fn unsafe_order(error: &DeployError) -> Failure {
 fn confirm(steps: usize) -> Result<(), Failure> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
-        return Err(Failure::new("nobody is there to be asked whether to carry this out")
-            .hint("`--yes` carries it out without asking"));
+        return Err(Failure::new("cannot ask for confirmation: standard input is not a terminal")
+            .hint("`--yes` carries out the steps without asking"));
     }
     output::print(&format!("carry out these {steps} steps? [y/N] "))?;
     let mut answer = String::new();

@@ -190,7 +190,7 @@ fn of_disks_that_share_a_path_the_first_is_read_and_this_is_said() {
     // hrStorageDescr and hrStorageAllocationUnits of what net-snmp shows where one file system is
     // mounted over another.
     let (descr, units) = ("1.3.6.1.2.1.25.2.3.1.3", "1.3.6.1.2.1.25.2.3.1.4");
-    let mut walked = Vec::new();
+    let mut walked = vec![varbind("1.3.6.1.2.1.1.3.0", Value::TimeTicks(1))];
     for (index, path) in [(31, "/"), (35, "/data"), (38, "/data"), (40, "/scratch")] {
         walked.push(varbind(&format!("{descr}.{index}"), text(path)));
         walked.push(varbind(&format!("{units}.{index}"), Value::Integer(4096)));
