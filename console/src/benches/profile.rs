@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use meikyo_units::Nanos;
 
 /// Measure what samples of several kinds of program take, field by field, what taking them costs beside
-/// `perf record`, and what sending them costs beside InfluxDB and its Python client
+/// `perf record`, and what sending them costs beside `InfluxDB` and its Python client
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
     /// How long to sample each kind of program

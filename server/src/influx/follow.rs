@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use meikyo_live::line_protocol::Lines;
 use meikyo_live::values::{Value, Values};
-use meikyo_recording::layout::{self, ParquetFile, SegmentFile};
+use meikyo_recording::files;
+use meikyo_recording::layout::{ParquetFile, SegmentFile};
 use meikyo_recording::read::Wanted;
 use meikyo_recording::segment::SegmentReader;
 use meikyo_recording::summary::SUFFIX;
@@ -117,7 +118,7 @@ impl Follower {
 
     /// Sends what was written since the last time.
     fn look(&mut self, stopped: &Receiver<()>) -> Result<(), Halt> {
-        let listing = layout::list_hours(&self.dir, |_, _| false)?;
+        let listing = files::list_hours(&self.dir, |_, _| false)?;
         let mut streams: BTreeMap<String, Vec<SegmentFile>> = BTreeMap::new();
         for segment in listing.segments {
             streams.entry(segment.stream.clone()).or_default().push(segment);

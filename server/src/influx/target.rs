@@ -298,7 +298,7 @@ mod tests {
             "http://x:y/write",
             "http://x/a b",
         ] {
-            let told = InfluxTarget::new(wrong, None).unwrap_err().to_string();
+            let told = InfluxTarget::new(wrong, None, Path::new("/none")).unwrap_err().to_string();
             assert!(told.contains("no address"), "{wrong}: {told}");
         }
         let far = of("http://192.0.2.1/write?db=a").connect().unwrap_err().to_string();

@@ -116,6 +116,9 @@ fn spoil(file: &Path) {
     fs::write(file, octets).unwrap();
 }
 
+/// What is done to a file.
+type Harm = fn(&Path);
+
 /// What an answer that lists files in `problems` names.
 fn named(served: &Served, path: &str) -> Vec<String> {
     let body = served.json(path);
@@ -127,11 +130,11 @@ fn named(served: &Served, path: &str) -> Vec<String> {
 fn whoever_reads_rows_or_states_learns_of_damage() {
     let dir = tempfile::tempdir().unwrap();
     copy(recording(), dir.path());
-    let remove: fn(&Path) = |file| fs::remove_file(file).unwrap();
+    let remove: Harm = |file| fs::remove_file(file).unwrap();
     // Damage shows when pages are read, a missing file when files are listed. Where everybody answered, states
     // follow from footers, and no page is read.
-    let both: &[fn(&Path)] = &[spoil, remove];
-    let paths: [(&str, &str, &[fn(&Path)]); 6] = [
+    let both: &[Harm] = &[spoil, remove];
+    let paths: [(&str, &str, &[Harm]); 6] = [
         ("readings?table=load&limit=1", "load", both),
         ("readings?table=load&limit=1", "polls", both),
         ("health", "polls.summary", &[remove]),

@@ -130,7 +130,8 @@ type Sample = (i64, String, u64, u64, u64);
 fn samples_of(cpu: u64, second: i64) -> Vec<Sample> {
     let sample = |at: u64| {
         let time = START_NS + second * 1_000_000_000 + at.cast_signed() * 1_000_000;
-        let address = if at % 7 == 0 { 0xffff_ffff_8100_0000 + at } else { 0x5000 + at % 50 };
+        let address =
+            if at.is_multiple_of(7) { 0xffff_ffff_8100_0000 + at } else { 0x5000 + at % 50 };
         (time + cpu.cast_signed(), "node 1".to_owned(), 100 + at % 3, 100, address)
     };
     (0..1_000).map(sample).collect()
