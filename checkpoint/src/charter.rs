@@ -83,6 +83,66 @@ pub struct Charter {
     pub open: Option<Opened>,
     /// The newest committed generations, the newest first; at most [`COMMITS_KEPT`].
     pub commits: Vec<Commit>,
+    /// The newest start of the program, if it was ever started with the library.
+    pub start: Option<Box<Start>>,
+}
+
+/// What all ranks of a start were told to go on from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The generation; nothing where none was ever committed.
+    pub generation: Option<Generation>,
+    /// How far the program had come in it.
+    pub reached: Reached,
+    /// The newest generation that was committed when it was decided: greater where that cannot be had back.
+    pub newest: Option<Generation>,
+}
+
+/// The program that waits on a host to begin, or has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    /// A number that no other program on any host has.
+    pub program: u64,
+    /// What its ranks were told in an earlier start, of which another host's program is gone.
+    pub told: Option<Origin>,
+}
+
+/// One start of the program: what all its ranks go on from, decided when the last host joins.
+///
+/// Until then nobody is told anything, so that one host's program may take the place of another that is gone.
+/// A host cannot know at once that a program elsewhere is gone: one that was decided on with such a
+/// program joins the next start with what it was told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// Its number, which is the run of what is saved in it: greater than that of every start before. That of the
+    /// one before until all have joined.
+    pub run: u64,
+    /// How many ranks the program has on all hosts.
+    pub ranks: u32,
+    /// By place.
+    pub joined: Vec<Option<Joined>>,
+    /// What all go on from, as soon as all have joined.
+    pub origin: Option<Origin>,
+}
+
+impl Start {
+    /// Whether this program is part of it.
+    pub fn has(&self, place: usize, program: u64) -> bool {
+        self.joined[place].is_some_and(|joined| joined.program == program)
+    }
+}
+
+/// A program waits on a host for all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Join {
+    /// The place of the host.
+    pub place: usize,
+    /// The program on it.
+    pub joined: Joined,
+    /// How many ranks there are on all hosts.
+    pub ranks: u32,
+    /// What can be had back as this host knows it: what all go on from if it is the last one.
+    pub found: Origin,
 }
 
 /// What somebody wants to change.
@@ -110,6 +170,8 @@ pub enum Change {
         /// Who stands there.
         incarnation: Incarnation,
     },
+    /// A program waits on a host to begin.
+    Join(Join),
 }
 
 /// Why a change is not possible.
@@ -121,6 +183,12 @@ pub enum Rejected {
     /// The generation was committed or aborted by somebody else.
     #[error("generation {} is no longer being written", .0.0)]
     NotOpen(Generation),
+    /// What this run has handed over is not saved any more: the program was started anew.
+    #[error("run {0} of the program is over")]
+    Over(u64),
+    /// Another generation was committed since the program was told what to go on from.
+    #[error("a generation was committed meanwhile")]
+    Stale,
 }
 
 impl Charter {
@@ -130,7 +198,8 @@ impl Charter {
         let mix =
             |hash: u64, member: &Incarnation| (hash ^ member.0).wrapping_mul(0x0100_0000_01b3);
         let group = members.iter().fold(0xcbf2_9ce4_8422_2325, mix).max(1);
-        Self { group, version: 1, members, last: Generation(0), open: None, commits: Vec::new() }
+        let (last, open, commits, start) = (Generation(0), None, Vec::new(), None);
+        Self { group, version: 1, members, last, open, commits, start }
     }
 
     /// Whether every list has one entry for each of `hosts`, and every place is one of them.
@@ -145,6 +214,7 @@ impl Charter {
             && self.commits.iter().all(is_whole)
             && self.commits.is_sorted_by(|newer, older| newer.generation > older.generation)
             && self.open.is_none_or(|open| open.coordinator < hosts)
+            && self.start.as_ref().is_none_or(|start| start.joined.len() == hosts)
     }
 
     /// The newest generation that is whole.
@@ -155,6 +225,16 @@ impl Charter {
     /// The commit of a generation that is kept.
     pub fn commit_of(&self, generation: Generation) -> Option<&Commit> {
         self.commits.iter().find(|commit| commit.generation == generation)
+    }
+
+    /// The number of the newest generation that is whole.
+    pub fn newest_number(&self) -> Option<Generation> {
+        self.newest().map(|commit| commit.generation)
+    }
+
+    /// The newest start, if all hosts have joined it.
+    pub fn begun(&self) -> Option<(&Start, Origin)> {
+        self.start.as_ref().and_then(|start| Some((&**start, start.origin?)))
     }
 
     /// Whether what a host holds of a generation can still be needed.
@@ -175,6 +255,10 @@ impl Charter {
             Change::Begin { reached, coordinator, life } => {
                 if let Some(open) = charter.open {
                     return Err(Rejected::Busy(open.generation));
+                }
+                // It would take the place of what all go on from.
+                if self.begun().is_some_and(|(start, _)| reached.run < start.run) {
+                    return Err(Rejected::Over(reached.run));
                 }
                 let generation = Generation(charter.last.0 + 1);
                 charter.last = generation;
@@ -198,8 +282,59 @@ impl Charter {
                     charter.version += 1;
                 }
             }
+            Change::Join(join) => charter.join(join)?,
         }
         Ok(charter)
+    }
+
+    /// A program joins the start that is not decided yet, or is the first of a new one. With the last that was
+    /// missing it is decided what all go on from, and what is being written is given up: nothing of an earlier
+    /// start may be committed any more.
+    fn join(&mut self, join: &Join) -> Result<(), Rejected> {
+        let newest = self.newest_number();
+        let is_stale = |joined: Joined| joined.told.is_some_and(|told| told.newest != newest);
+        if join.found.newest != newest || is_stale(join.joined) {
+            return Err(Rejected::Stale);
+        }
+        let undecided = self.start.clone().filter(|start| start.origin.is_none());
+        let mut start = match (&self.start, undecided) {
+            (Some(start), None) if start.has(join.place, join.joined.program) => return Ok(()),
+            (_, Some(start)) if start.ranks == join.ranks => start,
+            // Whoever was told in an earlier start has no part in one of another size, and begins none.
+            (Some(before), _) if join.joined.told.is_some() => {
+                return Err(Rejected::Over(before.run));
+            }
+            _ => Box::new(self.fresh(join.ranks)),
+        };
+        start.joined[join.place] = Some(join.joined);
+        for joined in &mut start.joined {
+            *joined = joined.filter(|joined| !is_stale(*joined));
+        }
+        let told = start.joined.iter().flatten().filter_map(|joined| joined.told);
+        let told: Vec<Option<Generation>> = told.map(|told| told.generation).collect();
+        if told.windows(2).any(|pair| pair[0] != pair[1]) {
+            return Err(Rejected::Stale);
+        }
+        if start.joined.iter().all(Option::is_some) {
+            let told = start.joined.iter().flatten().find_map(|joined| joined.told);
+            start.origin = Some(told.unwrap_or(join.found));
+            start.run = self.next_run();
+            self.open = None;
+        }
+        self.start = Some(start);
+        Ok(())
+    }
+
+    fn fresh(&self, ranks: u32) -> Start {
+        let run = self.start.as_ref().map_or(0, |start| start.run);
+        Start { run, ranks, joined: vec![None; self.members.len()], origin: None }
+    }
+
+    fn next_run(&self) -> u64 {
+        let commits = self.commits.iter().map(|commit| commit.reached.run);
+        let start = self.start.iter().map(|start| start.run);
+        let open = self.open.iter().map(|open| open.reached.run);
+        commits.chain(start).chain(open).max().unwrap_or(0) + 1
     }
 
     fn close(&mut self, generation: Generation) -> Result<(), Rejected> {
@@ -210,5 +345,73 @@ impl Charter {
             }
             _ => Err(Rejected::NotOpen(generation)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joining(place: usize, newest: Option<u64>, told: Option<Origin>) -> Change {
+        let newest = newest.map(Generation);
+        let found = Origin { generation: newest, reached: Reached::default(), newest };
+        let joined = Joined { program: 10 + place as u64, told };
+        Change::Join(Join { place, joined, ranks: 2, found })
+    }
+
+    fn begin(run: u64) -> Change {
+        Change::Begin { reached: Reached { run, step: 1 }, coordinator: 0, life: 1 }
+    }
+
+    fn committed(charter: &Charter, run: u64) -> Charter {
+        let opened = charter.changed(&begin(run)).unwrap();
+        let Opened { generation, reached, version, .. } = opened.open.unwrap();
+        let (lens, manifests) = (vec![0; 2], vec![Some(0); 2]);
+        let commit = Commit { generation, reached, version, lens, manifests };
+        opened.changed(&Change::Commit(commit)).unwrap()
+    }
+
+    #[test]
+    fn the_last_host_that_joins_decides_and_nothing_of_an_earlier_run_counts_any_more() {
+        let charter = Charter::founding(vec![Incarnation(1), Incarnation(2)]);
+        let charter = committed(&charter, 7);
+        let first = charter.changed(&joining(0, Some(1), None)).unwrap();
+        assert_eq!(first.begun(), None);
+        // A commit between the two questions: the second has to ask again.
+        let more = committed(&first, 7);
+        assert_eq!(more.changed(&joining(1, Some(1), None)), Err(Rejected::Stale));
+        let open = more.changed(&begin(7)).unwrap();
+        let both = open.changed(&joining(1, Some(2), None)).unwrap();
+        let (start, origin) = both.begun().unwrap();
+        assert_eq!((start.run, origin.generation), (8, Some(Generation(2))));
+        assert_eq!(both.open, None);
+        assert_eq!(both.changed(&begin(7)), Err(Rejected::Over(7)));
+        assert!(both.changed(&begin(8)).is_ok());
+        // Said again, it is the same start.
+        assert_eq!(both.changed(&joining(1, Some(2), None)).as_ref(), Ok(&both));
+    }
+
+    #[test]
+    fn what_one_host_was_told_holds_for_those_that_join_the_next_start_with_it() {
+        let charter = Charter::founding(vec![Incarnation(1), Incarnation(2)]);
+        let charter = committed(&committed(&charter, 1), 1);
+        // The newest cannot be had back, and the one before was told.
+        let reached = Reached { run: 1, step: 1 };
+        let newest = Some(Generation(2));
+        let told = Origin { generation: Some(Generation(1)), reached, newest };
+        let other = Change::Join(Join {
+            place: 0,
+            joined: Joined { program: 99, told: None },
+            ranks: 2,
+            found: Origin { generation: newest, reached, newest },
+        });
+        let begun = charter.changed(&joining(0, Some(2), None)).unwrap();
+        let next = begun.changed(&joining(1, Some(2), Some(told))).unwrap();
+        assert_eq!(next.begun().unwrap().1, told);
+        let next = next.changed(&other).unwrap().changed(&joining(1, Some(2), Some(told))).unwrap();
+        assert_eq!(next.begun().map(|(start, origin)| (start.run, origin)), Some((3, told)));
+        // More was committed meanwhile: it has no part in what begins next.
+        let next = committed(&next, 3).changed(&joining(0, Some(3), None)).unwrap();
+        assert_eq!(next.changed(&joining(1, Some(3), Some(told))), Err(Rejected::Stale));
     }
 }

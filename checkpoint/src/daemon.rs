@@ -7,6 +7,7 @@
 mod control;
 mod job;
 mod network;
+mod ranks;
 mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ use std::time::Instant;
 
 use meikyo_units::{Nanos, SimTime, in_one_line};
 
-use crate::charter::{Generation, Reached};
+use crate::charter::Generation;
 use crate::detection::Patience;
 use crate::exchange::{Breaker, ExchangeError, ExchangeOptions};
 use crate::geometry::Geometry;
@@ -29,13 +30,17 @@ use crate::journal::Journal;
 use crate::layout::Layout;
 use crate::link::{Purpose, Wanted};
 use crate::member::{Event, Member, MemberOptions, Message, SaveError, Task};
+use crate::program::{Connection, Program, RankError, Snapshot};
 use crate::recovery::Prepared;
 use crate::schedule::{Job, Schedule};
 use crate::shelf::{self, OpenStoredError, Pace, ShelfError, Shelved};
 
-pub use control::{Answer, AskError, Request, Status, ask};
+pub use control::{
+    Answer, AskError, Begun, LINE_BYTES_MAX, Offered, Place, Request, Status, ask, socket_of,
+};
 pub use job::{JobFile, JobFileError};
 use network::{Meet, Network};
+use ranks::{FromRank, Part, Waiting};
 use storage::Storage;
 
 /// How long a generation may take from its begin to its commit.
@@ -118,6 +123,14 @@ enum Input {
     Given(usize, u64, Option<String>),
     /// A block of this host is not what was stored.
     Damaged(Generation),
+    /// A host wants all of this host's image, in this attempt.
+    Fetch {
+        from: usize,
+        generation: Generation,
+        attempt: u64,
+    },
+    /// A rank of the program on this host says something.
+    Rank(Connection, FromRank),
 }
 
 struct Daemon {
@@ -129,14 +142,12 @@ struct Daemon {
     storage: Storage,
     network: Arc<Network>,
     inputs: SyncSender<Input>,
-    /// What the program handed over last, and for which of its steps.
-    ready: Option<(Reached, Arc<Vec<u8>>)>,
-    /// A generation that waits for the program to hand over this step.
-    awaited: Option<(Generation, Reached)>,
+    /// What the program has handed over.
+    program: Program<Part, Arc<Vec<u8>>>,
+    /// Ranks that wait to be told what to go on from.
+    waiting: BTreeMap<Connection, Waiting>,
     images: BTreeMap<Generation, Arc<Vec<u8>>>,
-    /// A step that is to be saved as soon as nothing else is being written.
-    to_save: Option<Reached>,
-    /// Programs that begin anew, and the generation that they insist on.
+    /// Programs without the library that begin anew, and the generation that they insist on.
     restarts: Vec<(Option<u64>, SyncSender<control::Reply>)>,
     /// Jobs of this host, and how to break them off once they have met the others.
     running: BTreeMap<Generation, Option<Breaker>>,
@@ -171,7 +182,8 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
     let (inputs, incoming) = sync_channel(INPUTS_MAX);
     let listeners = listen(&options.job, me)?;
     let network = Network::start(&options.job, me, listeners, &inputs);
-    control::listen(&options.directory, &inputs)?;
+    ranks::forget_fetched(&options.directory).map_err(unusable)?;
+    ranks::listen(&options.directory, &inputs, &network)?;
     let life = storage::random();
     let member_options = MemberOptions {
         place: me,
@@ -192,10 +204,9 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
         storage,
         network,
         inputs,
-        ready: None,
-        awaited: None,
+        program: Program::default(),
+        waiting: BTreeMap::new(),
         images: BTreeMap::new(),
-        to_save: None,
         restarts: Vec::new(),
         running: BTreeMap::new(),
         giving: BTreeSet::new(),
@@ -227,11 +238,12 @@ impl Daemon {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
-            self.try_to_save();
-            while let Some(task) = {
+            loop {
+                self.give_snapshots();
+                self.tell_ranks();
+                self.try_to_save();
                 let now = self.now();
-                self.member.poll(now)
-            } {
+                let Some(task) = self.member.poll(now) else { break };
                 self.carry_out(task)?;
             }
         }
@@ -274,12 +286,27 @@ impl Daemon {
                 self.trouble = trouble.or_else(|| self.trouble.take());
             }
             Input::Damaged(generation) => self.member.damaged(generation),
+            Input::Fetch { from, generation, attempt } => {
+                let mut whole = self.member.prepared_generations();
+                if whole.any(|(whole, _)| whole == generation) {
+                    let (network, inputs) = (Arc::clone(&self.network), self.inputs.clone());
+                    let directory = self.storage.generation(generation);
+                    thread::spawn(move || {
+                        let given = network.give_image(from, generation, attempt, &directory);
+                        if given.is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
+                            // The daemon may be at its end.
+                            drop(inputs.send(Input::Damaged(generation)));
+                        }
+                    });
+                }
+            }
+            Input::Rank(connection, said) => self.rank_says(now, connection, said),
         }
     }
 
     /// Of the hosts that live, the first coordinates.
     fn try_to_save(&mut self) {
-        let Some(reached) = self.to_save else { return };
+        let Some(reached) = self.program.to_save() else { return };
         let me = self.options.place;
         let is_first = (0..me).all(|place| self.member.detection().is_dead(place));
         let now = self.now();
@@ -288,10 +315,10 @@ impl Daemon {
         }
         match self.member.save(now, reached) {
             Err(SaveError::Busy) => {}
-            Ok(()) => self.to_save = None,
+            Ok(()) => self.program.begun(),
             Err(error) => {
                 self.trouble = Some(error.to_string());
-                self.to_save = None;
+                self.program.begun();
             }
         }
     }
@@ -305,8 +332,7 @@ impl Daemon {
             }
             Task::Send(to, message) => self.network.send(to, &message),
             Task::Snapshot { generation, reached } => {
-                self.awaited = Some((generation, reached));
-                self.hand_over();
+                self.program.wanted(generation, reached);
             }
             Task::Write { generation, version, lens } => self.write(generation, version, lens),
             Task::Rebuild { commit, lost } => {
@@ -329,6 +355,12 @@ impl Daemon {
             }
             Task::Restart { restart, newest, silent, is_confirmed } => {
                 self.tell_restarts(&restart, newest, &silent, is_confirmed);
+                self.tell_why_none(&restart, newest, &silent, is_confirmed);
+            }
+            Task::Started { program, run, origin } => self.program.started(program, run, origin),
+            Task::Over(program) => {
+                self.program.over(program);
+                self.refuse_ranks(&RankError::Over.to_string());
             }
             Task::Free(generation) => {
                 if let Some(Some(breaker)) = self.running.remove(&generation) {
@@ -336,7 +368,7 @@ impl Daemon {
                 }
                 self.network.forget(generation);
                 self.images.remove(&generation);
-                self.awaited = self.awaited.filter(|(awaited, _)| *awaited != generation);
+                self.program.freed(generation);
                 self.storage.remove(generation);
             }
             Task::Tell(Event::FoundedBefore) => return Err(DaemonError::Lives),
@@ -346,23 +378,16 @@ impl Daemon {
     }
 
     /// The program's memory goes to the generation that waits for it.
-    fn hand_over(&mut self) {
-        let (Some((generation, reached)), Some((ready, image))) = (self.awaited, &self.ready)
-        else {
-            return;
-        };
-        if *ready > reached {
-            // The program has gone on, and the memory of that step will not come.
-            self.awaited = None;
-            self.member.failed(generation, "the program has gone on to another step");
-        } else if reached == *ready {
-            let len = image.len() as u64;
-            self.images.insert(generation, Arc::clone(image));
-            self.awaited = None;
-            self.ready = None;
-            // Whoever coordinates it, it is being saved.
-            self.to_save = self.to_save.filter(|to_save| *to_save > reached);
-            self.member.snapped(generation, len);
+    fn give_snapshots(&mut self) {
+        while let Some((generation, snapshot)) = self.program.snapshot() {
+            match snapshot {
+                Snapshot::Taken(image) => {
+                    let len = image.len() as u64;
+                    self.images.insert(generation, image);
+                    self.member.snapped(generation, len);
+                }
+                Snapshot::Failed(reason) => self.member.failed(generation, reason),
+            }
         }
     }
 

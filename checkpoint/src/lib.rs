@@ -31,6 +31,8 @@
 //! - [`geometry`], [`schedule`]: the blocks of a generation, and the ways that they go.
 //! - [`tls`], [`frame`], [`exchange`]: connections, what goes over them, and a job carried out.
 //! - [`manifest`], [`shelf`], [`link`]: a generation on a disk, written and rebuilt, and how hosts meet for it.
+//! - [`image`]: what a host's image holds when its program names arrays.
+//! - [`program`]: what a host keeps of its program until it is saved.
 //! - [`daemon`]: all of it on one host, with a control socket.
 
 pub mod charter;
@@ -40,6 +42,7 @@ pub mod detection;
 pub mod exchange;
 pub mod frame;
 pub mod geometry;
+pub mod image;
 pub mod interval;
 pub mod journal;
 pub mod layout;
@@ -48,6 +51,7 @@ pub mod manifest;
 pub mod member;
 pub mod model;
 pub mod plan;
+pub mod program;
 pub mod recovery;
 pub mod register;
 pub mod schedule;

@@ -20,7 +20,7 @@ pub const GREETING_BYTES: usize = 40;
 const MAGIC: [u8; 4] = *b"mkCK";
 
 /// The version of what is said between daemons.
-pub const PROTOCOL: u16 = 2;
+pub const PROTOCOL: u16 = 3;
 
 /// How long a connection on which nothing comes, not even [`crate::frame::Kind::Idle`], is waited for.
 pub const STALL: Duration = Duration::from_secs(20);
@@ -43,6 +43,8 @@ pub enum Purpose {
     Save,
     /// Blocks of a generation that is rebuilt.
     Rebuild,
+    /// A host's image, for ranks that look for their arrays in it.
+    Fetch,
 }
 
 impl Purpose {
@@ -52,6 +54,7 @@ impl Purpose {
             Self::Agreement => 1,
             Self::Save => 2,
             Self::Rebuild => 3,
+            Self::Fetch => 4,
         }
     }
 }
@@ -139,6 +142,7 @@ impl Greeting {
             1 => Purpose::Agreement,
             2 => Purpose::Save,
             3 => Purpose::Rebuild,
+            4 => Purpose::Fetch,
             other => return Err(GreetingError::Purpose(other)),
         };
         Ok(Self {

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use meikyo_units::{Nanos, SimTime};
 use meikyo_worlds::Random;
 
-use crate::charter::{Change, Charter, Commit, Generation, Incarnation, Reached};
+use crate::charter::{Change, Charter, Commit, Generation, Incarnation, Origin, Reached};
 use crate::detection::{Detection, Patience, Probe};
 use crate::layout::Layout;
 use crate::recovery::{Prepared, Restart};
@@ -37,6 +37,7 @@ mod inquiry;
 mod messages;
 mod rebuilding;
 mod saving;
+mod starting;
 mod voting;
 
 use founding::Founding;
@@ -44,6 +45,8 @@ use inquiry::Inquiry;
 pub use messages::{Body, MESSAGE_BYTES_MAX, Message, MessageError, REASON_BYTES_MAX};
 use rebuilding::Rebuilding;
 use saving::{Saving, Takeover};
+pub use starting::Beginning;
+use starting::Starting;
 
 /// What is not answered is asked again after so long.
 const RESEND: Nanos = Nanos::from_millis(200);
@@ -110,9 +113,21 @@ pub enum Task {
         newest: Option<Generation>,
         /// The places that have not answered.
         silent: Vec<usize>,
-        /// Whether a majority says so: every host that asks is told the same.
+        /// Whether a majority says so.
         is_confirmed: bool,
     },
+    /// The program of [`Member::begin`] has begun on all hosts, each of which is told the same. Told again, it has
+    /// another run.
+    Started {
+        /// The program on this host.
+        program: u64,
+        /// The number of its start, by which what it saves is told from what others have saved.
+        run: u64,
+        /// What its ranks go on from.
+        origin: Origin,
+    },
+    /// This program has no part in what was started on other hosts.
+    Over(u64),
     /// Stop what is being done for a generation, and delete what there is of it.
     Free(Generation),
     /// Tell the program, or a person.
@@ -134,6 +149,14 @@ pub enum Event {
     /// Another incarnation stands at this place: nothing that this host writes counts.
     #[error("another host has taken this one's place: the group ignores what it writes")]
     Fenced,
+    /// The program was told what to go on from, and others have gone on to more without it.
+    #[error(
+        "the program was started anew on other hosts: the one that runs here is not protected any more"
+    )]
+    StartedAnew,
+    /// What was to be saved is of an earlier start of the program.
+    #[error("run {0} of the program is over: what it has handed over is not saved")]
+    Over(u64),
     /// This host was told to found a group that lives already.
     #[error("the group was founded before and still exists")]
     FoundedBefore,
@@ -213,6 +236,7 @@ pub struct Member {
     held: BTreeMap<Generation, Held>,
     founding: Option<Founding>,
     inquiry: Option<Inquiry>,
+    starting: Option<Starting>,
     inquiries: u64,
     /// The newest generation that an earlier life of this daemon can have had a part in.
     known_before: Generation,
@@ -255,6 +279,7 @@ impl Member {
         Self {
             founding: is_founding.then(|| Founding::new(now, hosts)),
             inquiry: None,
+            starting: None,
             inquiries: 0,
             known_before: vote.as_ref().map_or(Generation(0), |vote| vote.charter.last),
             proposals: 0,
@@ -315,6 +340,11 @@ impl Member {
         let me = self.options.place;
         let stands = |charter: &Charter| charter.members[me] == self.options.incarnation;
         !self.is_fenced && self.vote.is_some() && self.charter().is_some_and(stands)
+    }
+
+    /// What this host coordinates the saving of, or is about to.
+    pub fn is_saving(&self) -> Option<Reached> {
+        self.saving.as_ref().map(Saving::reached)
     }
 
     /// The program wants a generation, of which this host will be the coordinator.
@@ -441,6 +471,7 @@ impl Member {
         self.advance_rebuild(now);
         self.advance_proposal(now);
         self.advance_inquiry(now);
+        self.advance_starting(now);
     }
 
     /// Begins the proposal that is needed most, and asks again what was not answered.
@@ -479,8 +510,12 @@ impl Member {
         }
         if let Some(saving) = &self.saving
             && self.known.is_some()
+            && let Some(change) = saving.wanted(place, life)
         {
-            return saving.wanted(place, life);
+            return Some(change);
+        }
+        if let Some(change) = self.wanted_start() {
+            return Some(change);
         }
         let is_asked = self.inquiry.as_ref().is_some_and(Inquiry::has_to_read);
         (self.is_to_read || is_asked).then_some(Change::Nothing)

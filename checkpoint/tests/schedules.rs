@@ -12,12 +12,15 @@
 
 mod schedules {
     pub(crate) mod hosts;
+    mod programs;
+    pub(crate) mod seen;
     pub(crate) mod world;
 }
 
 use std::time::{Duration, Instant};
 
-use schedules::world::{Seen, World};
+use schedules::seen::Seen;
+use schedules::world::World;
 
 /// Histories of the short form.
 const SHORT: u64 = 10_000;

@@ -4,6 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use meikyo_checkpoint::frame::Head;
+use meikyo_checkpoint::image::{HEAD_BYTES, Table, runs};
 use meikyo_checkpoint::journal::newest_vote;
 use meikyo_checkpoint::link::{Greeting, Wanted};
 use meikyo_checkpoint::manifest::Manifest;
@@ -11,7 +12,7 @@ use meikyo_checkpoint::member::Message;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, rest)) = bytes.split_first() else { return };
-    match kind % 6 {
+    match kind % 7 {
         0 => {
             // A checksum is not guessed: it is put behind what the fuzzer made.
             let mut octets = b"meikyoC1".to_vec();
@@ -36,6 +37,24 @@ fuzz_target!(|bytes: &[u8]| {
             {
                 assert!(head.len <= 1 << 20);
                 assert_eq!(&head.octets(), octets);
+            }
+        }
+        5 => {
+            // A checksum is not guessed: it is put before what the fuzzer made.
+            let mut octets = b"meikyoI1".to_vec();
+            octets.extend_from_slice(&(rest.len() as u64).to_le_bytes());
+            octets.extend_from_slice(&crc32fast::hash(rest).to_le_bytes());
+            octets.extend_from_slice(&[0; 4]);
+            let head = octets.first_chunk::<HEAD_BYTES>().expect("it was made so long");
+            if let Ok(table) = Table::read(head, rest) {
+                let arrays: Vec<_> = table.arrays().map(|(_, array, _)| array).collect();
+                if let [first, second, ..] = &arrays[..]
+                    && first.bytes() < Some(1 << 12)
+                    && let Some(runs) = runs(first, second)
+                {
+                    let most = first.bytes().min(second.bytes());
+                    assert!(Some(runs.iter().map(|run| run.bytes).sum()) <= most);
+                }
             }
         }
         4 => {

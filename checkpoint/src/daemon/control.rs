@@ -1,20 +1,20 @@
-//! The control socket: a line of JSON in, a line of JSON out.
+//! The control socket: a line of JSON in, a line of JSON out, and on until the other end closes it.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread;
 
 use meikyo_units::SimTime;
 use serde::{Deserialize, Serialize};
 
-use super::{Daemon, DaemonError, Input};
+use super::{Daemon, Input};
 use crate::charter::{Generation, Reached};
 use crate::detection::Health;
+use crate::image::Array;
 use crate::recovery::Restart;
 use crate::shelf::Stored;
 
@@ -22,7 +22,27 @@ use crate::shelf::Stored;
 const SOCKET: &str = "control";
 
 /// Longest line.
-const LINE_BYTES_MAX: u64 = 64 << 10;
+pub const LINE_BYTES_MAX: u64 = 4 << 20;
+
+/// Where a rank has an array.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// In its memory, at this address.
+    Address(u64),
+    /// In a memory file of its own with this descriptor, from its begin.
+    Descriptor(i32),
+}
+
+/// An array that a rank hands over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Offered {
+    /// Its name, type and shape.
+    pub array: Array,
+    /// Where the rank has it.
+    pub place: Place,
+}
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +71,29 @@ pub enum Request {
     },
     /// Read every block of the newest generation and compare it with its checksum.
     Verify,
+    /// This connection is that of a rank of a program, as long as it lasts.
+    Join {
+        /// The number of the rank.
+        rank: u32,
+        /// How many ranks the program has.
+        ranks: u32,
+        /// How many of them are on this host.
+        here: u32,
+        /// The program that it was told to be of, if it has lost its connection since.
+        #[serde(default)]
+        program: Option<u64>,
+    },
+    /// What does the program go on from? Answered when the ranks of all hosts have asked.
+    Begin,
+    /// Take what this rank has. It has been read when the answer comes.
+    Take {
+        /// The program's own number.
+        step: u64,
+        /// The arrays, and where they are.
+        arrays: Vec<Offered>,
+    },
+    /// Get the images of all hosts, for a program whose ranks are not those that have saved.
+    Images,
 }
 
 /// What a daemon answers to a request.
@@ -82,8 +125,35 @@ pub enum Answer {
         /// Blocks that are not what was stored.
         damaged_blocks: u64,
     },
+    /// The rank is known.
+    Joined {
+        /// How many hosts the group has.
+        hosts: usize,
+    },
+    /// The program has begun on all hosts.
+    Begun {
+        /// Its number, by which its ranks join again.
+        program: u64,
+        /// What it goes on from, if there is anything.
+        found: Option<Begun>,
+    },
+    /// The images of all hosts.
+    Images(Vec<PathBuf>),
     /// It is not possible.
     Refused(String),
+}
+
+/// What a program goes on from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    /// The number of the generation.
+    pub generation: u64,
+    /// Which start of the program has saved it.
+    pub run: u64,
+    /// The program's own number.
+    pub step: u64,
+    /// The image of this host.
+    pub image: PathBuf,
 }
 
 /// How a daemon stands.
@@ -103,6 +173,9 @@ pub struct Status {
     pub step: Option<u64>,
     /// The generation that is being written.
     pub open: Option<u64>,
+    /// The step that the program has handed over here and that is to be saved next.
+    #[serde(default)]
+    pub handed: Option<u64>,
     /// Generations that are whole on this host's disk.
     pub whole: Vec<u64>,
     /// By place: `alive`, `suspected` or `dead`.
@@ -149,25 +222,9 @@ pub fn ask(directory: &Path, request: &Request) -> Result<Answer, AskError> {
     serde_json::from_str(&line).map_err(foreign)
 }
 
-/// Listens for as long as the process runs.
-pub(super) fn listen(directory: &Path, inputs: &SyncSender<Input>) -> Result<(), DaemonError> {
-    let path = directory.join(SOCKET);
-    let failed = |source| DaemonError::Listen { address: path.display().to_string(), source };
-    if UnixStream::connect(&path).is_ok() {
-        return Err(failed(io::ErrorKind::AddrInUse.into()));
-    }
-    // Nobody answers: it was left by a daemon that was killed.
-    drop(fs::remove_file(&path));
-    let listener = UnixListener::bind(&path).map_err(failed)?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
-    let inputs = inputs.clone();
-    thread::spawn(move || {
-        for socket in listener.incoming().flatten() {
-            let inputs = inputs.clone();
-            thread::spawn(move || drop(serve(&socket, &inputs)));
-        }
-    });
-    Ok(())
+/// The control socket in a daemon's directory.
+pub fn socket_of(directory: &Path) -> PathBuf {
+    directory.join(SOCKET)
 }
 
 /// What the daemon's thread is asked; whatever takes long is done by the thread that asks.
@@ -195,29 +252,11 @@ pub(super) enum Reply {
     Refused(String),
 }
 
-fn serve(socket: &UnixStream, inputs: &SyncSender<Input>) -> io::Result<()> {
-    let mut line = String::new();
-    BufReader::new(socket).take(LINE_BYTES_MAX).read_line(&mut line)?;
-    let answer = match serde_json::from_str(&line) {
-        Err(error) => Answer::Refused(format!("this is no request: {error}")),
-        Ok(request) => answer(request, inputs)?.unwrap_or_else(Answer::Refused),
-    };
-    let mut line = serde_json::to_vec(&answer)?;
-    line.push(b'\n');
-    let mut socket = socket;
-    socket.write_all(&line)
-}
-
-/// Asks the daemon's thread.
-fn question(question: Question, inputs: &SyncSender<Input>) -> io::Result<Reply> {
-    let (replied, reply) = sync_channel(1);
-    let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-    inputs.send(Input::Control(question, replied)).map_err(|_| gone())?;
-    reply.recv().map_err(|_| gone())
-}
-
 /// The answer, or why there is none.
-fn answer(request: Request, inputs: &SyncSender<Input>) -> io::Result<Result<Answer, String>> {
+pub(super) fn answer(
+    request: Request,
+    inputs: &SyncSender<Input>,
+) -> io::Result<Result<Answer, String>> {
     let asked = match request {
         Request::Status => Question::Status,
         Request::Save { run, step, ref image } => match fs::read(image) {
@@ -226,13 +265,17 @@ fn answer(request: Request, inputs: &SyncSender<Input>) -> io::Result<Result<Ans
         },
         Request::Restore { generation, .. } => Question::Restart { generation },
         Request::Verify => Question::Newest,
+        Request::Join { .. } | Request::Begin | Request::Take { .. } | Request::Images => {
+            return Ok(Err("a rank has to join first".to_owned()));
+        }
     };
     let bytes = if let Question::Handed { image, .. } = &asked { image.len() as u64 } else { 0 };
     let damaged = |generation| {
         // The daemon may be at its end.
         drop(inputs.send(Input::Damaged(generation)));
     };
-    Ok(match (question(asked, inputs)?, request) {
+    let reply = asked_of(inputs, |reply| Input::Control(asked, reply))?;
+    Ok(match (reply, request) {
         (Reply::Status(status), _) => Ok(Answer::Status(status)),
         (Reply::Taken, _) => Ok(Answer::Snapped { bytes }),
         (Reply::Newest(Err(refused)) | Reply::Refused(refused), _) => Err(refused),
@@ -241,6 +284,17 @@ fn answer(request: Request, inputs: &SyncSender<Input>) -> io::Result<Result<Ans
         }
         (Reply::Newest(Ok((directory, _))), _) => verify(&directory, damaged),
     })
+}
+
+/// Asks the daemon's thread.
+pub(super) fn asked_of<R>(
+    inputs: &SyncSender<Input>,
+    question: impl FnOnce(SyncSender<R>) -> Input,
+) -> io::Result<R> {
+    let (replied, reply) = sync_channel(1);
+    let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+    inputs.send(question(replied)).map_err(|_| gone())?;
+    reply.recv().map_err(|_| gone())
 }
 
 /// Writes the image beside its place and renames it, so that what was there before stays until the new
@@ -303,16 +357,17 @@ impl Daemon {
             Question::Handed { .. } if !self.member.is_member() => {
                 Reply::Refused("this host is no member of its group: nothing is saved here".into())
             }
+            Question::Handed { reached, .. } if self.is_over(reached) => Reply::Refused(format!(
+                "run {} is over: a program with the library was started since, give a greater run",
+                reached.run
+            )),
             Question::Handed { reached, image } => {
-                self.ready = Some((reached, Arc::new(image)));
-                self.to_save = Some(reached);
-                self.hand_over();
+                self.program.hand_over(reached, Arc::new(image));
                 Reply::Taken
             }
             Question::Newest => Reply::Newest(self.newest()),
             Question::Restart { generation } => {
-                self.ready = None;
-                self.to_save = None;
+                self.program.forget();
                 self.restarts.push((generation, reply));
                 self.member.inquire(now);
                 return;
@@ -330,27 +385,30 @@ impl Daemon {
         silent: &[usize],
         is_confirmed: bool,
     ) {
-        for (wanted, reply) in std::mem::take(&mut self.restarts) {
-            let found = match wanted {
+        for (generation, reply) in std::mem::take(&mut self.restarts) {
+            let answer = match generation {
                 Some(number) => self.wanted(Generation(number)),
                 None => self.chosen(restart, newest, silent, is_confirmed),
             };
             // Whoever asked may be gone.
-            drop(reply.send(Reply::Newest(found)));
+            drop(reply.send(Reply::Newest(answer)));
         }
     }
 
-    fn chosen(
+    /// Whether a program with the library was started since this was reached.
+    fn is_over(&self, reached: Reached) -> bool {
+        let start = self.member.charter().and_then(|charter| charter.begun());
+        start.is_some_and(|(start, _)| reached.run <= start.run)
+    }
+
+    pub(super) fn chosen(
         &self,
         restart: &Restart,
         newest: Option<Generation>,
         silent: &[usize],
         is_confirmed: bool,
     ) -> Result<(PathBuf, Reached), String> {
-        let names = |places: &[usize]| -> String {
-            let names = self.options.job.names();
-            places.iter().map(|&place| names[place].as_str()).collect::<Vec<_>>().join(", ")
-        };
+        let names = |places: &[usize]| self.names_of(places);
         let charter = self.member.vote().map(|vote| &vote.charter);
         if charter.is_some() && self.member.charter().is_some() && !self.member.is_member() {
             let text = "this host is no member of its group any more: what it has may be old";
@@ -389,7 +447,7 @@ impl Daemon {
         }
     }
 
-    fn has(&self, generation: Generation) -> bool {
+    pub(super) fn has(&self, generation: Generation) -> bool {
         self.member.prepared_generations().any(|(whole, _)| whole == generation)
     }
 
@@ -422,18 +480,35 @@ impl Daemon {
             run: newest.map(|commit| commit.reached.run),
             step: newest.map(|commit| commit.reached.step),
             open: charter.and_then(|charter| charter.open).map(|open| open.generation.0),
+            handed: self
+                .program
+                .to_save()
+                .or_else(|| self.member.is_saving())
+                .map(|next| next.step),
             whole: self.member.prepared_generations().map(|(whole, _)| whole.0).collect(),
             hosts: (0..self.layout.hosts()).map(word).collect(),
-            last: self.awaits_founders().or_else(|| self.trouble.clone()),
+            last: self
+                .awaits_founders()
+                .or_else(|| self.awaits_starters())
+                .or_else(|| self.trouble.clone()),
         }
     }
 
     fn awaits_founders(&self) -> Option<String> {
-        let names = self.options.job.names();
-        let places = self.member.awaited_founders();
-        let awaited: Vec<&str> = places.into_iter().map(|place| names[place].as_str()).collect();
-        let text = format!("waits for {} to found the group, too", awaited.join(", "));
+        let awaited = self.member.awaited_founders();
+        let text = format!("waits for {} to found the group, too", self.names_of(&awaited));
         (!awaited.is_empty()).then_some(text)
+    }
+
+    pub(super) fn awaits_starters(&self) -> Option<String> {
+        let awaited = self.member.awaited_starters();
+        let text = format!("the program waits for its ranks on {}", self.names_of(&awaited));
+        (!awaited.is_empty()).then_some(text)
+    }
+
+    fn names_of(&self, places: &[usize]) -> String {
+        let names = self.options.job.names();
+        places.iter().map(|&place| names[place].as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// Where the newest committed generation lies, if it is whole here, and its step.

@@ -2,19 +2,23 @@
 //! the job takes them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::net::{IpAddr, TcpListener, TcpStream};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 use std::{sync::Arc, thread};
 
-use super::{Input, JobFile, now};
+use super::{Input, JobFile, now, told};
 use crate::charter::Generation;
 use crate::exchange::Links;
 use crate::link::{self, Greeting, MeetError, Meeting, Purpose, STALL, Wanted};
 use crate::member::{MESSAGE_BYTES_MAX, Message};
 use crate::schedule::Schedule;
+use crate::shelf::Stored;
 use crate::tls::{Inbound, Outbound};
 
 /// Messages that wait for a host; more are dropped, as the network could.
@@ -42,7 +46,7 @@ const GREETING_MAX: usize = 256;
 const GREETING_PER_ADDRESS_MAX: usize = 64;
 
 /// When the system has no descriptor for another connection, it is asked again after so long.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+pub(super) const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// Connections of jobs that nobody has taken.
 const LANES_MAX: usize = 1_024;
@@ -50,9 +54,20 @@ const LANES_MAX: usize = 1_024;
 /// How long they are kept.
 const LANE_LIFE: Duration = Duration::from_secs(30);
 
-/// The first octet of what is sent: a message of a member, or a wish for a generation.
+/// The first octet of what is sent: a message of a member, a wish for what was lost of a
+/// generation, or for an image.
 const MESSAGE: u8 = 0;
 const WANTED: u8 = 1;
+const FETCH: u8 = 2;
+
+/// A wish for an image that was not heard is said again after so long.
+const FETCH_AGAIN: Duration = Duration::from_secs(2);
+
+/// A host that is rebuilding the image is waited for so long.
+const FETCH_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Octets of an image that are taken from a connection at once.
+const FETCH_BYTES: usize = 1 << 20;
 
 /// What connections are for: purpose, generation, membership version, attempt.
 type For = (u8, Generation, u64, u64);
@@ -220,6 +235,87 @@ impl Network {
         Ok(())
     }
 
+    pub(super) const fn me(&self) -> usize {
+        self.me
+    }
+
+    pub(super) fn hosts(&self) -> usize {
+        self.job.names().len()
+    }
+
+    /// Sends this host's image to one that has asked for it.
+    pub(super) fn give_image(
+        &self,
+        to: usize,
+        generation: Generation,
+        attempt: u64,
+        directory: &Path,
+    ) -> io::Result<()> {
+        let greeting = Greeting {
+            attempt,
+            job: self.job.digest(),
+            ..Greeting::new(Purpose::Fetch, 0, generation)
+        };
+        let (key, addresses) = (self.job.key(), self.job.addresses());
+        let meeting = Meeting { key, addresses, greeting, patience: MEETING, stall: STALL };
+        let lane = link::dial(&meeting, (self.me, to, 0), &addresses[to], now() + MEETING);
+        let mut lane = lane.map_err(io::Error::other)?;
+        // Whoever does not get all of it asks again.
+        let given = give_image(directory, |octets| lane.send(&[], octets));
+        lane.close();
+        given
+    }
+
+    /// Writes the image of another host into a file.
+    pub(super) fn fetch(
+        &self,
+        place: usize,
+        generation: Generation,
+        to: &Path,
+    ) -> Result<(), String> {
+        let attempt = super::storage::random();
+        let mut octets = vec![FETCH];
+        octets.extend_from_slice(&generation.0.to_le_bytes());
+        octets.extend_from_slice(&attempt.to_le_bytes());
+        let name = &self.job.names()[place];
+        let key = (Purpose::Fetch.octet(), generation, 0, attempt);
+        let deadline = now() + FETCH_PATIENCE;
+        self.push(place, octets.clone());
+        let mut waiting = self.waiting.lock().expect("no thread panics under this lock");
+        let mut lane = loop {
+            let come = waiting.get_mut(&key).and_then(|lanes| lanes.remove(&(place, 0)));
+            if let Some((_, lane)) = come {
+                waiting.remove(&key);
+                break lane;
+            }
+            let left = deadline.saturating_duration_since(now());
+            if left.is_zero() {
+                let number = generation.0;
+                return Err(format!("`{name}` does not give its image of generation {number}"));
+            }
+            let waited = self.came.wait_timeout(waiting, left.min(FETCH_AGAIN));
+            let (next, waited) = waited.expect("no thread panics under this lock");
+            waiting = next;
+            if waited.timed_out() {
+                self.push(place, octets.clone());
+            }
+        };
+        drop(waiting);
+        let broke = |error| format!("the image of `{name}` has not come: {}", told(error));
+        let mut len = [0; 8];
+        lane.receive(&mut len).map_err(broke)?;
+        let mut left = u64::from_le_bytes(len);
+        let mut file = private_file(to).map_err(broke)?;
+        let mut octets = vec![0; FETCH_BYTES];
+        while left > 0 {
+            let count = usize::try_from(left).map_or(FETCH_BYTES, |left| left.min(FETCH_BYTES));
+            lane.receive(&mut octets[..count]).map_err(broke)?;
+            file.write_all(&octets[..count]).map_err(broke)?;
+            left -= count as u64;
+        }
+        Ok(())
+    }
+
     /// Nothing that was made for a generation is waited for any more.
     pub(super) fn forget(&self, generation: Generation) {
         let mut waiting = self.waiting.lock().expect("no thread panics under this lock");
@@ -246,6 +342,19 @@ impl Network {
             }
         }
     }
+}
+
+/// Sends a stored image, block by block, each compared with its checksum.
+fn give_image(directory: &Path, mut send: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let stored = Stored::open(directory).map_err(io::Error::other)?;
+    let len = stored.geometry().lens()[stored.manifest().place];
+    send(&len.to_le_bytes())?;
+    stored.read_image(&mut send)
+}
+
+/// A file that nobody else can read.
+fn private_file(path: &Path) -> io::Result<File> {
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 fn accept_all(network: &Arc<Network>, listener: &TcpListener, inputs: &SyncSender<Input>) {
@@ -284,6 +393,16 @@ fn listen_to(from: usize, mut lane: Inbound, inputs: &SyncSender<Input>) -> io::
             Some((&WANTED, rest)) => {
                 let wanted = Wanted::read(rest).ok_or(io::ErrorKind::InvalidData)?;
                 Input::Wanted { from, wanted }
+            }
+            Some((&FETCH, rest)) => {
+                let (generation, attempt) =
+                    rest.split_first_chunk().ok_or(io::ErrorKind::InvalidData)?;
+                let attempt = attempt.try_into().map_err(io::Error::other)?;
+                Input::Fetch {
+                    from,
+                    generation: Generation(u64::from_le_bytes(*generation)),
+                    attempt: u64::from_le_bytes(attempt),
+                }
             }
             _ => return Err(io::ErrorKind::InvalidData.into()),
         };

@@ -26,6 +26,8 @@ pub(super) struct Inquiry {
     /// The register is read by this proposal or a later one.
     read_by: u64,
     is_read: bool,
+    /// The newest commit that was known when it was asked: what was answered before is not what holds.
+    newest: Option<Generation>,
     answers: Vec<Option<Answered>>,
     resend_at: SimTime,
     deadline: SimTime,
@@ -50,6 +52,7 @@ impl Member {
             number: self.inquiries,
             read_by: self.proposals + 1,
             is_read: false,
+            newest: self.charter().and_then(Charter::newest_number),
             answers: vec![None; self.hosts()],
             resend_at: now,
             deadline: now + PATIENCE,
@@ -91,8 +94,16 @@ impl Member {
             *generation <= self.known_before || !is_untouched
         };
         let open = self.charter().and_then(|charter| charter.open);
-        let is_open = open.is_some_and(|open| can_be_committed(&open.generation));
+        let is_open = open.is_some_and(|open| can_be_committed(&open.generation))
+            // What this host has yet to begin is newer than anything that it could tell.
+            || self.saving.is_some();
+        let newest = self.charter().and_then(Charter::newest_number);
         let Some(inquiry) = &mut self.inquiry else { return };
+        if inquiry.newest != newest {
+            self.inquiries += 1;
+            (inquiry.number, inquiry.newest) = (self.inquiries, newest);
+            (inquiry.answers, inquiry.resend_at) = (vec![None; hosts], now);
+        }
         let silent: Vec<usize> =
             (0..hosts).filter(|&place| inquiry.answers[place].is_none()).collect();
         let is_late = now >= inquiry.deadline;
@@ -124,6 +135,7 @@ impl Member {
         let restart = recovery::choose(&self.options.layout, &survivors);
         let newest = survivors.iter().filter_map(|survivor| survivor.charter.newest());
         let newest = newest.map(|commit| commit.generation).max();
+        self.inquired(&restart, newest, &silent, is_confirmed);
         self.tasks.push_back(Task::Restart { restart, newest, silent, is_confirmed });
     }
 }

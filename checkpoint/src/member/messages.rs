@@ -6,7 +6,7 @@ use crate::charter::{Charter, Generation, Incarnation, Reached};
 use crate::recovery::Prepared;
 use crate::register::Ballot;
 
-/// Longest message: a charter of 64 hosts with its commits takes less than 4 KiB.
+/// Longest message: a charter of 64 hosts with its commits takes less than 8 KiB.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
 /// Longest reason that a host gives.

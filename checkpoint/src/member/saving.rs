@@ -35,6 +35,10 @@ impl Saving {
         }
     }
 
+    pub(super) const fn reached(&self) -> Reached {
+        self.reached
+    }
+
     pub(super) fn wanted(&self, coordinator: usize, life: u64) -> Option<Change> {
         let Some(begun) = self.begun else {
             return Some(Change::Begin { reached: self.reached, coordinator, life });

@@ -91,13 +91,13 @@ impl Member {
     }
 
     fn ended(&mut self, now: SimTime, outcome: Outcome) {
-        self.proposal = None;
+        let Some(tried) = self.proposal.take() else { return };
         match outcome {
             Outcome::Overtaken(_) => {
                 let hosts = self.hosts() as u64;
                 self.retry_at = now + self.random.span(BACKOFF * hosts);
             }
-            Outcome::Decided(ballot, charter, _) => {
+            Outcome::Decided(ballot, charter, answer) => {
                 self.is_to_read = false;
                 if let Some(inquiry) = &mut self.inquiry {
                     inquiry.decided(self.proposals);
@@ -117,6 +117,9 @@ impl Member {
                     }
                 }
                 self.learn(ballot, charter);
+                if let Err(rejected) = answer {
+                    self.was_rejected(tried.change(), rejected);
+                }
             }
         }
     }

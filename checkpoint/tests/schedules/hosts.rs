@@ -10,6 +10,7 @@ use meikyo_checkpoint::journal::{Files, Journal};
 use meikyo_checkpoint::layout::{Layout, Shard};
 use meikyo_checkpoint::manifest::Manifest;
 use meikyo_checkpoint::member::{Member, MemberOptions, Message};
+use meikyo_checkpoint::program::Program;
 use meikyo_checkpoint::recovery::Prepared;
 use meikyo_checkpoint::register::Vote;
 use meikyo_units::{Nanos, SimTime};
@@ -153,6 +154,8 @@ type Parts = BTreeMap<usize, [Vec<u8>; 2]>;
 #[derive(Debug)]
 pub(crate) struct Daemon {
     pub(crate) member: Member,
+    /// What its program has handed over.
+    pub(crate) program: Program<(), Vec<u8>>,
     journal: Journal,
     /// Images of others that have come, by generation.
     images: BTreeMap<Generation, BTreeMap<usize, Vec<u8>>>,
@@ -211,6 +214,7 @@ impl Host {
         };
         self.daemon = Some(Daemon {
             member: Member::new(now, options, vote, prepared),
+            program: Program::default(),
             journal,
             images: BTreeMap::new(),
             writing: BTreeMap::new(),
@@ -336,6 +340,7 @@ impl Host {
         let daemon = self.daemon.as_mut().expect("a task is of a daemon that runs");
         daemon.images.remove(&generation);
         daemon.writing.remove(&generation);
+        daemon.program.freed(generation);
         daemon.rebuilding.remove(&generation);
         self.storage.free(generation)
     }

@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use meikyo_checkpoint::charter::{Charter, Commit, Generation, Incarnation, Reached};
 use meikyo_checkpoint::layout::{Layout, Scheme};
 use meikyo_checkpoint::member::{Event, Message, Task};
+use meikyo_checkpoint::program::Connection;
 use meikyo_checkpoint::recovery::Restart;
 use meikyo_checkpoint::register::{Ballot, majority};
 use meikyo_units::{Nanos, SimTime};
 use meikyo_worlds::{Agenda, Disk, Random};
 
 use super::hosts::{Host, Packet, Stopped, Storage, image_of, parity_of};
+use super::programs::Launch;
+use super::seen::Seen;
 
 const MS: Nanos = Nanos::from_millis(1);
 
@@ -24,7 +27,7 @@ const QUIET: Nanos = Nanos::from_secs(25);
 const GIVE_UP: Nanos = Nanos::from_millis(2_000);
 
 #[derive(Debug)]
-enum Happening {
+pub(super) enum Happening {
     Arrival {
         from: usize,
         to: usize,
@@ -53,83 +56,52 @@ enum Happening {
     },
     Empty(usize),
     Calm,
-}
-
-/// What histories have shown.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
-    committed: u64,
-    aborted: u64,
-    taken_over: u64,
-    kills: u64,
-    kills_while_writing: u64,
-    power_cuts: u64,
-    replaced: u64,
-    rebuilt: u64,
-    stops: u64,
-    cuts: u64,
-    full: u64,
-    fenced: u64,
-    refused_saves: u64,
-    false_deaths: u64,
-    lost: u64,
-    restarts: u64,
-    unconfirmed: u64,
-}
-
-impl Seen {
-    pub(crate) fn add(&mut self, other: &Self) {
-        let pairs = [
-            (&mut self.committed, other.committed),
-            (&mut self.aborted, other.aborted),
-            (&mut self.taken_over, other.taken_over),
-            (&mut self.kills, other.kills),
-            (&mut self.kills_while_writing, other.kills_while_writing),
-            (&mut self.power_cuts, other.power_cuts),
-            (&mut self.replaced, other.replaced),
-            (&mut self.rebuilt, other.rebuilt),
-            (&mut self.stops, other.stops),
-            (&mut self.cuts, other.cuts),
-            (&mut self.full, other.full),
-            (&mut self.fenced, other.fenced),
-            (&mut self.refused_saves, other.refused_saves),
-            (&mut self.false_deaths, other.false_deaths),
-            (&mut self.lost, other.lost),
-            (&mut self.restarts, other.restarts),
-            (&mut self.unconfirmed, other.unconfirmed),
-        ];
-        for (mine, theirs) in pairs {
-            *mine += theirs;
-        }
-    }
-
-    /// Whether every kind of trouble came often enough to show something.
-    pub(crate) fn is_rich(&self, histories: u64) -> bool {
-        let Self { committed, aborted, taken_over, kills_while_writing, .. } = *self;
-        let Self { power_cuts, replaced, rebuilt, stops, cuts, full, refused_saves, .. } = *self;
-        let Self { restarts, unconfirmed, .. } = *self;
-        let often = [committed, kills_while_writing, power_cuts, stops, cuts, restarts];
-        let seldom =
-            [aborted, 10 * taken_over, replaced, rebuilt, full, refused_saves, unconfirmed];
-        often.into_iter().all(|count| count >= histories / 2)
-            && seldom.into_iter().all(|count| count >= histories / 20)
-    }
+    /// The program is started on all hosts.
+    Launch,
+    KillLaunch,
+    /// A rank does what it can do.
+    Tick {
+        launch: u64,
+        index: usize,
+    },
+    /// A rank's process ends.
+    Die {
+        launch: u64,
+        index: usize,
+    },
+    /// Its daemon sees that.
+    Left {
+        place: usize,
+        life: u64,
+        connection: Connection,
+    },
+    LookWhetherLost,
 }
 
 pub(crate) struct World {
     seed: u64,
     layout: Layout,
-    hosts: Vec<Host>,
-    random: Random,
-    agenda: Agenda<SimTime, Happening>,
-    now: SimTime,
+    pub(super) hosts: Vec<Host>,
+    pub(super) random: Random,
+    pub(super) agenda: Agenda<SimTime, Happening>,
+    pub(super) now: SimTime,
     cut: BTreeSet<(usize, usize)>,
-    is_calm: bool,
+    pub(super) is_calm: bool,
+    /// Whether what is saved comes from programs with ranks, or from anybody at any time.
+    pub(super) has_programs: bool,
+    pub(super) launch: Option<Launch>,
+    pub(super) launches: u64,
+    pub(super) connections: u64,
+    pub(super) next_program: u64,
+    /// Connections whose process has ended, which no daemon has seen yet.
+    pub(super) closed: BTreeSet<(usize, Connection)>,
+    /// What hosts have handed over, where programs do.
+    pub(super) images: BTreeMap<(usize, Generation), Vec<u8>>,
     step: u64,
     /// What anybody ever learned, by ballot.
     learned: BTreeMap<Ballot, Charter>,
     /// What was ever committed.
-    commits: BTreeMap<Generation, Commit>,
+    pub(super) commits: BTreeMap<Generation, Commit>,
     digest: u64,
     /// The newest that each host was seen to know.
     noted: Vec<Ballot>,
@@ -139,7 +111,7 @@ pub(crate) struct World {
     /// The newest commit that anybody knew when a program asked on a host what to go on from.
     asked: Vec<Option<Generation>>,
     wrong: Option<String>,
-    seen: Seen,
+    pub(super) seen: Seen,
 }
 
 impl World {
@@ -170,6 +142,13 @@ impl World {
             now: SimTime::START,
             cut: BTreeSet::new(),
             is_calm: false,
+            has_programs: seed % 2 == 1,
+            launch: None,
+            launches: 0,
+            connections: 0,
+            next_program: 0,
+            closed: BTreeSet::new(),
+            images: BTreeMap::new(),
             step: 0,
             learned: BTreeMap::new(),
             commits: BTreeMap::new(),
@@ -195,7 +174,7 @@ impl World {
             let at = SimTime::START + world.random.span(TROUBLED);
             world.agenda.add(at, Happening::Fault);
         }
-        world.agenda.add(SimTime::START + MS * 300, Happening::Save);
+        world.plan_saves();
         for _ in 0..3 {
             let place = world.random.index(hosts);
             let at = SimTime::START + world.random.span(TROUBLED);
@@ -203,6 +182,20 @@ impl World {
         }
         world.agenda.add(SimTime::START + TROUBLED, Happening::Calm);
         world
+    }
+
+    /// Programs are started and killed, or anybody saves at any time.
+    fn plan_saves(&mut self) {
+        let begin = SimTime::START + MS * 300;
+        if !self.has_programs {
+            self.agenda.add(begin, Happening::Save);
+            return;
+        }
+        self.agenda.add(begin, Happening::Launch);
+        for _ in 0..self.random.below(5) {
+            let at = SimTime::START + self.random.span(TROUBLED);
+            self.agenda.add(at, Happening::KillLaunch);
+        }
     }
 
     pub(crate) const fn seen(&self) -> &Seen {
@@ -225,6 +218,11 @@ impl World {
             self.now,
             self.commits.last_key_value()
         )
+    }
+
+    fn image_of(&self, place: usize, generation: Generation) -> Vec<u8> {
+        let handed = self.images.get(&(place, generation));
+        handed.cloned().unwrap_or_else(|| image_of(self.seed, place, generation))
     }
 
     fn life(&mut self) -> u64 {
@@ -265,7 +263,7 @@ impl World {
                 }
             }
             Happening::Snapped { place, life, generation } => {
-                let len = image_of(self.seed, place, generation).len() as u64;
+                let len = self.image_of(place, generation).len() as u64;
                 let host = &mut self.hosts[place];
                 if host.life == life
                     && let Some(member) = host.member()
@@ -305,11 +303,20 @@ impl World {
             }
             Happening::Empty(place) => self.hosts[place].storage.disk.set_room(None),
             Happening::Calm => self.calm(),
+            Happening::Launch => self.launch(),
+            Happening::KillLaunch => self.kill_launch(),
+            Happening::Tick { launch, index } => self.tick(launch, index)?,
+            Happening::Die { launch, index } => self.die(launch, index),
+            Happening::Left { place, life, connection } => {
+                self.left(place, life, connection);
+                self.turn(place)?;
+            }
+            Happening::LookWhetherLost => self.look_whether_lost(),
         }
         Ok(())
     }
 
-    fn is_stopped(&self, place: usize) -> bool {
+    pub(super) fn is_stopped(&self, place: usize) -> bool {
         self.hosts[place].stopped_until > self.now
     }
 
@@ -359,6 +366,7 @@ impl World {
         if self.random.once_in(2) {
             self.seen.power_cuts += 1;
             host.storage.disk.cut_power(&mut self.random);
+            self.kill_launch();
         }
         let span = MS * 50 + self.random.span(MS * 2_500);
         self.after(span, Happening::Start(place));
@@ -387,12 +395,16 @@ impl World {
     }
 
     /// Lets a member do what it has to do.
-    fn turn(&mut self, place: usize) -> Result<(), String> {
+    pub(super) fn turn(&mut self, place: usize) -> Result<(), String> {
         let now = self.now;
         if self.is_stopped(place) {
             return Ok(());
         }
-        while let Some(task) = self.hosts[place].member().and_then(|member| member.poll(now)) {
+        loop {
+            self.settle(place)?;
+            let Some(task) = self.hosts[place].member().and_then(|member| member.poll(now)) else {
+                break;
+            };
             if let Err(stopped) = self.carry_out(place, task) {
                 self.unless_killed(place, Err(stopped));
                 break;
@@ -413,13 +425,33 @@ impl World {
         match task {
             Task::Keep(vote) => self.hosts[place].keep(&vote)?,
             Task::Send(to, message) => self.send_message(place, to, message),
+            Task::Snapshot { generation, reached } if self.has_programs => {
+                let daemon = self.hosts[place].daemon.as_mut();
+                daemon
+                    .expect("a task is of a daemon that runs")
+                    .program
+                    .wanted(generation, reached);
+            }
+            Task::Started { program, run, origin } => {
+                self.seen.joined_again += u64::from(self.was_told(program));
+                let daemon = self.hosts[place].daemon.as_mut();
+                daemon
+                    .expect("a task is of a daemon that runs")
+                    .program
+                    .started(program, run, origin);
+            }
+            Task::Over(program) => {
+                self.seen.left_out += 1;
+                let daemon = self.hosts[place].daemon.as_mut();
+                daemon.expect("a task is of a daemon that runs").program.over(program);
+            }
             Task::Snapshot { generation, .. } => {
                 let life = self.hosts[place].life;
                 let span = self.random.span(MS * 40);
                 self.after(span, Happening::Snapped { place, life, generation });
             }
             Task::Write { generation, version, lens } => {
-                let image = image_of(self.seed, place, generation);
+                let image = self.image_of(place, generation);
                 for to in (0..self.hosts.len()).filter(|to| *to != place) {
                     self.send(place, to, Packet::Image(generation, image.clone()));
                 }
@@ -496,12 +528,17 @@ impl World {
                 self.seen.false_deaths += u64::from(!is_away);
             }
             Event::Lost(..) => self.seen.lost += 1,
-            Event::Committed(_) | Event::Busy | Event::Damaged(_) | Event::FoundedBefore => {}
+            Event::Committed(_)
+            | Event::Busy
+            | Event::Damaged(_)
+            | Event::FoundedBefore
+            | Event::StartedAnew
+            | Event::Over(_) => {}
         }
     }
 
     /// What a member has learned agrees with what everybody else has.
-    fn note_learned(&mut self, place: usize) -> Result<(), String> {
+    pub(super) fn note_learned(&mut self, place: usize) -> Result<(), String> {
         let host = &self.hosts[place];
         let Some(charter) = host.daemon.as_ref().and_then(|daemon| daemon.member.charter()) else {
             return Ok(());
@@ -519,6 +556,14 @@ impl World {
             };
         }
         let charter = charter.clone();
+        if let Some((start, origin)) = charter.begun() {
+            let is_late = |commit: &&Commit| {
+                Some(commit.generation) > origin.newest && commit.reached.run != start.run
+            };
+            if let Some(commit) = charter.commits.iter().find(is_late) {
+                return Err(format!("{commit:?} was committed after {start:?} had begun"));
+            }
+        }
         for commit in &charter.commits {
             match self.commits.get(&commit.generation) {
                 Some(known) if known != commit => {
@@ -526,6 +571,7 @@ impl World {
                 }
                 Some(_) => {}
                 None => {
+                    self.check_whole(commit)?;
                     self.commits.insert(commit.generation, commit.clone());
                     self.seen.committed += 1;
                     self.seen.taken_over += u64::from(commit.manifests.contains(&None));
@@ -653,6 +699,7 @@ impl World {
         host.daemon = None;
         host.storage = Storage { disk: Disk::new(), ..Storage::default() };
         host.incarnation = Incarnation(self.next_incarnation);
+        self.kill_launch();
         let span = MS * 20 + self.random.span(MS * 2_000);
         self.after(span, Happening::Start(place));
     }
@@ -661,6 +708,10 @@ impl World {
     fn calm(&mut self) {
         self.is_calm = true;
         self.cut.clear();
+        self.kill_launch();
+        if self.has_programs {
+            self.agenda.add(self.now + MS * 2_000, Happening::Launch);
+        }
         for place in 0..self.hosts.len() {
             let host = &mut self.hosts[place];
             host.storage.disk.set_room(None);
@@ -682,6 +733,7 @@ impl World {
         let began = self.now.since(SimTime::START) > TROUBLED + MS * 500;
         let is_fresh =
             newest.manifests.iter().all(Option::is_some) && newest.reached.step + 3 >= self.step;
+        let is_fresh = is_fresh && (!self.has_programs || self.is_ended_well());
         began
             && is_fresh
             && charter.open.is_none()
@@ -695,9 +747,8 @@ impl World {
         if Some(&newest.generation) != self.commits.keys().next_back() {
             return Err(format!("{:?} was committed and is not the newest", self.commits.keys()));
         }
-        let images: Vec<Vec<u8>> = (0..self.hosts.len())
-            .map(|place| image_of(self.seed, place, newest.generation))
-            .collect();
+        let images: Vec<Vec<u8>> =
+            (0..self.hosts.len()).map(|place| self.image_of(place, newest.generation)).collect();
         for host in &self.hosts {
             let (_, geometry, checksum) = host.storage.manifest(newest.generation).unwrap();
             if newest.manifests[host.place] != Some(checksum) {

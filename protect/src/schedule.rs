@@ -1,0 +1,82 @@
+//! When a checkpoint pays, and when the program should end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use meikyo_checkpoint::interval::{Risk, daly};
+use meikyo_units::Nanos;
+
+/// Seconds between two checkpoints, where the user insists.
+const EVERY: &str = "MEIKYO_CHECKPOINT_EVERY";
+
+/// Seconds that the program may run.
+const WALL: &str = "MEIKYO_CHECKPOINT_WALL";
+
+/// The signal that asks the program to save and end: its number.
+const SIGNAL: &str = "MEIKYO_CHECKPOINT_SIGNAL";
+
+/// What is assumed of a host: one failure in a year.
+const BETWEEN_FAILURES_OF_HOST: Nanos = Nanos::from_secs(365 * 86_400);
+
+/// The first checkpoint comes after so long, since nothing was measured before.
+const FIRST: Duration = Duration::from_secs(60);
+
+/// When what is due.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    begun: Instant,
+    last: Instant,
+    interval: Duration,
+    every: Option<Duration>,
+    wall: Option<Duration>,
+    hosts: u64,
+    signalled: Arc<AtomicBool>,
+}
+
+impl Schedule {
+    pub(crate) fn new(hosts: usize) -> Self {
+        let seconds = |name: &str| {
+            let text = std::env::var(name).ok()?;
+            Duration::try_from_secs_f64(text.trim_end_matches('s').parse().ok()?).ok()
+        };
+        let every = seconds(EVERY);
+        let signalled = Arc::new(AtomicBool::new(false));
+        if let Some(signal) = std::env::var(SIGNAL).ok().and_then(|text| text.parse().ok()) {
+            // A signal that cannot be waited for leaves the wall time.
+            drop(signal_hook::flag::register(signal, Arc::clone(&signalled)));
+        }
+        Self {
+            begun: now(),
+            last: now(),
+            interval: every.unwrap_or(FIRST),
+            every,
+            wall: seconds(WALL),
+            hosts: hosts as u64,
+            signalled,
+        }
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.last.elapsed() >= self.interval || self.should_exit()
+    }
+
+    pub(crate) fn should_exit(&self) -> bool {
+        self.signalled.load(Ordering::Relaxed)
+            || self.wall.is_some_and(|wall| self.begun.elapsed() >= wall)
+    }
+
+    /// A checkpoint has stopped the program for so long: Daly's interval follows.
+    pub(crate) fn saved(&mut self, took: Duration) {
+        self.last = now();
+        let cost = Nanos::from_secs_f64(took.as_secs_f64());
+        let between_failures = Nanos::new(BETWEEN_FAILURES_OF_HOST.get() / self.hosts.max(1));
+        let risk = Risk { cost, restart: Nanos::ZERO, between_failures };
+        self.interval = self.every.unwrap_or_else(|| daly(&risk).to_std());
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "checkpoints are due by the clock")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
