@@ -230,7 +230,8 @@ fn senseless_frames_with_right_checksums_are_told_and_the_remedy_for_them_works(
         assert!(!segment.exists(), "it was compacted");
         let after = answers(&dir);
         for reader in ["interfaces Readings", "polls Readings", "a part"] {
-            let rows = |answers: &Answers| answers.answers[reader].text.clone();
+            // Where texts are lost, rows stay and lack their names.
+            let rows = |answers: &Answers| answers.answers[reader].text.lines().count();
             assert_eq!(rows(&after), rows(&found), "codec {codec}: `{reader}`");
             assert!(after.answers[reader].told, "codec {codec}: `{reader}`");
         }
@@ -258,7 +259,7 @@ fn no_frame_with_a_right_checksum_makes_a_reader_or_compaction_panic_or_hang() {
         std::fs::write(dir.join("log/a/0000000001.log"), sealed(&frames)).unwrap();
         let what = [format!("other octets in frame {frame}")];
         answers_in_time(&dir, seed, &what);
-        compact::compact_recording(&dir).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        compact::compact_recording(&dir).unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
         answers_in_time(&dir, seed, &what);
         std::fs::remove_dir_all(&dir).unwrap();
     }

@@ -46,7 +46,7 @@ pub(crate) struct InfluxCounts {
     pub(crate) rows: u64,
     /// Octets of their lines.
     pub(crate) bytes: u64,
-    /// Rows that it refused.
+    /// Rows that the database answered 400 for, which are not sent again.
     pub(crate) refused_rows: u64,
     /// Frames of the log that were deleted before their rows were sent.
     pub(crate) gone_frames: u64,

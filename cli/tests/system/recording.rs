@@ -200,7 +200,6 @@ fn whatever_reads_a_recording_tells_what_is_missing_and_answers_no() {
             vec!["query", path, "interfaces", "--rate"],
             vec!["query", path, "interfaces", "--received", "--json"],
             vec!["query", path, "interfaces", "--every", "10s", "--csv"],
-            vec!["query", path],
             vec!["export", path, "--format", "csv", "--out", out],
             vec!["top", path, "--once"],
             vec!["recording", "info", path],
@@ -209,6 +208,9 @@ fn whatever_reads_a_recording_tells_what_is_missing_and_answers_no() {
         if dir.ends_with("truncated") {
             // Events may have been in what is gone.
             verbs.push(vec!["alerts", "--recording", path]);
+        } else {
+            // The list of tables opens no more of a segment than its head.
+            verbs.push(vec!["query", path]);
         }
         for arguments in verbs {
             let output = meikyo().args(&arguments).output().unwrap();
