@@ -49,6 +49,8 @@ struct Open {
     /// By the position of the table; `None` for those that are not sent.
     lines: Vec<Option<Lines>>,
     batches: Vec<Batch>,
+    /// The last frame of rows that was passed, sent or not.
+    last: u64,
 }
 
 /// What waits to be posted.
@@ -208,8 +210,13 @@ impl Follower {
             let Some(mut open) = open else { continue };
             self.read_on(stream, &mut open, stopped)?;
             match end {
-                // Another one follows it: nothing was appended to it since it was listed.
-                Some(end) => self.reach(stream, end, None),
+                // Another one follows it: nothing was appended to it since it was listed, and frames between
+                // the two are in Parquet files or gone.
+                Some(end) => {
+                    let place = self.place(stream).unwrap_or(0).max(open.last.min(end));
+                    self.reach(stream, place, None);
+                    self.of_files(stream, end, stopped)?;
+                }
                 None => drop(self.open.insert(stream.to_owned(), open)),
             }
         }
@@ -246,7 +253,7 @@ impl Follower {
             let lines = tables.iter().map(|table| self.lines_of(table)).collect();
             let batches = tables.iter().enumerate().map(|(at, table)| Batch::new(at, table));
             let batches = batches.collect();
-            Open { first, reader, lines, batches }
+            Open { first, reader, lines, batches, last: first }
         }))
     }
 
@@ -260,8 +267,9 @@ impl Follower {
         let mut place = self.place(stream).unwrap_or(0);
         open.reader.refresh()?;
         loop {
-            let lines = &open.lines;
+            let (lines, last) = (&open.lines, &mut open.last);
             let header = open.reader.next_rows(|header| {
+                *last = header.sequence;
                 header.sequence > place && lines.get(header.table).is_some_and(Option::is_some)
             })?;
             let Some(header) = header else { return Ok(()) };
