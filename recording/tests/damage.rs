@@ -260,9 +260,7 @@ fn no_frame_with_a_right_checksum_makes_a_reader_or_compaction_panic_or_hang() {
         let what = [format!("other octets in frame {frame}")];
         answers_in_time(&dir, seed, &what);
         // Rows that are ages apart are refused with the reason, and stay in the log.
-        if let Err(error) = compact::compact_recording(&dir) {
-            println!("seed {seed}: {error:?}");
-        }
+        drop(compact::compact_recording(&dir));
         answers_in_time(&dir, seed, &what);
         std::fs::remove_dir_all(&dir).unwrap();
     }
