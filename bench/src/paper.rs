@@ -30,3 +30,14 @@ pub(crate) mod requests {
     /// The ratio as the paper rounds it.
     pub(crate) const RATIO: f64 = 130.0;
 }
+
+/// The table of "Efficient collection and transfer of performance data" (about 2021): a second of samples of
+/// some CPUs, 1,000 each, through the `DataFrameClient` into `InfluxDB` 1.8.3; a mean of ten transfers.
+pub(crate) mod profile {
+    /// CPUs, and how long the transfer took in s.
+    pub(crate) const TRANSFER_S: [(u32, f64); 4] = [(1, 0.051), (2, 0.085), (10, 0.40), (20, 0.80)];
+    /// How often each was repeated.
+    pub(crate) const TIMES: u32 = 10;
+    /// Samples of a CPU in a second.
+    pub(crate) const SAMPLES: usize = 1_000;
+}

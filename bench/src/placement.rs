@@ -96,6 +96,22 @@ impl Placed {
         })
     }
 
+    /// CPU time of all its threads so far, of those that have ended, too.
+    pub(crate) fn cpu(&self) -> io::Result<Nanos> {
+        let mut clock = 0;
+        // SAFETY: the out-parameter is live for the call.
+        let failed =
+            unsafe { libc::clock_getcpuclockid(self.pid().as_raw_nonzero().get(), &raw mut clock) };
+        if failed != 0 {
+            return Err(io::Error::from_raw_os_error(failed));
+        }
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the out-parameter is live for the call.
+        check(unsafe { libc::clock_gettime(clock, &raw mut time) })?;
+        let part = |value: i64| u64::try_from(value).expect("time that was used is not negative");
+        Ok(Nanos::from_secs(part(time.tv_sec)) + Nanos::new(part(time.tv_nsec)))
+    }
+
     /// Asks it to end (`SIGTERM`).
     pub(crate) fn terminate(&self) -> io::Result<()> {
         // The child is not waited for yet, so that its pid is still its own.

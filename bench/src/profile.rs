@@ -6,13 +6,15 @@
 //! last sample, with encoding and without writing. Beside `perf record` stands what this process used
 //! with its start, in which it measures what a sample takes, as `perf` with the start of its own. The
 //! agent's row is of the whole path: `meikyo profile agent` into `meikyo serve --ingest`.
+//! [`mod@transfer`] is the paper's experiment.
 
 mod agent;
+mod transfer;
 
 use std::path::Path;
 use std::process::Command;
 
-use meikyo_console::benches::profile::ProfileArgs;
+use meikyo_console::benches::profile::{Part, ProfileArgs};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, real};
 use meikyo_profile::HeldProgram;
@@ -25,6 +27,7 @@ use meikyo_units::Nanos;
 use serde::Serialize;
 
 use agent::AgentRow;
+use transfer::TransferRow;
 
 use crate::machine::Machine;
 use crate::placement::{Placement, own_usage, spawn};
@@ -47,7 +50,8 @@ struct Report {
     machine: Machine,
     interrupt_ns: u64,
     programs: Vec<Row>,
-    agent: AgentRow,
+    agent: Option<AgentRow>,
+    transfers: Vec<TransferRow>,
     /// Of one core, start included, for the steady loop.
     perf_cpu_with_start_percent: Option<f64>,
     reach_steady_bytes: f64,
@@ -75,23 +79,36 @@ struct Row {
 /// Runs the bench; the answer is no when samples take more than they may.
 pub(crate) fn run(args: &ProfileArgs) -> Result<Answer, Failure> {
     let machine = Machine::observe();
+    let wanted = |part| args.only.is_empty() || args.only.contains(&part);
     let directory = tempfile::tempdir()?;
     let steady = compiled(directory.path())?;
-    let (mut programs, mut interrupt_ns) = (Vec::new(), 0);
+    let (mut programs, mut interrupt_ns, mut mixed) = (Vec::new(), 0, Vec::new());
     for (program, line) in kinds(&steady) {
-        progress(&format!("{program}, {}", args.span));
-        let (row, interrupt) = sampled(program, &line, args.span)?;
-        interrupt_ns = interrupt.get();
-        programs.push(row);
+        let is_sent = program == MIX && wanted(Part::Transfer);
+        if wanted(Part::Programs) || is_sent {
+            progress(&format!("{program}, {}", args.span));
+            let (row, interrupt, blocks) = sampled(program, &line, args.span)?;
+            interrupt_ns = interrupt.get();
+            programs.push(row);
+            mixed = blocks;
+        }
     }
-    let perf_cpu_with_start_percent = perf(&steady, directory.path(), args.span)?;
-    let agent = agent::measured(&steady, directory.path(), args.span)?;
+    let perf_cpu_with_start_percent = match wanted(Part::Programs) {
+        true => perf(&steady, directory.path(), args.span)?,
+        false => None,
+    };
+    let agent = wanted(Part::Agent).then(|| agent::measured(&steady, directory.path(), args.span));
+    let transfers = match wanted(Part::Transfer) {
+        true => transfer::measured(&mixed, directory.path())?,
+        false => Vec::new(),
+    };
     let report = Report {
-        schema: "meikyo.bench.profile/2",
+        schema: "meikyo.bench.profile/3",
         machine,
         interrupt_ns,
         programs,
-        agent,
+        agent: agent.transpose()?,
+        transfers,
         perf_cpu_with_start_percent,
         reach_steady_bytes: STEADY_BYTES_MAX,
         reach_mix_bytes: MIX_BYTES_MAX,
@@ -108,7 +125,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Answer, Failure> {
 fn is_reached(report: &Report) -> bool {
     [(STEADY, STEADY_BYTES_MAX), (MIX, MIX_BYTES_MAX)].into_iter().all(|(program, most)| {
         let row = report.programs.iter().find(|row| row.program == program);
-        row.is_some_and(|row| row.samples > 0 && row.bytes_per_sample <= most)
+        row.is_none_or(|row| row.samples > 0 && row.bytes_per_sample <= most)
     })
 }
 
@@ -127,8 +144,12 @@ fn kinds(steady: &str) -> [(&'static str, String); 5] {
     ]
 }
 
-/// Samples a program for a span.
-fn sampled(program: &'static str, line: &str, span: Nanos) -> Result<(Row, Nanos), Failure> {
+/// Samples a program for a span: what it took, what a sample takes from the program, the blocks.
+fn sampled(
+    program: &'static str,
+    line: &str,
+    span: Nanos,
+) -> Result<(Row, Nanos, Vec<PackedRows>), Failure> {
     let mut held = HeldProgram::start(&ended_after(span, line))?;
     let options = RecorderOptions {
         host: "bench".to_owned(),
@@ -190,7 +211,7 @@ fn sampled(program: &'static str, line: &str, span: Nanos) -> Result<(Row, Nanos
         agent_cpu_percent: 100.0 * real(agent.get()) / sampled_ns.max(1.0),
         agent_cpu_with_start_percent: 100.0 * real(with_start.get()) / real(span.get().max(1)),
     };
-    Ok((row, recorder.interrupt()))
+    Ok((row, recorder.interrupt(), blocks))
 }
 
 /// The words of a program that a shell runs and that is ended after a span, with what it began.
@@ -321,17 +342,28 @@ fn text(report: &Report) -> String {
             "steady loop, start included: this program {ours:.2} % of a core, perf record {percent:.2} %\n"
         )
     });
-    let agent = format!(
-        "agent, all CPUs busy, drained, packed and sent: {:.4} % of a core for each that is sampled (aim {} \
-         in a release build)\n",
-        report.agent.cpu_percent_of_a_sampled_core, report.reach_agent_cpu_percent,
-    );
-    format!(
-        "{}\n{table}\nbytes a sample, at most {} for the steady loop and {} for the mix; a sample takes {:.1} us \
-         from the program that it interrupts\n{agent}{perf}",
-        report.machine,
-        report.reach_steady_bytes,
-        report.reach_mix_bytes,
-        real(report.interrupt_ns) / 1_000.0,
-    )
+    let agent = report.agent.as_ref().map_or_else(String::new, |agent| {
+        format!(
+            "agent, all CPUs busy, drained, packed and sent: {:.4} % of a core for each that is sampled (aim {} \
+             in a release build)\n",
+            agent.cpu_percent_of_a_sampled_core, report.reach_agent_cpu_percent,
+        )
+    });
+    let programs = if report.programs.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "\n{table}\nbytes a sample, at most {} for the steady loop and {} for the mix; a sample takes {:.1} us \
+             from the program that it interrupts\n",
+            report.reach_steady_bytes,
+            report.reach_mix_bytes,
+            real(report.interrupt_ns) / 1_000.0,
+        )
+    };
+    let transfers = if report.transfers.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}", transfer::text(&report.transfers))
+    };
+    format!("{}\n{programs}{agent}{perf}{transfers}", report.machine)
 }

@@ -59,6 +59,7 @@ mod follow;
 mod frames;
 mod freshness;
 pub mod health;
+pub mod line_protocol;
 mod opened;
 mod past;
 mod queue;

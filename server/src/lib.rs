@@ -18,6 +18,7 @@ mod fabric;
 mod flame;
 mod health;
 mod heat;
+mod influx;
 mod ingest;
 mod inventory;
 mod limits;
@@ -39,6 +40,7 @@ mod wire;
 
 pub use access::{HostError, REQUESTS_PER_S, TokenError, hash_token, make_token, patterns_of};
 pub use fabric::{FabricBody, FabricEndBody, FabricSwitchBody, FabricTrunkBody, FabricVlanBody};
+pub use influx::{InfluxOptions, InfluxTarget, TargetError};
 pub use ingest::KeeperError;
 pub use limits::Limits;
 pub use listen::{Door, Tls};

@@ -21,6 +21,7 @@ use meikyo_units::WallTime;
 use crate::access::Tokens;
 use crate::counts::Closed;
 use crate::errors::ApiError;
+use crate::influx::InfluxCounts;
 use crate::ingest::Taken;
 use crate::state::Server;
 use newest::{Metric, escaped};
@@ -121,6 +122,10 @@ fn of_server(metrics: &mut BTreeMap<String, Metric>, server: &Server) {
         let taken = *taken.lock().expect("whoever holds the counts only copies them");
         of_ingest(metrics, &taken);
     }
+    if let Some(counts) = &server.influx {
+        let counts = *counts.lock().expect("whoever holds the counts only copies or adds");
+        of_influx(metrics, &counts);
+    }
 }
 
 /// What senders sent, and what they told to be missing.
@@ -138,6 +143,21 @@ fn of_ingest(metrics: &mut BTreeMap<String, Metric>, taken: &Taken) {
         ("missing_rows", "rows that were told to be missing", counts.missing_rows),
     ] {
         own(metrics, &format!("ingest_{name}_total"), help, "", real(count));
+    }
+}
+
+/// What was sent on to a database.
+fn of_influx(metrics: &mut BTreeMap<String, Metric>, counts: &InfluxCounts) {
+    let help = "1 while the database does not take rows, which wait in the recording";
+    own(metrics, "influx_failing", help, "", f64::from(u8::from(counts.is_failing)));
+    for (name, help, count) in [
+        ("rows", "rows that the database took", counts.rows),
+        ("bytes", "octets of lines that were posted", counts.bytes),
+        ("refused_rows", "rows that the database refused", counts.refused_rows),
+        ("gone_frames", "frames that were deleted before their rows were sent", counts.gone_frames),
+        ("failed_requests", "requests that failed and were made again", counts.failed_requests),
+    ] {
+        own(metrics, &format!("influx_{name}_total"), help, "", real(count));
     }
 }
 

@@ -20,6 +20,7 @@ use crate::access::{
 };
 use crate::fabric::FabricBody;
 use crate::heat::HeatKeeper;
+use crate::influx::{InfluxOptions, Sink};
 use crate::ingest::{Event, Fate, Keeper, KeeperError};
 use crate::limits::Limits;
 use crate::listen::{self, Certificates, Door, Doorkeeper, Listener, Tls};
@@ -60,6 +61,8 @@ pub struct Options {
     pub fabric: Option<FabricBody>,
     /// The recording that rows of other hosts are written to; none are taken when `None`.
     pub ingest: Option<PathBuf>,
+    /// Where the rows of the recording that is written, or of the only one, are sent on to.
+    pub influx: Option<InfluxOptions>,
 }
 
 impl Options {
@@ -76,6 +79,7 @@ impl Options {
             limits: Limits::STANDARD,
             fabric: None,
             ingest: None,
+            influx: None,
         }
     }
 }
@@ -95,6 +99,12 @@ pub enum StartError {
     /// Rows from other hosts cannot be taken.
     #[error(transparent)]
     Ingest(#[from] KeeperError),
+    /// Rows of several recordings would be one in a database.
+    #[error("rows of one recording are sent on, not of {count}")]
+    Several {
+        /// How many recordings are served.
+        count: usize,
+    },
     /// Another address than loopback needs protection.
     #[error("`{address}` is not loopback: other addresses need TLS and a token")]
     Unprotected {
@@ -146,6 +156,7 @@ pub struct Running {
     keeper: Option<Keeper>,
     fate: Option<Fate>,
     _heat: Option<HeatKeeper>,
+    _sink: Option<Sink>,
 }
 
 /// What was read anew.
@@ -250,18 +261,29 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
     let heat = heat.map_err(|source| StartError::Threads { source })?;
     let kept = options.ingest.clone().zip(heat.as_ref().map(HeatKeeper::heat));
     let catalog = Catalog::open(&options.recordings)?;
+    let sink = options.influx.as_ref().map(|influx| sink(options, influx)).transpose()?;
     let limits = Limits {
         connections: options.limits.connections.min(listen::connections_possible()),
         ..options.limits
     };
     let fabric = options.fabric.clone();
-    let taking = (keeper.as_ref(), kept);
+    let taking = (keeper.as_ref(), kept, sink.as_ref().map(Sink::counts));
     let server = Arc::new(Server::new(catalog, access, fabric, limits, taking, stopped));
     let thread = Some(opening.serve(Arc::clone(&server), certificates.clone()));
     let urls = addresses.iter().zip(&options.doors);
     let urls = urls.map(|(of, door)| url(options, *of, door)).collect();
     let fate = keeper.as_ref().map(Keeper::fate);
-    Ok(Running { urls, stop, thread, server, certificates, keeper, fate, _heat: heat })
+    Ok(Running { urls, stop, thread, server, certificates, keeper, fate, _heat: heat, _sink: sink })
+}
+
+/// Sends on what is written, or the only recording.
+fn sink(options: &Options, influx: &InfluxOptions) -> Result<Sink, StartError> {
+    let recording = match (&options.ingest, &*options.recordings) {
+        (Some(taken), _) => taken,
+        (None, [one]) => one,
+        (None, several) => return Err(StartError::Several { count: several.len() }),
+    };
+    Sink::start(recording, influx).map_err(|source| StartError::Threads { source })
 }
 
 /// What the server's thread is handed once everything else is there.

@@ -14,6 +14,7 @@ use crate::errors::ApiError;
 use crate::fabric::FabricBody;
 use crate::flame::Flames;
 use crate::heat::Heat;
+use crate::influx::SharedCounts;
 use crate::ingest::{Inbox, Keeper, Seats, Taken};
 use crate::limits::Limits;
 use crate::metrics::newest::Newest;
@@ -55,6 +56,8 @@ pub(crate) struct Server {
     pub(crate) ingest: Option<Inbox>,
     /// What of them was taken.
     pub(crate) taken: Option<Arc<Mutex<Taken>>>,
+    /// What was sent on to a database, if anything is.
+    pub(crate) influx: Option<SharedCounts>,
     /// Room for senders.
     pub(crate) senders: Seats,
     /// Room for exports.
@@ -71,7 +74,7 @@ impl Server {
         access: Access,
         fabric: Option<FabricBody>,
         limits: Limits,
-        (keeper, heat): (Option<&Keeper>, Option<(PathBuf, Heat)>),
+        (keeper, heat, influx): (Option<&Keeper>, Option<(PathBuf, Heat)>, Option<SharedCounts>),
         stop: watch::Receiver<bool>,
     ) -> Self {
         let connections = Rules {
@@ -99,6 +102,7 @@ impl Server {
             flames: Flames::default(),
             ingest: keeper.map(Keeper::inbox),
             taken: keeper.map(Keeper::taken),
+            influx,
             senders: Seats::new(),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
             turns: Turns::new(),

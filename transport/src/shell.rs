@@ -21,7 +21,7 @@ use meikyo_recording::PackedRows;
 use meikyo_units::{Nanos, WallTime};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-pub use connect::{ConnectError, Target};
+pub use connect::{ConnectError, Target, vouched};
 use connect::{Connecting, Line};
 
 use crate::limits::{QUEUE_BLOCKS_MAX, UNWRITTEN_BYTES_MAX};
@@ -63,6 +63,8 @@ pub struct UplinkStatus {
     pub sender: SenderStatus,
     /// Blocks that were accepted: in the spool, with a number.
     pub accepted_blocks: u64,
+    /// Octets that were handed to connections, before TLS.
+    pub written_bytes: u64,
     /// Why there is no connection, the last that was said.
     pub trouble: Option<String>,
 }
@@ -141,6 +143,7 @@ impl Uplink {
             line: None,
             connecting: None,
             unwritten: Vec::new(),
+            written: 0,
             accepted: 0,
             trouble: None,
         };
@@ -266,6 +269,7 @@ struct Thread {
     connecting: Option<Connecting>,
     /// What the system has not taken yet.
     unwritten: Vec<u8>,
+    written: u64,
     accepted: u64,
     trouble: Option<String>,
 }
@@ -382,7 +386,10 @@ impl Thread {
             };
             match written {
                 Ok(0) => return,
-                Ok(count) => drop(self.unwritten.drain(..count)),
+                Ok(count) => {
+                    self.written += count as u64;
+                    self.unwritten.drain(..count);
+                }
                 Err(error) if is_later(&error) => return,
                 Err(error) => return self.close(&error.to_string()),
             }
@@ -406,8 +413,13 @@ impl Thread {
 
     fn publish(&self) {
         let sender = self.sender.status();
-        let (accepted_blocks, trouble) = (self.accepted, self.trouble.clone());
-        *locked(&self.shared.status) = Some(UplinkStatus { sender, accepted_blocks, trouble });
+        let status = UplinkStatus {
+            sender,
+            accepted_blocks: self.accepted,
+            written_bytes: self.written,
+            trouble: self.trouble.clone(),
+        };
+        *locked(&self.shared.status) = Some(status);
         self.shared.changed.notify_all();
     }
 

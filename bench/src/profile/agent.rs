@@ -23,7 +23,7 @@ use crate::progress;
 
 /// How long the shorter agent samples, and how long everything may take beside sampling.
 const SHORT: Nanos = Nanos::from_secs(4);
-const PATIENCE: Nanos = Nanos::from_secs(60);
+pub(super) const PATIENCE: Nanos = Nanos::from_secs(60);
 
 /// What the longer agent used more than the shorter one.
 #[derive(Debug, Serialize)]
@@ -85,7 +85,7 @@ pub(super) fn measured(steady: &str, directory: &Path, span: Nanos) -> Result<Ag
 }
 
 /// A server that takes rows, and its address.
-fn server(dir: &Path) -> Result<(Placed, String), Failure> {
+pub(super) fn server(dir: &Path) -> Result<(Placed, String), Failure> {
     let mut command = product()?;
     command.args(["serve", "--listen", "127.0.0.1:0", "--ingest"]).arg(dir);
     // Without a directory it serves the `recording` where it is started, if there is one.
@@ -118,7 +118,8 @@ fn sent(url: &str, summary: &Path, span: Nanos) -> Result<(Value, Usage), Failur
     Ok((summary, usage))
 }
 
-fn received(dir: &Path) -> Result<u64, Failure> {
+/// Samples that are in a recording.
+pub(super) fn received(dir: &Path) -> Result<u64, Failure> {
     let recording = Recording::open(dir)?;
     let mut there = 0;
     for rows in recording.scan(&Selection::all(samples::NAME))? {

@@ -239,7 +239,7 @@ pub(crate) const USAGES: &[Usage] = &[
     asks("bench requests", NOT_REACHED, &["meikyo bench requests"]),
     asks("bench agent", NOT_REACHED, &["meikyo bench agent --every 100ms"]),
     asks("bench scan", NOT_REACHED, &["meikyo bench scan --millions 4"]),
-    asks("bench profile", NOT_REACHED, &["meikyo bench profile --for 10s"]),
+    asks("bench profile", NOT_REACHED, &["meikyo bench profile --only transfer --for 10s"]),
     asks("bench live", NOT_REACHED, &["meikyo bench live --only paint"]),
     asks("bench phold", NOT_REACHED, &["meikyo bench phold --lps 1024 --threads 2"]),
     asks("bench metadata", NOT_REACHED, &["meikyo bench metadata --figure 5,6"]),

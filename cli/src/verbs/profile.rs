@@ -7,6 +7,7 @@ mod record;
 mod report;
 mod sampling;
 
+pub(crate) use agent::ROOTS;
 use clap::{Args, Subcommand};
 use meikyo_console::failure::{Answer, Failure};
 

@@ -13,14 +13,16 @@ use clap::Args;
 use meikyo_cluster::Cluster;
 use meikyo_console::failure::{self, Answer, Failure};
 use meikyo_console::output;
+use meikyo_live::line_protocol::SampleLayout;
 use meikyo_server::{
-    Door, FabricBody, KeeperError, Limits, Options, REQUESTS_PER_S, Reloaded, Running, StartError,
-    Tls,
+    Door, FabricBody, InfluxOptions, InfluxTarget, KeeperError, Limits, Options, REQUESTS_PER_S,
+    Reloaded, Running, StartError, TargetError, Tls,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::hangup::{Hangup, Reason};
 use crate::verbs::fabric::shown::shown;
+use crate::verbs::profile::ROOTS;
 
 /// Serve recordings, finished or still being written, as a page and an API
 #[derive(Debug, Args)]
@@ -44,6 +46,8 @@ pub(crate) struct ServeArgs {
     cluster: Option<PathBuf>,
     #[command(flatten)]
     protection: Protection,
+    #[command(flatten)]
+    influx: InfluxArgs,
     /// Print a new token, and its line for --token-file, and exit: one for viewing, or with
     /// `=ingest:PATTERN,...` one for senders of these names, who can do nothing else with it
     #[arg(
@@ -111,6 +115,44 @@ struct Protection {
     /// lastingly; five times as many at once. Behind a proxy all people are one client
     #[arg(long, value_name = "N", default_value_t = REQUESTS_PER_S)]
     requests_per_second: NonZeroU32,
+}
+
+/// Where rows are sent on to.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "InfluxDB")]
+struct InfluxArgs {
+    /// Send the rows of the recording of --ingest, or of the only one, on to an Influx database in its line
+    /// protocol, for example `http://127.0.0.1:8086/write?db=profiles`; `http` on loopback only
+    #[arg(long, value_name = "URL")]
+    influx: Option<String>,
+    /// A file with `USER:PASSWORD`, or a token
+    #[arg(long, value_name = "FILE", requires = "influx")]
+    influx_credentials: Option<PathBuf>,
+    /// The certificates that may vouch for the database, in PEM
+    #[arg(long, value_name = "FILE", default_value = ROOTS)]
+    influx_tls_roots: PathBuf,
+    /// Tables that are sent, as a pattern; can be repeated. All when none is given
+    #[arg(long = "influx-table", value_name = "PATTERN", requires = "influx")]
+    influx_tables: Vec<String>,
+    /// Samples of each CPU are a measurement of their own: CPU0, CPU1 and so on
+    #[arg(long, requires = "influx")]
+    influx_per_cpu: bool,
+}
+
+impl InfluxArgs {
+    fn options(&self) -> Result<Option<InfluxOptions>, Failure> {
+        let Some(url) = &self.influx else { return Ok(None) };
+        let target =
+            InfluxTarget::new(url, self.influx_credentials.as_deref(), &self.influx_tls_roots);
+        let target = target.map_err(|error| match error {
+            TargetError::Address { .. } => Failure::new(error)
+                .hint("write for example `--influx 'http://127.0.0.1:8086/write?db=profiles'`"),
+            _ => Failure::new(error),
+        })?;
+        let layout =
+            if self.influx_per_cpu { SampleLayout::PerCpu } else { SampleLayout::OneMeasurement };
+        Ok(Some(InfluxOptions { target, tables: self.influx_tables.clone(), layout }))
+    }
 }
 
 /// What is served when nothing else is said.
@@ -183,6 +225,7 @@ fn start(args: &ServeArgs) -> Result<Running, Failure> {
         limits: Limits::STANDARD,
         fabric: args.cluster.as_deref().map(fabric_of).transpose()?,
         ingest: args.ingest.clone(),
+        influx: args.influx.options()?,
     })
     .map_err(explained)
 }
@@ -234,6 +277,9 @@ fn explained(error: StartError) -> Failure {
         StartError::Token(_) => "make a token and its hash with `meikyo serve --new-token`",
         StartError::Ingest(KeeperError::Foreign { .. } | KeeperError::Taken { .. }) => {
             "name a directory of its own, which need not be there: `meikyo serve --ingest DIR`"
+        }
+        StartError::Several { .. } => {
+            "name one: `meikyo serve RECORDING --influx URL`, or what is written with `--ingest DIR`"
         }
         _ => return error.into(),
     };

@@ -1,16 +1,30 @@
 //! The arguments of `meikyo bench profile`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use meikyo_units::Nanos;
 
-/// What samples of several kinds of program take, field by field, and what taking them costs beside
-/// `perf record`.
+/// What samples of several kinds of program take, field by field, what taking them costs beside `perf record`,
+/// and what sending them costs beside Influx and its Python client.
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
     /// How long each kind of program is sampled
     #[arg(long = "for", value_name = "SPAN", default_value = "10s")]
     pub span: Nanos,
+    /// Run only these parts of the bench
+    #[arg(long, value_name = "PART", value_delimiter = ',')]
+    pub only: Vec<Part>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+/// A part of the bench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// What samples of kinds of program take
+    Programs,
+    /// The CPU time of the agent
+    Agent,
+    /// Samples through Influx and through this system, as the paper sent them
+    Transfer,
 }

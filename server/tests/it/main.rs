@@ -7,6 +7,7 @@ mod access;
 mod client;
 mod damage;
 mod document;
+mod influx;
 mod limits;
 mod live;
 mod live_limits;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
@@ -252,11 +252,25 @@ fn tcp(target: &Target, deadline: Deadline) -> io::Result<TcpStream> {
 
 fn tls(
     target: &Target,
-    roots: &std::path::Path,
+    roots: &Path,
     mut socket: TcpStream,
     deadline: Deadline,
 ) -> Result<StreamOwned<ClientConnection, TcpStream>, ConnectError> {
     let failed = |text: String| ConnectError::Tls { authority: target.authority.clone(), text };
+    let mut connection = vouched(&target.authority, roots)?;
+    while connection.is_handshaking() {
+        let mut until = Until { socket: &mut socket, deadline };
+        connection.complete_io(&mut until).map_err(|error| failed(error.to_string()))?;
+    }
+    Ok(StreamOwned::new(connection, socket))
+}
+
+/// TLS before its handshake, with whom the certificates in a file vouch for.
+///
+/// # Errors
+/// [`ConnectError::Tls`] when the certificates cannot be read, or the authority has no name.
+pub fn vouched(authority: &str, roots: &Path) -> Result<ClientConnection, ConnectError> {
+    let failed = |text: String| ConnectError::Tls { authority: authority.to_owned(), text };
     let unreadable = |error| failed(format!("`{}`: {error}", roots.display()));
     let mut store = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(roots).map_err(unreadable)? {
@@ -264,16 +278,10 @@ fn tls(
         store.add(certificate).map_err(|error| failed(error.to_string()))?;
     }
     let config = ClientConfig::builder().with_root_certificates(store).with_no_client_auth();
-    let name = target.authority.rsplit_once(':').map_or(&*target.authority, |(name, _)| name);
+    let name = authority.rsplit_once(':').map_or(authority, |(name, _)| name);
     let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
     let name = ServerName::try_from(name).map_err(|error| failed(error.to_string()))?;
-    let connection = ClientConnection::new(Arc::new(config), name);
-    let mut connection = connection.map_err(|error| failed(error.to_string()))?;
-    while connection.is_handshaking() {
-        let mut until = Until { socket: &mut socket, deadline };
-        connection.complete_io(&mut until).map_err(|error| failed(error.to_string()))?;
-    }
-    Ok(StreamOwned::new(connection, socket))
+    ClientConnection::new(Arc::new(config), name).map_err(|error| failed(error.to_string()))
 }
 
 /// Reads the answer to the upgrade; what came behind it.

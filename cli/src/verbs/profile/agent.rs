@@ -38,7 +38,7 @@ const SAY_EVERY: Nanos = Nanos::from_secs(10);
 const LAST_PATIENCE: Nanos = Nanos::from_secs(10);
 
 /// Who vouches for servers where no other file is named: where Debian has its certificates.
-const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
+pub(crate) const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// Sample everything on this host, and send it to a server while it is taken
 #[derive(Debug, Args)]
@@ -266,7 +266,7 @@ fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
 fn target(url: &str, roots: &Path, token: Option<String>) -> Result<Target, Failure> {
     let refused = || {
         Failure::new(format!("`{url}` is no address of a server"))
-            .hint("write for example `--to https://mon.example:8420`")
+            .hint("write for example `--server https://mon.example:8420`")
     };
     let (roots, rest, port) = match url.split_once("://") {
         Some(("https", rest)) => (Some(roots.to_owned()), rest, 443),

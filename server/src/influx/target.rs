@@ -1,0 +1,351 @@
+//! The database: its address, and one request at a time to it.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use meikyo_transport::shell::{ConnectError, vouched};
+use meikyo_units::Nanos;
+use rustls::StreamOwned;
+
+/// How long a connection may take, and how long the database may be silent; one that writes its files anew
+/// answers late.
+const CONNECT_MAX: Nanos = Nanos::from_secs(5);
+const ANSWER_MAX: Nanos = Nanos::from_secs(60);
+
+/// Octets of an answer that are read.
+const ANSWER_BYTES_MAX: u64 = 64 << 10;
+
+/// Why an address or its credentials cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// It is none.
+    #[error("`{url}` is no address that lines can be written to")]
+    Address {
+        /// What was said.
+        url: String,
+    },
+    /// The certificates cannot be used.
+    #[error(transparent)]
+    Roots(#[from] ConnectError),
+    /// The file with the credentials cannot be read.
+    #[error("cannot read `{path}`")]
+    Credentials {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file has no credentials.
+    #[error("`{path}` has neither `USER:PASSWORD` nor a token in one line")]
+    NoCredentials {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Where lines are posted to.
+#[derive(Clone)]
+pub struct InfluxTarget {
+    authority: String,
+    /// Path and query.
+    path: String,
+    /// The value of the header `Authorization`.
+    authorization: Option<String>,
+    /// The certificates that may vouch for the database; without TLS when `None`.
+    roots: Option<PathBuf>,
+}
+
+impl fmt::Debug for InfluxTarget {
+    /// Without credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("InfluxTarget").field(&self.shown()).finish()
+    }
+}
+
+impl InfluxTarget {
+    /// The target at a URL such as `http://127.0.0.1:8086/write?db=profiles`, which takes times in
+    /// nanoseconds, with the credentials in a file: `USER:PASSWORD`, or a token. `roots` vouch for a database
+    /// behind `https`; `http` is for loopback.
+    ///
+    /// # Errors
+    /// When the URL is none, there are no credentials in the file, or the certificates cannot be used.
+    pub fn new(url: &str, credentials: Option<&Path>, roots: &Path) -> Result<Self, TargetError> {
+        let wrong = || TargetError::Address { url: url.to_owned() };
+        let (roots, rest, port) = match url.split_once("://") {
+            Some(("https", rest)) => (Some(roots.to_owned()), rest, 443),
+            Some(("http", rest)) => (None, rest, 80),
+            _ => return Err(wrong()),
+        };
+        let (authority, path) = rest.split_once('/').ok_or_else(wrong)?;
+        let is_plain = |octet: u8| octet.is_ascii_graphic() && !b"#@\\".contains(&octet);
+        if authority.is_empty() || path.is_empty() || !rest.bytes().all(is_plain) {
+            return Err(wrong());
+        }
+        let behind = authority.rsplit(']').next().unwrap_or(authority);
+        let authority = match behind.rsplit_once(':') {
+            Some((_, digits)) if digits.parse::<u16>().is_ok() => authority.to_owned(),
+            Some(_) => return Err(wrong()),
+            None => format!("{authority}:{port}"),
+        };
+        if let Some(roots) = &roots {
+            vouched(&authority, roots)?;
+        }
+        let authorization = credentials.map(authorization).transpose()?;
+        Ok(Self { authority, path: format!("/{path}"), authorization, roots })
+    }
+
+    /// The address without user and password.
+    pub(super) fn shown(&self) -> String {
+        let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
+        let is_shown = |part: &&str| !part.starts_with("p=") && !part.starts_with("u=");
+        let query: Vec<_> =
+            query.split('&').filter(|part| !part.is_empty()).filter(is_shown).collect();
+        let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+        let scheme = if self.roots.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{path}{query}", self.authority)
+    }
+
+    /// A connection to the first address that gives one.
+    fn connect(&self) -> io::Result<TcpStream> {
+        let mut refused = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in self.authority.to_socket_addrs()? {
+            if self.roots.is_none() && !address.ip().is_loopback() {
+                let authority = self.authority.clone();
+                refused = io::Error::other(ConnectError::Unprotected { authority });
+                continue;
+            }
+            match TcpStream::connect_timeout(&address, CONNECT_MAX.to_std()) {
+                Ok(socket) => {
+                    socket.set_nodelay(true)?;
+                    socket.set_read_timeout(Some(ANSWER_MAX.to_std()))?;
+                    socket.set_write_timeout(Some(ANSWER_MAX.to_std()))?;
+                    return Ok(socket);
+                }
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
+    }
+
+    /// What stands before the lines.
+    fn head(&self, length: usize) -> String {
+        let authorization = self.authorization.as_ref();
+        let authorization = authorization.map(|value| format!("Authorization: {value}\r\n"));
+        format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\
+             Content-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\n{}\r\n",
+            self.path,
+            self.authority,
+            authorization.unwrap_or_default(),
+        )
+    }
+}
+
+fn authorization(path: &Path) -> Result<String, TargetError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| TargetError::Credentials { path: path.into(), source })?;
+    let word = text.trim_end_matches(['\r', '\n']);
+    if word.is_empty() || word.contains(['\r', '\n']) {
+        return Err(TargetError::NoCredentials { path: path.into() });
+    }
+    Ok(if word.contains(':') {
+        format!("Basic {}", STANDARD.encode(word))
+    } else if word.bytes().all(|octet| octet.is_ascii_graphic()) {
+        format!("Token {word}")
+    } else {
+        return Err(TargetError::NoCredentials { path: path.into() });
+    })
+}
+
+/// What became of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Posted {
+    /// The database has the lines.
+    Taken,
+    /// It has those that it could take, and refused so many.
+    Refused { rows: u64, text: String },
+}
+
+/// Requests to a target, one at a time, which another thread can cut off.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    target: InfluxTarget,
+    /// The connection of the request under way; cut off for good when the boolean is true.
+    under_way: Arc<Mutex<(bool, Option<TcpStream>)>>,
+}
+
+impl Line {
+    pub(super) fn new(target: InfluxTarget) -> Self {
+        Self { target, under_way: Arc::default() }
+    }
+
+    /// Where requests go, without credentials.
+    pub(super) fn shown(&self) -> String {
+        self.target.shown()
+    }
+
+    /// Ends the request under way, and every one that comes.
+    pub(super) fn cut(&self) {
+        let mut under_way = self.under_way();
+        under_way.0 = true;
+        if let Some(socket) = under_way.1.take() {
+            // One that is closed already is cut off, too.
+            drop(socket.shutdown(Shutdown::Both));
+        }
+    }
+
+    fn under_way(&self) -> std::sync::MutexGuard<'_, (bool, Option<TcpStream>)> {
+        self.under_way.lock().expect("nothing that holds it can panic")
+    }
+
+    /// Posts lines.
+    ///
+    /// # Errors
+    /// When nobody knows whether the database has them, or it wants them later: they are to be posted again,
+    /// and points that it has already stay the points that they are.
+    pub(super) fn post(&self, lines: &str) -> io::Result<Posted> {
+        let socket = self.target.connect()?;
+        {
+            let mut under_way = self.under_way();
+            if under_way.0 {
+                return Err(io::Error::other("the server ends"));
+            }
+            under_way.1 = Some(socket.try_clone()?);
+        }
+        let answer = match &self.target.roots {
+            None => self.asked(socket, lines),
+            Some(roots) => vouched(&self.target.authority, roots)
+                .map_err(io::Error::other)
+                .and_then(|connection| self.asked(StreamOwned::new(connection, socket), lines)),
+        };
+        self.under_way().1 = None;
+        judged(&String::from_utf8_lossy(&answer?), lines)
+    }
+
+    /// Sends a request and reads the answer.
+    fn asked(&self, mut stream: impl Read + Write, lines: &str) -> io::Result<Vec<u8>> {
+        let sent = stream
+            .write_all(self.target.head(lines.len()).as_bytes())
+            .and_then(|()| stream.write_all(lines.as_bytes()))
+            .and_then(|()| stream.flush());
+        let mut answer = Vec::new();
+        // Who refuses a request may answer before it has read all of it.
+        let read = stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer);
+        if answer.is_empty() {
+            sent?;
+            read?;
+        }
+        Ok(answer)
+    }
+}
+
+/// What an answer says about the lines that were posted. Only an answer that speaks of lines says that they
+/// are refused: with all others the request itself is not what the database wants, and a person mends that.
+fn judged(answer: &str, lines: &str) -> io::Result<Posted> {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
+    let status = head.lines().next().unwrap_or_default();
+    let code: u16 = status.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+    let text = format!("{status}: {}", body.trim());
+    match code {
+        200..=299 => Ok(Posted::Taken),
+        400 | 422 if OF_LINES.iter().any(|words| body.contains(words)) => {
+            Ok(Posted::Refused { rows: refused_rows(body), text })
+        }
+        413 => Ok(Posted::Refused { rows: lines.lines().count() as u64, text }),
+        0 => Err(io::Error::other("what answers is no HTTP server")),
+        _ => Err(io::Error::other(text)),
+    }
+}
+
+/// What databases say where some lines are the reason: `InfluxDB` 1.x, and 2.x and 3 in their own words.
+const OF_LINES: [&str; 4] =
+    ["partial write", "unable to parse", "field type conflict", "beyond retention policy"];
+
+/// How many rows an answer names as refused: those that would not fit what is there, and those that could not
+/// be read; at least one.
+fn refused_rows(body: &str) -> u64 {
+    let dropped = body.split("dropped=").nth(1).map(|rest| {
+        rest.chars().take_while(char::is_ascii_digit).fold(0_u64, |number, digit| {
+            number.saturating_mul(10).saturating_add(digit.to_digit(10).unwrap_or(0).into())
+        })
+    });
+    let unread = body.matches("unable to parse").count() as u64;
+    dropped.unwrap_or(0).saturating_add(unread).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_a_whole_url_and_is_shown_without_its_password() {
+        let of = |url| InfluxTarget::new(url, None, Path::new("/none")).unwrap();
+        let target = of("http://127.0.0.1:8086/write?db=a&u=me&p=secret");
+        assert_eq!(target.path, "/write?db=a&u=me&p=secret");
+        assert_eq!(format!("{target:?}"), "InfluxTarget(\"http://127.0.0.1:8086/write?db=a\")");
+        assert_eq!(of("http://[::1]/write?db=a").authority, "[::1]:80");
+        for wrong in [
+            "",
+            "http://",
+            "http://x",
+            "http://x/",
+            "ftp://x/write",
+            "http://x:y/write",
+            "http://x/a b",
+        ] {
+            let told = InfluxTarget::new(wrong, None).unwrap_err().to_string();
+            assert!(told.contains("no address"), "{wrong}: {told}");
+        }
+        let far = of("http://192.0.2.1/write?db=a").connect().unwrap_err().to_string();
+        assert!(far.contains("not loopback"), "{far}");
+        let secure = InfluxTarget::new("https://localhost/write", None, Path::new("/none"));
+        assert!(secure.unwrap_err().to_string().contains("no TLS with `localhost:443`: `/none`"));
+    }
+
+    #[test]
+    fn credentials_are_a_user_with_a_password_or_a_token() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("credentials");
+        let of = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            InfluxTarget::new("http://127.0.0.1/write", Some(&path), Path::new("/none"))
+                .map(|of| of.authorization.unwrap())
+        };
+        // The example of RFC 7617, section 2.
+        assert_eq!(of("Aladdin:open sesame\n").unwrap(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        assert_eq!(of("abc==").unwrap(), "Token abc==");
+        for wrong in ["", "\n", "a b", "a:b\nHost: c"] {
+            assert!(of(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_says_what_became_of_the_lines() {
+        let of = |answer: &str| judged(answer, "a 1\nb 1\nc 1\n");
+        assert_eq!(of("HTTP/1.1 204 No Content\r\n\r\n").unwrap(), Posted::Taken);
+        let rows = |answer: &str| match of(answer).unwrap() {
+            Posted::Refused { rows, .. } => rows,
+            Posted::Taken => 0,
+        };
+        let conflict = "partial write: field type conflict: input field \\\"a\\\" on measurement \\\"m\\\" dropped=2";
+        assert_eq!(
+            rows(&format!("HTTP/1.1 400 Bad Request\r\n\r\n{{\"error\":\"{conflict}\"}}")),
+            2
+        );
+        assert_eq!(rows("HTTP/1.1 400 Bad Request\r\n\r\nunable to parse 'b': missing fields"), 1);
+        assert_eq!(rows("HTTP/1.1 413 Request Entity Too Large\r\n\r\n"), 3);
+        for again in [
+            "HTTP/1.1 503 Unavailable\r\n\r\n",
+            "HTTP/1.1 404 Not Found\r\n\r\n",
+            "HTTP/1.1 400 Bad Request\r\n\r\n{\"error\":\"database is required\"}",
+            "hello",
+        ] {
+            assert!(of(again).is_err(), "{again}");
+        }
+    }
+}
