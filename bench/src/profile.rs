@@ -164,6 +164,7 @@ fn sampled(
         whole_microseconds: false,
         budget_ppm: None,
         retell_every: None,
+        flight: None,
     };
     let (target, pids) = match program {
         MIX => (Target::Everything, None),

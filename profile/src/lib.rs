@@ -14,6 +14,8 @@
 //! | [`sampler`] | events, rings, the thin layer of system calls |
 //! | [`disturbance`] | what a sample takes from the thread that it interrupts |
 //! | [`governor`] | how often may be sampled within a budget |
+//! | [`analysis`] | seconds summed up on the host, and those that are unlike the ones before |
+//! | [`flight`] | samples that stay on the host until somebody wants them |
 //! | [`recorder`] | the loop that joins them |
 //! | [`symbols`] | files and functions of addresses |
 //! | [`jobs`] | jobs by their control groups |
@@ -22,14 +24,16 @@
 //! | [`export`] | samples for other programs |
 //! | [`flame`] | samples as trees of callers |
 //!
-//! `block`, `records` and `governor` read no clock and call no system.
+//! `block`, `records`, `governor`, `analysis` and `flight` read no clock and call no system.
 
+pub mod analysis;
 pub mod block;
 mod clock;
 pub mod disturbance;
 mod existing;
 pub mod export;
 pub mod flame;
+pub mod flight;
 pub mod governor;
 pub mod jobs;
 mod kernel;

@@ -12,10 +12,10 @@ use meikyo_recording::read::Problem;
 use meikyo_recording::schema::{Cell, Values};
 use meikyo_recording::{ReadError, Recording, Selection};
 
-use crate::jobs::job_of;
+use crate::jobs::{job_of, user_of};
 use crate::kernel::{KERNEL, KERNEL_BEGIN, KernelFacts};
 use crate::symbols::{AddressSpaces, Function, MappedFile, Place, Process, Symbols, Unnamed};
-use crate::tables::{cgroups, jit_symbols, losses, mappings, rates, samples, threads};
+use crate::tables::{cgroups, jit_symbols, losses, mappings, rates, samples, summaries, threads};
 use crate::wanted::{Wanted, fits};
 
 /// A word that many rows share.
@@ -39,6 +39,13 @@ pub(crate) struct Seen<'a> {
 }
 
 impl Seen<'_> {
+    /// Something at the end of a second, of which the process is not known.
+    fn in_second(time: i64, host: usize, cpu: u64) -> Self {
+        const TO_ITS_END: i64 = 999_999_999;
+        let time = time.saturating_add(TO_ITS_END);
+        Self { time, host, cpu, pid: 0, tid: 0, address: 0, cgroup: None, stack: "" }
+    }
+
     pub(crate) fn process(&self) -> Process {
         Process { host: self.host, pid: self.pid }
     }
@@ -273,10 +280,63 @@ impl<'a> Reading<'a> {
 
     /// Whether process, thread and job of a sample are called as is wanted.
     fn is_named(&mut self, seen: &Seen<'_>, wanted: &Wanted) -> bool {
-        let Wanted { processes, threads, jobs, .. } = wanted;
+        let Wanted { processes, threads, jobs, visible, .. } = wanted;
         (processes.is_empty() || fits(processes, &self.called(seen.time, seen.process())))
             && (threads.is_empty() || fits(threads, &self.called(seen.time, seen.thread())))
             && (jobs.is_empty() || self.job(seen).is_some_and(|job| fits(jobs, &job)))
+            && (visible.is_empty() || self.is_visible(seen, visible))
+    }
+
+    /// Goes through what hosts summed up of the wanted seconds: places of code as if they were samples at the
+    /// end of their second, with how many there were; those in none of the places stand at address 0 of no
+    /// process.
+    pub(crate) fn summaries(
+        &mut self,
+        wanted: &Wanted,
+        mut take: impl FnMut(&mut Self, &Seen<'_>, u64),
+    ) -> Result<(), ReadError> {
+        let selection = Selection {
+            from: wanted.from,
+            to: wanted.until,
+            ..of_hosts(summaries::NAME, &wanted.hosts)
+        };
+        // By second, host and CPU: all samples, less those in places.
+        let mut others: BTreeMap<(i64, usize, u64), u64> = BTreeMap::new();
+        self.each(&selection, |reading, rows| {
+            let numbers = [summaries::CPU, summaries::SAMPLES].map(|column| column.of(rows));
+            let place = [summaries::PID, summaries::ADDRESS].map(|column| column.of(rows));
+            let hosts = summaries::HOST.of(rows);
+            for (row, &time) in times(rows).iter().enumerate() {
+                let [cpu, samples] = numbers.each_ref().map(|of| get(of, row).unwrap_or(0));
+                let host = reading.host(get(&hosts, row));
+                let other = others.entry((time, host, cpu)).or_default();
+                let [Some(pid), Some(address)] = place.each_ref().map(|of| get(of, row)) else {
+                    *other = other.wrapping_add(samples);
+                    continue;
+                };
+                *other = other.wrapping_sub(samples);
+                let seen = Seen { pid, tid: pid, address, ..Seen::in_second(time, host, cpu) };
+                if wanted.has(cpu, pid) && reading.is_named(&seen, wanted) {
+                    take(reading, &seen, samples);
+                }
+            }
+        })?;
+        let is_of_all = wanted.pids.is_empty()
+            && [&wanted.processes, &wanted.threads, &wanted.jobs, &wanted.visible]
+                .iter()
+                .all(|of| of.is_empty());
+        for ((time, host, cpu), samples) in others {
+            if is_of_all && samples > 0 && wanted.has(cpu, 0) {
+                take(self, &Seen::in_second(time, host, cpu), samples);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a sample is of one of these jobs or users. What is of none that is known is nobody's.
+    fn is_visible(&self, seen: &Seen<'_>, to: &[String]) -> bool {
+        let user = || self.cgroup(seen).and_then(|path| user_of(&path));
+        self.job(seen).is_some_and(|job| fits(to, &job)) || user().is_some_and(|of| fits(to, &of))
     }
 
     /// When the meaning of a process's addresses changed, in the order of time.

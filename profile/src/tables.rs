@@ -97,6 +97,30 @@ meikyo_recording::table! {
     COUNT: u64, Detail, "count", "how many";
 }
 
+meikyo_recording::table! {
+    /// Seconds summed up where they were sampled.
+    pub summaries: Context, "summaries",
+        "seconds of CPUs summed up on their host: the places of code with most samples, and the number of all",
+        titled("Summaries"), timed("when the second begins");
+    HOST: Symbol, Label, "host", "name of the host";
+    CPU: u64, Detail, "cpu", "number of the CPU on its host";
+    PID: u64, Detail, "pid", "process; null in the row of all samples";
+    ADDRESS: u64, Detail, "address",
+        "the instruction met most in 64 octets of code; null in the row of all samples";
+    SAMPLES: u64, Detail, "samples", "samples in these 64 octets, or all of the second";
+}
+
+meikyo_recording::table! {
+    /// Seconds that are unlike those before.
+    pub findings: Context, "findings", "seconds of CPUs that are unlike those before, as their host saw them",
+        titled("Findings"), timed("when the second begins");
+    HOST: Symbol, Label, "host", "name of the host";
+    CPU: u64, Detail, "cpu", "number of the CPU on its host";
+    FINDING: Symbol, Detail, "finding", "phase (other code runs), or outlier (the CPU ran for another share of the second)";
+    BEFORE: f64, Detail, "before", "median of the shares before, 0 to 1, for outlier";
+    FOUND: f64, Detail, "found", "distance of what ran from what ran before, 0 to 1, for phase; share of the second for outlier";
+}
+
 pub use meikyo_recording::tables::clocks;
 
 /// Every table of a profile, in the order in which a stream has them.
@@ -110,6 +134,8 @@ pub fn all() -> Vec<TableSchema> {
         rates::schema(),
         losses::schema(),
         clocks::schema(),
+        summaries::schema(),
+        findings::schema(),
     ]
 }
 

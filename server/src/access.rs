@@ -102,13 +102,20 @@ impl Access {
     /// rows, and those for sending rows show nothing.
     pub(crate) fn allow(&self, request: &Request, proof: Option<&Hash>) -> Result<(), ApiError> {
         let path = request.uri().path().strip_prefix(self.prefix.as_str()).unwrap_or_default();
+        if let Some(Role::Jobs(_)) = proof.map(|taken| &taken.role)
+            && !(request.method() == Method::GET && is_flame(path))
+        {
+            let text = "the token is for the samples of some jobs: it is answered at \
+                        `api/v1/recordings/ID/profile/flame` and nowhere else";
+            return Err(ApiError::new(StatusCode::FORBIDDEN, text, "authorization"));
+        }
         self.allow_role(path == INGEST_PATH, proof)
     }
 
     /// As [`Access::allow`], of somebody who sends rows or does not.
     pub(crate) fn allow_role(&self, ingests: bool, proof: Option<&Hash>) -> Result<(), ApiError> {
         let text = match proof.map(|taken| &taken.role) {
-            Some(Role::View) if ingests => {
+            Some(Role::View | Role::Jobs(_)) if ingests => {
                 "the token is for viewing: sending rows needs one made with \
                  `meikyo serve --new-token=ingest:PATTERN`"
             }
@@ -187,6 +194,13 @@ impl Access {
             (name == COOKIE).then(|| self.sessions.holder(session))?
         })
     }
+}
+
+/// Whether flame graphs are at a path.
+fn is_flame(path: &str) -> bool {
+    let id = path.strip_prefix("/api/v1/recordings/");
+    let id = id.and_then(|rest| rest.strip_suffix("/profile/flame"));
+    id.is_some_and(|id| !id.is_empty() && !id.contains('/'))
 }
 
 /// Whose connection a request came by.

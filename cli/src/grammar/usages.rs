@@ -40,6 +40,7 @@ pub(crate) const USAGES: &[Usage] = &[
         "not everything was delivered",
         &["meikyo profile agent --server https://mon.example:8420 --token-file token"],
     ),
+    done("profile grab", &["meikyo profile grab --last 30s"]),
     asks(
         "profile report",
         "there are no samples in that span, or files are damaged",

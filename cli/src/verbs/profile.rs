@@ -2,7 +2,9 @@
 
 mod agent;
 mod chosen;
+mod door;
 mod export;
+mod grab;
 mod record;
 mod report;
 mod sampling;
@@ -24,6 +26,8 @@ enum What {
     Record(record::RecordArgs),
     /// Sample everything on this host, and send it to a server while it is taken
     Agent(agent::AgentArgs),
+    /// Have the agent on this host send the newest samples, which it only sums up
+    Grab(grab::GrabArgs),
     /// Count the samples of a recording by function, file, process, thread, CPU or control group
     Report(report::ReportArgs),
     /// Count the newest samples of a recording, also while it is written
@@ -42,6 +46,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Answer, Failure> {
     match &args.what {
         What::Record(args) => record::run(args),
         What::Agent(args) => agent::run(args),
+        What::Grab(args) => grab::run(args),
         What::Report(args) => report::run(args),
         What::Top(args) => report::top(args),
         What::Diff(args) => report::diff(args),

@@ -49,7 +49,8 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     influx: InfluxArgs,
     /// Print a new token, and its line for --token-file, and exit: one for viewing, or with
-    /// `=ingest:PATTERN,...` one for senders of these names, who can do nothing else with it
+    /// `=ingest:PATTERN,...` one for senders of these names, who can do nothing else with it, or with
+    /// `=jobs:PATTERN,...` one for flame graphs of these jobs (slurm:123) and users (user:1000) alone
     #[arg(
         long,
         value_name = "ROLE",
@@ -73,11 +74,15 @@ impl FromStr for TokenRole {
         if text == "view" {
             return Ok(Self { words: String::new() });
         }
-        let patterns = text.strip_prefix("ingest:").and_then(meikyo_server::patterns_of);
-        if let Some(patterns) = patterns {
-            return Ok(Self { words: format!("ingest {} ", patterns.join(",")) });
+        for role in ["ingest", "jobs"] {
+            let patterns = text.strip_prefix(role).and_then(|rest| rest.strip_prefix(':'));
+            if let Some(patterns) = patterns.and_then(meikyo_server::patterns_of) {
+                return Ok(Self { words: format!("{role} {} ", patterns.join(",")) });
+            }
         }
-        Err("write `view`, or `ingest:PATTERN,...` as in `--new-token='ingest:node*'`".into())
+        Err("write `view`, `jobs:PATTERN,...` as in `--new-token='jobs:slurm:12*,user:1000'`, or \
+             `ingest:PATTERN,...` as in `--new-token='ingest:node*'`"
+            .into())
     }
 }
 
@@ -95,7 +100,7 @@ impl ServeArgs {
 #[derive(Debug, Clone, Args)]
 struct Protection {
     /// Ask for a token; the file holds Argon2 hashes, one a line, as --new-token prints them: alone for
-    /// viewing, or behind `ingest PATTERN,...` for sending rows
+    /// viewing, or behind `jobs PATTERN,...` or `ingest PATTERN,...`
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Certificate chain in PEM

@@ -183,3 +183,54 @@ fn what_found_no_room_while_the_server_was_away_is_a_gap_with_its_rows() {
     let made = summary["rows"].as_u64().unwrap();
     assert!(there < made && there + missing >= made, "{there} there, {missing} told: {summary}");
 }
+
+/// What a verb prints as JSON, and its exit code.
+fn said(words: &[&str], dir: Option<&Path>) -> (Value, Option<i32>) {
+    let output = meikyo().args(words).args(dir).output().unwrap();
+    (serde_json::from_slice(&output.stdout).unwrap_or_default(), output.status.code())
+}
+
+#[test]
+fn an_agent_that_sums_up_keeps_samples_until_somebody_grabs_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()).filter(|_| may_sample()) else { return };
+    let (dir, port) = (directory.path().join("rec"), free_port());
+    let mut server = server(&dir, port);
+    let name = format!("summing {}", std::process::id());
+    let mut command = meikyo();
+    command.args(["profile", "agent", "--budget", "none", "--json", "--summary", "--name", &name]);
+    command.args(["--server", &format!("http://127.0.0.1:{port}")]);
+    let agent = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+    wait_until("the agent being there", || rows(&dir, "rates", None).0 > 0);
+    let mut busy = Command::new(&program).arg("2500").stdout(Stdio::null()).spawn().unwrap();
+    let pid = busy.id().to_string();
+    busy.wait().unwrap();
+    // What it did is summed up, by places of its functions.
+    let report = ["profile", "report", "--json", "--pid", &pid];
+    let hot = |more: &[&str]| {
+        let (report, _) = said(&[&report[..], more].concat(), Some(&dir));
+        let lines = report["lines"].as_array().cloned().unwrap_or_default();
+        let is_hot = |line: &&Value| line["name"] == "longer" || line["name"] == "shorter";
+        lines.iter().filter(is_hot).map(|line| line["samples"].as_u64().unwrap()).sum::<u64>()
+    };
+    wait_until("most of it being summed up", || hot(&["--summary"]) > 500);
+    // Its samples stay there but around findings; then they are sent.
+    let (grabbed, code) =
+        said(&["profile", "grab", "--last", "60s", "--json", "--name", &name], None);
+    assert_eq!((code, &grabbed["schema"]), (Some(0), &"meikyo.profile.grab/1".into()), "{grabbed}");
+    assert!(grabbed["samples"].as_u64() > Some(0), "{grabbed}");
+    let summed_up = hot(&["--summary"]);
+    wait_until("its samples arriving", || hot(&[]) >= summed_up && hot(&[]) > 500);
+    let (nobody, code) = said(&["profile", "grab", "--name", "nobody of that name"], None);
+    assert_eq!((nobody, code), (Value::Null, Some(2)));
+    let (summary, code) = ended(agent);
+    assert_eq!(code, Some(0), "{summary}");
+    interrupt(&server);
+    assert!(server.wait().unwrap().success());
+    // Nothing is there twice, and what was not sent is counted.
+    let count = |name: &str| summary[name].as_u64().unwrap();
+    assert_eq!(count("samples_sent"), samples(&dir), "{summary}");
+    assert_eq!(count("samples"), count("samples_sent") + count("samples_forgotten"), "{summary}");
+    // Every sample stands in the row of all of its second.
+    assert!(rows(&dir, "summaries", None).0 > 0);
+}

@@ -6,13 +6,16 @@ use meikyo_recording::{Batch, PackError, PackedRows, Packer, Symbol, TableSchema
 use meikyo_units::Nanos;
 
 use super::perf_maps::{self, PerfMaps};
+use crate::analysis::{Finding, Summary};
 use crate::block::FILLED;
 use crate::clock::Offset;
 use crate::existing::{Mapping, Thread, hexadecimal};
 use crate::governor::percent;
 use crate::records::{Ids, Record};
 use crate::symbols::perf_map;
-use crate::tables::{cgroups, clocks, jit_symbols, losses, mappings, rates, threads};
+use crate::tables::{
+    cgroups, clocks, findings, jit_symbols, losses, mappings, rates, summaries, threads,
+};
 
 /// Rows at which a block is handed on before its second is over, and octets that each takes at most
 /// without its names.
@@ -42,6 +45,8 @@ pub(super) struct SideBand {
     rates: Table,
     losses: Table,
     clocks: Table,
+    summaries: Table,
+    findings: Table,
     full: Vec<Result<PackedRows, PackError>>,
     lost: Losses,
     /// Of processes with code that is of no file that names it.
@@ -92,6 +97,8 @@ impl SideBand {
             rates: Table::new(rates::schema()),
             losses: Table::new(losses::schema()),
             clocks: Table::new(clocks::schema()),
+            summaries: Table::new(summaries::schema()),
+            findings: Table::new(findings::schema()),
             full: Vec::new(),
             lost: Losses::new(),
             maps: PerfMaps::default(),
@@ -246,6 +253,40 @@ impl SideBand {
         }
     }
 
+    /// What a CPU did in the second that begins at a time.
+    pub(super) fn summary(&mut self, time: i64, cpu: u32, summary: &Summary) {
+        let all = (summary.samples > 0).then_some((None, summary.samples));
+        let places =
+            summary.places.iter().map(|place| (Some((place.pid, place.address)), place.samples));
+        for (place, samples) in all.into_iter().chain(places) {
+            self.summaries.make_room(0, &mut self.full);
+            let (batch, host) = self.summaries.row(&self.host, time);
+            batch.put(summaries::HOST, host);
+            batch.put(summaries::CPU, cpu.into());
+            if let Some((pid, address)) = place {
+                batch.put(summaries::PID, pid.into());
+                batch.put(summaries::ADDRESS, address);
+            }
+            batch.put(summaries::SAMPLES, samples);
+        }
+        for finding in &summary.findings {
+            let (word, before, found) = match *finding {
+                Finding::Phase { distance } => ("phase", None, distance),
+                Finding::Outlier { busy, median } => ("outlier", Some(median), busy),
+            };
+            self.findings.make_room(0, &mut self.full);
+            let word = self.findings.packer.symbol(word);
+            let (batch, host) = self.findings.row(&self.host, time);
+            batch.put(findings::HOST, host);
+            batch.put(findings::CPU, cpu.into());
+            batch.put(findings::FINDING, word);
+            if let Some(before) = before {
+                batch.put(findings::BEFORE, before);
+            }
+            batch.put(findings::FOUND, found);
+        }
+    }
+
     pub(super) fn clock(&mut self, time: i64, offset: Offset) {
         let (batch, host) = self.clocks.row(&self.host, time);
         batch.put(clocks::HOST, host);
@@ -307,6 +348,8 @@ impl SideBand {
             &mut self.rates,
             &mut self.losses,
             &mut self.clocks,
+            &mut self.summaries,
+            &mut self.findings,
         ] {
             table.names = 0;
             match table.packer.pack() {

@@ -1,6 +1,6 @@
 //! Reports of recordings whose rows are written by hand: what they must say is known.
 
-use meikyo_profile::report::{self, By, Report, ReportOptions};
+use meikyo_profile::report::{self, By, Of, Report, ReportOptions};
 use meikyo_profile::symbols::Unnamed;
 use meikyo_profile::tables::{cgroups, mappings, samples, threads};
 use meikyo_profile::wanted::Wanted;
@@ -13,7 +13,9 @@ fn report(written: Written, by: By) -> (Report, Vec<(String, u64)>) {
 }
 
 fn report_of(mut written: Written, by: By, wanted: Wanted) -> (Report, Vec<(String, u64)>) {
-    let report = report::report(&written.recording(), &ReportOptions { by, wanted }).unwrap();
+    let report =
+        report::report(&written.recording(), &ReportOptions { by, wanted, of: Of::Samples })
+            .unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     let lines = report.lines.iter().map(|line| (line.name.clone(), line.own)).collect();
     (report, lines)

@@ -1,7 +1,8 @@
 //! Flame graphs of profiles.
 
-use axum::Json;
+use axum::{Extension, Json};
 
+use crate::access::{Proof, Role};
 use crate::errors::ApiError;
 use crate::flame::answer::{self, FlameBody};
 use crate::routes::asked::{Asked, Cpus, Id, Refused, Span};
@@ -37,7 +38,15 @@ use crate::routes::asked::{Asked, Cpus, Id, Refused, Span};
     ),
     responses((status = 200, body = FlameBody), Refused),
 )]
-pub(crate) async fn flame(asked: Asked) -> Result<Json<FlameBody>, ApiError> {
-    let answer = asked.answer(|server, opened, query| answer::tree(&server.flames, opened, query));
+pub(crate) async fn flame(
+    proof: Option<Extension<Proof>>,
+    asked: Asked,
+) -> Result<Json<FlameBody>, ApiError> {
+    let visible = match proof.as_ref().map(|Extension(Proof(taken))| &taken.role) {
+        Some(Role::Jobs(jobs)) => jobs.clone(),
+        _ => Vec::new(),
+    };
+    let answer =
+        asked.answer(|server, opened, query| answer::tree(&server.flames, opened, query, visible));
     answer.await.map(Json)
 }
