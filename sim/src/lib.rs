@@ -79,6 +79,7 @@
 //! This crate starts threads only while [`run()`] runs. It reads the clock only to tell progress and to
 //! judge whether parallel work pays.
 
+pub mod bare;
 pub mod prelude;
 
 mod options;

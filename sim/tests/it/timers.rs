@@ -47,14 +47,14 @@ impl Lp for Asker {
         let own = context.event().source == context.me();
         match message {
             Message::Answer(number) if own && number == self.asked.get() => {
-                let Some(timer) = *self.timer.get() else { return };
-                context.cancel(timer);
+                if let Some(timer) = *self.timer.get() {
+                    context.cancel(timer);
+                }
                 self.answered.add(context, 1);
                 self.ask(context);
             }
             Message::Answer(_) => {}
             Message::TimeOut => {
-                self.timer.set(context, None);
                 self.timed_out.add(context, 1);
                 self.ask(context);
             }
