@@ -1,6 +1,7 @@
-/** Means of what every interface sent over the shown time, asked for anew as it moves. */
+/** Means of what passed through every interface in the shown time, asked for anew as it moves. */
 
 import { useEffect, useState } from "preact/hooks";
+import type { Quantity } from "../address/address.ts";
 import { poll } from "../api/poll.ts";
 import { getRange, type Range } from "../api/range.ts";
 import { boundsNow, view } from "../session/view.ts";
@@ -16,20 +17,21 @@ export interface Measured {
 const NOTHING: Measured = { means: new Map(), error: null };
 
 /** `wanted` is false while nobody looks. */
-export function useMeasured(recording: string | null, switches: readonly string[], wanted: boolean): Measured {
+export function useMeasured(recording: string | null, traffic: Quantity | null, switches: readonly string[], wanted: boolean): Measured {
   const [measured, setMeasured] = useState(NOTHING);
   const { window: shown, selected } = view.value;
+  const [table, column] = [traffic?.table, traffic?.column];
   useEffect(() => {
-    if (recording === null || !wanted) return undefined;
+    if (recording === null || table === undefined || column === undefined || !wanted) return undefined;
     const ask = (stop: AbortSignal): Promise<Range> => {
       const { fromUs, toUs } = view.peek().selected ?? boundsNow();
-      return getRange({ recording, table: "interfaces", column: "out_octets", fromUs, toUs, width: 1, labels: { device: switches }, values: ["mean"] }, stop);
+      return getRange({ recording, table, column, fromUs, toUs, width: 1, labels: { device: switches }, values: ["mean"] }, stop);
     };
     const live = shown.live && selected === null;
     return poll(ask, live ? REFRESH_MS : null, ({ value, failed }) => {
       setMeasured({ means: value === null || failed !== null ? new Map() : meansOf(value), error: failed });
     });
-  }, [recording, switches, wanted, shown, selected]);
+  }, [recording, table, column, switches, wanted, shown, selected]);
   return measured;
 }
 

@@ -13,7 +13,7 @@ import { hostsWords, laned, purposeWords, vlansWords } from "../fabric/shown.ts"
 import { vlanInk } from "../fabric/vlan_inks.ts";
 import { useSeries } from "../live/watching.ts";
 import { useSize } from "../paint/size.ts";
-import { recording } from "../session/recordings.ts";
+import { recording, trafficOf } from "../session/recordings.ts";
 import { show, view } from "../session/view.ts";
 import { theme } from "../theme/theme.ts";
 import { plural } from "../words/names.ts";
@@ -55,8 +55,9 @@ function Known({ fabric }: { fabric: FabricBody }) {
   const { vlan, colour } = view.value;
   const current = recording.value?.id ?? null;
   const switches = useMemo(() => fabric.switches.map(({ name }) => name), [fabric]);
-  const { series } = useSeries(current, "interfaces");
-  const { means, error } = useMeasured(current, switches, colour === "load");
+  const traffic = trafficOf(recording.value);
+  const { series } = useSeries(traffic === null ? null : current, traffic?.table ?? "");
+  const { means, error } = useMeasured(current, traffic, switches, colour === "load");
   const loads = useMemo(() => (colour === "load" ? trunkLoads(fabric, series, means) : null), [fabric, colour, series, means]);
   const unmeasured = loads !== null && loads.every((load) => load.share === null);
   const [main, wide, high] = useSize<HTMLElement>();
