@@ -148,6 +148,17 @@ fn cg_exchanges_parts_along_rows_and_with_the_transposed_place() {
     );
 }
 
+/// On a square grid of 4 rows, what rank 1 in row 0 has belongs to column 1, and goes to the rank in row 1 and
+/// column 0, which no sum along a row ever meets.
+#[test]
+fn cg_on_a_square_grid_exchanges_rows_and_columns() {
+    let played = play(&run(Kernel::Cg, Class::A, 16).program().unwrap());
+    let part = 8 * 14_000 / 4;
+    assert_eq!(played.sent[&(1, 4)], vec![part; 26]);
+    assert_eq!(played.sent[&(4, 1)], vec![part; 26]);
+    assert!(!played.sent.contains_key(&(1, 8)));
+}
+
 #[test]
 fn is_sends_every_key_but_those_that_stay() {
     let sent = play(&run(Kernel::Is, Class::B, 16).program().unwrap());
