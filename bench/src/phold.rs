@@ -6,6 +6,7 @@
 //! sequential one ends in the states that the sequential one ends in.
 
 mod bare;
+mod hold;
 
 use std::time::Instant;
 
@@ -45,6 +46,9 @@ struct Report {
     /// The bare loop's, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     bare_cpu_ns_per_event: Option<f64>,
+    /// That of the hold model on the standard library's heap, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heap_cpu_ns_per_event: Option<f64>,
     rollbacks: u64,
     efficiency: f64,
     undo_records: u64,
@@ -75,9 +79,15 @@ pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
     let wall_s = start.elapsed().as_secs_f64();
     let usage = own_usage()?;
     let cpu_s = usage.cpu.saturating_sub(usage_before.cpu).as_secs_f64();
-    let hold = bare::Hold { lps: args.lps, pending, events: outcome.events, mean: span(args.mean) };
-    let bare_cpu_ns_per_event = args.bare.then(|| hold.cpu_ns_per_event()).transpose()?;
-    let verified = verify(args, &options, &outcome)?;
+    let bare = args.bare.then(|| bare::run(&model(args), options.until)).transpose()?;
+    let hold = hold::Hold { lps: args.lps, pending, events: outcome.events, mean: span(args.mean) };
+    let heap_cpu_ns_per_event = args.bare.then(|| hold.cpu_ns_per_event()).transpose()?;
+    let state_hash = hash(&outcome.lps);
+    let mut verified = verify(args, &options, &outcome)?;
+    if bare.is_some_and(|bare| bare.state_hash != state_hash) {
+        progress("wrong: the bare loop ends in other states");
+        verified = false;
+    }
     let Effort {
         handled, rollbacks, undo_records, threads_used, ranks, windows, scheduler, ..
     } = outcome.effort;
@@ -99,14 +109,15 @@ pub(crate) fn run(args: &PholdArgs) -> Result<Answer, Failure> {
         cpu_s,
         events_per_s: real(events) / wall_s,
         cpu_ns_per_event: cpu_s * 1e9 / real(events.max(1)),
-        bare_cpu_ns_per_event,
+        bare_cpu_ns_per_event: bare.map(|bare| bare.cpu_ns_per_event),
+        heap_cpu_ns_per_event,
         rollbacks,
         efficiency: real(events) / real(handled.max(1)),
         undo_records,
         threads_used,
         ranks,
         meetings: windows,
-        state_hash: format!("{:016x}", hash(&outcome.lps)),
+        state_hash: format!("{state_hash:016x}"),
         peak_rss_bytes: usage.peak_rss.get(),
         verified,
     };
@@ -185,7 +196,11 @@ fn text(report: &Report) -> String {
     row("CPU per event, ns", format!("{:.1}", report.cpu_ns_per_event));
     if let Some(bare) = report.bare_cpu_ns_per_event {
         let ratio = report.cpu_ns_per_event / bare;
-        row("the same with a bare heap, ns", format!("{bare:.1} ({ratio:.2} x)"));
+        row("the same in a bare loop, ns", format!("{bare:.1} ({ratio:.2} x)"));
+    }
+    if let Some(heap) = report.heap_cpu_ns_per_event {
+        let ratio = report.cpu_ns_per_event / heap;
+        row("the hold model on a heap, ns", format!("{heap:.1} ({ratio:.2} x)"));
     }
     row("rollbacks", report.rollbacks.to_string());
     row("efficiency", format!("{:.4}", report.efficiency));

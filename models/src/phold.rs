@@ -254,7 +254,7 @@ pub fn chained(digest: u64, event: u64) -> u64 {
 }
 
 /// `steps` dependent steps of xorshift64 (Marsaglia 2003) from `message`.
-fn worked(message: u64, steps: u32) -> u64 {
+pub fn worked(message: u64, steps: u32) -> u64 {
     if steps == 0 {
         return message;
     }

@@ -5,11 +5,13 @@
 //! lookahead. Nothing is ever rolled back, so an event is committed as it is handled. Then the workers
 //! exchange what they sent, and the next window begins.
 //!
-//! Cost: one exchange a window, a few hundred ns with a core for each thread; an event to another part
+//! Cost: one exchange a window, some hundred ns with a core for each thread; an event to another part
 //! is written once more, into a list that only its sender touches within a window.
 
 use crate::context::Lp;
-use crate::coordinator::{Coordinator, Decision, NEVER, Report, Verdict, now};
+use crate::coordinator::{Coordinator, NEVER, Report, Verdict};
+use crate::exchange::crew::Part;
+use crate::exchange::shared_memory::Endpoint;
 use crate::exchange::{Exchange, Outbox};
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
@@ -17,19 +19,51 @@ use crate::outcome::{Ending, PartResult};
 use crate::panics::{self, Handling};
 use crate::setup::Setup;
 use crate::share::{self, Share};
+use crate::statistics::Line;
+use crate::threads::Scheme;
 use crate::window::{self, Router, Window};
 
-/// Runs `share` in windows until the coordinator ends the run.
+/// The scheduler on threads.
+pub(crate) struct Conservative;
+
+impl<L: Lp> Scheme<L> for Conservative {
+    type Mail = Event<L::Message>;
+    type Worker<'a>
+        = Worker<'a, L, Endpoint<'a, Event<L::Message>, Line>>
+    where
+        L: 'a;
+
+    fn begin<'a>(
+        coordinator: Coordinator<'a, Endpoint<'a, Self::Mail, Line>>,
+        share: Share<L>,
+    ) -> Self::Worker<'a>
+    where
+        L: 'a,
+    {
+        Worker::begin(coordinator, share)
+    }
+
+    fn finish<'a>(worker: Self::Worker<'a>) -> PartResult<L>
+    where
+        L: 'a,
+    {
+        worker.finish()
+    }
+}
+
+/// Runs `share` in windows until the coordinator ends the run, over ranks.
+#[cfg(feature = "mpi")]
 pub(crate) fn run_part<L: Lp, X: Exchange<Mail = Event<L::Message>>>(
     coordinator: Coordinator<'_, X>,
     share: Share<L>,
 ) -> PartResult<L> {
-    let outbox = Outbox::new(coordinator.setup().partition.parts());
-    Worker { coordinator, share, outbox, at: None, fault: None, handled: 0, busy_ns: 0 }.run()
+    let mut worker = Worker::begin(coordinator, share);
+    while !worker.window() {}
+    worker.finish()
 }
 
-/// One part with its worker, between two windows.
-struct Worker<'a, L: Lp, X> {
+/// One part, between two windows.
+pub(crate) struct Worker<'a, L: Lp, X> {
     coordinator: Coordinator<'a, X>,
     share: Share<L>,
     outbox: Outbox<Event<L::Message>>,
@@ -38,29 +72,47 @@ struct Worker<'a, L: Lp, X> {
     /// What went wrong here. The part handles nothing after that.
     fault: Option<Box<Fault>>,
     handled: u64,
-    busy_ns: u64,
+    verdict: Verdict,
 }
 
-impl<L: Lp, X: Exchange<Mail = Event<L::Message>>> Worker<'_, L, X> {
-    fn run(mut self) -> PartResult<L> {
+impl<L: Lp> Part for Worker<'_, L, Endpoint<'_, Event<L::Message>, Line>> {
+    fn step(&mut self) -> bool {
+        self.window()
+    }
+}
+
+impl<'a, L: Lp, X: Exchange<Mail = Event<L::Message>>> Worker<'a, L, X> {
+    fn begin(coordinator: Coordinator<'a, X>, share: Share<L>) -> Self {
+        let outbox = Outbox::new(coordinator.setup().partition.parts());
+        let verdict = Verdict::Continue;
+        let mut worker =
+            Self { coordinator, share, outbox, at: None, fault: None, handled: 0, verdict };
+        worker.publish();
+        worker
+    }
+
+    /// Decides, receives and handles a window; whether it was the last one.
+    fn window(&mut self) -> bool {
+        let decision = self.coordinator.decide();
+        let queue = &mut self.share.queue;
+        self.coordinator.exchange().receive(|event| {
+            assert!(event.time() >= decision.gvt, "an event arrived before the GVT");
+            queue.push(event);
+        });
+        self.verdict = decision.verdict;
+        if self.verdict != Verdict::Continue {
+            self.coordinator.close(&mut self.outbox, &mut self.share.ledger.lines);
+            return true;
+        }
+        // Events after the first fault would be handled in vain.
         let end = self.coordinator.setup().end();
-        let verdict = loop {
-            let decision = self.exchange();
-            if decision.verdict != Verdict::Continue {
-                break decision.verdict;
-            }
-            // Events after the first fault would be handled in vain.
-            let limit = decision.horizon.min(end).min(decision.fault.saturating_add(1));
-            if self.coordinator.times_window() {
-                let begin = now();
-                self.handle_window(limit);
-                let busy = u64::try_from(begin.elapsed().as_nanos());
-                self.busy_ns += busy.expect("a window takes less than 500 years");
-            } else {
-                self.handle_window(limit);
-            }
-        };
-        self.coordinator.close(&mut self.outbox, &mut self.share.ledger.lines);
+        self.handle_window(decision.horizon.min(end).min(decision.fault.saturating_add(1)));
+        self.publish();
+        false
+    }
+
+    fn finish(mut self) -> PartResult<L> {
+        self.coordinator.finish();
         let ending = Ending {
             fault: self.fault,
             handled: self.handled,
@@ -68,11 +120,11 @@ impl<L: Lp, X: Exchange<Mail = Event<L::Message>>> Worker<'_, L, X> {
             events_left: self.share.has_events_left(),
             ..Ending::default()
         };
-        PartResult { share: self.share, ending, verdict }
+        PartResult { share: self.share, ending, verdict: self.verdict }
     }
 
-    /// Reports on this part, and receives what the others sent to it.
-    fn exchange(&mut self) -> Decision {
+    /// Reports on this part.
+    fn publish(&mut self) {
         let next = match &self.fault {
             Some(_) => NEVER,
             None => self.share.queue.next_key().map_or(NEVER, |key| key.time.as_nanos()),
@@ -87,16 +139,8 @@ impl<L: Lp, X: Exchange<Mail = Event<L::Message>>> Worker<'_, L, X> {
             committed: self.handled,
             rollbacks: 0,
             ahead: 0,
-            busy_ns: self.busy_ns,
         };
-        let lines = &mut self.share.ledger.lines;
-        let decision = self.coordinator.decide(&report, &mut self.outbox, lines);
-        let queue = &mut self.share.queue;
-        self.coordinator.exchange().receive(|event| {
-            assert!(event.time() >= decision.gvt, "an event arrived before the GVT");
-            queue.push(event);
-        });
-        decision
+        self.coordinator.publish(&report, &mut self.outbox, &mut self.share.ledger.lines);
     }
 
     /// Handles this part's events before `limit` ns.

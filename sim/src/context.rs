@@ -94,8 +94,7 @@ pub trait Context<M>: Log {
 
     /// A random span, exponentially distributed around `mean`.
     fn exponential(&mut self, mean: Nanos) -> Nanos {
-        let survival = 1.0 - self.uniform();
-        Nanos::from_secs_f64(-libm::log(survival) * mean.as_secs_f64())
+        random::exponential(self.uniform(), mean)
     }
 
     /// Adds `value` to a statistic of this LP.

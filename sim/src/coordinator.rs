@@ -26,20 +26,24 @@
 mod announcer;
 mod payoff;
 
+use std::sync::Arc;
+
 use meikyo_units::{Nanos, SimTime};
 
 use crate::coordinator::announcer::Announcer;
 use crate::coordinator::payoff::Payoff;
+use crate::exchange::crew::Rest;
 use crate::exchange::{Exchange, Outbox};
 use crate::setup::Setup;
 use crate::statistics::{Line, Observer, Progress};
+use crate::threads::Alone;
 
 pub(crate) use announcer::now;
 
 /// A time that never comes: no event.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// One window in so many is timed, and looked at by the observer's clock.
+/// One window in so many is looked at by the observer's clock.
 const TIMED: u64 = 8;
 
 /// Where each number of a [`Report`] stands among the words that a part publishes.
@@ -54,9 +58,8 @@ mod word {
     pub(super) const COMMITTED: usize = 7;
     pub(super) const ROLLBACKS: usize = 8;
     pub(super) const AHEAD: usize = 9;
-    pub(super) const BUSY: usize = 10;
     /// From here on: the time of the earliest event or anti-message that was sent to each part.
-    pub(super) const SENT: usize = 11;
+    pub(super) const SENT: usize = 10;
 }
 
 /// What a worker reports on its part. Times are in ns; counts are since the beginning of the run.
@@ -80,8 +83,6 @@ pub(crate) struct Report {
     pub(crate) rollbacks: u64,
     /// How far the part runs ahead of the GVT.
     pub(crate) ahead: u64,
-    /// How long the worker handled events in the windows that are timed, in ns.
-    pub(crate) busy_ns: u64,
 }
 
 impl Report {
@@ -98,7 +99,6 @@ impl Report {
         words[word::COMMITTED] = self.committed;
         words[word::ROLLBACKS] = self.rollbacks;
         words[word::AHEAD] = self.ahead;
-        words[word::BUSY] = self.busy_ns;
         words
     }
 }
@@ -123,7 +123,7 @@ pub(crate) enum Verdict {
     Continue,
     /// Every event up to the last instant, or up to the first fault, is committed.
     Finished,
-    /// Events are left, but the workers mostly wait for each other.
+    /// Events are left, but windows are so short that one queue on one thread is better.
     DoesNotPay,
 }
 
@@ -149,25 +149,26 @@ pub(crate) struct Coordinator<'a, X> {
     windows: u64,
     /// On the first part only.
     announcer: Option<Announcer<'a>>,
-    /// Whether windows are timed, to find out whether parallel work pays.
-    timed: bool,
-    /// On the first part only.
+    /// On the first part only, if it is asked whether parallel work pays.
     payoff: Option<Payoff>,
     /// On the first part, that parallel work does not pay; goes with the next report.
     stop: bool,
 }
 
 impl<'a, X: Exchange> Coordinator<'a, X> {
-    /// The coordinator of `part`, which is the first one if it has an `observer`. Parallel work ends
-    /// when fewer than `pays` workers are busy on the average.
+    /// The coordinator of `part`, which is the first one if it has an `observer`. With `rest`, the first
+    /// part has the other threads rest while one of them is faster alone.
     pub(crate) fn new(
         setup: &'a Setup<'a>,
         part: usize,
         exchange: X,
         observer: Option<&'a mut dyn Observer>,
-        pays: Option<f64>,
+        rest: Option<(Arc<Rest>, Alone)>,
     ) -> Self {
-        let payoff = pays.filter(|_| observer.is_some()).map(Payoff::new);
+        let parts = setup.partition.parts();
+        let payoff = rest
+            .filter(|_| observer.is_some())
+            .map(|(rest, alone)| Payoff::new(rest, parts, alone));
         Self {
             setup,
             part,
@@ -177,7 +178,6 @@ impl<'a, X: Exchange> Coordinator<'a, X> {
             horizon: 0,
             windows: 0,
             announcer: observer.map(Announcer::new),
-            timed: pays.is_some(),
             payoff,
             stop: false,
         }
@@ -198,32 +198,30 @@ impl<'a, X: Exchange> Coordinator<'a, X> {
         self.windows
     }
 
-    /// Whether this window is one of those that are timed.
-    pub(crate) fn times_window(&self) -> bool {
-        self.timed && self.windows.is_multiple_of(TIMED)
-    }
-
     /// The transport, to send and receive mail between two decisions.
     pub(crate) fn exchange(&mut self) -> &mut X {
         &mut self.exchange
     }
 
-    /// Exchanges `report`, the mail in `outbox` and the committed `lines` with the other parts, and
-    /// decides. All workers of the run must call this equally often.
-    ///
-    /// # Panics
-    /// If the GVT or the horizon would go back, which would break what is committed already.
-    pub(crate) fn decide(
+    /// Hands `report`, the mail in `outbox` and the committed `lines` to the other parts.
+    pub(crate) fn publish(
         &mut self,
         report: &Report,
         outbox: &mut Outbox<X::Mail>,
         lines: &mut Vec<Line>,
-    ) -> Decision {
+    ) {
         self.words.clear();
         self.words.extend(report.words(self.stop));
         self.words.extend(outbox.earliest());
-        self.exchange.exchange(&self.words, outbox.mail(), lines);
+        self.exchange.publish(&self.words, outbox.mail(), lines);
         outbox.clear_times();
+    }
+
+    /// Decides, when all parts have published. All of them must do so equally often.
+    ///
+    /// # Panics
+    /// If the GVT or the horizon would go back, which would break what is committed already.
+    pub(crate) fn decide(&mut self) -> Decision {
         self.windows += 1;
         let decision = self.decision();
         assert!(
@@ -241,10 +239,14 @@ impl<'a, X: Exchange> Coordinator<'a, X> {
         decision
     }
 
-    /// Ends the run after the last decision: hands over the `lines` that were committed since, and on
-    /// the first part tells the observer all that are left. All workers must call this.
+    /// After the last decision, hands over the `lines` that were committed since. All parts must call
+    /// this.
     pub(crate) fn close(&mut self, outbox: &mut Outbox<X::Mail>, lines: &mut Vec<Line>) {
-        self.exchange.exchange(&self.words, outbox.mail(), lines);
+        self.exchange.publish(&self.words, outbox.mail(), lines);
+    }
+
+    /// When all parts have closed: on the first one, tells the observer all lines that are left.
+    pub(crate) fn finish(&mut self) {
         if let Some(announcer) = &mut self.announcer {
             self.exchange.take_lines(&mut announcer.lines);
             announcer.deliver_lines(NEVER);
@@ -288,7 +290,7 @@ impl<'a, X: Exchange> Coordinator<'a, X> {
         let (exchange, parts) = (&mut self.exchange, self.setup.partition.parts());
         let timed = self.windows.is_multiple_of(TIMED);
         if let Some(payoff) = &mut self.payoff {
-            self.stop |= payoff.is_too_small(sum(exchange, parts, word::BUSY), timed);
+            self.stop |= payoff.judge(sum(exchange, parts, word::COMMITTED), now());
         }
         let Some(announcer) = &mut self.announcer else { return };
         exchange.take_lines(&mut announcer.lines);
@@ -336,7 +338,7 @@ mod tests {
     impl Exchange for Published {
         type Mail = ();
 
-        fn exchange(&mut self, words: &[u64], _: &mut [Vec<()>], _: &mut Vec<Line>) {
+        fn publish(&mut self, words: &[u64], _: &mut [Vec<()>], _: &mut Vec<Line>) {
             self.0[0] = words.to_vec();
         }
         fn word(&self, part: usize, at: usize) -> u64 {
@@ -356,7 +358,6 @@ mod tests {
         committed: 0,
         rollbacks: 0,
         ahead: 0,
-        busy_ns: 0,
     };
 
     /// Two LPs in parts of their own, the first one with a lookahead of 5 ns, the second one of 9 ns.
@@ -402,7 +403,8 @@ mod tests {
                 outbox.push(1, window.sent[0], ());
             }
             let report = Report { next: window.next[0], fault: window.fault, ..NOTHING };
-            coordinator.decide(&report, &mut outbox, &mut Vec::new())
+            coordinator.publish(&report, &mut outbox, &mut Vec::new());
+            coordinator.decide()
         };
         windows.iter().map(decide).collect()
     }

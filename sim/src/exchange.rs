@@ -1,12 +1,13 @@
 //! The collective exchange: how the parts of a run tell and send each other things.
 //!
 //! Everything that parts agree on, they agree on by one operation, in which every part publishes a few
-//! words, hands over its mail, and waits until all have done so. Threads do this in memory
-//! ([`shared_memory`]), MPI ranks by an `MPI_Allgather` and messages (`ranks::exchange`); the
-//! [`Exchange`] trait is all that the schedulers see of either. What the words mean is the
-//! coordinator's business.
+//! words and hands over its mail, and goes on when all have done so. Threads do this in memory
+//! ([`shared_memory`]) and meet as a [`crew`]; MPI ranks do it by an `MPI_Allgather` and messages
+//! (`ranks::exchange`). The [`Exchange`] trait is all that the schedulers see of either. What the words
+//! mean is the coordinator's business.
 
 pub(crate) mod barrier;
+pub(crate) mod crew;
 pub(crate) mod shared_memory;
 
 use crate::exchange::shared_memory::Endpoint;
@@ -18,8 +19,9 @@ pub(crate) trait Exchange {
     type Mail;
 
     /// Publishes `words` (as many as every other part does), sends `mail[to]` to each part and `lines`
-    /// to the first one, and returns when all parts have done so. The lists are empty afterwards.
-    fn exchange(&mut self, words: &[u64], mail: &mut [Vec<Self::Mail>], lines: &mut Vec<Line>);
+    /// to the first one. The lists are empty afterwards. What the others publish can be read when all
+    /// have done so: over ranks when this returns, among threads when the crew begins the next window.
+    fn publish(&mut self, words: &[u64], mail: &mut [Vec<Self::Mail>], lines: &mut Vec<Line>);
 
     /// The word `at` of those that `part` published at the last exchange.
     fn word(&self, part: usize, at: usize) -> u64;
@@ -85,8 +87,8 @@ impl<T> Outbox<T> {
 impl<T> Exchange for Endpoint<'_, T, Line> {
     type Mail = T;
 
-    fn exchange(&mut self, words: &[u64], mail: &mut [Vec<T>], lines: &mut Vec<Line>) {
-        self.meet(words, mail, lines);
+    fn publish(&mut self, words: &[u64], mail: &mut [Vec<T>], lines: &mut Vec<Line>) {
+        Endpoint::publish(self, words, mail, lines);
     }
 
     #[inline]
@@ -118,58 +120,122 @@ impl<T> Exchange for Endpoint<'_, T, Line> {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::barrier::{Barrier, Patience};
-    use super::shared_memory::SharedMemory;
+    use super::barrier::Patience;
+    use super::crew::{Crew, Part, Rest};
+    use super::shared_memory::{Endpoint, SharedMemory};
 
     /// Sleeps at once, yields first, spins first.
-    const PATIENCES: [Patience; 3] = [
-        Patience { spins: 0, yields: 0 },
-        Patience { spins: 0, yields: 20 },
-        Patience { spins: 500, yields: 5 },
-    ];
+    const PATIENCES: [Patience; 3] =
+        [Patience::NONE, Patience { spins: 0, yields: 20 }, Patience { spins: 500, yields: 5 }];
+
+    /// Adds up what all parts publish, and says so in the next window.
+    struct Adder<'a> {
+        part: u64,
+        own: u64,
+        parts: usize,
+        sums: &'a AtomicU64,
+        endpoint: Endpoint<'a, u64, u64>,
+        /// After so many windows it panics.
+        panics_after: u64,
+    }
+
+    const WINDOWS: u64 = 500;
+
+    impl Part for Adder<'_> {
+        fn step(&mut self) -> bool {
+            let parts = self.parts;
+            for part in 0..parts {
+                let expected = self.own + u64::try_from(part).unwrap() * 1000;
+                assert_eq!(self.endpoint.published(part, 0), expected);
+            }
+            self.sums.fetch_add(1, Ordering::Relaxed);
+            self.own += 1;
+            assert!(self.own < self.panics_after, "after {} windows", self.own);
+            self.publish();
+            self.own == WINDOWS
+        }
+    }
+
+    impl Adder<'_> {
+        fn publish(&mut self) {
+            let words = [self.own + 1000 * self.part];
+            self.endpoint.publish(&words, &mut [], &mut Vec::new());
+        }
+    }
+
+    fn adders<'a>(
+        memory: &'a SharedMemory<u64, u64>,
+        sums: &'a AtomicU64,
+        parts: usize,
+        panics: Option<usize>,
+    ) -> Vec<Adder<'a>> {
+        let adder = |part| {
+            let panics_after = if panics == Some(part) { 50 } else { u64::MAX };
+            let endpoint = memory.endpoint(part);
+            let number = u64::try_from(part).unwrap();
+            let mut adder = Adder { part: number, own: 0, parts, sums, endpoint, panics_after };
+            adder.publish();
+            adder
+        };
+        (0..parts).map(adder).collect()
+    }
 
     #[test]
-    fn nobody_leaves_a_barrier_before_the_last_has_come() {
-        for (members, patience) in [2, 3, 8].into_iter().zip(PATIENCES) {
-            let barrier = Barrier::new(members, patience);
-            let total = AtomicU64::new(0);
-            let expected = |round: u64| round * u64::try_from(members).unwrap();
+    fn every_part_is_done_once_in_every_window_whoever_does_it() {
+        for (parts, patience) in [1, 2, 3, 8].into_iter().zip(PATIENCES.into_iter().cycle()) {
+            let (memory, sums, rest) =
+                (SharedMemory::new(parts, 1), AtomicU64::new(0), Arc::new(Rest::new()));
+            let crew = Crew::new(adders(&memory, &sums, parts, None), patience, rest);
             std::thread::scope(|scope| {
-                for _ in 0..members {
-                    scope.spawn(|| {
-                        for round in 1..=500 {
-                            total.fetch_add(1, Ordering::SeqCst);
-                            barrier.wait().unwrap();
-                            assert_eq!(total.load(Ordering::SeqCst), expected(round));
-                            barrier.wait().unwrap();
-                        }
-                    });
-                }
+                let crew = &crew;
+                (1..parts).for_each(|own| drop(scope.spawn(move || crew.work(own))));
+                crew.work(0);
             });
+            let steps = WINDOWS * u64::try_from(parts).unwrap();
+            assert_eq!(sums.load(Ordering::Relaxed), steps);
+            assert!(crew.into_parts().all(|part| part.own == WINDOWS));
         }
+    }
+
+    /// Threads 1 and 2 never come: the first one does everything.
+    #[test]
+    fn parts_of_threads_that_do_not_run_are_done_by_the_others() {
+        let (memory, sums, rest) =
+            (SharedMemory::new(3, 1), AtomicU64::new(0), Arc::new(Rest::new()));
+        let crew = Crew::new(adders(&memory, &sums, 3, None), Patience::NONE, Arc::clone(&rest));
+        crew.work(0);
+        assert_eq!(sums.into_inner(), 3 * WINDOWS);
+    }
+
+    #[test]
+    fn threads_that_rest_are_woken_and_leave_with_the_others() {
+        let (memory, sums, rest) =
+            (SharedMemory::new(3, 1), AtomicU64::new(0), Arc::new(Rest::new()));
+        let crew = Crew::new(adders(&memory, &sums, 3, None), Patience::NONE, Arc::clone(&rest));
+        rest.set(true);
+        std::thread::scope(|scope| {
+            let crew = &crew;
+            (1..3).for_each(|own| drop(scope.spawn(move || crew.work(own))));
+            crew.work(0);
+        });
+        assert_eq!(sums.into_inner(), 3 * WINDOWS);
     }
 
     #[test]
     fn a_thread_that_panics_ends_the_wait_of_the_others() {
-        for patience in PATIENCES {
-            let memory: SharedMemory<u64, u64> = SharedMemory::new(3, 1, patience);
+        for (patience, resting) in PATIENCES.into_iter().zip([false, true, false]) {
+            let (memory, sums, rest) =
+                (SharedMemory::new(3, 1), AtomicU64::new(0), Arc::new(Rest::new()));
+            let crew = Crew::new(adders(&memory, &sums, 3, Some(1)), patience, Arc::clone(&rest));
+            rest.set(resting);
             let panicked: Vec<bool> = std::thread::scope(|scope| {
-                let threads: Vec<_> = (0..3)
-                    .map(|part| {
-                        let mut endpoint = memory.endpoint(part);
-                        scope.spawn(move || {
-                            catch_unwind(AssertUnwindSafe(move || {
-                                for round in 0..100 {
-                                    assert!(part != 1 || round < 50, "round {round}");
-                                    endpoint.meet(&[round], &mut [], &mut Vec::new());
-                                }
-                            }))
-                            .is_err()
-                        })
-                    })
-                    .collect();
+                let crew = &crew;
+                let work =
+                    |own| move || catch_unwind(AssertUnwindSafe(move || crew.work(own))).is_err();
+                let threads: Vec<_> = (0..3).map(|own| scope.spawn(work(own))).collect();
                 threads.into_iter().map(|thread| thread.join().unwrap()).collect()
             });
             assert_eq!(panicked, [true; 3]);

@@ -61,7 +61,11 @@
 //! [`Scheduler::Conservative`] handles events up to the horizon and no further.
 //! [`Scheduler::Optimistic`] is Time Warp: it runs ahead of the horizon, and rolls back from the undo log
 //! ([`meikyo_undo`]) what a straggler shows to have come too early. [`Scheduler::Auto`] starts
-//! conservatively, and goes on with one thread if the threads mostly wait for each other.
+//! conservatively, goes on with one queue where that handles more events a second, and tries threads again
+//! at doubling intervals.
+//!
+//! Threads do the parts of a model as a crew: in every window each part is done once, by whichever thread
+//! comes first. While one thread alone is faster, because another program takes a core, the others sleep.
 //!
 //! [`Scheduler::Check`] handles every event twice and finds what the log does not know; with
 //! [`run_built()`] it also handles it in a second model, and finds what depends on how the first one
@@ -79,6 +83,7 @@
 //! This crate starts threads only while [`run()`] runs. It reads the clock only to tell progress and to
 //! judge whether parallel work pays.
 
+pub mod bare;
 pub mod prelude;
 
 mod options;

@@ -28,10 +28,14 @@ mod time_warp;
 
 use self::time_warp::TimeWarp;
 use crate::context::Lp;
-use crate::coordinator::{Coordinator, Decision, NEVER, Report, Totals, Verdict};
+use crate::coordinator::{Coordinator, NEVER, Report, Totals, Verdict};
 use crate::exchange::Exchange;
+use crate::exchange::crew::Part;
+use crate::exchange::shared_memory::Endpoint;
 use crate::outcome::{Effort, Ending, PartResult};
 use crate::share::Share;
+use crate::statistics::Line;
+use crate::threads::Scheme;
 
 pub(crate) use time_warp::Envelope;
 
@@ -42,16 +46,47 @@ const SPECULATED_MAX: usize = 512;
 /// After how many certain events of one part the workers agree again without running ahead.
 const CERTAIN_ENOUGH: usize = 64;
 
-/// Runs `share` in windows until the coordinator ends the run.
+/// The scheduler on threads.
+pub(crate) struct Optimistic;
+
+impl<L: Lp> Scheme<L> for Optimistic {
+    type Mail = Envelope<L::Message>;
+    type Worker<'a>
+        = Worker<'a, L, Endpoint<'a, Envelope<L::Message>, Line>>
+    where
+        L: 'a;
+
+    fn begin<'a>(
+        coordinator: Coordinator<'a, Endpoint<'a, Self::Mail, Line>>,
+        share: Share<L>,
+    ) -> Self::Worker<'a>
+    where
+        L: 'a,
+    {
+        Worker::begin(coordinator, share)
+    }
+
+    fn finish<'a>(worker: Self::Worker<'a>) -> PartResult<L>
+    where
+        L: 'a,
+    {
+        worker.finish()
+    }
+}
+
+/// Runs `share` in windows until the coordinator ends the run, over ranks.
+#[cfg(feature = "mpi")]
 pub(crate) fn run_part<L: Lp, X: Exchange<Mail = Envelope<L::Message>>>(
     coordinator: Coordinator<'_, X>,
     share: Share<L>,
 ) -> PartResult<L> {
-    Worker::new(coordinator, share).run()
+    let mut worker = Worker::begin(coordinator, share);
+    while !worker.window() {}
+    worker.finish()
 }
 
-/// One part with its worker, between two windows.
-struct Worker<'a, L: Lp, X> {
+/// One part, between two windows.
+pub(crate) struct Worker<'a, L: Lp, X> {
     coordinator: Coordinator<'a, X>,
     time_warp: TimeWarp<'a, L>,
     /// How far this part may run ahead of the GVT, in ns.
@@ -62,10 +97,17 @@ struct Worker<'a, L: Lp, X> {
     memory_max: usize,
     /// What all parts had reported at the exchange before.
     totals: Totals,
+    verdict: Verdict,
+}
+
+impl<L: Lp> Part for Worker<'_, L, Endpoint<'_, Envelope<L::Message>, Line>> {
+    fn step(&mut self) -> bool {
+        self.window()
+    }
 }
 
 impl<'a, L: Lp, X: Exchange<Mail = Envelope<L::Message>>> Worker<'a, L, X> {
-    fn new(coordinator: Coordinator<'a, X>, share: Share<L>) -> Self {
+    fn begin(coordinator: Coordinator<'a, X>, share: Share<L>) -> Self {
         let setup = coordinator.setup();
         let parts = setup.partition.parts();
         let lookaheads = (0..parts).map(|part| setup.partition.lookahead(part));
@@ -76,38 +118,44 @@ impl<'a, L: Lp, X: Exchange<Mail = Envelope<L::Message>>> Worker<'a, L, X> {
             .memory_limit
             .map_or(usize::MAX, |limit| usize::try_from(limit.get()).unwrap_or(usize::MAX) / parts);
         let time_warp = TimeWarp::new(setup, coordinator.part(), share);
-        Self {
+        let mut worker = Self {
             coordinator,
             time_warp,
             ahead: if parts == 1 { NEVER } else { ahead_min },
             ahead_min,
             memory_max,
             totals: Totals { speculated: 0, undone: 0, crowded: false },
-        }
+            verdict: Verdict::Continue,
+        };
+        worker.publish();
+        worker
     }
 
-    fn run(mut self) -> PartResult<L> {
+    /// Decides, receives, commits and handles a window; whether it was the last one.
+    fn window(&mut self) -> bool {
         let setup = self.coordinator.setup();
         let (end, alone) = (setup.end(), setup.partition.parts() == 1);
-        let verdict = loop {
-            let decision = self.exchange();
-            self.time_warp.commit(decision.gvt.min(end));
-            if decision.verdict != Verdict::Continue {
-                break decision.verdict;
-            }
-            self.adapt();
-            let horizon = if alone { 0 } else { decision.horizon };
-            if self.time_warp.handle_certain(horizon.min(end)) < CERTAIN_ENOUGH {
-                self.run_ahead(decision.gvt.saturating_add(self.ahead).min(end));
-            }
-            self.coordinator.exchange().request();
-        };
-        let TimeWarp { outbox, ledger, .. } = &mut self.time_warp;
-        self.coordinator.close(outbox, &mut ledger.lines);
-        self.result(verdict)
+        let decision = self.coordinator.decide();
+        self.receive();
+        self.time_warp.commit(decision.gvt.min(end));
+        self.verdict = decision.verdict;
+        if self.verdict != Verdict::Continue {
+            let TimeWarp { outbox, ledger, .. } = &mut self.time_warp;
+            self.coordinator.close(outbox, &mut ledger.lines);
+            return true;
+        }
+        self.adapt();
+        let horizon = if alone { 0 } else { decision.horizon };
+        if self.time_warp.handle_certain(horizon.min(end)) < CERTAIN_ENOUGH {
+            self.run_ahead(decision.gvt.saturating_add(self.ahead).min(end));
+        }
+        self.coordinator.exchange().request();
+        self.publish();
+        false
     }
 
-    fn result(mut self, verdict: Verdict) -> PartResult<L> {
+    fn finish(mut self) -> PartResult<L> {
+        self.coordinator.finish();
         let counts = self.time_warp.counts;
         let mut effort = Effort::default();
         effort.add_setbacks(self.time_warp.rollbacks_per_lp());
@@ -123,11 +171,11 @@ impl<'a, L: Lp, X: Exchange<Mail = Envelope<L::Message>>> Worker<'a, L, X> {
         };
         let mut share = self.time_warp.into_share();
         ending.events_left = share.has_events_left();
-        PartResult { share, ending, verdict }
+        PartResult { share, ending, verdict: self.verdict }
     }
 
-    /// Reports on this part, and receives what the others sent to it.
-    fn exchange(&mut self) -> Decision {
+    /// Reports on this part.
+    fn publish(&mut self) {
         let time_warp = &mut self.time_warp;
         let counts = time_warp.counts;
         let first_output = time_warp.history.first_output().unwrap_or(NEVER);
@@ -141,12 +189,9 @@ impl<'a, L: Lp, X: Exchange<Mail = Envelope<L::Message>>> Worker<'a, L, X> {
             committed: counts.committed,
             rollbacks: counts.rollbacks,
             ahead: self.ahead,
-            busy_ns: 0,
         };
         let TimeWarp { outbox, ledger, .. } = time_warp;
-        let decision = self.coordinator.decide(&report, outbox, &mut ledger.lines);
-        self.receive();
-        decision
+        self.coordinator.publish(&report, outbox, &mut ledger.lines);
     }
 
     /// Takes in what has arrived; gives how much that was.

@@ -19,7 +19,7 @@ pub enum Scheduler {
     /// Sequential, every event twice, with its changes undone in between, and once more in a second
     /// model where one can be built ([`run_built`](crate::run_built)).
     Check,
-    /// Starts conservatively, and goes on with one thread if parallel work does not pay.
+    /// Starts conservatively, goes on with one queue while that is faster, and then tries threads again.
     Auto,
 }
 

@@ -57,6 +57,8 @@ pub struct Effort {
     pub windows: u64,
     /// The scheduler that handled the most events.
     pub scheduler: &'static str,
+    /// How many of the events handled are that one's.
+    pub(crate) named: u64,
 }
 
 impl Effort {
@@ -79,9 +81,12 @@ impl Effort {
 
     /// Adds `events` that `scheduler` has handled.
     pub(crate) fn add_handled(&mut self, scheduler: &'static str, events: u64) {
-        // The run may change its scheduler once: what was handled before is the other one's.
-        if self.scheduler.is_empty() || events > self.handled {
-            self.scheduler = scheduler;
+        // A run has at most two schedulers, between which it may change several times.
+        let others = self.handled - self.named;
+        if self.scheduler.is_empty() || scheduler == self.scheduler {
+            (self.scheduler, self.named) = (scheduler, self.named + events);
+        } else if others + events > self.named {
+            (self.scheduler, self.named) = (scheduler, others + events);
         }
         self.handled += events;
     }
@@ -93,16 +98,18 @@ impl Effort {
         endings: impl IntoIterator<Item = &'e Ending>,
     ) -> Option<Box<Fault>> {
         let mut fault: Option<&Box<Fault>> = None;
+        let mut windows = 0;
         for ending in endings {
             self.add_handled(scheduler, ending.handled);
             self.undone += ending.undone;
             self.rollbacks += ending.rollbacks;
             self.add_setbacks(ending.setbacks.iter().copied());
             self.undo_records += ending.undo_records;
-            self.windows = self.windows.max(ending.windows);
+            windows = windows.max(ending.windows);
             fault =
                 [fault, ending.fault.as_ref()].into_iter().flatten().min_by_key(|fault| fault.key);
         }
+        self.windows += windows;
         fault.cloned()
     }
 
@@ -144,13 +151,17 @@ mod tests {
 
     #[test]
     fn a_run_is_named_after_the_scheduler_that_handled_most() {
-        for (first, then, most) in
-            [(100, 30, "conservative"), (30, 100, "sequential"), (5, 5, "conservative")]
-        {
+        for (first, then, again, most) in [
+            (100, 30, 0, "conservative"),
+            (30, 100, 0, "sequential"),
+            (5, 5, 0, "conservative"),
+            (30, 100, 80, "conservative"),
+        ] {
             let mut effort = Effort::default();
             effort.add_handled("conservative", first);
             effort.add_handled("sequential", then);
-            assert_eq!((effort.scheduler, effort.handled), (most, first + then));
+            effort.add_handled("conservative", again);
+            assert_eq!((effort.scheduler, effort.handled), (most, first + then + again));
         }
     }
 }

@@ -4,6 +4,8 @@
 //! counter back, and no stream depends on how the run is scheduled. The function is "squares"
 //! (B. Widynski, "Squares: A Fast Counter-Based RNG", arXiv 2004.06278, the variant with 64 bits).
 
+use meikyo_units::Nanos;
+
 /// The key of the stream of `lp` under `seed`: odd, its bits well mixed.
 #[inline]
 pub(crate) fn stream(seed: u64, lp: u32) -> u64 {
@@ -37,6 +39,12 @@ pub(crate) fn unit(bits: u64) -> f64 {
 pub(crate) fn below(bits: u64, limit: u32) -> u32 {
     let product = u128::from(bits) * u128::from(limit);
     u32::try_from(product >> 64).expect("a product's high half is below the factor")
+}
+
+/// A span that is exponentially distributed around `mean`, from an even number in [0, 1).
+#[inline]
+pub(crate) fn exponential(uniform: f64, mean: Nanos) -> Nanos {
+    Nanos::from_secs_f64(-libm::log(1.0 - uniform) * mean.as_secs_f64())
 }
 
 /// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014).

@@ -2,14 +2,16 @@
 //!
 //! What the schedulers do is theirs; this module never handles an event.
 
+use std::time::Duration;
+
 use crate::check;
-use crate::conservative;
+use crate::conservative::Conservative;
 use crate::context::Lp;
-use crate::coordinator::Verdict;
+use crate::coordinator::{Verdict, now};
 use crate::fault::RunError;
 use crate::key::LpId;
 use crate::model::Model;
-use crate::optimistic;
+use crate::optimistic::Optimistic;
 use crate::options::{Options, Scheduler};
 use crate::outcome::{Effort, Outcome, PartResult};
 use crate::panics::{self, Handling};
@@ -21,10 +23,11 @@ use crate::sequential;
 use crate::setup::Setup;
 use crate::share::{self, Pending, Share, World};
 use crate::statistics::{self, Observer, Unobserved};
-use crate::threads;
+use crate::threads::{self, Alone};
 
-/// How many workers must be busy on the average for [`Scheduler::Auto`] to go on in parallel.
-const PAYS: f64 = 1.2;
+/// How long one queue handles all events at first, where windows have few, until threads are tried again;
+/// twice as long after each time.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Runs `model`.
 ///
@@ -122,33 +125,19 @@ fn dispatch<L: Lp>(
             run_check(&setup, &mut shares, twin, observer, effort)?;
         }
         Scheduler::Optimistic => {
-            let results = threads::run(&setup, shares, observer, None, |coordinator, share| {
-                optimistic::run_part(coordinator, share)
-            });
+            let results = threads::run::<L, Optimistic>(&setup, shares, observer, Alone::Windows);
             (shares, _) = parts_of(results, "optimistic", effort)?;
         }
         Scheduler::Conservative if partition.parts() > 1 => {
-            let results = threads::run(&setup, shares, observer, None, |coordinator, share| {
-                conservative::run_part(coordinator, share)
-            });
+            let results = threads::run::<L, Conservative>(&setup, shares, observer, Alone::Windows);
             (shares, _) = parts_of(results, "conservative", effort)?;
         }
         Scheduler::Auto if partition.parts() > 1 => {
-            let pays = Some(PAYS);
-            let results = threads::run(&setup, shares, observer, pays, |coordinator, share| {
-                conservative::run_part(coordinator, share)
-            });
-            let (shares, verdict) = parts_of(results, "conservative", effort)?;
-            let world = World::join(rules, &partition, shares, Pending::Kept);
-            if verdict != Verdict::DoesNotPay {
-                return Ok(world);
-            }
-            let partition = Partition::new(rules, 1, ZeroDelay::StaysInside);
-            let mut shares = world.split(rules, &partition);
-            run_sequential(rules, &mut shares[0], options, observer, effort)?;
-            return Ok(World::join(rules, &partition, shares, Pending::Dropped));
+            return run_auto(&setup, shares, observer, effort);
         }
-        _ => run_sequential(rules, &mut shares[0], options, observer, effort)?,
+        _ => {
+            run_sequential(&setup, &mut shares[0], None, observer, effort)?;
+        }
     }
     Ok(World::join(rules, &partition, shares, Pending::Dropped))
 }
@@ -186,17 +175,48 @@ fn run_check<L: Lp>(
     Ok(())
 }
 
-fn run_sequential<L: Lp>(
-    rules: &Rules,
-    share: &mut Share<L>,
-    options: &Options,
+/// Runs on threads while that is better than one queue, and comes back to them.
+fn run_auto<L: Lp>(
+    setup: &Setup<'_>,
+    mut shares: Vec<Share<L>>,
     observer: &mut dyn Observer,
     effort: &mut Effort,
-) -> Result<(), RunError> {
-    let extent = sequential::Extent { until: options.until, events: effort.handled };
-    effort.add_handled("sequential", sequential::run(rules, share, extent, observer)?);
+) -> Result<World<L>, RunError> {
+    let Setup { rules, partition, .. } = *setup;
+    let whole = Partition::new(rules, 1, ZeroDelay::StaysInside);
+    let mut pause = PAUSE;
+    loop {
+        let results = threads::run::<L, Conservative>(setup, shares, observer, Alone::Queue);
+        let (parts, verdict) = parts_of(results, "conservative", effort)?;
+        let world = World::join(rules, partition, parts, Pending::Kept);
+        if verdict != Verdict::DoesNotPay {
+            return Ok(world);
+        }
+        let mut alone = world.split(rules, &whole);
+        let over = run_sequential(setup, &mut alone[0], Some(pause), observer, effort)?;
+        let world = World::join(rules, &whole, alone, Pending::Kept);
+        if over {
+            return Ok(world);
+        }
+        pause = pause.saturating_mul(2);
+        shares = world.split(rules, partition);
+    }
+}
+
+/// Runs the only part, for as long as `pause` says; gives whether it is over.
+fn run_sequential<L: Lp>(
+    setup: &Setup<'_>,
+    share: &mut Share<L>,
+    pause: Option<Duration>,
+    observer: &mut dyn Observer,
+    effort: &mut Effort,
+) -> Result<bool, RunError> {
+    let pause = pause.and_then(|pause| now().checked_add(pause));
+    let extent = sequential::Extent { until: setup.options.until, pause, events: effort.handled };
+    let (events, over) = sequential::run(setup.rules, share, extent, observer)?;
+    effort.add_handled("sequential", events);
     effort.threads_used = effort.threads_used.max(1);
-    Ok(())
+    Ok(over)
 }
 
 fn outcome<L: Lp>(rules: &Rules, world: World<L>, effort: Effort) -> Result<Outcome<L>, RunError> {

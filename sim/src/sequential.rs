@@ -2,9 +2,12 @@
 //!
 //! This order is the meaning of a model. The other schedulers must commit the same.
 
+use std::time::Instant;
+
 use meikyo_units::{Nanos, SimTime};
 
 use crate::context::Lp;
+use crate::coordinator::now;
 use crate::fault::Fault;
 use crate::key::{EventKey, LpId};
 use crate::panics::{self, Handling};
@@ -21,17 +24,20 @@ const WINDOW: u64 = 8192;
 pub(crate) struct Extent {
     /// The last instant whose events are handled.
     pub(crate) until: SimTime,
+    /// When it pauses, if it shall, although events are left.
+    pub(crate) pause: Option<Instant>,
     /// How many events the run has handled before this part of it.
     pub(crate) events: u64,
 }
 
-/// Handles every event up to `extent.until`; gives how many there were.
+/// Handles every event up to `extent.until` or until it pauses; gives how many there were, and whether
+/// that was all.
 pub(crate) fn run<L: Lp>(
     rules: &Rules,
     share: &mut Share<L>,
     extent: Extent,
     observer: &mut dyn Observer,
-) -> Result<u64, Box<Fault>> {
+) -> Result<(u64, bool), Box<Fault>> {
     let before = extent.until.as_nanos().saturating_add(1);
     let window = Window { before, events_max: WINDOW };
     let mut events = 0;
@@ -48,7 +54,10 @@ pub(crate) fn run<L: Lp>(
             Ok((handled, None)) => {
                 events += handled;
                 if handled < WINDOW {
-                    return Ok(events);
+                    return Ok((events, true));
+                }
+                if extent.pause.is_some_and(|pause| now() >= pause) {
+                    return Ok((events, false));
                 }
                 observer.progress(&Progress {
                     virtual_time: at.map_or(SimTime::START, |(key, _)| key.time),

@@ -1,53 +1,87 @@
-//! Runs the parts of a model on threads, one for each part, the first part on the caller's own.
+//! Runs the parts of a model on as many threads, the first of them the caller's own.
 //!
-//! The threads share nothing but the [`SharedMemory`] of their exchanges, and none outlives the call.
+//! The threads work as a crew ([`crate::exchange::crew`]) and share nothing but its parts and the
+//! [`SharedMemory`] of their exchanges. None outlives the call.
+
+use std::sync::Arc;
 
 use crate::context::Lp;
 use crate::coordinator::{Coordinator, words_max};
 use crate::exchange::barrier::Patience;
+use crate::exchange::crew::{Crew, Part, Rest};
 use crate::exchange::shared_memory::{Endpoint, SharedMemory};
 use crate::outcome::PartResult;
 use crate::setup::Setup;
 use crate::share::Share;
 use crate::statistics::{Line, Observer};
 
-/// How patient threads are that have a core each: a few microseconds of looking, then some of giving
+/// How patient threads are that have a core each: some microseconds of looking, then some of giving
 /// way to others, before they sleep.
-const WITH_A_CORE_EACH: Patience = Patience { spins: 4_000, yields: 50 };
+const WITH_A_CORE_EACH: Patience = Patience { spins: 1_000, yields: 20 };
 /// Threads that share cores give way at once to those they wait for.
-const WITH_SHARED_CORES: Patience = Patience { spins: 1, yields: 50 };
+const WITH_SHARED_CORES: Patience = Patience { spins: 1, yields: 20 };
 
-/// Calls `work` for each of `shares` on a thread of its own, with the coordinator of that part, and
-/// gives what the parts have become, in their order. The first part speaks to `observer`; work that
-/// keeps fewer than `pays` threads busy ends early.
-pub(crate) fn run<L: Lp, T: Send>(
+/// How a scheduler runs the parts of a model.
+pub(crate) trait Scheme<L: Lp> {
+    /// What parts send each other.
+    type Mail: Send;
+    /// A part with all that is needed to run it.
+    type Worker<'a>: Part
+    where
+        L: 'a;
+
+    /// Publishes the first report of a part.
+    fn begin<'a>(
+        coordinator: Coordinator<'a, Endpoint<'a, Self::Mail, Line>>,
+        share: Share<L>,
+    ) -> Self::Worker<'a>
+    where
+        L: 'a;
+
+    /// What a part has become, when all parts have done their last window.
+    fn finish<'a>(worker: Self::Worker<'a>) -> PartResult<L>
+    where
+        L: 'a;
+}
+
+/// What is done where one thread alone is faster than all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alone {
+    /// It does all parts, and the others rest.
+    Windows,
+    /// The same; but where windows have few events the work ends, so that one queue can go on with it.
+    Queue,
+}
+
+/// Runs `shares` as `S` does and gives what they have become, in their order. The first part speaks to
+/// `observer`.
+pub(crate) fn run<L: Lp, S: Scheme<L>>(
     setup: &Setup<'_>,
     shares: Vec<Share<L>>,
     observer: &mut dyn Observer,
-    pays: Option<f64>,
-    work: impl Fn(Coordinator<'_, Endpoint<'_, T, Line>>, Share<L>) -> PartResult<L> + Sync,
+    alone: Alone,
 ) -> Vec<PartResult<L>> {
     let parts = shares.len();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let patience = if parts <= cores { WITH_A_CORE_EACH } else { WITH_SHARED_CORES };
-    let memory = SharedMemory::new(parts, words_max(parts), patience);
-    let (memory, work) = (&memory, &work);
-    let mut shares = shares.into_iter().enumerate();
-    let (first, share) = shares.next().expect("a model has at least one part");
+    let memory = SharedMemory::new(parts, words_max(parts));
+    let rest = Arc::new(Rest::new());
+    let judge = (parts > 1).then(|| (Arc::clone(&rest), alone));
+    let mut observer = Some(observer);
+    let begin = |(part, share)| {
+        let endpoint = memory.endpoint(part);
+        let observer = observer.take().map(|observer| -> &mut dyn Observer { observer });
+        let coordinator = Coordinator::new(setup, part, endpoint, observer, judge.clone());
+        S::begin(coordinator, share)
+    };
+    let workers: Vec<_> = shares.into_iter().enumerate().map(begin).collect();
+    let crew = Crew::new(workers, patience, rest);
     std::thread::scope(|scope| {
-        let others: Vec<_> = shares
-            .map(|(part, share)| {
-                scope.spawn(move || {
-                    let endpoint = memory.endpoint(part);
-                    work(Coordinator::new(setup, part, endpoint, None, pays), share)
-                })
-            })
-            .collect();
-        let endpoint = memory.endpoint(first);
-        let own = work(Coordinator::new(setup, first, endpoint, Some(observer), pays), share);
-        let others = others.into_iter().map(|other| {
-            other.join().expect("a thread that panics makes this one panic at the next exchange")
-        });
-        std::iter::once(own).chain(others).collect()
-    })
+        let crew = &crew;
+        for own in 1..parts {
+            scope.spawn(move || crew.work(own));
+        }
+        crew.work(0);
+    });
+    crew.into_parts().map(S::finish).collect()
 }

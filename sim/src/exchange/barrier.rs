@@ -1,22 +1,24 @@
-//! A barrier for a fixed number of threads: it spins while the wait is short, and sleeps when it is not.
+//! A barrier whose arrivals are those of parts, not of threads: whoever has done what a part had to do
+//! says so, and a thread may do that for several parts.
 //!
 //! With a core for each thread, a barrier costs the journey of a cache line. With fewer cores, a thread
 //! that waits leaves its core to those it waits for.
 //!
-//! The barrier orders memory: what any member wrote before it called [`Barrier::wait`] is visible to
-//! every member after the call. It never lets a member through before all have arrived, and it never
-//! keeps members waiting for one that has panicked, provided that one calls [`Barrier::abandon`].
+//! The barrier orders memory: what any thread wrote before it called [`Barrier::arrive`] is visible to
+//! every thread that has seen the generation which that opened. It never opens before all parts have
+//! arrived, and it never keeps threads waiting for one that has panicked, provided that one calls
+//! [`Barrier::abandon`].
 
 use crate::sync::{AtomicU32, Condvar, Mutex, MutexGuard, Ordering, fence, spin_loop, yield_now};
 
-/// The generation of a barrier that one of its members has left for good.
+/// The generation of a barrier that a thread has left for good.
 const ABANDONED: u32 = u32::MAX;
 
-/// A member of a barrier has left it for good, and will never arrive.
+/// A thread has left the barrier for good, and what it had to do is never done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Abandoned;
 
-/// How long a member waits actively before it sleeps.
+/// How long a thread waits actively before it sleeps.
 #[derive(Clone, Copy)]
 pub(crate) struct Patience {
     /// Looks at the generation in a row.
@@ -25,26 +27,30 @@ pub(crate) struct Patience {
     pub(crate) yields: u32,
 }
 
-/// A barrier for a fixed number of threads, which they can wait at any number of times.
+#[cfg(test)]
+impl Patience {
+    /// Sleeps at once.
+    pub(crate) const NONE: Self = Self { spins: 0, yields: 0 };
+}
+
+/// A barrier for a fixed number of parts, which opens any number of times.
 pub(crate) struct Barrier {
-    members: u32,
-    patience: Patience,
-    /// How many members wait for the rest of the current generation.
+    parts: u32,
+    /// How many parts have arrived in the current generation.
     arrived: AtomicU32,
     /// How often the barrier has opened, modulo [`ABANDONED`], or [`ABANDONED`] itself.
     generation: AtomicU32,
-    /// How many members sleep or are about to.
+    /// How many threads sleep or are about to.
     sleepers: AtomicU32,
-    /// Makes a member's last look at the generation and its falling asleep one step.
+    /// Makes a thread's last look at the generation and its falling asleep one step.
     lock: Mutex<()>,
     wake: Condvar,
 }
 
 impl Barrier {
-    pub(crate) fn new(members: usize, patience: Patience) -> Self {
+    pub(crate) fn new(parts: usize) -> Self {
         Self {
-            members: u32::try_from(members).expect("a run has fewer than 2^32 threads"),
-            patience,
+            parts: u32::try_from(parts).expect("a run has fewer than 2^32 parts"),
             arrived: AtomicU32::new(0),
             generation: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
@@ -53,37 +59,64 @@ impl Barrier {
         }
     }
 
-    /// Waits until every member has called this as often as the caller has.
+    /// How often the barrier has opened.
     ///
     /// # Errors
-    /// [`Abandoned`] if a member has called [`Self::abandon`] instead.
-    pub(crate) fn wait(&self) -> Result<(), Abandoned> {
-        // Relaxed: the caller saw the current generation when it left the barrier last, and nobody can
-        // open the barrier again before the caller has arrived.
-        let generation = self.generation.load(Ordering::Relaxed);
-        if generation == ABANDONED {
-            return Err(Abandoned);
+    /// [`Abandoned`] if a thread has called [`Self::abandon`].
+    pub(crate) fn generation(&self) -> Result<u32, Abandoned> {
+        match self.generation.load(Ordering::Acquire) {
+            ABANDONED => Err(Abandoned),
+            generation => Ok(generation),
         }
-        // Every arrival releases what its thread wrote, and the last one acquires it all.
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
-            self.arrived.store(0, Ordering::Relaxed);
-            self.open((generation + 1) % ABANDONED);
-            return Ok(());
-        }
-        let opened = self.look(generation).unwrap_or_else(|| self.sleep(generation));
-        if opened == ABANDONED { Err(Abandoned) } else { Ok(()) }
     }
 
-    /// Ends the wait of every member that waits, or ever will, with [`Abandoned`]. For a member that
-    /// panics and will not arrive any more.
+    /// The generation that follows.
+    pub(crate) fn after(generation: u32) -> u32 {
+        (generation + 1) % ABANDONED
+    }
+
+    /// Says that a part has done what it had to in this `generation`; the last part opens the barrier. No
+    /// part may arrive twice in one generation.
+    pub(crate) fn arrive(&self, generation: u32) {
+        // Every arrival releases what its thread wrote, and the last one acquires it all.
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parts {
+            self.arrived.store(0, Ordering::Relaxed);
+            // Another thread may have abandoned the barrier meanwhile, and that stays so.
+            let opened = self.generation.compare_exchange(
+                generation,
+                Self::after(generation),
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+            if opened.is_ok() {
+                self.wake_sleepers();
+            }
+        }
+    }
+
+    /// Waits until the barrier has opened after `generation`; gives the generation that it is in.
+    ///
+    /// # Errors
+    /// [`Abandoned`] if a thread has called [`Self::abandon`].
+    pub(crate) fn wait(&self, generation: u32, patience: Patience) -> Result<u32, Abandoned> {
+        let looked = self.look(generation, patience);
+        match looked.unwrap_or_else(|| self.sleep(generation)) {
+            ABANDONED => Err(Abandoned),
+            opened => Ok(opened),
+        }
+    }
+
+    /// Ends the wait of every thread that waits, or ever will, with [`Abandoned`]. For a thread that
+    /// panics.
     #[cold]
     pub(crate) fn abandon(&self) {
-        self.open(ABANDONED);
+        // All changes are of one kind, so that their order is the one in which each saw the last.
+        self.generation.swap(ABANDONED, Ordering::AcqRel);
+        self.wake_sleepers();
     }
 
-    /// Begins `generation` and wakes those who sleep.
-    fn open(&self, generation: u32) {
-        self.generation.store(generation, Ordering::Release);
+    /// Wakes those who sleep, after the generation was changed.
+    fn wake_sleepers(&self) {
         // A sleeper counts itself before its last look at the generation. Of the two fences one comes
         // first: either the count is seen here, or the new generation is seen there.
         fence(Ordering::SeqCst);
@@ -94,13 +127,13 @@ impl Barrier {
     }
 
     /// Waits actively for another generation than `generation`; none when patience is at its end.
-    fn look(&self, generation: u32) -> Option<u32> {
-        for look in 0..self.patience.spins + self.patience.yields {
+    fn look(&self, generation: u32, patience: Patience) -> Option<u32> {
+        for look in 0..patience.spins + patience.yields {
             let now = self.generation.load(Ordering::Acquire);
             if now != generation {
                 return Some(now);
             }
-            if look < self.patience.spins {
+            if look < patience.spins {
                 spin_loop();
             } else {
                 yield_now();

@@ -1,18 +1,17 @@
 //! The collective exchange of threads: words, mail and lines in memory that all of them share.
 //!
-//! At an exchange every part publishes a row of words and waits at a [`Barrier`] until all have done
-//! so; then everybody reads everybody's row. Rows are kept twice and used in turn, so that a thread that
-//! is already at the next exchange does not overwrite what a slower one still reads: nobody can be two
-//! exchanges ahead. Mail may also be sent and received between two exchanges; what was sent before one
+//! At an exchange every part publishes a row of words; when all have done so, which is for somebody else
+//! to see to, everybody reads everybody's row. Rows are kept twice and used in turn, so that a part that
+//! publishes for the next exchange already does not overwrite what a slower one still reads: nobody can
+//! be two exchanges ahead. Mail may also be sent and received between two exchanges; what was sent before one
 //! can be received after it by every part.
 //!
 //! This module knows neither events nor reports, only words and values that move from part to part. It
 //! never calls anything else of the crate, so that the model check can compile it by itself.
 //!
-//! Cost: a store for each word, a load for each word that is read, one barrier; for each pair of parts
+//! Cost: a store for each word, a load for each word that is read; for each pair of parts
 //! that has mail, two locks that nobody else holds, with the list of mail swapped rather than copied.
 
-use super::barrier::{Barrier, Patience};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// Words in one [`Lines`] of the cache.
@@ -31,7 +30,7 @@ impl Row {
         Self((0..words.div_ceil(LINE_WORDS)).map(|_| lines()).collect())
     }
 
-    // Relaxed: the barrier between a row's writing and its reading orders them.
+    // Relaxed: whoever sees to it that all parts have published orders writing and reading.
     fn store(&self, words: &[u64]) {
         assert!(words.len() <= self.0.len() * LINE_WORDS, "a row has room for every word");
         for (lines, words) in self.0.iter().zip(words.chunks(LINE_WORDS)) {
@@ -49,7 +48,6 @@ impl Row {
 /// The memory that the parts of one run share: mail of type `T`, notes for the first part of type `N`.
 pub(crate) struct SharedMemory<T, N> {
     parts: usize,
-    barrier: Barrier,
     /// The rows of all parts, for exchanges of either parity.
     rows: [Vec<Row>; 2],
     /// What each part has for each other one: one list after the other for each receiver.
@@ -57,63 +55,60 @@ pub(crate) struct SharedMemory<T, N> {
     /// Whether there may be mail for a part.
     has_mail: Vec<AtomicBool>,
     notes: Mutex<Vec<N>>,
-    /// Whether a part has asked the others to come to the next exchange.
-    requested: AtomicBool,
+    /// The last exchange after which a part has asked the others to come to the next one.
+    requested: AtomicU64,
 }
 
 impl<T, N> SharedMemory<T, N> {
     /// Memory for `parts` parts that publish at most `words` words each.
-    pub(crate) fn new(parts: usize, words: usize, patience: Patience) -> Self {
+    pub(crate) fn new(parts: usize, words: usize) -> Self {
         let rows = || (0..parts).map(|_| Row::new(words)).collect();
         Self {
             parts,
-            barrier: Barrier::new(parts, patience),
             rows: [rows(), rows()],
             mail: (0..parts * parts).map(|_| Mutex::new(Vec::new())).collect(),
             has_mail: (0..parts).map(|_| AtomicBool::new(false)).collect(),
             notes: Mutex::new(Vec::new()),
-            requested: AtomicBool::new(false),
+            requested: AtomicU64::new(0),
         }
     }
 
     /// The memory as `part` sees it. Every part must have one endpoint and use it on one thread.
     pub(crate) fn endpoint(&self, part: usize) -> Endpoint<'_, T, N> {
-        Endpoint { memory: self, part, parity: 1, batch: Vec::new() }
+        Endpoint { memory: self, part, exchanges: 0, batch: Vec::new() }
     }
 }
 
-/// One part's access to the [`SharedMemory`]. If its thread panics, the others do so at their next
-/// exchange, instead of waiting for it for ever.
+/// One part's access to the [`SharedMemory`].
 pub(crate) struct Endpoint<'a, T, N> {
     memory: &'a SharedMemory<T, N>,
     part: usize,
-    /// The parity of the last exchange.
-    parity: usize,
+    /// How many exchanges there were, the one that is published for included.
+    exchanges: u64,
     /// The list that mail is received into; empty in between.
     batch: Vec<T>,
 }
 
 impl<T, N> Endpoint<'_, T, N> {
-    /// Publishes `words`, sends `mail[to]` to each part and `notes` to the first one, and returns when
-    /// all parts have done so. `mail` and `notes` are empty afterwards.
-    ///
-    /// # Panics
-    /// If the thread of another part has panicked.
-    pub(crate) fn meet(&mut self, words: &[u64], mail: &mut [Vec<T>], notes: &mut Vec<N>) {
+    /// Publishes `words`, sends `mail[to]` to each part and `notes` to the first one: all of that is
+    /// there when every part has done so. `mail` and `notes` are empty afterwards.
+    pub(crate) fn publish(&mut self, words: &[u64], mail: &mut [Vec<T>], notes: &mut Vec<N>) {
         self.send(mail);
         if !notes.is_empty() {
             locked(&self.memory.notes).append(notes);
         }
-        self.parity ^= 1;
-        self.memory.rows[self.parity][self.part].store(words);
-        self.memory.requested.store(false, Ordering::Relaxed);
-        let all_came = self.memory.barrier.wait();
-        assert!(all_came.is_ok(), "another thread of this run has panicked");
+        self.exchanges += 1;
+        self.memory.rows[self.parity()][self.part].store(words);
+    }
+
+    /// Which of the rows are those of the last exchange.
+    fn parity(&self) -> usize {
+        usize::from(self.exchanges % 2 == 1)
     }
 
     /// The word `at` of those that `part` published at the last exchange.
     pub(crate) fn published(&self, part: usize, at: usize) -> u64 {
-        self.memory.rows[self.parity][part].load(at)
+        self.memory.rows[self.parity()][part].load(at)
     }
 
     /// Sends `mail[to]` to each part, and leaves the lists empty.
@@ -153,20 +148,12 @@ impl<T, N> Endpoint<'_, T, N> {
 
     /// Asks all parts to come to the next exchange soon.
     pub(crate) fn request(&self) {
-        self.memory.requested.store(true, Ordering::Relaxed);
+        self.memory.requested.store(self.exchanges, Ordering::Relaxed);
     }
 
     /// Whether a part has asked for the next exchange since the last one.
     pub(crate) fn is_requested(&self) -> bool {
-        self.memory.requested.load(Ordering::Relaxed)
-    }
-}
-
-impl<T, N> Drop for Endpoint<'_, T, N> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.memory.barrier.abandon();
-        }
+        self.memory.requested.load(Ordering::Relaxed) == self.exchanges
     }
 }
 

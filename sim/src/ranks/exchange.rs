@@ -39,7 +39,7 @@ impl<T: Wire> MpiExchange<T> {
 impl<T: Wire> Exchange for MpiExchange<T> {
     type Mail = T;
 
-    fn exchange(&mut self, words: &[u64], mail: &mut [Vec<T>], lines: &mut Vec<Line>) {
+    fn publish(&mut self, words: &[u64], mail: &mut [Vec<T>], lines: &mut Vec<Line>) {
         if self.own == 0 {
             self.lines.append(lines);
         }
