@@ -421,14 +421,16 @@ fn readable_frames(
         .map_err(failed)?
     {
         let unknown = reader.ending().unknown_frames;
-        let columns = reader.rows_payload(&header);
-        if columns.and_then(|payload| columns_of(payload, header.rows, schema)).is_none() {
+        let frame = Frame::new(&header, begin);
+        let payload = reader.rows_payload(&header);
+        let columns = payload.and_then(|payload| columns_of(payload, header.rows, schema));
+        if columns.is_none_or(|columns| header.rows > 0 && !frame.has_times(&columns[0])) {
             // What the reader counts as unknown is not counted twice.
             let newly_unknown = reader.ending().unknown_frames - unknown;
             readable.unknown += newly_unknown;
             readable.unread += 1 - newly_unknown.min(1);
         } else if header.rows > 0 {
-            readable.frames.push(Frame::new(&header, begin));
+            readable.frames.push(frame);
         }
     }
     readable.damaged_bytes = reader.ending().damaged_bytes;

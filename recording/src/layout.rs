@@ -231,6 +231,13 @@ pub(crate) fn parquet_files_with(
     Ok(files)
 }
 
+/// The hour whose rows the Parquet file at a path has; `None` where its directories name none.
+pub fn hour_of_file(path: &Path) -> Option<i64> {
+    let mut above = path.ancestors().skip(1).filter_map(|dir| dir.file_name()?.to_str());
+    let hour = above.next()?.strip_prefix("hour=")?.parse::<u8>().ok()?;
+    Some(day_of(above.next()?.strip_prefix("date=")?)? * 24 + i64::from(hour))
+}
+
 fn day_of(date: &str) -> Option<i64> {
     let date: jiff::civil::Date = date.parse().ok()?;
     let since = jiff::civil::date(1970, 1, 1).until(date).ok()?;
@@ -289,5 +296,10 @@ mod tests {
         // 2026-11-21T20:37:09Z is 1795293429 s after the epoch.
         assert_eq!(at(1_795_293_429_000_000_000), "r/polls/date=2026-11-21/hour=20");
         assert_eq!(day_of("2026-11-21"), Some(1_795_293_429 / 86_400));
+        for hour in [0, -1, hour_of(1_795_293_429_000_000_000)] {
+            let file = hour_dir(Path::new("r"), "polls", hour).join("snmp-1-2.parquet");
+            assert_eq!(hour_of_file(&file), Some(hour));
+        }
+        assert_eq!(hour_of_file(Path::new("r/log/snmp/0000000001.log")), None);
     }
 }

@@ -20,6 +20,7 @@ pub(crate) use encode::{Ordinal, encode_head, encode_rows, encode_symbols};
 
 use serde::{Deserialize, Serialize};
 
+use crate::batch::Batch;
 use crate::format::Kind;
 use crate::schema::TableSchema;
 
@@ -118,6 +119,14 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
+    /// Whether the times of the frame's rows are those that the header tells: readers choose frames
+    /// by it, and files are made for the hours in it.
+    pub(crate) fn has_times(&self, rows: &Batch) -> bool {
+        let told = self.least_time..=self.greatest_time;
+        let times = &rows.columns[0].bits;
+        times.len() == self.rows && times.iter().all(|time| told.contains(&time.cast_signed()))
+    }
+
     /// The header's octets.
     pub(crate) fn encoded(&self) -> [u8; HEADER_LEN] {
         let mut octets = [0; HEADER_LEN];

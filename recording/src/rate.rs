@@ -63,18 +63,20 @@ impl Span {
         self.increase as f64 * 1e9 / (self.to - self.from) as f64
     }
 
-    /// Cuts off what lies before `floor`, at the same rate; a span wholly before it stays.
+    /// Cuts off what lies before `floor` and behind `ceiling`, at the same rate; a span wholly there
+    /// stays.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share of the increase, which is not negative"
     )]
-    pub(crate) fn clip(&mut self, floor: i64) {
-        if self.from < floor && floor < self.to {
-            let share = (self.to - floor) as f64 / (self.to - self.from) as f64;
-            self.increase = (self.increase as f64 * share) as u64;
-            self.from = floor;
+    pub(crate) fn clip(&mut self, floor: i64, ceiling: i64) {
+        let inside = Self { from: self.from.max(floor), to: self.to.min(ceiling), ..*self };
+        if inside != *self && inside.from < inside.to {
+            let length = |span: &Self| span.to.saturating_sub(span.from) as f64;
+            let share = length(&inside) / length(self);
+            *self = Self { increase: (self.increase as f64 * share) as u64, ..inside };
         }
     }
 }

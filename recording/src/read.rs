@@ -30,11 +30,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arrow::array::AsArray as _;
+use arrow::datatypes::TimestampNanosecondType;
 use arrow::error::ArrowError;
-use meikyo_units::WallTime;
+use meikyo_units::{WallTime, in_one_line};
 
 use crate::declared;
-use crate::files::{self, KnownSegment, Opening};
+use crate::files::{self, KnownSegment, Listing, Opening};
 use crate::format::{self, Identity, IdentityError};
 use crate::layout::{self, ListError, ParquetFile, SegmentFile};
 use crate::manifest::Manifest;
@@ -43,7 +45,7 @@ use crate::problem::open_regular;
 use crate::remembered::Remembered;
 use crate::schema::{Role, TableSchema};
 use crate::segment::ended::EndedSegments;
-use crate::segment::{ReadSegmentError, SegmentIndex, SegmentReader};
+use crate::segment::{Ending, ReadSegmentError, SegmentIndex, SegmentReader};
 use crate::summary::SUFFIX;
 
 pub use listing::Wanted;
@@ -53,6 +55,9 @@ pub use verified::Verification;
 pub(crate) use verified::{
     Meter, OpenError, VerifiedFile, rows_told, table_schema, table_schema_of,
 };
+
+/// Hours of a span of frames that are all taken to have rows.
+const HOURS_OF_A_SPAN: i64 = 24;
 
 /// A recording that is read.
 #[derive(Debug, Clone)]
@@ -193,17 +198,38 @@ impl Recording {
     /// # Errors
     /// When the directory cannot be read, or the log is of a newer format.
     pub fn tables(&self) -> Result<BTreeMap<String, TableSchema>, ReadError> {
-        Ok(self.catalogue()?.0)
+        Ok(self.tables_of(self.listing_of_all()?)?.0)
     }
 
     /// The tables as [`Recording::tables`] names them, and what is wrong with the recording as far
     /// as that is seen without reading rows: files that are missing, do not belong, or whose footer
-    /// is needed here and cannot be read.
+    /// is needed here and cannot be read, and segments that are damaged between their frames or end
+    /// too early.
     ///
     /// # Errors
     /// As [`Recording::tables`].
     pub fn catalogue(&self) -> Result<(BTreeMap<String, TableSchema>, Vec<Problem>), ReadError> {
-        let listing = self.listing_of_all()?;
+        let mut listing = self.listing_of_all()?;
+        let mut of_segments = Vec::new();
+        for KnownSegment { path, ended, ends_with, .. } in &listing.known {
+            let what = ended.index.ending().problem(*ends_with);
+            of_segments.extend(what.map(|what| Problem::new(path, what)));
+        }
+        for segment in &listing.segments {
+            let what = segment_problem(segment).unwrap_or_else(|error| Some(in_one_line(&error)));
+            of_segments.extend(what.map(|what| Problem::new(&segment.path, what)));
+        }
+        listing.problems.extend(of_segments);
+        let (tables, mut problems) = self.tables_of(listing)?;
+        problems.sort();
+        problems.dedup();
+        Ok((tables, problems))
+    }
+
+    fn tables_of(
+        &self,
+        listing: Listing,
+    ) -> Result<(BTreeMap<String, TableSchema>, Vec<Problem>), ReadError> {
         let mut problems = listing.problems;
         let declared = declared::by_stream(&self.dir, &mut problems)?;
         let of_all = declared.values().flat_map(|of_stream| of_stream.tables.iter().cloned());
@@ -243,7 +269,7 @@ impl Recording {
             Ok(None) => Ok(false),
             Err(error @ ReadSegmentError::Newer { .. }) => Err(ReadError::from(error)),
             Err(error) => {
-                problems.push(Problem::new(path, error.to_string()));
+                problems.push(Problem::new(path, in_one_line(&error)));
                 Ok(false)
             }
         };
@@ -314,6 +340,19 @@ impl Recording {
     /// # Errors
     /// When the directory cannot be read.
     pub fn span(&self, table: &str) -> Result<Option<(WallTime, WallTime)>, ReadError> {
+        Ok(self.span_told(table)?.0)
+    }
+
+    /// As [`Recording::span`], and what is wrong with the list of the table's files: rows that are
+    /// missing may have been earlier or later.
+    ///
+    /// # Errors
+    /// As [`Recording::span`].
+    #[expect(clippy::type_complexity, reason = "said once")]
+    pub fn span_told(
+        &self,
+        table: &str,
+    ) -> Result<(Option<(WallTime, WallTime)>, Vec<Problem>), ReadError> {
         let listing = self.listing(&Wanted::table(table))?;
         let hours = listing.parquet.iter().map(|file| file.hour);
         let ends = hours.clone().min().into_iter().chain(hours.max()).collect::<Vec<_>>();
@@ -324,7 +363,9 @@ impl Recording {
         }
         let least = spans.iter().map(|span| span.0).min();
         let greatest = spans.iter().map(|span| span.1).max();
-        Ok(least.zip(greatest).map(|(a, b)| (WallTime::from_nanos(a), WallTime::from_nanos(b))))
+        let span = least.zip(greatest);
+        let span = span.map(|(a, b)| (WallTime::from_nanos(a), WallTime::from_nanos(b)));
+        Ok((span, listing.problems))
     }
 
     /// The hours, counted from the epoch, in which a table has rows.
@@ -334,12 +375,28 @@ impl Recording {
     pub fn hours(&self, table: &str) -> Result<BTreeSet<i64>, ReadError> {
         let listing = self.listing(&Wanted::table(table))?;
         let mut hours: BTreeSet<_> = listing.parquet.iter().map(|file| file.hour).collect();
-        for segment in listing.segments {
-            for (least, greatest) in segment_spans(segment, table) {
-                hours.extend(layout::hour_of(least)..=layout::hour_of(greatest));
-            }
+        let spans = listing.segments.into_iter().flat_map(|segment| segment_spans(segment, table));
+        let spans =
+            spans.map(|(least, greatest)| layout::hour_of(least)..=layout::hour_of(greatest));
+        let (narrow, wide): (Vec<_>, Vec<_>) =
+            spans.partition(|hours| hours.end() - hours.start() < HOURS_OF_A_SPAN);
+        hours.extend(narrow.into_iter().flatten());
+        if !wide.is_empty() {
+            self.hours_in_log(table, &mut hours)?;
         }
         Ok(hours)
+    }
+
+    /// Adds the hours of a table's rows in the log, row by row: a frame can hold rows that are years
+    /// apart, of a host whose clock was set in between.
+    fn hours_in_log(&self, table: &str, hours: &mut BTreeSet<i64>) -> Result<(), ReadError> {
+        let selection = Selection { columns: Some(vec!["time".into()]), ..Selection::all(table) };
+        for batch in Scan::of_log(self, &selection)? {
+            let batch = batch?;
+            let times = batch.column(0).as_primitive::<TimestampNanosecondType>().values();
+            hours.extend(times.iter().map(|&time| layout::hour_of(time)));
+        }
+        Ok(())
     }
 
     /// The rows of a table that a selection wants.
@@ -378,6 +435,26 @@ impl Recording {
         let spans = segments.into_iter().flat_map(|segment| segment_spans(segment, table));
         Ok(spans.map(|(least, _)| WallTime::from_nanos(least)).min())
     }
+}
+
+/// What is wrong with a segment, as far as the headers of its frames show it.
+fn segment_problem(segment: &SegmentFile) -> Result<Option<String>, ReadSegmentError> {
+    let SegmentFile { path, file, ends_with, .. } = segment;
+    let refused = |source| ReadSegmentError::System { path: path.clone(), source };
+    let index = SegmentIndex::read_beside(segment);
+    let length = file.metadata().map_err(refused)?.len();
+    if let Some(index) = index.as_ref().filter(|index| index.bytes == length) {
+        return Ok(index.ending().problem(*ends_with));
+    }
+    let file = file.try_clone().map_err(refused)?;
+    let Some(mut reader) = SegmentReader::from_file(file, path)? else {
+        return Ok(Ending::default().problem(*ends_with));
+    };
+    if let Some(index) = index {
+        reader.pass_over(&index)?;
+    }
+    reader.next_rows(|_| false)?;
+    Ok(reader.problem(*ends_with))
 }
 
 /// Spans of time that hold every frame of a table in a segment, and begin and end with one.

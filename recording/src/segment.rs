@@ -366,6 +366,7 @@ impl SegmentReader {
                     // Rows that use these symbols are read without them, and told.
                     if self.take_symbols(&header).is_none() {
                         self.ending.unfit_frames += 1;
+                        self.symbols.lose(header.rows);
                     }
                 }
                 Codec::Head | Codec::Unknown(_) => {}
@@ -407,7 +408,8 @@ impl SegmentReader {
         let is_plain = self.unpack(header)?;
         let payload = if is_plain { &self.payload } else { &self.plain };
         let schema = &self.head.tables[header.table];
-        if decode_rows(payload, header.rows, schema, batch).is_none() {
+        let decoded = decode_rows(payload, header.rows, schema, batch);
+        if decoded.is_none_or(|()| !header.has_times(batch)) {
             self.ending.unfit_frames += 1;
             return Err(self.misfit(header.sequence));
         }
@@ -474,7 +476,10 @@ impl SegmentReader {
 
     fn take_symbols(&mut self, header: &FrameHeader) -> Option<()> {
         let (first, texts) = log::symbols_of(&self.payload, header.rows)?;
-        self.symbols.define(first, texts)
+        let Ending { holes, damaged_bytes, .. } = self.ending;
+        // An earlier version did not note which frame was before.
+        let may_lack = holes > 0 || damaged_bytes > 0 || header.before.is_none();
+        self.symbols.define(first, texts, may_lack)
     }
 
     /// The next whole frame that is wanted, its payload read; frames that are not are passed over.

@@ -451,10 +451,12 @@ impl Series {
     ) -> Result<(), ArrowError> {
         let mut spans = counters::spans(input, &self.rows, values, edges, context);
         let floor = input.times[self.rows.start].saturating_sub(margin);
+        // No answer is received so late: whoever says so would ask for memory without bound.
+        let ceiling = input.times[self.rows.end - 1].saturating_add(margin);
         let (mut from, mut to) = (self.first, self.last);
         for spans in &mut spans {
-            spans.retain(|span| span.to > floor);
-            spans.iter_mut().for_each(|span| span.clip(floor));
+            spans.retain(|span| span.to > floor && span.from < ceiling);
+            spans.iter_mut().for_each(|span| span.clip(floor, ceiling));
             if let Some(least) = spans.iter().map(|span| span.from).min() {
                 from = from.min(least.div_euclid(self.span));
             }

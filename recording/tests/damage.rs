@@ -17,9 +17,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+use arrow::array::AsArray as _;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, UInt64Type};
 use damage::answers::{Answers, answers};
 use damage::harm::{Random, harm};
-use damage::made::{append, copy, make};
+use damage::made::{ages_apart, append, copy, make, name_of, names_in_turn};
 use meikyo_recording::{Recording, Selection, check, compact, inventory};
 
 /// How long all readers together may take for one damaged recording.
@@ -121,8 +124,22 @@ fn notes_of_a_stream_that_cannot_be_read_are_told() {
             assert!(answer.told || needs_no_notes, "{name}: `{reader}` says nothing");
         }
         let told = check::check(&dir).unwrap().damage;
-        assert!(told.iter().any(|problem| problem.path == notes), "{told:?}");
+        let of_notes: Vec<_> = told.iter().filter(|problem| problem.path == notes).collect();
+        assert_eq!(of_notes.len(), 1, "{told:?}");
+        // It is there: who looks for it must not be told that it is missing.
+        assert!(of_notes[0].what.contains("no regular file"), "{told:?}");
     }
+}
+
+#[test]
+fn unreadable_progress_of_a_stream_without_rows_is_told() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("whole");
+    make(&dir);
+    let progress = dir.join("log/c/progress");
+    std::fs::create_dir_all(&progress).unwrap();
+    let told = check::check(&dir).unwrap().damage;
+    assert!(told.iter().any(|problem| problem.path == progress), "{told:?}");
 }
 
 #[test]
@@ -259,9 +276,127 @@ fn no_frame_with_a_right_checksum_makes_a_reader_or_compaction_panic_or_hang() {
         std::fs::write(dir.join("log/a/0000000001.log"), sealed(&frames)).unwrap();
         let what = [format!("other octets in frame {frame}")];
         answers_in_time(&dir, seed, &what);
-        // Rows that are ages apart are refused with the reason, and stay in the log.
-        drop(compact::compact_recording(&dir));
+        compact::compact_recording(&dir).unwrap();
         answers_in_time(&dir, seed, &what);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}
+
+/// The name and the number of each row of a recording of [`names_in_turn`], and whether anything is
+/// told.
+fn names_of(dir: &Path) -> (Vec<(Option<String>, u64)>, bool) {
+    let recording = Recording::open(dir).unwrap();
+    let mut scan = recording.scan(&Selection::all("numbers")).unwrap();
+    let mut found = Vec::new();
+    for batch in &mut scan {
+        let batch = batch.unwrap();
+        let names = cast(batch.column_by_name("device").unwrap(), &DataType::Utf8).unwrap();
+        let names = names.as_string::<i32>();
+        let numbers = batch.column_by_name("number").unwrap().as_primitive::<UInt64Type>();
+        found.extend(
+            names.iter().zip(numbers).map(|(name, of)| (name.map(str::to_owned), of.unwrap())),
+        );
+    }
+    (found, !scan.problems().is_empty())
+}
+
+#[test]
+fn no_senseless_frame_of_symbols_gives_a_row_the_name_of_another() {
+    let base = tempfile::tempdir().unwrap();
+    let whole = base.path().join("whole");
+    names_in_turn(&whole);
+    let segment = Path::new("log/a/0000000001.log");
+    let frames = frames_of(&std::fs::read(whole.join(segment)).unwrap());
+    let (rows, told) = names_of(&whole);
+    assert!(!told && rows.iter().all(|(name, number)| *name == Some(name_of(*number))));
+    let of_symbols = frames.iter().enumerate().filter(|(_, frame)| frame.0[8] == 1);
+    let of_symbols: Vec<_> = of_symbols.map(|(at, _)| at).collect();
+    assert!(of_symbols.len() > 3, "{of_symbols:?}");
+    let mut unnamed = 0;
+    for &frame in &of_symbols[..3] {
+        // The number of the first one, and of each how long its text is; the texts themselves are
+        // whatever somebody wrote.
+        for (at, to) in (0..8).flat_map(|at| [0, 1, 2, 3, 5, 0xff].map(|to| (at, to))) {
+            let mut frames = frames.clone();
+            if frames[frame].1[at] == to {
+                continue;
+            }
+            frames[frame].1[at] = to;
+            let dir = base.path().join("damaged");
+            copy(&whole, &dir);
+            std::fs::write(dir.join(segment), sealed(&frames)).unwrap();
+            for state in ["in the log", "compacted"] {
+                let what = format!("octet {at} of frame {frame} is {to}, {state}");
+                let (found, told) = names_of(&dir);
+                assert!(told && found.len() == rows.len(), "{what}");
+                for (name, number) in found {
+                    unnamed += usize::from(name.is_none());
+                    assert!(name.is_none_or(|name| name == name_of(number)), "{what}: {number}");
+                }
+                assert!(!check::check(&dir).unwrap().damage.is_empty(), "{what}");
+                compact::compact_recording(&dir).unwrap();
+            }
+            std::fs::remove_dir_all(&dir).unwrap();
+        }
+    }
+    assert!(unnamed > 0);
+}
+
+#[test]
+fn rows_that_are_ages_apart_are_read_and_compacted_like_all_others() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("recording");
+    let rows = ages_apart(&dir);
+    let whole = answers_in_time(&dir, 0, &["write rows that are ages apart".into()]);
+    // There are no summaries yet.
+    let has_rows = |reader: &str| !reader.contains("summary");
+    assert!(whole.answers.iter().all(|(of, answer)| !has_rows(of) || !answer.told), "{whole:#?}");
+    let compacted = compact::compact_recording(&dir).unwrap();
+    assert!(
+        matches!(&compacted[..], [(_, compact::StreamOutcome::Compacted(made, 1))] if made.rows == rows),
+        "{compacted:?}"
+    );
+    let after = answers_in_time(&dir, 0, &["compact them".into()]);
+    assert!(after.is_whole(), "{after:#?}");
+    let of_rows = |reader: &str| reader.starts_with("polls ") || reader.starts_with("interfaces ");
+    for (reader, answer) in whole.answers.iter().filter(|(reader, _)| of_rows(reader)) {
+        assert_eq!(after.answers[reader].text, answer.text, "`{reader}`");
+    }
+    // Each in the hour that it lies in.
+    let mut dates: Vec<_> = std::fs::read_dir(dir.join("polls"))
+        .unwrap()
+        .map(|date| date.unwrap().file_name().into_string().unwrap())
+        .collect();
+    dates.sort();
+    assert_eq!(dates, ["date=1970-01-01", "date=2026-11-21", "date=2250-01-01"]);
+}
+
+#[test]
+fn rows_of_another_time_than_their_frame_says_are_left_out_and_told() {
+    let base = tempfile::tempdir().unwrap();
+    let whole = base.path().join("whole");
+    let (segment, frames) = logged(&whole);
+    let expected = answers(&whole);
+    // The least and the greatest time of the rows.
+    for field in [24..32, 32..40] {
+        let mut frames = frames.clone();
+        let rows = frames.iter_mut().filter(|frame| frame.0[8] == 2).nth(3).unwrap();
+        let time = i64::from_le_bytes(rows.0[field.clone()].try_into().unwrap());
+        let other = if field.start == 24 { time + 1 } else { time - 1 };
+        rows.0[field].copy_from_slice(&other.to_le_bytes());
+        let dir = base.path().join("damaged");
+        copy(&whole, &dir);
+        let segment = dir.join(segment.strip_prefix(&whole).unwrap());
+        std::fs::write(&segment, sealed(&frames)).unwrap();
+        let found = answers(&dir);
+        assert_eq!(judge(&expected, &found), Ok(false));
+        compact::compact_recording(&dir).unwrap();
+        assert!(segment.with_extension("log.damaged").exists(), "somebody may rescue it");
+        let after = answers(&dir);
+        for reader in ["interfaces Readings", "polls Readings"] {
+            assert_eq!(after.answers[reader].text, found.answers[reader].text, "`{reader}`");
+            assert!(after.answers[reader].told, "`{reader}`");
+        }
         std::fs::remove_dir_all(&dir).unwrap();
     }
 }

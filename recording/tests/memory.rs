@@ -4,17 +4,26 @@
 use std::fs;
 use std::path::Path;
 
-use meikyo_recording::compact::{Summaries, compact};
 use meikyo_recording::{
     Column, ColumnKind, Kind, Meaning, StreamOptions, StreamWriter, TableSchema, WhenFull, files,
 };
+use meikyo_units::{Nanos, WallTime};
 
 /// Devices and intervals of ten minutes at 10 Hz.
 const DEVICES: u64 = 300;
 const INTERVALS: u64 = 6_000;
 
+/// A multiple of ten minutes, in ns since the epoch.
+const BEGIN: i64 = 1_795_292_400_000_000_000;
+
 /// What a compaction may take beside what the process has already.
 const LIMIT_BYTES: u64 = 64 << 20;
+
+/// What of that may stay in the allocator, since it is between things that are used.
+const KEPT_BYTES: u64 = 12 << 20;
+
+/// How long the end of the compaction is waited for.
+const PATIENCE: Nanos = Nanos::from_secs(120);
 
 fn tables() -> Vec<TableSchema> {
     let label = |name: &str| Column::new(name, ColumnKind::Symbol, Meaning::Label, "");
@@ -67,16 +76,15 @@ fn noise(seed: u64) -> u64 {
     bits ^ bits >> 31
 }
 
-/// Writes one segment, in several frames an interval as a collector does.
-fn write(dir: &Path) {
-    let options =
-        StreamOptions { compact: false, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
+/// Writes the rows of one segment, in several frames an interval as a collector does.
+fn write(dir: &Path) -> StreamWriter {
+    let options = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
     let mut writer = StreamWriter::open(dir, Kind::Simulated, "snmp", tables(), options).unwrap();
     let devices: Vec<_> =
         (0..DEVICES).map(|device| writer.symbol(&format!("node{device:03}"))).collect();
     let (eth0, ok) = (writer.symbol("eth0"), writer.symbol("ok"));
     for interval in 0..INTERVALS {
-        let time = 1_795_292_400_000_000_000 + interval.cast_signed() * 100_000_000;
+        let time = BEGIN + interval.cast_signed() * 100_000_000;
         for some in devices.chunks(100) {
             let [mut interfaces, mut load, mut polls] = [0, 1, 2].map(|table| writer.batch(table));
             for (&device, at) in some.iter().zip(0..) {
@@ -104,7 +112,8 @@ fn write(dir: &Path) {
             [interfaces, load, polls].into_iter().for_each(|batch| writer.submit(batch));
         }
     }
-    writer.close().unwrap();
+    writer.sync_now().unwrap();
+    writer
 }
 
 /// A line of `/proc/self/status` that is in kB, as octets.
@@ -115,18 +124,39 @@ fn status(key: &str) -> u64 {
 }
 
 #[test]
-fn a_compaction_takes_bounded_memory() {
+fn a_compaction_beside_the_writer_takes_bounded_memory_and_gives_it_back() {
     let dir = tempfile::tempdir().unwrap();
-    write(dir.path());
+    let mut writer = write(dir.path());
     let segment = files::list(dir.path()).unwrap().segments.remove(0).path;
     let log_bytes = fs::metadata(&segment).unwrap().len();
     assert!(log_bytes > LIMIT_BYTES, "the segment itself would fit: {log_bytes}");
     // The greatest resident size begins anew where the kernel permits it (proc(5), clear_refs).
     drop(fs::write("/proc/self/clear_refs", "5"));
-    let before = status("VmRSS:");
-    let compacted = compact(dir.path(), &segment, &mut Summaries::default()).unwrap();
+    let (before, own) = (status("VmRSS:"), status("RssAnon:"));
+    // A row of the next ten minutes ends the segment.
+    let mut next = writer.batch(1);
+    next.begin_row(BEGIN + 600_000_000_000);
+    next.put_symbol(1, writer.symbol("node000"));
+    writer.submit(next);
+    let deadline = WallTime::now() + PATIENCE;
+    while writer.counters().compactions == 0 {
+        assert!(WallTime::now() < deadline, "the segment is not compacted");
+        std::thread::yield_now();
+    }
     let taken = status("VmHWM:").saturating_sub(before);
-    assert_eq!(compacted.rows, 3 * DEVICES * INTERVALS);
-    assert!(compacted.summary_bytes > 1_000_000);
     assert!(taken < LIMIT_BYTES, "{taken} octets for a segment of {log_bytes}");
+    assert!(!segment.exists());
+    let compacted = writer.counters();
+    assert_eq!(compacted.rows_compacted, 3 * DEVICES * INTERVALS);
+    assert!(compacted.summary_bytes > 1_000_000);
+    // While the writer goes on: nobody waits for its end to get the memory back.
+    loop {
+        writer.sync_now().unwrap();
+        let kept = status("RssAnon:").saturating_sub(own);
+        if kept < KEPT_BYTES {
+            break;
+        }
+        assert!(WallTime::now() < deadline, "{kept} octets of {taken} are not given back");
+    }
+    writer.close().unwrap();
 }

@@ -69,6 +69,16 @@ impl Frame {
     pub(super) fn rows(&self) -> usize {
         self.rows as usize
     }
+
+    /// Whether the times in that column are those that the frame's header tells.
+    pub(super) fn has_times(&self, times: &ColumnView<'_>) -> bool {
+        let told = self.least_time..=self.greatest_time;
+        let mut are_told = !times.is_all_null();
+        times.each((0..self.rows()).map(|row| (row, row)), |_, bits| {
+            are_told &= told.contains(&bits.cast_signed());
+        });
+        are_told
+    }
 }
 
 /// The frames of one table. A pass over them holds one payload in memory.

@@ -96,7 +96,8 @@ impl Ids {
 }
 
 impl SeriesIndex {
-    /// Reads all frames of a table; `None` when one of them is damaged.
+    /// Reads all frames of a table; `None` when one of them is damaged, or has rows of another time
+    /// than its header says.
     pub(super) fn new(
         table: &TableFrames<'_>,
         symbols: &[Option<String>],
@@ -120,7 +121,8 @@ impl SeriesIndex {
             if !table.read(frame, &mut payload)? {
                 return Ok(None);
             }
-            let Some(views) = table.columns(frame, &payload) else { return Ok(None) };
+            let views = table.columns(frame, &payload).filter(|views| frame.has_times(&views[0]));
+            let Some(views) = views else { return Ok(None) };
             for (facts, view) in facts.iter_mut().zip(&views) {
                 facts.full &= view.is_full();
                 facts.all_null &= view.is_all_null();

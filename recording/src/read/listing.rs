@@ -330,10 +330,9 @@ impl Chain<'_> {
             own.push(segment);
         }
         for unit in self.manifest.into_iter().flat_map(Manifest::units) {
-            let segment = links.iter_mut().find(|link| unit.holds(link.first));
-            if let Some(link) = segment {
-                // Its compaction was killed before it could be removed.
-                link.last = Some(unit.last);
+            // The compaction of a segment that is there was killed before it could be removed. How far
+            // it reaches is told by what is behind it.
+            if links.iter().any(|link| unit.holds(link.first)) {
                 continue;
             }
             links.push(Link {

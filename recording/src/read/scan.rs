@@ -53,6 +53,11 @@ impl Scan {
         Ok(Self::over(recording, Plan::new(table, selection)?, vec![file], Vec::new()))
     }
 
+    /// The rows that are still in the log.
+    pub(super) fn of_log(recording: &Recording, selection: &Selection) -> Result<Self, ReadError> {
+        Ok(Self { files: Vec::new().into_iter(), ..Self::begin(recording, selection)? })
+    }
+
     fn over(
         recording: &Recording,
         plan: Plan,

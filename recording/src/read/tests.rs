@@ -345,3 +345,52 @@ fn a_column_that_a_later_version_adds_is_null_in_the_rows_before() {
         assert_eq!(read, [None, None, Some(11)], "{lines:?}");
     }
 }
+
+/// Ends when it is dropped.
+struct Flag<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for Flag<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn who_lists_while_segments_are_compacted_is_told_of_nothing_that_is_not_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    let options = StreamOptions {
+        segment_span: meikyo_units::Nanos::from_secs(1),
+        when_full: WhenFull::Wait,
+        ..StreamOptions::COLLECTOR
+    };
+    let mut writer =
+        StreamWriter::open(dir.path(), Kind::Measured, "s", vec![schema()], options).unwrap();
+    let recording = Recording::open(dir.path()).unwrap();
+    let listings = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _flag = Flag(&ended);
+            let device = writer.symbol("node1");
+            for second in 0..150 {
+                let mut batch = writer.batch(0);
+                batch.begin_row(second * SECOND);
+                batch.put_symbol(1, device);
+                batch.put_u64(3, second.unsigned_abs());
+                writer.submit(batch);
+                // Each segment is there before the next one ends it.
+                writer.sync_now().unwrap();
+            }
+            writer.close().unwrap();
+        });
+        let mut listings = 0;
+        while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+            let found = recording.listing(&Wanted::ALL).unwrap();
+            assert_eq!(found.problems, [], "listing {listings}");
+            listings += 1;
+        }
+        listings
+    });
+    assert!(listings > 20, "{listings} listings are not enough to meet a compaction");
+    let all = rows(&mut recording.scan(&Selection::all("interfaces")).unwrap());
+    assert_eq!(all.num_rows(), 150);
+}

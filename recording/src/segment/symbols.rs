@@ -43,18 +43,27 @@ impl Symbols {
     }
 
     /// Takes the texts of a frame of symbols, the first of which has the number `first`; `None` when
-    /// it cannot be that number.
-    pub(crate) fn define(&mut self, first: usize, texts: Vec<String>) -> Option<()> {
-        if first > self.of_log.len() + LOST_MAX {
+    /// it cannot be that number. A writer numbers texts one after another, so the number must be the
+    /// next one; it may be a later one where frames before this one `may_lack`.
+    pub(crate) fn define(
+        &mut self,
+        first: usize,
+        texts: Vec<String>,
+        may_lack: bool,
+    ) -> Option<()> {
+        let lost = first.checked_sub(self.of_log.len())?;
+        if lost > 0 && !may_lack || lost > LOST_MAX {
             return None;
         }
-        if self.of_log.len() < first + texts.len() {
-            self.of_log.resize(first + texts.len(), None);
-        }
-        for (slot, text) in self.of_log[first..].iter_mut().zip(texts) {
-            *slot = Some(text);
-        }
+        self.of_log.resize(first, None);
+        self.of_log.extend(texts.into_iter().map(Some));
         Some(())
+    }
+
+    /// Passes over the numbers of a frame of `count` symbols whose texts cannot be told, so that what
+    /// is numbered behind them keeps its names.
+    pub(crate) fn lose(&mut self, count: usize) {
+        self.of_log.resize(self.of_log.len() + count.min(LOST_MAX), None);
     }
 
     /// The number of a text of packed rows; `None` when they have more texts than are remembered.
@@ -112,8 +121,10 @@ mod tests {
     fn texts_of_both_kinds_have_numbers_that_never_meet() {
         let mut symbols = Symbols::default();
         let packed = symbols.intern("eth1").unwrap();
-        symbols.define(0, vec!["eth0".into(), "eth1".into()]).unwrap();
-        symbols.define(3, vec!["a".into()]).unwrap();
+        symbols.define(0, vec!["eth0".into(), "eth1".into()], false).unwrap();
+        assert_eq!(symbols.define(3, vec!["a".into()], false), None, "no frame is missing");
+        assert_eq!(symbols.define(1, vec!["a".into()], true), None, "the number has a text");
+        symbols.define(3, vec!["a".into()], true).unwrap();
         assert_eq!(symbols.intern("eth1"), Some(packed));
         let found = [0, 1, 2, 3, 4, packed, packed + 1].map(|number| symbols.text(number));
         let eth1 = Some("eth1");
@@ -123,6 +134,9 @@ mod tests {
         assert_eq!([0, 1, 2, 3, packed].map(|number| ranks.of(number)), {
             [Some(1), Some(2), None, Some(0), Some(2)]
         });
-        assert_eq!(symbols.define(1 << 30, Vec::new()), None);
+        assert_eq!(symbols.define(1 << 30, Vec::new(), true), None);
+        symbols.lose(2);
+        symbols.define(6, vec!["b".into()], false).unwrap();
+        assert_eq!([4, 5, 6].map(|number| symbols.text(number)), [None, None, Some("b")]);
     }
 }

@@ -98,6 +98,68 @@ pub(crate) fn append(dir: &Path, stream: &str, compact: bool) {
     write(dir, stream, 2_000..2_400, compact);
 }
 
+/// What the device of [`names_in_turn`] with that number is called.
+pub(crate) fn name_of(number: u64) -> String {
+    format!("device{number}")
+}
+
+/// A log of one table, `numbers`, whose names come one after another, each in a frame of its own.
+pub(crate) fn names_in_turn(dir: &Path) {
+    let column = |name, kind, meaning| Column::new(name, kind, meaning, "");
+    let columns = vec![
+        column("device", ColumnKind::Symbol, Meaning::Label),
+        column("number", ColumnKind::U64, Meaning::Gauge),
+    ];
+    let tables = vec![TableSchema::new("numbers", "", columns)];
+    let options =
+        StreamOptions { compact: false, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
+    let mut writer = StreamWriter::open(dir, Kind::Measured, "a", tables, options).unwrap();
+    for newest in 1..=6 {
+        let mut batch = writer.batch(0);
+        for number in 1..=newest {
+            let device = writer.symbol(&name_of(number));
+            batch.begin_row(BEGIN + newest.cast_signed() * SECOND);
+            batch.put_symbol(1, device);
+            batch.put_u64(2, number);
+        }
+        writer.submit(batch);
+        writer.sync_now().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+/// A log in which a device's clock is set twice within one frame: from the epoch to 2026, and from there
+/// to 2250. Returns how many rows there are.
+pub(crate) fn ages_apart(dir: &Path) -> u64 {
+    let options =
+        StreamOptions { compact: false, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
+    let mut writer = StreamWriter::open(dir, Kind::Measured, "a", tables(), options).unwrap();
+    let (device, ok) = (writer.symbol("a1"), writer.symbol("ok"));
+    let [mut polls, mut interfaces] = [0, 1].map(|table| writer.batch(table));
+    let mut rows = 0;
+    // 2250-01-01T00:00:00Z.
+    for begin in [0, BEGIN, 8_835_955_200 * SECOND] {
+        for second in 0..30 {
+            for batch in [&mut polls, &mut interfaces] {
+                batch.begin_row(begin + second * SECOND);
+                batch.put_symbol(1, device);
+                batch.put_u64(2, 0);
+                rows += 1;
+            }
+            // An answer that came half a century late, by the clock that was set meanwhile.
+            let is_late = second == 29 && begin == 0;
+            polls.put_i64(3, if is_late { BEGIN / 1_000 } else { 500 });
+            polls.put_u64(4, second.unsigned_abs() * 100);
+            polls.put_symbol(5, ok);
+            interfaces.put_u64(3, second.unsigned_abs() * 1_000);
+        }
+    }
+    writer.submit(polls);
+    writer.submit(interfaces);
+    writer.close().unwrap();
+    rows
+}
+
 /// Copies a directory tree.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
