@@ -17,7 +17,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::bins::Bins;
 use crate::columns::{number, signed, text, times};
-use crate::opened::{FileProblem, Opened};
+use crate::opened::{FileProblem, Opened, once_a_file};
 use crate::staleness::{self, Held, Stalest};
 
 /// The states that are counted, in the order of [`Counts::states`].
@@ -120,16 +120,10 @@ pub fn read(
     fill(opened, cache, bins, &mut counts, &mut problems)?;
     let mut totals = Counts::default();
     counts.iter().for_each(|bin| totals.add(bin));
-    let (silent, stalest) = silent_and_stalest(opened, to)?;
-    Ok(Health {
-        bins,
-        counts,
-        totals,
-        silent,
-        stalest,
-        interval_us: opened.interval_us(to)?,
-        problems,
-    })
+    let (silent, stalest) = silent_and_stalest(opened, to, &mut problems)?;
+    let interval_us = opened.interval_us(to, &mut problems)?;
+    let problems = once_a_file(problems);
+    Ok(Health { bins, counts, totals, silent, stalest, interval_us, problems })
 }
 
 fn fill(
@@ -139,7 +133,11 @@ fn fill(
     counts: &mut [Counts],
     problems: &mut Vec<FileProblem>,
 ) -> Result<(), ReadError> {
-    let Some(table) = opened.table_for(Role::Health)? else { return Ok(()) };
+    let Some(table) = opened.table_for(Role::Health)? else {
+        // Nobody knows whether there was one where something is missing.
+        problems.extend(opened.problems_listed()?);
+        return Ok(());
+    };
     let hours = layout::hour_of(bins.from)..=layout::hour_of(bins.to - 1);
     let listing = opened.recording.listing(&Wanted { table: Some(&table.name), hours })?;
     problems.extend(listing.problems.iter().map(|problem| opened.problem(problem)));
@@ -167,8 +165,6 @@ fn fill(
         gather(&batch?, &mut seconds.counts);
     }
     problems.extend(scan.problems().iter().map(|problem| opened.problem(problem)));
-    problems.sort();
-    problems.dedup();
     for (time, second) in seconds.counts {
         if let Some(bin) = bins.bin_of(time) {
             counts[bin].add(&second);
@@ -217,7 +213,11 @@ struct Heard {
 }
 
 /// The devices of the last seconds before `to`, and the newest due instant.
-fn heard(opened: &Opened, to: WallTime) -> Result<(BTreeMap<String, Heard>, WallTime), ReadError> {
+fn heard(
+    opened: &Opened,
+    to: WallTime,
+    problems: &mut Vec<FileProblem>,
+) -> Result<(BTreeMap<String, Heard>, WallTime), ReadError> {
     let Some(table) = opened.table_for(Role::Answers)? else { return Ok(Default::default()) };
     let columns = ["time", answers::DEVICE.name(), answers::RECEIVED_US.name()];
     let selection = Selection {
@@ -228,7 +228,8 @@ fn heard(opened: &Opened, to: WallTime) -> Result<(BTreeMap<String, Heard>, Wall
     };
     let mut heard: BTreeMap<String, Heard> = BTreeMap::new();
     let mut newest = i64::MIN;
-    for batch in opened.recording.scan(&selection)? {
+    let mut scan = opened.recording.scan(&selection)?;
+    for batch in &mut scan {
         let batch = batch?;
         let received = signed(&batch, answers::RECEIVED_US.name());
         for (row, &time) in times(&batch).iter().enumerate() {
@@ -250,6 +251,7 @@ fn heard(opened: &Opened, to: WallTime) -> Result<(BTreeMap<String, Heard>, Wall
             }
         }
     }
+    problems.extend(scan.problems().iter().map(|problem| opened.problem(problem)));
     Ok((heard, WallTime::from_nanos(newest)))
 }
 
@@ -257,13 +259,14 @@ fn heard(opened: &Opened, to: WallTime) -> Result<(BTreeMap<String, Heard>, Wall
 fn silent_and_stalest(
     opened: &Opened,
     to: WallTime,
+    problems: &mut Vec<FileProblem>,
 ) -> Result<(Vec<String>, Option<Stalest>), ReadError> {
-    let (heard, newest) = heard(opened, to)?;
+    let (heard, newest) = heard(opened, to, problems)?;
     let is_silent = |of: &Heard| {
         of.answered.is_none_or(|at| staleness::is_silent(newest.since(at), of.interval))
     };
     let (silent, answering): (Vec<_>, Vec<_>) = heard.iter().partition(|(_, of)| is_silent(of));
-    let (held, unknown) = (staleness::held(opened, to)?, Held::default());
+    let (held, unknown) = (staleness::held(opened, to, problems)?, Held::default());
     let answering = answering.iter().filter_map(|(name, of)| {
         Some((name.as_str(), of.answered?, held.get(*name).unwrap_or(&unknown)))
     });

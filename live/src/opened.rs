@@ -34,6 +34,14 @@ pub struct FileProblem {
     pub what: String,
 }
 
+/// Problems with files in their order, each file once: several reads of one request meet the same
+/// damage in other octets.
+pub(crate) fn once_a_file(mut problems: Vec<FileProblem>) -> Vec<FileProblem> {
+    problems.sort();
+    problems.dedup_by(|a, b| a.file == b.file);
+    problems
+}
+
 /// The instants that relative times are relative to.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
@@ -124,8 +132,10 @@ impl Opened {
     pub fn times(&self) -> Result<Option<(WallTime, WallTime)>, ReadError> {
         for role in [Role::Health, Role::Answers] {
             let Some(table) = self.name_for(role)? else { continue };
-            if let Some(span) = self.recording.span(&table)? {
-                return Ok(Some(span));
+            // Where some of it is missing, other tables say more.
+            let (span, problems) = self.recording.span_told(&table)?;
+            if span.is_some() && problems.is_empty() {
+                return Ok(span);
             }
         }
         let mut times: Option<(WallTime, WallTime)> = None;
@@ -168,6 +178,23 @@ impl Opened {
         Ok(take(of_table))
     }
 
+    /// What is wrong with the files from which the series of a table are known, as far as it can
+    /// concern rows between two instants: rows of series that nobody knows are drawn nowhere. As
+    /// [`Opened::with_series`] found it last.
+    pub(crate) fn series_problems(
+        &self,
+        table: &TableSchema,
+        (from, to): (WallTime, WallTime),
+    ) -> Vec<FileProblem> {
+        let hours = layout::hour_of(from.as_nanos())..=layout::hour_of(to.as_nanos());
+        let concerns =
+            |path: &Path| layout::hour_of_file(path).is_none_or(|hour| hours.contains(&hour));
+        self.with_known_series(table, |series| {
+            let problems = series.problems().into_iter();
+            problems.filter(|found| concerns(&found.path)).map(|found| self.named(found)).collect()
+        })
+    }
+
     /// As [`Opened::with_series`], of the series that are known already: nothing is read.
     pub fn with_known_series<T>(
         &self,
@@ -185,11 +212,16 @@ impl Opened {
         Some(all.get_mut(&answers)?.ordinal(vec![device.to_owned()]))
     }
 
-    /// The shortest span between two polls that the newest rows about health name.
+    /// The shortest span between two polls that the newest rows about health name; `problems` takes
+    /// what could not be read.
     ///
     /// # Errors
     /// When the recording cannot be read.
-    pub fn interval_us(&self, newest: WallTime) -> Result<Option<u64>, ReadError> {
+    pub fn interval_us(
+        &self,
+        newest: WallTime,
+        problems: &mut Vec<FileProblem>,
+    ) -> Result<Option<u64>, ReadError> {
         let Some(health) = self.name_for(Role::Health)? else { return Ok(None) };
         let selection = Selection {
             columns: Some(vec![health::INTERVAL_US.name().into()]),
@@ -208,9 +240,7 @@ impl Opened {
             let spans = number(&batch?, health::INTERVAL_US.name());
             least = spans.into_iter().flatten().chain(least).filter(|us| *us > 0).min();
         }
-        for problem in scan.problems() {
-            self.problem(problem);
-        }
+        problems.extend(scan.problems().iter().map(|problem| self.problem(problem)));
         Ok(least)
     }
 
@@ -222,6 +252,15 @@ impl Opened {
             met.insert(named.clone());
         }
         named
+    }
+
+    /// What is wrong with the recording, as far as that is seen without reading rows.
+    ///
+    /// # Errors
+    /// When the recording cannot be read.
+    pub fn problems_listed(&self) -> Result<Vec<FileProblem>, ReadError> {
+        let (_, found) = self.recording.catalogue()?;
+        Ok(found.iter().map(|problem| self.named(problem)).collect())
     }
 
     /// The problems that reads met so far.

@@ -22,7 +22,7 @@ pub use cells::{Cell, Cells};
 pub use request::RangeRequest;
 
 use crate::bins::Bins;
-use crate::opened::{FileProblem, Opened};
+use crate::opened::{FileProblem, Opened, once_a_file};
 
 /// Most series times pixels of one answer.
 pub const CELLS_MAX: usize = 8_000_000;
@@ -72,11 +72,10 @@ pub fn read(
         return Err(RangeError::TooMuch { series: chosen.len(), bins: bins.count() });
     }
     let mut cells = Cells::new(&chosen, bins.count());
-    let mut problems = Vec::new();
+    let mut problems = opened.series_problems(&request.table, (request.from, request.to));
     let source = source::Source { opened, cache, request, bins, summary };
     source.fill(&mut cells, &mut problems)?;
     let series_per_row = request.fold.map_or(1, |rows| cells.fold(rows));
-    problems.sort();
-    problems.dedup();
+    let problems = once_a_file(problems);
     Ok(Range { bins, cells, series_per_row, problems })
 }

@@ -15,7 +15,7 @@ use meikyo_recording::{ReadError, Selection};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::columns::{number, signed, text, times};
-use crate::opened::Opened;
+use crate::opened::{FileProblem, Opened};
 
 /// A device that is asked more often is silent when it has not answered for so long.
 pub const SILENT_AFTER: Nanos = Nanos::from_secs(3);
@@ -80,15 +80,21 @@ impl Held {
     }
 }
 
-/// The findings about freshness of a recording that count at some instant, by device.
+/// The findings about freshness of a recording that count at some instant, by device; `problems` takes
+/// what could not be read.
 ///
 /// # Errors
 /// When the recording cannot be read.
-pub fn held(opened: &Opened, to: WallTime) -> Result<BTreeMap<String, Held>, ReadError> {
+pub fn held(
+    opened: &Opened,
+    to: WallTime,
+    problems: &mut Vec<FileProblem>,
+) -> Result<BTreeMap<String, Held>, ReadError> {
     let Some(table) = opened.table_for(Role::Findings)? else { return Ok(BTreeMap::new()) };
     let selection = Selection { to: Some(to), ..Selection::all(&table.name) };
     let mut newest: BTreeMap<[String; 4], (i64, Option<Update>)> = BTreeMap::new();
-    for batch in opened.recording.scan(&selection)? {
+    let mut scan = opened.recording.scan(&selection)?;
+    for batch in &mut scan {
         let batch = batch?;
         let (periods, phases) =
             (number(&batch, findings::PERIOD_US.name()), signed(&batch, findings::PHASE_US.name()));
@@ -113,6 +119,7 @@ pub fn held(opened: &Opened, to: WallTime) -> Result<BTreeMap<String, Held>, Rea
             }
         }
     }
+    problems.extend(scan.problems().iter().map(|problem| opened.problem(problem)));
     let mut held: BTreeMap<String, Held> = BTreeMap::new();
     for ([device, table, instance, column], (_, update)) in newest {
         let Some(update) = update else { continue };

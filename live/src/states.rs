@@ -11,7 +11,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::bins::Bins;
 use crate::columns::{text, times};
-use crate::opened::{FileProblem, Opened};
+use crate::opened::{FileProblem, Opened, once_a_file};
 
 /// Most devices times pixels of one answer.
 const CELLS_MAX: usize = 16_000_000;
@@ -90,7 +90,7 @@ pub fn read(opened: &Opened, request: &StatesRequest) -> Result<States, StatesEr
         return Err(StatesError::TooMuch { devices: chosen.len(), bins: bins.count() });
     }
     let mut worst = Worst::new(&chosen, bins);
-    let mut problems = Vec::new();
+    let mut problems = opened.series_problems(&table, (from, to));
     let border = if bins.level > 0 {
         let log = opened.recording.log_begin(&table.name)?;
         let border = log.map_or(i64::MAX, |log| log.floor(span_of(bins.level)).as_nanos());
@@ -111,8 +111,7 @@ pub fn read(opened: &Opened, request: &StatesRequest) -> Result<States, StatesEr
         };
         readings(opened, &table, &selection, span, &mut worst, &mut problems)?;
     }
-    problems.sort();
-    problems.dedup();
+    let problems = once_a_file(problems);
     let series_per_row = devices_per_row(chosen.len(), fold);
     let rows = opened.with_known_series(&table, |series| {
         worst.rows(series_per_row, |of| series.named(of).into_values().next().unwrap_or_default())

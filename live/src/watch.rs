@@ -136,8 +136,7 @@ impl Watch {
     /// # Errors
     /// When the directory cannot be read.
     pub fn problems(&self) -> Result<Vec<String>, ReadError> {
-        let (_, found) = self.opened.recording.catalogue()?;
-        let mut problems: Vec<_> = found.iter().map(|problem| self.opened.named(problem)).collect();
+        let mut problems = self.opened.problems_listed()?;
         problems.extend(self.opened.problems_met());
         problems.sort();
         problems.dedup();
@@ -162,7 +161,8 @@ impl Watch {
     /// # Errors
     /// When the recording cannot be read.
     pub fn interval(&self, newest: WallTime) -> Result<Option<Nanos>, ReadError> {
-        Ok(self.opened.interval_us(newest)?.map(Nanos::from_micros))
+        // What was met is in `problems`.
+        Ok(self.opened.interval_us(newest, &mut Vec::new())?.map(Nanos::from_micros))
     }
 
     /// How agents update values that their answers hold older ones of, at an instant, by device.
@@ -170,7 +170,8 @@ impl Watch {
     /// # Errors
     /// When the recording cannot be read.
     pub fn held(&self, at: WallTime) -> Result<BTreeMap<String, Held>, ReadError> {
-        staleness::held(&self.opened, at)
+        // What was met is in `problems`.
+        staleness::held(&self.opened, at, &mut Vec::new())
     }
 
     /// Its devices, in the order of the cluster file; those that only rows name come last.

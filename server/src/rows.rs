@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use crate::errors::ApiError;
 use crate::parameters::{Parameters, micros};
 use crate::socket::messages::EventBody;
-use crate::wire::ProblemBody;
+use crate::wire::{ProblemBody, problem_bodies};
 
 /// Most rows of one answer.
 const ROWS_MAX: u32 = 100_000;
@@ -177,7 +177,8 @@ fn take_rows(
 /// before its first reading or behind its last one.
 pub(crate) fn events(opened: &Opened, query: Option<&str>) -> Result<EventsBody, ApiError> {
     let Some(table) = opened.table_for(Role::Events)? else {
-        return Ok(EventsBody { events: Vec::new(), truncated: false, problems: Vec::new() });
+        let problems = problem_bodies(opened.problems_listed()?);
+        return Ok(EventsBody { events: Vec::new(), truncated: false, problems });
     };
     let parameters = Parameters::parse(query)?;
     let (begins, ends) = (parameters.has("from"), parameters.has("to"));
@@ -204,7 +205,8 @@ pub(crate) fn events(opened: &Opened, query: Option<&str>) -> Result<EventsBody,
 pub(crate) fn freshness(opened: &Opened, query: Option<&str>) -> Result<RowsBody, ApiError> {
     let Some(table) = opened.table_for(Role::Findings)? else {
         let (columns, rows) = (Vec::new(), Vec::new());
-        return Ok(RowsBody { columns, rows, truncated: false, problems: Vec::new() });
+        let problems = problem_bodies(opened.problems_listed()?);
+        return Ok(RowsBody { columns, rows, truncated: false, problems });
     };
     let (selection, limit) = selection(opened, &table.name, Parameters::parse(query)?)?;
     let mut found = Vec::new();

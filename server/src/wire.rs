@@ -39,7 +39,7 @@ impl RecordingBody {
     /// The recording as it stands. Blocks while files are read.
     pub(crate) fn new(opened: &Opened) -> Result<Self, ReadError> {
         let times = opened.times()?;
-        let interval = times.map(|(_, to)| opened.interval_us(to)).transpose()?;
+        let interval = times.map(|(_, to)| opened.interval_us(to, &mut Vec::new())).transpose()?;
         let devices = (0..).zip(opened.devices()?).map(|(ordinal, device)| DeviceBody {
             ordinal,
             name: device.name,

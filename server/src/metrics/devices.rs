@@ -135,7 +135,7 @@ impl Devices {
         if devices.iter().any(|device| device.role != "unknown") {
             devices.retain(|device| device.role != "unknown");
         }
-        let (held, unknown) = (staleness::held(opened, now)?, Held::default());
+        let (held, unknown) = (staleness::held(opened, now, &mut Vec::new())?, Held::default());
         for device in &devices {
             let labels = format!("{recording},device=\"{}\"", escaped(&device.name));
             let held = held.get(&device.name).unwrap_or(&unknown);

@@ -4,11 +4,13 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use meikyo_recording::StreamOptions;
+use meikyo_snmp::farm::FarmOptions;
 use meikyo_units::Nanos;
 
 use crate::client::{Served, client, serve};
 use crate::ranges::id;
-use crate::recorded::{START, recording};
+use crate::recorded::{HOSTS, START, recording, twin, waiting};
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
@@ -206,4 +208,102 @@ fn an_export_that_lacks_rows_says_so_or_does_not_end() {
     let (known, some, is_whole) = exported(&serve(dir.path()), "load");
     assert!((&*known, is_whole) == ("1", true) && some > 0 && some < all, "{some} of {all} rows");
     fs::write(&file, whole).unwrap();
+}
+
+/// A request, and the tables whose newest file it needs.
+type Reader = (&'static str, &'static [&'static str]);
+
+/// Every request that reads rows, over the whole recording.
+const READERS: [Reader; 11] = [
+    // Of wide pixels from summaries, of narrow ones from readings; who is drawn is known from summaries.
+    ("range?table=load&column=load_1min&width=100", &["load.summary"]),
+    ("range?table=load&column=load_1min&width=10000", &["load", "load.summary"]),
+    ("range?table=interfaces&column=in_octets&width=10000", &["interfaces", "interfaces.summary"]),
+    ("states?width=100", &["polls.summary"]),
+    ("states?width=10000", &["polls", "polls.summary"]),
+    ("health?width=100", &["intervals", "polls", "freshness"]),
+    ("readings?table=load&limit=10", &["load", "polls"]),
+    ("readings?table=polls&limit=10", &["polls"]),
+    ("events", &["events"]),
+    ("freshness", &["freshness"]),
+    ("inventory", &TABLES),
+];
+
+/// The tables whose files are damaged.
+const TABLES: [&str; 9] = [
+    "events",
+    "freshness",
+    "interfaces",
+    "interfaces.summary",
+    "intervals",
+    "load",
+    "load.summary",
+    "polls",
+    "polls.summary",
+];
+
+fn truncate(file: &Path) {
+    let octets = fs::read(file).unwrap();
+    fs::write(file, &octets[..octets.len() / 2]).unwrap();
+}
+
+fn dangle(file: &Path) {
+    fs::remove_file(file).unwrap();
+    std::os::unix::fs::symlink("nowhere", file).unwrap();
+}
+
+#[test]
+fn every_request_tells_of_every_damage_that_concerns_it_and_of_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(recording(), dir.path());
+    let remove: Harm = |file| fs::remove_file(file).unwrap();
+    let harms: [(&str, Harm); 4] =
+        [("removed", remove), ("spoiled", spoil), ("truncated", truncate), ("dangling", dangle)];
+    for table in TABLES {
+        let file = files(dir.path(), table).pop().unwrap();
+        let whole = fs::read(&file).unwrap();
+        for (harm_name, harm) in harms {
+            harm(&file);
+            for (reader, needs) in READERS {
+                // Each as the first request of its server, who remembers what others met.
+                let served = serve(dir.path());
+                let told = named(&served, &format!("recordings/{}/{reader}", id(&served)));
+                let is_named = told.iter().any(|named| file.ends_with(named));
+                // An inventory reads no pages.
+                let is_met =
+                    needs.contains(&table) && !(reader == "inventory" && harm_name == "spoiled");
+                assert_eq!(is_named, is_met, "{reader}: {table} {harm_name}: {told:?}");
+            }
+            drop(fs::remove_file(&file));
+            fs::write(&file, &whole).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_request_tells_of_a_log_that_lacks_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let log_only = StreamOptions { compact: false, ..waiting() };
+    let mut twin = twin(dir.path(), FarmOptions::new(HOSTS, 1), &[], log_only);
+    twin.run_until(START + Nanos::from_secs(30));
+    twin.finish().close().unwrap();
+    let log = dir.path().join("log/snmp");
+    let segment = log.join("0000000001.log");
+    for harm in [truncate as Harm, |file| fs::remove_file(file).unwrap()] {
+        let whole = fs::read(&segment).unwrap();
+        harm(&segment);
+        for (reader, _) in READERS {
+            let served = serve(dir.path());
+            let path = format!("/api/v1/recordings/{}/{reader}", id(&served));
+            let answer = served.get(&path);
+            let body: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+            let problems = body["problems"].as_array();
+            let told = problems.is_some_and(|problems| {
+                problems.iter().any(|of| segment.ends_with(of["file"].as_str().unwrap()))
+            });
+            // Without any row nobody knows some tables, and that is refused.
+            assert!(told || answer.status == 404, "{reader}: {}", answer.text());
+        }
+        fs::write(&segment, whole).unwrap();
+    }
 }

@@ -57,7 +57,7 @@ pub(crate) fn twin(
 }
 
 /// How the rows of a virtual measurement are written: none is dropped.
-fn waiting() -> StreamOptions {
+pub(crate) fn waiting() -> StreamOptions {
     StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR }
 }
 
