@@ -180,6 +180,29 @@ mod tests {
         assert!(monotonic() >= first);
     }
 
+    /// Locked memory of this process, in octets.
+    fn locked() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap();
+        line.trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
+    }
+
+    #[test]
+    fn what_is_there_is_locked_and_what_comes_later_is_not() {
+        if let Err(error) = lock_memory() {
+            meikyo_testing::skipped(&format!("memory may not be locked ({error})"));
+            return;
+        }
+        let program = locked();
+        assert!(program > 1 << 20, "{program} octets are locked");
+        // As large as a compaction may be, and a mapping of its own.
+        let later = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let grown = locked().saturating_sub(program);
+        assert!(grown < 32 << 20, "{grown} octets more are locked");
+        drop(later);
+        rustix::mm::munlockall().unwrap();
+    }
+
     /// What the kernel holds to, in µs.
     fn latency_us() -> i32 {
         let mut value = [0; 4];

@@ -47,6 +47,10 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Answer, Failure> {
         _ => Form::Table,
     };
     let Some(table) = &args.table else { return list_tables(&recording, form) };
+    if let Err(ReadError::UnknownTable { .. }) = recording.table(table) {
+        // It may be unknown because all its files are missing.
+        missing_rows::tell(&recording.catalogue()?.1);
+    }
     args.rows.check_devices(&recording)?;
     let selection = args.rows.selection(&recording, table)?;
     let view = match (args.every, args.rate, args.received) {

@@ -26,6 +26,7 @@ mod probe;
 mod profile;
 mod profile_agent;
 mod query;
+mod realtime;
 mod recording;
 mod running;
 mod secrets;

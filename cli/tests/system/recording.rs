@@ -173,52 +173,77 @@ fn a_recording_of_a_newer_version_is_refused_by_every_verb() {
     }
 }
 
+/// What is done to a recording of which a copy is asked in every way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Damage {
+    /// A file of rows is gone.
+    Deleted,
+    /// There is a link to nothing in its place.
+    Dangling,
+    /// A file of summaries is gone.
+    NoSummary,
+    /// The log ends in the middle.
+    Truncated,
+}
+
+impl Damage {
+    const ALL: [Self; 4] = [Self::Deleted, Self::Dangling, Self::NoSummary, Self::Truncated];
+
+    /// Damages a recording; the file that is to be named.
+    fn harm(self, dir: &Path) -> PathBuf {
+        record(dir, self != Self::Truncated);
+        let table = if self == Self::NoSummary { "interfaces.summary" } else { "interfaces" };
+        if self == Self::Truncated {
+            let segment = files(&dir.join("log"), "log").remove(0);
+            let octets = fs::read(&segment).unwrap();
+            fs::write(&segment, &octets[..octets.len() / 2]).unwrap();
+            return segment;
+        }
+        let file = files(&dir.join(table), "parquet").remove(0);
+        fs::remove_file(&file).unwrap();
+        if self == Self::Dangling {
+            std::os::unix::fs::symlink("nowhere", &file).unwrap();
+        }
+        file
+    }
+}
+
 #[test]
 fn whatever_reads_a_recording_tells_what_is_missing_and_answers_no() {
     let base = tempfile::tempdir().unwrap();
-    let made = |name: &str, compact| {
-        let dir = base.path().join(name);
-        record(&dir, compact);
-        dir
-    };
-    let [deleted, dangling] = ["deleted", "dangling"].map(|name| made(name, true));
-    let file = |dir: &Path| files(&dir.join("interfaces"), "parquet").remove(0);
-    fs::remove_file(file(&deleted)).unwrap();
-    let link = file(&dangling);
-    fs::remove_file(&link).unwrap();
-    std::os::unix::fs::symlink("nowhere", &link).unwrap();
-    let truncated = made("truncated", false);
-    let segment = files(&truncated.join("log"), "log").remove(0);
-    let octets = fs::read(&segment).unwrap();
-    fs::write(&segment, &octets[..octets.len() / 2]).unwrap();
-    for dir in [deleted, dangling, truncated] {
+    let rows = [Damage::Deleted, Damage::Dangling, Damage::Truncated].as_slice();
+    for damage in Damage::ALL {
+        let dir = base.path().join(format!("{damage:?}"));
+        let named = damage.harm(&dir);
         let path = dir.to_str().unwrap();
         let out = dir.with_extension("out");
         let out = out.to_str().unwrap();
-        let mut verbs = vec![
-            vec!["query", path, "interfaces"],
-            vec!["query", path, "interfaces", "--rate"],
-            vec!["query", path, "interfaces", "--received", "--json"],
-            vec!["query", path, "interfaces", "--every", "10s", "--csv"],
-            vec!["export", path, "--format", "csv", "--out", out],
-            vec!["top", path, "--once"],
-            vec!["recording", "info", path],
-            vec!["recording", "check", path],
-        ];
-        if dir.ends_with("truncated") {
+        // Each with the damages that concern it.
+        let verbs: [(&[&str], &[Damage]); 11] = [
+            (&["query", path], &Damage::ALL),
+            (&["query", path, "interfaces"], rows),
+            (&["query", path, "interfaces", "--rate"], rows),
+            (&["query", path, "interfaces", "--received", "--json"], rows),
+            (&["query", path, "interfaces", "--every", "10s", "--csv"], rows),
+            // It is of the summaries alone, and nobody knows the table any more.
+            (&["query", path, "interfaces.summary"], &[Damage::NoSummary]),
+            (&["export", path, "--format", "csv", "--out", out], &Damage::ALL),
+            (&["top", path, "--once"], &Damage::ALL),
             // Events may have been in what is gone.
-            verbs.push(vec!["alerts", "--recording", path]);
-        } else {
-            // The list of tables opens no more of a segment than its head.
-            verbs.push(vec!["query", path]);
-        }
-        for arguments in verbs {
-            let output = meikyo().args(&arguments).output().unwrap();
+            (&["alerts", "--recording", path], &[Damage::Truncated]),
+            (&["recording", "info", path], &Damage::ALL),
+            (&["recording", "check", path], &Damage::ALL),
+        ];
+        for (arguments, concerned) in verbs {
+            let output = meikyo().args(arguments).output().unwrap();
             let told = text(&output) + &String::from_utf8_lossy(&output.stdout);
-            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
-            let name = if dir.ends_with("truncated") { &segment } else { &link };
-            let name = name.file_name().unwrap().to_str().unwrap();
-            assert!(told.contains(name), "{arguments:?}: {told}");
+            let name = named.file_name().unwrap().to_str().unwrap();
+            let is_concerned = concerned.contains(&damage);
+            let is_refused = output.status.code() == Some(2);
+            assert_eq!(is_refused, told.contains("has no table"), "{arguments:?}: {told}");
+            let expected = if is_refused { 2 } else { i32::from(is_concerned) };
+            assert_eq!(output.status.code(), Some(expected), "{damage:?} {arguments:?}: {told}");
+            assert_eq!(told.contains(name), is_concerned, "{damage:?} {arguments:?}: {told}");
         }
     }
 }
