@@ -97,6 +97,7 @@ fn a_finished_recording_is_served_until_a_signal_comes() {
     let recordings = get(&url(&server), "/api/v1/recordings");
     assert_eq!(recordings[0]["id"], "rec");
     assert_eq!(recordings[0]["devices"][0]["role"], "host");
+    assert_eq!(recordings[0]["kind"], "simulated");
     assert!(server.interrupt());
 }
 

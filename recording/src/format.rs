@@ -19,9 +19,9 @@ pub const FILE_NAME: &str = "recording.toml";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// From the real world; time is wall-clock time.
+    /// From real devices; `time` is wall-clock time.
     Measured,
-    /// From a simulation; time is simulated, and its 0 is no date.
+    /// From simulated devices; `time` is that of the simulation, which nobody's clock showed.
     Simulated,
 }
 
@@ -161,15 +161,15 @@ pub fn create(dir: &Path, kind: Kind) -> Result<Identity, IdentityError> {
 }
 
 fn text_of(kind: Kind) -> String {
-    let (epoch, clock) = match kind {
-        Kind::Measured => ("1970-01-01T00:00:00Z", "CLOCK_REALTIME"),
-        Kind::Simulated => ("start of the simulation", "simulated"),
+    let clock = match kind {
+        Kind::Measured => "CLOCK_REALTIME",
+        Kind::Simulated => "simulated",
     };
     format!(
         "# A recording of Meikyo; docs/recording-format.md describes it.\n\
          format = {FORMAT_VERSION}\n\
          kind = \"{}\"\n\
-         epoch = \"{epoch}\"\n\
+         epoch = \"1970-01-01T00:00:00Z\"\n\
          clock = \"{clock}\"\n\
          created_by = \"meikyo {}\"\n",
         kind.word(),

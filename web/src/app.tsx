@@ -80,7 +80,7 @@ function Head() {
           {all.map((one) => <option key={one.id} value={one.id}>{recordingTitle(one, all)}{one.running ? " (live)" : ""}</option>)}
         </select>
       ) : (
-        <span class="quiet">{current?.name ?? ""}</span>
+        <span class="quiet">{current === null ? "" : recordingTitle(current, all)}</span>
       )}
       <nav aria-label="Views">
         {VIEW_NAMES.map((name) => (

@@ -65,9 +65,13 @@ export function run(args: readonly string[]): string {
   return stdout;
 }
 
-/** A farm and a measurement of it that goes on until it is stopped; `rules` is added to the cluster file. */
-export async function measured(path: string, hosts: number, switches: number, rules = ""): Promise<{ recording: string; stop(): Promise<void> }> {
-  const farm = await start(["farm", "--count", String(hosts), "--switches", String(switches), "--port", "0", "--write-cluster", join(path, "cluster")], /^ready/);
+/**
+ * A farm and a measurement of it that goes on until it is stopped; `rules` is added to the cluster file, and what `events`
+ * tell happens to the farm's devices.
+ */
+export async function measured(path: string, hosts: number, switches: number, rules = "", events: readonly string[] = []): Promise<{ recording: string; stop(): Promise<void> }> {
+  const happens = events.flatMap((event) => ["--do", event]);
+  const farm = await start(["farm", "--count", String(hosts), "--switches", String(switches), "--port", "0", "--write-cluster", join(path, "cluster"), ...happens], /^ready/);
   appendFileSync(join(path, "cluster/cluster.toml"), rules);
   const recording = join(path, "recording");
   const measure = await start(["measure", "--cluster", join(path, "cluster/cluster.toml"), "--out", recording], / ok [1-9]/);

@@ -15,16 +15,18 @@ export interface Props {
   readonly switches: number;
   /** Added to the cluster file. */
   readonly rules?: string;
+  /** What happens to the devices: `at 5s die node002`. */
+  readonly events?: readonly string[];
   /** More arguments of `meikyo serve`, given the directory of it all. */
   readonly serve?: (path: string) => readonly string[];
 }
 
 /** Sets the stage before the tests of the file and clears it after them. */
-export function stage({ hosts, switches, rules = "", serve = () => [] }: Props): Stage {
+export function stage({ hosts, switches, rules = "", events = [], serve = () => [] }: Props): Stage {
   const place = directory();
   const on = {} as Stage;
   beforeAll(async () => {
-    on.measuring = await measured(place.path, hosts, switches, rules);
+    on.measuring = await measured(place.path, hosts, switches, rules, events);
     on.server = await served([on.measuring.recording], ["--listen", "127.0.0.1:0", ...serve(place.path)]);
     on.browser = await openBrowser();
   });

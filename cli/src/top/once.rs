@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
+use meikyo_recording::Kind;
 use meikyo_snmp::tables::{cpu, load, memory, storage};
 use meikyo_units::WallTime;
 use ratatui::buffer::Buffer;
@@ -54,6 +55,8 @@ pub(super) fn text(screen: &mut Screen, clock: WallTime, width: u16, height: u16
 struct Document<'a> {
     schema: &'static str,
     recording: &'a str,
+    /// `measured` or `simulated`.
+    kind: &'static str,
     running: bool,
     /// The instant that is shown.
     time_us: i64,
@@ -131,6 +134,7 @@ fn document(screen: &Screen, clock: WallTime) -> Document<'_> {
     Document {
         schema: "meikyo.top/1",
         recording: &screen.name,
+        kind: if screen.simulated { Kind::Simulated } else { Kind::Measured }.word(),
         running: screen.running,
         time_us: now.div_euclid(1_000),
         intervals_per_s: health.intervals_per_s,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use meikyo_live::{Live, Step, Watch, rules};
-use meikyo_recording::ReadError;
+use meikyo_recording::{Kind, ReadError};
 use meikyo_units::glob::matches;
 use meikyo_units::{Nanos, WallTime, in_one_line};
 
@@ -67,7 +67,7 @@ impl Session {
         let begin = Begin {
             name: name.unwrap_or_default(),
             running: watch.is_running(),
-            simulated: identity.clock != "CLOCK_REALTIME",
+            simulated: identity.kind == Kind::Simulated,
             metric,
             every,
             times: watch.times()?,

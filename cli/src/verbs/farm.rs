@@ -86,7 +86,7 @@ pub(crate) struct FarmArgs {
     /// --out.
     #[arg(long = "virtual", value_name = "SPAN", requires = "out")]
     virtual_span: Option<Nanos>,
-    /// The recording that --virtual writes.
+    /// The recording that --virtual writes; it is marked as simulated.
     #[arg(long, value_name = "RECORDING", requires = "virtual_span")]
     out: Option<PathBuf>,
     /// What the cluster file measures on the hosts. Can be repeated

@@ -1,6 +1,8 @@
-//! `meikyo farm` on a network of its own.
+//! `meikyo farm`: on a network of its own, and under virtual time.
 
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::running::{meikyo, text};
 
@@ -32,4 +34,27 @@ fn an_answer_that_is_longer_than_the_frames_of_its_way_comes_in_parts() {
     let answered = String::from_utf8(output.stdout.clone()).unwrap();
     assert_eq!(answered.lines().count(), 100, "{}", text(&output));
     assert!(answered.len() > 2_000);
+}
+
+#[test]
+fn a_recording_of_simulated_agents_says_so_wherever_its_kind_is_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = dir.path().join("day").to_str().unwrap().to_owned();
+    let printed = |arguments: &[&str]| {
+        let output = meikyo().args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let kind = |document: &str| -> Value {
+        serde_json::from_str::<Value>(document).unwrap()["kind"].clone()
+    };
+    printed(&["farm", "--count", "1", "--virtual", "10s", "--out", &recording]);
+    let identity = std::fs::read_to_string(dir.path().join("day/recording.toml")).unwrap();
+    assert!(identity.contains("kind = \"simulated\""), "{identity}");
+    let info = printed(&["recording", "info", &recording]);
+    assert!(info.lines().next().unwrap().contains(": simulated, format"), "{info}");
+    assert_eq!(kind(&printed(&["recording", "info", &recording, "--json"])), "simulated");
+    let top = printed(&["top", &recording, "--once"]);
+    assert!(top.lines().next().unwrap().contains("simulated"), "{top}");
+    assert_eq!(kind(&printed(&["top", &recording, "--once", "--json"])), "simulated");
 }

@@ -14,3 +14,9 @@ it("recordings that are called the same are told apart by when they begin, or by
   expect(titles[3]).toBe("demo");
   expect(recordingTitle(first, [first, lone])).toBe("rec");
 });
+
+it("a simulated recording is never shown as a measured one", () => {
+  const day = { ...recording("day", "day", 1e15), kind: "simulated" };
+  expect(recordingTitle(day, [day])).toBe("day (simulated)");
+  expect(recordingTitle(day, [day, recording("day-2", "day", 1.1e15)])).toMatch(/^day, from .*\(simulated\)$/);
+});

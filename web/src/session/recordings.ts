@@ -22,8 +22,12 @@ export const recording = computed<RecordingBody | null>(() => {
 /** The interval of the recording; a tenth of a second where it is not known yet. */
 export const intervalUs = computed(() => recording.value?.interval_us ?? 100_000);
 
-/** The name of a recording, with what tells it apart where others are called the same. */
+/** The name of a recording, with what tells it apart where others are called the same, and whether it is simulated. */
 export function recordingTitle(of: RecordingBody, all: readonly RecordingBody[]): string {
+  return of.kind === "measured" ? distinctName(of, all) : `${distinctName(of, all)} (${of.kind})`;
+}
+
+function distinctName(of: RecordingBody, all: readonly RecordingBody[]): string {
   const alike = all.filter(({ name }) => name === of.name);
   if (alike.length < 2) return of.name;
   const begins = (one: RecordingBody): string => (one.from_us === null ? "empty" : `from ${dayAndClock(one.from_us)}`);

@@ -1,8 +1,8 @@
 //! `meikyo farm --virtual 24h`: the collector's core and the farm under virtual time.
 //!
 //! What a collector would have recorded in that span is written as fast as the machine allows, for
-//! benches and tests of whatever reads recordings. Its times are dates, so it counts as measured; an
-//! event `virtual` at its start says what it is.
+//! benches and tests of whatever reads recordings. The recording is of kind `simulated`, and an event
+//! `virtual` at its start says how it was made.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ pub(super) fn run(
         truth = Some(TruthWriter::create(path)?);
     }
     let options = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
-    let writer = StreamWriter::open(out, Kind::Measured, "snmp", tables::schemas(), options)?;
+    let writer = StreamWriter::open(out, Kind::Simulated, "snmp", tables::schemas(), options)?;
     crate::verbs::measure::devices::note(&cluster, out, false);
     let poll_options =
         PollOptions { pace: Pace::AtOnce, in_flight_max: usize::MAX, real_time: false };
