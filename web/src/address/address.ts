@@ -30,7 +30,8 @@ export interface View {
   /** The recording's id; null: the first one. */
   readonly recording: string | null;
   readonly window: TimeWindow;
-  readonly quantity: Quantity;
+  /** null: what the recording shows first. */
+  readonly quantity: Quantity | null;
   /** Further columns of the same table that arrive live; null: those that belong to the quantity. */
   readonly also: readonly string[] | null;
   /** A row of the strip is a device, or each of its interfaces, disks ... */
@@ -70,7 +71,7 @@ export const DEFAULT_VIEW: View = {
   name: "cluster",
   recording: null,
   window: { live: true, spanUs: 60_000_000 },
-  quantity: { table: "interfaces", column: "out_octets" },
+  quantity: null,
   also: null,
   rows: "devices",
   devices: [],
@@ -99,8 +100,7 @@ export function formatAddress(view: View): string {
     if (differs) parts.set(name, text);
   };
   set("rec", view.recording ?? "", view.recording !== null);
-  const { table, column } = view.quantity;
-  set("q", `${table}.${column}`, table !== base.quantity.table || column !== base.quantity.column);
+  if (view.quantity !== null) parts.set("q", `${view.quantity.table}.${view.quantity.column}`);
   set("also", view.also?.join(",") ?? "", view.also !== null);
   const time = formatWindow(view.window);
   set("t", time, time !== formatWindow(base.window));

@@ -1,10 +1,12 @@
-/** What the fabric's links sent as time went on: a row for each measured port of a trunk, or for each switch where none is. */
+/** What passed over the fabric's links as time went on: a row for each measured port of a trunk, or for each switch where none is. */
 
 import { useMemo } from "preact/hooks";
+import type { Quantity } from "../address/address.ts";
 import type { DeviceBody, FabricBody, SeriesBody } from "../api/types.ts";
 import { unreadOf, useRows, useWatch } from "../live/watching.ts";
 import { intervalUs, recording } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
+import { quantityTitle } from "../words/names.ts";
 import { portsOf } from "./ports.ts";
 import { Legend } from "../strip/legend.tsx";
 import { AXIS_PX, Strip } from "../strip/strip.tsx";
@@ -17,10 +19,11 @@ const AROUND_PX = 84;
 /** Lower than this it would tell nothing. */
 const LEAST_PX = 90;
 const NO_ROWS: ReadonlySet<number> = new Set();
-const QUANTITY = { table: "interfaces", column: "out_octets" } as const;
 
 export interface LinkStripProps {
   readonly fabric: FabricBody;
+  /** What of each interface is shown. */
+  readonly traffic: Quantity;
   /** The series of interfaces that the recording has. */
   readonly series: readonly SeriesBody[];
   readonly width: number;
@@ -28,7 +31,7 @@ export interface LinkStripProps {
   readonly room: number;
 }
 
-export function LinkStrip({ fabric, series, width, room }: LinkStripProps) {
+export function LinkStrip({ fabric, traffic, series, width, room }: LinkStripProps) {
   const current = recording.value;
   const found = useMemo(() => portsOf(fabric, series), [fabric, series]);
   const own = found.trunks.length > 0 ? found.trunks : found.switches;
@@ -41,13 +44,13 @@ export function LinkStrip({ fabric, series, width, room }: LinkStripProps) {
   const model = useRows(devices, own, kind, "");
   const fits = room - AROUND_PX >= LEAST_PX && model.rows.length > 0;
   const watch = useWatch({
-    recording: fits ? current : null, ...QUANTITY, model, window: view.value.window, play: view.value.play, width: fits ? Math.max(100, width - 100) : 0, intervalUs: intervalUs.value,
+    recording: fits ? current : null, ...traffic, model, window: view.value.window, play: view.value.play, width: fits ? Math.max(100, width - 100) : 0, intervalUs: intervalUs.value,
     devices: names, leads: true,
   });
   const bounds = useBounds(watch);
   const scale = useScale(`${current?.id} fabric ${kind}`, watch);
   if (!fits) return null;
-  const title = kind === "series" ? "What each port of a trunk sent" : "What each switch sent, busiest port";
+  const title = kind === "series" ? `${quantityTitle(traffic, "series")} of a trunk` : quantityTitle(traffic, "devices");
   return (
     <>
       <h2>{title} <small>in the shown time; click to see the switch</small></h2>

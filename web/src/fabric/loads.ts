@@ -9,12 +9,12 @@ export interface TrunkLoad {
   readonly bitsPerS: number | null;
 }
 
-/** Sent octets a second by number of the series, as the server gives means of `interfaces.out_octets`. */
+/** Octets a second in one direction, by number of the interface's series, as the server gives means of them. */
 export type Means = ReadonlyMap<number, number>;
 
 /**
- * The load of each trunk: what either end sends over all its cables, the greater of the two. An end of which not
- * every cable is measured counts as not measured.
+ * The load of each trunk: what either end sends (or receives) over all its cables, the greater of the two. An end of
+ * which not every cable is measured counts as not measured.
  */
 export function trunkLoads(fabric: FabricBody, series: readonly SeriesBody[], means: Means): readonly TrunkLoad[] {
   const numbers = new Map(series.map(({ labels, ordinal }) => [`${labels["device"] ?? ""}\u0000${labels["interface"] ?? ""}`, ordinal]));

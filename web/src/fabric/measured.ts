@@ -1,6 +1,7 @@
-/** Means of what every interface sent over the shown time, asked for anew as it moves. */
+/** Means of what passed through every interface in the shown time, asked for anew as it moves. */
 
 import { useEffect, useState } from "preact/hooks";
+import type { Quantity } from "../address/address.ts";
 import { NOT_READ, poll, type Told } from "../api/poll.ts";
 import { getRange, type Range } from "../api/range.ts";
 import { boundsNow, view } from "../session/view.ts";
@@ -9,15 +10,15 @@ import type { Means } from "./loads.ts";
 const REFRESH_MS = 1000;
 
 /** What was told of the shown time; of another one it is `NOT_READ`. `wanted` is false while nobody looks. */
-export function useMeasured(recording: string | null, switches: readonly string[], wanted: boolean): Told<Means> {
+export function useMeasured(recording: string | null, traffic: Quantity | null, switches: readonly string[], wanted: boolean): Told<Means> {
   const { window: shown, selected } = view.value;
-  const key = JSON.stringify([recording, switches, shown, selected]);
+  const key = JSON.stringify([recording, traffic, switches, shown, selected]);
   const [measured, setMeasured] = useState<{ key: string; told: Told<Means> }>({ key, told: NOT_READ });
   useEffect(() => {
-    if (recording === null || !wanted) return undefined;
+    if (recording === null || traffic === null || !wanted) return undefined;
     const ask = async (stop: AbortSignal): Promise<Means> => {
       const { fromUs, toUs } = view.peek().selected ?? boundsNow();
-      return meansOf(await getRange({ recording, table: "interfaces", column: "out_octets", fromUs, toUs, width: 1, labels: { device: switches }, values: ["mean"] }, stop));
+      return meansOf(await getRange({ recording, ...traffic, fromUs, toUs, width: 1, labels: { device: switches }, values: ["mean"] }, stop));
     };
     const live = shown.live && selected === null;
     return poll(ask, live ? REFRESH_MS : null, (told) => setMeasured({ key, told }));

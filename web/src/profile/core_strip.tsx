@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import type { CoresBody, RecordingBody } from "../api/types.ts";
 import { unreadOf, useRows, useSeries, useWatch } from "../live/watching.ts";
-import { recordings, recordingTitle, tableOf } from "../session/recordings.ts";
+import { quantityIn, recordings, recordingTitle, tableOf } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Bins } from "../strip/bins.ts";
 import { OK } from "../strip/ramp.ts";
@@ -92,7 +92,8 @@ export function readingsOf(current: RecordingBody, all: readonly RecordingBody[]
 
 /** The readings of the same moments, of the chosen host or of all devices. */
 export function Readings({ current, of, width, bounds, live }: { current: RecordingBody; of: ProfileView; width: number; bounds: () => Bounds; live: boolean }) {
-  const { quantity, window: window_ } = view.value;
+  const { window: window_ } = view.value;
+  const quantity = quantityIn([current, ...(recordings.value ?? [])]);
   const { table, column } = quantity;
   const there = readingsOf(current, recordings.value ?? [], table);
   const { known, series, ask } = useSeries(there?.id ?? null, table);
@@ -103,7 +104,7 @@ export function Readings({ current, of, width, bounds, live }: { current: Record
     recording: there !== null && known && model.rows.length > 0 ? there : null, table, column, model, window: window_, width: Math.max(0, width - 100), intervalUs: there?.interval_us ?? 100_000, onUnknownSeries: ask,
   });
   const scale = useScale(`${there?.id} ${table} ${column} ${of.host}`, watch);
-  if (there === null) return <p class="quiet">No recording of this server has readings of {table} at this time. Serve the measurement, too: <code>meikyo serve PROFILE MEASUREMENT</code></p>;
+  if (there === null) return <p class="quiet">No recording of this server has readings{table === "" ? "" : ` of ${table}`} at this time. Serve the measurement, too: <code>meikyo serve PROFILE MEASUREMENT</code></p>;
   if (known && model.rows.length === 0) return <p class="quiet">{recordingTitle(there, recordings.value ?? [])} has no device called {of.host}.</p>;
   return (
     <Strip

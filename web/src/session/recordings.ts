@@ -97,6 +97,22 @@ export function allQuantities(of: RecordingBody | null): readonly Quantity[] {
   return [...usual, ...all.filter((one) => !usual.some(({ table, column }) => table === one.table && column === one.column))];
 }
 
+const NO_QUANTITY: Quantity = { table: "", column: "" };
+
+/** What is shown: what the address says, else what the first of some recordings that has readings declares first. */
+export function quantityIn(some: readonly RecordingBody[]): Quantity {
+  return view.value.quantity ?? some.flatMap((one) => allQuantities(one).slice(0, 1))[0] ?? NO_QUANTITY;
+}
+
+export const shownQuantity = computed<Quantity>(() => quantityIn(recording.value === null ? [] : [recording.value]));
+
+/** What passes through each interface of a device, in the direction that is shown first; null where no table says it. */
+export function trafficOf(of: RecordingBody | null): Quantity | null {
+  const passes = ({ table, column }: Quantity): boolean =>
+    (tableOf(of, table)?.labels.includes("interface") ?? false) && columnOf(of, table, column)?.unit === "octets/s";
+  return usualQuantities(of).find(passes) ?? null;
+}
+
 /** The tables that tell how and when devices answered, and when they were asked. */
 export function answerTables(of: RecordingBody | null): AnswerTables | null {
   const answers = tableFor(of, "answers");

@@ -11,7 +11,7 @@ import { onPaint, requestPaint } from "../paint/painter.ts";
 import { events, eventsTold } from "../session/events.ts";
 import { getHealth, health, healthTold } from "../session/health.ts";
 import { connection, heartbeat, newestUs } from "../session/now.ts";
-import { intervalUs, recording, tableOf } from "../session/recordings.ts";
+import { intervalUs, recording, shownQuantity, tableOf } from "../session/recordings.ts";
 import { boundsNow, pauseOrGoOn, show, view, zoom } from "../session/view.ts";
 import { inks } from "../theme/theme.ts";
 import { AsOf, LOADING, unreadWords } from "../views/told.tsx";
@@ -38,7 +38,7 @@ export function wholeBounds(): Bounds {
 export function TimeBar() {
   const current = recording.value;
   const [curve, setCurve] = useState<Range | null>(null);
-  const { table, column } = view.value.quantity;
+  const { table, column } = shownQuantity.value;
   const known = tableOf(current, table) !== null;
   const id = current?.id ?? null;
   const running = current?.running ?? false;

@@ -11,7 +11,7 @@ import { counters } from "../paint/painter.ts";
 import { drawIntervalCells } from "../paint/interval_cells.ts";
 import { useSize } from "../paint/size.ts";
 import { health } from "../session/health.ts";
-import { columnOf, drawable, intervalUs, recording, tableOf, usualQuantities } from "../session/recordings.ts";
+import { columnOf, drawable, intervalUs, recording, shownQuantity, tableOf, usualQuantities } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Strip, type Rectangle } from "../strip/strip.tsx";
 import { Legend } from "../strip/legend.tsx";
@@ -34,8 +34,8 @@ const LINES_MAX = 4;
 
 export function Cluster() {
   const current = recording.value;
-  const { quantity, rows: kind, find, window: window_, play, also, devices, selected } = view.value;
-  const { table, column } = quantity;
+  const { rows: kind, find, window: window_, play, also, devices, selected } = view.value;
+  const { table, column } = shownQuantity.value;
   const { known: told, series, error, ask } = useSeries(current?.id ?? null, table);
   const model = useRows(current?.devices ?? [], series, kind, find);
   const [left, leftWidth] = useSize();
@@ -85,7 +85,7 @@ export function Cluster() {
         <h2>Devices <small>{roles(model, current?.devices ?? [])}</small></h2>
         <QuantityPicker />
         <Grid
-          label={`${quantityTitle(quantity, kind)}, newest reading of each row`}
+          label={`${quantityTitle(shownQuantity.value, kind)}, newest reading of each row`}
           bins={watch?.bins ?? null} model={model} width={Math.max(120, leftWidth - 32)} heightMax={Math.max(200, height - 330)} scale={scale}
           selectedRows={selectedRows} silent={silent} onPick={pick}
           onOpen={(row) => show({ name: "device", device: model.rows[row]?.device ?? null }, true)}
@@ -94,8 +94,8 @@ export function Cluster() {
         <h2 class="gap">Events <EventsAge /></h2>
         <EventList />
       </section>
-      <section ref={middle} aria-label={quantityTitle(quantity, kind)}>
-        <h1>{quantityTitle(quantity, kind)} <small>{hint}</small></h1>
+      <section ref={middle} aria-label={quantityTitle(shownQuantity.value, kind)}>
+        <h1>{quantityTitle(shownQuantity.value, kind)} <small>{hint}</small></h1>
         <Problem error={watch?.error.value ?? error} known={known !== null || current === null} table={table} />
         <Damaged files={watch?.problems.value ?? 0} />
         {model.rows.length === 0 && current !== null && known !== null && !told && error === null && <Empty text={LOADING} />}
@@ -103,7 +103,7 @@ export function Cluster() {
           ? <Empty text={`No device is called like “${find}”.`}><p>Press <kbd>Esc</kbd> to see all again.</p></Empty>
           : <Empty text={`This recording has no readings in ${table} yet.`} command="meikyo measure --out RECORDING" />)}
         {model.rows.length > 0 && (
-          <Strip {...strip} label={quantityTitle(quantity, kind)} bins={watch?.bins ?? null} unread={unreadOf(watch)} counted={true} whole={whole} onPainted={paintCells} />
+          <Strip {...strip} label={quantityTitle(shownQuantity.value, kind)} bins={watch?.bins ?? null} unread={unreadOf(watch)} counted={true} whole={whole} onPainted={paintCells} />
         )}
         {second && other !== null && model.rows.length > 0 && (
           <>

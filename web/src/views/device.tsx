@@ -9,7 +9,7 @@ import { freshnessWords } from "../words/freshness.ts";
 import { isEmpty, Lines } from "../lines/lines.tsx";
 import { unreadOf, useRows, useSeries, useWatch } from "../live/watching.ts";
 import { useSize } from "../paint/size.ts";
-import { allQuantities, answerTables, columnOf, drawable, intervalUs, recording, tableOf, usualQuantities } from "../session/recordings.ts";
+import { allQuantities, answerTables, columnOf, drawable, intervalUs, recording, shownQuantity, tableOf, usualQuantities } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Legend } from "../strip/legend.tsx";
 import { Strip, type Rectangle } from "../strip/strip.tsx";
@@ -68,7 +68,7 @@ export function Device() {
 /** The strip of the device's series of the shown quantity, and lines of everything else it tells. */
 function Parts({ device }: { device: string }) {
   const current = recording.value;
-  const shown = view.value.quantity;
+  const shown = shownQuantity.value;
   const { table, column } = tableOf(current, shown.table) === null ? usualQuantities(current)[0] ?? shown : shown;
   const { known, series, error, ask } = useSeries(current?.id ?? null, table);
   const own = useMemo(() => series.filter(({ labels }) => labels["device"] === device), [series, device]);

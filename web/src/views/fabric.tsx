@@ -15,7 +15,7 @@ import { hostsWords, laned, purposeWords, vlansWords } from "../fabric/shown.ts"
 import { vlanInk } from "../fabric/vlan_inks.ts";
 import { useSeries } from "../live/watching.ts";
 import { useSize } from "../paint/size.ts";
-import { recording } from "../session/recordings.ts";
+import { recording, trafficOf } from "../session/recordings.ts";
 import { show, view } from "../session/view.ts";
 import { theme } from "../theme/theme.ts";
 import { plural } from "../words/names.ts";
@@ -53,11 +53,12 @@ function Known({ fabric }: { fabric: FabricBody }) {
   const { vlan, colour } = view.value;
   const current = recording.value?.id ?? null;
   const switches = useMemo(() => fabric.switches.map(({ name }) => name), [fabric]);
-  const { known, series } = useSeries(current, "interfaces");
-  const measured = useMeasured(current, switches, colour === "load");
+  const traffic = trafficOf(recording.value);
+  const { known, series } = useSeries(traffic === null ? null : current, traffic?.table ?? "");
+  const measured = useMeasured(current, traffic, switches, colour === "load");
   const means = measured.value;
   const loads = useMemo(() => (colour === "load" ? trunkLoads(fabric, series, means ?? new Map()) : null), [fabric, colour, series, means]);
-  const unread = colour !== "load" ? null : known ? unreadWords(measured) : LOADING;
+  const unread = colour !== "load" || traffic === null ? null : known ? unreadWords(measured) : LOADING;
   const unmeasured = unread === null && loads !== null && loads.every((load) => load.share === null);
   const missing = unread === null ? MISSING : unread === LOADING ? "…" : "?";
   const live = view.value.window.live && recording.value?.running === true;
@@ -84,7 +85,7 @@ function Known({ fabric }: { fabric: FabricBody }) {
           {width > 0 && amount > DRAWN_MAX && amount <= MATRIX_MAX && <Matrix fabric={fabric} vlan={vlan} loads={loads} room={room} />}
           {amount > MATRIX_MAX && <p class="quiet">More than {plural(MATRIX_MAX, "switch")} are told as a table only.</p>}
           </div>
-          {known && drawn > 0 && <LinkStrip fabric={fabric} series={series} width={width} room={high - drawn - AROUND_PX} />}
+          {known && traffic !== null && drawn > 0 && <LinkStrip fabric={fabric} traffic={traffic} series={series} width={width} room={high - drawn - AROUND_PX} />}
         </section>
         {beside && (
           <section class="block" aria-label="Trunks">

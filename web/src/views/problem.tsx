@@ -5,6 +5,7 @@ import { plural } from "../words/names.ts";
 import { Empty } from "./empty.tsx";
 
 export function Problem({ error, known, table }: { error: string | null; known: boolean; table: string }) {
+  if (!known && table === "") return <Empty text="Nothing in this recording can be drawn." />;
   if (!known) return <Empty text={`This recording has no table ${table}. Choose another quantity on the left.`} />;
   return error === null ? null : <p class="kin" role="alert">{error}</p>;
 }

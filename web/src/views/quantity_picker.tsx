@@ -1,6 +1,6 @@
 /** Which quantity is shown, and whether a row is a device or a single series. */
 
-import { drawable, recording, tableOf } from "../session/recordings.ts";
+import { drawable, recording, shownQuantity, tableOf } from "../session/recordings.ts";
 import { show, view } from "../session/view.ts";
 
 /** Tables that have quantities of devices; the others tell about readings. */
@@ -8,7 +8,7 @@ const ROLES = new Set(["readings", "answers"]);
 
 export function QuantityPicker() {
   const tables = (recording.value?.tables ?? []).filter(({ role, labels, columns }) => ROLES.has(role) && labels.includes("device") && columns.some(drawable));
-  const { table, column } = view.value.quantity;
+  const { table, column } = shownQuantity.value;
   return (
     <div class="row">
       <select

@@ -9,7 +9,7 @@ import type { Watch } from "../live/watch.ts";
 import { requestPaint } from "../paint/painter.ts";
 import { useSize } from "../paint/size.ts";
 import { cursor } from "../session/cursor.ts";
-import { intervalUs, recording, recordings, recordingTitle, tableOf } from "../session/recordings.ts";
+import { intervalUs, recording, recordings, recordingTitle, shownQuantity, tableOf } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Difference } from "../strip/difference.tsx";
 import { Legend } from "../strip/legend.tsx";
@@ -37,8 +37,8 @@ export function shiftOf(marker: number, aligned: number | null, now: Bounds): nu
 
 export function ThenAndNow() {
   const current = recording.value;
-  const { quantity, rows: kind, find, window: window_, play, marker, aligned, compare, devices } = view.value;
-  const { table, column } = quantity;
+  const { rows: kind, find, window: window_, play, marker, aligned, compare, devices } = view.value;
+  const { table, column } = shownQuantity.value;
   const other = recordings.value?.find(({ id }) => id === view.value.other) ?? current;
   const here = useSeries(current?.id ?? null, table);
   const there = useSeries(other?.id ?? null, table);
@@ -73,7 +73,7 @@ export function ThenAndNow() {
   };
   const live = window_.live && (current?.running === true || play !== null);
   const strip = { model, height: each, scale, selectedRows: new Set<number>(), onZoom: zoom, onPan: pan };
-  const title = quantityTitle(quantity, kind);
+  const title = quantityTitle(shownQuantity.value, kind);
   return (
     <main class="columns">
       <section aria-label="What is compared">
