@@ -12,12 +12,17 @@ const source = new URL("../../server/openapi.json", import.meta.url);
 const target = new URL("../src/api/types.ts", import.meta.url);
 const { components } = JSON.parse(readFileSync(source, "utf8"));
 
-const comment = (text, indent) => (text ? `${indent}/** ${text.replaceAll("\n", " ").replaceAll("*/", "* /")} */\n` : "");
+const comment = (text, indent) =>
+  text ? `${indent}/** ${text.replaceAll("\n", " ").replaceAll("*/", "* /")} */\n` : "";
 
 function typeOf(schema, indent) {
   if (schema === true || schema === undefined) return "unknown";
   if (schema.$ref) return schema.$ref.split("/").at(-1);
-  for (const [key, joint] of [["oneOf", " | "], ["anyOf", " | "], ["allOf", " & "]]) {
+  for (const [key, joint] of [
+    ["oneOf", " | "],
+    ["anyOf", " | "],
+    ["allOf", " & "],
+  ]) {
     if (schema[key]) return [...new Set(schema[key].map((one) => typeOf(one, indent)))].join(joint);
   }
   if (schema.enum) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
@@ -54,7 +59,9 @@ function plainType(kind, schema, indent) {
 
 function objectType(schema, indent) {
   if (!schema.properties) {
-    return schema.additionalProperties ? `Readonly<Record<string, ${typeOf(schema.additionalProperties, indent)}>>` : "unknown";
+    return schema.additionalProperties
+      ? `Readonly<Record<string, ${typeOf(schema.additionalProperties, indent)}>>`
+      : "unknown";
   }
   return `{\n${fields(schema, `${indent}  `)}${indent}}`;
 }
@@ -71,13 +78,15 @@ function fields(schema, indent) {
     .join("");
 }
 
-const parts = Object.entries(components?.schemas ?? {}).sort(([left], [right]) => (left < right ? -1 : 1)).map(([name, schema]) => {
-  const head = comment(schema.description, "");
-  const isObject = schema.properties !== undefined && !schema.oneOf && !schema.anyOf && !schema.allOf;
-  return isObject
-    ? `${head}export interface ${name} {\n${fields(schema, "  ")}}\n`
-    : `${head}export type ${name} = ${typeOf(schema, "")};\n`;
-});
+const parts = Object.entries(components?.schemas ?? {})
+  .sort(([left], [right]) => (left < right ? -1 : 1))
+  .map(([name, schema]) => {
+    const head = comment(schema.description, "");
+    const isObject = schema.properties !== undefined && !schema.oneOf && !schema.anyOf && !schema.allOf;
+    return isObject
+      ? `${head}export interface ${name} {\n${fields(schema, "  ")}}\n`
+      : `${head}export type ${name} = ${typeOf(schema, "")};\n`;
+  });
 const text = `// Generated from server/openapi.json by \`npm run types\`.\n\n${parts.join("\n")}`;
 
 if (process.argv.includes("--check")) {

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openBrowser, type Browser } from "./browser.ts";
+import { type Browser, openBrowser } from "./browser.ts";
 import { directory, run, served, until } from "./program.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -16,7 +16,17 @@ let browser: Browser;
 beforeAll(async () => {
   const recording = join(place.path, "day");
   run(["farm", "--count", "16", "--switches", "1", "--virtual", "40s", "--out", recording]);
-  server = await served([recording], ["--listen", "127.0.0.1:0", "--prefix", "/deep/meikyo", "--cluster", resolve(import.meta.dirname, "../../examples/fabric.toml")]);
+  server = await served(
+    [recording],
+    [
+      "--listen",
+      "127.0.0.1:0",
+      "--prefix",
+      "/deep/meikyo",
+      "--cluster",
+      resolve(import.meta.dirname, "../../examples/fabric.toml"),
+    ],
+  );
   browser = await openBrowser();
 });
 afterAll(async () => {
@@ -35,11 +45,16 @@ interface Finding {
 async function findings(page: Page): Promise<string[]> {
   // Through the protocol and not through the page: the page's own policy would refuse the script.
   await page.evaluate(AXE);
-  const found = await page.evaluate(async () => {
-    const { violations } = await (window as unknown as { axe: { run(): Promise<{ violations: unknown[] }> } }).axe.run();
+  const found = (await page.evaluate(async () => {
+    const { violations } = await (
+      window as unknown as { axe: { run(): Promise<{ violations: unknown[] }> } }
+    ).axe.run();
     return violations;
-  }) as Finding[];
-  return found.map(({ id, impact, nodes }) => `${id} (${impact}): ${nodes.map(({ html, failureSummary }) => `${html}\n${failureSummary}`).join("\n")}`);
+  })) as Finding[];
+  return found.map(
+    ({ id, impact, nodes }) =>
+      `${id} (${impact}): ${nodes.map(({ html, failureSummary }) => `${html}\n${failureSummary}`).join("\n")}`,
+  );
 }
 
 async function open(hash: string): Promise<Page> {
@@ -51,18 +66,28 @@ async function open(hash: string): Promise<Page> {
 
 const THEMES = ["dark", "light"] as const;
 
-it.each(THEMES.flatMap((theme) => ["cluster?tables=1&", "then?t=-10s&", "device?", "fabric?tables=1&", "fabric?colour=load&", "data?", "profile?"].map((view) => `${view}theme=${theme}`)))(
-  "%s has no finding", async (hash) => {
-    const page = await open(hash);
-    if (hash.startsWith("then")) {
-      await page.getByRole("textbox", { name: "Moment of the past" }).fill("-25s");
-      await page.keyboard.press("Enter");
-    }
-    await page.waitForLoadState("networkidle");
-    expect(await findings(page)).toEqual([]);
-    await page.close();
-  },
-);
+it.each(
+  THEMES.flatMap((theme) =>
+    [
+      "cluster?tables=1&",
+      "then?t=-10s&",
+      "device?",
+      "fabric?tables=1&",
+      "fabric?colour=load&",
+      "data?",
+      "profile?",
+    ].map((view) => `${view}theme=${theme}`),
+  ),
+)("%s has no finding", async (hash) => {
+  const page = await open(hash);
+  if (hash.startsWith("then")) {
+    await page.getByRole("textbox", { name: "Moment of the past" }).fill("-25s");
+    await page.keyboard.press("Enter");
+  }
+  await page.waitForLoadState("networkidle");
+  expect(await findings(page)).toEqual([]);
+  await page.close();
+});
 
 it.each(THEMES)("dialogs and panels have no finding, %s", async (theme) => {
   const page = await open(`cluster?theme=${theme}`);

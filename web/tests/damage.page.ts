@@ -1,9 +1,9 @@
 /** A recording that is damaged in the middle is shown with its gap, and the damage is named. */
 
-import { readdirSync, truncateSync, statSync } from "node:fs";
+import { readdirSync, statSync, truncateSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, it } from "vitest";
-import { openBrowser, type Browser } from "./browser.ts";
+import { type Browser, openBrowser } from "./browser.ts";
 import { directory, run, served, until } from "./program.ts";
 
 const place = directory();
@@ -16,7 +16,9 @@ const FILE_US = 600e6;
 
 /** The files of a table in the order of time: their names begin with the stream and the first frame. */
 function files(recording: string, table: string): string[] {
-  const found = readdirSync(join(recording, table), { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".parquet"));
+  const found = readdirSync(join(recording, table), { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".parquet"),
+  );
   const first = (name: string): number => Number(name.split("-").at(-2));
   return found.sort((left, right) => first(left) - first(right)).map((name) => `${table}/${name}`);
 }
@@ -60,18 +62,27 @@ it("shows the gap in the strip, and what lies around it", async () => {
   await page.goto(`${server.address}#cluster?t=${iso(shown.fromUs)}..${iso(shown.toUs)}`);
   await page.getByText("cannot be read").waitFor();
   /** The share of coloured pixels in a part of the strip. */
-  const coloured = (from: number, to: number): Promise<number> => page.evaluate(([begin, end]) => {
-    const canvas = document.querySelector<HTMLCanvasElement>("canvas.strip");
-    const context = canvas?.getContext("2d");
-    if (canvas == null || context == null) return 0;
-    const width = canvas.width - 66;
-    const left = Math.round(66 + width * (begin ?? 0));
-    const { data } = context.getImageData(left, 0, Math.round(width * ((end ?? 0) - (begin ?? 0))), canvas.height - 20);
-    let found = 0;
-    // The ground is the darkest; everything that was measured is lighter.
-    for (let at = 0; at < data.length; at += 4) if ((data[at + 3] ?? 0) > 0 && (data[at + 1] ?? 0) > 24) found += 1;
-    return found / (data.length / 4);
-  }, [from, to]);
+  const coloured = (from: number, to: number): Promise<number> =>
+    page.evaluate(
+      ([begin, end]) => {
+        const canvas = document.querySelector<HTMLCanvasElement>("canvas.strip");
+        const context = canvas?.getContext("2d");
+        if (canvas == null || context == null) return 0;
+        const width = canvas.width - 66;
+        const left = Math.round(66 + width * (begin ?? 0));
+        const { data } = context.getImageData(
+          left,
+          0,
+          Math.round(width * ((end ?? 0) - (begin ?? 0))),
+          canvas.height - 20,
+        );
+        let found = 0;
+        // The ground is the darkest; everything that was measured is lighter.
+        for (let at = 0; at < data.length; at += 4) if ((data[at + 3] ?? 0) > 0 && (data[at + 1] ?? 0) > 24) found += 1;
+        return found / (data.length / 4);
+      },
+      [from, to],
+    );
   await until("the begin is there", async () => (await coloured(0.05, 0.4)) > 0.5);
   // What is not read yet has a colour, too.
   await until("the gap is there", async () => (await coloured(0.5, 0.93)) < 0.05);

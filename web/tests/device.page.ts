@@ -17,13 +17,18 @@ async function open(hash: string): Promise<Page> {
 }
 
 function query(table: string, device: string, ...more: string[]): Row[] {
-  const lines = run(["query", on.measuring.recording, table, "--device", device, ...more, "--json"]).trim().split("\n");
+  const lines = run(["query", on.measuring.recording, table, "--device", device, ...more, "--json"])
+    .trim()
+    .split("\n");
   return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as Row);
 }
 
 /** What a card says beside this word. */
 const told = async (card: Locator, name: string): Promise<string> =>
-  (await card.locator("dt", { hasText: new RegExp(`^${name}$`) }).locator("xpath=following-sibling::dd[1]").textContent()) ?? "";
+  (await card
+    .locator("dt", { hasText: new RegExp(`^${name}$`) })
+    .locator("xpath=following-sibling::dd[1]")
+    .textContent()) ?? "";
 
 const digits = (text: string): string => text.replace(/\D/g, "");
 
@@ -38,7 +43,10 @@ it("the cursor shows the raw reading, when it came and how fresh it is", async (
   const card = page.locator("section[aria-label=Reading]");
   const counter = await until("the raw reading is there", async () => digits(await told(card, "counter")) || null);
   const [device = "", part = ""] = await Promise.all([
-    card.locator("h2 > span").first().evaluate((element) => element.firstChild?.textContent?.trim()),
+    card
+      .locator("h2 > span")
+      .first()
+      .evaluate((element) => element.firstChild?.textContent?.trim()),
     card.locator("h2 small").textContent(),
   ]);
   const rows = query("interfaces", device, "--label", `interface=${part}`, "--columns", "time,out_octets");
@@ -70,7 +78,12 @@ it("everything about one device is that of the recording", async () => {
 
   const fresh = page.locator("div[aria-label=Freshness]");
   await until("freshness is found out", async () => (await fresh.locator("tbody tr").count()) > 0);
-  const found = new Map(query("freshness", "node002").map((row) => [`${String(row["table"])} ${String(row["instance"])} ${String(row["column"])}`, String(row["class"])]));
+  const found = new Map(
+    query("freshness", "node002").map((row) => [
+      `${String(row["table"])} ${String(row["instance"])} ${String(row["column"])}`,
+      String(row["class"]),
+    ]),
+  );
   expect(found.get("interfaces eth0 in_octets")).toBe("every_poll");
   const eth0 = fresh.locator("tr", { hasText: /^eth0 .*received|^eth0 .*in/i }).first();
   expect(await eth0.locator("td").nth(1).textContent()).toBe("fresh every poll");

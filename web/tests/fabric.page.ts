@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import type { FabricBody } from "../src/api/types.ts";
 import { until } from "./program.ts";
 import { stage } from "./stage.ts";
-import { complete, dragonfly, fatTree, leafSpine, mesh, random, ring, torus, type Topology } from "./topologies.ts";
+import { complete, dragonfly, fatTree, leafSpine, mesh, random, ring, type Topology, torus } from "./topologies.ts";
 
 const TORUS = `
 name = "torus"
@@ -91,16 +91,34 @@ function planned(of: Topology, vlans: number): FabricBody {
   });
   return {
     name: of.name,
-    switches: of.withHosts.map((hosts, place) => ({ name: `sw${place + 1}`, x: 0, y: 0, hosts: hosts ? 4 : 0, host_names: hosts ? `node[${4 * place + 1}-${4 * place + 4}]` : "" })),
+    switches: of.withHosts.map((hosts, place) => ({
+      name: `sw${place + 1}`,
+      x: 0,
+      y: 0,
+      hosts: hosts ? 4 : 0,
+      host_names: hosts ? `node[${4 * place + 1}-${4 * place + 4}]` : "",
+    })),
     trunks: of.pairs.map((ends, trunk) => ({
-      ends: ends.map((at) => ({ switch: at, interfaces: [`port${trunk + 1}`] })), rate_bits_per_s: 1e9, vlans: trees.flatMap(({ own }, at) => (own.has(trunk) ? [101 + at] : [])),
+      ends: ends.map((at) => ({ switch: at, interfaces: [`port${trunk + 1}`] })),
+      rate_bits_per_s: 1e9,
+      vlans: trees.flatMap(({ own }, at) => (own.has(trunk) ? [101 + at] : [])),
     })),
     vlans: trees.map(({ root }, at) => ({ vlan: 101 + at, purpose: "frames", sources: [root] })),
   };
 }
 
 const SHOWN: readonly (readonly [Topology, number])[] = [
-  [ring(12), 4], [torus(4, 2), 6], [torus(4, 4), 16], [mesh(8, 8), 6], [complete(16), 16], [fatTree(4), 4], [dragonfly(9, 4, 2), 36], [random(24, 4, 3), 24], [random(64, 6, 7), 64], [leafSpine(48, 16), 16], [torus(4, 4, 4), 64],
+  [ring(12), 4],
+  [torus(4, 2), 6],
+  [torus(4, 4), 16],
+  [mesh(8, 8), 6],
+  [complete(16), 16],
+  [fatTree(4), 4],
+  [dragonfly(9, 4, 2), 36],
+  [random(24, 4, 3), 24],
+  [random(64, 6, 7), 64],
+  [leafSpine(48, 16), 16],
+  [torus(4, 4, 4), 64],
 ];
 
 /** Texts of the drawing that lie over one another, over a switch that is not theirs, or stick out. */
@@ -108,15 +126,35 @@ function covered(): string[] {
   const found: string[] = [];
   const drawing = document.querySelector("svg.fabric")?.getBoundingClientRect();
   // Turned texts are told apart by the unit tests: the browser gives upright boxes only.
-  const texts = [...document.querySelectorAll<SVGTextElement>("svg.fabric text")].filter((text) => !text.hasAttribute("transform"));
-  const boxes = texts.map((text) => ({ text: text.textContent ?? "", at: text.getBoundingClientRect(), own: text.closest("g") }));
-  const meet = (one: DOMRect, other: DOMRect): boolean => one.left < other.right - 0.5 && other.left < one.right - 0.5 && one.top + 1 < other.bottom - 1 && other.top + 1 < one.bottom - 1;
+  const texts = [...document.querySelectorAll<SVGTextElement>("svg.fabric text")].filter(
+    (text) => !text.hasAttribute("transform"),
+  );
+  const boxes = texts.map((text) => ({
+    text: text.textContent ?? "",
+    at: text.getBoundingClientRect(),
+    own: text.closest("g"),
+  }));
+  const meet = (one: DOMRect, other: DOMRect): boolean =>
+    one.left < other.right - 0.5 &&
+    other.left < one.right - 0.5 &&
+    one.top + 1 < other.bottom - 1 &&
+    other.top + 1 < one.bottom - 1;
   boxes.forEach((box, at) => {
     for (const other of boxes.slice(0, at)) if (meet(box.at, other.at)) found.push(`${box.text} over ${other.text}`);
     const inside = box.own?.querySelector("rect")?.getBoundingClientRect();
-    if (inside !== undefined && (box.at.left < inside.left || box.at.right > inside.right)) found.push(`${box.text} is wider than its switch`);
-    for (const shape of document.querySelectorAll("svg.fabric rect, svg.fabric circle")) if (shape.closest("g") !== box.own && meet(box.at, shape.getBoundingClientRect())) found.push(`${box.text} over a switch`);
-    if (drawing !== undefined && (box.at.left < drawing.left - 1 || box.at.right > drawing.right + 1 || box.at.top < drawing.top - 1 || box.at.bottom > drawing.bottom + 1)) found.push(`${box.text} is cut off`);
+    if (inside !== undefined && (box.at.left < inside.left || box.at.right > inside.right))
+      found.push(`${box.text} is wider than its switch`);
+    for (const shape of document.querySelectorAll("svg.fabric rect, svg.fabric circle"))
+      if (shape.closest("g") !== box.own && meet(box.at, shape.getBoundingClientRect()))
+        found.push(`${box.text} over a switch`);
+    if (
+      drawing !== undefined &&
+      (box.at.left < drawing.left - 1 ||
+        box.at.right > drawing.right + 1 ||
+        box.at.top < drawing.top - 1 ||
+        box.at.bottom > drawing.bottom + 1)
+    )
+      found.push(`${box.text} is cut off`);
   });
   return found;
 }
@@ -124,31 +162,46 @@ function covered(): string[] {
 /** Where pictures are put for a person to look at. */
 const PICTURES = process.env["MEIKYO_PICTURES"];
 
-it.each(SHOWN)("$name is drawn with its real font: nothing covered, nothing cut off, at every width", async (of, vlans) => {
-  const page = await on.browser.context.newPage();
-  await page.route(/api\/v1\/fabric/, (route) => route.fulfill({ contentType: "application/json", body: JSON.stringify(planned(of, vlans)) }));
-  await page.goto(`${on.server.address}#fabric?theme=dark`);
-  for (const [width, height] of [[1000, 800], [1440, 900], [2560, 1300]] as const) {
-    await page.setViewportSize({ width, height });
-    await until("it is drawn for this width", () => page.evaluate((wide) => window.innerWidth === wide && document.querySelector("svg.fabric") !== null, width));
-    for (const theme of PICTURES === undefined ? [] : ["dark", "light"]) {
-      await page.evaluate((hash) => { window.location.hash = hash; }, `fabric?theme=${theme}`);
-      await page.locator(`html[data-theme=${theme}]`).waitFor();
-      await page.screenshot({ path: join(PICTURES ?? "", `${of.name.replaceAll(" ", "-")}-${width}-${theme}.png`) });
+it.each(SHOWN)(
+  "$name is drawn with its real font: nothing covered, nothing cut off, at every width",
+  async (of, vlans) => {
+    const page = await on.browser.context.newPage();
+    await page.route(/api\/v1\/fabric/, (route) =>
+      route.fulfill({ contentType: "application/json", body: JSON.stringify(planned(of, vlans)) }),
+    );
+    await page.goto(`${on.server.address}#fabric?theme=dark`);
+    for (const [width, height] of [
+      [1000, 800],
+      [1440, 900],
+      [2560, 1300],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      await until("it is drawn for this width", () =>
+        page.evaluate((wide) => window.innerWidth === wide && document.querySelector("svg.fabric") !== null, width),
+      );
+      for (const theme of PICTURES === undefined ? [] : ["dark", "light"]) {
+        await page.evaluate((hash) => {
+          window.location.hash = hash;
+        }, `fabric?theme=${theme}`);
+        await page.locator(`html[data-theme=${theme}]`).waitFor();
+        await page.screenshot({ path: join(PICTURES ?? "", `${of.name.replaceAll(" ", "-")}-${width}-${theme}.png`) });
+      }
+      expect(await page.evaluate(covered), `${width}`).toEqual([]);
+      const room = await page.evaluate(() => {
+        const around = document.querySelector(".fabric-room");
+        return around === null ? -1 : around.scrollWidth - around.clientWidth;
+      });
+      expect(room, `${width}`).toBeLessThanOrEqual(0);
     }
-    expect(await page.evaluate(covered), `${width}`).toEqual([]);
-    const room = await page.evaluate(() => {
-      const around = document.querySelector(".fabric-room");
-      return around === null ? -1 : around.scrollWidth - around.clientWidth;
-    });
-    expect(room, `${width}`).toBeLessThanOrEqual(0);
-  }
-  await page.close();
-});
+    await page.close();
+  },
+);
 
 it("a large fabric is a matrix, whose trunks are told one by one", async () => {
   const page = await on.browser.context.newPage();
-  await page.route(/api\/v1\/fabric/, (route) => route.fulfill({ contentType: "application/json", body: JSON.stringify(planned(torus(10, 10, 10), 8)) }));
+  await page.route(/api\/v1\/fabric/, (route) =>
+    route.fulfill({ contentType: "application/json", body: JSON.stringify(planned(torus(10, 10, 10), 8)) }),
+  );
   await page.goto(`${on.server.address}#fabric`);
   const matrix = page.locator("canvas.matrix");
   await matrix.focus();
@@ -156,7 +209,9 @@ it("a large fabric is a matrix, whose trunks are told one by one", async () => {
   await page.keyboard.press("ArrowRight");
   await until("the first trunk is told", async () => (await told.textContent())?.startsWith("sw1 to sw2: VLAN"));
   await page.keyboard.press("ArrowDown");
-  await until("the next row's is told", async () => /sw1 to sw2|sw2 to sw3|sw2 to sw/.test((await told.textContent()) ?? ""));
+  await until("the next row's is told", async () =>
+    /sw1 to sw2|sw2 to sw3|sw2 to sw/.test((await told.textContent()) ?? ""),
+  );
   // A cell for each of the 3000 trunks in either direction, none elsewhere.
   const inks = await page.evaluate(() => {
     const canvas = document.querySelector<HTMLCanvasElement>("canvas.matrix");
@@ -165,7 +220,8 @@ it("a large fabric is a matrix, whose trunks are told one by one", async () => {
     const side = canvas.width;
     const data = new Uint32Array(context.getImageData(0, 0, side, side).data.buffer);
     const ground = data[(side - 1) * side + Math.round(side * 0.3)];
-    return [...data].filter((pixel, at) => pixel !== ground && at % side >= side - 1000 && at >= (side - 1000) * side).length;
+    return [...data].filter((pixel, at) => pixel !== ground && at % side >= side - 1000 && at >= (side - 1000) * side)
+      .length;
   });
   expect(inks).toBeGreaterThanOrEqual(6000);
   expect(inks).toBeLessThan(6100);

@@ -35,7 +35,9 @@ describe("live", () => {
   it("paints new intervals all the time, and counts them", async () => {
     const page = await open("cluster?bench=1");
     const before = await page.evaluate(() => ({ ...window.__meikyo }));
-    await until("twenty new paints", () => page.evaluate((paints) => window.__meikyo.paints >= paints + 20, before.paints));
+    await until("twenty new paints", () =>
+      page.evaluate((paints) => window.__meikyo.paints >= paints + 20, before.paints),
+    );
     const after = await page.evaluate(() => ({ ...window.__meikyo }));
     expect(after.lastPaintedInterval).toBeGreaterThan(before.lastPaintedInterval + 15);
     expect(after.lastPaintedUs / 1e6).toBeGreaterThan(Date.now() / 1000 - 5);
@@ -47,11 +49,14 @@ describe("live", () => {
     // room for another number of lines, and they are chosen for it: it has its size before the page is opened.
     const page = await open("cluster?t=-5s", { width: 1440, height: 1300 });
     const names = async (): Promise<string[]> => (await page.locator("div.keys > span").allTextContents()).slice(1);
-    const busiest = async (): Promise<string[]> => (await page.locator("table[aria-label='Devices with most'] tbody td:first-child").allTextContents()).slice(0, 4);
+    const busiest = async (): Promise<string[]> =>
+      (await page.locator("table[aria-label='Devices with most'] tbody td:first-child").allTextContents()).slice(0, 4);
     await until("the busiest are listed", async () => (await busiest()).length === 4);
     // The list takes room from the lines, for which others may be chosen then, once.
     const paints = await page.evaluate(() => window.__meikyo.paints);
-    await until("the page has its layout", () => page.evaluate((paints) => window.__meikyo.paints >= paints + 10, paints));
+    await until("the page has its layout", () =>
+      page.evaluate((paints) => window.__meikyo.paints >= paints + 10, paints),
+    );
     const before = await until("lines are chosen", async () => ((await names()).length === 4 ? names() : null));
     const now = await until("others are the busiest", async () => {
       const ranked = await busiest();
@@ -86,7 +91,9 @@ describe("live", () => {
   it("shows the values that the recording holds", async () => {
     const page = await open("cluster?t=-10s&tables=1&rows=series&find=eth0&dev=node003");
     await until("it has been recorded for longer than the window", async () => {
-      const told = await page.evaluate(async () => (await fetch("api/v1/recordings")).json() as Promise<{ from_us: number; to_us: number }[]>);
+      const told = await page.evaluate(
+        async () => (await fetch("api/v1/recordings")).json() as Promise<{ from_us: number; to_us: number }[]>,
+      );
       return (told[0]?.to_us ?? 0) - (told[0]?.from_us ?? 0) > 13e6;
     });
     await page.keyboard.press("Space");
@@ -95,9 +102,30 @@ describe("live", () => {
     const cells = page.locator("tr", { has: page.locator("td", { hasText: "node003 eth0" }) }).locator("td");
     const iso = (us: number): string => new Date(us / 1000).toISOString();
     // Independent of server and page: the command line reads the same readings as rates.
-    const lines = run(["query", on.measuring.recording, "interfaces", "--device", "node003", "--label", "interface=eth0", "--columns", "out_octets", "--rate", "--from", iso(fromUs), "--to", iso(toUs), "--json"])
-      .trim().split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as Record<string, unknown>);
-    const rates = lines.map((line) => line["out_octets_per_s"]).filter((rate): rate is number => typeof rate === "number");
+    const lines = run([
+      "query",
+      on.measuring.recording,
+      "interfaces",
+      "--device",
+      "node003",
+      "--label",
+      "interface=eth0",
+      "--columns",
+      "out_octets",
+      "--rate",
+      "--from",
+      iso(fromUs),
+      "--to",
+      iso(toUs),
+      "--json",
+    ])
+      .trim()
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const rates = lines
+      .map((line) => line["out_octets_per_s"])
+      .filter((rate): rate is number => typeof rate === "number");
     expect(rates.length).toBeGreaterThan(80);
     // A reading on either edge of the window may be in a pixel that lies outside.
     const [least, most] = [rates.slice(1, -1), rates].map((some) => Math.max(...some) * 8) as [number, number];
@@ -119,7 +147,9 @@ describe("time", () => {
     await addressed(page, /\.\./);
     const { toUs } = await shownWindow(page);
     await until("the recording has gone on", async () => {
-      const told = await page.evaluate(async () => (await fetch("api/v1/recordings")).json() as Promise<{ to_us: number }[]>);
+      const told = await page.evaluate(
+        async () => (await fetch("api/v1/recordings")).json() as Promise<{ to_us: number }[]>,
+      );
       return (told[0]?.to_us ?? 0) > toUs + 4e6;
     });
     expect((await shownWindow(page)).toUs).toBe(toUs);
@@ -198,7 +228,9 @@ describe("selection and links", () => {
     await addressed(page, /dev=node.*sel=/);
     const address = await hash(page);
     const card = page.locator("section[aria-label=Selection]");
-    await until("the selection has numbers", async () => (await card.locator("dd").first().textContent())?.includes("bit/s"));
+    await until("the selection has numbers", async () =>
+      (await card.locator("dd").first().textContent())?.includes("bit/s"),
+    );
     const other = await on.browser.context.newPage();
     await other.goto(page.url());
     const same = other.locator("section[aria-label=Selection]");
@@ -211,13 +243,18 @@ describe("selection and links", () => {
   it("then and now stand on one scale, aligned by the marker", async () => {
     const page = await open("then?t=-2s");
     await until("something has been recorded before", async () => {
-      const told = await page.evaluate(async () => (await fetch("api/v1/recordings")).json() as Promise<{ from_us: number; to_us: number }[]>);
+      const told = await page.evaluate(
+        async () => (await fetch("api/v1/recordings")).json() as Promise<{ from_us: number; to_us: number }[]>,
+      );
       return (told[0]?.to_us ?? 0) - (told[0]?.from_us ?? 0) > 8e6;
     });
     await page.locator("input[aria-label='Moment of the past']").fill("-6s");
     await page.keyboard.press("Enter");
     await addressed(page, /mark=/);
-    await until("the means are there", async () => (await page.locator("section[aria-label=Facts] tbody tr").count()) > 5);
+    await until(
+      "the means are there",
+      async () => (await page.locator("section[aria-label=Facts] tbody tr").count()) > 5,
+    );
     const numbers = page.locator("section[aria-label=Facts] tbody tr").first().locator("td");
     await until("ratios are there", async () => /^\d/.test((await numbers.nth(3).textContent()) ?? ""));
     expect(await page.locator("canvas.strip").count()).toBe(3);
@@ -247,7 +284,13 @@ describe("keyboard and themes", () => {
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Enter");
     await addressed(page, /dev=node002/);
-    for (const [key, view] of [["3", "device"], ["4", "fabric"], ["5", "data"], ["2", "then"], ["1", "cluster"]] as const) {
+    for (const [key, view] of [
+      ["3", "device"],
+      ["4", "fabric"],
+      ["5", "data"],
+      ["2", "then"],
+      ["1", "cluster"],
+    ] as const) {
       await page.keyboard.press(key);
       await addressed(page, new RegExp(`^#${view}`));
     }
@@ -271,7 +314,9 @@ describe("keyboard and themes", () => {
 describe("trouble", () => {
   it("a server that was killed is joined again without a reload", async () => {
     const page = await open("cluster?t=-20s");
-    await page.evaluate(() => { document.body.dataset["kept"] = "yes"; });
+    await page.evaluate(() => {
+      document.body.dataset["kept"] = "yes";
+    });
     const port = new URL(on.server.address).port;
     await on.server.stop("SIGKILL");
     await page.getByText("The server does not answer.").waitFor();
@@ -290,6 +335,8 @@ describe("trouble", () => {
   });
 
   it("the browser had nothing to complain about but the server that was killed", () => {
-    expect(complaints.filter((text) => !/ERR_CONNECTION|WebSocket connection|Failed to load resource: net::/.test(text))).toEqual([]);
+    expect(
+      complaints.filter((text) => !/ERR_CONNECTION|WebSocket connection|Failed to load resource: net::/.test(text)),
+    ).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openBrowser, type Browser } from "./browser.ts";
+import { type Browser, openBrowser } from "./browser.ts";
 import { directory, program, run, served, until } from "./program.ts";
 
 const place = directory();
@@ -19,11 +19,16 @@ let sampled = false;
 const HOOK_MS = 400_000;
 
 /** What keeps a CPU busy in functions of its own while it is sampled. */
-const BUSY = "const until = Date.now() + 60_000; let sum = 0; while (Date.now() < until) for (let at = 0; at < 1e6; at += 1) sum += Math.sqrt(at); process.exit(sum > 0 ? 0 : 1)";
+const BUSY =
+  "const until = Date.now() + 60_000; let sum = 0; while (Date.now() < until) for (let at = 0; at < 1e6; at += 1) sum += Math.sqrt(at); process.exit(sum > 0 ? 0 : 1)";
 
 beforeAll(async () => {
   const busy = spawn(process.execPath, ["-e", BUSY], { stdio: "ignore" });
-  const { status, stderr } = spawnSync(program(), ["profile", "record", "--out", recording, "--all", "--stacks", "--budget", "none", "--for", "5s"], { encoding: "utf8" });
+  const { status, stderr } = spawnSync(
+    program(),
+    ["profile", "record", "--out", recording, "--all", "--stacks", "--budget", "none", "--for", "5s"],
+    { encoding: "utf8" },
+  );
   busy.kill();
   // Whoever may not sample CPUs has no samples to look at.
   if (status !== 0 && /permission|CAP_PERFMON|perf_event_paranoid/i.test(stderr)) return;
@@ -40,7 +45,12 @@ afterAll(async () => {
 
 interface Report {
   readonly samples: number;
-  readonly lines: readonly { readonly name: string; readonly file: string; readonly samples: number; readonly samples_with_callees: number }[];
+  readonly lines: readonly {
+    readonly name: string;
+    readonly file: string;
+    readonly samples: number;
+    readonly samples_with_callees: number;
+  }[];
 }
 
 /** Samples by function, decoded from the recording without the server. */
@@ -75,10 +85,18 @@ const hash = (page: Page): Promise<string> => page.evaluate(() => decodeURICompo
 
 /** Own samples by function and file, as the table has them. */
 async function table(page: Page): Promise<ReadonlyMap<string, readonly [own: number, total: number]>> {
-  const rows = await page.locator("table[aria-label=Functions] tbody tr").evaluateAll((all) => all.map((row) => [
-    `${row.querySelector("button")?.textContent ?? ""} ${row.getAttribute("title") ?? ""}`,
-    Number(row.querySelector("[data-own]")?.getAttribute("data-own")), Number(row.querySelector("[data-total]")?.getAttribute("data-total")),
-  ] as const));
+  const rows = await page
+    .locator("table[aria-label=Functions] tbody tr")
+    .evaluateAll((all) =>
+      all.map(
+        (row) =>
+          [
+            `${row.querySelector("button")?.textContent ?? ""} ${row.getAttribute("title") ?? ""}`,
+            Number(row.querySelector("[data-own]")?.getAttribute("data-own")),
+            Number(row.querySelector("[data-total]")?.getAttribute("data-total")),
+          ] as const,
+      ),
+    );
   return new Map(rows.map(([name, own, total]) => [name, [own, total]]));
 }
 
@@ -100,7 +118,8 @@ it("map, flame graph and table have the samples that the recording has, by funct
   const shown = await table(page);
   const most = [...direct.lines].sort((one, other) => other.samples - one.samples).slice(0, 100);
   expect(most.length).toBeGreaterThan(20);
-  for (const line of most) expect(shown.get(`${line.name} ${line.file}`), line.name).toEqual([line.samples, line.samples_with_callees]);
+  for (const line of most)
+    expect(shown.get(`${line.name} ${line.file}`), line.name).toEqual([line.samples, line.samples_with_callees]);
   await page.close();
 });
 
@@ -116,7 +135,9 @@ it("any time can be brushed, its samples are counted anew, and a link restores i
   await page.mouse.down();
   await page.mouse.move(left + width * 0.65, box.y + 40);
   await page.mouse.up();
-  const chosen = await until("the address says what was chosen", async () => /sel=([^&]+)\.\.([^&]+)/.exec(await hash(page)));
+  const chosen = await until("the address says what was chosen", async () =>
+    /sel=([^&]+)\.\.([^&]+)/.exec(await hash(page)),
+  );
   const [, from = "", to = ""] = chosen;
   const direct = report("--from", from, "--to", to);
   expect(direct.samples).toBeGreaterThan(0);
@@ -133,8 +154,11 @@ it("the keyboard chooses a time and moves over functions", async () => {
   if (skips()) return;
   const page = await open("profile");
   await page.getByRole("application", { name: /^Samples by second/ }).focus();
-  for (const key of ["ArrowLeft", "ArrowLeft", "Enter", "ArrowLeft", "ArrowUp", "Enter"]) await page.keyboard.press(key);
-  const chosen = await until("the address says what was chosen", async () => /sel=([^&]+)\.\.([^&]+)/.exec(await hash(page)));
+  for (const key of ["ArrowLeft", "ArrowLeft", "Enter", "ArrowLeft", "ArrowUp", "Enter"])
+    await page.keyboard.press(key);
+  const chosen = await until("the address says what was chosen", async () =>
+    /sel=([^&]+)\.\.([^&]+)/.exec(await hash(page)),
+  );
   // From the second tile of one second to the first of the next.
   const [begin, end] = [chosen[1] ?? "", chosen[2] ?? ""].map((text) => Date.parse(text));
   expect((end ?? 0) - (begin ?? 0)).toBe(1000);
@@ -157,13 +181,19 @@ it("by thread, in time, as a sandwich, searched and compared", async () => {
   const page = await open("profile?by=thread");
   expect(await counted(page)).toBe(direct.samples);
   await page.getByRole("button", { name: "sandwich" }).click();
-  const alone = ({ name, file }: Report["lines"][number]): boolean => !name.startsWith("[") && direct.lines.every((other) => other.name !== name || other.file === file);
-  const first = [...direct.lines].sort((one, other) => other.samples_with_callees - one.samples_with_callees).find(alone);
+  const alone = ({ name, file }: Report["lines"][number]): boolean =>
+    !name.startsWith("[") && direct.lines.every((other) => other.name !== name || other.file === file);
+  const first = [...direct.lines]
+    .sort((one, other) => other.samples_with_callees - one.samples_with_callees)
+    .find(alone);
   const name = first?.name ?? "";
   await page.goto(`${server?.address}#profile?shape=sandwich&fn=${encodeURIComponent(name)}`);
   const told = page.locator("p", { hasText: "above, who called it" }).locator(".quiet");
   // Until the answer comes, that of another question stands there.
-  await until("the function has its samples", async () => number(await told.textContent()) === first?.samples_with_callees);
+  await until(
+    "the function has its samples",
+    async () => number(await told.textContent()) === first?.samples_with_callees,
+  );
   await page.goto(`${server?.address}#profile?search=${encodeURIComponent(name)}`);
   await page.locator("[data-told=found]").waitFor();
   await page.goto(`${server?.address}#profile?shape=time&by=cpu`);
@@ -177,7 +207,10 @@ it("two times are compared, each with its own samples", async () => {
   const moments = /"from": ?"([^"]+)".*"to": ?"([^"]+)"/s.exec(run(["profile", "report", recording, "--json"]));
   const [begin, end] = [Date.parse(moments?.[1] ?? ""), Date.parse(moments?.[2] ?? "")];
   const middle = new Date((begin + end) / 2).toISOString();
-  const [one, other] = [[new Date(begin - 1000).toISOString(), middle], [middle, new Date(end + 1000).toISOString()]] as const;
+  const [one, other] = [
+    [new Date(begin - 1000).toISOString(), middle],
+    [middle, new Date(end + 1000).toISOString()],
+  ] as const;
   const page = await open(`profile?sel=${one.join("..")}&than=${other.join("..")}`);
   const direct = [one, other].map(([from, until_]) => report("--from", from ?? "", "--to", until_ ?? "").samples);
   expect(await counted(page)).toBe(direct[0]);
@@ -191,10 +224,23 @@ it.each(["dark", "light"])("has no serious finding of axe in the %s theme, and n
   const page = await open(`profile?theme=${theme}&by=thread`);
   await page.setViewportSize({ width: 1000, height: 800 });
   await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
-  const findings = await page.evaluate(async () => (await (window as unknown as { axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> } }).axe.run()).violations);
+  const findings = await page.evaluate(
+    async () =>
+      (
+        await (
+          window as unknown as {
+            axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> };
+          }
+        ).axe.run()
+      ).violations,
+  );
   const serious = findings.filter(({ impact }) => impact === "serious" || impact === "critical");
   expect(serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("\n")}`)).toEqual([]);
-  const beyond = await page.evaluate(() => [...document.querySelectorAll("main button, main td, main p, main h1, main h2")].filter((one) => one.getBoundingClientRect().right > window.innerWidth + 1).map((one) => one.textContent));
+  const beyond = await page.evaluate(() =>
+    [...document.querySelectorAll("main button, main td, main p, main h1, main h2")]
+      .filter((one) => one.getBoundingClientRect().right > window.innerWidth + 1)
+      .map((one) => one.textContent),
+  );
   expect(beyond).toEqual([]);
   await page.close();
 });

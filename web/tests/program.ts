@@ -1,6 +1,6 @@
 /** The real program: simulated agents, a measurement of them, a server. Each test file has its own. */
 
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -28,11 +28,15 @@ export function directory(): { readonly path: string; remove(): void } {
 
 /** Starts the program and waits for a line that `ready` recognises. */
 export async function start(args: readonly string[], ready: RegExp): Promise<Running> {
-  if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is missing; build it with: cargo build -p meikyo-cli, or name it with MEIKYO_BIN`);
+  if (!existsSync(PROGRAM))
+    throw new Error(`${PROGRAM} is missing; build it with: cargo build -p meikyo-cli, or name it with MEIKYO_BIN`);
   const child = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "pipe"] });
   let told = "";
   const line = await new Promise<string>((found, failed) => {
-    const timer = setTimeout(() => failed(new Error(`meikyo ${args.join(" ")} was not ready; it said:\n${told}`)), PATIENCE_MS);
+    const timer = setTimeout(
+      () => failed(new Error(`meikyo ${args.join(" ")} was not ready; it said:\n${told}`)),
+      PATIENCE_MS,
+    );
     const take = (piece: Buffer): void => {
       told += piece.toString();
       const match = told.split("\n").find((one) => ready.test(one));
@@ -50,11 +54,12 @@ export async function start(args: readonly string[], ready: RegExp): Promise<Run
   return {
     process: child,
     line,
-    stop: (signal = "SIGINT") => new Promise<void>((ended) => {
-      if (child.exitCode !== null || child.signalCode !== null) return ended();
-      child.on("exit", () => ended());
-      child.kill(signal);
-    }),
+    stop: (signal = "SIGINT") =>
+      new Promise<void>((ended) => {
+        if (child.exitCode !== null || child.signalCode !== null) return ended();
+        child.on("exit", () => ended());
+        child.kill(signal);
+      }),
   };
 }
 
@@ -69,12 +74,35 @@ export function run(args: readonly string[]): string {
  * A farm and a measurement of it that goes on until it is stopped; `rules` is added to the cluster file, and what `events`
  * tell happens to the farm's devices.
  */
-export async function measured(path: string, hosts: number, switches: number, rules = "", events: readonly string[] = []): Promise<{ recording: string; stop(): Promise<void> }> {
+export async function measured(
+  path: string,
+  hosts: number,
+  switches: number,
+  rules = "",
+  events: readonly string[] = [],
+): Promise<{ recording: string; stop(): Promise<void> }> {
   const happens = events.flatMap((event) => ["--do", event]);
-  const farm = await start(["farm", "--count", String(hosts), "--switches", String(switches), "--port", "0", "--write-cluster", join(path, "cluster"), ...happens], /^ready/);
+  const farm = await start(
+    [
+      "farm",
+      "--count",
+      String(hosts),
+      "--switches",
+      String(switches),
+      "--port",
+      "0",
+      "--write-cluster",
+      join(path, "cluster"),
+      ...happens,
+    ],
+    /^ready/,
+  );
   appendFileSync(join(path, "cluster/cluster.toml"), rules);
   const recording = join(path, "recording");
-  const measure = await start(["measure", "--cluster", join(path, "cluster/cluster.toml"), "--out", recording], / ok [1-9]/);
+  const measure = await start(
+    ["measure", "--cluster", join(path, "cluster/cluster.toml"), "--out", recording],
+    / ok [1-9]/,
+  );
   return {
     recording,
     stop: async () => {
@@ -85,10 +113,16 @@ export async function measured(path: string, hosts: number, switches: number, ru
 }
 
 /** With `MEIKYO_PAGE=1` the page that `npm run build` made stands before a program that may embed an older one. */
-async function fronted(server: Running & { readonly address: string }): Promise<Running & { readonly address: string }> {
+async function fronted(
+  server: Running & { readonly address: string },
+): Promise<Running & { readonly address: string }> {
   if (process.env["MEIKYO_PAGE"] === undefined) return server;
   const target = server.address.replace(/\/$/, "");
-  const front = await preview({ root: resolve(import.meta.dirname, ".."), logLevel: "silent", preview: { host: "127.0.0.1", port: 0, proxy: { "/api": { target, ws: true } } } });
+  const front = await preview({
+    root: resolve(import.meta.dirname, ".."),
+    logLevel: "silent",
+    preview: { host: "127.0.0.1", port: 0, proxy: { "/api": { target, ws: true } } },
+  });
   return {
     ...server,
     address: front.resolvedUrls?.local[0] ?? "",
@@ -101,7 +135,10 @@ async function fronted(server: Running & { readonly address: string }): Promise<
 }
 
 /** Serves recordings; the address is what the program printed. */
-export async function served(recordings: readonly string[], more: readonly string[] = ["--listen", "127.0.0.1:0"]): Promise<Running & { readonly address: string }> {
+export async function served(
+  recordings: readonly string[],
+  more: readonly string[] = ["--listen", "127.0.0.1:0"],
+): Promise<Running & { readonly address: string }> {
   const server = await start(["serve", ...recordings, ...more], /http:\/\//);
   const address = /http:\/\/\S+/.exec(server.line)?.[0] ?? "";
   return fronted({ ...server, address });

@@ -79,8 +79,13 @@ try {
   const browser = await chromium.launch({
     executablePath: process.env.MEIKYO_CHROMIUM ?? "/usr/bin/chromium",
     args: [
-      "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-      "--disable-component-update", "--disable-sync",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
     ],
   });
   for (const theme of given === undefined ? ["light"] : ["dark", "light"]) {
@@ -136,18 +141,25 @@ function indexedPng(rgba) {
     const colour = rgba.readUIntBE(at, 3);
     counts.set(colour, (counts.get(colour) ?? 0) + 1);
   }
-  const palette = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 256).map(([colour]) => colour);
+  const palette = [...counts]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 256)
+    .map(([colour]) => colour);
   const indexes = new Map(palette.map((colour, index) => [colour, index]));
   const channels = (colour) => [colour >> 16, (colour >> 8) & 255, colour & 255];
   const distance = (a, b) => channels(a).reduce((sum, value, at) => sum + (value - channels(b)[at]) ** 2, 0);
   for (const colour of counts.keys()) {
     if (indexes.has(colour)) continue;
-    const nearest = palette.reduce((best, one, index) => (distance(one, colour) < distance(palette[best], colour) ? index : best), 0);
+    const nearest = palette.reduce(
+      (best, one, index) => (distance(one, colour) < distance(palette[best], colour) ? index : best),
+      0,
+    );
     indexes.set(colour, nearest);
   }
   const rows = Buffer.alloc((width + 1) * height);
   for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) rows[y * (width + 1) + 1 + x] = indexes.get(rgba.readUIntBE((y * width + x) * 4, 3));
+    for (let x = 0; x < width; x++)
+      rows[y * (width + 1) + 1 + x] = indexes.get(rgba.readUIntBE((y * width + x) * 4, 3));
   }
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
@@ -202,20 +214,21 @@ async function measureCluster() {
     rmSync(directory, { recursive: true, force: true });
   };
   /** Starts the program; the line in which it said that it was ready. */
-  const start = (args, ready) => new Promise((found, failed) => {
-    const child = spawn(program, args, { cwd: directory, stdio: ["ignore", "pipe", "pipe"] });
-    running.push(child);
-    let told = "";
-    const take = (piece) => {
-      told += piece;
-      const line = told.split("\n").find((one) => ready.test(one));
-      if (line !== undefined) found(line);
-    };
-    child.stdout.on("data", take);
-    child.stderr.on("data", take);
-    child.on("error", failed);
-    child.on("exit", (code) => failed(new Error(`${program} ${args.join(" ")} ended with ${code}:\n${told}`)));
-  });
+  const start = (args, ready) =>
+    new Promise((found, failed) => {
+      const child = spawn(program, args, { cwd: directory, stdio: ["ignore", "pipe", "pipe"] });
+      running.push(child);
+      let told = "";
+      const take = (piece) => {
+        told += piece;
+        const line = told.split("\n").find((one) => ready.test(one));
+        if (line !== undefined) found(line);
+      };
+      child.stdout.on("data", take);
+      child.stderr.on("data", take);
+      child.on("error", failed);
+      child.on("exit", (code) => failed(new Error(`${program} ${args.join(" ")} ended with ${code}:\n${told}`)));
+    });
   try {
     const farm = ["farm", "--count", "32", "--switches", "8", "--port", "0", "--write-cluster", "cluster"];
     await start([...farm, ...TROUBLES.flatMap((line) => ["--do", line])], /^ready/);
@@ -225,7 +238,10 @@ async function measureCluster() {
     console.log(`measuring for ${MEASURED_MS / 1000} s`);
     const measured = new Promise((resume) => setTimeout(resume, MEASURED_MS));
     sample(directory);
-    const server = await start(["serve", "recording", "profile", "--listen", "127.0.0.1:0", "--cluster", cluster], /http:\/\//);
+    const server = await start(
+      ["serve", "recording", "profile", "--listen", "127.0.0.1:0", "--cluster", cluster],
+      /http:\/\//,
+    );
     await measured;
     return { address: /http:\/\/\S+/.exec(server)[0], clear };
   } catch (error) {

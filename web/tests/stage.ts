@@ -1,7 +1,7 @@
 /** What most tests of the page play on: a measurement, its server, a browser. Each test file has its own. */
 
 import { afterAll, beforeAll } from "vitest";
-import { openBrowser, type Browser } from "./browser.ts";
+import { type Browser, openBrowser } from "./browser.ts";
 import { directory, measured, served } from "./program.ts";
 
 export interface Stage {

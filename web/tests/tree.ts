@@ -41,13 +41,20 @@ export async function tree(page: Page): Promise<Node[]> {
     if (!node.ignored) {
       const properties = Object.fromEntries((node.properties ?? []).map((one) => [one.name, one.value.value]));
       found.push({
-        role, name, around, properties, value: String(node.value?.value ?? ""), description: node.description?.value ?? "",
-        focusable: properties["focusable"] === true && properties["disabled"] !== true, element: node.backendDOMNodeId ?? 0,
+        role,
+        name,
+        around,
+        properties,
+        value: String(node.value?.value ?? ""),
+        description: node.description?.value ?? "",
+        focusable: properties["focusable"] === true && properties["disabled"] !== true,
+        element: node.backendDOMNodeId ?? 0,
       });
     }
     for (const id of node.childIds ?? []) {
       const child = byId.get(id);
-      if (child !== undefined) walk(child, node.ignored || role === "generic" ? around : [...around, `${role} ${name}`.trim()]);
+      if (child !== undefined)
+        walk(child, node.ignored || role === "generic" ? around : [...around, `${role} ${name}`.trim()]);
     }
   };
   for (const node of nodes) if (node.parentId === undefined) walk(node, []);

@@ -11,7 +11,10 @@ function anyView(): View {
   return {
     name: any(...VIEW_NAMES),
     recording: any(null, "demo", "läb & co #2"),
-    window: any<View["window"]>({ live: true, spanUs: 1000 + Math.floor(Math.random() * 1e9) }, { live: false, fromUs: from, toUs: from + 5e6 }),
+    window: any<View["window"]>(
+      { live: true, spanUs: 1000 + Math.floor(Math.random() * 1e9) },
+      { live: false, fromUs: from, toUs: from + 5e6 },
+    ),
     quantity: any({ table: "load", column: "load_1min" }, DEFAULT_VIEW.quantity),
     also: any<View["also"]>(null, ["in_octets", "in_errors"]),
     rows: any<View["rows"]>("devices", "series"),
@@ -28,7 +31,14 @@ function anyView(): View {
     find: any("", "eth0 & node%"),
     tables: any(true, false),
     theme: any<View["theme"]>(null, "dark", "light"),
-    profile: any(DEFAULT_PROFILE, { ...DEFAULT_PROFILE, host: "node001", cpu: 3, by: "thread", focus: ["main", "a;b"], than: { fromUs: from, toUs: from + 2e6 } }),
+    profile: any(DEFAULT_PROFILE, {
+      ...DEFAULT_PROFILE,
+      host: "node001",
+      cpu: 3,
+      by: "thread",
+      focus: ["main", "a;b"],
+      than: { fromUs: from, toUs: from + 2e6 },
+    }),
     play: any(null, { speed: 1, fromUs: null }, { speed: 0.5, fromUs: moment() }),
     bench: any(true, false),
   };
@@ -46,8 +56,9 @@ it("reads back every view that it writes", () => {
 it("is empty of what is usual", () => expect(formatAddress(DEFAULT_VIEW)).toBe("cluster"));
 
 it("stays readable", () => {
-  expect(formatAddress({ ...DEFAULT_VIEW, devices: ["node003", "node004"], window: { live: true, spanUs: 900e6 } }))
-    .toBe("cluster?t=-15m&dev=node[003-004]");
+  expect(
+    formatAddress({ ...DEFAULT_VIEW, devices: ["node003", "node004"], window: { live: true, spanUs: 900e6 } }),
+  ).toBe("cluster?t=-15m&dev=node[003-004]");
 });
 
 it("opens the usual view and names what it cannot read", () => {

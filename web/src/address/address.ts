@@ -5,11 +5,11 @@
  * written, so that addresses stay short enough to be read.
  */
 
-import { wordsOf } from "./word.ts";
-import { foldNames, unfoldNames } from "../words/host_range.ts";
-import { DEFAULT_PROFILE, formatProfile, parseProfile, type ProfileView } from "../profile/profile_address.ts";
+import { DEFAULT_PROFILE, formatProfile, type ProfileView, parseProfile } from "../profile/profile_address.ts";
 import { formatMoment, parseIso } from "../time/moment.ts";
-import { formatWindow, parseWindow, type Bounds, type TimeWindow } from "../time/window.ts";
+import { type Bounds, formatWindow, parseWindow, type TimeWindow } from "../time/window.ts";
+import { foldNames, unfoldNames } from "../words/host_range.ts";
+import { wordsOf } from "./word.ts";
 
 export const VIEW_NAMES = ["cluster", "then", "device", "fabric", "data", "profile"] as const;
 export type ViewName = (typeof VIEW_NAMES)[number];
@@ -118,11 +118,21 @@ export function formatAddress(view: View): string {
   set("find", view.find, view.find !== "");
   set("tables", "1", view.tables);
   set("theme", view.theme ?? "", view.theme !== null);
-  if (view.play !== null) parts.set("play", view.play.fromUs === null ? String(view.play.speed) : `${view.play.speed}@${formatMoment(view.play.fromUs)}`);
+  if (view.play !== null)
+    parts.set(
+      "play",
+      view.play.fromUs === null ? String(view.play.speed) : `${view.play.speed}@${formatMoment(view.play.fromUs)}`,
+    );
   for (const [part, text] of formatProfile(view.profile)) parts.set(part, text);
   set("bench", "1", view.bench);
   // These letters are allowed behind `#` and are easier on the eye as they are.
-  const readable = parts.toString().replace(/%3A/g, ":").replace(/%40/g, "@").replace(/%2C/g, ",").replace(/%5B/g, "[").replace(/%5D/g, "]");
+  const readable = parts
+    .toString()
+    .replace(/%3A/g, ":")
+    .replace(/%40/g, "@")
+    .replace(/%2C/g, ",")
+    .replace(/%5B/g, "[")
+    .replace(/%5D/g, "]");
   return readable === "" ? view.name : `${view.name}?${readable}`;
 }
 
@@ -133,7 +143,10 @@ export function parseAddress(hash: string, nowUs: number): { view: View; problem
   const problems: string[] = [];
   const base = DEFAULT_VIEW;
   const word = wordsOf(parts, problems);
-  const oneOf = <T extends string>(...allowed: readonly T[]) => (text: string): T | null => allowed.find((one) => one === text) ?? null;
+  const oneOf =
+    <T extends string>(...allowed: readonly T[]) =>
+    (text: string): T | null =>
+      allowed.find((one) => one === text) ?? null;
   const name = oneOf(...VIEW_NAMES)(path);
   if (name === null && path !== "") problems.push(path);
   const view: View = {

@@ -30,10 +30,17 @@ export function byRule(alerts: readonly AlertBody[], nowUs: number): RuleGroup[]
   const rank = (alert: AlertBody): number => ORDER.indexOf(standingOf(alert, nowUs));
   const groups = [...rules].map(([rule, own]) => ({
     rule,
-    alerts: own.sort((one, other) => rank(one) - rank(other) || naturally(one.device ?? "", other.device ?? "") || naturally(one.object ?? "", other.object ?? "")),
+    alerts: own.sort(
+      (one, other) =>
+        rank(one) - rank(other) ||
+        naturally(one.device ?? "", other.device ?? "") ||
+        naturally(one.object ?? "", other.object ?? ""),
+    ),
     raised: own.filter((alert) => standingOf(alert, nowUs) === "raised").length,
   }));
-  return groups.sort((one, other) => Number(other.raised > 0) - Number(one.raised > 0) || naturally(one.rule, other.rule));
+  return groups.sort(
+    (one, other) => Number(other.raised > 0) - Number(one.raised > 0) || naturally(one.rule, other.rule),
+  );
 }
 
 /** What was found, without the name of the rule, with which the collector begins every text. */
@@ -46,8 +53,10 @@ const DAY_US = 86_400e6;
 
 /** For how long, and since when: `for 29 min, since 22:37`; what is over has its begin and end. */
 export function sinceWords(alert: AlertBody, nowUs: number): string {
-  const at = (us: number): string => (Math.abs(nowUs - us) < DAY_US / 2 ? clock(us).slice(0, 5) : dayAndClock(us).slice(0, -3));
-  if (alert.cleared_us !== null) return `for ${lasting(alert.cleared_us - alert.raised_us)}, from ${at(alert.raised_us)} to ${at(alert.cleared_us)}`;
+  const at = (us: number): string =>
+    Math.abs(nowUs - us) < DAY_US / 2 ? clock(us).slice(0, 5) : dayAndClock(us).slice(0, -3);
+  if (alert.cleared_us !== null)
+    return `for ${lasting(alert.cleared_us - alert.raised_us)}, from ${at(alert.raised_us)} to ${at(alert.cleared_us)}`;
   return `for ${lasting(nowUs - alert.raised_us)}, since ${at(alert.raised_us)}`;
 }
 

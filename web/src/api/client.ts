@@ -53,7 +53,9 @@ async function answer(path: string, init: RequestInit): Promise<Response> {
   if (response.ok) return response;
   const told = (await response.json().catch(() => null)) as { error?: string; place?: string } | null;
   const told401 = "the server wants a token; open the address that `meikyo serve` printed";
-  const text = told?.error ?? (response.status === 401 ? told401 : `the server answered ${response.status} ${response.statusText}`);
+  const text =
+    told?.error ??
+    (response.status === 401 ? told401 : `the server answered ${response.status} ${response.statusText}`);
   throw new ApiError(response.status, text, told?.place ?? path);
 }
 

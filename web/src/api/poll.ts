@@ -21,7 +21,11 @@ export const NOT_READ: Told<never> = { value: null, atMs: 0, failed: null };
 const PATIENCE_MS = 20_000;
 
 /** `everyMs` null: asked once, and again only after a failure. */
-export function poll<T>(ask: (stop: AbortSignal) => Promise<T>, everyMs: number | null, take: (told: Told<T>) => void): () => void {
+export function poll<T>(
+  ask: (stop: AbortSignal) => Promise<T>,
+  everyMs: number | null,
+  take: (told: Told<T>) => void,
+): () => void {
   const closed = new AbortController();
   let told: Told<T> = NOT_READ;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -33,7 +37,9 @@ export function poll<T>(ask: (stop: AbortSignal) => Promise<T>, everyMs: number 
       told = { value: await ask(AbortSignal.any([closed.signal, late.signal])), atMs, failed: null };
     } catch (error) {
       if (closed.signal.aborted) return;
-      const why = wasAborted(error) ? new ApiError(0, `the server has not answered for ${PATIENCE_MS / 1000} s`, "") : error;
+      const why = wasAborted(error)
+        ? new ApiError(0, `the server has not answered for ${PATIENCE_MS / 1000} s`, "")
+        : error;
       told = { ...told, failed: errorText(why) };
     } finally {
       clearTimeout(patience);

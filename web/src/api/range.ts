@@ -1,7 +1,7 @@
 /** Values of the past: least, mean and greatest per series and bin, as Arrow. */
 
 import { tableFromIPC } from "@uwdata/flechette";
-import { apiPath, getBytes, recordingPath, type Parameter } from "./client.ts";
+import { apiPath, getBytes, type Parameter, recordingPath } from "./client.ts";
 
 export interface RangeRequest {
   readonly recording: string;
@@ -62,9 +62,14 @@ export async function getRange(request: RangeRequest, signal: AbortSignal): Prom
   });
 }
 
-export function decodeRange(bytes: Uint8Array, head: { fromUs: number; binUs: number; unit: string; problems: number }): Range {
+export function decodeRange(
+  bytes: Uint8Array,
+  head: { fromUs: number; binUs: number; unit: string; problems: number },
+): Range {
   const table = tableFromIPC(bytes);
-  const u32 = (name: string): Uint32Array => (table.getChild(name)?.toArray() as Uint32Array | undefined) ?? new Uint32Array();
-  const f32 = (name: string): Float32Array => (table.getChild(name)?.toArray() as Float32Array | undefined) ?? new Float32Array();
+  const u32 = (name: string): Uint32Array =>
+    (table.getChild(name)?.toArray() as Uint32Array | undefined) ?? new Uint32Array();
+  const f32 = (name: string): Float32Array =>
+    (table.getChild(name)?.toArray() as Float32Array | undefined) ?? new Float32Array();
   return { ...head, bins: u32("bin"), series: u32("series"), min: f32("min"), mean: f32("mean"), max: f32("max") };
 }

@@ -1,18 +1,25 @@
 /** Raw rows as objects, and answers with their round trips. */
 
-import { apiPath, getJson, recordingPath, type Parameter } from "./client.ts";
+import { apiPath, getJson, type Parameter, recordingPath } from "./client.ts";
 import type { RowsBody } from "./types.ts";
 
 export type Value = number | string | null;
 export type RawRow = Readonly<Record<string, Value>>;
 
 /** Rows of a table, the newest last. */
-export async function getRows(id: string, what: string, parameters: Readonly<Record<string, Parameter>>, signal: AbortSignal): Promise<RawRow[]> {
+export async function getRows(
+  id: string,
+  what: string,
+  parameters: Readonly<Record<string, Parameter>>,
+  signal: AbortSignal,
+): Promise<RawRow[]> {
   return rowsOf(await getJson<RowsBody>(apiPath(recordingPath(id, what), parameters), signal));
 }
 
 export function rowsOf(body: RowsBody): RawRow[] {
-  return (body.rows as readonly (readonly Value[])[]).map((row) => Object.fromEntries(body.columns.map((name, at) => [name, row[at] ?? null])));
+  return (body.rows as readonly (readonly Value[])[]).map((row) =>
+    Object.fromEntries(body.columns.map((name, at) => [name, row[at] ?? null])),
+  );
 }
 
 export function numberOf(value: Value | undefined): number | null {
@@ -60,11 +67,18 @@ export function answersOf(polls: readonly RawRow[], batches: readonly RawRow[]):
 }
 
 export async function getAnswers(
-  id: string, tables: AnswerTables, device: string, from: Parameter, to: Parameter, signal: AbortSignal,
+  id: string,
+  tables: AnswerTables,
+  device: string,
+  from: Parameter,
+  to: Parameter,
+  signal: AbortSignal,
 ): Promise<Answer[]> {
   const [polls, batches] = await Promise.all([
     getRows(id, "readings", { table: tables.answers, device, from, to, limit: 1000 }, signal),
-    tables.requests === null ? [] : getRows(id, "readings", { table: tables.requests, from, to, limit: 20_000 }, signal),
+    tables.requests === null
+      ? []
+      : getRows(id, "readings", { table: tables.requests, from, to, limit: 20_000 }, signal),
   ]);
   return answersOf(polls, batches);
 }

@@ -14,7 +14,10 @@ export interface StatesRequest {
 /** Devices and bins in which everything was ok are left out of the answer. */
 export function getStates(request: StatesRequest, signal: AbortSignal): Promise<StatesBody> {
   const path = apiPath(recordingPath(request.recording, "states"), {
-    from: Math.round(request.fromUs), to: Math.round(request.toUs), width: request.width, device: request.devices ?? [],
+    from: Math.round(request.fromUs),
+    to: Math.round(request.toUs),
+    width: request.width,
+    device: request.devices ?? [],
   });
   return getJson<StatesBody>(path, signal);
 }

@@ -25,5 +25,9 @@ export function copyText(text: string, what: string): void {
   };
   // Browsers offer a clipboard only on loopback and over TLS.
   if (navigator.clipboard === undefined) tell(false);
-  else navigator.clipboard.writeText(text).then(() => tell(true), () => tell(false));
+  else
+    navigator.clipboard.writeText(text).then(
+      () => tell(true),
+      () => tell(false),
+    );
 }

@@ -1,9 +1,13 @@
 // @vitest-environment node
 import { beforeAll, expect, it } from "vitest";
-import { curlProgram, duckdbProgram, exportPath, pythonProgram, shellWord, type Shown } from "./programs.ts";
+import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown, shellWord } from "./programs.ts";
 
 const SHOWN: Shown = {
-  recording: "demo run", name: "demo run", table: "interfaces", columns: ["device", "interface", "out_octets"], devices: ["node1", "o'neil"],
+  recording: "demo run",
+  name: "demo run",
+  table: "interfaces",
+  columns: ["device", "interface", "out_octets"],
+  devices: ["node1", "o'neil"],
   bounds: { fromUs: Date.UTC(2026, 10, 21, 18) * 1000, toUs: Date.UTC(2026, 10, 21, 19) * 1000 + 500_000 },
 };
 

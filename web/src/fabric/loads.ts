@@ -17,12 +17,16 @@ export type Means = ReadonlyMap<number, number>;
  * which not every cable is measured counts as not measured.
  */
 export function trunkLoads(fabric: FabricBody, series: readonly SeriesBody[], means: Means): readonly TrunkLoad[] {
-  const numbers = new Map(series.map(({ labels, ordinal }) => [`${labels["device"] ?? ""}\u0000${labels["interface"] ?? ""}`, ordinal]));
+  const numbers = new Map(
+    series.map(({ labels, ordinal }) => [`${labels["device"] ?? ""}\u0000${labels["interface"] ?? ""}`, ordinal]),
+  );
   return fabric.trunks.map((trunk) => {
     const ends = trunk.ends.map(({ switch: at, interfaces }) => {
       const device = fabric.switches[at]?.name ?? "";
       const sent = interfaces.map((name) => means.get(numbers.get(`${device}\u0000${name}`) ?? -1));
-      return sent.every((value) => value !== undefined) ? sent.reduce<number>((all, value) => all + (value ?? 0), 0) * 8 : null;
+      return sent.every((value) => value !== undefined)
+        ? sent.reduce<number>((all, value) => all + (value ?? 0), 0) * 8
+        : null;
     });
     const known = ends.filter((bits) => bits !== null);
     if (known.length === 0) return { share: null, bitsPerS: null };

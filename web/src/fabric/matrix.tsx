@@ -13,22 +13,40 @@ import { trunkWords } from "./shown.ts";
 import { vlanInk } from "./vlan_inks.ts";
 
 const NAME_MAX_PX = 96;
-const STEPS: Readonly<Record<string, readonly [number, number]>> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const STEPS: Readonly<Record<string, readonly [number, number]>> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
 
 export function Matrix({ fabric, vlan, loads, room }: Shown) {
   const [at, setAt] = useState<readonly [number, number] | null>(null);
   const drawn = useRef("");
   const cells = useMemo(() => trunksByCell(fabric.trunks), [fabric]);
   const font = `11px ${inks.value?.font ?? "sans-serif"}`;
-  const widest = useMemo(() => Math.min(NAME_MAX_PX, Math.max(...fabric.switches.map(({ name }) => textWidth(name, font)))), [fabric, font]);
+  const widest = useMemo(
+    () => Math.min(NAME_MAX_PX, Math.max(...fabric.switches.map(({ name }) => textWidth(name, font)))),
+    [fabric, font],
+  );
   const switches = fabric.switches.length;
   const layout = layoutMatrix(switches, widest, room.width - 12, room.height);
   const name = (place: number): string => fabric.switches[place]?.name ?? "";
-  const words = at === null ? "Rest the pointer on a cell, or go from trunk to trunk with the arrow keys." : toldAt(fabric, cells.get(cellKey(...at)) ?? [], loads, `${name(at[0])} to ${name(at[1])}`);
+  const words =
+    at === null
+      ? "Rest the pointer on a cell, or go from trunk to trunk with the arrow keys."
+      : toldAt(fabric, cells.get(cellKey(...at)) ?? [], loads, `${name(at[0])} to ${name(at[1])}`);
   const draw = ({ context, width, height }: Surface, fresh: boolean): void => {
     const colours = inks.value;
     if (colours === null) return;
-    const key = [layout.cell, layout.margin, vlan, theme.value, at?.join(), loads?.map((load) => load.share).join()].join(" ");
+    const key = [
+      layout.cell,
+      layout.margin,
+      vlan,
+      theme.value,
+      at?.join(),
+      loads?.map((load) => load.share).join(),
+    ].join(" ");
     if (!fresh && drawn.current === key) return;
     drawn.current = key;
     context.clearRect(0, 0, width, height);
@@ -37,13 +55,27 @@ export function Matrix({ fabric, vlan, loads, room }: Shown) {
     const most = mostVlans(fabric);
     fabric.trunks.forEach((trunk, place) => {
       const load = loads?.[place] ?? null;
-      const colour = loads !== null ? (load?.share == null ? colours.lineStrong : rampColour(load.share))
-        : vlan === null ? rampColour(countShare(trunk.vlans.length, most))
-          : trunk.vlans.includes(vlan) ? vlanInk(fabric.vlans.findIndex((of) => of.vlan === vlan), theme.value) : colours.lineStrong;
+      const colour =
+        loads !== null
+          ? load?.share == null
+            ? colours.lineStrong
+            : rampColour(load.share)
+          : vlan === null
+            ? rampColour(countShare(trunk.vlans.length, most))
+            : trunk.vlans.includes(vlan)
+              ? vlanInk(
+                  fabric.vlans.findIndex((of) => of.vlan === vlan),
+                  theme.value,
+                )
+              : colours.lineStrong;
       context.fillStyle = colour;
       const [one = 0, other = 0] = trunk.ends.map((end) => end.switch);
       const side = layout.cell > 4 ? layout.cell - 1 : layout.cell;
-      for (const [row, column] of [[one, other], [other, one]] as const) context.fillRect(layout.margin + column * layout.cell, layout.margin + row * layout.cell, side, side);
+      for (const [row, column] of [
+        [one, other],
+        [other, one],
+      ] as const)
+        context.fillRect(layout.margin + column * layout.cell, layout.margin + row * layout.cell, side, side);
     });
     context.font = font;
     context.textBaseline = "middle";
@@ -69,11 +101,19 @@ export function Matrix({ fabric, vlan, loads, room }: Shown) {
   };
   return (
     <>
-      <p class="quiet">A row and a column for each of {plural(switches, "switch")}, a cell for each trunk. <span role="status" class="told">{words}</span></p>
+      <p class="quiet">
+        A row and a column for each of {plural(switches, "switch")}, a cell for each trunk.{" "}
+        <span role="status" class="told">
+          {words}
+        </span>
+      </p>
       <div class="fabric-room" role="group" aria-label="Matrix of the fabric">
         <div style={{ width: `${layout.size}px` }}>
           <Canvas
-            class="matrix" height={layout.size} draw={draw} label={`Trunks of ${fabric.name} between ${plural(switches, "switch")}. Arrow keys move from trunk to trunk.`}
+            class="matrix"
+            height={layout.size}
+            draw={draw}
+            label={`Trunks of ${fabric.name} between ${plural(switches, "switch")}. Arrow keys move from trunk to trunk.`}
             onPointer={(kind, _, x, y) => setAt(kind === "leave" ? null : cellAt(layout, switches, x, y))}
             onKey={(event) => {
               const step = STEPS[event.key];
@@ -90,5 +130,7 @@ export function Matrix({ fabric, vlan, loads, room }: Shown) {
 }
 
 function toldAt(fabric: FabricBody, trunks: readonly number[], loads: Shown["loads"], names: string): string {
-  return trunks.length === 0 ? `${names}: no trunk` : trunks.map((place) => trunkWords(fabric, place, loads?.[place] ?? null)).join("; ");
+  return trunks.length === 0
+    ? `${names}: no trunk`
+    : trunks.map((place) => trunkWords(fabric, place, loads?.[place] ?? null)).join("; ");
 }

@@ -2,10 +2,16 @@ import { expect, it } from "vitest";
 import { torus } from "../../tests/topologies.ts";
 import { cellAt, cellKey, layoutMatrix, nextCell, trunksByCell } from "./matrix_layout.ts";
 
-const trunks = (of: ReturnType<typeof torus>) => of.pairs.map((ends) => ({ ends: ends.map((place) => ({ switch: place })) }));
+const trunks = (of: ReturnType<typeof torus>) =>
+  of.pairs.map((ends) => ({ ends: ends.map((place) => ({ switch: place })) }));
 
 it("every trunk has a cell on either side of the diagonal, and every cell is found again where it is drawn", () => {
-  for (const [sizes, width] of [[[9, 9], 690], [[10, 10, 10], 690], [[10, 10, 10], 2000], [[65], 1100]] as const) {
+  for (const [sizes, width] of [
+    [[9, 9], 690],
+    [[10, 10, 10], 690],
+    [[10, 10, 10], 2000],
+    [[65], 1100],
+  ] as const) {
     const of = torus(...sizes);
     const cells = trunksByCell(trunks(of));
     expect(cells.size).toBe(2 * of.pairs.length);
@@ -13,11 +19,18 @@ it("every trunk has a cell on either side of the diagonal, and every cell is fou
     expect(layout.cell).toBeGreaterThanOrEqual(1);
     for (const [one, other] of of.pairs) {
       expect(cells.has(cellKey(one, other)) && cells.has(cellKey(other, one))).toBe(true);
-      const at = cellAt(layout, of.switches, layout.margin + (other + 0.5) * layout.cell, layout.margin + (one + 0.5) * layout.cell);
+      const at = cellAt(
+        layout,
+        of.switches,
+        layout.margin + (other + 0.5) * layout.cell,
+        layout.margin + (one + 0.5) * layout.cell,
+      );
       expect(at).toEqual([one, other]);
     }
     // Names lie side by side and not over one another.
-    layout.named.forEach((place, at) => expect(at === 0 || (place - (layout.named[at - 1] ?? 0)) * layout.cell >= 14).toBe(true));
+    layout.named.forEach((place, at) =>
+      expect(at === 0 || (place - (layout.named[at - 1] ?? 0)) * layout.cell >= 14).toBe(true),
+    );
     expect(cellAt(layout, of.switches, layout.margin - 1, layout.margin + 1)).toBeNull();
   }
 });

@@ -18,20 +18,30 @@ export interface MatrixLayout {
 
 export function layoutMatrix(switches: number, nameWidth: number, width: number, height: number): MatrixLayout {
   const margin = Math.ceil(nameWidth) + 8;
-  const cell = Math.max(1, Math.min(CELL_MAX_PX, Math.floor((Math.max(width, Math.min(height, width)) - margin) / Math.max(1, switches))));
+  const cell = Math.max(
+    1,
+    Math.min(CELL_MAX_PX, Math.floor((Math.max(width, Math.min(height, width)) - margin) / Math.max(1, switches))),
+  );
   const step = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((every) => every * cell >= NAME_PX) ?? 1000;
   const named = Array.from({ length: Math.ceil(switches / step) }, (_, at) => at * step);
   return { cell, margin, size: margin + cell * switches, named };
 }
 
 /** The switches of the row and the column at a point; null beside the cells. */
-export function cellAt({ cell, margin }: MatrixLayout, switches: number, x: number, y: number): readonly [row: number, column: number] | null {
+export function cellAt(
+  { cell, margin }: MatrixLayout,
+  switches: number,
+  x: number,
+  y: number,
+): readonly [row: number, column: number] | null {
   const [row, column] = [Math.floor((y - margin) / cell), Math.floor((x - margin) / cell)];
   return row < 0 || column < 0 || row >= switches || column >= switches ? null : [row, column];
 }
 
 /** Trunks by their two switches, in both directions. */
-export function trunksByCell(trunks: readonly { readonly ends: readonly { readonly switch: number }[] }[]): ReadonlyMap<number, readonly number[]> {
+export function trunksByCell(
+  trunks: readonly { readonly ends: readonly { readonly switch: number }[] }[],
+): ReadonlyMap<number, readonly number[]> {
   const cells = new Map<number, number[]>();
   trunks.forEach(({ ends }, place) => {
     const [one, other] = ends.map((end) => end.switch);
@@ -51,9 +61,16 @@ export function cellKey(row: number, column: number): number {
 
 /** The cell that an arrow key leads to: along a row from trunk to trunk, or to the next row's nearest trunk. */
 export function nextCell(
-  cells: ReadonlyMap<number, readonly number[]>, switches: number, at: readonly [number, number] | null, step: readonly [right: number, down: number],
+  cells: ReadonlyMap<number, readonly number[]>,
+  switches: number,
+  at: readonly [number, number] | null,
+  step: readonly [right: number, down: number],
 ): readonly [row: number, column: number] | null {
-  const ofRow = (row: number): number[] => [...cells.keys()].filter((key) => Math.floor(key / 65_536) === row).map((key) => key % 65_536).sort((one, other) => one - other);
+  const ofRow = (row: number): number[] =>
+    [...cells.keys()]
+      .filter((key) => Math.floor(key / 65_536) === row)
+      .map((key) => key % 65_536)
+      .sort((one, other) => one - other);
   let [row, column] = at ?? [0, -1];
   const [right, down] = at === null ? [1, 0] : step;
   if (right !== 0) {

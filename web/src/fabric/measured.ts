@@ -10,7 +10,12 @@ import type { Means } from "./loads.ts";
 const REFRESH_MS = 1000;
 
 /** What was told of the shown time; of another one it is `NOT_READ`. `wanted` is false while nobody looks. */
-export function useMeasured(recording: string | null, traffic: Quantity | null, switches: readonly string[], wanted: boolean): Told<Means> {
+export function useMeasured(
+  recording: string | null,
+  traffic: Quantity | null,
+  switches: readonly string[],
+  wanted: boolean,
+): Told<Means> {
   const { window: shown, selected } = view.value;
   const key = JSON.stringify([recording, traffic, switches, shown, selected]);
   const [measured, setMeasured] = useState<{ key: string; told: Told<Means> }>({ key, told: NOT_READ });
@@ -18,7 +23,12 @@ export function useMeasured(recording: string | null, traffic: Quantity | null, 
     if (recording === null || traffic === null || !wanted) return undefined;
     const ask = async (stop: AbortSignal): Promise<Means> => {
       const { fromUs, toUs } = view.peek().selected ?? boundsNow();
-      return meansOf(await getRange({ recording, ...traffic, fromUs, toUs, width: 1, labels: { device: switches }, values: ["mean"] }, stop));
+      return meansOf(
+        await getRange(
+          { recording, ...traffic, fromUs, toUs, width: 1, labels: { device: switches }, values: ["mean"] },
+          stop,
+        ),
+      );
     };
     const live = shown.live && selected === null;
     return poll(ask, live ? REFRESH_MS : null, (told) => setMeasured({ key, told }));

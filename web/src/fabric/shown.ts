@@ -49,22 +49,33 @@ export function thickness(pairs: readonly Pair[]): number {
 export function bandOf(fabric: FabricBody, pairs: readonly Pair[]): number {
   const each = (place: number): number => {
     const trunk = fabric.trunks[place];
-    return trunk !== undefined && laned(fabric) ? Math.max(2, lanesOf(placesOf(fabric, trunk)).length) * LANE_PX : thickness(pairs);
+    return trunk !== undefined && laned(fabric)
+      ? Math.max(2, lanesOf(placesOf(fabric, trunk)).length) * LANE_PX
+      : thickness(pairs);
   };
-  return Math.max(thickness(pairs), ...pairs.map(({ trunks }) => trunks.reduce((sum, place) => sum + each(place), 0) + (trunks.length - 1) * LANE_PX));
+  return Math.max(
+    thickness(pairs),
+    ...pairs.map(({ trunks }) => trunks.reduce((sum, place) => sum + each(place), 0) + (trunks.length - 1) * LANE_PX),
+  );
 }
 
 /** How many hosts there are on each switch that has some; null where they differ. */
 export function hostsOnEach(fabric: FabricBody): number | null {
   const counts = new Set(fabric.switches.map(({ hosts }) => hosts).filter((hosts) => hosts > 0));
-  return counts.size === 1 ? [...counts][0] ?? null : null;
+  return counts.size === 1 ? ([...counts][0] ?? null) : null;
 }
 
 /** Hosts in words: once for all where they are dealt evenly. */
 export function hostsWords(fabric: FabricBody): string {
   const each = hostsOnEach(fabric);
   const some = fabric.switches.filter(({ hosts }) => hosts > 0).length;
-  if (each === null) return some === 0 ? "no hosts" : `${plural(fabric.switches.reduce((sum, { hosts }) => sum + hosts, 0), "host")}`;
+  if (each === null)
+    return some === 0
+      ? "no hosts"
+      : `${plural(
+          fabric.switches.reduce((sum, { hosts }) => sum + hosts, 0),
+          "host",
+        )}`;
   return `${plural(each, "host")} on each${some === fabric.switches.length ? "" : ` of ${plural(some, "switch")}`}`;
 }
 
@@ -76,13 +87,18 @@ export function vlansWords(vlans: readonly number[]): string {
     if (last !== undefined && vlan === last[1] + 1) last[1] = vlan;
     else runs.push([vlan, vlan]);
   }
-  return runs.map(([from, to]) => (from === to ? `${from}` : to === from + 1 ? `${from}, ${to}` : `${from}-${to}`)).join(", ") || "none";
+  return (
+    runs
+      .map(([from, to]) => (from === to ? `${from}` : to === from + 1 ? `${from}, ${to}` : `${from}-${to}`))
+      .join(", ") || "none"
+  );
 }
 
 export function trunkWords(fabric: FabricBody, place: number, load: TrunkLoad | null): string {
   const trunk = fabric.trunks[place];
   const names = (trunk?.ends ?? []).map((end) => fabric.switches[end.switch]?.name ?? "").join(" to ");
-  if (load?.bitsPerS != null) return `${names}: ${quantityText(load.bitsPerS / 8, "bytes/s")}${load.share === null ? "" : `, ${share(load.share, 1)} of its rate`}`;
+  if (load?.bitsPerS != null)
+    return `${names}: ${quantityText(load.bitsPerS / 8, "bytes/s")}${load.share === null ? "" : `, ${share(load.share, 1)} of its rate`}`;
   return `${names}: ${trunk?.vlans.length === 1 ? "VLAN" : "VLANs"} ${vlansWords(trunk?.vlans ?? [])}`;
 }
 

@@ -7,7 +7,14 @@ function hsl(hex: string): { hue: number; saturation: number; lightness: number 
   const [most, least] = [Math.max(red, green, blue), Math.min(red, green, blue)];
   const span = most - least;
   const lightness = (most + least) / 2;
-  const hue = span === 0 ? 0 : most === red ? ((green - blue) / span + 6) % 6 : most === green ? (blue - red) / span + 2 : (red - green) / span + 4;
+  const hue =
+    span === 0
+      ? 0
+      : most === red
+        ? ((green - blue) / span + 6) % 6
+        : most === green
+          ? (blue - red) / span + 2
+          : (red - green) / span + 4;
   return { hue: hue * 60, saturation: span === 0 ? 0 : span / (1 - Math.abs(2 * lightness - 1)), lightness };
 }
 
@@ -25,10 +32,13 @@ it("no VLAN is vermilion or gold", () => {
 
 it("two greens are never side by side, neither in the list nor on a trunk, nor any other hue twice", () => {
   for (const theme of THEMES) {
-    for (let place = 0; place < 40; place += 1) expect(green(vlanInk(place, theme)) && green(vlanInk(place + 1, theme))).toBe(false);
+    for (let place = 0; place < 40; place += 1)
+      expect(green(vlanInk(place, theme)) && green(vlanInk(place + 1, theme))).toBe(false);
     for (const places of [[2, 8], [2, 8, 14, 3], [0, 1, 2, 3, 4, 5], [5, 11, 17, 23], [1, 7, 2, 8, 3, 9], [4]]) {
       const lanes = lanesOf(places);
-      expect(lanes.filter((lane) => lane !== null).sort((one, other) => one - other)).toEqual([...places].sort((one, other) => one - other));
+      expect(lanes.filter((lane) => lane !== null).sort((one, other) => one - other)).toEqual(
+        [...places].sort((one, other) => one - other),
+      );
       lanes.forEach((lane, at) => {
         const next = lanes[at + 1];
         if (lane === null || next == null) return;

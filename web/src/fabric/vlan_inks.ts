@@ -10,8 +10,34 @@ export const HUES = 6;
 
 /** Cyan, violet, green, pink, blue, grey; the same once more. */
 const INKS: Readonly<Record<Theme, readonly string[]>> = {
-  dark: ["#58c0e6", "#b3a4f5", "#86cf6c", "#ec8fc9", "#5b8df0", "#d3dcdc", "#2f86a8", "#7a68cf", "#4f9440", "#b0598f", "#3a63b8", "#8a9ca0"],
-  light: ["#0a7ea4", "#6a4fd0", "#3d7f24", "#b0308a", "#1f4fc0", "#4a5a5e", "#56abc9", "#a08fe0", "#7db164", "#d681ba", "#7396dd", "#93a0a3"],
+  dark: [
+    "#58c0e6",
+    "#b3a4f5",
+    "#86cf6c",
+    "#ec8fc9",
+    "#5b8df0",
+    "#d3dcdc",
+    "#2f86a8",
+    "#7a68cf",
+    "#4f9440",
+    "#b0598f",
+    "#3a63b8",
+    "#8a9ca0",
+  ],
+  light: [
+    "#0a7ea4",
+    "#6a4fd0",
+    "#3d7f24",
+    "#b0308a",
+    "#1f4fc0",
+    "#4a5a5e",
+    "#56abc9",
+    "#a08fe0",
+    "#7db164",
+    "#d681ba",
+    "#7396dd",
+    "#93a0a3",
+  ],
 };
 
 /** The colour of the VLAN at this place of the list. */

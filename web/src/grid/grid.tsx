@@ -9,7 +9,7 @@ import { cellPixel, NO_STATE, OK } from "../strip/ramp.ts";
 import type { RowModel } from "../strip/rows.ts";
 import { inks, palette } from "../theme/theme.ts";
 import { fit } from "../words/fit.ts";
-import { layoutGrid, neighbour, rowAt, type GridLayout } from "./grid_layout.ts";
+import { type GridLayout, layoutGrid, neighbour, rowAt } from "./grid_layout.ts";
 
 export interface GridProps {
   readonly label: string;
@@ -37,7 +37,8 @@ export function Grid(props: GridProps) {
   const image = useRef<ImageData | null>(null);
   const imageOf = useRef<GridLayout | null>(null);
   const key = `${props.width} ${props.heightMax} ${props.model.groups.map(({ name, rows }) => name + rows).join()}`;
-  if (layout.current?.key !== key) layout.current = { key, layout: layoutGrid(props.model.groups, props.width, props.heightMax) };
+  if (layout.current?.key !== key)
+    layout.current = { key, layout: layoutGrid(props.model.groups, props.width, props.heightMax) };
   const current = layout.current.layout;
 
   const draw = ({ context, width, height }: Surface, fresh: boolean): void => {
@@ -45,7 +46,18 @@ export function Grid(props: GridProps) {
     if (colours === null) return;
     const at = cursor.value;
     const { bins, model } = props;
-    const state = [bins?.revision, props.scale(), view.peek().scale, palette.value.empty, at?.device, at?.us, props.selectedRows.size, [...props.selectedRows].slice(0, 64).join(), props.silent.size, key].join();
+    const state = [
+      bins?.revision,
+      props.scale(),
+      view.peek().scale,
+      palette.value.empty,
+      at?.device,
+      at?.us,
+      props.selectedRows.size,
+      [...props.selectedRows].slice(0, 64).join(),
+      props.silent.size,
+      key,
+    ].join();
     if (!fresh && state === drawn.current) return;
     drawn.current = state;
     context.clearRect(0, 0, width, height);
@@ -53,7 +65,11 @@ export function Grid(props: GridProps) {
     const colourOf = colouring(props, bin);
     const round = current.cell >= 12 ? 3 : 0;
     if (round === 0) {
-      if (image.current?.width !== context.canvas.width || image.current.height !== context.canvas.height || imageOf.current !== current) {
+      if (
+        image.current?.width !== context.canvas.width ||
+        image.current.height !== context.canvas.height ||
+        imageOf.current !== current
+      ) {
         image.current = context.createImageData(context.canvas.width, context.canvas.height);
         imageOf.current = current;
       }
@@ -68,17 +84,30 @@ export function Grid(props: GridProps) {
     for (let row = 0; round > 0 && row < model.rows.length; row += 1) {
       context.fillStyle = css(colourOf(row));
       context.beginPath();
-      context.roundRect(current.places[2 * row] ?? 0, current.places[2 * row + 1] ?? 0, current.cell, current.cell, round);
+      context.roundRect(
+        current.places[2 * row] ?? 0,
+        current.places[2 * row + 1] ?? 0,
+        current.cell,
+        current.cell,
+        round,
+      );
       context.fill();
     }
     context.strokeStyle = colours.ink;
     context.lineWidth = 1.5;
     for (let row = 0; row < model.rows.length; row += 1) {
-      const hovered = at !== null && model.rows[row]?.device === at.device && (model.rows[row]?.part === at.part || at.part === "");
+      const hovered =
+        at !== null && model.rows[row]?.device === at.device && (model.rows[row]?.part === at.part || at.part === "");
       if (!hovered && !props.selectedRows.has(row)) continue;
       context.globalAlpha = props.selectedRows.has(row) ? 1 : 0.6;
       context.beginPath();
-      context.roundRect(current.places[2 * row] ?? 0, current.places[2 * row + 1] ?? 0, current.cell, current.cell, round);
+      context.roundRect(
+        current.places[2 * row] ?? 0,
+        current.places[2 * row + 1] ?? 0,
+        current.cell,
+        current.cell,
+        round,
+      );
       context.stroke();
     }
     context.globalAlpha = 1;
@@ -90,8 +119,16 @@ export function Grid(props: GridProps) {
   };
   const onKey = (event: KeyboardEvent): void => {
     const at = cursor.value;
-    const row = Math.max(0, props.model.rows.findIndex(({ device, part }) => device === at?.device && part === at.part));
-    const steps: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    const row = Math.max(
+      0,
+      props.model.rows.findIndex(({ device, part }) => device === at?.device && part === at.part),
+    );
+    const steps: Record<string, [number, number]> = {
+      ArrowLeft: [-1, 0],
+      ArrowRight: [1, 0],
+      ArrowUp: [0, -1],
+      ArrowDown: [0, 1],
+    };
     const step = steps[event.key];
     if (step !== undefined) move(at === null ? 0 : neighbour(current, row, ...step));
     else if (event.key === "Enter") props.onPick(row, event.shiftKey || event.ctrlKey);
@@ -151,7 +188,8 @@ function colouring({ bins, model, silent, scale }: GridProps, bin: number): (row
     for (const { values, states } of newest) {
       const value = values[row] ?? Number.NaN;
       const state = states[row] ?? NO_STATE;
-      if (!Number.isNaN(value) || (state !== NO_STATE && state !== OK)) return cellPixel(colours, value, state, end, log);
+      if (!Number.isNaN(value) || (state !== NO_STATE && state !== OK))
+        return cellPixel(colours, value, state, end, log);
     }
     return colours.ramp[0] ?? colours.empty;
   };

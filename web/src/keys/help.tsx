@@ -11,10 +11,32 @@ export function Help() {
     if (!open && dialog.current?.open === true) dialog.current.close();
   }, [open]);
   return (
-    <dialog ref={dialog} aria-labelledby="keys-title" onClose={() => { helpOpen.value = false; }}>
-      <h2><span id="keys-title">All keys</span> <button type="button" class="tag" onClick={() => { helpOpen.value = false; }}>close</button></h2>
+    <dialog
+      ref={dialog}
+      aria-labelledby="keys-title"
+      onClose={() => {
+        helpOpen.value = false;
+      }}
+    >
+      <h2>
+        <span id="keys-title">All keys</span>{" "}
+        <button
+          type="button"
+          class="tag"
+          onClick={() => {
+            helpOpen.value = false;
+          }}
+        >
+          close
+        </button>
+      </h2>
       <dl>
-        {[...KEYS, ...PICTURE_KEYS].map(({ shown, does }) => [<dt key={shown}><kbd>{shown}</kbd></dt>, <dd key={does}>{does}</dd>])}
+        {[...KEYS, ...PICTURE_KEYS].map(({ shown, does }) => [
+          <dt key={shown}>
+            <kbd>{shown}</kbd>
+          </dt>,
+          <dd key={does}>{does}</dd>,
+        ])}
       </dl>
     </dialog>
   );

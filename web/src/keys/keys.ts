@@ -20,7 +20,10 @@ export interface Key {
 }
 
 function goTo(name: ViewName): void {
-  const device = name === "device" ? cursor.peek()?.device ?? view.peek().device ?? view.peek().devices[0] ?? null : view.peek().device;
+  const device =
+    name === "device"
+      ? (cursor.peek()?.device ?? view.peek().device ?? view.peek().devices[0] ?? null)
+      : view.peek().device;
   show({ name, device }, true);
 }
 
@@ -28,7 +31,8 @@ function goTo(name: ViewName): void {
 function step(direction: 1 | -1): void {
   const at = cursor.peek();
   const { fromUs, toUs } = boundsNow();
-  if (at?.us != null) cursor.value = { ...at, us: Math.min(toUs - 1, Math.max(fromUs, at.us + direction * intervalUs.peek())) };
+  if (at?.us != null)
+    cursor.value = { ...at, us: Math.min(toUs - 1, Math.max(fromUs, at.us + direction * intervalUs.peek())) };
   else pan((direction * intervalUs.peek()) / (toUs - fromUs));
 }
 
@@ -52,17 +56,34 @@ function focus(id: string): void {
   document.getElementById(id)?.focus();
 }
 
-const VIEW_WORDS: Readonly<Record<ViewName, string>> = { cluster: "Cluster", then: "Then and now", device: "Device", fabric: "Fabric", data: "Data", profile: "Profile" };
+const VIEW_WORDS: Readonly<Record<ViewName, string>> = {
+  cluster: "Cluster",
+  then: "Then and now",
+  device: "Device",
+  fabric: "Fabric",
+  data: "Data",
+  profile: "Profile",
+};
 
 export const KEYS: readonly Key[] = [
-  { keys: [" "], shown: "space", does: "pause the view, or go on live; the recording goes on in any case", act: pauseOrGoOn },
+  {
+    keys: [" "],
+    shown: "space",
+    does: "pause the view, or go on live; the recording goes on in any case",
+    act: pauseOrGoOn,
+  },
   { keys: ["p"], shown: "p", does: "play what is shown from its begin", act: playFromHere },
   { keys: ["r"], shown: "r", does: "reset: live, all devices, nothing selected", act: reset },
   { keys: ["/"], shown: "/", does: "find a device", act: () => focus("find") },
   { keys: ["t"], shown: "t", does: "type a time, such as -15m or 18:42", act: () => focus("jump") },
   { keys: ["ArrowLeft"], shown: "←", does: "back in time", act: () => pan(-0.1) },
   { keys: ["ArrowRight"], shown: "→", does: "forward in time", act: () => pan(0.1) },
-  { keys: ["+", "=", "ArrowUp"], shown: "↑ +", does: "zoom in; the wheel does it, too", act: () => zoom(0.5, middle()) },
+  {
+    keys: ["+", "=", "ArrowUp"],
+    shown: "↑ +",
+    does: "zoom in; the wheel does it, too",
+    act: () => zoom(0.5, middle()),
+  },
   { keys: ["-", "ArrowDown"], shown: "↓ −", does: "zoom out", act: () => zoom(2, middle()) },
   { keys: ["["], shown: "[", does: "one interval back", act: () => step(-1) },
   { keys: ["]"], shown: "]", does: "one interval forward", act: () => step(1) },
@@ -70,9 +91,28 @@ export const KEYS: readonly Key[] = [
   { keys: ["b"], shown: "b", does: "tables behind the pictures", act: () => show({ tables: !view.peek().tables }) },
   { keys: ["l"], shown: "l", does: "colours by value, or by power of ten", act: otherScale },
   { keys: ["d"], shown: "d", does: "dark or light", act: otherTheme },
-  { keys: ["a"], shown: "a", does: "alerts", act: () => { alertsOpen.value = !alertsOpen.peek(); } },
-  ...VIEW_NAMES.map((name, at) => ({ keys: [String(at + 1)], shown: String(at + 1), does: `view: ${VIEW_WORDS[name]}`, act: () => goTo(name) })),
-  { keys: ["?"], shown: "?", does: "all keys", act: () => { helpOpen.value = !helpOpen.peek(); } },
+  {
+    keys: ["a"],
+    shown: "a",
+    does: "alerts",
+    act: () => {
+      alertsOpen.value = !alertsOpen.peek();
+    },
+  },
+  ...VIEW_NAMES.map((name, at) => ({
+    keys: [String(at + 1)],
+    shown: String(at + 1),
+    does: `view: ${VIEW_WORDS[name]}`,
+    act: () => goTo(name),
+  })),
+  {
+    keys: ["?"],
+    shown: "?",
+    does: "all keys",
+    act: () => {
+      helpOpen.value = !helpOpen.peek();
+    },
+  },
   { keys: ["Escape"], shown: "Esc", does: "close, or select nothing", act: clear },
 ];
 

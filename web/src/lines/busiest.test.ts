@@ -6,7 +6,9 @@ import { busiestDevices, rankedDevices } from "./busiest.ts";
 
 it("are those with the greatest sums of the time, all their series together", () => {
   const names = ["n1", "n2", "n3", "n10"];
-  const series = names.flatMap((device, at) => ["a", "b"].map((part, half) => ({ ordinal: 2 * at + half, labels: { device, interface: part } })));
+  const series = names.flatMap((device, at) =>
+    ["a", "b"].map((part, half) => ({ ordinal: 2 * at + half, labels: { device, interface: part } })),
+  );
   const model = buildRows([], series, "series", "");
   const bins = new Bins(model.rows.length, 1e6, 50);
   const row = (device: string, part: number): number => (model.rowsOfDevice.get(device) ?? [])[part] ?? -1;
@@ -24,5 +26,9 @@ it("are those with the greatest sums of the time, all their series together", ()
   expect(busiestDevices(bins, model, 10e6, 20e6, 9)).toEqual(["n1", "n3", "n10"]);
   // Lines come in groups: the busiest two, then the next two.
   expect(busiestDevices(bins, model, 10e6, 20e6, 4, 2)).toEqual(["n3", "n10", "n1"]);
-  expect(rankedDevices(bins, model, 10e6, 20e6)).toEqual([{ device: "n10", mean: 6, peak: 6 }, { device: "n3", mean: 10, peak: 10 }, { device: "n1", mean: 1, peak: 1 }]);
+  expect(rankedDevices(bins, model, 10e6, 20e6)).toEqual([
+    { device: "n10", mean: 6, peak: 6 },
+    { device: "n3", mean: 10, peak: 10 },
+    { device: "n1", mean: 1, peak: 1 },
+  ]);
 });

@@ -29,7 +29,8 @@ export function rankedDevices(bins: Bins, { rows }: RowModel, fromUs: number, to
       found.set(device, own);
     });
   }
-  return [...found].filter(([, { sum }]) => sum > 0)
+  return [...found]
+    .filter(([, { sum }]) => sum > 0)
     .sort((left, right) => right[1].sum - left[1].sum || naturally(left[0], right[0]))
     .map(([device, { sum, values, peak }]) => ({ device, mean: sum / values, peak }));
 }
@@ -38,7 +39,18 @@ export function rankedDevices(bins: Bins, { rows }: RowModel, fromUs: number, to
  * The devices of the rows with the greatest sums between two times, at most `most` of them: the greatest `together` in
  * natural order, behind them the next ones, and so on.
  */
-export function busiestDevices(bins: Bins, model: RowModel, fromUs: number, toUs: number, most: number, together = most): readonly string[] {
-  const ranked = rankedDevices(bins, model, fromUs, toUs).slice(0, most).map(({ device }) => device);
-  return Array.from({ length: Math.ceil(ranked.length / together) }, (_, at) => ranked.slice(at * together, (at + 1) * together).sort(naturally)).flat();
+export function busiestDevices(
+  bins: Bins,
+  model: RowModel,
+  fromUs: number,
+  toUs: number,
+  most: number,
+  together = most,
+): readonly string[] {
+  const ranked = rankedDevices(bins, model, fromUs, toUs)
+    .slice(0, most)
+    .map(({ device }) => device);
+  return Array.from({ length: Math.ceil(ranked.length / together) }, (_, at) =>
+    ranked.slice(at * together, (at + 1) * together).sort(naturally),
+  ).flat();
 }

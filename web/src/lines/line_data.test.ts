@@ -27,7 +27,16 @@ it("keeps what lies before the first and behind the last reading open", () => {
 it("counts times in seconds", () => expect(timeColumn(binsOf({ 10: 1 }), 10, 12)).toEqual([1, 1.1, 1.2]));
 
 it("a chart begins at 0 where that does not flatten it, and holds all of its values", () => {
-  for (const [least, greatest] of [[0, 10], [3, 10], [95, 100], [99.9, 100], [-5, 5], [-100, -99], [0, 0], [7, 7]] as const) {
+  for (const [least, greatest] of [
+    [0, 10],
+    [3, 10],
+    [95, 100],
+    [99.9, 100],
+    [-5, 5],
+    [-100, -99],
+    [0, 0],
+    [7, 7],
+  ] as const) {
     const [low, high] = yRange(least, greatest);
     expect(low).toBeLessThanOrEqual(least);
     expect(high).toBeGreaterThan(greatest);

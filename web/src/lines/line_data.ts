@@ -21,11 +21,15 @@ export function lineColumn(bins: Bins, row: number, first: number, last: number,
       points.push(value * sign);
     }
   }
-  const steps = at.slice(1).map((place, index) => place - (at[index] ?? 0)).sort((left, right) => left - right);
+  const steps = at
+    .slice(1)
+    .map((place, index) => place - (at[index] ?? 0))
+    .sort((left, right) => left - right);
   const usual = Math.max(1, steps[Math.floor(steps.length / 2)] ?? 1);
   for (let index = 1; index < at.length; index += 1) {
     const [before, after] = [at[index - 1] ?? 0, at[index] ?? 0];
-    if (after - before > usual * GAP_STEPS) for (let place = before + 1; place < after; place += 1) points[place] = null;
+    if (after - before > usual * GAP_STEPS)
+      for (let place = before + 1; place < after; place += 1) points[place] = null;
   }
   return points;
 }

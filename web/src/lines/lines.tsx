@@ -9,7 +9,7 @@ import { textWidth } from "../paint/text_width.ts";
 import { cursor } from "../session/cursor.ts";
 import { connection, knownNowUs } from "../session/now.ts";
 import { view } from "../session/view.ts";
-import { inks, lineInks, type Inks } from "../theme/theme.ts";
+import { type Inks, inks, lineInks } from "../theme/theme.ts";
 import { axisClock } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
 import { ageWords, LOADING, NOT_KNOWN } from "../views/told.tsx";
@@ -40,7 +40,14 @@ export function Lines({ title, names = [], watch, rows, bounds, onSelect }: Line
   const select = useRef(onSelect);
   select.current = onSelect;
   const colours = inks.value;
-  const words = watch?.filled.value === true ? null : connection.value === "away" ? NOT_KNOWN : watch?.error.value != null ? `Not known: ${watch.error.value}` : LOADING;
+  const words =
+    watch?.filled.value === true
+      ? null
+      : connection.value === "away"
+        ? NOT_KNOWN
+        : watch?.error.value != null
+          ? `Not known: ${watch.error.value}`
+          : LOADING;
   useEffect(() => {
     const parent = place.current;
     if (parent === null || colours === null || watch === null) return undefined;
@@ -78,8 +85,27 @@ export function Lines({ title, names = [], watch, rows, bounds, onSelect }: Line
   }, [watch, rows.join(), colours, bounds]);
   return (
     <figure class="chart" aria-label={names.length === 0 ? title : `${title}: ${names.join(", ")}`}>
-      <h2>{title} {names.length > 0 && <span class="keys">{names.map((name, at) => <span key={name}><i class={`ink${at}`} />{name}</span>)}</span>} <span ref={newest} /></h2>
-      <div class="plot" ref={place}>{words !== null && <p class="quiet unread" role="status">{words}</p>}</div>
+      <h2>
+        {title}{" "}
+        {names.length > 0 && (
+          <span class="keys">
+            {names.map((name, at) => (
+              <span key={name}>
+                <i class={`ink${at}`} />
+                {name}
+              </span>
+            ))}
+          </span>
+        )}{" "}
+        <span ref={newest} />
+      </h2>
+      <div class="plot" ref={place}>
+        {words !== null && (
+          <p class="quiet unread" role="status">
+            {words}
+          </p>
+        )}
+      </div>
     </figure>
   );
 }
@@ -109,7 +135,13 @@ function newestText(watch: Watch, rows: readonly number[], last: number): string
   return "";
 }
 
-function makePlot(parent: HTMLElement, watch: Watch, rows: readonly number[], colours: Inks, onSelect: (bounds: Bounds) => void): uPlot {
+function makePlot(
+  parent: HTMLElement,
+  watch: Watch,
+  rows: readonly number[],
+  colours: Inks,
+  onSelect: (bounds: Bounds) => void,
+): uPlot {
   const strokes = lineInks(colours);
   const series: uPlot.Series[] = [{}];
   const bands: uPlot.Band[] = [];
@@ -127,33 +159,64 @@ function makePlot(parent: HTMLElement, watch: Watch, rows: readonly number[], co
       height: HEIGHT_PX,
       legend: { show: false },
       padding: [6, 0, 0, 0],
-      cursor: { sync: { key: "time" }, drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false },
+      cursor: {
+        sync: { key: "time" },
+        drag: { x: true, y: false, setScale: false },
+        points: { show: false },
+        y: false,
+      },
       scales: { x: { time: false, auto: false }, y: { range: (_, least, greatest) => yRange(least, greatest) } },
       axes: [
         {
-          stroke: colours.ink3, font, size: 20, gap: 3, grid: { show: false }, ticks: { show: false }, space: 90,
-          values: (plot, splits) => splits.map((second) => (atEdge(plot, second) ? "" : axisClock(Math.round(second * 1e6), stepUs(splits)))),
+          stroke: colours.ink3,
+          font,
+          size: 20,
+          gap: 3,
+          grid: { show: false },
+          ticks: { show: false },
+          space: 90,
+          values: (plot, splits) =>
+            splits.map((second) => (atEdge(plot, second) ? "" : axisClock(Math.round(second * 1e6), stepUs(splits)))),
         },
         {
-          stroke: colours.ink3, font, size: (_, values) => axisWidth(font, values ?? []), gap: 6, grid: { stroke: colours.line, width: 1 }, ticks: { show: false }, space: 34,
-          values: (_, splits) => splits.map((value) => !watch.filled.peek() && watch.bins.newestBin < 0 ? "" : quantityText(value, watch.unit.peek(), (splits[1] ?? 1) - (splits[0] ?? 0))),
+          stroke: colours.ink3,
+          font,
+          size: (_, values) => axisWidth(font, values ?? []),
+          gap: 6,
+          grid: { stroke: colours.line, width: 1 },
+          ticks: { show: false },
+          space: 34,
+          values: (_, splits) =>
+            splits.map((value) =>
+              !watch.filled.peek() && watch.bins.newestBin < 0
+                ? ""
+                : quantityText(value, watch.unit.peek(), (splits[1] ?? 1) - (splits[0] ?? 0)),
+            ),
         },
       ],
       series,
       bands,
       hooks: {
-        setSelect: [(plot) => {
-          const { left, width } = plot.select;
-          if (width < 3) return;
-          onSelect({ fromUs: Math.round(plot.posToVal(left, "x") * 1e6), toUs: Math.round(plot.posToVal(left + width, "x") * 1e6) });
-          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-        }],
-        setCursor: [(plot) => {
-          // Only the plot under the pointer speaks; the others follow it.
-          if (plot.over.matches(":hover") !== true || plot.cursor.left == null || plot.cursor.left < 0) return;
-          const row = watch.request.model.rows[rows[0] ?? 0];
-          if (row !== undefined) cursor.value = { device: row.device, part: row.part, us: plot.posToVal(plot.cursor.left, "x") * 1e6 };
-        }],
+        setSelect: [
+          (plot) => {
+            const { left, width } = plot.select;
+            if (width < 3) return;
+            onSelect({
+              fromUs: Math.round(plot.posToVal(left, "x") * 1e6),
+              toUs: Math.round(plot.posToVal(left + width, "x") * 1e6),
+            });
+            plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          },
+        ],
+        setCursor: [
+          (plot) => {
+            // Only the plot under the pointer speaks; the others follow it.
+            if (plot.over.matches(":hover") !== true || plot.cursor.left == null || plot.cursor.left < 0) return;
+            const row = watch.request.model.rows[rows[0] ?? 0];
+            if (row !== undefined)
+              cursor.value = { device: row.device, part: row.part, us: plot.posToVal(plot.cursor.left, "x") * 1e6 };
+          },
+        ],
       },
     },
     [[]] as unknown as uPlot.AlignedData,

@@ -24,7 +24,16 @@ it("asks such that the server answers with the very bins that live frames fall i
 
 it("a bin is two pixels at most, and one interval where those are longer", () => {
   const width = 1000;
-  for (const [seconds, binS] of [[86_400, 120], [40_000, 60], [29_000, 30], [6_000, 10], [4_000, 4], [600, 1], [499, 0.5], [60, 0.1]] as const) {
+  for (const [seconds, binS] of [
+    [86_400, 120],
+    [40_000, 60],
+    [29_000, 30],
+    [6_000, 10],
+    [4_000, 4],
+    [600, 1],
+    [499, 0.5],
+    [60, 0.1],
+  ] as const) {
     expect(chooseBin(seconds * 1e6, width, 100_000)).toBe(binS * 1e6);
   }
   expect(chooseBin(60e6, width, 500_000)).toBe(500_000);

@@ -34,7 +34,11 @@ export function binAhead(spanUs: number, width: number, intervalUs: number): num
 }
 
 /** The window to ask for: whole bins around the one that is shown. */
-export function alignedRequest(fromUs: number, toUs: number, binUs: number): { fromUs: number; toUs: number; width: number } {
+export function alignedRequest(
+  fromUs: number,
+  toUs: number,
+  binUs: number,
+): { fromUs: number; toUs: number; width: number } {
   const first = Math.floor(fromUs / binUs);
   const last = Math.max(first + 1, Math.ceil(toUs / binUs));
   return { fromUs: first * binUs, toUs: last * binUs, width: last - first };

@@ -90,7 +90,10 @@ export class Feed {
   }
 
   private join(): void {
-    const address = new URL(`api/v1/recordings/${encodeURIComponent(this.recording)}/live`, document.baseURI.split("#")[0]);
+    const address = new URL(
+      `api/v1/recordings/${encodeURIComponent(this.recording)}/live`,
+      document.baseURI.split("#")[0],
+    );
     address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(address);
     socket.binaryType = "arraybuffer";

@@ -1,4 +1,4 @@
-import { float32, tableFromArrays, tableToIPC, uint32, uint8 } from "@uwdata/flechette";
+import { float32, tableFromArrays, tableToIPC, uint8, uint32 } from "@uwdata/flechette";
 import { expect, it } from "vitest";
 import { decodeFrame } from "./frame.ts";
 
@@ -10,7 +10,13 @@ function firstMessage(stream: Uint8Array): number {
 it("decodes a batch that comes apart from its schema, with missing values missing", () => {
   const stream = tableToIPC(
     tableFromArrays(
-      { offset_ms: [100, 100, 200], series: [0, 7, 7], out_octets: [1.5, null, 3], state: [0, 4, 1], age_ms: [10, Number.NaN, 20] },
+      {
+        offset_ms: [100, 100, 200],
+        series: [0, 7, 7],
+        out_octets: [1.5, null, 3],
+        state: [0, 4, 1],
+        age_ms: [10, Number.NaN, 20],
+      },
       { types: { offset_ms: uint32(), series: uint32(), out_octets: float32(), state: uint8(), age_ms: float32() } },
     ),
     { format: "stream" },

@@ -23,7 +23,11 @@ export interface Frame {
 type Typed = Float32Array | Uint32Array | Uint8Array;
 
 /** A column as one typed array; nulls of floats are NaN. */
-function typed<T extends Typed>(table: ReturnType<typeof tableFromIPC>, name: string, make: new (from: ArrayLike<number>) => T): T {
+function typed<T extends Typed>(
+  table: ReturnType<typeof tableFromIPC>,
+  name: string,
+  make: new (from: ArrayLike<number>) => T,
+): T {
   const column = table.getChild(name);
   if (column === null || column === undefined) throw new Error(`the frame has no column ${name}`);
   if (column.nullCount === 0) {

@@ -25,5 +25,8 @@ it("forgets only what ended before", () => {
   spans.add(0, 10);
   spans.add(20, 30);
   spans.forgetBefore(15);
-  expect(spans.gaps(0, 40)).toEqual([{ fromUs: 0, toUs: 20 }, { fromUs: 30, toUs: 40 }]);
+  expect(spans.gaps(0, 40)).toEqual([
+    { fromUs: 0, toUs: 20 },
+    { fromUs: 30, toUs: 40 },
+  ]);
 });

@@ -10,7 +10,10 @@ export class Spans {
     if (!(toUs > fromUs)) return;
     const apart = this.held.filter((one) => one.toUs < fromUs || one.fromUs > toUs);
     const met = this.held.filter((one) => one.toUs >= fromUs && one.fromUs <= toUs);
-    const whole = { fromUs: Math.min(fromUs, ...met.map((one) => one.fromUs)), toUs: Math.max(toUs, ...met.map((one) => one.toUs)) };
+    const whole = {
+      fromUs: Math.min(fromUs, ...met.map((one) => one.fromUs)),
+      toUs: Math.max(toUs, ...met.map((one) => one.toUs)),
+    };
     this.held = [...apart, whole].sort((left, right) => left.fromUs - right.fromUs);
   }
 

@@ -3,17 +3,17 @@
  * feed, in the same bins. What strip, grid and lines are drawn from.
  */
 
-import { signal, type Signal } from "@preact/signals";
+import { type Signal, signal } from "@preact/signals";
 import { errorText, wasAborted } from "../api/client.ts";
-import { getRange, widthFor, type Range } from "../api/range.ts";
+import { getRange, type Range, widthFor } from "../api/range.ts";
 import { getStates } from "../api/states.ts";
 import type { StatesBody } from "../api/types.ts";
 import { requestPaint, timed } from "../paint/painter.ts";
 import { Bins } from "../strip/bins.ts";
 import { NO_STATE } from "../strip/ramp.ts";
 import type { RowModel } from "../strip/rows.ts";
-import { alignedRequest, binAhead, chooseBin } from "./bin_choice.ts";
 import type { Bounds } from "../time/window.ts";
+import { alignedRequest, binAhead, chooseBin } from "./bin_choice.ts";
 import { Feed, type LiveSeries } from "./feed.ts";
 import type { Frame } from "./frame.ts";
 import { Spans } from "./spans.ts";
@@ -115,7 +115,9 @@ export class Watch {
     this.bins = new Bins(request.model.rows.length, binUs, Math.ceil(spanUs / binUs) + extra);
     this.lows = request.withLeast === true ? new Bins(this.bins.rows, binUs, this.bins.capacity) : null;
     const series = request.model.rowOf.length;
-    this.newest = new Map([request.column, ...request.also].map((name) => [name, new Float32Array(series).fill(Number.NaN)]));
+    this.newest = new Map(
+      [request.column, ...request.also].map((name) => [name, new Float32Array(series).fill(Number.NaN)]),
+    );
     this.agesMs = new Float32Array(series).fill(Number.NaN);
     this.newestUs = new Float64Array(series).fill(Number.NaN);
     this.feed = request.live === null ? null : this.subscribe(request.live.replay);
@@ -146,7 +148,14 @@ export class Watch {
         table: request.table,
         columns: [request.column, ...request.also],
         ...(request.labels === undefined ? {} : { labels: request.labels }),
-        ...(replay === null ? {} : { replay: { from_us: Math.round(Math.max(replay.fromUs, this.bins.newestBin * this.bins.binUs)), speed: replay.speed } }),
+        ...(replay === null
+          ? {}
+          : {
+              replay: {
+                from_us: Math.round(Math.max(replay.fromUs, this.bins.newestBin * this.bins.binUs)),
+                speed: replay.speed,
+              },
+            }),
       }),
       {
         onFrame: (frame) => this.take(frame),
@@ -170,11 +179,15 @@ export class Watch {
     const { model } = this.request;
     const deviceOf = (ordinal: number): string | undefined => model.rows[model.rowOf[ordinal] ?? -1]?.device;
     // After a restart of the server numbers may mean other series; nothing is drawn in the wrong row.
-    this.renumbered = series.some(({ ordinal, labels }) => (model.rowOf[ordinal] ?? -1) >= 0 && deviceOf(ordinal) !== labels["device"]);
-    if (this.renumbered || series.some(({ ordinal }) => ordinal >= model.rowOf.length)) this.request.onUnknownSeries?.();
+    this.renumbered = series.some(
+      ({ ordinal, labels }) => (model.rowOf[ordinal] ?? -1) >= 0 && deviceOf(ordinal) !== labels["device"],
+    );
+    if (this.renumbered || series.some(({ ordinal }) => ordinal >= model.rowOf.length))
+      this.request.onUnknownSeries?.();
     this.liveFromUs = null;
     // While the server was away the recording went on: the hole is read from it, also where no further frame comes.
-    if (again && this.request.live?.replay === null) this.want({ fromUs: this.edgeUs - this.bins.binUs, toUs: Math.max(this.edgeUs, Date.now() * 1000) });
+    if (again && this.request.live?.replay === null)
+      this.want({ fromUs: this.edgeUs - this.bins.binUs, toUs: Math.max(this.edgeUs, Date.now() * 1000) });
   }
 
   /** Notes that a frame has come, and reads what lies between it and what is known. */
@@ -230,7 +243,8 @@ export class Watch {
   private takeRows(frame: Frame, values: Float32Array): void {
     for (let at = 0; at < frame.rows; at += 1) {
       const row = this.request.model.rowOf[frame.series[at] ?? 0] ?? -1;
-      if (row >= 0) this.bins.put(this.bins.binOf(frame.timesUs(at)), row, values[at] ?? Number.NaN, frame.states[at] ?? NO_STATE);
+      if (row >= 0)
+        this.bins.put(this.bins.binOf(frame.timesUs(at)), row, values[at] ?? Number.NaN, frame.states[at] ?? NO_STATE);
     }
   }
 
@@ -244,12 +258,17 @@ export class Watch {
   /** Reads a time when what is under way has been read: two requests at once, and nothing piles up behind them. */
   private want(bounds: Bounds): void {
     const { wanted } = this;
-    this.wanted = wanted === null ? bounds : { fromUs: Math.min(wanted.fromUs, bounds.fromUs), toUs: Math.max(wanted.toUs, bounds.toUs) };
+    this.wanted =
+      wanted === null
+        ? bounds
+        : { fromUs: Math.min(wanted.fromUs, bounds.fromUs), toUs: Math.max(wanted.toUs, bounds.toUs) };
     void this.readWanted();
   }
 
   private async readWanted(): Promise<void> {
-    const { abort: { signal: stop } } = this;
+    const {
+      abort: { signal: stop },
+    } = this;
     if (this.reading || this.wanted === null || stop.aborted) return;
     this.reading = true;
     const wanted = this.takeWanted(this.wanted);
@@ -294,16 +313,27 @@ export class Watch {
     // One interval more at the begin: the first rate is completed in the bin behind the one that it begins in.
     const window = alignedRequest(fromUs - (bins.binUs === request.intervalUs ? bins.binUs : 0), toUs, bins.binUs);
     const series = Math.max(1, request.model.rowOf.length);
-    const width = Math.min(window.width, widthFor(series, window.width), Math.max(1, Math.floor(PAST_VALUES_MAX / series)));
+    const width = Math.min(
+      window.width,
+      widthFor(series, window.width),
+      Math.max(1, Math.floor(PAST_VALUES_MAX / series)),
+    );
     // Means are shown where a bin is one interval; elsewhere they would be sent for nothing.
-    const values = [...(this.lows === null ? [] : ["min" as const]), ...(bins.binUs === request.intervalUs ? ["mean" as const] : []), "max" as const];
+    const values = [
+      ...(this.lows === null ? [] : ["min" as const]),
+      ...(bins.binUs === request.intervalUs ? ["mean" as const] : []),
+      "max" as const,
+    ];
     const ask = { recording: request.recording, table: request.table, fromUs: window.fromUs, toUs: window.toUs, width };
     try {
       const asked = request.labels?.["device"];
       const states = getStates({ ...ask, ...(asked === undefined ? {} : { devices: asked }) }, stop);
       // Awaited below; until then a failure of it is not left unhandled.
       states.catch(() => undefined);
-      const range = await getRange({ ...ask, values, column: request.column, ...(request.labels === undefined ? {} : { labels: request.labels }) }, stop);
+      const range = await getRange(
+        { ...ask, values, column: request.column, ...(request.labels === undefined ? {} : { labels: request.labels }) },
+        stop,
+      );
       this.unit.value = range.unit;
       this.problems.value = range.problems;
       // What went wrong is there before the values are: no fault is shown as a quantity in between.
@@ -316,7 +346,11 @@ export class Watch {
       if (request.live === null) void this.readAhead(this.abort.signal);
       return true;
     } catch (error) {
-      if (!this.abort.signal.aborted) this.error.value = wasAborted(error) || isTimeout(error) ? `the server has not answered for ${PATIENCE_MS / 1000} s` : errorText(error);
+      if (!this.abort.signal.aborted)
+        this.error.value =
+          wasAborted(error) || isTimeout(error)
+            ? `the server has not answered for ${PATIENCE_MS / 1000} s`
+            : errorText(error);
       return false;
     } finally {
       requestPaint();
@@ -336,7 +370,9 @@ export class Watch {
     if (stop.aborted) return;
     const window = alignedRequest(fromUs, toUs, binUs);
     // What cannot be read is told when it is asked for to be shown.
-    await getRange({ recording, table, column, ...window, values: ["max"], labels: { device: [device] } }, stop).catch(() => undefined);
+    await getRange({ recording, table, column, ...window, values: ["max"], labels: { device: [device] } }, stop).catch(
+      () => undefined,
+    );
   }
 
   private async putStates(states: StatesBody, stop: AbortSignal): Promise<void> {
@@ -353,7 +389,10 @@ export class Watch {
   }
 
   private async putRange(range: Range, stop: AbortSignal): Promise<void> {
-    const { model: { rowOf }, intervalUs } = this.request;
+    const {
+      model: { rowOf },
+      intervalUs,
+    } = this.request;
     // A rate covers the span between two receive times, which begins in one bin and ends just inside the next. Where
     // bins are single intervals, the mean is that of the one rate that fills the bin, and it belongs, as in live
     // frames, to the interval that completed it.

@@ -1,17 +1,17 @@
 /** Hooks that keep the watches of a view open while it is shown, and close them afterwards. */
 
-import { sinceServerUs } from "../api/clock.ts";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { errorText } from "../api/client.ts";
 import type { Play } from "../address/address.ts";
+import { errorText } from "../api/client.ts";
+import { sinceServerUs } from "../api/clock.ts";
 import type { DeviceBody, RecordingBody, SeriesBody } from "../api/types.ts";
 import { requestPaint } from "../paint/painter.ts";
 import { events } from "../session/events.ts";
 import { advanceTo, heartbeat, newestUs, rejoined } from "../session/now.ts";
 import { columnOf, forgetSeries, seriesOf } from "../session/recordings.ts";
-import { buildRows, type RowModel } from "../strip/rows.ts";
 import { boundsNow, show } from "../session/view.ts";
-import { boundsOf, paused, type Bounds, type TimeWindow } from "../time/window.ts";
+import { buildRows, type RowModel } from "../strip/rows.ts";
+import { type Bounds, boundsOf, paused, type TimeWindow } from "../time/window.ts";
 import { chooseBin } from "./bin_choice.ts";
 import { Watch, type WatchRequest } from "./watch.ts";
 
@@ -27,7 +27,9 @@ const UNKNOWN = { known: false, series: [], error: null };
 
 /** The series of a table; `ask` asks anew when one came that is not known. */
 export function useSeries(id: string | null, table: string): SeriesAnswer {
-  const [answer, setAnswer] = useState<{ known: boolean; series: readonly SeriesBody[]; error: string | null }>(UNKNOWN);
+  const [answer, setAnswer] = useState<{ known: boolean; series: readonly SeriesBody[]; error: string | null }>(
+    UNKNOWN,
+  );
   const [asked, setAsked] = useState(0);
   const again = useRef(0);
   // Numbers of series hold only as long as the server runs.
@@ -37,26 +39,40 @@ export function useSeries(id: string | null, table: string): SeriesAnswer {
     let wanted = true;
     seriesOf(id, table).then(
       // An equal list stays the list that it was, so that nothing is opened anew for it.
-      (series) => wanted && setAnswer((before) => (before.known && JSON.stringify(before.series) === JSON.stringify(series) ? before : { known: true, series, error: null })),
+      (series) =>
+        wanted &&
+        setAnswer((before) =>
+          before.known && JSON.stringify(before.series) === JSON.stringify(series)
+            ? before
+            : { known: true, series, error: null },
+        ),
       (error: unknown) => wanted && setAnswer((before) => ({ ...before, error: errorText(error) })),
     );
     return () => {
       wanted = false;
     };
   }, [id, table, asked, times]);
-  const ask = useMemo(() => (): void => {
-    // A cluster that is starting up brings a new series with every frame.
-    if (again.current !== 0) return;
-    again.current = window.setTimeout(() => {
-      again.current = 0;
-      forgetSeries();
-      setAsked((times) => times + 1);
-    }, 1000);
-  }, []);
+  const ask = useMemo(
+    () => (): void => {
+      // A cluster that is starting up brings a new series with every frame.
+      if (again.current !== 0) return;
+      again.current = window.setTimeout(() => {
+        again.current = 0;
+        forgetSeries();
+        setAsked((times) => times + 1);
+      }, 1000);
+    },
+    [],
+  );
   return { ...answer, ask };
 }
 
-export function useRows(devices: readonly DeviceBody[], series: readonly SeriesBody[], rows: "devices" | "series", find: string): RowModel {
+export function useRows(
+  devices: readonly DeviceBody[],
+  series: readonly SeriesBody[],
+  rows: "devices" | "series",
+  find: string,
+): RowModel {
   return useMemo(() => buildRows(devices, series, rows, find), [devices, series, rows, find]);
 }
 
@@ -94,30 +110,53 @@ export function useWatch(spec: WatchSpec): Watch | null {
   const live = window_.live && (recording?.running === true || play != null);
   // Asked for a width that is not known, the past would come in cells so coarse that they cover gaps.
   const width = spec.width <= 0 ? 0 : Math.max(100, Math.round(spec.width / 50) * 50);
-  const key = [recording?.id, table, column, spec.also?.join(), time, live, JSON.stringify(play), width, spec.intervalUs, spec.devices?.join()].join(" ");
+  const key = [
+    recording?.id,
+    table,
+    column,
+    spec.also?.join(),
+    time,
+    live,
+    JSON.stringify(play),
+    width,
+    spec.intervalUs,
+    spec.devices?.join(),
+  ].join(" ");
   useEffect(() => {
     if (recording === null || model.rows.length === 0 || width === 0) return undefined;
     let next: Watch | null = null;
     let stopFilled = (): void => undefined;
     const rested = performance.now() - changedMs.current >= REST_MS;
     changedMs.current = performance.now();
-    const timer = window.setTimeout(() => {
-      const bounds = boundsFor(spec, recording);
-      next = new Watch(requestOf(spec, recording, bounds, live, width));
-      const take = (): void => {
-        if (shown.current !== next) shown.current?.close();
-        shown.current = next;
-        setWatch(next);
-        requestPaint();
-      };
-      // Live frames are shown as they come; a picture of the past replaces the one before when it is whole.
-      if (live || shown.current === null || shown.current.request.model !== model || shown.current.request.column !== column) take();
-      else {
-        const made = next;
-        const stops = [made.filled.subscribe((filled) => filled && take()), made.error.subscribe((error) => error !== null && take())];
-        stopFilled = () => stops.forEach((stop) => stop());
-      }
-    }, shown.current === null || live || rested ? 0 : REST_MS);
+    const timer = window.setTimeout(
+      () => {
+        const bounds = boundsFor(spec, recording);
+        next = new Watch(requestOf(spec, recording, bounds, live, width));
+        const take = (): void => {
+          if (shown.current !== next) shown.current?.close();
+          shown.current = next;
+          setWatch(next);
+          requestPaint();
+        };
+        // Live frames are shown as they come; a picture of the past replaces the one before when it is whole.
+        if (
+          live ||
+          shown.current === null ||
+          shown.current.request.model !== model ||
+          shown.current.request.column !== column
+        )
+          take();
+        else {
+          const made = next;
+          const stops = [
+            made.filled.subscribe((filled) => filled && take()),
+            made.error.subscribe((error) => error !== null && take()),
+          ];
+          stopFilled = () => stops.forEach((stop) => stop());
+        }
+      },
+      shown.current === null || live || rested ? 0 : REST_MS,
+    );
     return () => {
       window.clearTimeout(timer);
       stopFilled();
@@ -125,10 +164,13 @@ export function useWatch(spec: WatchSpec): Watch | null {
       if (next !== shown.current) next?.close();
     };
   }, [key, model]);
-  useEffect(() => () => {
-    shown.current?.close();
-    shown.current = null;
-  }, []);
+  useEffect(
+    () => () => {
+      shown.current?.close();
+      shown.current = null;
+    },
+    [],
+  );
   return watch;
 }
 
@@ -157,7 +199,13 @@ function boundsFor({ window: window_, play }: WatchSpec, recording: RecordingBod
   return boundsOf(window_, newestUs.peek(), grows ? null : recording.from_us);
 }
 
-function requestOf(spec: WatchSpec, recording: RecordingBody, bounds: Bounds, live: boolean, width: number): WatchRequest {
+function requestOf(
+  spec: WatchSpec,
+  recording: RecordingBody,
+  bounds: Bounds,
+  live: boolean,
+  width: number,
+): WatchRequest {
   const { play } = spec;
   return {
     recording: recording.id,
@@ -186,10 +234,17 @@ function leading(): Pick<WatchRequest, "onFrame" | "onHealth" | "onEvent" | "onE
       const number = (name: string): number => (typeof told[name] === "number" ? told[name] : 0);
       const arrivedMs = performance.now();
       // By the collector's clock until it was received there, by the server's until it was here.
-      const delayUs = Math.max(0, number("received_us") - number("newest_us")) + sinceServerUs(number("sent_us"), arrivedMs);
+      const delayUs =
+        Math.max(0, number("received_us") - number("newest_us")) + sinceServerUs(number("sent_us"), arrivedMs);
       heartbeat.value = {
-        ok: number("ok"), late: number("late"), missed: number("missed"), error: number("error"), skipped: number("skipped"),
-        newestUs: number("newest_us"), delayUs, arrivedMs,
+        ok: number("ok"),
+        late: number("late"),
+        missed: number("missed"),
+        error: number("error"),
+        skipped: number("skipped"),
+        newestUs: number("newest_us"),
+        delayUs,
+        arrivedMs,
       };
       if (number("newest_us") > 0) advanceTo(number("newest_us"));
       requestPaint();

@@ -17,7 +17,12 @@ export interface CanvasProps {
   readonly height?: number;
   /** Draws; called in every frame, so it looks itself whether anything changed. `fresh`: the canvas is empty. */
   readonly draw: (surface: Surface, fresh: boolean) => void;
-  readonly onPointer?: (kind: "move" | "down" | "up" | "leave" | "cancel", event: PointerEvent, x: number, y: number) => void;
+  readonly onPointer?: (
+    kind: "move" | "down" | "up" | "leave" | "cancel",
+    event: PointerEvent,
+    x: number,
+    y: number,
+  ) => void;
   readonly onDoubleClick?: (x: number, y: number) => void;
   readonly onWheel?: (event: WheelEvent, x: number) => void;
   readonly onKey?: (event: KeyboardEvent) => void;
@@ -65,10 +70,12 @@ export function Canvas(props: CanvasProps) {
   }, []);
   // Whoever draws decides anew after every change of what is to be drawn.
   useEffect(requestPaint);
-  const pointer = (kind: "move" | "down" | "up" | "leave" | "cancel") => (event: PointerEvent): void => {
-    if (kind === "down") (event.currentTarget as HTMLCanvasElement).setPointerCapture(event.pointerId);
-    latest.current.onPointer?.(kind, event, event.offsetX, event.offsetY);
-  };
+  const pointer =
+    (kind: "move" | "down" | "up" | "leave" | "cancel") =>
+    (event: PointerEvent): void => {
+      if (kind === "down") (event.currentTarget as HTMLCanvasElement).setPointerCapture(event.pointerId);
+      latest.current.onPointer?.(kind, event, event.offsetX, event.offsetY);
+    };
   const interactive = props.onKey !== undefined;
   return (
     <canvas

@@ -39,7 +39,15 @@ declare global {
   }
 }
 
-const ZERO = { paints: 0, lastPaintedInterval: -1, lastPaintedUs: 0, busyMs: 0, longestFrameMs: 0, receivedFrames: 0, droppedFrames: 0 };
+const ZERO = {
+  paints: 0,
+  lastPaintedInterval: -1,
+  lastPaintedUs: 0,
+  busyMs: 0,
+  longestFrameMs: 0,
+  receivedFrames: 0,
+  droppedFrames: 0,
+};
 
 export const counters: Counters = {
   ...ZERO,

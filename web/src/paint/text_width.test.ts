@@ -2,7 +2,8 @@ import { expect, it } from "vitest";
 import { fittedEnd } from "./text_width.ts";
 
 /** Letters of different widths, as fonts have them. */
-const measure = (text: string): number => [...text].reduce((sum, letter) => sum + (letter === "i" ? 3 : letter === "\u2026" ? 10 : 8), 0);
+const measure = (text: string): number =>
+  [...text].reduce((sum, letter) => sum + (letter === "i" ? 3 : letter === "\u2026" ? 10 : 8), 0);
 
 it("keeps a text that fits", () => {
   expect(fittedEnd("this-machine", measure("this-machine"), measure)).toBe("this-machine");
@@ -15,7 +16,7 @@ it("keeps the longest end that fits, for any width", () => {
     expect(measure(fitted)).toBeLessThanOrEqual(width);
     expect(text.endsWith(fitted.slice(1))).toBe(true);
     // One letter more would not fit.
-    const longer = text.slice(-([...fitted].length));
+    const longer = text.slice(-[...fitted].length);
     expect(measure(`\u2026${longer}`)).toBeGreaterThan(width);
   }
 });

@@ -30,15 +30,26 @@ export interface Answer<T> {
 }
 
 /** An answer that is asked for whenever `key` changes, and again and again where `everyMs` says so; null: it is not asked for. */
-export function useAnswer<T>(key: string | null, everyMs: number | null, ask: (stop: AbortSignal) => Promise<T>): Answer<T> {
+export function useAnswer<T>(
+  key: string | null,
+  everyMs: number | null,
+  ask: (stop: AbortSignal) => Promise<T>,
+): Answer<T> {
   const [answer, setAnswer] = useState<{ told: Told<T>; of: string | null }>({ told: NOT_READ, of: null });
   useEffect(() => {
     if (key === null) return undefined;
-    return poll((stop) => unlessRefused(ask(stop)), everyMs, ({ value, atMs, failed }) => {
-      const told = value !== null && "refused" in value ? { value: null, atMs, failed: value.refused } : { value: value?.answer ?? null, atMs, failed };
-      setAnswer({ told, of: key });
-      requestPaint();
-    });
+    return poll(
+      (stop) => unlessRefused(ask(stop)),
+      everyMs,
+      ({ value, atMs, failed }) => {
+        const told =
+          value !== null && "refused" in value
+            ? { value: null, atMs, failed: value.refused }
+            : { value: value?.answer ?? null, atMs, failed };
+        setAnswer({ told, of: key });
+        requestPaint();
+      },
+    );
   }, [key, everyMs]);
   return { told: answer.told, stale: answer.of !== key };
 }
@@ -55,22 +66,37 @@ async function unlessRefused<T>(asked: Promise<T>): Promise<{ readonly answer: T
 
 const hostAndCpu = ({ host, cpu }: ProfileView): { host: string | null; cpu: number | null } => ({ host, cpu });
 
-const span = ({ fromUs, toUs }: Bounds): { from: number; to: number } => ({ from: Math.round(fromUs), to: Math.round(toUs) });
+const span = ({ fromUs, toUs }: Bounds): { from: number; to: number } => ({
+  from: Math.round(fromUs),
+  to: Math.round(toUs),
+});
 
 export function getHeat(id: string, of: ProfileView, bounds: Bounds, stop: AbortSignal): Promise<HeatBody> {
   return getJson<HeatBody>(apiPath(recordingPath(id, "heat"), { ...span(mapBounds(bounds)), ...hostAndCpu(of) }), stop);
 }
 
 export function getCores(id: string, of: ProfileView, bounds: Bounds, stop: AbortSignal): Promise<CoresBody> {
-  return getJson<CoresBody>(apiPath(recordingPath(id, "cores"), { ...span(mapBounds(bounds)), ...hostAndCpu(of) }), stop);
+  return getJson<CoresBody>(
+    apiPath(recordingPath(id, "cores"), { ...span(mapBounds(bounds)), ...hostAndCpu(of) }),
+    stop,
+  );
 }
 
 export function getFlame(id: string, of: ProfileView, bounds: Bounds, stop: AbortSignal): Promise<FlameBody> {
   const inTime = of.shape === "time";
   const compared = !inTime && (of.than !== null || of.thanHost !== null);
-  return getJson<FlameBody>(apiPath(recordingPath(id, "profile/flame"), {
-    ...span(bounds), ...hostAndCpu(of), process: of.process || null, job: of.job || null, by: of.by, order: inTime ? "time" : null,
-    than_from: compared && of.than !== null ? Math.round(of.than.fromUs) : null, than_to: compared && of.than !== null ? Math.round(of.than.toUs) : null,
-    than_host: compared ? of.thanHost : null,
-  }), stop);
+  return getJson<FlameBody>(
+    apiPath(recordingPath(id, "profile/flame"), {
+      ...span(bounds),
+      ...hostAndCpu(of),
+      process: of.process || null,
+      job: of.job || null,
+      by: of.by,
+      order: inTime ? "time" : null,
+      than_from: compared && of.than !== null ? Math.round(of.than.fromUs) : null,
+      than_to: compared && of.than !== null ? Math.round(of.than.toUs) : null,
+      than_host: compared ? of.thanHost : null,
+    }),
+    stop,
+  );
 }

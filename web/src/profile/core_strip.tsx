@@ -29,7 +29,11 @@ export interface CoreRows {
 
 /** A row for each CPU in the order of hosts and numbers; a second is a bin. */
 export function coreRows(body: CoresBody): CoreRows {
-  const rows: Row[] = body.cores.map(({ host, cpu }) => ({ device: host, part: `CPU ${cpu}`, name: `${host} CPU ${cpu}` }));
+  const rows: Row[] = body.cores.map(({ host, cpu }) => ({
+    device: host,
+    part: `CPU ${cpu}`,
+    name: `${host} CPU ${cpu}`,
+  }));
   const rowsOfDevice = new Map<string, number[]>();
   const groups: Group[] = [];
   rows.forEach(({ device }, row) => {
@@ -50,7 +54,11 @@ export function coreRows(body: CoresBody): CoreRows {
       greatest = Math.max(greatest, samples);
     });
   }
-  return { model: { rows, rowOf: new Int32Array(), groups: counted, rowsOfDevice, seriesOfRow: rows.map(() => []) }, bins, greatest };
+  return {
+    model: { rows, rowOf: new Int32Array(), groups: counted, rowsOfDevice, seriesOfRow: rows.map(() => []) },
+    bins,
+    greatest,
+  };
 }
 
 export interface CoreStripProps {
@@ -71,9 +79,19 @@ export function CoreStrip({ body, bounds, live, onPick, onSelect }: CoreStripPro
   };
   return (
     <Strip
-      label="Samples of each CPU in each second" bins={made?.bins ?? null} model={model} height={Math.min(HEIGHT_MAX_PX, Math.max(36, model.rows.length * ROW_PX)) + 18}
-      scale={() => Math.max(1, made?.greatest ?? 1)} bounds={bounds} live={live} selectedRows={NO_ROWS} selected={view.value.selected}
-      onSelect={({ fromUs, toUs }) => onSelect({ fromUs: Math.round(fromUs), toUs: Math.round(toUs) })} onPick={pick} onZoom={zoom} onPan={pan}
+      label="Samples of each CPU in each second"
+      bins={made?.bins ?? null}
+      model={model}
+      height={Math.min(HEIGHT_MAX_PX, Math.max(36, model.rows.length * ROW_PX)) + 18}
+      scale={() => Math.max(1, made?.greatest ?? 1)}
+      bounds={bounds}
+      live={live}
+      selectedRows={NO_ROWS}
+      selected={view.value.selected}
+      onSelect={({ fromUs, toUs }) => onSelect({ fromUs: Math.round(fromUs), toUs: Math.round(toUs) })}
+      onPick={pick}
+      onZoom={zoom}
+      onPan={pan}
       onKey={stripKeys(model, bounds, pick)}
     />
   );
@@ -86,31 +104,84 @@ const NO_ROWS: ReadonlySet<number> = new Set();
 export function readingsOf(current: RecordingBody, all: readonly RecordingBody[], table: string): RecordingBody | null {
   if (tableOf(current, table) !== null) return current;
   const overlaps = (one: RecordingBody): boolean =>
-    one.from_us !== null && one.to_us !== null && current.from_us !== null && current.to_us !== null && one.from_us <= current.to_us && one.to_us >= current.from_us;
+    one.from_us !== null &&
+    one.to_us !== null &&
+    current.from_us !== null &&
+    current.to_us !== null &&
+    one.from_us <= current.to_us &&
+    one.to_us >= current.from_us;
   return all.find((one) => one.id !== current.id && tableOf(one, table) !== null && overlaps(one)) ?? null;
 }
 
 /** The readings of the same moments, of the chosen host or of all devices. */
-export function Readings({ current, of, width, bounds, live }: { current: RecordingBody; of: ProfileView; width: number; bounds: () => Bounds; live: boolean }) {
+export function Readings({
+  current,
+  of,
+  width,
+  bounds,
+  live,
+}: {
+  current: RecordingBody;
+  of: ProfileView;
+  width: number;
+  bounds: () => Bounds;
+  live: boolean;
+}) {
   const { window: window_ } = view.value;
   const quantity = quantityIn([current, ...(recordings.value ?? [])]);
   const { table, column } = quantity;
   const there = readingsOf(current, recordings.value ?? [], table);
   const { known, series, ask } = useSeries(there?.id ?? null, table);
-  const wanted = useMemo(() => (there?.devices ?? []).filter(({ name }) => of.host === null || name === of.host), [there, of.host]);
-  const own = useMemo(() => series.filter(({ labels }) => of.host === null || labels["device"] === of.host), [series, of.host]);
+  const wanted = useMemo(
+    () => (there?.devices ?? []).filter(({ name }) => of.host === null || name === of.host),
+    [there, of.host],
+  );
+  const own = useMemo(
+    () => series.filter(({ labels }) => of.host === null || labels["device"] === of.host),
+    [series, of.host],
+  );
   const model = useRows(wanted, own, "devices", "");
   const watch = useWatch({
-    recording: there !== null && known && model.rows.length > 0 ? there : null, table, column, model, window: window_, width: Math.max(0, width - 100), intervalUs: there?.interval_us ?? 100_000, onUnknownSeries: ask,
+    recording: there !== null && known && model.rows.length > 0 ? there : null,
+    table,
+    column,
+    model,
+    window: window_,
+    width: Math.max(0, width - 100),
+    intervalUs: there?.interval_us ?? 100_000,
+    onUnknownSeries: ask,
   });
   const scale = useScale(`${there?.id} ${table} ${column} ${of.host}`, watch);
-  if (there === null) return <p class="quiet">No recording of this server has readings{table === "" ? "" : ` of ${table}`} at this time. Serve the measurement, too: <code>meikyo serve PROFILE MEASUREMENT</code></p>;
-  if (known && model.rows.length === 0) return <p class="quiet">{recordingTitle(there, recordings.value ?? [])} has no device called {of.host}.</p>;
+  if (there === null)
+    return (
+      <p class="quiet">
+        No recording of this server has readings{table === "" ? "" : ` of ${table}`} at this time. Serve the
+        measurement, too: <code>meikyo serve PROFILE MEASUREMENT</code>
+      </p>
+    );
+  if (known && model.rows.length === 0)
+    return (
+      <p class="quiet">
+        {recordingTitle(there, recordings.value ?? [])} has no device called {of.host}.
+      </p>
+    );
   return (
     <Strip
-      label={`${quantityTitle(quantity, "devices")} at the same time`} bins={watch?.bins ?? null} model={model} height={READINGS_PX} scale={scale} bounds={bounds} live={live}
-      unread={unreadOf(watch)} selectedRows={NO_ROWS} selected={view.value.selected} onSelect={({ fromUs, toUs }) => show({ selected: { fromUs: Math.round(fromUs), toUs: Math.round(toUs) } })}
-      onPick={() => undefined} onZoom={zoom} onPan={pan} onKey={stripKeys(model, bounds, () => undefined)}
+      label={`${quantityTitle(quantity, "devices")} at the same time`}
+      bins={watch?.bins ?? null}
+      model={model}
+      height={READINGS_PX}
+      scale={scale}
+      bounds={bounds}
+      live={live}
+      unread={unreadOf(watch)}
+      selectedRows={NO_ROWS}
+      selected={view.value.selected}
+      onSelect={({ fromUs, toUs }) => show({ selected: { fromUs: Math.round(fromUs), toUs: Math.round(toUs) } })}
+      onPick={() => undefined}
+      onZoom={zoom}
+      onPan={pan}
+      onKey={stripKeys(model, bounds, () => undefined)}
     />
   );
 }

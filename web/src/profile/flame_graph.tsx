@@ -7,11 +7,11 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { FrameBody } from "../api/types.ts";
 import { Canvas, type Surface } from "../paint/canvas.tsx";
 import { requestPaint } from "../paint/painter.ts";
-import { differencePixel, RAMP_STEPS, type Palette } from "../strip/ramp.ts";
-import { inks, palette, type Inks } from "../theme/theme.ts";
+import { differencePixel, type Palette, RAMP_STEPS } from "../strip/ramp.ts";
+import { type Inks, inks, palette } from "../theme/theme.ts";
 import { fit } from "../words/fit.ts";
 import { count, share } from "../words/quantity.ts";
-import { beginsOf, changeOf, endOf, frameOf, weightOf, type FlameTree } from "./flame_tree.ts";
+import { beginsOf, changeOf, endOf, type FlameTree, frameOf, weightOf } from "./flame_tree.ts";
 
 export const ROW_PX = 18;
 /** Narrower boxes are not drawn: they would be a haze. */
@@ -88,12 +88,14 @@ export function FlameGraph(props: FlameGraphProps) {
     context.font = `11px ${colours.font}`;
     context.textBaseline = "middle";
     context.textAlign = "left";
-    for (const box of boxes.current) drawBox(context, tree, box, { colours, palette: palette.value, found, isAt: box.node === shownAt });
+    for (const box of boxes.current)
+      drawBox(context, tree, box, { colours, palette: palette.value, found, isAt: box.node === shownAt });
   };
   const last = useRef<FlameTree | null>(null);
   const lastFound = useRef<FlameGraphProps["found"]>(null);
 
-  const boxAt = (x: number, y: number): Box | null => boxes.current.find((box) => x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + ROW_PX) ?? null;
+  const boxAt = (x: number, y: number): Box | null =>
+    boxes.current.find((box) => x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + ROW_PX) ?? null;
   const go = (node: number | null): void => {
     if (node !== null) setAt(node);
     requestPaint();
@@ -103,7 +105,7 @@ export function FlameGraph(props: FlameGraphProps) {
     const name = frameOf(tree, now)?.name;
     const step = (direction: 1 | -1): number | null => beside(tree, now, direction);
     const inwards = now + 1 < endOf(tree, now) ? now + 1 : null;
-    const outwards = now === 0 ? null : tree.parent[now] ?? 0;
+    const outwards = now === 0 ? null : (tree.parent[now] ?? 0);
     if (event.key === "ArrowDown") go(upwards ? outwards : inwards);
     else if (event.key === "ArrowUp") go(upwards ? inwards : outwards);
     else if (event.key === "ArrowLeft") go(step(-1));
@@ -117,7 +119,9 @@ export function FlameGraph(props: FlameGraphProps) {
   };
   return (
     <div class="flame">
-      <p class="flame-told" role="status">{toldOf(tree, shownAt ?? focus)}</p>
+      <p class="flame-told" role="status">
+        {toldOf(tree, shownAt ?? focus)}
+      </p>
       <Canvas
         class="flame-picture"
         label={`${props.label}. Arrow keys move over callers and callees, Enter fills the picture with a function, Shift and Enter shows its callers and callees, Escape goes back.`}
@@ -187,7 +191,10 @@ function drawBox(context: CanvasRenderingContext2D, tree: FlameTree, { node, x, 
   const right = Math.max(0.5, width - (width > 3 ? 1 : 0));
   context.fillStyle = colours.sheet;
   context.fillRect(x, y, right, ROW_PX - 1);
-  const [fill, alpha] = tree.thanTotal === null ? colourOf(frame, look) : [cssOf(differencePixel(look.palette, changeOf(tree, node) / CHANGE_FULL)), 1];
+  const [fill, alpha] =
+    tree.thanTotal === null
+      ? colourOf(frame, look)
+      : [cssOf(differencePixel(look.palette, changeOf(tree, node) / CHANGE_FULL)), 1];
   context.globalAlpha = dimmed ? alpha * 0.3 : alpha;
   context.fillStyle = fill;
   context.fillRect(x, y, right, ROW_PX - 1);
@@ -198,10 +205,20 @@ function drawBox(context: CanvasRenderingContext2D, tree: FlameTree, { node, x, 
     context.strokeRect(x + 0.5, y + 0.5, Math.max(1, right - 1), ROW_PX - 2);
   }
   if (width < TEXT_MIN_PX) return;
-  context.fillStyle = tree.thanTotal === null || dimmed ? (dimmed ? colours.ink3 : colours.ink) : contrasting(fill, colours);
+  context.fillStyle =
+    tree.thanTotal === null || dimmed ? (dimmed ? colours.ink3 : colours.ink) : contrasting(fill, colours);
   // Of what has no name, the file says the most.
-  const name = frame === null ? "all" : frame.kind === "unnamed" && frame.file.includes("/") ? `[${frame.file.split("/").at(-1)}]` : frame.name;
-  context.fillText(fittedBegin(fit(name), width - 8, (text) => context.measureText(text).width), x + 4, y + ROW_PX / 2);
+  const name =
+    frame === null
+      ? "all"
+      : frame.kind === "unnamed" && frame.file.includes("/")
+        ? `[${frame.file.split("/").at(-1)}]`
+        : frame.name;
+  context.fillText(
+    fittedBegin(fit(name), width - 8, (text) => context.measureText(text).width),
+    x + 4,
+    y + ROW_PX / 2,
+  );
 }
 
 /** The part of the ramp that files have their colours from: near enough to the ground for text of either theme. */
@@ -240,11 +257,17 @@ function cssOf(pixel: number): string {
 /** Ink or ground, whichever is further from a fill in lightness. */
 function contrasting(fill: string, colours: Inks): string {
   const lightness = (text: string): number => {
-    const numbers = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(text)?.slice(1).map((two) => Number.parseInt(two, 16)) ?? text.match(/\d+/g)?.map(Number) ?? [0, 0, 0];
+    const numbers = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i
+      .exec(text)
+      ?.slice(1)
+      .map((two) => Number.parseInt(two, 16)) ??
+      text.match(/\d+/g)?.map(Number) ?? [0, 0, 0];
     return 0.3 * (numbers[0] ?? 0) + 0.59 * (numbers[1] ?? 0) + 0.11 * (numbers[2] ?? 0);
   };
   const own = lightness(fill);
-  return Math.abs(lightness(colours.ink) - own) >= Math.abs(lightness(colours.ground) - own) ? colours.ink : colours.ground;
+  return Math.abs(lightness(colours.ink) - own) >= Math.abs(lightness(colours.ground) - own)
+    ? colours.ink
+    : colours.ground;
 }
 
 /** The text, or its begin with an ellipsis: functions are known by how they begin. */

@@ -1,6 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { FlameBody } from "../api/types.ts";
-import { beginsOf, endOf, foundSamples, functionTotals, namesTo, nodeAt, sandwich, treeOf, weightOf, type FlameTree } from "./flame_tree.ts";
+import {
+  beginsOf,
+  endOf,
+  type FlameTree,
+  foundSamples,
+  functionTotals,
+  namesTo,
+  nodeAt,
+  sandwich,
+  treeOf,
+  weightOf,
+} from "./flame_tree.ts";
 
 type Stack = readonly string[];
 
@@ -19,7 +30,8 @@ function bodyOf(of: readonly Stack[], than: readonly Stack[] = []): FlameBody {
   const names = [...new Set([...of, ...than].flat())].sort();
   const [parent, frame, own, total, thanOwn, thanTotal]: number[][] = [[], [], [], [], [], []];
   const add = (path: Stack, from: number): number => {
-    const within = (all: readonly Stack[]): readonly Stack[] => all.filter((stack) => path.every((name, at) => stack[at] === name));
+    const within = (all: readonly Stack[]): readonly Stack[] =>
+      all.filter((stack) => path.every((name, at) => stack[at] === name));
     const at = parent?.length ?? 0;
     const [here, there] = [within(of), within(than)];
     const exact = (all: readonly Stack[]): number => all.filter(({ length }) => length === path.length).length;
@@ -29,7 +41,9 @@ function bodyOf(of: readonly Stack[], than: readonly Stack[] = []): FlameBody {
     total?.push(here.length);
     thanOwn?.push(exact(there));
     thanTotal?.push(there.length);
-    const callees = [...new Set([...here, ...there].map((stack) => stack[path.length] ?? "").filter((name) => name !== ""))].sort();
+    const callees = [
+      ...new Set([...here, ...there].map((stack) => stack[path.length] ?? "").filter((name) => name !== "")),
+    ].sort();
     for (const name of callees) add([...path, name], at);
     return at;
   };
@@ -37,17 +51,29 @@ function bodyOf(of: readonly Stack[], than: readonly Stack[] = []): FlameBody {
   const frames = names.map((name) => ({ name, file: "/bin/x", kind: "code" }));
   const compared = than.length > 0;
   return {
-    frames, parent: parent ?? [], frame: frame ?? [], own: own ?? [], total: total ?? [], than_own: compared ? thanOwn ?? [] : [], than_total: compared ? thanTotal ?? [] : [],
-    left_out: 0, problems: 0, unnamed: {}, sides: [],
+    frames,
+    parent: parent ?? [],
+    frame: frame ?? [],
+    own: own ?? [],
+    total: total ?? [],
+    than_own: compared ? (thanOwn ?? []) : [],
+    than_total: compared ? (thanTotal ?? []) : [],
+    left_out: 0,
+    problems: 0,
+    unnamed: {},
+    sides: [],
   };
 }
 
-const paths = (tree: FlameTree): Map<string, number> => new Map([...tree.parent.keys()].slice(1).map((node) => [namesTo(tree, node).join(), tree.total[node] ?? 0]));
+const paths = (tree: FlameTree): Map<string, number> =>
+  new Map([...tree.parent.keys()].slice(1).map((node) => [namesTo(tree, node).join(), tree.total[node] ?? 0]));
 
 /** How many stacks have each beginning. */
 function prefixes(all: readonly Stack[]): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const stack of all) for (let end = 1; end <= stack.length; end += 1) counts.set(stack.slice(0, end).join(), (counts.get(stack.slice(0, end).join()) ?? 0) + 1);
+  for (const stack of all)
+    for (let end = 1; end <= stack.length; end += 1)
+      counts.set(stack.slice(0, end).join(), (counts.get(stack.slice(0, end).join()) ?? 0) + 1);
   return counts;
 }
 
@@ -63,7 +89,9 @@ describe("trees of callers", () => {
       expect(total).toBe(all.filter((stack) => stack.includes(name)).length);
     }
     expect(totals.map(({ own }) => own)).toEqual(totals.map(({ own }) => own).sort((one, other) => other - one));
-    expect(foundSamples(tree, (frame) => tree.frames[frame]?.name !== "f0")).toBe(all.filter((stack) => stack.some((name) => name !== "f0")).length);
+    expect(foundSamples(tree, (frame) => tree.frames[frame]?.name !== "f0")).toBe(
+      all.filter((stack) => stack.some((name) => name !== "f0")).length,
+    );
   });
 
   it("become a sandwich of who called a function and what it called", () => {

@@ -22,8 +22,13 @@ export interface FlameTree {
 export function treeOf(body: FlameBody): FlameTree {
   const compared = body.than_total.length > 0;
   return withDepths({
-    frames: body.frames, parent: Uint32Array.from(body.parent), frame: Uint32Array.from(body.frame), own: Float64Array.from(body.own), total: Float64Array.from(body.total),
-    thanOwn: compared ? Float64Array.from(body.than_own) : null, thanTotal: compared ? Float64Array.from(body.than_total) : null,
+    frames: body.frames,
+    parent: Uint32Array.from(body.parent),
+    frame: Uint32Array.from(body.frame),
+    own: Float64Array.from(body.own),
+    total: Float64Array.from(body.total),
+    thanOwn: compared ? Float64Array.from(body.than_own) : null,
+    thanTotal: compared ? Float64Array.from(body.than_total) : null,
   });
 }
 
@@ -34,7 +39,7 @@ function withDepths(of: Omit<FlameTree, "depth">): FlameTree {
 }
 
 export function frameOf(tree: FlameTree, node: number): FrameBody | null {
-  return node === 0 ? null : tree.frames[tree.frame[node] ?? 0] ?? null;
+  return node === 0 ? null : (tree.frames[tree.frame[node] ?? 0] ?? null);
 }
 
 /** How wide a node is: its samples, or the mean of its shares of both sides, so that what is gone has a width, too. */
@@ -135,7 +140,9 @@ export function functionTotals(tree: FlameTree): FunctionTotals[] {
     path.push(frame);
   }
   const all = sums.map(([own, total, thanOwn, thanTotal], frame) => ({ frame, own, total, thanOwn, thanTotal }));
-  return all.filter(({ total, thanTotal }) => total + thanTotal > 0).sort((one, other) => other.own - one.own || other.total - one.total || one.frame - other.frame);
+  return all
+    .filter(({ total, thanTotal }) => total + thanTotal > 0)
+    .sort((one, other) => other.own - one.own || other.total - one.total || one.frame - other.frame);
 }
 
 /** The samples of all functions that are found, one below another counted once. */
@@ -158,7 +165,7 @@ export function sandwich(tree: FlameTree, name: string): Sandwich {
     const end = endOf(tree, node);
     const into = new Map<number, number>();
     for (let at = node; at < end; at += 1) {
-      const under = at === node ? 0 : into.get(tree.parent[at] ?? 0) ?? 0;
+      const under = at === node ? 0 : (into.get(tree.parent[at] ?? 0) ?? 0);
       const merged = callees.below(under, tree.frame[at] ?? 0);
       into.set(at, merged);
       callees.addTotal(merged, at);
@@ -222,7 +229,8 @@ class Merged {
     const callees: number[][] = this.parent.map(() => []);
     for (let node = 1; node < this.parent.length; node += 1) callees[this.parent[node] ?? 0]?.push(node);
     const weight = (node: number): number => (this.sums[node]?.[1] ?? 0) + (this.sums[node]?.[3] ?? 0);
-    for (const list of callees) list.sort((one, other) => weight(other) - weight(one) || (this.frame[one] ?? 0) - (this.frame[other] ?? 0));
+    for (const list of callees)
+      list.sort((one, other) => weight(other) - weight(one) || (this.frame[one] ?? 0) - (this.frame[other] ?? 0));
     const [order, parents, open]: [number[], number[], [number, number][]] = [[], [], [[0, 0]]];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       const [node, parent] = next;
@@ -234,8 +242,13 @@ class Merged {
     const column = (at: 0 | 1 | 2 | 3): Float64Array => Float64Array.from(order, (node) => this.sums[node]?.[at] ?? 0);
     const compared = this.of.thanTotal !== null;
     return withDepths({
-      frames: this.of.frames, parent: Uint32Array.from(parents), frame: Uint32Array.from(order, (node) => this.frame[node] ?? 0), own: column(0), total: column(1),
-      thanOwn: compared ? column(2) : null, thanTotal: compared ? column(3) : null,
+      frames: this.of.frames,
+      parent: Uint32Array.from(parents),
+      frame: Uint32Array.from(order, (node) => this.frame[node] ?? 0),
+      own: column(0),
+      total: column(1),
+      thanOwn: compared ? column(2) : null,
+      thanTotal: compared ? column(3) : null,
     });
   }
 }

@@ -6,7 +6,9 @@ const FROM_US = 1_795_294_799_000_000;
 
 function body(seconds: number): HeatBody {
   const tiles = Array.from({ length: seconds * 50 }, (_, at) => (at * 7) % 11);
-  const samples = Array.from({ length: seconds }, (_, second) => tiles.slice(second * 50, second * 50 + 50).reduce((sum, value) => sum + value, 0));
+  const samples = Array.from({ length: seconds }, (_, second) =>
+    tiles.slice(second * 50, second * 50 + 50).reduce((sum, value) => sum + value, 0),
+  );
   return { from_us: FROM_US, tile_us: 20_000, tiles_per_second: 50, samples, tiles, cores: [] };
 }
 
@@ -14,15 +16,20 @@ it("columns of several seconds have their sums, and nothing is lost", () => {
   const whole = body(10);
   const picture = heatPicture(whole, 4);
   expect([picture.columns, picture.secondsPerColumn]).toEqual([4, 3]);
-  const sum = (column: number, row: number): number => [0, 1, 2].reduce((all, second) => all + (whole.tiles[(column * 3 + second) * 50 + row] ?? 0), 0);
-  for (let column = 0; column < 4; column += 1) for (let row = 0; row < 50; row += 1) expect(picture.values[column * 50 + row]).toBe(sum(column, row));
+  const sum = (column: number, row: number): number =>
+    [0, 1, 2].reduce((all, second) => all + (whole.tiles[(column * 3 + second) * 50 + row] ?? 0), 0);
+  for (let column = 0; column < 4; column += 1)
+    for (let row = 0; row < 50; row += 1) expect(picture.values[column * 50 + row]).toBe(sum(column, row));
   expect(picture.samples).toBe(whole.samples.reduce((all, value) => all + value, 0));
   expect(heatPicture(whole, 10).secondsPerColumn).toBe(1);
 });
 
 it("a choice is all that passed between two cells, whichever is first", () => {
   const picture = heatPicture(body(10), 10);
-  const [one, other] = [{ column: 2, row: 49 }, { column: 4, row: 0 }];
+  const [one, other] = [
+    { column: 2, row: 49 },
+    { column: 4, row: 0 },
+  ];
   const chosen = { fromUs: FROM_US + 2_980_000, toUs: FROM_US + 4_020_000 };
   expect(brushed(picture, one, other)).toEqual(chosen);
   expect(brushed(picture, other, one)).toEqual(chosen);
@@ -34,7 +41,10 @@ it("a choice is all that passed between two cells, whichever is first", () => {
 
 it("a moment lies in the cell that begins with it", () => {
   const picture = heatPicture(body(10), 3);
-  for (const cell of [{ column: 0, row: 0 }, { column: 2, row: 17 }]) {
+  for (const cell of [
+    { column: 0, row: 0 },
+    { column: 2, row: 17 },
+  ]) {
     expect(cellAt(picture, cellBegin(picture, cell))).toEqual(cell);
     expect(cellAt(picture, cellBegin(picture, cell) + 19_999)).toEqual(cell);
   }

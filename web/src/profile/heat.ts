@@ -36,7 +36,16 @@ export function heatPicture(body: HeatBody, columnsMax: number): HeatPicture {
     values[to] = (values[to] ?? 0) + count;
     samples += count;
   });
-  return { fromUs: body.from_us, columns, secondsPerColumn, rows, tileUs: body.tile_us, values, greatest: values.reduce((most, value) => Math.max(most, value), 0), samples };
+  return {
+    fromUs: body.from_us,
+    columns,
+    secondsPerColumn,
+    rows,
+    tileUs: body.tile_us,
+    values,
+    greatest: values.reduce((most, value) => Math.max(most, value), 0),
+    samples,
+  };
 }
 
 /** A cell of the picture. */
@@ -54,7 +63,10 @@ export function cellBegin(of: HeatPicture, { column, row }: Cell): number {
 export function cellAt(of: HeatPicture, us: number): Cell {
   const second = Math.floor((us - of.fromUs) / SECOND_US);
   const intoUs = us - of.fromUs - second * SECOND_US;
-  return { column: Math.floor(second / of.secondsPerColumn), row: Math.min(of.rows - 1, Math.floor(intoUs / of.tileUs)) };
+  return {
+    column: Math.floor(second / of.secondsPerColumn),
+    row: Math.min(of.rows - 1, Math.floor(intoUs / of.tileUs)),
+  };
 }
 
 /**
@@ -64,7 +76,10 @@ export function cellAt(of: HeatPicture, us: number): Cell {
 export function brushed(of: HeatPicture, one: Cell, other: Cell): Bounds {
   const order = one.column - other.column || one.row - other.row;
   const [first, last] = order <= 0 ? [one, other] : [other, one];
-  return { fromUs: cellBegin(of, first), toUs: cellBegin(of, last) + (of.secondsPerColumn - 1) * SECOND_US + of.tileUs };
+  return {
+    fromUs: cellBegin(of, first),
+    toUs: cellBegin(of, last) + (of.secondsPerColumn - 1) * SECOND_US + of.tileUs,
+  };
 }
 
 /** The samples of a time, of whole cells. */

@@ -6,14 +6,14 @@
 import { useRef } from "preact/hooks";
 import { Canvas, type Surface } from "../paint/canvas.tsx";
 import { requestPaint } from "../paint/painter.ts";
-import { shareOf, RAMP_STEPS } from "../strip/ramp.ts";
+import { RAMP_STEPS, shareOf } from "../strip/ramp.ts";
 import { AXIS_PX } from "../strip/strip.tsx";
 import { drawUnread } from "../strip/unread.ts";
-import { inks, palette, type Inks } from "../theme/theme.ts";
+import { type Inks, inks, palette } from "../theme/theme.ts";
 import { axisClock, clock, ticks } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
 import { count } from "../words/quantity.ts";
-import { brushed, cellAt, cellBegin, type Cell, type HeatPicture } from "./heat.ts";
+import { brushed, type Cell, cellAt, cellBegin, type HeatPicture } from "./heat.ts";
 
 const LEFT_PX = 66;
 const SECOND_US = 1_000_000;
@@ -43,9 +43,18 @@ export function HeatMap(props: HeatMapProps) {
   const at = useRef<Cell | null>(null);
   /** Where a choice began, by pointer or keyboard. */
   const begun = useRef<Cell | null>(null);
-  const texture = useRef<{ of: HeatPicture | null; key: string; canvas: HTMLCanvasElement }>({ of: null, key: "", canvas: document.createElement("canvas") });
+  const texture = useRef<{ of: HeatPicture | null; key: string; canvas: HTMLCanvasElement }>({
+    of: null,
+    key: "",
+    canvas: document.createElement("canvas"),
+  });
 
-  const area = (): { left: number; top: number; width: number; height: number } => ({ left: LEFT_PX, top: 0, width: Math.max(1, size.current.width - LEFT_PX), height: Math.max(1, size.current.height - AXIS_PX) });
+  const area = (): { left: number; top: number; width: number; height: number } => ({
+    left: LEFT_PX,
+    top: 0,
+    width: Math.max(1, size.current.width - LEFT_PX),
+    height: Math.max(1, size.current.height - AXIS_PX),
+  });
   const cellOf = (x: number, y: number): Cell | null => {
     if (picture === null) return null;
     const { left, width, height } = area();
@@ -56,7 +65,8 @@ export function HeatMap(props: HeatMapProps) {
     if (cell === null || picture === null) return props.onTold("");
     const value = picture.values[cell.column * picture.rows + cell.row] ?? 0;
     const begin = cellBegin(picture, cell);
-    const several = picture.secondsPerColumn > 1 ? `, and as far into the ${picture.secondsPerColumn - 1} s behind it` : "";
+    const several =
+      picture.secondsPerColumn > 1 ? `, and as far into the ${picture.secondsPerColumn - 1} s behind it` : "";
     props.onTold(`${clock(begin, 2)}${several}: ${count(value)} ${value === 1 ? "sample" : "samples"}`);
   };
 
@@ -81,8 +91,10 @@ export function HeatMap(props: HeatMapProps) {
     if (props.stale) drawUnread(context, place, { fromUs: 0, toUs: 1 }, [{ fromUs: 0, toUs: 1 }], props.words, colours);
     if (props.than !== null) outline(context, place, picture, props.than, colours.fuji);
     if (props.selected !== null) outline(context, place, picture, props.selected, colours.ink);
-    if (at.current !== null && begun.current !== null) outline(context, place, picture, brushed(picture, begun.current, at.current), colours.water);
-    else if (at.current !== null) outline(context, place, picture, brushed(picture, at.current, at.current), colours.water);
+    if (at.current !== null && begun.current !== null)
+      outline(context, place, picture, brushed(picture, begun.current, at.current), colours.water);
+    else if (at.current !== null)
+      outline(context, place, picture, brushed(picture, at.current, at.current), colours.water);
   };
 
   const finish = (cell: Cell, compare: boolean): void => {
@@ -139,8 +151,13 @@ export function HeatMap(props: HeatMapProps) {
       onKey={keys}
       onWheel={(event, x) => {
         const { left, width } = area();
-        if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) props.onPan(Math.sign(event.deltaX + event.deltaY) * 0.1);
-        else if (picture !== null) props.onZoom(event.deltaY > 0 ? 1.25 : 0.8, picture.fromUs + ((x - left) / width) * picture.columns * picture.secondsPerColumn * SECOND_US);
+        if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
+          props.onPan(Math.sign(event.deltaX + event.deltaY) * 0.1);
+        else if (picture !== null)
+          props.onZoom(
+            event.deltaY > 0 ? 1.25 : 0.8,
+            picture.fromUs + ((x - left) / width) * picture.columns * picture.secondsPerColumn * SECOND_US,
+          );
       }}
     />
   );
@@ -158,8 +175,11 @@ function paintTexture(canvas: HTMLCanvasElement, picture: HeatPicture, log: bool
   for (let column = 0; column < picture.columns; column += 1) {
     for (let row = 0; row < picture.rows; row += 1) {
       const value = picture.values[column * picture.rows + row] ?? 0;
-      const step = Math.min(RAMP_STEPS - 1, Math.max(0, Math.floor(shareOf(value, Math.max(1, picture.greatest), log) * RAMP_STEPS)));
-      pixels[(picture.rows - 1 - row) * picture.columns + column] = value === 0 ? empty : ramp[step] ?? empty;
+      const step = Math.min(
+        RAMP_STEPS - 1,
+        Math.max(0, Math.floor(shareOf(value, Math.max(1, picture.greatest), log) * RAMP_STEPS)),
+      );
+      pixels[(picture.rows - 1 - row) * picture.columns + column] = value === 0 ? empty : (ramp[step] ?? empty);
     }
   }
   context.putImageData(image, 0, 0);
@@ -173,25 +193,46 @@ function drawAxes(context: CanvasRenderingContext2D, place: Area, picture: HeatP
   context.textAlign = "right";
   context.textBaseline = "middle";
   const offsets = [0, 250, 500, 750, 1000];
-  for (const ms of offsets) context.fillText(ms === 0 ? "0 ms" : String(ms), place.left - 7, Math.min(place.height - 5, Math.max(5, place.height * (1 - ms / 1000))));
+  for (const ms of offsets)
+    context.fillText(
+      ms === 0 ? "0 ms" : String(ms),
+      place.left - 7,
+      Math.min(place.height - 5, Math.max(5, place.height * (1 - ms / 1000))),
+    );
   const spanUs = picture.columns * picture.secondsPerColumn * SECOND_US;
   const { stepUs, at } = ticks(picture.fromUs, picture.fromUs + spanUs, Math.max(2, Math.floor(place.width / 110)));
   context.textAlign = "center";
   context.textBaseline = "alphabetic";
   for (const tick of at) {
     const x = place.left + ((tick - picture.fromUs) / spanUs) * place.width;
-    if (x > place.left + 24 && x < place.left + place.width - 24) context.fillText(axisClock(tick, stepUs), x, place.height + AXIS_PX - 5);
+    if (x > place.left + 24 && x < place.left + place.width - 24)
+      context.fillText(axisClock(tick, stepUs), x, place.height + AXIS_PX - 5);
   }
 }
 
 /** The cells of a time: it goes up the first column, through whole ones, and up to its end in the last. */
-function outline(context: CanvasRenderingContext2D, place: Area, picture: HeatPicture, bounds: Bounds, colour: string): void {
+function outline(
+  context: CanvasRenderingContext2D,
+  place: Area,
+  picture: HeatPicture,
+  bounds: Bounds,
+  colour: string,
+): void {
   const [first, last] = [cellAt(picture, bounds.fromUs), cellAt(picture, bounds.toUs - 1)];
   if (last.column < 0 || first.column >= picture.columns) return;
-  const column = (at: number): number => place.left + (Math.min(picture.columns, Math.max(0, at)) / picture.columns) * place.width;
+  const column = (at: number): number =>
+    place.left + (Math.min(picture.columns, Math.max(0, at)) / picture.columns) * place.width;
   const row = (at: number): number => place.height * (1 - at / picture.rows);
-  const [x0, x1, x2, x3] = [column(first.column), column(first.column + 1), column(last.column), column(last.column + 1)];
-  const [bottom, top] = [row(first.column < 0 ? 0 : first.row), row(last.column >= picture.columns ? picture.rows : last.row + 1)];
+  const [x0, x1, x2, x3] = [
+    column(first.column),
+    column(first.column + 1),
+    column(last.column),
+    column(last.column + 1),
+  ];
+  const [bottom, top] = [
+    row(first.column < 0 ? 0 : first.row),
+    row(last.column >= picture.columns ? picture.rows : last.row + 1),
+  ];
   context.strokeStyle = colour;
   context.lineWidth = 1.5;
   context.beginPath();

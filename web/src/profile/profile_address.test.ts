@@ -1,5 +1,12 @@
 import { expect, it } from "vitest";
-import { DEFAULT_PROFILE, formatProfile, joinNames, parseProfile, splitNames, type ProfileView } from "./profile_address.ts";
+import {
+  DEFAULT_PROFILE,
+  formatProfile,
+  joinNames,
+  type ProfileView,
+  parseProfile,
+  splitNames,
+} from "./profile_address.ts";
 
 function there(of: ProfileView): { view: ProfileView; problems: string[] } {
   const parts = new URLSearchParams(formatProfile(of).map(([name, text]) => [name, text]));
@@ -9,8 +16,17 @@ function there(of: ProfileView): { view: ProfileView; problems: string[] } {
 
 it("a link restores what is shown of a profile", () => {
   const of: ProfileView = {
-    host: "node001", cpu: 3, process: "solver*", job: "slurm:12", by: "thread", shape: "time", search: "mul", focus: ["main", "a;b\\c", "operator()(int, char)"], fn: "f<&>",
-    than: { fromUs: 1_795_294_799_020_000, toUs: 1_795_294_800_000_000 }, thanHost: "node002",
+    host: "node001",
+    cpu: 3,
+    process: "solver*",
+    job: "slurm:12",
+    by: "thread",
+    shape: "time",
+    search: "mul",
+    focus: ["main", "a;b\\c", "operator()(int, char)"],
+    fn: "f<&>",
+    than: { fromUs: 1_795_294_799_020_000, toUs: 1_795_294_800_000_000 },
+    thanHost: "node002",
   };
   expect(there(of)).toEqual({ view: of, problems: [] });
   expect(there(DEFAULT_PROFILE)).toEqual({ view: DEFAULT_PROFILE, problems: [] });

@@ -1,7 +1,7 @@
 /** The part of the address that the view Profile has for itself: `host=node001&by=thread&fn=multiply`. */
 
 import { wordsOf } from "../address/word.ts";
-import { formatWindow, parseWindow, type Bounds } from "../time/window.ts";
+import { type Bounds, formatWindow, parseWindow } from "../time/window.ts";
 
 export const GROUPINGS = ["together", "thread", "process", "cpu", "host", "job"] as const;
 /** What stands below everything in a flame graph. */
@@ -32,7 +32,17 @@ export interface ProfileView {
 }
 
 export const DEFAULT_PROFILE: ProfileView = {
-  host: null, cpu: null, process: "", job: "", by: "together", shape: "merged", search: "", focus: [], fn: null, than: null, thanHost: null,
+  host: null,
+  cpu: null,
+  process: "",
+  job: "",
+  by: "together",
+  shape: "merged",
+  search: "",
+  focus: [],
+  fn: null,
+  than: null,
+  thanHost: null,
 };
 
 /** Names with `;` between, which is written `\;` inside of one. */
@@ -78,7 +88,10 @@ export function formatProfile(of: ProfileView): readonly (readonly [string, stri
 /** Reads it back; what cannot be read is as if it were not there, and named in `problems`. */
 export function parseProfile(parts: URLSearchParams, nowUs: number, problems: string[]): ProfileView {
   const word = wordsOf(parts, problems);
-  const oneOf = <T extends string>(allowed: readonly T[]) => (text: string): T | null => allowed.find((one) => one === text) ?? null;
+  const oneOf =
+    <T extends string>(allowed: readonly T[]) =>
+    (text: string): T | null =>
+      allowed.find((one) => one === text) ?? null;
   const named = (text: string): string | null => text || null;
   return {
     host: word("host", named, null),

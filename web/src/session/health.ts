@@ -15,5 +15,8 @@ const OVERVIEW_BINS = 600;
 
 /** Health of a span, for the time bar. */
 export function getHealth(id: string, fromUs: number, toUs: number, stop: AbortSignal): Promise<HealthBody> {
-  return getJson<HealthBody>(apiPath(recordingPath(id, "health"), { from: Math.round(fromUs), to: Math.round(toUs), width: OVERVIEW_BINS }), stop);
+  return getJson<HealthBody>(
+    apiPath(recordingPath(id, "health"), { from: Math.round(fromUs), to: Math.round(toUs), width: OVERVIEW_BINS }),
+    stop,
+  );
 }

@@ -2,11 +2,25 @@ import { expect, it } from "vitest";
 import type { RecordingBody } from "../api/types.ts";
 import { quantityIn, recordingTitle, trafficOf } from "./recordings.ts";
 
-const recording = (id: string, name: string, from_us: number | null): RecordingBody =>
-  ({ id, name, from_us, to_us: from_us, interval_us: null, kind: "measured", running: false, devices: [], tables: [] });
+const recording = (id: string, name: string, from_us: number | null): RecordingBody => ({
+  id,
+  name,
+  from_us,
+  to_us: from_us,
+  interval_us: null,
+  kind: "measured",
+  running: false,
+  devices: [],
+  tables: [],
+});
 
 it("recordings that are called the same are told apart by when they begin, or by their ids", () => {
-  const [first, second, same, lone] = [recording("rec", "rec", 1e15), recording("rec-2", "rec", 1.1e15), recording("rec-3", "rec", 1.1e15), recording("demo", "demo", 1e15)];
+  const [first, second, same, lone] = [
+    recording("rec", "rec", 1e15),
+    recording("rec-2", "rec", 1.1e15),
+    recording("rec-3", "rec", 1.1e15),
+    recording("demo", "demo", 1e15),
+  ];
   const all = [first, second, same, lone];
   const titles = all.map((one) => recordingTitle(one, all));
   expect(new Set(titles).size).toBe(4);
@@ -21,14 +35,31 @@ it("a simulated recording is never shown as a measured one", () => {
   expect(recordingTitle(day, [day, recording("day-2", "day", 1.1e15)])).toMatch(/^day, from .*\(simulated\)$/);
 });
 
-const column = (name: string, shown: number | null, unit: string, meaning = "counter") =>
-  ({ name, doc: "", words: null, beside: null, meaning, unit, shown });
-const table = (name: string, labels: readonly string[], columns: readonly ReturnType<typeof column>[]) =>
-  ({ name, doc: "", role: "readings", labels: ["device", ...labels], part: null, columns });
+const column = (name: string, shown: number | null, unit: string, meaning = "counter") => ({
+  name,
+  doc: "",
+  words: null,
+  beside: null,
+  meaning,
+  unit,
+  shown,
+});
+const table = (name: string, labels: readonly string[], columns: readonly ReturnType<typeof column>[]) => ({
+  name,
+  doc: "",
+  role: "readings",
+  labels: ["device", ...labels],
+  part: null,
+  columns,
+});
 
 it("what is shown first, and what passes over links, follow from what tables declare and not from their names", () => {
   const power = table("amperes", ["outlet"], [column("current", 4, "A", "gauge"), column("peak", null, "A", "gauge")]);
-  const ports = table("lanes", ["interface"], [column("frames", 2, "packets/s"), column("down", 3, "octets/s"), column("up", 5, "octets/s")]);
+  const ports = table(
+    "lanes",
+    ["interface"],
+    [column("frames", 2, "packets/s"), column("down", 3, "octets/s"), column("up", 5, "octets/s")],
+  );
   const of = (...tables: unknown[]): RecordingBody => ({ ...recording("rec", "rec", 1e15), tables }) as RecordingBody;
   expect(quantityIn([of(power)])).toEqual({ table: "amperes", column: "current" });
   expect(quantityIn([of(), of(power, ports)])).toEqual({ table: "lanes", column: "frames" });

@@ -1,12 +1,12 @@
 /** The recordings that the server has, and the one that is looked at. */
 
 import { batch, computed, signal } from "@preact/signals";
-import { errorText, getJson, apiPath, recordingPath, wasAborted } from "../api/client.ts";
 import type { Quantity } from "../address/address.ts";
+import { apiPath, errorText, getJson, recordingPath, wasAborted } from "../api/client.ts";
 import type { AnswerTables } from "../api/readings.ts";
 import type { ColumnBody, RecordingBody, SeriesBody, TableBody } from "../api/types.ts";
-import { beginUs, endUs, newestUs } from "./now.ts";
 import { dayAndClock } from "../time/moment.ts";
+import { beginUs, endUs, newestUs } from "./now.ts";
 import { view } from "./view.ts";
 
 export const recordings = signal<readonly RecordingBody[] | null>(null);
@@ -31,7 +31,9 @@ function distinctName(of: RecordingBody, all: readonly RecordingBody[]): string 
   const alike = all.filter(({ name }) => name === of.name);
   if (alike.length < 2) return of.name;
   const begins = (one: RecordingBody): string => (one.from_us === null ? "empty" : `from ${dayAndClock(one.from_us)}`);
-  return alike.filter((one) => begins(one) === begins(of)).length > 1 ? `${of.name}, ${of.id}` : `${of.name}, ${begins(of)}`;
+  return alike.filter((one) => begins(one) === begins(of)).length > 1
+    ? `${of.name}, ${of.id}`
+    : `${of.name}, ${begins(of)}`;
 }
 
 let looked: string | null = null;
@@ -50,7 +52,7 @@ export async function refreshRecordings(stop?: AbortSignal): Promise<void> {
       if (current !== null && current.id !== looked) {
         looked = current.id;
         const play = view.peek().play;
-        newestUs.value = (play === null ? current.to_us : play.fromUs ?? current.from_us) ?? 0;
+        newestUs.value = (play === null ? current.to_us : (play.fromUs ?? current.from_us)) ?? 0;
       } else if (current?.to_us != null && view.peek().play === null && current.to_us > newestUs.peek()) {
         newestUs.value = current.to_us;
       }
@@ -85,16 +87,26 @@ export function tableFor(of: RecordingBody | null, role: string): TableBody | nu
 
 /** What is shown without being asked for, in the order that the tables declare. */
 export function usualQuantities(of: RecordingBody | null): readonly Quantity[] {
-  const places = (of?.tables ?? []).flatMap((table) => table.columns.map((column) => ({ place: column.shown, table: table.name, column: column.name })));
-  return places.filter(({ place }) => place !== null).sort((one, other) => (one.place ?? 0) - (other.place ?? 0)).map(({ table, column }) => ({ table, column }));
+  const places = (of?.tables ?? []).flatMap((table) =>
+    table.columns.map((column) => ({ place: column.shown, table: table.name, column: column.name })),
+  );
+  return places
+    .filter(({ place }) => place !== null)
+    .sort((one, other) => (one.place ?? 0) - (other.place ?? 0))
+    .map(({ table, column }) => ({ table, column }));
 }
 
 /** Everything that can be drawn of a device, the usual first. */
 export function allQuantities(of: RecordingBody | null): readonly Quantity[] {
   const usual = usualQuantities(of);
   const readings = (of?.tables ?? []).filter(({ role, labels }) => role === "readings" && labels.includes("device"));
-  const all = readings.flatMap(({ name: table, columns }) => columns.filter(drawable).map(({ name: column }) => ({ table, column })));
-  return [...usual, ...all.filter((one) => !usual.some(({ table, column }) => table === one.table && column === one.column))];
+  const all = readings.flatMap(({ name: table, columns }) =>
+    columns.filter(drawable).map(({ name: column }) => ({ table, column })),
+  );
+  return [
+    ...usual,
+    ...all.filter((one) => !usual.some(({ table, column }) => table === one.table && column === one.column)),
+  ];
 }
 
 const NO_QUANTITY: Quantity = { table: "", column: "" };

@@ -2,7 +2,7 @@
 
 import { batch, computed, signal } from "@preact/signals";
 import { DEFAULT_VIEW, formatAddress, parseAddress, type View } from "../address/address.ts";
-import { boundsOf, panned, paused, zoomed, type Bounds, type TimeWindow } from "../time/window.ts";
+import { type Bounds, boundsOf, panned, paused, type TimeWindow, zoomed } from "../time/window.ts";
 import { beginUs, endUs, newestUs } from "./now.ts";
 
 export const view = signal<View>(DEFAULT_VIEW);
@@ -99,7 +99,11 @@ export function playFromHere(): void {
   const beginsUs = beginUs.peek() ?? shown.fromUs;
   const fromUs = Math.round(shown.fromUs >= endUs.peek() ? beginsUs : Math.max(shown.fromUs, beginsUs));
   newestUs.value = fromUs;
-  show({ window: { live: true, spanUs: Math.max(1000, Math.min(shown.toUs - shown.fromUs, 3600e6)) }, play: { speed: 1, fromUs }, selected: null });
+  show({
+    window: { live: true, spanUs: Math.max(1000, Math.min(shown.toUs - shown.fromUs, 3600e6)) },
+    play: { speed: 1, fromUs },
+    selected: null,
+  });
 }
 
 export function zoom(factor: number, aroundUs: number): void {
@@ -119,6 +123,12 @@ export function pan(fraction: number): void {
 export function reset(): void {
   newestUs.value = Math.max(newestUs.peek(), endUs.peek());
   show({
-    window: DEFAULT_VIEW.window, devices: [], selected: null, find: "", marker: null, aligned: null, play: null,
+    window: DEFAULT_VIEW.window,
+    devices: [],
+    selected: null,
+    find: "",
+    marker: null,
+    aligned: null,
+    play: null,
   });
 }

@@ -39,7 +39,13 @@ describe("bins", () => {
 
   it("take a frame's series to their rows, the greatest of a device's interfaces", () => {
     const bins = new Bins(2, 100_000, 4);
-    bins.putFrame(7, Uint32Array.of(0, 1, 2, 3), Float32Array.of(1, 5, Number.NaN, 9), Uint8Array.of(0, 0, 4, 0), Int32Array.of(0, 0, 1, -1));
+    bins.putFrame(
+      7,
+      Uint32Array.of(0, 1, 2, 3),
+      Float32Array.of(1, 5, Number.NaN, 9),
+      Uint8Array.of(0, 0, 4, 0),
+      Int32Array.of(0, 0, 1, -1),
+    );
     expect(bins.value(7, 0)).toBe(5);
     expect(bins.value(7, 1)).toBeNaN();
     expect(bins.state(7, 1)).toBe(4);
@@ -73,7 +79,8 @@ it("folding keeps every spike and every fault", () => {
     expect(foldedStates.includes(4)).toBe(states.includes(4));
     for (let row = 0; row < rows; row += 1) {
       const line = [...Array(lines).keys()].find((at) => Math.floor(((at + 1) * rows) / lines) > row) ?? 0;
-      if (row % 97 === 0 && !Number.isNaN(values[row])) expect(foldedValues[line]).toBeGreaterThanOrEqual(values[row] ?? 0);
+      if (row % 97 === 0 && !Number.isNaN(values[row]))
+        expect(foldedValues[line]).toBeGreaterThanOrEqual(values[row] ?? 0);
     }
   }
 });

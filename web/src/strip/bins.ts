@@ -120,7 +120,7 @@ export class Bins {
 
   value(bin: number, row: number): number {
     const begin = this.place(bin);
-    return begin < 0 ? Number.NaN : this.values[begin + row] ?? Number.NaN;
+    return begin < 0 ? Number.NaN : (this.values[begin + row] ?? Number.NaN);
   }
 
   /** The value of the cell `at` of `rows * capacity`, in no order that means anything; NaN: none. */
@@ -130,7 +130,7 @@ export class Bins {
 
   state(bin: number, row: number): number {
     const begin = this.place(bin);
-    return begin < 0 ? NO_STATE : this.states[begin + row] ?? NO_STATE;
+    return begin < 0 ? NO_STATE : (this.states[begin + row] ?? NO_STATE);
   }
 
   /** The rows of a bin, without a copy; null if the ring does not hold it. */
@@ -138,7 +138,10 @@ export class Bins {
     const begin = this.place(bin);
     return begin < 0
       ? null
-      : { values: this.values.subarray(begin, begin + this.rows), states: this.states.subarray(begin, begin + this.rows) };
+      : {
+          values: this.values.subarray(begin, begin + this.rows),
+          states: this.states.subarray(begin, begin + this.rows),
+        };
   }
 
   /** The greatest value of bins `from` to `to`, both included; NaN if there is none. */
@@ -161,7 +164,11 @@ export class Bins {
  * `floor(l * rows / lines)` up to the begin of the next one.
  */
 export function foldColumn(
-  values: Float32Array, states: Uint8Array, lines: number, intoValues: Float32Array, intoStates: Uint8Array,
+  values: Float32Array,
+  states: Uint8Array,
+  lines: number,
+  intoValues: Float32Array,
+  intoStates: Uint8Array,
 ): void {
   const rows = values.length;
   for (let line = 0; line < lines; line += 1) {

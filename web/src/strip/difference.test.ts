@@ -1,7 +1,9 @@
 import { expect, it } from "vitest";
 
 // The module draws on canvases, but what it compares is plain arithmetic.
-Object.assign(globalThis, { window: { matchMedia: () => ({ matches: false, addEventListener: () => undefined }), location: { hash: "" } } });
+Object.assign(globalThis, {
+  window: { matchMedia: () => ({ matches: false, addEventListener: () => undefined }), location: { hash: "" } },
+});
 const { compared } = await import("./difference.tsx");
 
 it("compares in shares of the scale, and ratios in octaves", () => {

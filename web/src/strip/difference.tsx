@@ -44,7 +44,17 @@ export function Difference(props: DifferenceProps) {
     const { now, then } = props;
     if (colours === null) return;
     const [a, b] = [props.nowBounds(), props.thenBounds()];
-    const key = [now?.revision, then?.revision, a.fromUs, a.toUs, b.fromUs, b.toUs, props.kind, props.scale(), palette.value.empty].join();
+    const key = [
+      now?.revision,
+      then?.revision,
+      a.fromUs,
+      a.toUs,
+      b.fromUs,
+      b.toUs,
+      props.kind,
+      props.scale(),
+      palette.value.empty,
+    ].join();
     if (!fresh && key === state.current.key) return;
     if (!fresh && performance.now() - state.current.paintedMs < REPAINT_MS) {
       requestPaintIn(REPAINT_MS);
@@ -62,9 +72,15 @@ export function Difference(props: DifferenceProps) {
     const pixels = new Uint32Array(image.data.buffer);
     for (let column = 0; column < columns; column += 1) {
       const part = (column + 0.5) / columns;
-      const [binNow, binThen] = [now.binOf(a.fromUs + part * (a.toUs - a.fromUs)), then.binOf(b.fromUs + part * (b.toUs - b.fromUs))];
+      const [binNow, binThen] = [
+        now.binOf(a.fromUs + part * (a.toUs - a.fromUs)),
+        then.binOf(b.fromUs + part * (b.toUs - b.fromUs)),
+      ];
       for (let line = 0; line < lines; line += 1) {
-        pixels[line * columns + column] = differencePixel(palette.value, strongest(props, binNow, binThen, line, lines));
+        pixels[line * columns + column] = differencePixel(
+          palette.value,
+          strongest(props, binNow, binThen, line, lines),
+        );
       }
     }
     const picture = (state.current.picture ??= document.createElement("canvas"));

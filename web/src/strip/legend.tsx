@@ -3,8 +3,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Watch } from "../live/watch.ts";
 import { health } from "../session/health.ts";
-import { palette } from "../theme/theme.ts";
 import { otherScale, view } from "../session/view.ts";
+import { palette } from "../theme/theme.ts";
 import { quantityText } from "../words/quantity.ts";
 import { LOG_DECADES } from "./ramp.ts";
 import type { ScaleEnd } from "./window_of_strip.ts";
@@ -29,7 +29,11 @@ export function Legend({ scale, watch }: { scale: ScaleEnd; watch: Watch | null 
   useEffect(() => {
     const tell = (): void => {
       const [to, greatest, unit] = [scale(), scale.greatest(), watch?.unit.peek() ?? ""];
-      const next: Ends = [quantityText(to, unit), log ? quantityText(to / 10 ** LOG_DECADES, unit) : "0", greatest > to * (1 + 1e-6) ? quantityText(greatest, unit) : ""];
+      const next: Ends = [
+        quantityText(to, unit),
+        log ? quantityText(to / 10 ** LOG_DECADES, unit) : "0",
+        greatest > to * (1 + 1e-6) ? quantityText(greatest, unit) : "",
+      ];
       setEnds((before) => (before.join() === next.join() ? before : next));
     };
     tell();
@@ -38,18 +42,36 @@ export function Legend({ scale, watch }: { scale: ScaleEnd; watch: Watch | null 
   }, [scale, watch, log]);
   const totals = health.value?.totals;
   const marks = [
-    ["late", (totals?.late ?? 0) > 0], ["missed", (totals?.missed ?? 0) + (totals?.error ?? 0) > 0], ["skipped", (totals?.skipped ?? 0) > 0],
+    ["late", (totals?.late ?? 0) > 0],
+    ["missed", (totals?.missed ?? 0) + (totals?.error ?? 0) > 0],
+    ["skipped", (totals?.skipped ?? 0) > 0],
   ] as const;
   const words = { late: "late", missed: "missed", skipped: "not asked" };
   return (
     <>
       <div class="legend">
-        <span>{least}</span><canvas ref={bar} role="img" aria-label={`from ${least} to ${end}${log ? ", each power of ten alike" : ""}`} /><span>{end}</span>
-        <button type="button" class="tag" aria-pressed={log} title="each power of ten alike (l)" onClick={otherScale}>log</button>
+        <span>{least}</span>
+        <canvas ref={bar} role="img" aria-label={`from ${least} to ${end}${log ? ", each power of ten alike" : ""}`} />
+        <span>{end}</span>
+        <button type="button" class="tag" aria-pressed={log} title="each power of ten alike (l)" onClick={otherScale}>
+          log
+        </button>
       </div>
       <div class="legend marks">
-        {beyond !== "" && <span><i class="beyond" />beyond, up to {beyond}</span>}
-        {marks.filter(([, seen]) => seen).map(([name]) => <span key={name}><i class={name} />{words[name]}</span>)}
+        {beyond !== "" && (
+          <span>
+            <i class="beyond" />
+            beyond, up to {beyond}
+          </span>
+        )}
+        {marks
+          .filter(([, seen]) => seen)
+          .map(([name]) => (
+            <span key={name}>
+              <i class={name} />
+              {words[name]}
+            </span>
+          ))}
       </div>
     </>
   );

@@ -4,7 +4,8 @@ import { cellPixel, FAILED, LATE, MISSED, OK, PALETTES, SKIPPED, type Theme } fr
 /** CIE 1976 lightness from sRGB (CIE 15:2004), written independently of the OKLab code under test. */
 function lightness(pixel: number): number {
   const channel = (byte: number): number => (byte <= 10 ? byte / 3294.6 : ((byte / 255 + 0.055) / 1.055) ** 2.4);
-  const y = 0.2126 * channel(pixel & 255) + 0.7152 * channel((pixel >> 8) & 255) + 0.0722 * channel((pixel >> 16) & 255);
+  const y =
+    0.2126 * channel(pixel & 255) + 0.7152 * channel((pixel >> 8) & 255) + 0.0722 * channel((pixel >> 16) & 255);
   return y > 216 / 24389 ? 116 * Math.cbrt(y) - 16 : (24389 / 27) * y;
 }
 
@@ -47,13 +48,17 @@ describe.each(["dark", "light"] as Theme[])("the %s ramp", (theme) => {
 
   it("marks what is beyond the scale, as strong as its end and like nothing else", () => {
     expect(cellPixel(palette, 1.01, OK, 1)).toBe(palette.beyond);
-    expect([...palette.ramp, palette.broken, palette.doubtful, palette.skipped, palette.empty]).not.toContain(palette.beyond);
+    expect([...palette.ramp, palette.broken, palette.doubtful, palette.skipped, palette.empty]).not.toContain(
+      palette.beyond,
+    );
     expect(Math.abs(lightness(palette.beyond) - lightness(palette.ramp[255] ?? 0))).toBeLessThan(20);
     expect(Math.abs(lightness(palette.beyond) - lightness(palette.empty))).toBeGreaterThan(60);
   });
 
   it("of logarithms gives each power of ten an equal part", () => {
-    const places = [1e-4, 1e-3, 1e-2, 1e-1, 1].map((value) => palette.ramp.indexOf(cellPixel(palette, value, OK, 1, true)));
+    const places = [1e-4, 1e-3, 1e-2, 1e-1, 1].map((value) =>
+      palette.ramp.indexOf(cellPixel(palette, value, OK, 1, true)),
+    );
     const even = [0, 64, 128, 192, 255];
     places.forEach((place, at) => expect(Math.abs(place - (even[at] ?? 0))).toBeLessThan(6));
     expect(cellPixel(palette, 0, OK, 1, true)).toBe(palette.ramp[0]);

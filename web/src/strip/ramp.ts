@@ -9,14 +9,40 @@ export type Theme = "dark" | "light";
 type Rgb = readonly [red: number, green: number, blue: number];
 
 const STOPS: Readonly<Record<Theme, readonly Rgb[]>> = {
-  dark: [[18, 30, 36], [20, 58, 68], [26, 98, 108], [60, 150, 150], [140, 200, 178], [236, 238, 206]],
-  light: [[243, 241, 234], [206, 226, 222], [142, 194, 194], [70, 146, 156], [22, 92, 112], [10, 44, 66]],
+  dark: [
+    [18, 30, 36],
+    [20, 58, 68],
+    [26, 98, 108],
+    [60, 150, 150],
+    [140, 200, 178],
+    [236, 238, 206],
+  ],
+  light: [
+    [243, 241, 234],
+    [206, 226, 222],
+    [142, 194, 194],
+    [70, 146, 156],
+    [22, 92, 112],
+    [10, 44, 66],
+  ],
 };
 
 /** More than before: water. Less than before: wisteria. Equal: the ground. */
 const DIVERGING: Readonly<Record<Theme, readonly Rgb[]>> = {
-  dark: [[205, 190, 255], [120, 100, 190], [24, 32, 40], [40, 140, 146], [170, 232, 214]],
-  light: [[74, 54, 160], [160, 146, 220], [240, 239, 234], [96, 172, 178], [10, 84, 100]],
+  dark: [
+    [205, 190, 255],
+    [120, 100, 190],
+    [24, 32, 40],
+    [40, 140, 146],
+    [170, 232, 214],
+  ],
+  light: [
+    [74, 54, 160],
+    [160, 146, 220],
+    [240, 239, 234],
+    [96, 172, 178],
+    [10, 84, 100],
+  ],
 };
 
 /** `beyond` is wisteria, as light (or dark) as the end of the ramp: a value that the scale does not reach. */
@@ -92,7 +118,9 @@ function straightRamp(stops: readonly Rgb[]): Rgb[] {
     const leg = Math.min(labs.length - 2, Math.floor(place));
     const [left, right] = [labs[leg] ?? [0, 0, 0], labs[leg + 1] ?? [0, 0, 0]];
     const part = place - leg;
-    return toRgb([0, 1, 2].map((axis) => (left[axis] ?? 0) + part * ((right[axis] ?? 0) - (left[axis] ?? 0))) as unknown as Lab);
+    return toRgb(
+      [0, 1, 2].map((axis) => (left[axis] ?? 0) + part * ((right[axis] ?? 0) - (left[axis] ?? 0))) as unknown as Lab,
+    );
   });
 }
 
@@ -111,7 +139,9 @@ export interface Palette {
 }
 
 function mixed(left: Rgb, right: Rgb, part: number): Rgb {
-  return [0, 1, 2].map((axis) => Math.round((left[axis] ?? 0) * (1 - part) + (right[axis] ?? 0) * part)) as unknown as Rgb;
+  return [0, 1, 2].map((axis) =>
+    Math.round((left[axis] ?? 0) * (1 - part) + (right[axis] ?? 0) * part),
+  ) as unknown as Rgb;
 }
 
 function paletteOf(theme: Theme): Palette {

@@ -8,10 +8,14 @@ it("agrees with looking at every cell by itself, over the ring's end and bins th
   for (let at = 0; at < 400; at += 1) {
     const [bin, row] = [170_000_000_00 + Math.floor(at / 12), (at * 7) % 23];
     if (bin % 5 === 3 || row === 4) continue;
-    bins.put(bin, row, at % 11 === 0 ? Number.NaN : (at * 37) % 101 - 20, at % 6 === 0 ? NO_STATE : at % 5);
+    bins.put(bin, row, at % 11 === 0 ? Number.NaN : ((at * 37) % 101) - 20, at % 6 === 0 ? NO_STATE : at % 5);
   }
   const rows = [3, 22, 4, 0, 11];
-  for (const [first, last] of [[0, Number.MAX_SAFE_INTEGER], [bins.newestBin - 9, bins.newestBin - 2], [5, 3]] as const) {
+  for (const [first, last] of [
+    [0, Number.MAX_SAFE_INTEGER],
+    [bins.newestBin - 9, bins.newestBin - 2],
+    [5, 3],
+  ] as const) {
     const [peaks, means]: [number[], number[]] = [[], []];
     let faults = 0;
     for (const row of rows) {

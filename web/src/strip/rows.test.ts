@@ -20,8 +20,10 @@ describe("rows", () => {
     expect(rows.map(({ name }) => name)).toEqual(["node1", "node3", "node2", "sw1", "stranger"]);
     expect([...rowOf]).toEqual([1, 0, 0, -1, -1, 4]);
     expect(groups).toEqual([
-      { name: "rack1", first: 0, rows: 2 }, { name: "rack2", first: 2, rows: 1 },
-      { name: "Switches", first: 3, rows: 1 }, { name: "Devices", first: 4, rows: 1 },
+      { name: "rack1", first: 0, rows: 2 },
+      { name: "rack2", first: 2, rows: 1 },
+      { name: "Switches", first: 3, rows: 1 },
+      { name: "Devices", first: 4, rows: 1 },
     ]);
   });
 
@@ -33,8 +35,16 @@ describe("rows", () => {
   });
 
   it("stand in natural order inside a device, as do devices that nobody listed", () => {
-    const ports = ["port11", "port1", "port3", "port2"].map((name, ordinal) => ({ ordinal, labels: { device: "sw1", interface: name } }));
-    expect(buildRows(devices, ports, "series", "").rows.map(({ part }) => part)).toEqual(["port1", "port2", "port3", "port11"]);
+    const ports = ["port11", "port1", "port3", "port2"].map((name, ordinal) => ({
+      ordinal,
+      labels: { device: "sw1", interface: name },
+    }));
+    expect(buildRows(devices, ports, "series", "").rows.map(({ part }) => part)).toEqual([
+      "port1",
+      "port2",
+      "port3",
+      "port11",
+    ]);
     const strangers = ["x10", "x9"].map((device, ordinal) => ({ ordinal, labels: { device, interface: "eth0" } }));
     expect(buildRows([], strangers, "devices", "").rows.map(({ name }) => name)).toEqual(["x9", "x10"]);
   });

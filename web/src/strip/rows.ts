@@ -37,11 +37,17 @@ export function groupOf(device: DeviceBody): string {
 /** Whether a name is found: every word of what was typed is in it. */
 export function matches(name: string, find: string): boolean {
   const lower = name.toLowerCase();
-  return find.toLowerCase().split(/\s+/).every((word) => lower.includes(word));
+  return find
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word));
 }
 
 function partOf(labels: Readonly<Record<string, string>>): string {
-  return Object.entries(labels).filter(([name]) => name !== "device").map(([, text]) => text).join(" ");
+  return Object.entries(labels)
+    .filter(([name]) => name !== "device")
+    .map(([, text]) => text)
+    .join(" ");
 }
 
 /**
@@ -49,7 +55,10 @@ function partOf(labels: Readonly<Record<string, string>>): string {
  * devices: that nothing is known of them is worth seeing.
  */
 export function buildRows(
-  devices: readonly DeviceBody[], series: readonly SeriesBody[], kind: "devices" | "series", find: string,
+  devices: readonly DeviceBody[],
+  series: readonly SeriesBody[],
+  kind: "devices" | "series",
+  find: string,
 ): RowModel {
   const names = new Map(devices.map((device) => [device.name, device]));
   const parts = new Map<string, SeriesBody[]>();
@@ -63,7 +72,8 @@ export function buildRows(
   }
   const all = [...devices];
   for (const name of inNaturalOrder([...parts.keys()], (one) => one)) {
-    if (!names.has(name) && name !== "") all.push({ ordinal: all.length, name, role: "unknown", group: null, agent: null });
+    if (!names.has(name) && name !== "")
+      all.push({ ordinal: all.length, name, role: "unknown", group: null, agent: null });
   }
   const ordered = groupedInOrder(all);
   const rows: Row[] = [];
@@ -87,7 +97,10 @@ export function buildRows(
         if (matches(name, find)) add({ device: name, part: "", name }, own);
         continue;
       }
-      for (const { one, part } of inNaturalOrder(own.map((of) => ({ one: of, part: partOf(of.labels) })), (of) => of.part)) {
+      for (const { one, part } of inNaturalOrder(
+        own.map((of) => ({ one: of, part: partOf(of.labels) })),
+        (of) => of.part,
+      )) {
         const whole = part === "" ? name : `${name} ${part}`;
         if (matches(whole, find)) add({ device: name, part, name: whole }, [one]);
       }

@@ -12,7 +12,8 @@ function bins(...values: readonly number[]): Bins {
 /** Rows of usual traffic between 5 and 20. */
 function usual(rows: number, columns: number): Bins {
   const made = new Bins(rows, 1e6, columns);
-  for (let bin = 0; bin < columns; bin += 1) for (let row = 0; row < rows; row += 1) made.put(bin, row, 5 + ((bin * 7 + row * 3) % 16), NO_STATE);
+  for (let bin = 0; bin < columns; bin += 1)
+    for (let row = 0; row < rows; row += 1) made.put(bin, row, 5 + ((bin * 7 + row * 3) % 16), NO_STATE);
   return made;
 }
 
@@ -50,11 +51,12 @@ describe("a scale", () => {
   it("agrees with sorting everything, also where it looks at a part only", () => {
     const shown = new Bins(1000, 1e6, 1000);
     const all: number[] = [];
-    for (let bin = 0; bin < 1000; bin += 1) for (let row = 0; row < 1000; row += 1) {
-      const value = Math.exp(((bin * 7919 + row * 104_729) % 100_003) / 10_000);
-      shown.put(bin, row, value, NO_STATE);
-      all.push(value);
-    }
+    for (let bin = 0; bin < 1000; bin += 1)
+      for (let row = 0; row < 1000; row += 1) {
+        const value = Math.exp(((bin * 7919 + row * 104_729) % 100_003) / 10_000);
+        shown.put(bin, row, value, NO_STATE);
+        all.push(value);
+      }
     const exact = all.sort((left, right) => left - right)[990_000 - 1] ?? 0;
     const end = new Scale().endFor([shown], "", 0);
     expect(end).toBeGreaterThanOrEqual(exact);

@@ -49,7 +49,10 @@ export class Scale {
       this.kind = kind;
       this.lookedMs = nowMs;
       const shown = all.filter((bins): bins is Bins => bins !== null);
-      const greatest = Math.max(0, ...shown.map((bins) => bins.greatest(0, Number.MAX_SAFE_INTEGER)).filter((value) => !Number.isNaN(value)));
+      const greatest = Math.max(
+        0,
+        ...shown.map((bins) => bins.greatest(0, Number.MAX_SAFE_INTEGER)).filter((value) => !Number.isNaN(value)),
+      );
       const usual = kind === "log" ? greatest : Math.max(percentile(shown), greatestOfRowMedians(shown));
       const wanted = endOf(usual, greatest, unit);
       this.most = greatest;

@@ -8,7 +8,7 @@ import { cursor } from "../session/cursor.ts";
 import { connection, newestUs } from "../session/now.ts";
 import { intervalUs } from "../session/recordings.ts";
 import { view } from "../session/view.ts";
-import { inks, palette, type Inks } from "../theme/theme.ts";
+import { type Inks, inks, palette } from "../theme/theme.ts";
 import { axisClock, ticks } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
 import { LOADING, NOT_KNOWN } from "../views/told.tsx";
@@ -16,8 +16,8 @@ import { fit } from "../words/fit.ts";
 import { span } from "../words/quantity.ts";
 import type { Bins } from "./bins.ts";
 import type { Row, RowModel } from "./rows.ts";
+import { type Place, StripPicture } from "./strip_picture.ts";
 import { drawUnread } from "./unread.ts";
-import { StripPicture, type Place } from "./strip_picture.ts";
 
 /** Room for the names of rows, at least and at most; between them as much as they need. */
 const LABELS_MIN_PX = 66;
@@ -79,13 +79,16 @@ export function Strip(props: StripProps) {
   const font = `10px ${inks.value?.font ?? "sans-serif"}`;
   const labelsPx = useMemo(() => labelsWidth(props.model.rows, font), [props.model, font]);
   const place = (width: number, height: number): Place => ({
-    left: labelsPx, top: 0, width: Math.max(1, width - labelsPx), height: Math.max(1, height - AXIS_PX),
+    left: labelsPx,
+    top: 0,
+    width: Math.max(1, width - labelsPx),
+    height: Math.max(1, height - AXIS_PX),
   });
   const size = useRef({ width: 1, height: 1 });
   const timeAt = (x: number): number => {
     const { left, width } = place(size.current.width, size.current.height);
     const { fromUs, toUs } = props.bounds();
-    return fromUs + (Math.min(1, Math.max(0, (x - left) / width)) * (toUs - fromUs));
+    return fromUs + Math.min(1, Math.max(0, (x - left) / width)) * (toUs - fromUs);
   };
   const rowAt = (y: number): number => {
     const { height } = place(size.current.width, size.current.height);
@@ -98,12 +101,29 @@ export function Strip(props: StripProps) {
     if (colours === null) return;
     const bounds = props.bounds();
     const at = cursor.value;
-    const gaps = props.bins === null ? [bounds] : props.unread?.(bounds) ?? [];
+    const gaps = props.bins === null ? [bounds] : (props.unread?.(bounds) ?? []);
     const words = connection.value === "away" ? NOT_KNOWN : LOADING;
     const key = [
-      gaps.map((gap) => `${gap.fromUs} ${gap.toUs}`).join(), words, props.bins?.revision, props.whole?.(), bounds.fromUs, bounds.toUs, props.scale(), view.peek().scale, palette.value.empty, at?.device, at?.part, at?.us,
-      drag.current?.toX, drag.current?.toY, props.selected?.fromUs, props.selected?.toUs, props.marker?.us,
-      props.selectedRows.size, [...props.selectedRows].slice(0, 64).join(), props.model.rows.length,
+      gaps.map((gap) => `${gap.fromUs} ${gap.toUs}`).join(),
+      words,
+      props.bins?.revision,
+      props.whole?.(),
+      bounds.fromUs,
+      bounds.toUs,
+      props.scale(),
+      view.peek().scale,
+      palette.value.empty,
+      at?.device,
+      at?.part,
+      at?.us,
+      drag.current?.toX,
+      drag.current?.toY,
+      props.selected?.fromUs,
+      props.selected?.toUs,
+      props.marker?.us,
+      props.selectedRows.size,
+      [...props.selectedRows].slice(0, 64).join(),
+      props.model.rows.length,
     ].join();
     if (!fresh && key === drawn.current && props.bins === lastBins.current) return;
     drawn.current = key;
@@ -147,8 +167,10 @@ export function Strip(props: StripProps) {
       return;
     }
     props.onSelect({
-      firstRow: rowAt(Math.min(y, fromY)), lastRow: rowAt(Math.max(y, fromY)),
-      fromUs: timeAt(Math.min(x, fromX)), toUs: timeAt(Math.max(x, fromX)),
+      firstRow: rowAt(Math.min(y, fromY)),
+      lastRow: rowAt(Math.max(y, fromY)),
+      fromUs: timeAt(Math.min(x, fromX)),
+      toUs: timeAt(Math.max(x, fromX)),
     });
   };
 
@@ -160,7 +182,8 @@ export function Strip(props: StripProps) {
       draw={draw}
       onPointer={pointer}
       onWheel={(event, x) => {
-        if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) props.onPan(Math.sign(event.deltaX + event.deltaY) * 0.1);
+        if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
+          props.onPan(Math.sign(event.deltaX + event.deltaY) * 0.1);
         else props.onZoom(event.deltaY > 0 ? 1.25 : 0.8, timeAt(x));
       }}
       {...(props.onKey === undefined ? {} : { onKey: props.onKey })}
@@ -174,9 +197,11 @@ function drawRows(context: CanvasRenderingContext2D, area: Place, props: StripPr
   const rowHeight = area.height / rows.length;
   context.fillStyle = colours.ground;
   if (rowHeight >= 4) {
-    for (let row = 1; row < rows.length; row += 1) context.fillRect(area.left, Math.round(row * rowHeight * 2) / 2 - 0.25, area.width, 0.5);
+    for (let row = 1; row < rows.length; row += 1)
+      context.fillRect(area.left, Math.round(row * rowHeight * 2) / 2 - 0.25, area.width, 0.5);
   }
-  for (const { first } of groups.slice(1)) context.fillRect(area.left, Math.round(first * rowHeight) - 1, area.width, 2);
+  for (const { first } of groups.slice(1))
+    context.fillRect(area.left, Math.round(first * rowHeight) - 1, area.width, 2);
   context.fillStyle = colours.ink3;
   context.font = `10px ${colours.font}`;
   context.textAlign = "right";
@@ -189,13 +214,22 @@ const LABEL_STEP_PX = 13;
 const LABEL_STEPS = [1, 2, 4, 8, 16, 32, 48, 64, 128, 256, 512, 1024, 2048];
 
 /** Names of rows beside a strip, as many as there is room for. */
-export function drawLabels(context: CanvasRenderingContext2D, rows: readonly Row[], left: number, height: number): void {
+export function drawLabels(
+  context: CanvasRenderingContext2D,
+  rows: readonly Row[],
+  left: number,
+  height: number,
+): void {
   const rowHeight = height / rows.length;
   const least = Math.ceil(LABEL_STEP_PX / rowHeight);
   const step = LABEL_STEPS.find((one) => one >= least) ?? least;
   for (let row = 0; row < rows.length; row += step) {
     const y = Math.min(height - 5, Math.max(5, (row + 0.5) * rowHeight));
-    context.fillText(fittedEnd(fit(rowLabel(rows[row])), left - LABELS_GAP_PX / 2, (text) => context.measureText(text).width), left - LABELS_GAP_PX / 2, y);
+    context.fillText(
+      fittedEnd(fit(rowLabel(rows[row])), left - LABELS_GAP_PX / 2, (text) => context.measureText(text).width),
+      left - LABELS_GAP_PX / 2,
+      y,
+    );
   }
 }
 
@@ -203,14 +237,17 @@ export function drawLabels(context: CanvasRenderingContext2D, rows: readonly Row
 export function labelsWidth(rows: readonly Row[], font: string): number {
   const step = Math.ceil(rows.length / LABELS_MEASURED);
   let widest = 0;
-  for (let row = 0; row < rows.length; row += Math.max(1, step)) widest = Math.max(widest, textWidth(fit(rowLabel(rows[row])), font));
+  for (let row = 0; row < rows.length; row += Math.max(1, step))
+    widest = Math.max(widest, textWidth(fit(rowLabel(rows[row])), font));
   return Math.min(LABELS_MAX_PX, Math.max(LABELS_MIN_PX, Math.ceil(widest) + LABELS_GAP_PX));
 }
 
 /** A series is told by its part and the number of its device: `001 eth0`. */
 function rowLabel(row: Row | undefined): string {
   if (row === undefined) return "";
-  return row.part === "" || row.name === row.part ? row.name : `${/\d+$/.exec(row.device)?.[0] ?? row.device} ${row.part}`;
+  return row.part === "" || row.name === row.part
+    ? row.name
+    : `${/\d+$/.exec(row.device)?.[0] ?? row.device} ${row.part}`;
 }
 
 function drawAxis(context: CanvasRenderingContext2D, area: Place, bounds: Bounds, live: boolean, colours: Inks): void {
@@ -236,20 +273,33 @@ function drawAxis(context: CanvasRenderingContext2D, area: Place, bounds: Bounds
 }
 
 function drawMarks(
-  context: CanvasRenderingContext2D, area: Place, bounds: Bounds, props: StripProps, colours: Inks, drag: Drag | null,
+  context: CanvasRenderingContext2D,
+  area: Place,
+  bounds: Bounds,
+  props: StripProps,
+  colours: Inks,
+  drag: Drag | null,
 ): void {
   const rowHeight = area.height / Math.max(1, props.model.rows.length);
   const xOf = (us: number): number => area.left + ((us - bounds.fromUs) / (bounds.toUs - bounds.fromUs)) * area.width;
   context.lineWidth = 1;
   const { selectedRows, selected } = props;
   if (selected !== null || selectedRows.size > 0) {
-    const rows = selectedRows.size > 0 ? [...selectedRows].sort((left, right) => left - right) : [0, props.model.rows.length - 1];
-    const [left, right] = selected === null
-      ? [area.left, area.left + area.width]
-      : [Math.max(area.left, xOf(selected.fromUs)), Math.min(area.left + area.width, xOf(selected.toUs))];
+    const rows =
+      selectedRows.size > 0 ? [...selectedRows].sort((left, right) => left - right) : [0, props.model.rows.length - 1];
+    const [left, right] =
+      selected === null
+        ? [area.left, area.left + area.width]
+        : [Math.max(area.left, xOf(selected.fromUs)), Math.min(area.left + area.width, xOf(selected.toUs))];
     context.strokeStyle = colours.ink;
     for (const [first, last] of selectedRows.size > 0 ? runs(rows) : [[0, props.model.rows.length - 1] as const]) {
-      if (right > left) context.strokeRect(left + 0.5, first * rowHeight + 0.5, right - left - 1, Math.max(2, (last - first + 1) * rowHeight - 1));
+      if (right > left)
+        context.strokeRect(
+          left + 0.5,
+          first * rowHeight + 0.5,
+          right - left - 1,
+          Math.max(2, (last - first + 1) * rowHeight - 1),
+        );
     }
   }
   const { marker } = props;
@@ -262,18 +312,30 @@ function drawMarks(
     context.fillText(fit(marker.name), xOf(marker.us) + 4, area.top + 3);
   }
   const at = cursor.value;
-  const row = at === null ? -1 : props.model.rows.findIndex(({ device, part }) => device === at.device && (part === at.part || part === "" || at.part === ""));
+  const row =
+    at === null
+      ? -1
+      : props.model.rows.findIndex(
+          ({ device, part }) => device === at.device && (part === at.part || part === "" || at.part === ""),
+        );
   if (at !== null && drag === null) {
     context.fillStyle = colours.ink;
     context.globalAlpha = 0.4;
-    if (at.us !== null && at.us >= bounds.fromUs && at.us <= bounds.toUs) context.fillRect(Math.round(xOf(at.us)), area.top, 1, area.height);
+    if (at.us !== null && at.us >= bounds.fromUs && at.us <= bounds.toUs)
+      context.fillRect(Math.round(xOf(at.us)), area.top, 1, area.height);
     context.globalAlpha = 1;
     context.strokeStyle = colours.ink2;
-    if (row >= 0) context.strokeRect(area.left + 0.5, row * rowHeight - 0.5, area.width - 1, Math.max(3, rowHeight + 1));
+    if (row >= 0)
+      context.strokeRect(area.left + 0.5, row * rowHeight - 0.5, area.width - 1, Math.max(3, rowHeight + 1));
   }
   if (drag !== null) {
     context.strokeStyle = colours.ink;
-    context.strokeRect(Math.min(drag.x, drag.toX) + 0.5, Math.min(drag.y, drag.toY) + 0.5, Math.abs(drag.toX - drag.x), Math.abs(drag.toY - drag.y));
+    context.strokeRect(
+      Math.min(drag.x, drag.toX) + 0.5,
+      Math.min(drag.y, drag.toY) + 0.5,
+      Math.abs(drag.toX - drag.x),
+      Math.abs(drag.toY - drag.y),
+    );
   }
 }
 

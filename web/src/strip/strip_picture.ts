@@ -5,7 +5,7 @@
  * at most two `drawImage`: scrolling moves no data at all.
  */
 
-import { foldColumn, type Bins } from "./bins.ts";
+import { type Bins, foldColumn } from "./bins.ts";
 import { cellPixel, NO_STATE, type Palette } from "./ramp.ts";
 
 export interface Place {
@@ -34,7 +34,8 @@ export class StripPicture {
     if (this.image === null || this.context === null || bins.revision === this.seen) return;
     const changed = bins.changedSince(this.seen);
     this.seen = bins.revision;
-    for (const slot of changed) this.colour(bins, slot, lines, (value, state) => cellPixel(palette, value, state, scale, log), palette.empty);
+    for (const slot of changed)
+      this.colour(bins, slot, lines, (value, state) => cellPixel(palette, value, state, scale, log), palette.empty);
     if (changed.length > bins.capacity / 4) this.context.putImageData(this.image, 0, 0);
     else for (const slot of changed) this.context.putImageData(this.image, 0, 0, slot, 0, 1, lines);
   }
@@ -53,17 +54,23 @@ export class StripPicture {
     this.states = new Uint8Array(lines);
   }
 
-  private colour(bins: Bins, slot: number, lines: number, pixel: (value: number, state: number) => number, empty: number): void {
+  private colour(
+    bins: Bins,
+    slot: number,
+    lines: number,
+    pixel: (value: number, state: number) => number,
+    empty: number,
+  ): void {
     const column = bins.column(bins.binAt(slot));
     let { values, states } = this;
     if (column !== null) {
-      if (lines === bins.rows) ({ values, states } = column as { values: Float32Array<ArrayBuffer>; states: Uint8Array<ArrayBuffer> });
+      if (lines === bins.rows)
+        ({ values, states } = column as { values: Float32Array<ArrayBuffer>; states: Uint8Array<ArrayBuffer> });
       else foldColumn(column.values, column.states, lines, values, states);
     }
     for (let line = 0; line < lines; line += 1) {
-      this.pixels[line * bins.capacity + slot] = column === null
-        ? empty
-        : pixel(values[line] ?? Number.NaN, states[line] ?? NO_STATE);
+      this.pixels[line * bins.capacity + slot] =
+        column === null ? empty : pixel(values[line] ?? Number.NaN, states[line] ?? NO_STATE);
     }
   }
 

@@ -12,7 +12,14 @@ const GROUND_ALPHA = 0.75;
 const MARGIN_PX = 8;
 
 /** Slanted lines over each of the times, and `words` in the middle of the widest. */
-export function drawUnread(context: CanvasRenderingContext2D, area: Place, bounds: Bounds, gaps: readonly Bounds[], words: string, colours: Inks): void {
+export function drawUnread(
+  context: CanvasRenderingContext2D,
+  area: Place,
+  bounds: Bounds,
+  gaps: readonly Bounds[],
+  words: string,
+  colours: Inks,
+): void {
   const pixelsPerUs = area.width / (bounds.toUs - bounds.fromUs);
   let widest = { x: 0, width: 0 };
   for (const gap of gaps) {

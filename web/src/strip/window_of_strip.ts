@@ -4,7 +4,7 @@ import { useCallback, useMemo, useRef } from "preact/hooks";
 import type { Watch } from "../live/watch.ts";
 import { beginUs, newestUs } from "../session/now.ts";
 import { view } from "../session/view.ts";
-import { boundsOf, type Bounds } from "../time/window.ts";
+import { type Bounds, boundsOf } from "../time/window.ts";
 import { Scale } from "./scale.ts";
 
 /** The bounds of a strip: a live one ends with its newest bin, so that columns never straddle its edges. */
@@ -30,7 +30,13 @@ export function useScale(key: string, ...watches: readonly (Watch | null)[]): Sc
   if (made.current.key !== key) made.current = { key, scale: new Scale() };
   const { scale } = made.current;
   return useMemo(() => {
-    const end = (): number => scale.endFor(watches.map((watch) => watch?.bins ?? null), watches[0]?.unit.peek() ?? "", performance.now(), view.peek().scale);
+    const end = (): number =>
+      scale.endFor(
+        watches.map((watch) => watch?.bins ?? null),
+        watches[0]?.unit.peek() ?? "",
+        performance.now(),
+        view.peek().scale,
+      );
     return Object.assign(end, { greatest: () => scale.greatest });
   }, [scale, ...watches]);
 }

@@ -1,8 +1,8 @@
 /** Dark or light: what the person chose, else what the system says. */
 
 import { computed, signal } from "@preact/signals";
-import { PALETTES, type Palette, type Theme } from "../strip/ramp.ts";
 import { show, view } from "../session/view.ts";
+import { PALETTES, type Palette, type Theme } from "../strip/ramp.ts";
 
 const systemLight = window.matchMedia("(prefers-color-scheme: light)");
 const system = signal<Theme>(systemLight.matches ? "light" : "dark");
@@ -47,9 +47,22 @@ export function applyTheme(): void {
   const style = getComputedStyle(root);
   const of = (name: string): string => style.getPropertyValue(name).trim();
   inks.value = {
-    ground: of("--ground"), sheet: of("--sheet"), line: of("--line"), lineStrong: of("--line-strong"),
-    ink: of("--ink"), ink2: of("--ink-2"), ink3: of("--ink-3"), water: of("--water"), waterSoft: of("--water-soft"),
-    shu: of("--shu"), kin: of("--kin"), shuMark: of("--shu-mark"), kinMark: of("--kin-mark"), wakaba: of("--wakaba"), fuji: of("--fuji"), font: of("--font"),
+    ground: of("--ground"),
+    sheet: of("--sheet"),
+    line: of("--line"),
+    lineStrong: of("--line-strong"),
+    ink: of("--ink"),
+    ink2: of("--ink-2"),
+    ink3: of("--ink-3"),
+    water: of("--water"),
+    waterSoft: of("--water-soft"),
+    shu: of("--shu"),
+    kin: of("--kin"),
+    shuMark: of("--shu-mark"),
+    kinMark: of("--kin-mark"),
+    wakaba: of("--wakaba"),
+    fuji: of("--fuji"),
+    font: of("--font"),
   };
 }
 

@@ -110,9 +110,16 @@ export function axisClock(us: number, stepUs: number): string {
 }
 
 const STEPS_US = [
-  100, 1000, 10_000, 50_000, 100_000, 200_000, 500_000,
-  ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800]
-    .map((seconds) => seconds * SECOND_US),
+  100,
+  1000,
+  10_000,
+  50_000,
+  100_000,
+  200_000,
+  500_000,
+  ...[
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
+  ].map((seconds) => seconds * SECOND_US),
 ];
 
 /** Round local times in a window, at most `most` of them, for the labels of an axis. */

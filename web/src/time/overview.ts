@@ -3,8 +3,8 @@
  * and missed intervals at the foot, and the brush.
  */
 
-import type { HealthBody } from "../api/types.ts";
 import type { Range } from "../api/range.ts";
+import type { HealthBody } from "../api/types.ts";
 import type { Inks } from "../theme/theme.ts";
 import { eventGravity } from "../words/names.ts";
 import { axisClock, dayAndClock, ticks } from "./moment.ts";
@@ -41,7 +41,13 @@ export function usOf(x: number, whole: Bounds, width: number): number {
   return whole.fromUs + Math.min(1, Math.max(0, x / width)) * (whole.toUs - whole.fromUs);
 }
 
-export function drawOverview(context: CanvasRenderingContext2D, width: number, height: number, overview: Overview, inks: Inks): void {
+export function drawOverview(
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  overview: Overview,
+  inks: Inks,
+): void {
   context.clearRect(0, 0, width, height);
   const foot = height - AXIS_PX;
   drawCurve(context, width, foot, overview, inks);
@@ -69,14 +75,22 @@ export function drawOverview(context: CanvasRenderingContext2D, width: number, h
   if (overview.hoverUs !== null) drawHover(context, width, foot, overview, overview.hoverUs, inks);
 }
 
-function drawCurve(context: CanvasRenderingContext2D, width: number, foot: number, { curve, whole }: Overview, inks: Inks): void {
+function drawCurve(
+  context: CanvasRenderingContext2D,
+  width: number,
+  foot: number,
+  { curve, whole }: Overview,
+  inks: Inks,
+): void {
   if (curve === null || curve.bins.length === 0) return;
   let greatest = 0;
   for (const value of curve.max) if (value > greatest) greatest = value;
   const y = (value: number): number => foot - (value / (greatest || 1)) * (foot - TOP_PX - 4);
   const x = (at: number): number => xOf(curve.fromUs + ((curve.bins[at] ?? 0) + 0.5) * curve.binUs, whole, width);
   // A gap in the recording is a gap in the line; how often it is read is none.
-  const steps = [...curve.bins.subarray(1)].map((bin, at) => bin - (curve.bins[at] ?? 0)).sort((left, right) => left - right);
+  const steps = [...curve.bins.subarray(1)]
+    .map((bin, at) => bin - (curve.bins[at] ?? 0))
+    .sort((left, right) => left - right);
   const usual = Math.max(1, steps[Math.floor(steps.length / 2)] ?? 1);
   let begin = 0;
   for (let at = 1; at <= curve.bins.length; at += 1) {
@@ -97,7 +111,13 @@ function drawCurve(context: CanvasRenderingContext2D, width: number, foot: numbe
   }
 }
 
-function drawFaults(context: CanvasRenderingContext2D, width: number, foot: number, { health, whole }: Overview, inks: Inks): void {
+function drawFaults(
+  context: CanvasRenderingContext2D,
+  width: number,
+  foot: number,
+  { health, whole }: Overview,
+  inks: Inks,
+): void {
   if (health === null) return;
   const { ok, late, missed, error, skipped } = health.bins;
   for (let bin = 0; bin < late.length; bin += 1) {
@@ -107,7 +127,7 @@ function drawFaults(context: CanvasRenderingContext2D, width: number, foot: numb
     const right = xOf(health.from_us + (bin + 1) * health.bin_us, whole, width);
     // One late answer among thousands is seen, but does not shout.
     const all = broken + (ok[bin] ?? 0) + (late[bin] ?? 0) + (skipped[bin] ?? 0);
-    const part = (broken > 0 ? broken : late[bin] ?? 0) / all;
+    const part = (broken > 0 ? broken : (late[bin] ?? 0)) / all;
     context.globalAlpha = Math.min(1, 0.25 + part * 20);
     context.fillStyle = broken > 0 ? inks.shuMark : inks.kinMark;
     context.fillRect(left, foot - 3, Math.max(1, right - left), 3);
@@ -115,7 +135,13 @@ function drawFaults(context: CanvasRenderingContext2D, width: number, foot: numb
   context.globalAlpha = 1;
 }
 
-function drawAxis(context: CanvasRenderingContext2D, width: number, height: number, { whole }: Overview, inks: Inks): void {
+function drawAxis(
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  { whole }: Overview,
+  inks: Inks,
+): void {
   context.font = `10px ${inks.font}`;
   context.textBaseline = "alphabetic";
   context.textAlign = "center";
@@ -127,7 +153,14 @@ function drawAxis(context: CanvasRenderingContext2D, width: number, height: numb
   }
 }
 
-function drawHover(context: CanvasRenderingContext2D, width: number, foot: number, { whole }: Overview, us: number, inks: Inks): void {
+function drawHover(
+  context: CanvasRenderingContext2D,
+  width: number,
+  foot: number,
+  { whole }: Overview,
+  us: number,
+  inks: Inks,
+): void {
   const x = Math.round(xOf(us, whole, width));
   context.fillStyle = inks.ink2;
   context.fillRect(x, 0, 1, foot);

@@ -1,12 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { clockExact, formatMoment, formatSpan, parseIso, parseMoment, parseSpan, ticks } from "./moment.ts";
-import { boundsOf, formatWindow, parseWindow, zoomed, type TimeWindow } from "./window.ts";
+import { boundsOf, formatWindow, parseWindow, type TimeWindow, zoomed } from "./window.ts";
 
 const NOW = Date.UTC(2026, 10, 21, 18, 42, 11) * 1000 + 300_042;
 
 describe("moments", () => {
   it.each([
-    ["15m", 900e6], ["1h30m", 5400e6], ["100ms", 100_000], ["2d", 172_800e6], ["0.5s", 500_000], ["15min", 900e6],
+    ["15m", 900e6],
+    ["1h30m", 5400e6],
+    ["100ms", 100_000],
+    ["2d", 172_800e6],
+    ["0.5s", 500_000],
+    ["15min", 900e6],
   ])("%s is %d µs", (text, us) => expect(parseSpan(text)).toBe(us));
 
   it.each(["", "15", "m", "1h xyz", "-15m", "0s"])("%j is no span", (text) => expect(parseSpan(text)).toBeNull());
@@ -41,7 +46,8 @@ describe("moments", () => {
       const spanUs = 1000 + Math.random() * 10 ** (round % 14);
       const { at, stepUs } = ticks(NOW, NOW + spanUs, 7);
       expect(at.length).toBeLessThanOrEqual(8);
-      for (const tick of at) expect(tick >= NOW && tick <= NOW + spanUs && tick % Math.min(stepUs, 1e6) === 0).toBe(true);
+      for (const tick of at)
+        expect(tick >= NOW && tick <= NOW + spanUs && tick % Math.min(stepUs, 1e6) === 0).toBe(true);
     }
   });
 });
@@ -51,9 +57,7 @@ describe("windows", () => {
     for (let round = 0; round < 300; round += 1) {
       const fromUs = Math.floor(Math.random() * 3e15);
       const spanUs = 1000 + Math.floor(Math.random() * 10 ** (round % 13));
-      const window: TimeWindow = round % 2
-        ? { live: true, spanUs }
-        : { live: false, fromUs, toUs: fromUs + spanUs };
+      const window: TimeWindow = round % 2 ? { live: true, spanUs } : { live: false, fromUs, toUs: fromUs + spanUs };
       expect(parseWindow(formatWindow(window), NOW)).toEqual(window);
     }
   });

@@ -15,12 +15,12 @@ import { intervalUs, recording, shownQuantity, tableOf } from "../session/record
 import { boundsNow, pauseOrGoOn, show, view, zoom } from "../session/view.ts";
 import { inks } from "../theme/theme.ts";
 import { AsOf, LOADING, unreadWords } from "../views/told.tsx";
-import { count, MISSING, share, span, THIN } from "../words/quantity.ts";
 import { groupedEvents } from "../words/event_groups.ts";
 import { plural } from "../words/names.ts";
+import { count, MISSING, share, span, THIN } from "../words/quantity.ts";
 import { clock, formatSpan } from "./moment.ts";
 import { drawOverview, usOf, xOf } from "./overview.ts";
-import { formatWindow, parseWindow, type Bounds } from "./window.ts";
+import { type Bounds, formatWindow, parseWindow } from "./window.ts";
 
 /** How often the overview and the health of a running recording are asked for. */
 const REFRESH_MS = 2000;
@@ -53,7 +53,10 @@ export function TimeBar() {
     const ask = async (stop: AbortSignal): Promise<{ health: HealthBody; events: EventsBody }> => {
       const { fromUs, toUs } = wholeBounds();
       const told = await getHealth(id, fromUs, toUs + intervalUs.peek(), stop);
-      return { health: told, events: await getJson<EventsBody>(apiPath(recordingPath(id, "events"), { limit: 500 }), stop) };
+      return {
+        health: told,
+        events: await getJson<EventsBody>(apiPath(recordingPath(id, "events"), { limit: 500 }), stop),
+      };
     };
     return poll(ask, everyMs, ({ value, atMs, failed }) => {
       batch(() => {
@@ -68,14 +71,21 @@ export function TimeBar() {
     setCurve(null);
     // A profile alone has no readings: nothing is asked for that the server can only refuse.
     if (id === null || !known) return undefined;
-    return poll((stop) => {
-      const { fromUs, toUs } = wholeBounds();
-      return getRange({ recording: id, table, column, fromUs, toUs: toUs + 1, width: curveBins(fromUs, toUs), fold: 1 }, stop);
-    }, running ? REFRESH_MS : null, (told) => {
-      // The strip below asks for the same column and says what is wrong with it.
-      setCurve(told.value);
-      requestPaint();
-    });
+    return poll(
+      (stop) => {
+        const { fromUs, toUs } = wholeBounds();
+        return getRange(
+          { recording: id, table, column, fromUs, toUs: toUs + 1, width: curveBins(fromUs, toUs), fold: 1 },
+          stop,
+        );
+      },
+      running ? REFRESH_MS : null,
+      (told) => {
+        // The strip below asks for the same column and says what is wrong with it.
+        setCurve(told.value);
+        requestPaint();
+      },
+    );
   }, [id, running, table, column, known]);
   return (
     <div class="time" role="region" aria-label="Time">
@@ -95,10 +105,14 @@ function Now() {
   const newest = useRef<HTMLSpanElement>(null);
   const { window: shown, play } = view.value;
   const current = recording.value;
-  useEffect(() => onPaint(() => {
-    const text = newestText();
-    if (newest.current !== null && newest.current.textContent !== text) newest.current.textContent = text;
-  }), []);
+  useEffect(
+    () =>
+      onPaint(() => {
+        const text = newestText();
+        if (newest.current !== null && newest.current.textContent !== text) newest.current.textContent = text;
+      }),
+    [],
+  );
   useEffect(() => {
     // The age goes on when nothing arrives any more.
     const timer = window.setInterval(requestPaint, 500);
@@ -107,15 +121,26 @@ function Now() {
   const away = connection.value === "away";
   const running = current?.running === true || play !== null;
   const rate = health.value?.intervals_per_s ?? 1e6 / intervalUs.value;
-  const word = away ? "Server is gone" : !shown.live ? "Paused" : play !== null ? `Playing, ${play.speed}×` : running ? "Live" : "Finished";
+  const word = away
+    ? "Server is gone"
+    : !shown.live
+      ? "Paused"
+      : play !== null
+        ? `Playing, ${play.speed}×`
+        : running
+          ? "Live"
+          : "Finished";
   const rateText = away || !shown.live || !running ? "" : `, ${Number(rate.toFixed(1))}${THIN}Hz`;
   return (
     <div class="now">
       <button type="button" onClick={pauseOrGoOn} aria-pressed={!shown.live} title="space">
         <span class={`dot${away ? " away" : shown.live && running ? "" : " still"}`} aria-hidden="true" />
-        {word}{rateText}
+        {word}
+        {rateText}
       </button>
-      <span class="sub" ref={newest}>{newestText()}</span>
+      <span class="sub" ref={newest}>
+        {newestText()}
+      </span>
       <JumpTo />
     </div>
   );
@@ -126,8 +151,10 @@ function newestText(): string {
   const beat = heartbeat.peek();
   const { window: shown, play } = view.peek();
   if (connection.peek() === "away") return "joining again…";
-  if (!shown.live || (recording.peek()?.running !== true && play === null)) return `newest ${clock(newestUs.peek(), 1)}`;
-  if (beat === null || performance.now() - beat.arrivedMs > HEARTBEAT_OLD_MS) return `newest ${clock(newestUs.peek(), 1)}`;
+  if (!shown.live || (recording.peek()?.running !== true && play === null))
+    return `newest ${clock(newestUs.peek(), 1)}`;
+  if (beat === null || performance.now() - beat.arrivedMs > HEARTBEAT_OLD_MS)
+    return `newest ${clock(newestUs.peek(), 1)}`;
   const ageUs = beat.delayUs + (performance.now() - beat.arrivedMs) * 1000;
   return `newest ${span(Math.round(ageUs / 10_000) * 10_000 || 10_000)} ago`;
 }
@@ -142,7 +169,9 @@ function JumpTo() {
   useLayoutEffect(() => {
     if (editing) field.current?.select();
   }, [editing]);
-  const short = shown.live ? formatWindow(shown) : `${clock(shown.fromUs)} + ${formatSpan(Math.round((shown.toUs - shown.fromUs) / 1000) * 1000)}`;
+  const short = shown.live
+    ? formatWindow(shown)
+    : `${clock(shown.fromUs)} + ${formatSpan(Math.round((shown.toUs - shown.fromUs) / 1000) * 1000)}`;
   const go = (typed: string): boolean => {
     const window_ = parseWindow(typed, newestUs.peek());
     setWrong(window_ === null);
@@ -153,34 +182,38 @@ function JumpTo() {
   };
   return (
     <>
-    <input
-      ref={field}
-      class="jump"
-      aria-describedby={wrong ? "jump-wrong" : undefined}
-      id="jump"
-      type="text"
-      aria-label="Time to show, such as -15m, 18:42 or 2026-11-21T18:00..2026-11-21T19:00"
-      title="-15m · 18:42 · -2h..-1h · 2026-11-21T18:00..2026-11-21T19:00"
-      spellcheck={false}
-      aria-invalid={wrong}
-      value={text ?? short}
-      onFocus={() => setText(formatWindow(view.peek().window))}
-      onInput={(event) => {
-        setText(event.currentTarget.value);
-        setWrong(false);
-      }}
-      onBlur={() => {
-        setText(null);
-        setWrong(false);
-      }}
-      onKeyDown={(event) => {
-        // What cannot be read stays to be mended, and is said; only what can be is left for.
-        const left = event.key === "Escape" || (event.key === "Enter" && go(event.currentTarget.value));
-        if (left) event.currentTarget.blur();
-        event.stopPropagation();
-      }}
-    />
-    {wrong && <p class="wrong kin" id="jump-wrong" role="alert">Cannot read that time. Type -15m, 18:42, -2h..-1h or 2026-11-21T18:00..2026-11-21T19:00</p>}
+      <input
+        ref={field}
+        class="jump"
+        aria-describedby={wrong ? "jump-wrong" : undefined}
+        id="jump"
+        type="text"
+        aria-label="Time to show, such as -15m, 18:42 or 2026-11-21T18:00..2026-11-21T19:00"
+        title="-15m · 18:42 · -2h..-1h · 2026-11-21T18:00..2026-11-21T19:00"
+        spellcheck={false}
+        aria-invalid={wrong}
+        value={text ?? short}
+        onFocus={() => setText(formatWindow(view.peek().window))}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setWrong(false);
+        }}
+        onBlur={() => {
+          setText(null);
+          setWrong(false);
+        }}
+        onKeyDown={(event) => {
+          // What cannot be read stays to be mended, and is said; only what can be is left for.
+          const left = event.key === "Escape" || (event.key === "Enter" && go(event.currentTarget.value));
+          if (left) event.currentTarget.blur();
+          event.stopPropagation();
+        }}
+      />
+      {wrong && (
+        <p class="wrong kin" id="jump-wrong" role="alert">
+          Cannot read that time. Type -15m, 18:42, -2h..-1h or 2026-11-21T18:00..2026-11-21T19:00
+        </p>
+      )}
     </>
   );
 }
@@ -199,15 +232,39 @@ function OverviewPicture({ curve }: { curve: Range | null }) {
     // Finer steps than a pixel would redraw what looks the same.
     const pixel = (us: number): number => Math.round(xOf(us, whole, wide) * 2);
     const key = [
-      wide, pixel(shown.fromUs), pixel(shown.toUs), Math.round(whole.toUs / Math.max(1, (whole.toUs - whole.fromUs) / wide)),
-      colours.ground, hover.current, curve?.bins.length, curve?.fromUs, health.value?.from_us, health.value?.totals.ok, events.value.length,
+      wide,
+      pixel(shown.fromUs),
+      pixel(shown.toUs),
+      Math.round(whole.toUs / Math.max(1, (whole.toUs - whole.fromUs) / wide)),
+      colours.ground,
+      hover.current,
+      curve?.bins.length,
+      curve?.fromUs,
+      health.value?.from_us,
+      health.value?.totals.ok,
+      events.value.length,
     ].join();
     if (!fresh && key === drawn.current) return;
     drawn.current = key;
-    drawOverview(context, wide, height, {
-      whole, shown, curve, health: health.value, hoverUs: hover.current,
-      events: groupedEvents(events.value).map(({ event, fromUs, toUs, times }) => ({ us: toUs, fromUs, times, kind: event.event })),
-    }, colours);
+    drawOverview(
+      context,
+      wide,
+      height,
+      {
+        whole,
+        shown,
+        curve,
+        health: health.value,
+        hoverUs: hover.current,
+        events: groupedEvents(events.value).map(({ event, fromUs, toUs, times }) => ({
+          us: toUs,
+          fromUs,
+          times,
+          kind: event.event,
+        })),
+      },
+      colours,
+    );
   };
   const pointer = (kind: string, _: PointerEvent, x: number): void => {
     const whole = wholeBounds();
@@ -216,7 +273,10 @@ function OverviewPicture({ curve }: { curve: Range | null }) {
     requestPaint();
     if (kind === "down") {
       const from = boundsNow();
-      const inside = at >= from.fromUs && at <= from.toUs && xOf(from.toUs, whole, width.current) - xOf(from.fromUs, whole, width.current) > 8;
+      const inside =
+        at >= from.fromUs &&
+        at <= from.toUs &&
+        xOf(from.toUs, whole, width.current) - xOf(from.fromUs, whole, width.current) > 8;
       grip.current = { kind: inside ? "move" : "new", x, from };
     }
     const held = grip.current;
@@ -225,10 +285,17 @@ function OverviewPicture({ curve }: { curve: Range | null }) {
     if (moved) {
       const begin = usOf(held.x, whole, width.current);
       const shift = at - begin;
-      const next = held.kind === "move"
-        ? { fromUs: held.from.fromUs + shift, toUs: held.from.toUs + shift }
-        : { fromUs: Math.min(begin, at), toUs: Math.max(begin, at) };
-      show({ window: { live: false, fromUs: Math.round(next.fromUs), toUs: Math.round(Math.max(next.toUs, next.fromUs + 1000)) } });
+      const next =
+        held.kind === "move"
+          ? { fromUs: held.from.fromUs + shift, toUs: held.from.toUs + shift }
+          : { fromUs: Math.min(begin, at), toUs: Math.max(begin, at) };
+      show({
+        window: {
+          live: false,
+          fromUs: Math.round(next.fromUs),
+          toUs: Math.round(Math.max(next.toUs, next.fromUs + 1000)),
+        },
+      });
     } else if (kind === "up" && held.kind === "new") {
       const half = (held.from.toUs - held.from.fromUs) / 2;
       show({ window: { live: false, fromUs: Math.round(at - half), toUs: Math.round(at + half) } });
@@ -258,11 +325,28 @@ function Health() {
   const missed = (totals?.missed ?? 0) + (totals?.error ?? 0);
   const facts: readonly (readonly [string, string, string, string])[] = [
     [share(totals?.ok ?? 0, all), "on time", "", beat === null ? "" : `newest interval: ${count(beat.ok)} ok`],
-    [share(totals?.late ?? 0, all), "late", (totals?.late ?? 0) > 0 ? "kin" : "", "answered after the interval had ended"],
+    [
+      share(totals?.late ?? 0, all),
+      "late",
+      (totals?.late ?? 0) > 0 ? "kin" : "",
+      "answered after the interval had ended",
+    ],
     [share(missed, all), "missed", missed > 0 ? "shu" : "", "not answered, or answered with an error"],
     [share(totals?.skipped ?? 0, all), "not asked", "", "skipped for a recorded reason"],
-    [recording.value?.devices.length === 0 ? MISSING : count(silent.length), "silent", silent.length > 0 ? "shu" : "", silent.length > 0 ? `${plural(silent.length, "device")}: ${silent.slice(0, 8).join(", ")}` : "every device answers"],
-    [span(told?.stalest?.age_us), "stalest", "", told?.stalest == null ? "" : `${told.stalest.device} ${told.stalest.object}`],
+    [
+      recording.value?.devices.length === 0 ? MISSING : count(silent.length),
+      "silent",
+      silent.length > 0 ? "shu" : "",
+      silent.length > 0
+        ? `${plural(silent.length, "device")}: ${silent.slice(0, 8).join(", ")}`
+        : "every device answers",
+    ],
+    [
+      span(told?.stalest?.age_us),
+      "stalest",
+      "",
+      told?.stalest == null ? "" : `${told.stalest.device} ${told.stalest.object}`,
+    ],
   ];
   return (
     <div class="health" role="group" aria-label="Health of the recording">
@@ -272,7 +356,13 @@ function Health() {
           <span>{name}</span>
         </div>
       ))}
-      {unread === null ? <AsOf atMs={running ? atMs : 0} /> : <small class={unread === LOADING ? "age quiet" : "age"} role="status">{unread}</small>}
+      {unread === null ? (
+        <AsOf atMs={running ? atMs : 0} />
+      ) : (
+        <small class={unread === LOADING ? "age quiet" : "age"} role="status">
+          {unread}
+        </small>
+      )}
     </div>
   );
 }

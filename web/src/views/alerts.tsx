@@ -2,8 +2,8 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { byRule, saidOf, sinceWords, standingOf, type RuleGroup } from "../alerts/groups.ts";
-import { apiPath, ApiError, errorText, getJson, postJson, recordingPath } from "../api/client.ts";
+import { byRule, type RuleGroup, saidOf, sinceWords, standingOf } from "../alerts/groups.ts";
+import { ApiError, apiPath, errorText, getJson, postJson, recordingPath } from "../api/client.ts";
 import { NOT_READ, poll, type Told } from "../api/poll.ts";
 import type { AlertBody } from "../api/types.ts";
 import { alertsOpen } from "../keys/keys.ts";
@@ -26,7 +26,10 @@ const problem = signal<string | null>(null);
 const answering = signal<{ readonly done: number; readonly all: number } | null>(null);
 
 const REFRESH_MS = 1500;
-const SILENCES = [["1 h", 3600e6], ["1 day", 86_400e6]] as const;
+const SILENCES = [
+  ["1 h", 3600e6],
+  ["1 day", 86_400e6],
+] as const;
 /** So many devices of one rule stand in its card; the others are counted. */
 const SHOWN_MAX = 40;
 
@@ -61,10 +64,16 @@ async function answer(own: readonly AlertBody[], path: string, body: unknown): P
   }
   answering.value = null;
   const atMs = performance.now();
-  await getAlerts(id).then((value) => { alerts.value = { value, atMs, failed: null }; }, () => undefined);
+  await getAlerts(id).then(
+    (value) => {
+      alerts.value = { value, atMs, failed: null };
+    },
+    () => undefined,
+  );
 }
 
-const raisedOf = (all: readonly AlertBody[]): AlertBody[] => all.filter((alert) => standingOf(alert, newestUs.peek()) === "raised");
+const raisedOf = (all: readonly AlertBody[]): AlertBody[] =>
+  all.filter((alert) => standingOf(alert, newestUs.peek()) === "raised");
 
 export function AlertsButton() {
   const id = recording.value?.id;
@@ -72,16 +81,30 @@ export function AlertsButton() {
     alerts.value = NOT_READ;
     problem.value = null;
     if (id === undefined) return undefined;
-    return poll((stop) => getAlerts(id, stop), REFRESH_MS, (told) => {
-      // What was asked before somebody answered an alert must not take that answer back.
-      if (told.atMs >= alerts.peek().atMs) alerts.value = told;
-    });
+    return poll(
+      (stop) => getAlerts(id, stop),
+      REFRESH_MS,
+      (told) => {
+        // What was asked before somebody answered an alert must not take that answer back.
+        if (told.atMs >= alerts.peek().atMs) alerts.value = told;
+      },
+    );
   }, [id]);
   const told = alerts.value;
   const raised = raisedOf(told.value?.alerts ?? []).length;
   return (
-    <button type="button" class="plain" aria-expanded={alertsOpen.value} aria-controls="alerts" onClick={() => { alertsOpen.value = !alertsOpen.value; }}>
-      <span class={raised > 0 ? "shu" : ""}>{raised > 0 ? plural(raised, "alert") : "alerts"}</span><AsOf atMs={recording.value?.running === true ? told.atMs : 0} /><kbd>a</kbd>
+    <button
+      type="button"
+      class="plain"
+      aria-expanded={alertsOpen.value}
+      aria-controls="alerts"
+      onClick={() => {
+        alertsOpen.value = !alertsOpen.value;
+      }}
+    >
+      <span class={raised > 0 ? "shu" : ""}>{raised > 0 ? plural(raised, "alert") : "alerts"}</span>
+      <AsOf atMs={recording.value?.running === true ? told.atMs : 0} />
+      <kbd>a</kbd>
     </button>
   );
 }
@@ -103,20 +126,67 @@ function Panel() {
   const told = alerts.value;
   const all = told.value?.alerts ?? [];
   const now = newestUs.peek();
-  const open = byRule(all.filter(({ state }) => state !== "cleared"), now);
-  const past = byRule(all.filter(({ state }) => state === "cleared"), now);
+  const open = byRule(
+    all.filter(({ state }) => state !== "cleared"),
+    now,
+  );
+  const past = byRule(
+    all.filter(({ state }) => state === "cleared"),
+    now,
+  );
   const raised = raisedOf(all);
   return (
     <aside class="side" id="alerts" aria-label="Alerts">
-      <h2><span>Alerts <AsOf atMs={recording.value?.running === true ? told.atMs : 0} /></span> <button ref={close} type="button" class="tag" onClick={() => { alertsOpen.value = false; }}>close</button></h2>
-      {problem.value !== null && <p class="kin" role="alert">{problem.value}</p>}
+      <h2>
+        <span>
+          Alerts <AsOf atMs={recording.value?.running === true ? told.atMs : 0} />
+        </span>{" "}
+        <button
+          ref={close}
+          type="button"
+          class="tag"
+          onClick={() => {
+            alertsOpen.value = false;
+          }}
+        >
+          close
+        </button>
+      </h2>
+      {problem.value !== null && (
+        <p class="kin" role="alert">
+          {problem.value}
+        </p>
+      )}
       <Unread told={told} />
       {told.value !== null && open.length === 0 && <Nothing rules={told.value.rules} />}
-      {raised.length > 0 && open.length > 1 && <div class="tags"><button type="button" class="tag" disabled={answering.value !== null} onClick={() => void answer(raised, "acknowledge", {})}>acknowledge all {count(raised.length)}</button></div>}
-      {answering.value !== null && <p class="quiet" role="status">{count(answering.value.done)} of {count(answering.value.all)}</p>}
-      {open.map((group) => <Rule key={group.rule} group={group} open />)}
-      {past.length > 0 && <h3 class="gap">Over <small>{count(past.reduce((sum, group) => sum + group.alerts.length, 0))}</small></h3>}
-      {past.map((group) => <Rule key={group.rule} group={group} open={false} />)}
+      {raised.length > 0 && open.length > 1 && (
+        <div class="tags">
+          <button
+            type="button"
+            class="tag"
+            disabled={answering.value !== null}
+            onClick={() => void answer(raised, "acknowledge", {})}
+          >
+            acknowledge all {count(raised.length)}
+          </button>
+        </div>
+      )}
+      {answering.value !== null && (
+        <p class="quiet" role="status">
+          {count(answering.value.done)} of {count(answering.value.all)}
+        </p>
+      )}
+      {open.map((group) => (
+        <Rule key={group.rule} group={group} open />
+      ))}
+      {past.length > 0 && (
+        <h3 class="gap">
+          Over <small>{count(past.reduce((sum, group) => sum + group.alerts.length, 0))}</small>
+        </h3>
+      )}
+      {past.map((group) => (
+        <Rule key={group.rule} group={group} open={false} />
+      ))}
     </aside>
   );
 }
@@ -126,9 +196,15 @@ function Nothing({ rules }: { rules: boolean | null }) {
   if (rules === true) return <p class="quiet">No alert is open: nothing breaks a rule.</p>;
   return (
     <div class="empty">
-      <p class="kin">{rules === false ? "No alert rules are set: nothing is watched." : "No alert was raised. That says nothing where no alert rules are set, and this server does not tell whether any are."}</p>
+      <p class="kin">
+        {rules === false
+          ? "No alert rules are set: nothing is watched."
+          : "No alert was raised. That says nothing where no alert rules are set, and this server does not tell whether any are."}
+      </p>
       <p>Rules stand in the cluster file:</p>
-      <pre tabIndex={0} role="region" aria-label="A rule of the cluster file">{'[[alerts]]\nname = "silent"\nsilent = "5s"'}</pre>
+      <pre tabIndex={0} role="region" aria-label="A rule of the cluster file">
+        {'[[alerts]]\nname = "silent"\nsilent = "5s"'}
+      </pre>
     </div>
   );
 }
@@ -142,16 +218,43 @@ function Rule({ group: { rule, alerts: own, raised }, open }: { group: RuleGroup
   const busy = answering.value !== null;
   return (
     <section class="card" aria-label={`Rule ${rule}`}>
-      <h3>{rule} <span class={raised > 0 ? "shu" : "quiet"}>{raised > 0 ? `${count(raised)} raised` : open ? `${count(own.length)} answered` : count(own.length)}</span></h3>
+      <h3>
+        {rule}{" "}
+        <span class={raised > 0 ? "shu" : "quiet"}>
+          {raised > 0 ? `${count(raised)} raised` : open ? `${count(own.length)} answered` : count(own.length)}
+        </span>
+      </h3>
       {texts.size === 1 && <p>{[...texts][0]}</p>}
       <ul class="devices">
-        {shown.map((alert) => <Row key={alert.id} alert={alert} said={texts.size > 1} alone={own.length === 1} />)}
+        {shown.map((alert) => (
+          <Row key={alert.id} alert={alert} said={texts.size > 1} alone={own.length === 1} />
+        ))}
       </ul>
-      {own.length > shown.length && <p><button type="button" class="plain" onClick={() => setWhole(true)}>and {count(own.length - shown.length)} more</button></p>}
+      {own.length > shown.length && (
+        <p>
+          <button type="button" class="plain" onClick={() => setWhole(true)}>
+            and {count(own.length - shown.length)} more
+          </button>
+        </p>
+      )}
       {open && (
         <div class="tags">
-          {pressing.length > 0 && <button type="button" class="tag" disabled={busy} onClick={() => void answer(pressing, "acknowledge", {})}>{pressing.length > 1 ? `acknowledge all ${count(pressing.length)}` : "acknowledge"}</button>}
-          {SILENCES.map(([words, for_us]) => <button key={words} type="button" class="tag" disabled={busy} onClick={() => void answer(own, "silence", { for_us })}>silence {words}</button>)}
+          {pressing.length > 0 && (
+            <button type="button" class="tag" disabled={busy} onClick={() => void answer(pressing, "acknowledge", {})}>
+              {pressing.length > 1 ? `acknowledge all ${count(pressing.length)}` : "acknowledge"}
+            </button>
+          )}
+          {SILENCES.map(([words, for_us]) => (
+            <button
+              key={words}
+              type="button"
+              class="tag"
+              disabled={busy}
+              onClick={() => void answer(own, "silence", { for_us })}
+            >
+              silence {words}
+            </button>
+          ))}
         </div>
       )}
     </section>
@@ -166,15 +269,38 @@ function Row({ alert, said, alone }: { alert: AlertBody; said: boolean; alone: b
     <li>
       <span>
         <button
-          type="button" class="plain" title="look at this moment"
-          onClick={() => show({ name: "cluster", window: { live: false, fromUs: alert.raised_us - 30e6, toUs: alert.raised_us + 30e6 }, devices: alert.device === null ? [] : [alert.device] }, true)}
+          type="button"
+          class="plain"
+          title="look at this moment"
+          onClick={() =>
+            show(
+              {
+                name: "cluster",
+                window: { live: false, fromUs: alert.raised_us - 30e6, toUs: alert.raised_us + 30e6 },
+                devices: alert.device === null ? [] : [alert.device],
+              },
+              true,
+            )
+          }
         >
           {device}
         </button>
-        <small>{said ? `${saidOf(alert)} ` : ""}{sinceWords(alert, knownNowUs())}</small>
+        <small>
+          {said ? `${saidOf(alert)} ` : ""}
+          {sinceWords(alert, knownNowUs())}
+        </small>
       </span>
       <span class={`standing ${ink}`}>{now}</span>
-      {now === "raised" && !alone && <button type="button" class="tag" aria-label={`acknowledge ${device}`} onClick={() => void answer([alert], "acknowledge", {})}>seen</button>}
+      {now === "raised" && !alone && (
+        <button
+          type="button"
+          class="tag"
+          aria-label={`acknowledge ${device}`}
+          onClick={() => void answer([alert], "acknowledge", {})}
+        >
+          seen
+        </button>
+      )}
     </li>
   );
 }

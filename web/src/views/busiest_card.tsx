@@ -1,8 +1,8 @@
 /** The devices with most in the shown time, as many as there is room for below the other facts. */
 
 import { useEffect, useState } from "preact/hooks";
+import { type Ranked, rankedDevices } from "../lines/busiest.ts";
 import type { Watch } from "../live/watch.ts";
-import { rankedDevices, type Ranked } from "../lines/busiest.ts";
 import { onPaint } from "../paint/painter.ts";
 import { useSize } from "../paint/size.ts";
 import { show, view } from "../session/view.ts";
@@ -40,14 +40,32 @@ export function BusiestCard({ watch, bounds }: { watch: Watch | null; bounds: ()
     <div class="rest" ref={room}>
       {fits && (
         <section class="card" aria-label="Busiest">
-          <h2>Most {columnWords(watch.request.table, watch.request.column)} <small>{selected === null ? "in the shown time" : "in the selection"}</small></h2>
+          <h2>
+            Most {columnWords(watch.request.table, watch.request.column)}{" "}
+            <small>{selected === null ? "in the shown time" : "in the selection"}</small>
+          </h2>
           <table aria-label="Devices with most">
-            <thead><tr><th scope="col">device</th><th scope="col" class="number">mean</th><th scope="col" class="number">peak</th></tr></thead>
+            <thead>
+              <tr>
+                <th scope="col">device</th>
+                <th scope="col" class="number">
+                  mean
+                </th>
+                <th scope="col" class="number">
+                  peak
+                </th>
+              </tr>
+            </thead>
             <tbody>
               {ranked.slice(0, rows).map(({ device, mean, peak }) => (
                 <tr key={device}>
-                  <td><button type="button" class="plain" onClick={() => show({ devices: [device] })}>{device}</button></td>
-                  <td class="number">{quantityText(mean, watch.unit.value)}</td><td class="number">{quantityText(peak, watch.unit.value)}</td>
+                  <td>
+                    <button type="button" class="plain" onClick={() => show({ devices: [device] })}>
+                      {device}
+                    </button>
+                  </td>
+                  <td class="number">{quantityText(mean, watch.unit.value)}</td>
+                  <td class="number">{quantityText(peak, watch.unit.value)}</td>
                 </tr>
               ))}
             </tbody>

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { NOT_READ, poll, type Told } from "../api/poll.ts";
-import { getAnswers, getRows, numberOf, type Answer, type RawRow } from "../api/readings.ts";
+import { type Answer, getAnswers, getRows, numberOf, type RawRow } from "../api/readings.ts";
 import { copyText } from "../copy/clipboard.ts";
 import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown } from "../copy/programs.ts";
 import type { Watch } from "../live/watch.ts";
@@ -16,7 +16,7 @@ import { NO_STATE, OK, STATE_WORDS } from "../strip/ramp.ts";
 import { rowSums } from "../strip/row_sums.ts";
 import { clock, clockExact, dayAndClock } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
-import { groupedEvents, textBehindName, type EventGroup } from "../words/event_groups.ts";
+import { type EventGroup, groupedEvents, textBehindName } from "../words/event_groups.ts";
 import { freshnessWords } from "../words/freshness.ts";
 import { columnWords, eventGravity, eventWords, plural } from "../words/names.ts";
 import { count, MISSING, quantityText, span } from "../words/quantity.ts";
@@ -42,22 +42,30 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
   const raw = told.value;
   const unread = unreadWords(told);
   // Values of the newest interval go straight into the page, ten times a second.
-  useEffect(() => onPaint(() => {
-    if (list.current === null || watch === null || device === null) return;
-    for (const cell of list.current.querySelectorAll<HTMLElement>("[data-column]")) {
-      const text = valueText(watch, device, at?.part ?? "", cell.dataset["column"] ?? "", us);
-      if (cell.textContent !== text) cell.textContent = text;
-    }
-    const age = list.current.querySelector<HTMLElement>("[data-age]");
-    const ageText = us === null ? span(newestAgeUs(watch, device, at?.part ?? "")) : span(Math.max(0, Math.round((newestUs.peek() - us) / 1e5) * 1e5));
-    if (age !== null && age.textContent !== ageText) age.textContent = ageText;
-    const received = list.current.querySelector<HTMLElement>("[data-reading-age]");
-    const receivedUs = Number(received?.dataset["readingAge"] || Number.NaN);
-    const since = `${span(Math.max(1e5, Math.round((knownNowUs() - receivedUs) / 1e5) * 1e5))} ago`;
-    if (received !== null && !Number.isNaN(receivedUs) && received.textContent !== since) received.textContent = since;
-    const state = list.current.querySelector<HTMLElement>("[data-state]");
-    if (state !== null) paintState(state, watch, device, us);
-  }), [watch, device, at?.part, us]);
+  useEffect(
+    () =>
+      onPaint(() => {
+        if (list.current === null || watch === null || device === null) return;
+        for (const cell of list.current.querySelectorAll<HTMLElement>("[data-column]")) {
+          const text = valueText(watch, device, at?.part ?? "", cell.dataset["column"] ?? "", us);
+          if (cell.textContent !== text) cell.textContent = text;
+        }
+        const age = list.current.querySelector<HTMLElement>("[data-age]");
+        const ageText =
+          us === null
+            ? span(newestAgeUs(watch, device, at?.part ?? ""))
+            : span(Math.max(0, Math.round((newestUs.peek() - us) / 1e5) * 1e5));
+        if (age !== null && age.textContent !== ageText) age.textContent = ageText;
+        const received = list.current.querySelector<HTMLElement>("[data-reading-age]");
+        const receivedUs = Number(received?.dataset["readingAge"] || Number.NaN);
+        const since = `${span(Math.max(1e5, Math.round((knownNowUs() - receivedUs) / 1e5) * 1e5))} ago`;
+        if (received !== null && !Number.isNaN(receivedUs) && received.textContent !== since)
+          received.textContent = since;
+        const state = list.current.querySelector<HTMLElement>("[data-state]");
+        if (state !== null) paintState(state, watch, device, us);
+      }),
+    [watch, device, at?.part, us],
+  );
   if (device === null || watch === null) return null;
   const stored = raw?.row?.[watch?.request.column ?? ""];
   const receivedUs = raw?.answer?.receivedUs ?? null;
@@ -67,19 +75,40 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
   return (
     <section class="card" aria-label="Reading">
       <h2>
-        <span>{device} <small>{at?.part ?? ""}</small></span>
+        <span>
+          {device} <small>{at?.part ?? ""}</small>
+        </span>
         {raw?.fresh != null && <span class="tag">{raw.fresh}</span>}
       </h2>
       <dl ref={list}>
-        {[column, ...also].map((name) => [<dt key={`${name} name`}>{columnWords(table, name)}</dt>, <dd key={name} data-column={name}>…</dd>])}
-        <dt>reading</dt><dd class="mono">{receivedUs === null ? missing : clockExact(receivedUs)}</dd>
-        {us === null && <><dt>read</dt><dd data-reading-age={receivedUs ?? ""}>{missing}</dd></>}
-        <dt>round trip</dt><dd>{raw?.answer?.roundTripUs == null ? missing : span(raw.answer.roundTripUs)}</dd>
-        <dt>{watch.unit.value.endsWith("/s") ? "counter" : "as recorded"}</dt><dd class="mono">{stored == null ? missing : count(numberOf(stored))}</dd>
-        <dt>{us === null ? "age of the value" : "before now"}</dt><dd data-age="" />
-        <dt>state</dt><dd data-state="" />
+        {[column, ...also].map((name) => [
+          <dt key={`${name} name`}>{columnWords(table, name)}</dt>,
+          <dd key={name} data-column={name}>
+            …
+          </dd>,
+        ])}
+        <dt>reading</dt>
+        <dd class="mono">{receivedUs === null ? missing : clockExact(receivedUs)}</dd>
+        {us === null && (
+          <>
+            <dt>read</dt>
+            <dd data-reading-age={receivedUs ?? ""}>{missing}</dd>
+          </>
+        )}
+        <dt>round trip</dt>
+        <dd>{raw?.answer?.roundTripUs == null ? missing : span(raw.answer.roundTripUs)}</dd>
+        <dt>{watch.unit.value.endsWith("/s") ? "counter" : "as recorded"}</dt>
+        <dd class="mono">{stored == null ? missing : count(numberOf(stored))}</dd>
+        <dt>{us === null ? "age of the value" : "before now"}</dt>
+        <dd data-age="" />
+        <dt>state</dt>
+        <dd data-state="" />
       </dl>
-      {unread !== null && unread !== LOADING && <p class="kin" role="status">{unread}</p>}
+      {unread !== null && unread !== LOADING && (
+        <p class="kin" role="status">
+          {unread}
+        </p>
+      )}
       <TellCursor watch={watch} />
     </section>
   );
@@ -97,12 +126,18 @@ function TellCursor({ watch }: { watch: Watch }) {
     }, REST_MS);
     return () => window.clearTimeout(timer);
   }, [watch, at?.device, at?.part, at?.us]);
-  return <p class="unseen told-cursor" role="status">{told}</p>;
+  return (
+    <p class="unseen told-cursor" role="status">
+      {told}
+    </p>
+  );
 }
 
 /** How old the newest value was when it was read, as far as freshness is known; the youngest of the row's. */
 function newestAgeUs(watch: Watch, device: string, part: string): number | null {
-  const ages = (watch.request.model.seriesOfRow[rowOf(watch, device, part)] ?? []).map((series) => watch.agesMs[series] ?? Number.NaN).filter((age) => !Number.isNaN(age));
+  const ages = (watch.request.model.seriesOfRow[rowOf(watch, device, part)] ?? [])
+    .map((series) => watch.agesMs[series] ?? Number.NaN)
+    .filter((age) => !Number.isNaN(age));
   return ages.length === 0 ? null : Math.min(...ages) * 1000;
 }
 
@@ -119,16 +154,30 @@ function valueText(watch: Watch, device: string, part: string, column: string, u
     const bin = us === null ? bins.newestBin : bins.binOf(us);
     for (let back = 0; back < (us === null ? 40 : 1); back += 1) {
       const value = bins.value(bin - back, row);
-      if (!Number.isNaN(value)) return withAge(quantityText(value, watch.unit.peek()), knownNowUs() - (bin - back + 1) * bins.binUs, us === null);
+      if (!Number.isNaN(value))
+        return withAge(
+          quantityText(value, watch.unit.peek()),
+          knownNowUs() - (bin - back + 1) * bins.binUs,
+          us === null,
+        );
     }
     return unreadAt(watch, us) ? "…" : MISSING;
   }
   const newest = watch.newest.get(column);
   if (newest === undefined || us !== null) return MISSING;
-  const told = (watch.request.model.seriesOfRow[row] ?? []).filter((series) => !Number.isNaN(newest[series] ?? Number.NaN));
+  const told = (watch.request.model.seriesOfRow[row] ?? []).filter(
+    (series) => !Number.isNaN(newest[series] ?? Number.NaN),
+  );
   if (told.length === 0) return watch.filled.peek() ? MISSING : "…";
-  const text = quantityText(Math.max(...told.map((series) => newest[series] ?? Number.NaN)), columnOf(recording.peek(), watch.request.table, column)?.unit ?? "");
-  return withAge(text, knownNowUs() - Math.max(...told.map((series) => watch.newestUs[series] ?? Number.NaN)) - watch.request.intervalUs, true);
+  const text = quantityText(
+    Math.max(...told.map((series) => newest[series] ?? Number.NaN)),
+    columnOf(recording.peek(), watch.request.table, column)?.unit ?? "",
+  );
+  return withAge(
+    text,
+    knownNowUs() - Math.max(...told.map((series) => watch.newestUs[series] ?? Number.NaN)) - watch.request.intervalUs,
+    true,
+  );
 }
 
 /** A value of before the newest seconds says so itself. */
@@ -139,7 +188,9 @@ export function withAge(text: string, ageUs: number, newest: boolean): string {
 
 /** Whether nothing is known of a moment because it has not been read. */
 function unreadAt(watch: Watch, us: number | null): boolean {
-  return us === null ? !watch.filled.peek() : watch.unread(us, us + 2 * watch.bins.binUs).some((gap) => gap.fromUs <= us);
+  return us === null
+    ? !watch.filled.peek()
+    : watch.unread(us, us + 2 * watch.bins.binUs).some((gap) => gap.fromUs <= us);
 }
 
 function paintState(cell: HTMLElement, watch: Watch, device: string, us: number | null): void {
@@ -148,7 +199,7 @@ function paintState(cell: HTMLElement, watch: Watch, device: string, us: number 
   let state = row < 0 ? NO_STATE : watch.bins.state(bin, row);
   // The past tells only what was not ok.
   if (state === NO_STATE && row >= 0 && !Number.isNaN(watch.bins.value(bin, row))) state = OK;
-  const text = state === NO_STATE && unreadAt(watch, us) ? "not yet read" : STATE_WORDS[state] ?? "";
+  const text = state === NO_STATE && unreadAt(watch, us) ? "not yet read" : (STATE_WORDS[state] ?? "");
   if (cell.textContent === text) return;
   cell.textContent = text;
   cell.className = state === OK ? "water" : state === 1 ? "kin" : state >= 3 && state !== NO_STATE ? "shu" : "";
@@ -199,7 +250,15 @@ function useReading(watch: Watch | null, device: string | null, us: number | nul
 }
 
 /** What is selected, in numbers, and as a program for others. */
-export function SelectionCard({ watch, rows, bounds }: { watch: Watch | null; rows: readonly number[]; bounds: () => Bounds }) {
+export function SelectionCard({
+  watch,
+  rows,
+  bounds,
+}: {
+  watch: Watch | null;
+  rows: readonly number[];
+  bounds: () => Bounds;
+}) {
   const list = useRef<HTMLDListElement>(null);
   const selected = view.value.selected;
   useEffect(() => {
@@ -230,23 +289,41 @@ export function SelectionCard({ watch, rows, bounds }: { watch: Watch | null; ro
   if (watch === null) return null;
   const devices = view.value.devices;
   const spanUs = selected === null ? bounds().toUs - bounds().fromUs : selected.toUs - selected.fromUs;
-  const what = devices.length === 0 ? plural(watch.request.model.rowsOfDevice.size, "device") : plural(devices.length, "device");
+  const what =
+    devices.length === 0 ? plural(watch.request.model.rowsOfDevice.size, "device") : plural(devices.length, "device");
   return (
     <section class="card" aria-label="Selection">
-      <h2>Selection <span class="tag">{what} × {span(Math.round(spanUs / 1e4) * 1e4)}</span></h2>
+      <h2>
+        Selection{" "}
+        <span class="tag">
+          {what} × {span(Math.round(spanUs / 1e4) * 1e4)}
+        </span>
+      </h2>
       <dl ref={list}>
-        <dt>peak, one row</dt><dd />
-        <dt>mean of peaks</dt><dd />
-        <dt>imbalance</dt><dd />
-        <dt>late or missed</dt><dd />
+        <dt>peak, one row</dt>
+        <dd />
+        <dt>mean of peaks</dt>
+        <dd />
+        <dt>imbalance</dt>
+        <dd />
+        <dt>late or missed</dt>
+        <dd />
       </dl>
       <CopyTags watch={watch} bounds={() => view.peek().selected ?? bounds()} />
       {(devices.length > 0 || selected !== null) && (
         <div class="tags">
           {selected !== null && (
-            <button type="button" class="tag" onClick={() => show({ window: { live: false, ...selected }, selected: null }, true)}>zoom to it</button>
+            <button
+              type="button"
+              class="tag"
+              onClick={() => show({ window: { live: false, ...selected }, selected: null }, true)}
+            >
+              zoom to it
+            </button>
           )}
-          <button type="button" class="tag" onClick={() => show({ devices: [], selected: null })}>clear</button>
+          <button type="button" class="tag" onClick={() => show({ devices: [], selected: null })}>
+            clear
+          </button>
         </div>
       )}
     </section>
@@ -258,7 +335,8 @@ export function selectionFacts(watch: Watch, rows: readonly number[], { fromUs, 
   const { bins } = watch;
   const { peaks, means, faults } = rowSums(bins, rows, bins.binOf(fromUs), bins.binOf(toUs - 1));
   const mean = (of: Float64Array): number => of.reduce((sum, value) => sum + value, 0) / of.length;
-  const greatest = (of: Float64Array): number => of.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
+  const greatest = (of: Float64Array): number =>
+    of.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
   // Before the past is there, sums over it are not known, and no fault is not a fact.
   if (!watch.filled.peek()) return ["…", "…", "…", "…"];
   if (peaks.length === 0) return [MISSING, MISSING, MISSING, count(faults)];
@@ -282,9 +360,15 @@ export function CopyTags({ watch, bounds }: { watch: Watch; bounds: () => Bounds
   };
   return (
     <div class="tags">
-      <button type="button" class="tag" onClick={() => copyText(pythonProgram(shown()), "Python")}>copy as Python</button>
-      <button type="button" class="tag" onClick={() => copyText(duckdbProgram(shown()), "DuckDB SQL")}>DuckDB</button>
-      <button type="button" class="tag" onClick={() => copyText(curlProgram(shown()), "curl")}>curl</button>
+      <button type="button" class="tag" onClick={() => copyText(pythonProgram(shown()), "Python")}>
+        copy as Python
+      </button>
+      <button type="button" class="tag" onClick={() => copyText(duckdbProgram(shown()), "DuckDB SQL")}>
+        DuckDB
+      </button>
+      <button type="button" class="tag" onClick={() => copyText(curlProgram(shown()), "curl")}>
+        curl
+      </button>
       <Download name="Parquet" path={() => exportPath(shown(), "parquet")} />
       <Download name="CSV" path={() => exportPath(shown(), "csv")} />
     </div>
@@ -323,14 +407,41 @@ export function EventList({ device }: { device?: string }) {
   const told = eventsTold.value;
   if (told.value === null) return <Unread told={told} />;
   const away = connection.value === "away" || told.failed !== null;
-  if (all.length === 0 && away) return <p class="kin" role="status">{NOT_KNOWN}</p>;
+  if (all.length === 0 && away)
+    return (
+      <p class="kin" role="status">
+        {NOT_KNOWN}
+      </p>
+    );
   if (all.length === 0) return <p class="quiet">Nothing has happened: no restart, no reset, no device went silent.</p>;
   return (
-    <div class="scroll left-room" tabIndex={0} role="region" aria-label="List of events"><ul class="events">
-      {away && <li><span /><span class="kin" role="status">As of {dayAndClock(newestUs.peek())}: the server does not answer</span></li>}
-      {all.slice(-EVENTS_SHOWN).reverse().map((group) => <EventLine key={`${group.fromUs} ${group.event.device} ${group.event.event} ${group.event.object}`} group={group} />)}
-      {all.length > EVENTS_SHOWN && <li><span /><span class="quiet">and {count(all.length - EVENTS_SHOWN)} before</span></li>}
-    </ul></div>
+    <div class="scroll left-room" tabIndex={0} role="region" aria-label="List of events">
+      <ul class="events">
+        {away && (
+          <li>
+            <span />
+            <span class="kin" role="status">
+              As of {dayAndClock(newestUs.peek())}: the server does not answer
+            </span>
+          </li>
+        )}
+        {all
+          .slice(-EVENTS_SHOWN)
+          .reverse()
+          .map((group) => (
+            <EventLine
+              key={`${group.fromUs} ${group.event.device} ${group.event.event} ${group.event.object}`}
+              group={group}
+            />
+          ))}
+        {all.length > EVENTS_SHOWN && (
+          <li>
+            <span />
+            <span class="quiet">and {count(all.length - EVENTS_SHOWN)} before</span>
+          </li>
+        )}
+      </ul>
+    </div>
   );
 }
 
@@ -344,14 +455,28 @@ function EventLine({ group: { event, fromUs, toUs, times } }: { group: EventGrou
         type="button"
         class="plain"
         title="look at this moment"
-        onClick={() => show({
-          window: { live: false, fromUs: fromUs - 30e6, toUs: toUs + 30e6 },
-          ...(event.device === null ? {} : { devices: [event.device] }),
-        }, true)}
+        onClick={() =>
+          show(
+            {
+              window: { live: false, fromUs: fromUs - 30e6, toUs: toUs + 30e6 },
+              ...(event.device === null ? {} : { devices: [event.device] }),
+            },
+            true,
+          )
+        }
       >
-        {event.device === null && event.text !== null
-          ? <span class={ink}>{event.text}</span>
-          : <><span class={ink}>{event.device ?? "collector"}</span> {times > 1 ? `${eventWords("flapping")}, ${count(times)} times since ${clock(fromUs)}` : event.text === null ? eventWords(event.event) : textBehindName(event.text)}</>}
+        {event.device === null && event.text !== null ? (
+          <span class={ink}>{event.text}</span>
+        ) : (
+          <>
+            <span class={ink}>{event.device ?? "collector"}</span>{" "}
+            {times > 1
+              ? `${eventWords("flapping")}, ${count(times)} times since ${clock(fromUs)}`
+              : event.text === null
+                ? eventWords(event.event)
+                : textBehindName(event.text)}
+          </>
+        )}
         {event.object !== null && event.text === null ? ` (${event.object})` : ""}
       </button>
     </li>

@@ -1,7 +1,7 @@
 /** How the collector itself does: jitter, cost, what it kept and what it lost. */
 
-import { useEffect } from "preact/hooks";
 import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { apiPath, getJson, recordingPath } from "../api/client.ts";
 import { NOT_READ, poll, type Told } from "../api/poll.ts";
 import type { InventoryBody } from "../api/types.ts";
@@ -19,7 +19,13 @@ export function useInventory(): Told<InventoryBody> {
   useEffect(() => {
     inventory.value = NOT_READ;
     if (id === undefined) return undefined;
-    return poll((stop) => getJson<InventoryBody>(apiPath(recordingPath(id, "inventory")), stop), REFRESH_MS, (told) => { inventory.value = told; });
+    return poll(
+      (stop) => getJson<InventoryBody>(apiPath(recordingPath(id, "inventory")), stop),
+      REFRESH_MS,
+      (told) => {
+        inventory.value = told;
+      },
+    );
   }, [id]);
   return inventory.value;
 }
@@ -27,17 +33,30 @@ export function useInventory(): Told<InventoryBody> {
 export function CollectorCard() {
   const answer = useInventory();
   const told = answer.value;
-  if (told === null) return <section class="card" aria-label="Collector"><h2>Collector</h2><Unread told={answer} /></section>;
+  if (told === null)
+    return (
+      <section class="card" aria-label="Collector">
+        <h2>Collector</h2>
+        <Unread told={answer} />
+      </section>
+    );
   const { collector } = told;
   return (
     <section class="card" aria-label="Collector">
-      <h2>Collector <AsOf atMs={recording.value?.running === true ? answer.atMs : 0} /></h2>
+      <h2>
+        Collector <AsOf atMs={recording.value?.running === true ? answer.atMs : 0} />
+      </h2>
       <dl>
-        <dt>interval complete, p99</dt><dd>{span(collector?.complete_us_p99)}</dd>
-        <dt>start jitter, p99</dt><dd>{span(collector?.start_us_p99)}</dd>
-        <dt>stalled intervals</dt><dd class={(collector?.stalled ?? 0) > 0 ? "kin" : ""}>{count(collector?.stalled)}</dd>
-        <dt>dropped here</dt><dd class={(collector?.socket_drops ?? 0) > 0 ? "shu" : ""}>{count(collector?.socket_drops)}</dd>
-        <dt>kept</dt><dd>{quantityText(told.log_bytes + told.parquet_bytes + told.summary_bytes, "bytes")}</dd>
+        <dt>interval complete, p99</dt>
+        <dd>{span(collector?.complete_us_p99)}</dd>
+        <dt>start jitter, p99</dt>
+        <dd>{span(collector?.start_us_p99)}</dd>
+        <dt>stalled intervals</dt>
+        <dd class={(collector?.stalled ?? 0) > 0 ? "kin" : ""}>{count(collector?.stalled)}</dd>
+        <dt>dropped here</dt>
+        <dd class={(collector?.socket_drops ?? 0) > 0 ? "shu" : ""}>{count(collector?.socket_drops)}</dd>
+        <dt>kept</dt>
+        <dd>{quantityText(told.log_bytes + told.parquet_bytes + told.summary_bytes, "bytes")}</dd>
       </dl>
     </section>
   );

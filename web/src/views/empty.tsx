@@ -6,7 +6,11 @@ export function Empty({ text, command, children }: { text: string; command?: str
   return (
     <div class="empty" role="status">
       <p>{text}</p>
-      {command !== undefined && <p><code>{command}</code></p>}
+      {command !== undefined && (
+        <p>
+          <code>{command}</code>
+        </p>
+      )}
       {children}
     </div>
   );

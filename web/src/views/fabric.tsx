@@ -6,8 +6,8 @@ import { NOT_READ, poll, type Told } from "../api/poll.ts";
 import type { FabricBody } from "../api/types.ts";
 import { Drawing, mostVlans, rampColour } from "../fabric/drawing.tsx";
 import { DRAWN_MAX } from "../fabric/layout/layout.ts";
-import { trunkLoads, type TrunkLoad } from "../fabric/loads.ts";
 import { LinkStrip } from "../fabric/link_strip.tsx";
+import { type TrunkLoad, trunkLoads } from "../fabric/loads.ts";
 import { Matrix } from "../fabric/matrix.tsx";
 import { MATRIX_MAX } from "../fabric/matrix_layout.ts";
 import { useMeasured } from "../fabric/measured.ts";
@@ -27,7 +27,15 @@ import { AsOf, LOADING, unreadWords } from "./told.tsx";
 /** What the server tells of a fabric; asked for until it has answered. */
 function useFabric(): Told<Answer> {
   const [told, setTold] = useState<Told<Answer>>(NOT_READ);
-  useEffect(() => poll(async (stop): Promise<Answer> => ({ fabric: await getJson<FabricBody | null>(apiPath("fabric"), stop) }), null, setTold), []);
+  useEffect(
+    () =>
+      poll(
+        async (stop): Promise<Answer> => ({ fabric: await getJson<FabricBody | null>(apiPath("fabric"), stop) }),
+        null,
+        setTold,
+      ),
+    [],
+  );
   return told;
 }
 
@@ -39,8 +47,21 @@ interface Answer {
 export function Fabric() {
   const told = useFabric();
   const answer = told.value;
-  if (answer === null) return <main class="page"><Empty text={unreadWords(told) ?? LOADING} /></main>;
-  if (answer.fabric === null) return <main class="page"><Empty text="No fabric was named when this server was started. Name a cluster file that describes one:" command={`meikyo serve ${recording.value?.name ?? "RECORDING"} --cluster cluster.toml`} /></main>;
+  if (answer === null)
+    return (
+      <main class="page">
+        <Empty text={unreadWords(told) ?? LOADING} />
+      </main>
+    );
+  if (answer.fabric === null)
+    return (
+      <main class="page">
+        <Empty
+          text="No fabric was named when this server was started. Name a cluster file that describes one:"
+          command={`meikyo serve ${recording.value?.name ?? "RECORDING"} --cluster cluster.toml`}
+        />
+      </main>
+    );
   return <Known fabric={answer.fabric} />;
 }
 
@@ -57,7 +78,10 @@ function Known({ fabric }: { fabric: FabricBody }) {
   const { known, series } = useSeries(traffic === null ? null : current, traffic?.table ?? "");
   const measured = useMeasured(current, traffic, switches, colour === "load");
   const means = measured.value;
-  const loads = useMemo(() => (colour === "load" ? trunkLoads(fabric, series, means ?? new Map()) : null), [fabric, colour, series, means]);
+  const loads = useMemo(
+    () => (colour === "load" ? trunkLoads(fabric, series, means ?? new Map()) : null),
+    [fabric, colour, series, means],
+  );
   const unread = colour !== "load" || traffic === null ? null : known ? unreadWords(measured) : LOADING;
   const unmeasured = unread === null && loads !== null && loads.every((load) => load.share === null);
   const missing = unread === null ? MISSING : unread === LOADING ? "…" : "?";
@@ -74,23 +98,60 @@ function Known({ fabric }: { fabric: FabricBody }) {
         <Choices fabric={fabric} />
         <section class="block" aria-label="Drawing" ref={block}>
           <h1>
-            <span>{fabric.name} <small>{plural(amount, "switch")}, {plural(fabric.trunks.length, "trunk")}, {plural(fabric.vlans.length, "VLAN")}, {hostsWords(fabric)}</small></span>
+            <span>
+              {fabric.name}{" "}
+              <small>
+                {plural(amount, "switch")}, {plural(fabric.trunks.length, "trunk")},{" "}
+                {plural(fabric.vlans.length, "VLAN")}, {hostsWords(fabric)}
+              </small>
+            </span>
             <Legend fabric={fabric} unread={unread} />
           </h1>
           {colour === "load" && unread === null && <AsOf atMs={live ? measured.atMs : 0} />}
-          {unread !== null && unread !== LOADING && <p class="kin" role="status">{unread}</p>}
-          {unmeasured && <p class="kin">This recording has no trunk with readings of all its ports. Switches are measured with: <code>measure = ["interfaces"]</code></p>}
+          {unread !== null && unread !== LOADING && (
+            <p class="kin" role="status">
+              {unread}
+            </p>
+          )}
+          {unmeasured && (
+            <p class="kin">
+              This recording has no trunk with readings of all its ports. Switches are measured with:{" "}
+              <code>measure = ["interfaces"]</code>
+            </p>
+          )}
           <div ref={picture}>
-          {width > 0 && amount <= DRAWN_MAX && <Drawing fabric={fabric} vlan={vlan} loads={loads} room={room} />}
-          {width > 0 && amount > DRAWN_MAX && amount <= MATRIX_MAX && <Matrix fabric={fabric} vlan={vlan} loads={loads} room={room} />}
-          {amount > MATRIX_MAX && <p class="quiet">More than {plural(MATRIX_MAX, "switch")} are told as a table only.</p>}
+            {width > 0 && amount <= DRAWN_MAX && <Drawing fabric={fabric} vlan={vlan} loads={loads} room={room} />}
+            {width > 0 && amount > DRAWN_MAX && amount <= MATRIX_MAX && (
+              <Matrix fabric={fabric} vlan={vlan} loads={loads} room={room} />
+            )}
+            {amount > MATRIX_MAX && (
+              <p class="quiet">More than {plural(MATRIX_MAX, "switch")} are told as a table only.</p>
+            )}
           </div>
-          {known && traffic !== null && drawn > 0 && <LinkStrip fabric={fabric} traffic={traffic} series={series} width={width} room={high - drawn - AROUND_PX} />}
+          {known && traffic !== null && drawn > 0 && (
+            <LinkStrip
+              fabric={fabric}
+              traffic={traffic}
+              series={series}
+              width={width}
+              room={high - drawn - AROUND_PX}
+            />
+          )}
         </section>
         {beside && (
           <section class="block" aria-label="Trunks">
-            <h2>Trunks <small>{loads === null ? "" : "the fullest first"}</small></h2>
-            <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of trunks" style={{ maxHeight: `${high - 60}px` }}><TrunkTable fabric={fabric} loads={loads} missing={missing} /></div>
+            <h2>
+              Trunks <small>{loads === null ? "" : "the fullest first"}</small>
+            </h2>
+            <div
+              class="scroll tall"
+              tabIndex={0}
+              role="region"
+              aria-label="Table of trunks"
+              style={{ maxHeight: `${high - 60}px` }}
+            >
+              <TrunkTable fabric={fabric} loads={loads} missing={missing} />
+            </div>
           </section>
         )}
       </div>
@@ -107,23 +168,39 @@ function Known({ fabric }: { fabric: FabricBody }) {
 /** What colours the trunks, and which VLAN is looked at. */
 function Choices({ fabric }: { fabric: FabricBody }) {
   const { vlan, colour } = view.value;
-  const swatches = colour === "vlan" && (laned(fabric) && fabric.switches.length <= DRAWN_MAX);
+  const swatches = colour === "vlan" && laned(fabric) && fabric.switches.length <= DRAWN_MAX;
   return (
     <section class="card" aria-label="VLANs">
       <h2>Trunks by</h2>
       <fieldset>
         <legend class="unseen">What colours the trunks</legend>
-        <label><input type="radio" name="colour" checked={colour === "vlan"} onChange={() => show({ colour: "vlan" })} /> VLAN</label>
-        <label><input type="radio" name="colour" checked={colour === "load"} onChange={() => show({ colour: "load" })} /> what they carried in the shown time</label>
+        <label>
+          <input type="radio" name="colour" checked={colour === "vlan"} onChange={() => show({ colour: "vlan" })} />{" "}
+          VLAN
+        </label>
+        <label>
+          <input type="radio" name="colour" checked={colour === "load"} onChange={() => show({ colour: "load" })} />{" "}
+          what they carried in the shown time
+        </label>
       </fieldset>
       <h2>VLANs</h2>
       <fieldset>
         <legend class="unseen">The VLAN that is shown</legend>
-        <label><input type="radio" name="vlan" checked={vlan === null} onChange={() => show({ vlan: null })} /> all</label>
+        <label>
+          <input type="radio" name="vlan" checked={vlan === null} onChange={() => show({ vlan: null })} /> all
+        </label>
         {fabric.vlans.map((one, place) => (
           <label key={one.vlan}>
-            <input type="radio" name="vlan" checked={vlan === one.vlan} onChange={() => show({ vlan: one.vlan, colour: "vlan" })} />
-            {(swatches || vlan === one.vlan) && <i style={{ background: vlanInk(place, theme.value) }} aria-hidden="true" />} {one.vlan} <span class="quiet">{purposeWords(one)}</span>
+            <input
+              type="radio"
+              name="vlan"
+              checked={vlan === one.vlan}
+              onChange={() => show({ vlan: one.vlan, colour: "vlan" })}
+            />
+            {(swatches || vlan === one.vlan) && (
+              <i style={{ background: vlanInk(place, theme.value) }} aria-hidden="true" />
+            )}{" "}
+            {one.vlan} <span class="quiet">{purposeWords(one)}</span>
           </label>
         ))}
       </fieldset>
@@ -135,41 +212,103 @@ function Choices({ fabric }: { fabric: FabricBody }) {
 function Legend({ fabric, unread }: { fabric: FabricBody; unread: string | null }) {
   const { vlan, colour } = view.value;
   const ramp = `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1].map(rampColour).join(", ")})`;
-  if (colour === "load") return <small class="legend"><span>idle</span><i class="ramp" style={{ background: ramp }} aria-hidden="true" /><span>full</span><i class="ramp unknown" aria-hidden="true" /><span role="status">{unread === LOADING ? LOADING : unread === null ? "not measured" : "not known"}</span></small>;
+  if (colour === "load")
+    return (
+      <small class="legend">
+        <span>idle</span>
+        <i class="ramp" style={{ background: ramp }} aria-hidden="true" />
+        <span>full</span>
+        <i class="ramp unknown" aria-hidden="true" />
+        <span role="status">{unread === LOADING ? LOADING : unread === null ? "not measured" : "not known"}</span>
+      </small>
+    );
   if (vlan !== null || (laned(fabric) && fabric.switches.length <= DRAWN_MAX)) return null;
-  return <small class="legend"><span>VLANs on a trunk: 0</span><i class="ramp" style={{ background: ramp }} aria-hidden="true" /><span>{mostVlans(fabric)}; select one to see where it runs</span></small>;
+  return (
+    <small class="legend">
+      <span>VLANs on a trunk: 0</span>
+      <i class="ramp" style={{ background: ramp }} aria-hidden="true" />
+      <span>{mostVlans(fabric)}; select one to see where it runs</span>
+    </small>
+  );
 }
 
 /** What a trunk joins: `sw1 port1, port3`. */
 function endsOf(fabric: FabricBody, trunk: FabricBody["trunks"][number]): readonly string[] {
-  return trunk.ends.map(({ switch: at, interfaces }) => `${fabric.switches[at]?.name ?? ""} ${inNaturalOrder(interfaces, (name) => name).join(", ")}`);
+  return trunk.ends.map(
+    ({ switch: at, interfaces }) =>
+      `${fabric.switches[at]?.name ?? ""} ${inNaturalOrder(interfaces, (name) => name).join(", ")}`,
+  );
 }
 
 /** So many trunks stand in the table; more are told by the command line. */
 const TABLE_MAX = 1000;
 
-function TrunkTable({ fabric, loads, missing }: { fabric: FabricBody; loads: readonly TrunkLoad[] | null; missing: string }) {
+function TrunkTable({
+  fabric,
+  loads,
+  missing,
+}: {
+  fabric: FabricBody;
+  loads: readonly TrunkLoad[] | null;
+  missing: string;
+}) {
   const { vlan } = view.value;
   const rows = useMemo(() => {
-    const named = inNaturalOrder(fabric.trunks.map((trunk, place) => ({ trunk, place, ends: endsOf(fabric, trunk) })), ({ ends }) => ends.join(" "));
+    const named = inNaturalOrder(
+      fabric.trunks.map((trunk, place) => ({ trunk, place, ends: endsOf(fabric, trunk) })),
+      ({ ends }) => ends.join(" "),
+    );
     const own = vlan === null ? named : named.filter(({ trunk }) => trunk.vlans.includes(vlan));
-    return loads === null ? own : [...own].sort((one, other) => (loads[other.place]?.share ?? -1) - (loads[one.place]?.share ?? -1));
+    return loads === null
+      ? own
+      : [...own].sort((one, other) => (loads[other.place]?.share ?? -1) - (loads[one.place]?.share ?? -1));
   }, [fabric, loads, vlan]);
   return (
     <>
       <table aria-label="Trunks">
-        <thead><tr><th scope="col">from</th><th scope="col">to</th><th scope="col" class="number">cables</th>{loads !== null && <><th scope="col" class="number">carried</th><th scope="col" class="number">of its rate</th></>}<th scope="col">VLANs</th></tr></thead>
+        <thead>
+          <tr>
+            <th scope="col">from</th>
+            <th scope="col">to</th>
+            <th scope="col" class="number">
+              cables
+            </th>
+            {loads !== null && (
+              <>
+                <th scope="col" class="number">
+                  carried
+                </th>
+                <th scope="col" class="number">
+                  of its rate
+                </th>
+              </>
+            )}
+            <th scope="col">VLANs</th>
+          </tr>
+        </thead>
         <tbody>
           {rows.slice(0, TABLE_MAX).map(({ trunk, place, ends: [one, other] }) => {
             const load = loads?.[place] ?? null;
             return (
               <tr key={place}>
-                <td>{one}</td><td>{other}</td>
+                <td>{one}</td>
+                <td>{other}</td>
                 <td class="number">{trunk.ends[0]?.interfaces.length ?? 0}</td>
                 {loads !== null && (
                   <>
-                    <td class="number">{load?.bitsPerS == null ? missing : quantityText(load.bitsPerS / 8, "bytes/s")}</td>
-                    <td class="number">{load?.share == null ? missing : <><i class="swatch" style={{ background: rampColour(load.share) }} aria-hidden="true" /> {share(load.share, 1)}</>}</td>
+                    <td class="number">
+                      {load?.bitsPerS == null ? missing : quantityText(load.bitsPerS / 8, "bytes/s")}
+                    </td>
+                    <td class="number">
+                      {load?.share == null ? (
+                        missing
+                      ) : (
+                        <>
+                          <i class="swatch" style={{ background: rampColour(load.share) }} aria-hidden="true" />{" "}
+                          {share(load.share, 1)}
+                        </>
+                      )}
+                    </td>
                   </>
                 )}
                 <td>{vlansWords(trunk.vlans)}</td>
@@ -178,7 +317,11 @@ function TrunkTable({ fabric, loads, missing }: { fabric: FabricBody; loads: rea
           })}
         </tbody>
       </table>
-      {rows.length > TABLE_MAX && <p class="quiet">The first {count(TABLE_MAX)} of {count(rows.length)}. All of them: <code>meikyo fabric cables</code></p>}
+      {rows.length > TABLE_MAX && (
+        <p class="quiet">
+          The first {count(TABLE_MAX)} of {count(rows.length)}. All of them: <code>meikyo fabric cables</code>
+        </p>
+      )}
     </>
   );
 }

@@ -3,16 +3,36 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { FlameBody, HeatBody, RecordingBody } from "../api/types.ts";
 import { useSize } from "../paint/size.ts";
-import { newestUs } from "../session/now.ts";
-import { recording, tableFor } from "../session/recordings.ts";
-import { boundsNow, otherScale, pan, show, view, zoom } from "../session/view.ts";
-import { FLAME_MS, getCores, getFlame, getHeat, MAP_MS, mapBounds, SECONDS_MAX, useAnswer, type Answer } from "../profile/asking.ts";
+import {
+  type Answer,
+  FLAME_MS,
+  getCores,
+  getFlame,
+  getHeat,
+  MAP_MS,
+  mapBounds,
+  SECONDS_MAX,
+  useAnswer,
+} from "../profile/asking.ts";
 import { CoreStrip, Readings } from "../profile/core_strip.tsx";
 import { changeWords, FlameGraph } from "../profile/flame_graph.tsx";
-import { changeOf, foundSamples, functionTotals, namesTo, nodeAt, sandwich, treeOf, type FlameTree, type FunctionTotals } from "../profile/flame_tree.ts";
+import {
+  changeOf,
+  type FlameTree,
+  type FunctionTotals,
+  foundSamples,
+  functionTotals,
+  namesTo,
+  nodeAt,
+  sandwich,
+  treeOf,
+} from "../profile/flame_tree.ts";
 import { heatPicture } from "../profile/heat.ts";
 import { HeatMap } from "../profile/heat_map.tsx";
 import { DEFAULT_PROFILE, GROUPINGS, type Grouping, type ProfileView, type Shape } from "../profile/profile_address.ts";
+import { newestUs } from "../session/now.ts";
+import { recording, tableFor } from "../session/recordings.ts";
+import { boundsNow, otherScale, pan, show, view, zoom } from "../session/view.ts";
 import { clock, dayAndClock } from "../time/moment.ts";
 import type { Bounds } from "../time/window.ts";
 import { plural } from "../words/names.ts";
@@ -33,7 +53,15 @@ export function Profile() {
   const current = recording.value;
   if (current === null) return null;
   if (tableFor(current, "samples") === null) {
-    return <main class="page"><h1>Profile</h1><Empty text="This recording holds no profile. Sample this host, or have every host send its samples to this server:" command="meikyo profile record --all --for 10s · meikyo profile agent --server URL" /></main>;
+    return (
+      <main class="page">
+        <h1>Profile</h1>
+        <Empty
+          text="This recording holds no profile. Sample this host, or have every host send its samples to this server:"
+          command="meikyo profile record --all --for 10s · meikyo profile agent --server URL"
+        />
+      </main>
+    );
   }
   return <Profiled current={current} />;
 }
@@ -51,7 +79,9 @@ function Profiled({ current }: { current: RecordingBody }) {
   const live = window_.live && current.running;
   // A finished recording is asked for where its end is known.
   const placed = newestUs.value > 0;
-  const time = window_.live ? `live ${window_.spanUs} ${live ? "" : newestUs.value}` : `${window_.fromUs} ${window_.toUs}`;
+  const time = window_.live
+    ? `live ${window_.spanUs} ${live ? "" : newestUs.value}`
+    : `${window_.fromUs} ${window_.toUs}`;
   const where = `${current.id} ${of.host} ${of.cpu}`;
   const mapKey = placed ? `${where} ${time}` : null;
   const map = useAnswer(mapKey, live ? MAP_MS : null, async (stop) => {
@@ -61,10 +91,17 @@ function Profiled({ current }: { current: RecordingBody }) {
   });
   const compared = of.shape === "time" ? "" : `${of.than?.fromUs} ${of.than?.toUs} ${of.thanHost}`;
   const inTime = of.shape === "time" ? "time" : "merged";
-  const flameKey = placed ? `${where} ${selected === null ? time : `${selected.fromUs} ${selected.toUs}`} ${of.process} ${of.job} ${of.by} ${inTime} ${compared}` : null;
-  const flame = useAnswer(flameKey, live && selected === null ? FLAME_MS : null, (stop) => getFlame(current.id, of, selected ?? shownBounds(), stop));
+  const flameKey = placed
+    ? `${where} ${selected === null ? time : `${selected.fromUs} ${selected.toUs}`} ${of.process} ${of.job} ${of.by} ${inTime} ${compared}`
+    : null;
+  const flame = useAnswer(flameKey, live && selected === null ? FLAME_MS : null, (stop) =>
+    getFlame(current.id, of, selected ?? shownBounds(), stop),
+  );
   const tree = useMemo(() => (flame.told.value === null ? null : treeOf(flame.told.value)), [flame.told.value]);
-  const picture = useMemo(() => (map.told.value === null ? null : heatPicture(map.told.value.heat, Math.max(60, width - 100))), [map.told.value, width]);
+  const picture = useMemo(
+    () => (map.told.value === null ? null : heatPicture(map.told.value.heat, Math.max(60, width - 100))),
+    [map.told.value, width],
+  );
   const [told, setTold] = useState("");
   // The answer says which time it is of; a live picture moves on only with the next one.
   const bounds = useRef<Bounds>(shownBounds());
@@ -82,26 +119,76 @@ function Profiled({ current }: { current: RecordingBody }) {
         <Comparison of={of} heat={map.told.value?.heat ?? null} selected={selected} />
       </section>
       <section ref={middle} aria-label="Profile">
-        <h1>Samples <small>{told === "" ? `${placeWords(of)}; each column a second, from its begin at the bottom; drag to choose a time, with Shift to compare with it` : told} <AsOf atMs={live ? map.told.atMs : 0} /></small></h1>
-        {map.told.failed !== null && <p class="kin" role="alert">{map.told.failed}</p>}
+        <h1>
+          Samples{" "}
+          <small>
+            {told === ""
+              ? `${placeWords(of)}; each column a second, from its begin at the bottom; drag to choose a time, with Shift to compare with it`
+              : told}{" "}
+            <AsOf atMs={live ? map.told.atMs : 0} />
+          </small>
+        </h1>
+        {map.told.failed !== null && (
+          <p class="kin" role="alert">
+            {map.told.failed}
+          </p>
+        )}
         {tooLong && <p class="quiet">The map shows the last two hours of this time.</p>}
         <HeatMap
-          label={`Samples by second and part of the second, ${placeWords(of)}`} picture={picture} words={unreadWords(map.told) ?? LOADING} stale={map.stale} height={MAP_PX} log={scale === "log"} selected={selected} than={of.than}
-          onSelect={select} onTold={setTold} onZoom={zoom} onPan={pan}
+          label={`Samples by second and part of the second, ${placeWords(of)}`}
+          picture={picture}
+          words={unreadWords(map.told) ?? LOADING}
+          stale={map.stale}
+          height={MAP_PX}
+          log={scale === "log"}
+          selected={selected}
+          than={of.than}
+          onSelect={select}
+          onTold={setTold}
+          onZoom={zoom}
+          onPan={pan}
         />
         <div class="row">
-          <span class="quiet" data-told="heat">{picture === null ? "" : `${count(picture.samples)} ${picture.samples === 1 ? "sample" : "samples"}, at most ${count(picture.greatest)} in ${picture.secondsPerColumn > 1 ? `20 ms of ${picture.secondsPerColumn} s` : "20 ms"}`}</span>
-          <button type="button" class="tag" aria-pressed={scale === "log"} title="each power of ten alike (l)" onClick={otherScale}>log</button>
-          {selected !== null && <span class="quiet">chosen: {clock(selected.fromUs, 2)} and {span(selected.toUs - selected.fromUs)}</span>}
-          {selected !== null && <button type="button" class="tag" onClick={() => show({ selected: null })}>all of the shown time</button>}
+          <span class="quiet" data-told="heat">
+            {picture === null
+              ? ""
+              : `${count(picture.samples)} ${picture.samples === 1 ? "sample" : "samples"}, at most ${count(picture.greatest)} in ${picture.secondsPerColumn > 1 ? `20 ms of ${picture.secondsPerColumn} s` : "20 ms"}`}
+          </span>
+          <button
+            type="button"
+            class="tag"
+            aria-pressed={scale === "log"}
+            title="each power of ten alike (l)"
+            onClick={otherScale}
+          >
+            log
+          </button>
+          {selected !== null && (
+            <span class="quiet">
+              chosen: {clock(selected.fromUs, 2)} and {span(selected.toUs - selected.fromUs)}
+            </span>
+          )}
+          {selected !== null && (
+            <button type="button" class="tag" onClick={() => show({ selected: null })}>
+              all of the shown time
+            </button>
+          )}
         </div>
         <FlamePart of={of} flame={flame} tree={tree} />
-        <h2>CPUs <small>samples of each in a second; a click shows that CPU alone</small></h2>
+        <h2>
+          CPUs <small>samples of each in a second; a click shows that CPU alone</small>
+        </h2>
         <CoreStrip
-          of={of} body={map.told.value?.cores ?? null} bounds={() => bounds.current} live={live} onSelect={(chosen) => select(chosen, false)}
+          of={of}
+          body={map.told.value?.cores ?? null}
+          bounds={() => bounds.current}
+          live={live}
+          onSelect={(chosen) => select(chosen, false)}
           onPick={(host, cpu) => change({ host, cpu, focus: [] })}
         />
-        <h2>Readings of the same time <QuantityPicker /></h2>
+        <h2>
+          Readings of the same time <QuantityPicker />
+        </h2>
         <Readings current={current} of={of} width={width} bounds={() => bounds.current} live={live} />
       </section>
       <section aria-label="Facts">
@@ -122,24 +209,45 @@ function Places({ heat, of }: { heat: HeatBody | null; of: ProfileView }) {
   const known = useRef<readonly { host: string; cpu: number; samples: number }[]>([]);
   // While a host is shown alone, the others stay in the list.
   if (heat !== null && of.host === null) known.current = heat.cores;
-  const cores = known.current.length > 0 ? known.current : heat?.cores ?? [];
+  const cores = known.current.length > 0 ? known.current : (heat?.cores ?? []);
   const hosts = new Map<string, number>();
   for (const { host, samples } of cores) hosts.set(host, (hosts.get(host) ?? 0) + samples);
   const cpus = (heat?.cores ?? []).filter(({ host }) => host === of.host);
   const choose = (host: string | null, cpu: number | null) => () => change({ host, cpu, focus: [] });
   return (
     <>
-      <h2>Samples of <small>{plural(hosts.size, "host")}</small></h2>
+      <h2>
+        Samples of <small>{plural(hosts.size, "host")}</small>
+      </h2>
       <ul class="plain-list places" aria-label="Hosts">
-        <li><button type="button" class="plain" aria-pressed={of.host === null} onClick={choose(null, null)}>the whole cluster</button></li>
+        <li>
+          <button type="button" class="plain" aria-pressed={of.host === null} onClick={choose(null, null)}>
+            the whole cluster
+          </button>
+        </li>
         {[...hosts].map(([host, samples]) => (
-          <li key={host}><button type="button" class="plain" aria-pressed={of.host === host && of.cpu === null} onClick={choose(host, null)}><span>{host}</span> <small>{count(samples)}</small></button></li>
+          <li key={host}>
+            <button
+              type="button"
+              class="plain"
+              aria-pressed={of.host === host && of.cpu === null}
+              onClick={choose(host, null)}
+            >
+              <span>{host}</span> <small>{count(samples)}</small>
+            </button>
+          </li>
         ))}
       </ul>
       {of.host !== null && (cpus.length > 1 || of.cpu !== null) && (
         <div class="tags" role="group" aria-label="CPUs">
-          <button type="button" class="tag" aria-pressed={of.cpu === null} onClick={choose(of.host, null)}>all CPUs</button>
-          {(of.cpu === null ? cpus.map(({ cpu }) => cpu) : [of.cpu]).map((cpu) => <button key={cpu} type="button" class="tag" aria-pressed={of.cpu === cpu} onClick={choose(of.host, cpu)}>CPU {cpu}</button>)}
+          <button type="button" class="tag" aria-pressed={of.cpu === null} onClick={choose(of.host, null)}>
+            all CPUs
+          </button>
+          {(of.cpu === null ? cpus.map(({ cpu }) => cpu) : [of.cpu]).map((cpu) => (
+            <button key={cpu} type="button" class="tag" aria-pressed={of.cpu === cpu} onClick={choose(of.host, cpu)}>
+              CPU {cpu}
+            </button>
+          ))}
         </div>
       )}
     </>
@@ -147,12 +255,26 @@ function Places({ heat, of }: { heat: HeatBody | null; of: ProfileView }) {
 }
 
 /** A text that counts when it is done: each letter of it would be a question to the server. */
-function TextField({ label, value, hint, onText }: { label: string; value: string; hint: string; onText: (text: string) => void }) {
+function TextField({
+  label,
+  value,
+  hint,
+  onText,
+}: {
+  label: string;
+  value: string;
+  hint: string;
+  onText: (text: string) => void;
+}) {
   return (
     <label class="field">
       <span>{label}</span>
       <input
-        type="text" key={value} defaultValue={value} title={hint} spellcheck={false}
+        type="text"
+        key={value}
+        defaultValue={value}
+        title={hint}
+        spellcheck={false}
         onChange={(event) => onText(event.currentTarget.value.trim())}
         onKeyDown={(event) => {
           event.stopPropagation();
@@ -166,9 +288,21 @@ function TextField({ label, value, hint, onText }: { label: string; value: strin
 function Filters({ of }: { of: ProfileView }) {
   return (
     <>
-      <h2 class="gap">Only <small>in the flame graph</small></h2>
-      <TextField label="process" value={of.process} hint="a name; * and ? stand for any text" onText={(process) => change({ process, focus: [] })} />
-      <TextField label="job" value={of.job} hint="slurm:123, container:0123456789ab, unit:nginx.service; * and ? stand for any text" onText={(job) => change({ job, focus: [] })} />
+      <h2 class="gap">
+        Only <small>in the flame graph</small>
+      </h2>
+      <TextField
+        label="process"
+        value={of.process}
+        hint="a name; * and ? stand for any text"
+        onText={(process) => change({ process, focus: [] })}
+      />
+      <TextField
+        label="job"
+        value={of.job}
+        hint="slurm:123, container:0123456789ab, unit:nginx.service; * and ? stand for any text"
+        onText={(job) => change({ job, focus: [] })}
+      />
     </>
   );
 }
@@ -180,16 +314,40 @@ function Comparison({ of, heat, selected }: { of: ProfileView; heat: HeatBody | 
   return (
     <>
       <h2 class="gap">Compared with</h2>
-      {of.than !== null && <p class="quiet">{dayAndClock(of.than.fromUs)} and {span(of.than.toUs - of.than.fromUs)}</p>}
+      {of.than !== null && (
+        <p class="quiet">
+          {dayAndClock(of.than.fromUs)} and {span(of.than.toUs - of.than.fromUs)}
+        </p>
+      )}
       {others.length > 1 || of.thanHost !== null ? (
-        <select aria-label="Host to compare with" value={of.thanHost ?? ""} onChange={(event) => change({ thanHost: event.currentTarget.value || null })}>
+        <select
+          aria-label="Host to compare with"
+          value={of.thanHost ?? ""}
+          onChange={(event) => change({ thanHost: event.currentTarget.value || null })}
+        >
           <option value="">{on ? "the same hosts" : "no other host"}</option>
-          {others.map((host) => <option key={host} value={host}>{host}</option>)}
+          {others.map((host) => (
+            <option key={host} value={host}>
+              {host}
+            </option>
+          ))}
         </select>
       ) : null}
       <div class="tags">
-        {selected !== null && <button type="button" class="tag" onClick={() => show({ selected: null, profile: { ...of, than: selected } })}>with the chosen time</button>}
-        {on && <button type="button" class="tag" onClick={() => change({ than: null, thanHost: null })}>with nothing</button>}
+        {selected !== null && (
+          <button
+            type="button"
+            class="tag"
+            onClick={() => show({ selected: null, profile: { ...of, than: selected } })}
+          >
+            with the chosen time
+          </button>
+        )}
+        {on && (
+          <button type="button" class="tag" onClick={() => change({ than: null, thanHost: null })}>
+            with nothing
+          </button>
+        )}
       </div>
       {on && of.shape === "time" && <p class="kin">Only merged stacks can be compared.</p>}
       {!on && <p class="quiet">Choose a time in the map with Shift, or a host.</p>}
@@ -198,13 +356,23 @@ function Comparison({ of, heat, selected }: { of: ProfileView; heat: HeatBody | 
 }
 
 const SHAPE_WORDS: Readonly<Record<Shape, string>> = { merged: "left heavy", time: "in time", sandwich: "sandwich" };
-const GROUPING_WORDS: Readonly<Record<Grouping, string>> = { together: "all threads together", thread: "by thread", process: "by process", cpu: "by CPU", host: "by host", job: "by job" };
+const GROUPING_WORDS: Readonly<Record<Grouping, string>> = {
+  together: "all threads together",
+  thread: "by thread",
+  process: "by process",
+  cpu: "by CPU",
+  host: "by host",
+  job: "by job",
+};
 
 function FlamePart({ of, flame, tree }: { of: ProfileView; flame: Answer<FlameBody>; tree: FlameTree | null }) {
   const found = useMemo(() => matching(tree, of.search), [tree, of.search]);
   const focus = useMemo(() => (tree === null ? 0 : nodeAt(tree, of.focus)), [tree, of.focus]);
   const chosen = of.fn ?? (tree === null ? null : hottest(tree));
-  const both = useMemo(() => (tree === null || of.shape !== "sandwich" || chosen === null ? null : sandwich(tree, chosen)), [tree, of.shape, chosen]);
+  const both = useMemo(
+    () => (tree === null || of.shape !== "sandwich" || chosen === null ? null : sandwich(tree, chosen)),
+    [tree, of.shape, chosen],
+  );
   const toFunction = (fn: string): void => change({ fn, shape: "sandwich" }, true);
   const samples = tree?.total[0] ?? 0;
   const body = flame.told.value;
@@ -213,26 +381,99 @@ function FlamePart({ of, flame, tree }: { of: ProfileView; flame: Answer<FlameBo
       <h2 class="gap">
         <span>Functions {flame.stale && tree !== null && <small role="status">{LOADING}</small>}</span>
         <span class="row">
-          {(Object.keys(SHAPE_WORDS) as Shape[]).map((shape) => <button key={shape} type="button" class="tag" aria-pressed={of.shape === shape} onClick={() => change({ shape, focus: [] })}>{SHAPE_WORDS[shape]}</button>)}
-          <select aria-label="Grouped" value={of.by} onChange={(event) => change({ by: GROUPINGS.find((one) => one === event.currentTarget.value) ?? DEFAULT_PROFILE.by, focus: [] })}>
-            {GROUPINGS.map((by) => <option key={by} value={by}>{GROUPING_WORDS[by]}</option>)}
+          {(Object.keys(SHAPE_WORDS) as Shape[]).map((shape) => (
+            <button
+              key={shape}
+              type="button"
+              class="tag"
+              aria-pressed={of.shape === shape}
+              onClick={() => change({ shape, focus: [] })}
+            >
+              {SHAPE_WORDS[shape]}
+            </button>
+          ))}
+          <select
+            aria-label="Grouped"
+            value={of.by}
+            onChange={(event) =>
+              change({
+                by: GROUPINGS.find((one) => one === event.currentTarget.value) ?? DEFAULT_PROFILE.by,
+                focus: [],
+              })
+            }
+          >
+            {GROUPINGS.map((by) => (
+              <option key={by} value={by}>
+                {GROUPING_WORDS[by]}
+              </option>
+            ))}
           </select>
           <Search of={of} />
         </span>
       </h2>
-      {flame.told.failed !== null && <p class="kin" role="alert">{flame.told.failed}</p>}
-      {found !== null && tree !== null && <p class="quiet" role="status" data-told="found">{share(foundSamples(tree, found), Math.max(1, samples))} of the samples are in functions that are called so, or below them</p>}
-      {body !== null && body.left_out > 0 && <p class="quiet">{plural(body.left_out, "function call")} with the fewest samples are not drawn{of.shape === "time" ? "; choose less time to see every one" : ""}.</p>}
+      {flame.told.failed !== null && (
+        <p class="kin" role="alert">
+          {flame.told.failed}
+        </p>
+      )}
+      {found !== null && tree !== null && (
+        <p class="quiet" role="status" data-told="found">
+          {share(foundSamples(tree, found), Math.max(1, samples))} of the samples are in functions that are called so,
+          or below them
+        </p>
+      )}
+      {body !== null && body.left_out > 0 && (
+        <p class="quiet">
+          {plural(body.left_out, "function call")} with the fewest samples are not drawn
+          {of.shape === "time" ? "; choose less time to see every one" : ""}.
+        </p>
+      )}
       {tree === null && <Empty text={unreadWords(flame.told) ?? LOADING} />}
-      {tree !== null && samples + (tree.thanTotal?.[0] ?? 0) === 0 && <Empty text="There are no samples of this in that time." />}
+      {tree !== null && samples + (tree.thanTotal?.[0] ?? 0) === 0 && (
+        <Empty text="There are no samples of this in that time." />
+      )}
       {tree !== null && samples + (tree.thanTotal?.[0] ?? 0) > 0 && of.shape !== "sandwich" && (
-        <div class={flame.stale ? "stale" : ""} aria-busy={flame.stale}><FlameGraph label={of.shape === "time" ? "Stacks as they followed each other" : "Flame graph"} tree={tree} focus={focus} found={found} onFocus={(node) => change({ focus: namesTo(tree, node) })} onFunction={toFunction} /></div>
+        <div class={flame.stale ? "stale" : ""} aria-busy={flame.stale}>
+          <FlameGraph
+            label={of.shape === "time" ? "Stacks as they followed each other" : "Flame graph"}
+            tree={tree}
+            focus={focus}
+            found={found}
+            onFocus={(node) => change({ focus: namesTo(tree, node) })}
+            onFunction={toFunction}
+          />
+        </div>
       )}
       {both !== null && chosen !== null && (
         <div class={`sandwiched${flame.stale ? " stale" : ""}`} aria-busy={flame.stale}>
-          <p class="row"><strong>{chosen}</strong> <span class="quiet">{count(both.callees.total[0])} {both.callees.total[0] === 1 ? "sample" : "samples"}; above, who called it, below, what it called</span></p>
-          <div class="sandwich"><FlameGraph label={`Callers of ${chosen}`} tree={both.callers} focus={0} found={found} upwards={true} onFocus={() => undefined} onFunction={toFunction} /></div>
-          <div class="sandwich"><FlameGraph label={`Callees of ${chosen}`} tree={both.callees} focus={0} found={found} onFocus={() => undefined} onFunction={toFunction} /></div>
+          <p class="row">
+            <strong>{chosen}</strong>{" "}
+            <span class="quiet">
+              {count(both.callees.total[0])} {both.callees.total[0] === 1 ? "sample" : "samples"}; above, who called it,
+              below, what it called
+            </span>
+          </p>
+          <div class="sandwich">
+            <FlameGraph
+              label={`Callers of ${chosen}`}
+              tree={both.callers}
+              focus={0}
+              found={found}
+              upwards={true}
+              onFocus={() => undefined}
+              onFunction={toFunction}
+            />
+          </div>
+          <div class="sandwich">
+            <FlameGraph
+              label={`Callees of ${chosen}`}
+              tree={both.callees}
+              focus={0}
+              found={found}
+              onFocus={() => undefined}
+              onFunction={toFunction}
+            />
+          </div>
         </div>
       )}
     </>
@@ -241,7 +482,9 @@ function FlamePart({ of, flame, tree }: { of: ProfileView; flame: Answer<FlameBo
 
 /** The function with most samples of its own, of those that have a name. */
 function hottest(tree: FlameTree): string | null {
-  const named = functionTotals(tree).map(({ frame }) => tree.frames[frame]).find((frame) => frame !== undefined && frame.kind !== "unnamed" && frame.kind !== "group");
+  const named = functionTotals(tree)
+    .map(({ frame }) => tree.frames[frame])
+    .find((frame) => frame !== undefined && frame.kind !== "unnamed" && frame.kind !== "group");
   return named?.name ?? null;
 }
 
@@ -249,7 +492,9 @@ function hottest(tree: FlameTree): string | null {
 function matching(tree: FlameTree | null, search: string): ((frame: number) => boolean) | null {
   if (tree === null || search === "") return null;
   const wanted = search.toLowerCase();
-  const found = tree.frames.map(({ name, file }) => name.toLowerCase().includes(wanted) || file.toLowerCase().includes(wanted));
+  const found = tree.frames.map(
+    ({ name, file }) => name.toLowerCase().includes(wanted) || file.toLowerCase().includes(wanted),
+  );
   return (frame) => found[frame] === true;
 }
 
@@ -259,18 +504,25 @@ function Search({ of }: { of: ProfileView }) {
     if (field.current !== null && field.current !== document.activeElement) field.current.value = of.search;
   }, [of.search]);
   return (
-    <label class="quiet">search <input
-      ref={field} type="search" aria-label="Search functions" defaultValue={of.search} onInput={(event) => change({ search: event.currentTarget.value })}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape" && event.key !== "Enter") return;
-        if (event.key === "Escape") {
-          event.currentTarget.value = "";
-          change({ search: "" });
-        }
-        event.currentTarget.blur();
-        event.stopPropagation();
-      }}
-    /></label>
+    <label class="quiet">
+      search{" "}
+      <input
+        ref={field}
+        type="search"
+        aria-label="Search functions"
+        defaultValue={of.search}
+        onInput={(event) => change({ search: event.currentTarget.value })}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape" && event.key !== "Enter") return;
+          if (event.key === "Escape") {
+            event.currentTarget.value = "";
+            change({ search: "" });
+          }
+          event.currentTarget.blur();
+          event.stopPropagation();
+        }}
+      />
+    </label>
   );
 }
 
@@ -281,15 +533,38 @@ function Facts({ flame, atMs }: { flame: FlameBody | null; atMs: number }) {
   const unnamed = Object.entries(flame.unnamed);
   return (
     <div class="card">
-      <h2>{count(side.samples)} samples <AsOf atMs={atMs} /></h2>
+      <h2>
+        {count(side.samples)} samples <AsOf atMs={atMs} />
+      </h2>
       <dl>
-        <dt>from</dt><dd>{side.first_us == null ? "–" : dayAndClock(side.first_us)}</dd>
-        <dt>over</dt><dd>{side.first_us == null || side.last_us == null ? "–" : span(side.last_us - side.first_us)}</dd>
-        {than !== undefined && <><dt>compared with</dt><dd>{count(than.samples)} samples</dd></>}
-        {unnamed.map(([why, samples]) => <><dt key={why}>without a name: {why.replace(/_/g, " ")}</dt><dd>{count(samples)}</dd></>)}
-        {lost.map(([what, samples]) => <><dt key={what} class="shu">lost: {what.replace(/_/g, " ")}</dt><dd class="shu">{count(samples)}</dd></>)}
+        <dt>from</dt>
+        <dd>{side.first_us == null ? "–" : dayAndClock(side.first_us)}</dd>
+        <dt>over</dt>
+        <dd>{side.first_us == null || side.last_us == null ? "–" : span(side.last_us - side.first_us)}</dd>
+        {than !== undefined && (
+          <>
+            <dt>compared with</dt>
+            <dd>{count(than.samples)} samples</dd>
+          </>
+        )}
+        {unnamed.map(([why, samples]) => (
+          <>
+            <dt key={why}>without a name: {why.replace(/_/g, " ")}</dt>
+            <dd>{count(samples)}</dd>
+          </>
+        ))}
+        {lost.map(([what, samples]) => (
+          <>
+            <dt key={what} class="shu">
+              lost: {what.replace(/_/g, " ")}
+            </dt>
+            <dd class="shu">{count(samples)}</dd>
+          </>
+        ))}
       </dl>
-      {flame.problems > 0 && <p class="shu">{plural(flame.problems, "file")} of this time cannot be read; samples in them are missing.</p>}
+      {flame.problems > 0 && (
+        <p class="shu">{plural(flame.problems, "file")} of this time cannot be read; samples in them are missing.</p>
+      )}
     </div>
   );
 }
@@ -301,24 +576,50 @@ function Functions({ tree, search }: { tree: FlameTree; search: string }) {
   const found = matching(tree, search);
   const totals = useMemo(() => {
     const of = functionTotals(tree).filter(({ frame }) => tree.frames[frame]?.kind !== "group");
-    return tree.thanTotal === null ? of : [...of].sort((one, other) => Math.abs(changed(other, all, than)) - Math.abs(changed(one, all, than)));
+    return tree.thanTotal === null
+      ? of
+      : [...of].sort((one, other) => Math.abs(changed(other, all, than)) - Math.abs(changed(one, all, than)));
   }, [tree]);
   const shown = totals.filter(({ frame }) => found === null || found(frame)).slice(0, FUNCTIONS_MAX);
   const compared = tree.thanTotal !== null;
   return (
     <>
-      <h2>Functions <small>{compared ? "greatest change first" : "most of their own first"}</small></h2>
+      <h2>
+        Functions <small>{compared ? "greatest change first" : "most of their own first"}</small>
+      </h2>
       <div class="scroll tall" tabIndex={0} role="region" aria-label="Samples of functions">
         <table aria-label="Functions">
-          <thead><tr><th scope="col" class="number">own</th><th scope="col" class="number">{compared ? "change" : "with callees"}</th><th scope="col">function</th></tr></thead>
+          <thead>
+            <tr>
+              <th scope="col" class="number">
+                own
+              </th>
+              <th scope="col" class="number">
+                {compared ? "change" : "with callees"}
+              </th>
+              <th scope="col">function</th>
+            </tr>
+          </thead>
           <tbody>
             {shown.map((of) => {
               const frame = tree.frames[of.frame];
               return (
                 <tr key={of.frame} title={frame?.file ?? ""}>
-                  <td class="number" title={count(of.own)} data-own={of.own}>{share(of.own, Math.max(1, all))}</td>
-                  <td class="number" title={count(of.total)} data-total={of.total}>{compared ? changeWords(changed(of, all, than)) : share(of.total, Math.max(1, all))}</td>
-                  <td><button type="button" class="plain" onClick={() => change({ fn: frame?.name ?? null, shape: "sandwich" }, true)}>{frame?.name ?? ""}</button></td>
+                  <td class="number" title={count(of.own)} data-own={of.own}>
+                    {share(of.own, Math.max(1, all))}
+                  </td>
+                  <td class="number" title={count(of.total)} data-total={of.total}>
+                    {compared ? changeWords(changed(of, all, than)) : share(of.total, Math.max(1, all))}
+                  </td>
+                  <td>
+                    <button
+                      type="button"
+                      class="plain"
+                      onClick={() => change({ fn: frame?.name ?? null, shape: "sandwich" }, true)}
+                    >
+                      {frame?.name ?? ""}
+                    </button>
+                  </td>
                 </tr>
               );
             })}

@@ -7,7 +7,9 @@ import { show, view } from "../session/view.ts";
 const ROLES = new Set(["readings", "answers"]);
 
 export function QuantityPicker() {
-  const tables = (recording.value?.tables ?? []).filter(({ role, labels, columns }) => ROLES.has(role) && labels.includes("device") && columns.some(drawable));
+  const tables = (recording.value?.tables ?? []).filter(
+    ({ role, labels, columns }) => ROLES.has(role) && labels.includes("device") && columns.some(drawable),
+  );
   const { table, column } = shownQuantity.value;
   return (
     <div class="row">
@@ -22,7 +24,9 @@ export function QuantityPicker() {
         {tables.map((one) => (
           <optgroup key={one.name} label={one.title}>
             {one.columns.filter(drawable).map((of) => (
-              <option key={of.name} value={`${one.name}.${of.name}`} title={of.doc}>{of.words}</option>
+              <option key={of.name} value={`${one.name}.${of.name}`} title={of.doc}>
+                {of.words}
+              </option>
             ))}
           </optgroup>
         ))}

@@ -1,7 +1,11 @@
 import { expect, it } from "vitest";
 import { sharesOf } from "./room.ts";
 
-const WINDOWS = [{ width: 488, height: 690 }, { width: 856, height: 790 }, { width: 1976, height: 1190 }];
+const WINDOWS = [
+  { width: 488, height: 690 },
+  { width: 856, height: 790 },
+  { width: 1976, height: 1190 },
+];
 
 /** What all of it takes, by the sizes of the style sheet: titles, a strip, a line of charts. */
 function taken({ width }: { width: number }, { strip, second, charts }: ReturnType<typeof sharesOf>): number {
@@ -27,7 +31,9 @@ it("takes no more than there is, and leaves no third of it empty", () => {
     for (const rows of [3, 8, 13, 20, 33, 66, 128, 225, 1000]) {
       const used = taken(window_, sharesOf({ ...window_, rows, beside: true }));
       expect(used, `${rows} rows in ${window_.height}`).toBeLessThanOrEqual(window_.height + 1);
-      expect(used, `${rows} rows in ${window_.height}`).toBeGreaterThan(window_.height * (window_.width > 1440 && rows < 8 ? 0.4 : 0.66));
+      expect(used, `${rows} rows in ${window_.height}`).toBeGreaterThan(
+        window_.height * (window_.width > 1440 && rows < 8 ? 0.4 : 0.66),
+      );
     }
   }
 });

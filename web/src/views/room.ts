@@ -35,7 +35,8 @@ export function sharesOf({ width, height, rows, beside }: Room): Shares {
   const columns = width >= ONE_LINE_PX ? 4 : 2;
   const least = columns === 4 ? 1 : 2;
   const free = height - AROUND_PX - least * CHART_PX;
-  const fitting = (room: number): number => Math.floor(Math.min(ROW_MAX_PX, Math.max(1, room / Math.max(1, rows))) * 2) / 2;
+  const fitting = (room: number): number =>
+    Math.floor(Math.min(ROW_MAX_PX, Math.max(1, room / Math.max(1, rows))) * 2) / 2;
   const both = fitting((free - TITLE_PX) / 2 - AXIS_PX);
   const second = beside && both >= ROW_BOTH_PX && 2 * (Math.max(60, both * rows) + AXIS_PX) + TITLE_PX <= free;
   const rowHeight = second ? both : fitting(free - AXIS_PX);

@@ -22,7 +22,11 @@ export function unreadWords(told: Told<unknown>): string | null {
 
 export function Unread({ told }: { told: Told<unknown> }) {
   const words = unreadWords(told);
-  return words === null ? null : <p class={words === LOADING ? "quiet unread" : "kin unread"} role="status">{words}</p>;
+  return words === null ? null : (
+    <p class={words === LOADING ? "quiet unread" : "kin unread"} role="status">
+      {words}
+    </p>
+  );
 }
 
 const passing = signal(0);
@@ -33,7 +37,10 @@ let timer = 0;
 function usePassing(): void {
   useEffect(() => {
     watchers += 1;
-    if (watchers === 1) timer = window.setInterval(() => { passing.value = performance.now(); }, 500);
+    if (watchers === 1)
+      timer = window.setInterval(() => {
+        passing.value = performance.now();
+      }, 500);
     return () => {
       watchers -= 1;
       if (watchers === 0) window.clearInterval(timer);
@@ -54,7 +61,11 @@ export function ReadingAge({ us }: { us: number | null }) {
   usePassing();
   const running = recording.value?.running === true;
   const ageUs = us === null ? 0 : (running ? knownNowUs() : endUs.value) - us - intervalUs.value;
-  const text = running ? ageWords(ageUs / 1000) : ageUs > OLD_MS * 1000 ? `${span(Math.floor(ageUs / 1e6) * 1e6)} before the end` : "";
+  const text = running
+    ? ageWords(ageUs / 1000)
+    : ageUs > OLD_MS * 1000
+      ? `${span(Math.floor(ageUs / 1e6) * 1e6)} before the end`
+      : "";
   return text === "" ? null : <small class="age">, {text}</small>;
 }
 

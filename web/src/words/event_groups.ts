@@ -36,10 +36,15 @@ export function groupedEvents(events: readonly EventBody[]): EventGroup[] {
     own.push(event);
     turns.set(event.device, own);
   }
-  const many = new Set([...turns].filter(([, own]) => own.reduce((sum, one) => sum + failures(one), 0) > SINGLE_MAX).map(([device]) => device));
+  const many = new Set(
+    [...turns]
+      .filter(([, own]) => own.reduce((sum, one) => sum + failures(one), 0) > SINGLE_MAX)
+      .map(([device]) => device),
+  );
   const groups: EventGroup[] = [];
   for (const event of events) {
-    if (!TURNS.has(event.event) || event.device === null || !many.has(event.device)) groups.push({ event, fromUs: event.time_us, toUs: event.time_us, times: 1 });
+    if (!TURNS.has(event.event) || event.device === null || !many.has(event.device))
+      groups.push({ event, fromUs: event.time_us, toUs: event.time_us, times: 1 });
   }
   for (const device of many) {
     const own = turns.get(device) ?? [];
@@ -49,7 +54,9 @@ export function groupedEvents(events: readonly EventBody[]): EventGroup[] {
     if (last?.event === "failing") groups.push({ event: last, fromUs: last.time_us, toUs: last.time_us, times: 1 });
     if (newest === undefined) continue;
     groups.push({
-      event: { ...newest, event: "flapping", text: null, object: null }, fromUs: before[0]?.time_us ?? newest.time_us, toUs: newest.time_us,
+      event: { ...newest, event: "flapping", text: null, object: null },
+      fromUs: before[0]?.time_us ?? newest.time_us,
+      toUs: newest.time_us,
       times: before.reduce((sum, one) => sum + failures(one), 0),
     });
   }

@@ -21,8 +21,16 @@ describe("texts of others", () => {
     fitAllText();
     const name = "a\u202eb";
     const shown = "a\\u{202e}b";
-    expect(h("td", { title: name, value: name }, name).props).toMatchObject({ children: shown, title: shown, value: name });
-    expect(h("td", null, "x", name, h("b", null, name)).props.children).toMatchObject(["x", shown, { props: { children: shown } }]);
+    expect(h("td", { title: name, value: name }, name).props).toMatchObject({
+      children: shown,
+      title: shown,
+      value: name,
+    });
+    expect(h("td", null, "x", name, h("b", null, name)).props.children).toMatchObject([
+      "x",
+      shown,
+      { props: { children: shown } },
+    ]);
     expect(h(Fragment, null, [name, 1, null]).props.children).toEqual([shown, 1, null]);
   });
 });

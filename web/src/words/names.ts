@@ -12,7 +12,8 @@ export function columnWords(table: string, column: string): string {
 export function quantityTitle({ table, column }: Quantity, rows: "devices" | "series"): string {
   const words = columnWords(table, column);
   const part = tableOf(recording.value, table)?.part ?? null;
-  const tail = part === null ? "" : rows === "devices" ? `, ${part.greatest} ${part.noun} of each device` : `, every ${part.noun}`;
+  const tail =
+    part === null ? "" : rows === "devices" ? `, ${part.greatest} ${part.noun} of each device` : `, every ${part.noun}`;
   return words.charAt(0).toUpperCase() + words.slice(1) + tail;
 }
 
@@ -55,7 +56,20 @@ export function eventWords(kind: string): string {
 }
 
 const BROKEN = new Set(["alert_raised", "disk_refused", "failing", "queue_full", "removed", "socket_drops"]);
-const DOUBTFUL = new Set(["reset", "flapping", "restart", "renumbered", "missing_object", "refused_object", "refused_request", "unreadable_object", "gone", "overrun", "clock_step", "in_flight_capped"]);
+const DOUBTFUL = new Set([
+  "reset",
+  "flapping",
+  "restart",
+  "renumbered",
+  "missing_object",
+  "refused_object",
+  "refused_request",
+  "unreadable_object",
+  "gone",
+  "overrun",
+  "clock_step",
+  "in_flight_capped",
+]);
 
 /** How grave an event is: only what is missing or broken is red, only what is doubtful is gold. */
 export function eventGravity(kind: string): "broken" | "doubtful" | "calm" {

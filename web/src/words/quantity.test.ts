@@ -52,15 +52,23 @@ describe("quantities", () => {
   });
 
   it.each([
-    [41, "41 µs"], [310, "0.31 ms"], [3_000_000, "3 s"], [80_000, "80 ms"], [110_000, "0.11 s"], [65e6, "1 min 5 s"],
-    [900e6, "15 min"], [3900e6, "1 h 5 min"], [86_400e6 * 2 + 3 * 3600e6, "2 d 3 h"], [-42e6, "−42 s"],
+    [41, "41 µs"],
+    [310, "0.31 ms"],
+    [3_000_000, "3 s"],
+    [80_000, "80 ms"],
+    [110_000, "0.11 s"],
+    [65e6, "1 min 5 s"],
+    [900e6, "15 min"],
+    [3900e6, "1 h 5 min"],
+    [86_400e6 * 2 + 3 * 3600e6, "2 d 3 h"],
+    [-42e6, "−42 s"],
   ])("a span of %d µs reads %s", (us, text) => {
     expect(plain(span(us))).toBe(text);
   });
 
   it("ends scales at 1, 2 or 5 times a power of ten that holds the value", () => {
     for (let at = 0; at < 2000; at += 1) {
-      const value = Math.random() * 10 ** (at % 13 - 3);
+      const value = Math.random() * 10 ** ((at % 13) - 3);
       const end = niceCeiling(value);
       expect(end).toBeGreaterThanOrEqual(value * (1 - 1e-9));
       expect(end).toBeLessThanOrEqual(value * 2.5 * (1 + 1e-9));

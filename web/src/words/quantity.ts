@@ -40,7 +40,7 @@ const SCALES: Readonly<Record<string, Scale>> = {
   s: { factor: 1, unit: "s", prefixed: false },
   ms: { factor: 1, unit: "ms", prefixed: false },
   us: { factor: 1, unit: "µs", prefixed: false },
-  "µs": { factor: 1, unit: "µs", prefixed: false },
+  µs: { factor: 1, unit: "µs", prefixed: false },
   cs: { factor: 0.01, unit: "s", prefixed: false },
   tasks: { factor: 1, unit: "", prefixed: false },
   degC: { factor: 1, unit: "°C", prefixed: false },
@@ -96,7 +96,8 @@ export function quantity(value: number | null | undefined, unit: string, step?: 
   }
   const prefix = PREFIXES[thousands] ?? "";
   const whole = thousands === 0 && Number.isInteger(size);
-  const places = step === undefined ? decimals(Math.abs(size), whole) : axisDecimals((step * scale.factor) / 1000 ** thousands);
+  const places =
+    step === undefined ? decimals(Math.abs(size), whole) : axisDecimals((step * scale.factor) / 1000 ** thousands);
   return { number: grouped(size.toFixed(places)), unit: prefix + scale.unit };
 }
 
@@ -140,12 +141,21 @@ export function span(us: number | null | undefined): string {
     [seconds % 60, "s"],
   ];
   const first = parts.findIndex(([amount]) => amount > 0);
-  return sign + parts.slice(first, first + 2).filter(([amount]) => amount > 0)
-    .map(([amount, unit]) => `${amount}${THIN}${unit}`).join(" ");
+  return (
+    sign +
+    parts
+      .slice(first, first + 2)
+      .filter(([amount]) => amount > 0)
+      .map(([amount, unit]) => `${amount}${THIN}${unit}`)
+      .join(" ")
+  );
 }
 
 function trimmed(value: number, places: number): string {
-  return value.toFixed(places).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+  return value
+    .toFixed(places)
+    .replace(/(\.\d*?)0+$/, "$1")
+    .replace(/\.$/, "");
 }
 
 /** The least of 1, 2, 5 times a power of ten that is at least `value`: the end of a scale. */

@@ -25,7 +25,8 @@ const ROW_MAX = 10;
 
 export function familyOf(switches: number, pairs: Pairs, withHosts: readonly boolean[]): Family {
   const known = new Set(pairs.map(keyOf));
-  const is = (made: readonly (readonly [number, number])[]): boolean => made.length === known.size && made.every((pair) => known.has(keyOf(pair)));
+  const is = (made: readonly (readonly [number, number])[]): boolean =>
+    made.length === known.size && made.every((pair) => known.has(keyOf(pair)));
   const inOrder: Family = { kind: "circle", order: [...Array(switches).keys()], begins: new Set() };
   if (is(gridPairs([switches], "open"))) return { kind: "grid", cells: folded(switches) };
   if (is(gridPairs([switches], "ring")) || is(gridPairs([switches], "complete"))) return inOrder;
@@ -33,12 +34,14 @@ export function familyOf(switches: number, pairs: Pairs, withHosts: readonly boo
   if (switches > 3 && is(comb)) return { kind: "grid", cells: gridCells(switches, [Math.ceil(switches / 2), 2]) };
   for (const sizes of factorings(switches)) {
     if (sizes.length < 2) continue;
-    if ((["open", "ring", "complete"] as const).some((kind) => is(gridPairs(sizes, kind)))) return { kind: "grid", cells: gridCells(switches, sizes) };
+    if ((["open", "ring", "complete"] as const).some((kind) => is(gridPairs(sizes, kind))))
+      return { kind: "grid", cells: gridCells(switches, sizes) };
   }
   const levels = levelsOf(switches, pairs, withHosts);
   if (levels !== null) return levels;
   const group = groupSize(switches, known);
-  if (group !== null) return { ...inOrder, begins: new Set(Array.from({ length: switches / group }, (_, at) => at * group)) };
+  if (group !== null)
+    return { ...inOrder, begins: new Set(Array.from({ length: switches / group }, (_, at) => at * group)) };
   return { kind: "circle", order: shortOrder(switches, pairs), begins: new Set() };
 }
 
@@ -74,7 +77,8 @@ function factorings(number: number): number[][] {
   const all: number[][] = [];
   const extend = (rest: number, factors: number[]): void => {
     if (rest === 1) all.push(factors);
-    for (let factor = 2; factor <= rest; factor += 1) if (rest % factor === 0) extend(rest / factor, [...factors, factor]);
+    for (let factor = 2; factor <= rest; factor += 1)
+      if (rest % factor === 0) extend(rest / factor, [...factors, factor]);
   };
   extend(number, []);
   return all.sort((one, other) => one.length - other.length);
@@ -84,7 +88,11 @@ function factorings(number: number): number[][] {
 function gridCells(switches: number, sizes: readonly number[]): Cell[] {
   return Array.from({ length: switches }, (_, place) => {
     let rest = place;
-    const [steps, at, blocks] = [[1, 1], [0, 0], [0, 0]] as [number[], number[], [number, number]];
+    const [steps, at, blocks] = [
+      [1, 1],
+      [0, 0],
+      [0, 0],
+    ] as [number[], number[], [number, number]];
     sizes.forEach((size, dimension) => {
       const axis = dimension % 2;
       at[axis] = (at[axis] ?? 0) + (rest % size) * (steps[axis] ?? 1);
@@ -152,7 +160,8 @@ function groupSize(switches: number, known: ReadonlySet<number>): number | null 
     if (switches % size !== 0) continue;
     const complete = gridPairs([size], "complete");
     const groups = Array.from({ length: switches / size }, (_, at) => at * size);
-    if (groups.every((begin) => complete.every(([one, other]) => known.has(keyOf([begin + one, begin + other]))))) return size;
+    if (groups.every((begin) => complete.every(([one, other]) => known.has(keyOf([begin + one, begin + other])))))
+      return size;
   }
   return null;
 }
@@ -176,7 +185,8 @@ function shortOrder(switches: number, pairs: Pairs): number[] {
     for (let one = 0; one < switches; one += 1) {
       for (let other = one + 1; other < switches; other += 1) {
         const [here, there] = [slot[one] ?? 0, slot[other] ?? 0];
-        const gain = cost(one, here, other) + cost(other, there, one) - cost(one, there, other) - cost(other, here, one);
+        const gain =
+          cost(one, here, other) + cost(other, there, one) - cost(one, there, other) - cost(other, here, one);
         if (gain <= 0) continue;
         [slot[one], slot[other]] = [there, here];
         better = true;
@@ -184,6 +194,8 @@ function shortOrder(switches: number, pairs: Pairs): number[] {
     }
   }
   const order = Array<number>(switches).fill(0);
-  slot.forEach((at, place) => { order[at] = place; });
+  slot.forEach((at, place) => {
+    order[at] = place;
+  });
   return order;
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Cell } from "./family.ts";
-import { boxLabels, boxSize, CLEAR, pitchOf, rounded, type Drawn, type Point, type Wanted } from "./shape.ts";
+import { boxLabels, boxSize, CLEAR, type Drawn, type Point, pitchOf, rounded, type Wanted } from "./shape.ts";
 
 /** Between boxes, and between blocks of further dimensions. */
 const GAP = 24;
@@ -43,23 +43,44 @@ export function drawGrid(wanted: Wanted, cells: readonly Cell[]): Drawn {
   const sizes = wanted.names.map((_, place) => boxSize(wanted, place));
   const width = Math.max(...sizes.map((size) => size.width), portsRoom(ports(rows), pitch));
   const height = Math.max(...sizes.map((size) => size.height), portsRoom(ports(columns), pitch));
-  const lanes = (runs: readonly (readonly Run[])[]): number[] => runs.map((own) => Math.max(0, ...own.map(({ lane }) => lane + 1)) * pitch);
-  const x = axisOf(lanes(columns), width, cells.map(({ column, blocks }) => [column, blocks[0]]), wanted.room.width);
-  const y = axisOf(lanes(rows), height, cells.map(({ row, blocks }) => [row, blocks[1]]), wanted.room.height);
+  const lanes = (runs: readonly (readonly Run[])[]): number[] =>
+    runs.map((own) => Math.max(0, ...own.map(({ lane }) => lane + 1)) * pitch);
+  const x = axisOf(
+    lanes(columns),
+    width,
+    cells.map(({ column, blocks }) => [column, blocks[0]]),
+    wanted.room.width,
+  );
+  const y = axisOf(
+    lanes(rows),
+    height,
+    cells.map(({ row, blocks }) => [row, blocks[1]]),
+    wanted.room.height,
+  );
   const at = cells.map(({ column, row }): Point => ({ x: x.middle[column] ?? 0, y: y.middle[row] ?? 0 }));
   const lines: Point[][] = wanted.pairs.map(([one, other]) => straight(at[one], at[other], width, height));
   for (const [row, runs] of rows.entries()) {
     const top = (y.middle[row] ?? 0) - height / 2;
-    for (const run of runs) lines[run.pair] = turnedToFirst(wanted, at, run.pair, laneLine(runs, run, x.middle, top, pitch));
+    for (const run of runs)
+      lines[run.pair] = turnedToFirst(wanted, at, run.pair, laneLine(runs, run, x.middle, top, pitch));
   }
   for (const [column, runs] of columns.entries()) {
     const left = (x.middle[column] ?? 0) - width / 2;
-    const swapped = (run: Run): Point[] => laneLine(runs, run, y.middle, left, pitch).map((point) => ({ x: point.y, y: point.x }));
+    const swapped = (run: Run): Point[] =>
+      laneLine(runs, run, y.middle, left, pitch).map((point) => ({ x: point.y, y: point.x }));
     for (const run of runs) lines[run.pair] = turnedToFirst(wanted, at, run.pair, swapped(run));
   }
   return {
-    width: x.end, height: y.end, lines,
-    switches: at.map((middle, place) => ({ ...middle, dot: false, width, height, labels: boxLabels(wanted, place, middle) })),
+    width: x.end,
+    height: y.end,
+    lines,
+    switches: at.map((middle, place) => ({
+      ...middle,
+      dot: false,
+      width,
+      height,
+      labels: boxLabels(wanted, place, middle),
+    })),
   };
 }
 
@@ -73,12 +94,14 @@ function runsOf(wanted: Wanted, along: (pair: number) => [line: number, from: nu
   });
   return found.map((own) => {
     const lanes: { from: number; to: number }[][] = [];
-    return own.sort((one, other) => one.to - one.from - (other.to - other.from) || one.from - other.from).map((run) => {
-      let lane = lanes.findIndex((taken) => taken.every(({ from, to }) => run.to <= from || run.from >= to));
-      if (lane < 0) lane = lanes.push([]) - 1;
-      lanes[lane]?.push(run);
-      return { ...run, lane };
-    });
+    return own
+      .sort((one, other) => one.to - one.from - (other.to - other.from) || one.from - other.from)
+      .map((run) => {
+        let lane = lanes.findIndex((taken) => taken.every(({ from, to }) => run.to <= from || run.from >= to));
+        if (lane < 0) lane = lanes.push([]) - 1;
+        lanes[lane]?.push(run);
+        return { ...run, lane };
+      });
   });
 }
 
@@ -98,16 +121,26 @@ function portsRoom(ports: number, pitch: number): number {
 }
 
 /** Lanes stand before each column; what room is left is shared by the gaps. */
-function axisOf(lanes: readonly number[], size: number, cells: readonly (readonly [number, number])[], room: number): Axis {
+function axisOf(
+  lanes: readonly number[],
+  size: number,
+  cells: readonly (readonly [number, number])[],
+  room: number,
+): Axis {
   const count = Math.max(...cells.map(([at]) => at)) + 1;
   const blocks = Array<number>(count).fill(0);
   for (const [at, before] of cells) blocks[at] = before;
-  const least = Array.from({ length: count }, (_, at) => Math.max(GAP, (lanes[at] ?? 0) > 0 ? (lanes[at] ?? 0) + 2 * CLEAR + 10 : 0));
+  const least = Array.from({ length: count }, (_, at) =>
+    Math.max(GAP, (lanes[at] ?? 0) > 0 ? (lanes[at] ?? 0) + 2 * CLEAR + 10 : 0),
+  );
   const fixed = count * size + least.reduce((sum, gap) => sum + gap, 0) + (blocks.at(-1) ?? 0) * BLOCK_GAP + GAP;
   const wider = Math.max(0, Math.min(GAP_MAX - GAP, (room - fixed) / Math.max(1, count)));
   let end = 0;
   const middle = least.map((gap, at) => {
-    end += gap + (at === 0 ? (lanes[0] ?? 0) > 0 ? 0 : -GAP / 2 : wider) + (at > 0 ? ((blocks[at] ?? 0) - (blocks[at - 1] ?? 0)) * BLOCK_GAP : 0);
+    end +=
+      gap +
+      (at === 0 ? ((lanes[0] ?? 0) > 0 ? 0 : -GAP / 2) : wider) +
+      (at > 0 ? ((blocks[at] ?? 0) - (blocks[at - 1] ?? 0)) * BLOCK_GAP : 0);
     end += size;
     return end - size / 2;
   });
@@ -117,19 +150,32 @@ function axisOf(lanes: readonly number[], size: number, cells: readonly (readonl
 function straight(one: Point | undefined, other: Point | undefined, width: number, height: number): Point[] {
   if (one === undefined || other === undefined) return [];
   const [dx, dy] = [Math.sign(other.x - one.x) * (width / 2), Math.sign(other.y - one.y) * (height / 2)];
-  return [{ x: one.x + dx, y: one.y + dy }, { x: other.x - dx, y: other.y - dy }];
+  return [
+    { x: one.x + dx, y: one.y + dy },
+    { x: other.x - dx, y: other.y - dy },
+  ];
 }
 
 /** The line of a run, drawn above a row whose boxes have their upper edge at `edge`. */
 function laneLine(runs: readonly Run[], run: Run, middle: readonly number[], edge: number, pitch: number): Point[] {
   // The longer a run, the nearer to the middle it begins, so that it crosses none of the same box.
   const port = (end: "from" | "to"): number => {
-    const own = runs.filter((other) => other[end] === run[end]).sort((one, other) => other.to - other.from - (one.to - one.from));
+    const own = runs
+      .filter((other) => other[end] === run[end])
+      .sort((one, other) => other.to - other.from - (one.to - one.from));
     return (own.indexOf(run) + 1) * pitch;
   };
   const [left, right] = [(middle[run.from] ?? 0) + port("from"), (middle[run.to] ?? 0) - port("to")];
   const lane = edge - CLEAR - 6 - (run.lane + 0.5) * pitch;
-  return rounded([{ x: left, y: edge }, { x: left, y: lane }, { x: right, y: lane }, { x: right, y: edge }], CORNER);
+  return rounded(
+    [
+      { x: left, y: edge },
+      { x: left, y: lane },
+      { x: right, y: lane },
+      { x: right, y: edge },
+    ],
+    CORNER,
+  );
 }
 
 /** Lines go from the first switch of their pair to the second. */
@@ -137,5 +183,7 @@ function turnedToFirst(wanted: Wanted, at: readonly Point[], pair: number, line:
   const first = at[wanted.pairs[pair]?.[0] ?? 0];
   const [begin, end] = [line[0], line.at(-1)];
   if (first === undefined || begin === undefined || end === undefined) return line;
-  return Math.hypot(begin.x - first.x, begin.y - first.y) <= Math.hypot(end.x - first.x, end.y - first.y) ? line : line.reverse();
+  return Math.hypot(begin.x - first.x, begin.y - first.y) <= Math.hypot(end.x - first.x, end.y - first.y)
+    ? line
+    : line.reverse();
 }

@@ -1,7 +1,7 @@
 /** Chooses how a fabric is drawn: as its family is, where that fits, else around a circle. */
 
 import { drawCircle } from "./circle.ts";
-import { familyOf, type Family } from "./family.ts";
+import { type Family, familyOf } from "./family.ts";
 import { drawGrid } from "./grid.ts";
 import { drawLevels } from "./levels.ts";
 import type { Drawn, Wanted } from "./shape.ts";

@@ -1,6 +1,6 @@
 /** Levels above each other, all trunks in the gaps between them: trees, leaves and spines, fat trees. */
 
-import { boxLabels, boxSize, pitchOf, type Drawn, type Point, type Wanted } from "./shape.ts";
+import { boxLabels, boxSize, type Drawn, type Point, pitchOf, type Wanted } from "./shape.ts";
 
 const BETWEEN = 14;
 const EDGE = 12;
@@ -18,7 +18,8 @@ export function drawLevels(wanted: Wanted, level: readonly number[], tree: boole
   const width = Math.max(...widths, Math.min(wanted.room.width - 2 * EDGE, Math.max(...widths) * 1.8));
   const heights = sizes.reduce((sum, { height }) => sum + height, 0);
   const gap = Math.min(GAP_MAX, Math.max(GAP_MIN, (wanted.room.height - heights - 2 * EDGE) / Math.max(1, count - 1)));
-  const x = (tree ? treePlaces(wanted, level, members, sizes, width) : null) ?? evenPlaces(members, width, wanted.names.length);
+  const x =
+    (tree ? treePlaces(wanted, level, members, sizes, width) : null) ?? evenPlaces(members, width, wanted.names.length);
   const tops: number[] = [];
   let down = EDGE;
   for (const { height } of sizes) {
@@ -32,15 +33,26 @@ export function drawLevels(wanted: Wanted, level: readonly number[], tree: boole
   const port = portsOf(wanted, level, at, (place) => sizes[level[place] ?? 0]?.width ?? 0);
   const lines = wanted.pairs.map(([one, other], pair) => {
     const [upper, lower] = (level[one] ?? 0) < (level[other] ?? 0) ? [one, other] : [other, one];
-    const end = (place: number, side: 1 | -1): Point => ({ x: port(pair, place), y: (at[place]?.y ?? 0) + (side * (sizes[level[place] ?? 0]?.height ?? 0)) / 2 });
+    const end = (place: number, side: 1 | -1): Point => ({
+      x: port(pair, place),
+      y: (at[place]?.y ?? 0) + (side * (sizes[level[place] ?? 0]?.height ?? 0)) / 2,
+    });
     const chain = swung(end(upper, 1), end(lower, -1));
     return upper === one ? chain : chain.reverse();
   });
   return {
-    width: width + 2 * EDGE, height: down - gap + EDGE, lines,
+    width: width + 2 * EDGE,
+    height: down - gap + EDGE,
+    lines,
     switches: at.map((middle, place) => {
       const own = sizes[level[place] ?? 0] ?? { width: 0, height: 0, turned: 0 };
-      return { ...middle, dot: false, width: own.width, height: own.height, labels: boxLabels(wanted, place, middle, own.turned) };
+      return {
+        ...middle,
+        dot: false,
+        width: own.width,
+        height: own.height,
+        labels: boxLabels(wanted, place, middle, own.turned),
+      };
     }),
   };
 }
@@ -55,12 +67,21 @@ function sizeOf(wanted: Wanted, members: readonly number[]): { width: number; he
 
 function evenPlaces(members: readonly (readonly number[])[], width: number, switches: number): number[] {
   const x = Array<number>(switches).fill(0);
-  for (const own of members) own.forEach((place, at) => { x[place] = ((at + 0.5) / own.length) * width; });
+  for (const own of members)
+    own.forEach((place, at) => {
+      x[place] = ((at + 0.5) / own.length) * width;
+    });
   return x;
 }
 
 /** Leaves side by side, each other switch above the middle of what hangs from it; null where those would overlap. */
-function treePlaces(wanted: Wanted, level: readonly number[], members: readonly (readonly number[])[], sizes: readonly { width: number }[], width: number): number[] | null {
+function treePlaces(
+  wanted: Wanted,
+  level: readonly number[],
+  members: readonly (readonly number[])[],
+  sizes: readonly { width: number }[],
+  width: number,
+): number[] | null {
   const below: number[][] = wanted.names.map(() => []);
   for (const [one, other] of wanted.pairs) {
     const [upper, lower] = (level[one] ?? 0) < (level[other] ?? 0) ? [one, other] : [other, one];
@@ -74,7 +95,9 @@ function treePlaces(wanted: Wanted, level: readonly number[], members: readonly 
   };
   roots.forEach(walk);
   const x = Array<number>(wanted.names.length).fill(0);
-  leaves.forEach((place, at) => { x[place] = ((at + 0.5) / leaves.length) * width; });
+  leaves.forEach((place, at) => {
+    x[place] = ((at + 0.5) / leaves.length) * width;
+  });
   const settle = (place: number): number => {
     const under = (below[place] ?? []).map(settle);
     const [first, last] = [under[0], under.at(-1)];
@@ -84,13 +107,20 @@ function treePlaces(wanted: Wanted, level: readonly number[], members: readonly 
   roots.forEach(settle);
   const apart = members.every((own, at) => {
     const sorted = own.map((place) => x[place] ?? 0).sort((one, other) => one - other);
-    return sorted.every((one, place) => place === 0 || one - (sorted[place - 1] ?? 0) >= (sizes[at]?.width ?? 0) + BETWEEN / 2);
+    return sorted.every(
+      (one, place) => place === 0 || one - (sorted[place - 1] ?? 0) >= (sizes[at]?.width ?? 0) + BETWEEN / 2,
+    );
   });
   return apart ? x : null;
 }
 
 /** Where each trunk ends along the edge of a box: in the order of the other ends, so that they do not cross there. */
-function portsOf(wanted: Wanted, level: readonly number[], at: readonly Point[], width: (place: number) => number): (pair: number, place: number) => number {
+function portsOf(
+  wanted: Wanted,
+  level: readonly number[],
+  at: readonly Point[],
+  width: (place: number) => number,
+): (pair: number, place: number) => number {
   const ports = new Map<string, number>();
   wanted.names.forEach((_, place) => {
     for (const side of [-1, 1]) {
@@ -100,7 +130,9 @@ function portsOf(wanted: Wanted, level: readonly number[], at: readonly Point[],
       });
       own.sort((one, other) => (at[one.far]?.x ?? 0) - (at[other.far]?.x ?? 0));
       const step = Math.min(pitchOf(wanted), (width(place) - wanted.band - 4) / Math.max(1, own.length - 1));
-      own.forEach(({ pair }, rank) => ports.set(`${pair} ${place}`, (at[place]?.x ?? 0) + (rank - (own.length - 1) / 2) * Math.max(0, step)));
+      own.forEach(({ pair }, rank) =>
+        ports.set(`${pair} ${place}`, (at[place]?.x ?? 0) + (rank - (own.length - 1) / 2) * Math.max(0, step)),
+      );
     }
   });
   return (pair, place) => ports.get(`${pair} ${place}`) ?? at[place]?.x ?? 0;

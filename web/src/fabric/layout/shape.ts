@@ -99,7 +99,10 @@ export function shifted(chain: readonly Point[], beside: number): readonly Point
     const before = chain[Math.max(0, at - 1)] ?? point;
     const after = chain[Math.min(chain.length - 1, at + 1)] ?? point;
     const length = Math.max(1e-9, distance(before, after));
-    return { x: point.x + ((after.y - before.y) / length) * beside, y: point.y - ((after.x - before.x) / length) * beside };
+    return {
+      x: point.x + ((after.y - before.y) / length) * beside,
+      y: point.y - ((after.x - before.x) / length) * beside,
+    };
   });
 }
 
