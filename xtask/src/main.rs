@@ -32,9 +32,9 @@ usage: ./x WORD [ARGUMENTS]
   bench [NAME]   run all benches, or one: `./x bench collect --agents 1000`
   soak [FILTER] [--for TIME] [--seed N]
                  run the random tests for longer, 10min each by default: `./x soak damage --for 60min`
-  tidy           check what lints cannot: layers, names, links, licences
+  tidy           check what lints cannot (layers, names, links, licences), and lint the page
   circles        list modules that need each other in a circle
-  fmt            format the sources
+  fmt            format the sources, those of the page included
 ";
 
 fn main() -> ExitCode {
@@ -63,15 +63,34 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         "package" => package::run(&root, rest),
         "bench" => bench::run(&root, rest),
         "soak" => soak::run(&root, rest),
-        "tidy" => tidy::run(&root),
+        "tidy" => {
+            let is_tidy = tidy::run(&root)?;
+            Ok(with_npm(&root, "the page was not linted", web::lint)? && is_tidy)
+        }
         "circles" => tidy::circles(&root),
-        "fmt" => program::cargo(&root, &["fmt", "--all"]).run(),
+        "fmt" => {
+            let formatted = program::cargo(&root, &["fmt", "--all"]).run()?;
+            Ok(with_npm(&root, "the page was not formatted", web::format)? && formatted)
+        }
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(true)
         }
         unknown => anyhow::bail!("`{unknown}` is not known\n\n{USAGE}"),
     }
+}
+
+/// Does something to the sources of the page; a machine without npm is told what was not done.
+fn with_npm(
+    root: &Path,
+    undone: &str,
+    what: fn(&Path) -> anyhow::Result<bool>,
+) -> anyhow::Result<bool> {
+    if let Some(lacking) = web::lacking(root) {
+        eprintln!("x: {undone}: {lacking}");
+        return Ok(true);
+    }
+    what(root)
 }
 
 /// The directory of the workspace's manifest.

@@ -45,7 +45,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
     if filter.is_none() {
         match &page {
             Page::Lacking(what) => tally.lacking("web", what),
-            built => tally.check("web: types and build", *built == Page::Built),
+            built => {
+                tally.check("web: types and build", *built == Page::Built);
+                tally.check("web: formatting and lints", web::lint(root)?);
+            }
         }
         tally.check("formatting", cargo(root, &["fmt", "--all", "--check"]).run()?);
         tally.check("tidy", tidy::run(root)?);

@@ -36,6 +36,18 @@ pub(crate) fn build_quietly(root: &Path) -> anyhow::Result<()> {
     npm(root, &["run", "--silent", "build"]).output().map(drop)
 }
 
+/// Whether the sources of the page are formatted and without findings of its linter; says what is not.
+pub(crate) fn lint(root: &Path) -> anyhow::Result<bool> {
+    install(root)?;
+    npm(root, &["run", "--silent", "lint"]).run()
+}
+
+/// Formats the sources of the page; whether its linter found nothing that is left to do by hand.
+pub(crate) fn format(root: &Path) -> anyhow::Result<bool> {
+    install(root)?;
+    npm(root, &["run", "--silent", "fmt"]).run()
+}
+
 /// What this machine lacks for building the page.
 pub(crate) fn lacking(root: &Path) -> Option<String> {
     let error = program(root, "npm", &["--version"]).output().err()?;

@@ -54,21 +54,13 @@ export function Matrix({ fabric, vlan, loads, room }: Shown) {
     context.fillRect(layout.margin, layout.margin, switches * layout.cell, switches * layout.cell);
     const most = mostVlans(fabric);
     fabric.trunks.forEach((trunk, place) => {
-      const load = loads?.[place] ?? null;
-      const colour =
-        loads !== null
-          ? load?.share == null
-            ? colours.lineStrong
-            : rampColour(load.share)
-          : vlan === null
-            ? rampColour(countShare(trunk.vlans.length, most))
-            : trunk.vlans.includes(vlan)
-              ? vlanInk(
-                  fabric.vlans.findIndex((of) => of.vlan === vlan),
-                  theme.value,
-                )
-              : colours.lineStrong;
-      context.fillStyle = colour;
+      let share = loads?.[place]?.share ?? null;
+      if (loads === null && vlan === null) share = countShare(trunk.vlans.length, most);
+      context.fillStyle = share === null ? colours.lineStrong : rampColour(share);
+      if (loads === null && vlan !== null && trunk.vlans.includes(vlan)) {
+        const at = fabric.vlans.findIndex((of) => of.vlan === vlan);
+        context.fillStyle = vlanInk(at, theme.value);
+      }
       const [one = 0, other = 0] = trunk.ends.map((end) => end.switch);
       const side = layout.cell > 4 ? layout.cell - 1 : layout.cell;
       for (const [row, column] of [
@@ -82,7 +74,7 @@ export function Matrix({ fabric, vlan, loads, room }: Shown) {
     for (const place of layout.named) {
       const middle = layout.margin + (place + 0.5) * layout.cell;
       const text = fittedEnd(fit(name(place)), widest, (of) => context.measureText(of).width);
-      const ink = at !== null && at.includes(place) ? colours.ink : colours.ink3;
+      const ink = at?.includes(place) ? colours.ink : colours.ink3;
       context.fillStyle = ink;
       context.textAlign = "right";
       context.fillText(text, layout.margin - 6, middle);

@@ -28,9 +28,9 @@ it("every trunk has a cell on either side of the diagonal, and every cell is fou
       expect(at).toEqual([one, other]);
     }
     // Names lie side by side and not over one another.
-    layout.named.forEach((place, at) =>
-      expect(at === 0 || (place - (layout.named[at - 1] ?? 0)) * layout.cell >= 14).toBe(true),
-    );
+    for (const [at, place] of layout.named.entries()) {
+      expect(at === 0 || (place - (layout.named[at - 1] ?? 0)) * layout.cell >= 14).toBe(true);
+    }
     expect(cellAt(layout, of.switches, layout.margin - 1, layout.margin + 1)).toBeNull();
   }
 });

@@ -89,7 +89,10 @@ export function vlansWords(vlans: readonly number[]): string {
   }
   return (
     runs
-      .map(([from, to]) => (from === to ? `${from}` : to === from + 1 ? `${from}, ${to}` : `${from}-${to}`))
+      .map(([from, to]) => {
+        if (from === to) return `${from}`;
+        return to === from + 1 ? `${from}, ${to}` : `${from}-${to}`;
+      })
       .join(", ") || "none"
   );
 }

@@ -7,14 +7,10 @@ function hsl(hex: string): { hue: number; saturation: number; lightness: number 
   const [most, least] = [Math.max(red, green, blue), Math.min(red, green, blue)];
   const span = most - least;
   const lightness = (most + least) / 2;
-  const hue =
-    span === 0
-      ? 0
-      : most === red
-        ? ((green - blue) / span + 6) % 6
-        : most === green
-          ? (blue - red) / span + 2
-          : (red - green) / span + 4;
+  let hue = 0;
+  if (span !== 0 && most === red) hue = ((green - blue) / span + 6) % 6;
+  else if (span !== 0 && most === green) hue = (blue - red) / span + 2;
+  else if (span !== 0) hue = (red - green) / span + 4;
   return { hue: hue * 60, saturation: span === 0 ? 0 : span / (1 - Math.abs(2 * lightness - 1)), lightness };
 }
 

@@ -61,7 +61,8 @@ export function Grid(props: GridProps) {
     if (!fresh && state === drawn.current) return;
     drawn.current = state;
     context.clearRect(0, 0, width, height);
-    const bin = bins === null ? -1 : at?.us == null ? bins.newestBin : Math.min(bins.newestBin, bins.binOf(at.us));
+    const newest = bins?.newestBin ?? -1;
+    const bin = bins === null || at?.us == null ? newest : Math.min(newest, bins.binOf(at.us));
     const colourOf = colouring(props, bin);
     const round = current.cell >= 12 ? 3 : 0;
     if (round === 0) {

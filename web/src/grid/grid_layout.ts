@@ -26,7 +26,8 @@ export function layoutGrid(groups: readonly Group[], width: number, height: numb
 }
 
 function layoutWith(groups: readonly Group[], width: number, wished: number): GridLayout {
-  const gap = wished >= 12 ? 3 : wished >= 5 ? 1 : 0;
+  const smallGap = wished >= 5 ? 1 : 0;
+  const gap = wished >= 12 ? 3 : smallGap;
   const columns = Math.max(1, Math.floor((width + gap) / (wished + gap)));
   // Lines of eight, as racks are counted, where cells are large.
   const even = columns >= 8 && wished >= 12 ? Math.floor(columns / 8) * 8 : columns;

@@ -34,20 +34,21 @@ const CHARTS_USUAL = 4;
 let charts = 0;
 const HEIGHT_PX = 108;
 
+/** Why lines are not whole yet; null where they are. */
+function missingWords(watch: Watch | null): string | null {
+  if (watch?.filled.value === true) return null;
+  if (connection.value === "away") return NOT_KNOWN;
+  const error = watch?.error.value ?? null;
+  return error === null ? LOADING : `Not known: ${error}`;
+}
+
 export function Lines({ title, names = [], watch, rows, bounds, onSelect }: LinesProps) {
   const place = useRef<HTMLDivElement>(null);
   const newest = useRef<HTMLSpanElement>(null);
   const select = useRef(onSelect);
   select.current = onSelect;
   const colours = inks.value;
-  const words =
-    watch?.filled.value === true
-      ? null
-      : connection.value === "away"
-        ? NOT_KNOWN
-        : watch?.error.value != null
-          ? `Not known: ${watch.error.value}`
-          : LOADING;
+  const words = missingWords(watch);
   useEffect(() => {
     const parent = place.current;
     if (parent === null || colours === null || watch === null) return undefined;

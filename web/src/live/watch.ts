@@ -123,7 +123,8 @@ export class Watch {
     this.feed = request.live === null ? null : this.subscribe(request.live.replay);
     // A replay shows only what it plays, so that the future is not on the screen before it happens.
     // Of a finished recording the last bin is read whole, which its last interval only begins.
-    const aheadUs = request.live === null ? binUs : request.live.replay === null ? AHEAD_US : 0;
+    const aheadOfLiveUs = request.live?.replay === null ? AHEAD_US : 0;
+    const aheadUs = request.live === null ? binUs : aheadOfLiveUs;
     this.want({ fromUs: request.fromUs, toUs: request.toUs + aheadUs });
   }
 
@@ -279,7 +280,8 @@ export class Watch {
     const missing = done ? this.unread(oldestUs, this.edgeUs) : [wanted];
     if (this.wanted !== null && done) void this.readWanted();
     else if (missing.length > 0 && this.request.live?.replay === null) {
-      this.wantLater(missing, this.isSlow() ? HOLES_MS : done ? SETTLE_MS : RETRY_MS, true);
+      const soonMs = done ? SETTLE_MS : RETRY_MS;
+      this.wantLater(missing, this.isSlow() ? HOLES_MS : soonMs, true);
     } else if (!done) this.wantLater([wanted], RETRY_MS, true);
   }
 
@@ -301,7 +303,7 @@ export class Watch {
     clearTimeout(this.later);
     this.later = setTimeout(() => {
       this.later = undefined;
-      times.forEach((one) => this.want(one));
+      for (const one of times) this.want(one);
     }, ms);
   }
 

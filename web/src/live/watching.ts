@@ -152,7 +152,9 @@ export function useWatch(spec: WatchSpec): Watch | null {
             made.filled.subscribe((filled) => filled && take()),
             made.error.subscribe((error) => error !== null && take()),
           ];
-          stopFilled = () => stops.forEach((stop) => stop());
+          stopFilled = () => {
+            for (const stop of stops) stop();
+          };
         }
       },
       shown.current === null || live || rested ? 0 : REST_MS,

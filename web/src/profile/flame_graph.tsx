@@ -173,7 +173,8 @@ function changeText(change: number): string {
 /** `+1.25 %`, for a share of all samples that changed. */
 export function changeWords(change: number): string {
   const percent = change * 100;
-  return `${percent > 0 ? "+" : percent < 0 ? "−" : "±"}${Math.abs(percent).toFixed(2)} %`;
+  const least = percent < 0 ? "−" : "±";
+  return `${percent > 0 ? "+" : least}${Math.abs(percent).toFixed(2)} %`;
 }
 
 interface Look {
@@ -205,15 +206,11 @@ function drawBox(context: CanvasRenderingContext2D, tree: FlameTree, { node, x, 
     context.strokeRect(x + 0.5, y + 0.5, Math.max(1, right - 1), ROW_PX - 2);
   }
   if (width < TEXT_MIN_PX) return;
-  context.fillStyle =
-    tree.thanTotal === null || dimmed ? (dimmed ? colours.ink3 : colours.ink) : contrasting(fill, colours);
+  const ink = tree.thanTotal === null ? colours.ink : contrasting(fill, colours);
+  context.fillStyle = dimmed ? colours.ink3 : ink;
   // Of what has no name, the file says the most.
-  const name =
-    frame === null
-      ? "all"
-      : frame.kind === "unnamed" && frame.file.includes("/")
-        ? `[${frame.file.split("/").at(-1)}]`
-        : frame.name;
+  const isFile = frame?.kind === "unnamed" && frame.file.includes("/");
+  const name = isFile ? `[${frame.file.split("/").at(-1)}]` : (frame?.name ?? "all");
   context.fillText(
     fittedBegin(fit(name), width - 8, (text) => context.measureText(text).width),
     x + 4,

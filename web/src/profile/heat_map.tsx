@@ -62,7 +62,10 @@ export function HeatMap(props: HeatMapProps) {
     return { column: within((x - left) / width, picture.columns), row: within(1 - y / height, picture.rows) };
   };
   const tell = (cell: Cell | null): void => {
-    if (cell === null || picture === null) return props.onTold("");
+    if (cell === null || picture === null) {
+      props.onTold("");
+      return;
+    }
     const value = picture.values[cell.column * picture.rows + cell.row] ?? 0;
     const begin = cellBegin(picture, cell);
     const several =

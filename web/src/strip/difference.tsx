@@ -83,7 +83,8 @@ export function Difference(props: DifferenceProps) {
         );
       }
     }
-    const picture = (state.current.picture ??= document.createElement("canvas"));
+    state.current.picture ??= document.createElement("canvas");
+    const { picture } = state.current;
     picture.width = columns;
     picture.height = lines;
     picture.getContext("2d")?.putImageData(image, 0, 0);

@@ -60,7 +60,7 @@ describe.each(["dark", "light"] as Theme[])("the %s ramp", (theme) => {
       palette.ramp.indexOf(cellPixel(palette, value, OK, 1, true)),
     );
     const even = [0, 64, 128, 192, 255];
-    places.forEach((place, at) => expect(Math.abs(place - (even[at] ?? 0))).toBeLessThan(6));
+    for (const [at, place] of places.entries()) expect(Math.abs(place - (even[at] ?? 0))).toBeLessThan(6);
     expect(cellPixel(palette, 0, OK, 1, true)).toBe(palette.ramp[0]);
   });
 });

@@ -5,7 +5,7 @@ import { Scale } from "./scale.ts";
 
 function bins(...values: readonly number[]): Bins {
   const made = new Bins(1, 1e6, 100);
-  values.forEach((value, bin) => made.put(bin, 0, value, NO_STATE));
+  for (const [bin, value] of values.entries()) made.put(bin, 0, value, NO_STATE);
   return made;
 }
 

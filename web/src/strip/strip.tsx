@@ -258,7 +258,8 @@ function drawAxis(context: CanvasRenderingContext2D, area: Place, bounds: Bounds
   const spanUs = bounds.toUs - bounds.fromUs;
   if (live) {
     for (let part = 0; part <= 4; part += 1) {
-      context.textAlign = part === 0 ? "left" : part === 4 ? "right" : "center";
+      const inside = part === 4 ? "right" : "center";
+      context.textAlign = part === 0 ? "left" : inside;
       const text = part === 4 ? "now" : `\u2212${span(spanUs * (1 - part / 4))}`;
       context.fillText(text, area.left + (area.width * part) / 4, y);
     }

@@ -61,7 +61,7 @@ export function drawOverview(
       context.fillRect(x, 1, Math.max(2, xOf(us, overview.whole, width) - x), 2);
       continue;
     }
-    context.fillStyle = gravity === "broken" ? inks.shuMark : gravity === "doubtful" ? inks.kinMark : inks.ink3;
+    context.fillStyle = { broken: inks.shuMark, doubtful: inks.kinMark, calm: inks.ink3 }[gravity];
     context.fillRect(Math.round(xOf(us, overview.whole, width)), TOP_PX, gravity === "calm" ? 1 : 2, foot - TOP_PX);
   }
   drawAxis(context, width, height, overview, inks);

@@ -14,7 +14,7 @@ import { connection, heartbeat, newestUs } from "../session/now.ts";
 import { intervalUs, recording, shownQuantity, tableOf } from "../session/recordings.ts";
 import { boundsNow, pauseOrGoOn, show, view, zoom } from "../session/view.ts";
 import { inks } from "../theme/theme.ts";
-import { AsOf, LOADING, unreadWords } from "../views/told.tsx";
+import { AsOf, LOADING, markOf, unreadWords } from "../views/told.tsx";
 import { groupedEvents } from "../words/event_groups.ts";
 import { plural } from "../words/names.ts";
 import { count, MISSING, share, span, THIN } from "../words/quantity.ts";
@@ -33,6 +33,14 @@ export function wholeBounds(): Bounds {
   const end = Math.max(newestUs.value, current?.to_us ?? 0);
   const begin = current?.from_us ?? end - 60e6;
   return { fromUs: Math.min(begin, end - 1e6), toUs: end };
+}
+
+/** Whether the view moves, and why not. */
+function nowWord(away: boolean, live: boolean, play: { readonly speed: number } | null, running: boolean): string {
+  if (away) return "Server is gone";
+  if (!live) return "Paused";
+  if (play !== null) return `Playing, ${play.speed}×`;
+  return running ? "Live" : "Finished";
 }
 
 export function TimeBar() {
@@ -121,20 +129,13 @@ function Now() {
   const away = connection.value === "away";
   const running = current?.running === true || play !== null;
   const rate = health.value?.intervals_per_s ?? 1e6 / intervalUs.value;
-  const word = away
-    ? "Server is gone"
-    : !shown.live
-      ? "Paused"
-      : play !== null
-        ? `Playing, ${play.speed}×`
-        : running
-          ? "Live"
-          : "Finished";
+  const word = nowWord(away, shown.live, play, running);
+  const still = shown.live && running ? "" : "still";
   const rateText = away || !shown.live || !running ? "" : `, ${Number(rate.toFixed(1))}${THIN}Hz`;
   return (
     <div class="now">
       <button type="button" onClick={pauseOrGoOn} aria-pressed={!shown.live} title="space">
-        <span class={`dot${away ? " away" : shown.live && running ? "" : " still"}`} aria-hidden="true" />
+        <span class={`dot ${away ? "away" : still}`} aria-hidden="true" />
         {word}
         {rateText}
       </button>
@@ -352,7 +353,7 @@ function Health() {
     <div class="health" role="group" aria-label="Health of the recording">
       {facts.map(([number, name, ink, more]) => (
         <div key={name} title={unread ?? more}>
-          <b class={unread === null ? ink : "quiet"}>{unread === null ? number : unread === LOADING ? "…" : "?"}</b>
+          <b class={unread === null ? ink : "quiet"}>{markOf(unread, number)}</b>
           <span>{name}</span>
         </div>
       ))}

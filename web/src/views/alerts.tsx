@@ -26,6 +26,7 @@ const problem = signal<string | null>(null);
 const answering = signal<{ readonly done: number; readonly all: number } | null>(null);
 
 const REFRESH_MS = 1500;
+const INKS = { raised: "shu", acknowledged: "kin", silenced: "kin", over: "quiet" } as const;
 const SILENCES = [
   ["1 h", 3600e6],
   ["1 day", 86_400e6],
@@ -221,7 +222,7 @@ function Rule({ group: { rule, alerts: own, raised }, open }: { group: RuleGroup
       <h3>
         {rule}{" "}
         <span class={raised > 0 ? "shu" : "quiet"}>
-          {raised > 0 ? `${count(raised)} raised` : open ? `${count(own.length)} answered` : count(own.length)}
+          {raised > 0 ? `${count(raised)} raised` : `${count(own.length)}${open ? " answered" : ""}`}
         </span>
       </h3>
       {texts.size === 1 && <p>{[...texts][0]}</p>}
@@ -263,7 +264,7 @@ function Rule({ group: { rule, alerts: own, raised }, open }: { group: RuleGroup
 
 function Row({ alert, said, alone }: { alert: AlertBody; said: boolean; alone: boolean }) {
   const now = standingOf(alert, newestUs.peek());
-  const ink = now === "raised" ? "shu" : now === "over" ? "quiet" : "kin";
+  const ink = INKS[now];
   const device = alert.device ?? "collector";
   return (
     <li>

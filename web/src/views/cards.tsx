@@ -20,7 +20,7 @@ import { type EventGroup, groupedEvents, textBehindName } from "../words/event_g
 import { freshnessWords } from "../words/freshness.ts";
 import { columnWords, eventGravity, eventWords, plural } from "../words/names.ts";
 import { count, MISSING, quantityText, span } from "../words/quantity.ts";
-import { AsOf, ageWords, LOADING, NOT_KNOWN, Unread, unreadWords } from "./told.tsx";
+import { AsOf, ageWords, LOADING, markOf, NOT_KNOWN, Unread, unreadWords } from "./told.tsx";
 
 /** How often the selection is summed up, if it has so many cells. */
 const FACTS_MS = 400;
@@ -70,7 +70,7 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
   const stored = raw?.row?.[watch?.request.column ?? ""];
   const receivedUs = raw?.answer?.receivedUs ?? null;
   // Not yet read, and not recorded, are different things.
-  const missing = unread === null ? MISSING : unread === LOADING ? "…" : "?";
+  const missing = markOf(unread);
   const { table, column, also } = watch.request;
   return (
     <section class="card" aria-label="Reading">
@@ -202,7 +202,14 @@ function paintState(cell: HTMLElement, watch: Watch, device: string, us: number 
   const text = state === NO_STATE && unreadAt(watch, us) ? "not yet read" : (STATE_WORDS[state] ?? "");
   if (cell.textContent === text) return;
   cell.textContent = text;
-  cell.className = state === OK ? "water" : state === 1 ? "kin" : state >= 3 && state !== NO_STATE ? "shu" : "";
+  cell.className = inkOf(state);
+}
+
+/** Calm where all is well, gold for late, red for what is missing. */
+function inkOf(state: number): string {
+  if (state === OK) return "water";
+  if (state === 1) return "kin";
+  return state >= 3 && state !== NO_STATE ? "shu" : "";
 }
 
 interface Raw {
@@ -447,7 +454,8 @@ export function EventList({ device }: { device?: string }) {
 
 function EventLine({ group: { event, fromUs, toUs, times } }: { group: EventGroup }) {
   const gravity = eventGravity(event.event);
-  const ink = gravity === "broken" ? "shu" : gravity === "doubtful" ? "kin" : "";
+  const ink = { broken: "shu", doubtful: "kin", calm: "" }[gravity];
+  const once = event.text === null ? eventWords(event.event) : textBehindName(event.text);
   return (
     <li>
       <time>{clock(event.time_us, 1)}</time>
@@ -470,11 +478,7 @@ function EventLine({ group: { event, fromUs, toUs, times } }: { group: EventGrou
         ) : (
           <>
             <span class={ink}>{event.device ?? "collector"}</span>{" "}
-            {times > 1
-              ? `${eventWords("flapping")}, ${count(times)} times since ${clock(fromUs)}`
-              : event.text === null
-                ? eventWords(event.event)
-                : textBehindName(event.text)}
+            {times > 1 ? `${eventWords("flapping")}, ${count(times)} times since ${clock(fromUs)}` : once}
           </>
         )}
         {event.object !== null && event.text === null ? ` (${event.object})` : ""}

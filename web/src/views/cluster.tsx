@@ -104,14 +104,10 @@ export function Cluster() {
     const name = model.rows[row]?.device;
     if (name === undefined) return;
     const alone = devices.length === 1 && devices[0] === name;
-    const next = !add
-      ? alone
-        ? []
-        : [name]
-      : devices.includes(name)
-        ? devices.filter((one) => one !== name)
-        : [...devices, name];
-    show({ devices: next });
+    const only = alone ? [] : [name];
+    const others = devices.filter((one) => one !== name);
+    const further = devices.includes(name) ? others : [...devices, name];
+    show({ devices: add ? further : only });
   };
   const select = (rectangle: Rectangle): void => {
     const names = new Set(model.rows.slice(rectangle.firstRow, rectangle.lastRow + 1).map(({ device }) => device));
@@ -223,6 +219,7 @@ export function Cluster() {
         <CollectorCard />
         <BusiestCard watch={watch} bounds={bounds} />
       </section>
+      {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: without tabindex it takes no focus; benches read its pixels. */}
       {view.value.bench && <canvas class="cells" id="interval-cells" aria-hidden="true" />}
     </main>
   );
@@ -303,11 +300,8 @@ function Charts({
     <>
       <div class="keys">
         <span>
-          {selectedDevices.length === 0
-            ? "the busiest:"
-            : others > 0
-              ? `the first ${all.length} of ${selectedDevices.length}:`
-              : ""}
+          {selectedDevices.length === 0 && "the busiest:"}
+          {selectedDevices.length > 0 && others > 0 && `the first ${all.length} of ${selectedDevices.length}:`}
         </span>
         {first.map((name, at) => (
           <span key={name}>

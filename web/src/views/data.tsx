@@ -6,9 +6,13 @@ import { curlProgram, duckdbProgram, exportPath, pythonProgram, type Shown } fro
 import { recording, recordings, recordingTitle } from "../session/recordings.ts";
 import { boundsNow, show, view } from "../session/view.ts";
 import { dayAndClock } from "../time/moment.ts";
-import { count, quantityText, span } from "../words/quantity.ts";
+import { count, MISSING, quantityText, span } from "../words/quantity.ts";
 import { useInventory } from "./collector_card.tsx";
-import { AsOf, LOADING, Unread, unreadWords } from "./told.tsx";
+import { AsOf, markOf, Unread, unreadWords } from "./told.tsx";
+
+function dayOf(us: number | null): string {
+  return us === null ? MISSING : dayAndClock(us);
+}
 
 export function Data() {
   const current = recording.value;
@@ -17,7 +21,7 @@ export function Data() {
   if (current === null) return null;
   const age = <AsOf atMs={current.running ? answer.atMs : 0} />;
   /** What is known of a table's size; what was not read yet is not missing. */
-  const size = (text: string): string => (told !== null ? text : unreadWords(answer) === LOADING ? "…" : "?");
+  const size = (text: string): string => markOf(unreadWords(answer), text);
   return (
     <main class="page">
       <Section title="Recordings" label="Recordings" first>
@@ -50,8 +54,8 @@ export function Data() {
                   </button>
                 </td>
                 <td>{one.kind}</td>
-                <td>{one.from_us === null ? "–" : dayAndClock(one.from_us)}</td>
-                <td>{one.running ? "goes on" : one.to_us === null ? "–" : dayAndClock(one.to_us)}</td>
+                <td>{dayOf(one.from_us)}</td>
+                <td>{one.running ? "goes on" : dayOf(one.to_us)}</td>
                 <td class="number">{count(one.devices.length)}</td>
                 <td class="number">{span(one.interval_us)}</td>
                 <td>{one.running ? "yes" : "no"}</td>

@@ -35,7 +35,7 @@ import { EventList, EventsAge } from "./cards.tsx";
 import { Empty } from "./empty.tsx";
 import { Problem } from "./problem.tsx";
 import { chartsFitting } from "./room.ts";
-import { AsOf, LOADING, ReadingAge, Unread, unreadWords } from "./told.tsx";
+import { AsOf, LOADING, markOf, ReadingAge, Unread, unreadWords } from "./told.tsx";
 
 /** A strip's title, and what charts need at least below the strips. */
 const TITLE_PX = 38;
@@ -342,7 +342,7 @@ function Answers({ device }: { device: string }) {
     1000,
   );
   const rows = answer.value?.slice(-ANSWERS_SHOWN).reverse() ?? [];
-  const missing = answer.value !== null ? MISSING : unreadWords(answer) === LOADING ? "…" : "?";
+  const missing = markOf(unreadWords(answer));
   const newest = rows[0];
   const agent = recording.value?.devices.find(({ name }) => name === device)?.agent;
   return (

@@ -20,9 +20,9 @@ import { show, view } from "../session/view.ts";
 import { theme } from "../theme/theme.ts";
 import { plural } from "../words/names.ts";
 import { inNaturalOrder } from "../words/natural.ts";
-import { count, MISSING, quantityText, share } from "../words/quantity.ts";
+import { count, quantityText, share } from "../words/quantity.ts";
 import { Empty } from "./empty.tsx";
-import { AsOf, LOADING, unreadWords } from "./told.tsx";
+import { AsOf, LOADING, markOf, unreadWords } from "./told.tsx";
 
 /** What the server tells of a fabric; asked for until it has answered. */
 function useFabric(): Told<Answer> {
@@ -82,9 +82,11 @@ function Known({ fabric }: { fabric: FabricBody }) {
     () => (colour === "load" ? trunkLoads(fabric, series, means ?? new Map()) : null),
     [fabric, colour, series, means],
   );
-  const unread = colour !== "load" || traffic === null ? null : known ? unreadWords(measured) : LOADING;
+  const wanted = colour === "load" && traffic !== null;
+  const unreadLoads = known ? unreadWords(measured) : LOADING;
+  const unread = wanted ? unreadLoads : null;
   const unmeasured = unread === null && loads !== null && loads.every((load) => load.share === null);
-  const missing = unread === null ? MISSING : unread === LOADING ? "…" : "?";
+  const missing = markOf(unread);
   const live = view.value.window.live && recording.value?.running === true;
   const [main, wide, high] = useSize<HTMLElement>();
   const [block, width] = useSize<HTMLElement>();
@@ -165,6 +167,12 @@ function Known({ fabric }: { fabric: FabricBody }) {
   );
 }
 
+/** What a trunk without a colour is. */
+function unknownWords(unread: string | null): string {
+  if (unread === null) return "not measured";
+  return unread === LOADING ? LOADING : "not known";
+}
+
 /** What colours the trunks, and which VLAN is looked at. */
 function Choices({ fabric }: { fabric: FabricBody }) {
   const { vlan, colour } = view.value;
@@ -219,7 +227,7 @@ function Legend({ fabric, unread }: { fabric: FabricBody; unread: string | null 
         <i class="ramp" style={{ background: ramp }} aria-hidden="true" />
         <span>full</span>
         <i class="ramp unknown" aria-hidden="true" />
-        <span role="status">{unread === LOADING ? LOADING : unread === null ? "not measured" : "not known"}</span>
+        <span role="status">{unknownWords(unread)}</span>
       </small>
     );
   if (vlan !== null || (laned(fabric) && fabric.switches.length <= DRAWN_MAX)) return null;

@@ -201,7 +201,8 @@ function Profiled({ current }: { current: RecordingBody }) {
 }
 
 function placeWords({ host, cpu }: ProfileView): string {
-  return host === null ? "the whole cluster" : cpu === null ? host : `${host}, CPU ${cpu}`;
+  if (host === null) return "the whole cluster";
+  return cpu === null ? host : `${host}, CPU ${cpu}`;
 }
 
 /** Hosts and CPUs that there are samples of in the shown time. */

@@ -389,7 +389,7 @@ function CompareTable({
     const stops = [now.filled.subscribe(read), then.filled.subscribe(read)];
     const timer = window.setInterval(read, 1000);
     return () => {
-      stops.forEach((stop) => stop());
+      for (const stop of stops) stop();
       window.clearInterval(timer);
     };
   }, [now, then, nowBounds, thenBounds]);

@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import type { Told } from "../api/poll.ts";
 import { connection, endUs, knownNowUs } from "../session/now.ts";
 import { intervalUs, recording } from "../session/recordings.ts";
-import { span } from "../words/quantity.ts";
+import { MISSING, span } from "../words/quantity.ts";
 
 export const LOADING = "Loading";
 export const NOT_KNOWN = "Not known: the server does not answer";
@@ -18,6 +18,12 @@ export function unreadWords(told: Told<unknown>): string | null {
   if (told.value !== null) return null;
   if (told.failed === null && connection.value !== "away") return LOADING;
   return told.failed === null || connection.value === "away" ? NOT_KNOWN : `Not known: ${told.failed}`;
+}
+
+/** What stands in the place of a value: `read` where an answer came, else a sign of why none did. */
+export function markOf(unread: string | null, read: string = MISSING): string {
+  if (unread === null) return read;
+  return unread === LOADING ? "…" : "?";
 }
 
 export function Unread({ told }: { told: Told<unknown> }) {
@@ -61,11 +67,8 @@ export function ReadingAge({ us }: { us: number | null }) {
   usePassing();
   const running = recording.value?.running === true;
   const ageUs = us === null ? 0 : (running ? knownNowUs() : endUs.value) - us - intervalUs.value;
-  const text = running
-    ? ageWords(ageUs / 1000)
-    : ageUs > OLD_MS * 1000
-      ? `${span(Math.floor(ageUs / 1e6) * 1e6)} before the end`
-      : "";
+  const beforeEnd = ageUs > OLD_MS * 1000 ? `${span(Math.floor(ageUs / 1e6) * 1e6)} before the end` : "";
+  const text = running ? ageWords(ageUs / 1000) : beforeEnd;
   return text === "" ? null : <small class="age">, {text}</small>;
 }
 

@@ -21,7 +21,8 @@ const SINGLE_MAX = 2;
  * other is a failure: it is written after it has failed and answered in turn.
  */
 function failures({ event, count }: EventBody): number {
-  return event === "flapping" ? Math.max(1, Math.round((count ?? 1) / 2)) : event === "failing" ? 1 : 0;
+  if (event === "flapping") return Math.max(1, Math.round((count ?? 1) / 2));
+  return event === "failing" ? 1 : 0;
 }
 
 /**

@@ -6,6 +6,8 @@ import { Fragment, options } from "preact";
 
 /** The set of `cli/src/printable.rs`, without tab and line feed, which are blanks on a page. */
 const UNFIT =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: a single character each, which the rule takes for joined ones.
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
 /** Attributes that people read. */

@@ -12,9 +12,9 @@ export function columnWords(table: string, column: string): string {
 export function quantityTitle({ table, column }: Quantity, rows: "devices" | "series"): string {
   const words = columnWords(table, column);
   const part = tableOf(recording.value, table)?.part ?? null;
-  const tail =
-    part === null ? "" : rows === "devices" ? `, ${part.greatest} ${part.noun} of each device` : `, every ${part.noun}`;
-  return words.charAt(0).toUpperCase() + words.slice(1) + tail;
+  const title = words.charAt(0).toUpperCase() + words.slice(1);
+  if (part === null) return title;
+  return rows === "devices" ? `${title}, ${part.greatest} ${part.noun} of each device` : `${title}, every ${part.noun}`;
 }
 
 const EVENTS: Readonly<Record<string, string>> = {

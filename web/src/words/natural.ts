@@ -29,7 +29,8 @@ function comparePieces(a: string, b: string): number {
 }
 
 function compareLetters(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
 
 /** A copy in natural order of what `name` says of each. */

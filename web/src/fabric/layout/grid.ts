@@ -137,10 +137,8 @@ function axisOf(
   const wider = Math.max(0, Math.min(GAP_MAX - GAP, (room - fixed) / Math.max(1, count)));
   let end = 0;
   const middle = least.map((gap, at) => {
-    end +=
-      gap +
-      (at === 0 ? ((lanes[0] ?? 0) > 0 ? 0 : -GAP / 2) : wider) +
-      (at > 0 ? ((blocks[at] ?? 0) - (blocks[at - 1] ?? 0)) * BLOCK_GAP : 0);
+    const first = (lanes[0] ?? 0) > 0 ? 0 : -GAP / 2;
+    end += gap + (at === 0 ? first : wider) + (at > 0 ? ((blocks[at] ?? 0) - (blocks[at - 1] ?? 0)) * BLOCK_GAP : 0);
     end += size;
     return end - size / 2;
   });

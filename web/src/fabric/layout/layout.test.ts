@@ -130,7 +130,10 @@ function faults(of: Topology, drawn: Drawn, band: number): string[] {
     const line = drawn.lines[pair] ?? [];
     const name = `trunk ${one} to ${other}`;
     const [begin, end] = [line[0], line.at(-1)];
-    if (begin === undefined || end === undefined) return found.add(`${name} is missing`);
+    if (begin === undefined || end === undefined) {
+      found.add(`${name} is missing`);
+      return;
+    }
     for (const [point, place] of [
       [begin, one],
       [end, other],
@@ -168,7 +171,6 @@ function faults(of: Topology, drawn: Drawn, band: number): string[] {
         );
       }
     }
-    return undefined;
   });
   shapes.forEach((shape, place) => {
     const own =

@@ -125,14 +125,15 @@ function portsOf(
   wanted.names.forEach((_, place) => {
     for (const side of [-1, 1]) {
       const own = wanted.pairs.flatMap(([one, other], pair) => {
-        const far = one === place ? other : other === place ? one : null;
-        return far !== null && (level[far] ?? 0) - (level[place] ?? 0) === side ? [{ pair, far }] : [];
+        if (one !== place && other !== place) return [];
+        const far = one === place ? other : one;
+        return (level[far] ?? 0) - (level[place] ?? 0) === side ? [{ pair, far }] : [];
       });
       own.sort((one, other) => (at[one.far]?.x ?? 0) - (at[other.far]?.x ?? 0));
       const step = Math.min(pitchOf(wanted), (width(place) - wanted.band - 4) / Math.max(1, own.length - 1));
-      own.forEach(({ pair }, rank) =>
-        ports.set(`${pair} ${place}`, (at[place]?.x ?? 0) + (rank - (own.length - 1) / 2) * Math.max(0, step)),
-      );
+      for (const [rank, { pair }] of own.entries()) {
+        ports.set(`${pair} ${place}`, (at[place]?.x ?? 0) + (rank - (own.length - 1) / 2) * Math.max(0, step));
+      }
     }
   });
   return (pair, place) => ports.get(`${pair} ${place}`) ?? at[place]?.x ?? 0;
