@@ -23,6 +23,8 @@ use group::{Case, Figures};
 const REACH_ENCODE: f64 = 0.95;
 const REACH_REBUILD: f64 = 0.90;
 const REACH_CODE: f64 = 0.80;
+/// Most that may be sent for what changed, with one parity block; with m of them m times as much.
+const REACH_DELTA: f64 = 1.05;
 /// Most that model and measurement may differ.
 const REACH_MODEL: f64 = 0.10;
 
@@ -64,6 +66,7 @@ struct Row {
     bound_share: f64,
     rebuild_line_share: f64,
     model_error: f64,
+    delta_sent_per_dirty: f64,
     reached: bool,
 }
 
@@ -125,9 +128,22 @@ fn row(figures: Figures) -> Row {
     let rebuild_line_share = figures.rebuild_bytes_per_s / figures.line_bytes_per_s;
     let model_error = (figures.model_s - figures.measured_s).abs() / figures.measured_s;
     let least = if figures.scheme.starts_with("rs") { REACH_CODE } else { REACH_ENCODE };
-    let reached =
-        bound_share >= least && rebuild_line_share >= REACH_REBUILD && model_error <= REACH_MODEL;
-    Row { figures, encode_line_share, bound_share, rebuild_line_share, model_error, reached }
+    let delta_sent_per_dirty =
+        output::real(figures.delta_sent_bytes) / output::real(figures.dirty_bytes.max(1));
+    let parity = figures.scheme.strip_prefix("rs").and_then(|number| number.parse().ok());
+    let reached = bound_share >= least
+        && rebuild_line_share >= REACH_REBUILD
+        && model_error <= REACH_MODEL
+        && delta_sent_per_dirty <= REACH_DELTA * parity.unwrap_or(1.0);
+    Row {
+        figures,
+        encode_line_share,
+        bound_share,
+        rebuild_line_share,
+        model_error,
+        delta_sent_per_dirty,
+        reached,
+    }
 }
 
 fn text(machine: &Machine, groups: &[Row]) -> String {
@@ -142,6 +158,7 @@ fn text(machine: &Machine, groups: &[Row]) -> String {
         "rebuild MB/s",
         "of line",
         "CPU s/GB",
+        "sent/dirty",
         "measured s",
         "model s",
         "reached",
@@ -161,6 +178,7 @@ fn text(machine: &Machine, groups: &[Row]) -> String {
             mega(figures.rebuild_bytes_per_s),
             percent(row.rebuild_line_share),
             format!("{:.2}", figures.cpu_s_per_gb),
+            format!("{:.3}", row.delta_sent_per_dirty),
             format!("{:.3}", figures.measured_s),
             format!("{:.3}", figures.model_s),
             if row.reached { "yes" } else { "no" }.to_owned(),

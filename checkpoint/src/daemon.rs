@@ -9,6 +9,7 @@ mod job;
 mod network;
 mod ranks;
 mod storage;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -24,24 +25,25 @@ use meikyo_units::{Nanos, SimTime, in_one_line};
 
 use crate::charter::Generation;
 use crate::detection::Patience;
-use crate::exchange::{Breaker, ExchangeError, ExchangeOptions};
+use crate::exchange::Breaker;
 use crate::geometry::Geometry;
+use crate::increment::Hash;
 use crate::journal::Journal;
 use crate::layout::Layout;
-use crate::link::{Purpose, Wanted};
+use crate::link::Wanted;
 use crate::member::{Event, Member, MemberOptions, Message, SaveError, Task};
 use crate::program::{Connection, Program, RankError, Snapshot};
 use crate::recovery::Prepared;
-use crate::schedule::{Job, Schedule};
-use crate::shelf::{self, OpenStoredError, Pace, ShelfError, Shelved};
+use crate::schedule::Job;
 
 pub use control::{
-    Answer, AskError, Begun, LINE_BYTES_MAX, Offered, Place, Request, Status, ask, socket_of,
+    Answer, AskError, Begun, Cost, LINE_BYTES_MAX, Offered, Place, Request, Status, ask, socket_of,
 };
 pub use job::{JobFile, JobFileError};
-use network::{Meet, Network};
+use network::Network;
 use ranks::{FromRank, Part, Waiting};
 use storage::Storage;
+use work::{Base, Carried, Started, Working};
 
 /// How long a generation may take from its begin to its commit.
 const SAVE_TIMEOUT: Nanos = Nanos::from_secs(600);
@@ -117,7 +119,7 @@ enum Input {
     Control(control::Question, SyncSender<control::Reply>),
     /// The connections of a job of this host are there.
     Met(Generation, Breaker),
-    Saved(Generation, Result<Prepared, String>),
+    Saved(Generation, Result<Carried, String>),
     Rebuilt(Generation, Result<Prepared, String>),
     /// A host was given what it wanted, in this attempt, or why not.
     Given(usize, u64, Option<String>),
@@ -147,6 +149,10 @@ struct Daemon {
     /// Ranks that wait to be told what to go on from.
     waiting: BTreeMap<Connection, Waiting>,
     images: BTreeMap<Generation, Arc<Vec<u8>>>,
+    /// The hashes of the blocks of the image that was saved last, where they are known.
+    hashes: Option<(Generation, Arc<Vec<Hash>>)>,
+    /// What the newest generation that was written here cost.
+    cost: Option<Cost>,
     /// Programs without the library that begin anew, and the generation that they insist on.
     restarts: Vec<(Option<u64>, SyncSender<control::Reply>)>,
     /// Jobs of this host, and how to break them off once they have met the others.
@@ -207,6 +213,8 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
         program: Program::default(),
         waiting: BTreeMap::new(),
         images: BTreeMap::new(),
+        hashes: None,
+        cost: None,
         restarts: Vec::new(),
         running: BTreeMap::new(),
         giving: BTreeSet::new(),
@@ -264,7 +272,11 @@ impl Daemon {
                 self.running.remove(&generation);
                 self.images.remove(&generation);
                 match outcome {
-                    Ok(prepared) => self.member.prepared(generation, prepared.manifest),
+                    Ok(carried) => {
+                        self.hashes = carried.hashes.map(|hashes| (generation, Arc::new(hashes)));
+                        self.cost = Some(carried.cost);
+                        self.member.prepared(generation, carried.prepared.manifest);
+                    }
                     Err(trouble) => {
                         self.member.failed(generation, &trouble);
                         self.trouble = Some(trouble);
@@ -334,7 +346,9 @@ impl Daemon {
             Task::Snapshot { generation, reached } => {
                 self.program.wanted(generation, reached);
             }
-            Task::Write { generation, version, lens } => self.write(generation, version, lens),
+            Task::Write { generation, version, lens, base } => {
+                self.write(generation, version, lens, base);
+            }
             Task::Rebuild { commit, lost } => {
                 let (generation, place) = (commit.generation, self.options.place);
                 let wanted = Wanted {
@@ -350,6 +364,7 @@ impl Daemon {
                     geometry: self.geometry(commit.lens),
                     job: Job::RebuildOne { lost, place },
                     image: None,
+                    base: None,
                     wanted: Some(wanted),
                 });
             }
@@ -396,16 +411,28 @@ impl Daemon {
             .map_err(|error| error.to_string())
     }
 
-    fn write(&mut self, generation: Generation, version: u64, lens: Vec<u64>) {
+    fn write(
+        &mut self,
+        generation: Generation,
+        version: u64,
+        lens: Vec<u64>,
+        base: Option<Generation>,
+    ) {
         let geometry = self.geometry(lens);
         let Some(image) = self.images.get(&generation).cloned() else {
             self.member.failed(generation, "its snapshot is gone");
             return;
         };
         self.storage.remove(generation);
-        let (met, job) = ((version, 0), Job::Encode);
-        let (image, wanted) = (Some(image), None);
-        self.start(Started { generation, version, met, geometry, job, image, wanted });
+        let known = self.hashes.clone();
+        let base = base.map(|base| Base {
+            generation: base,
+            directory: self.storage.generation(base),
+            hashes: known.filter(|(of, _)| *of == base).map(|(_, hashes)| hashes),
+        });
+        let job = if base.is_some() { Job::Update } else { Job::Encode };
+        let (met, image, wanted) = ((version, 0), Some(image), None);
+        self.start(Started { generation, version, met, geometry, job, image, base, wanted });
     }
 
     /// A host that lost its disk gets this host's part.
@@ -429,6 +456,7 @@ impl Daemon {
             geometry: self.geometry(prepared.lens.clone()),
             job: Job::RebuildOne { lost, place },
             image: None,
+            base: None,
             wanted: None,
         });
     }
@@ -443,7 +471,7 @@ impl Daemon {
         let me = self.options.place;
         let generation = started.generation;
         let rebuilds = match started.job {
-            Job::Encode => None,
+            Job::Encode | Job::Update => None,
             Job::Rebuild(_) => unreachable!("hosts are rebuilt one by one"),
             Job::RebuildOne { place, .. } => Some(place),
         };
@@ -471,111 +499,14 @@ impl Daemon {
             }
             let input = match rebuilds {
                 None => Input::Saved(generation, outcome),
-                Some(place) if place == me => Input::Rebuilt(generation, outcome),
+                Some(place) if place == me => {
+                    Input::Rebuilt(generation, outcome.map(|carried| carried.prepared))
+                }
                 Some(place) => Input::Given(place, attempt, outcome.err()),
             };
             // The daemon may be at its end.
             drop(working.inputs.send(input));
         });
-    }
-}
-
-/// A job that is begun.
-struct Started {
-    generation: Generation,
-    /// The membership version that the generation is of.
-    version: u64,
-    /// The membership version that meets, and in which attempt.
-    met: (u64, u64),
-    geometry: Result<Geometry, String>,
-    job: Job,
-    image: Option<Arc<Vec<u8>>>,
-    wanted: Option<Wanted>,
-}
-
-/// What a thread needs to carry out a job.
-struct Working {
-    me: usize,
-    network: Arc<Network>,
-    inputs: SyncSender<Input>,
-    /// Where the generation lies.
-    stored: PathBuf,
-    /// Where it is rebuilt.
-    rebuilt: PathBuf,
-    /// Whether it is this host that gets something by it.
-    is_own: bool,
-}
-
-impl Working {
-    fn carry_out(&self, started: Started) -> Result<Prepared, String> {
-        let Started { generation, version, met, geometry, job, image, wanted } = started;
-        let purpose = if job == Job::Encode { Purpose::Save } else { Purpose::Rebuild };
-        let schedule = Schedule::new(geometry?, job).map_err(|error| error.to_string())?;
-        if self.is_own {
-            self.check_room(schedule.geometry())?;
-        }
-        let links = self.network.meet(&Meet {
-            purpose,
-            generation,
-            version: met.0,
-            attempt: met.1,
-            schedule: &schedule,
-            wanted,
-        });
-        let links = links.map_err(told)?;
-        if self.is_own {
-            let breaker = links.breaker().map_err(told)?;
-            self.inputs.send(Input::Met(generation, breaker)).map_err(told)?;
-        }
-        let is_rebuilt = self.is_own && image.is_none();
-        if is_rebuilt && self.rebuilt.exists() {
-            std::fs::remove_dir_all(&self.rebuilt).map_err(told)?;
-        }
-        let shelved = Shelved {
-            directory: if is_rebuilt { &self.rebuilt } else { &self.stored },
-            generation,
-            version,
-            place: self.me,
-            pace: &Pace::unlimited(),
-            options: ExchangeOptions::DEFAULT,
-        };
-        let done = match image {
-            Some(image) => shelf::save(&shelved, &schedule, &image, links),
-            None => shelf::rebuild(&shelved, &schedule, links),
-        };
-        let done = done.map_err(|error| {
-            let is_damaged = matches!(
-                &error,
-                ShelfError::Exchange(ExchangeError::Read(_))
-                    | ShelfError::Stored(OpenStoredError::Manifest { .. })
-            );
-            if is_damaged && !self.is_own {
-                // The daemon may be at its end.
-                drop(self.inputs.send(Input::Damaged(generation)));
-            }
-            told(error)
-        })?;
-        if is_rebuilt {
-            Storage::adopt(&self.stored, &self.rebuilt).map_err(told)?;
-        }
-        Ok(Prepared { lens: schedule.geometry().lens().to_vec(), manifest: done.manifest })
-    }
-
-    /// Whether image, parity and manifest fit the disk.
-    fn check_room(&self, geometry: &Geometry) -> Result<(), String> {
-        let block = u64::from(geometry.block());
-        let needed = geometry.lens()[self.me]
-            + geometry.parity_blocks() * block
-            + 5 * (geometry.parity_blocks() + geometry.image_blocks(self.me));
-        let above = self.stored.parent().expect("a generation lies in a directory");
-        let room = Storage::room(above).map_err(told)?;
-        if room < needed {
-            let path = above.display();
-            return Err(format!(
-                "`{path}` has room for {room} octets, and a generation needs {needed}"
-            ));
-        }
-        Ok(())
     }
 }
 

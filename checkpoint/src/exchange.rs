@@ -9,6 +9,7 @@
 
 mod begin;
 mod receive;
+mod update;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -21,6 +22,7 @@ use meikyo_units::Bytes;
 
 use crate::coding::CodingError;
 use crate::frame::{Head, HeadError, Kind};
+use crate::increment;
 use crate::layout::Shard;
 use crate::schedule::Schedule;
 use crate::tls::{Inbound, Outbound};
@@ -38,11 +40,17 @@ pub trait Blocks: Sync {
         shard: Shard,
         scratch: &'a mut Vec<u8>,
     ) -> io::Result<&'a [u8]>;
+
+    /// Whether a block is another than in the generation that is updated. Of a job of
+    /// [`Update`](crate::schedule::Job::Update), [`Blocks::block`] gives the difference of those that are.
+    fn is_changed(&self, _stripe: u32, _shard: Shard) -> bool {
+        true
+    }
 }
 
 /// What a host keeps.
 pub trait Keep: Sync {
-    /// Keeps a block; waits while too much is waiting to be written.
+    /// Keeps a block, or what changed in it; waits while too much is waiting to be written.
     ///
     /// # Errors
     /// When it cannot be kept.
@@ -188,7 +196,13 @@ struct State {
     arrived: u64,
     /// Results on their way to be sent, whose sources may then begin another block.
     owed: u64,
+    /// Of what has arrived, what was to be coded here.
+    gathered: u64,
     gathering: BTreeMap<(u32, usize), Gathering>,
+    /// By code word and source, the stripes in which that source's blocks have not changed.
+    same: BTreeMap<(usize, usize), update::Runs>,
+    /// In how many stripes a code word has changed.
+    coded: BTreeMap<usize, u32>,
     failure: Option<ExchangeError>,
     moved: Moved,
 }
@@ -247,7 +261,7 @@ pub fn exchange(
         window: options
             .window
             .max(1)
-            .max(2 * schedule.geometry().layout().hosts() * exchange_needs(schedule)),
+            .max(2 * schedule.geometry().layout().hosts() * usize::from(schedule.gathers())),
     };
     thread::scope(|scope| {
         for (place, lanes) in links.outbound {
@@ -265,11 +279,6 @@ pub fn exchange(
     });
     let state = exchange.state.into_inner().expect("no thread panics under this lock");
     state.failure.map_or(Ok(state.moved), Err)
-}
-
-/// One where code words are gathered, and zero where they are folded along chains.
-fn exchange_needs(schedule: &Schedule) -> usize {
-    usize::from(schedule.geometry().layout().parity() > 1)
 }
 
 impl Exchange<'_> {
@@ -327,7 +336,7 @@ impl Exchange<'_> {
     fn send_all(&self, place: usize, mut lane: Outbound) -> Result<(), ExchangeError> {
         let queue = &self.queues[&place];
         let broke = |source| ExchangeError::Peer { place, source };
-        let mut scratch = Vec::new();
+        let (mut scratch, mut packed) = (Vec::new(), Vec::new());
         let mut sent = 0;
         loop {
             let mut waiting = locked(&queue.waiting);
@@ -353,12 +362,23 @@ impl Exchange<'_> {
             let Outgoing { mut head, payload, credits } = outgoing;
             let octets: &[u8] = match &payload {
                 Payload::Own(stripe, shard) => {
-                    self.blocks.block(*stripe, *shard, &mut scratch).map_err(ExchangeError::Read)?
+                    let block = self.blocks.block(*stripe, *shard, &mut scratch);
+                    let block = block.map_err(ExchangeError::Read)?;
+                    if self.is_update() {
+                        let word_len =
+                            self.schedule.geometry().word_len(*stripe, usize::from(head.word));
+                        increment::pack(block, word_len, &mut packed);
+                        &packed
+                    } else {
+                        block
+                    }
                 }
                 Payload::Octets(octets) => octets,
                 Payload::Nothing => &[],
             };
-            head.len = u32::try_from(octets.len()).expect("a block's length fits 32 bits");
+            if head.kind != Kind::Same {
+                head.len = u32::try_from(octets.len()).expect("a block's length fits 32 bits");
+            }
             lane.send(&head.octets(), octets).map_err(broke)?;
             sent += octets.len() as u64;
             if !credits.is_empty() {

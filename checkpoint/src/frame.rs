@@ -1,6 +1,10 @@
 //! What goes over a data connection: heads of 16 octets, each with a block behind it or nothing.
 
 use crate::geometry::BLOCK_MAX;
+use crate::increment::MASK_BYTES_MAX;
+
+/// Most octets behind a head: a block, or the packed difference of one.
+pub const PAYLOAD_MAX: u32 = BLOCK_MAX + MASK_BYTES_MAX;
 
 /// Octets of a head.
 pub const HEAD_BYTES: usize = 16;
@@ -20,6 +24,9 @@ pub enum Kind {
     End,
     /// There is nothing to carry, and the connection lives.
     Idle,
+    /// From this stripe on, `len` blocks of the sender in this code word have not changed; where the sender codes,
+    /// so many of the word's results. No block is behind the head.
+    Same,
 }
 
 /// The head of a frame.
@@ -33,7 +40,7 @@ pub struct Head {
     pub stripe: u32,
     /// Of a chain, how many have folded; of a part or a result, the number of the block in its word.
     pub stop: u16,
-    /// Octets behind the head.
+    /// Octets behind the head; of [`Kind::Same`], a number of stripes.
     pub len: u32,
 }
 
@@ -72,6 +79,7 @@ impl Head {
             Kind::Credit => 4,
             Kind::End => 5,
             Kind::Idle => 6,
+            Kind::Same => 7,
         };
         octets[2..4].copy_from_slice(&self.word.to_le_bytes());
         octets[4..8].copy_from_slice(&self.stripe.to_le_bytes());
@@ -80,11 +88,11 @@ impl Head {
         octets
     }
 
-    /// Reads a head; blocks have at most `block` octets, and never more than [`BLOCK_MAX`].
+    /// Reads a head; at most `most` octets are behind it, and never more than [`PAYLOAD_MAX`].
     ///
     /// # Errors
     /// When it is none.
-    pub fn read(octets: &[u8; HEAD_BYTES], block: u32) -> Result<Self, HeadError> {
+    pub fn read(octets: &[u8; HEAD_BYTES], most: u32) -> Result<Self, HeadError> {
         let [kind, unused, w0, w1, s0, s1, s2, s3, p0, p1, u0, u1, l0, l1, l2, l3] = *octets;
         let kind = match kind {
             1 => Kind::Folded,
@@ -93,6 +101,7 @@ impl Head {
             4 => Kind::Credit,
             5 => Kind::End,
             6 => Kind::Idle,
+            7 => Kind::Same,
             other => return Err(HeadError::Kind(other)),
         };
         if unused != 0 || u0 != 0 || u1 != 0 {
@@ -100,8 +109,9 @@ impl Head {
         }
         let len = u32::from_le_bytes([l0, l1, l2, l3]);
         let most = match kind {
-            Kind::Folded | Kind::Part | Kind::Result => block.min(BLOCK_MAX),
+            Kind::Folded | Kind::Part | Kind::Result => most.min(PAYLOAD_MAX),
             Kind::Credit | Kind::End | Kind::Idle => 0,
+            Kind::Same => u32::MAX,
         };
         if len > most {
             return Err(HeadError::Len { len, most });
@@ -123,7 +133,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn heads_are_read_as_written_and_nothing_larger_than_a_block_is_announced(
-            octets: [u8; HEAD_BYTES], kind in 0_u8..8, block in 64_u32..=BLOCK_MAX,
+            octets: [u8; HEAD_BYTES], kind in 0_u8..9, block in 64_u32..=PAYLOAD_MAX,
         ) {
             let mut octets = octets;
             octets[0] = kind;
@@ -131,9 +141,9 @@ mod tests {
             match Head::read(&octets, block) {
                 Ok(head) => {
                     proptest::prop_assert_eq!(head.octets(), octets);
-                    proptest::prop_assert!(head.len <= block);
+                    proptest::prop_assert!(head.len <= block || head.kind == Kind::Same);
                 }
-                Err(HeadError::Kind(kind)) => proptest::prop_assert!(kind == 0 || kind > 6),
+                Err(HeadError::Kind(kind)) => proptest::prop_assert!(kind == 0 || kind > 7),
                 Err(HeadError::Len { len, most }) => proptest::prop_assert!(len > most),
                 Err(HeadError::Unused) => proptest::prop_assert!(false),
             }

@@ -29,6 +29,7 @@
 //! - [`journal`]: what a member must not forget, on a disk that tears.
 //! - [`recovery`]: what can be had back from hosts that survived.
 //! - [`geometry`], [`schedule`]: the blocks of a generation, and the ways that they go.
+//! - [`increment`]: what changed in an image, so that nothing else has to go.
 //! - [`tls`], [`frame`], [`exchange`]: connections, what goes over them, and a job carried out.
 //! - [`manifest`], [`shelf`], [`link`]: a generation on a disk, written and rebuilt, and how hosts meet for it.
 //! - [`image`]: what a host's image holds when its program names arrays.
@@ -43,6 +44,7 @@ pub mod exchange;
 pub mod frame;
 pub mod geometry;
 pub mod image;
+pub mod increment;
 pub mod interval;
 pub mod journal;
 pub mod layout;

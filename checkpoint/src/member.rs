@@ -8,8 +8,9 @@
 //!
 //! 1. A host where the program wants to save coordinates: it has the group agree to begin
 //!    ([`Change::Begin`]), and tells every host to take its [`Task::Snapshot`].
-//! 2. Every host says how long its image is. When all have, every host is told to [`Task::Write`]
-//!    its image, and parity of others.
+//! 2. Every host says how long its image is, and whether it has the newest committed generation. When all have said
+//!    so, every host is told to [`Task::Write`] its image, and parity of others: made of the newest generation and
+//!    of what changed since, where all have it and no image has another length.
 //! 3. Every host whose image, parity and manifest are on its disk says so. When all have, the group
 //!    agrees to commit ([`Change::Commit`]), and what is older is [freed](Task::Free).
 //!
@@ -96,6 +97,8 @@ pub enum Task {
         version: u64,
         /// Octets of the image of each host.
         lens: Vec<u64>,
+        /// The generation that all hosts have, and that it is made of by what changed since.
+        base: Option<Generation>,
     },
     /// Rebuild image and parity of this host from the others, and call [`Member::rebuilt`]. What there is of
     /// it must stay until then: another host may need it.

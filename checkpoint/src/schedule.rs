@@ -8,6 +8,10 @@
 //! Several parity blocks are made where all data blocks come together, on one of the hosts that keep
 //! some of them, which sends the others on: (k+m-1)/k of an image per host, against m times the image
 //! along a chain. To rebuild, survivors take turns at gathering.
+//!
+//! To turn the parity of one generation into that of the next, what changed is gathered where the parity lies,
+//! also with one parity block: hosts change different octets, and a sum along a chain would carry those of all hosts
+//! before, where this way every host sends what it changed and no more.
 
 use std::collections::BTreeSet;
 
@@ -19,6 +23,8 @@ use crate::layout::{Layout, Shard};
 pub enum Job {
     /// Parity is made of all images.
     Encode,
+    /// Parity of an earlier generation is made that of this one, by what changed.
+    Update,
     /// What these hosts had is made of what the others have.
     Rebuild(BTreeSet<usize>),
     /// What one host had is made of what those have that are not lost, too.
@@ -34,7 +40,7 @@ impl Job {
     /// The hosts that have nothing to give.
     pub const fn lost(&self) -> Option<&BTreeSet<usize>> {
         match self {
-            Self::Encode => None,
+            Self::Encode | Self::Update => None,
             Self::Rebuild(lost) | Self::RebuildOne { lost, .. } => Some(lost),
         }
     }
@@ -42,7 +48,7 @@ impl Job {
     /// Whether a host gets by it what it had.
     pub fn rebuilds(&self, host: usize) -> bool {
         match self {
-            Self::Encode => false,
+            Self::Encode | Self::Update => false,
             Self::Rebuild(lost) => lost.contains(&host),
             Self::RebuildOne { place, .. } => *place == host,
         }
@@ -105,7 +111,8 @@ impl Schedule {
             return Err(Unsurvivable { lost, scheme, hosts });
         }
         let route = |turn, word| match &job {
-            Job::Encode => Some(encode_route(&layout, word)),
+            Job::Encode if layout.parity() == 1 => Some(chain_route(&layout, word)),
+            Job::Encode | Job::Update => Some(gather_route(&layout, word)),
             Job::Rebuild(lost) => rebuild_route(&layout, lost, lost, (turn, word)),
             Job::RebuildOne { lost, place } => {
                 rebuild_route(&layout, lost, &[*place].into(), (turn, word))
@@ -145,6 +152,22 @@ impl Schedule {
         })
     }
 
+    /// Whether blocks come together on the host that codes, in place of being folded on their way.
+    pub fn gathers(&self) -> bool {
+        self.job == Job::Update || self.geometry.layout().parity() > 1
+    }
+
+    /// How many stripes a code word has: those behind are beyond the ends of all its images.
+    pub fn stripes_of(&self, word: usize) -> u32 {
+        let has = |stripe| self.geometry.word_len(stripe, word) > 0;
+        let (mut least, mut beyond) = (0, self.geometry.stripes());
+        while least < beyond {
+            let middle = least + (beyond - least) / 2;
+            if has(middle) { least = middle + 1 } else { beyond = middle }
+        }
+        least
+    }
+
     /// Which hosts send to which, acknowledgements included.
     pub fn links(&self) -> BTreeSet<(usize, usize)> {
         let mut links = BTreeSet::new();
@@ -169,17 +192,21 @@ impl Schedule {
     }
 }
 
-fn encode_route(layout: &Layout, word: usize) -> Route {
+/// The blocks of data, and those of parity.
+fn stops_of(layout: &Layout, word: usize) -> (Vec<Stop>, Vec<Stop>) {
     let stop = |shard| (layout.host_of(word, shard), shard);
     let data = (0..layout.data()).map(Shard::Data).map(stop).collect();
-    let mut parity = (0..layout.parity()).map(Shard::Parity).map(stop);
-    let first = parity.next().expect("every scheme has parity");
-    if layout.parity() == 1 {
-        Route::Chain { stops: data, keeper: first }
-    } else {
-        let results = [first].into_iter().chain(parity).collect();
-        Route::Gather { sources: data, at: first.0, results }
-    }
+    (data, (0..layout.parity()).map(Shard::Parity).map(stop).collect())
+}
+
+fn chain_route(layout: &Layout, word: usize) -> Route {
+    let (stops, parity) = stops_of(layout, word);
+    Route::Chain { stops, keeper: parity[0] }
+}
+
+fn gather_route(layout: &Layout, word: usize) -> Route {
+    let (sources, results) = stops_of(layout, word);
+    Route::Gather { sources, at: results[0].0, results }
 }
 
 fn rebuild_route(

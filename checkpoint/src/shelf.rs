@@ -3,8 +3,10 @@
 //! Everything is written from memory while it is exchanged, and checked whenever it is read. Files are
 //! readable by their owner only.
 
+mod changes;
 mod pace;
 mod stored;
+mod update;
 mod writing;
 
 use std::fs::{File, OpenOptions};
@@ -19,8 +21,10 @@ use crate::layout::Shard;
 use crate::manifest::Manifest;
 use crate::schedule::Schedule;
 
+pub use changes::Changes;
 pub use pace::Pace;
 pub use stored::{Damage, OpenStoredError, Stored};
+use update::{Differences, Updating};
 use writing::{NothingToKeep, Writing};
 
 /// The file of an image.
@@ -64,6 +68,9 @@ pub enum ShelfError {
     /// What this host has cannot be read.
     #[error(transparent)]
     Stored(#[from] OpenStoredError),
+    /// The generation that changes are told from is not what was stored.
+    #[error("cannot make it of the generation before")]
+    Base(#[source] io::Error),
 }
 
 /// What came of it.
@@ -117,8 +124,64 @@ pub fn save(
     );
     let writing = Writing::begin(shelved, schedule)?;
     let blocks = InMemory { image, schedule, place };
+    let moved = write_and_exchange(shelved, image, &writing, links, |links| {
+        exchange(schedule, place, &blocks, &writing, links, shelved.options)
+    })?;
+    finish(shelved, schedule, writing, moved)
+}
+
+/// Writes a host's image and the parity that it keeps of others, as [`save`] does: parity is that of an earlier
+/// generation with what changed, and only what changed goes over the network. What lies on the disk afterwards is the
+/// same, octet for octet.
+///
+/// # Errors
+/// As of [`save`], and when what there is of the earlier generation cannot be read or is damaged.
+///
+/// # Panics
+/// If the image is not as long as the schedule says, or the earlier generation has other blocks.
+pub fn update(
+    shelved: &Shelved<'_>,
+    schedule: &Schedule,
+    image: &[u8],
+    (base, changes): (&Stored, &Changes),
+    links: Links,
+) -> Result<Done, ShelfError> {
+    let place = shelved.place;
+    let is_same = base.geometry() == schedule.geometry() && base.manifest().place == place;
+    assert!(is_same, "blocks of one generation lie where those of the other do");
+    let writing = Writing::begin(shelved, schedule)?;
+    let blocks = Differences { image: InMemory { image, schedule, place }, base, changes };
+    let keep = Updating::new(&writing, base);
+    let moved = write_and_exchange(shelved, image, &writing, links, |links| {
+        exchange(schedule, place, &blocks, &keep, links, shelved.options)
+    });
+    let moved = moved.map_err(|error| match error {
+        // Whatever is found to be damaged while a generation is written is of the one before.
+        ShelfError::Exchange(ExchangeError::Read(source) | ExchangeError::Keep(source))
+            if source.kind() == io::ErrorKind::InvalidData =>
+        {
+            ShelfError::Base(source)
+        }
+        other => other,
+    })?;
+    keep.write_same().map_err(|source| match source.kind() {
+        io::ErrorKind::InvalidData => ShelfError::Base(source),
+        _ => in_file(shelved, PARITY)(source),
+    })?;
+    finish(shelved, schedule, writing, moved)
+}
+
+/// Writes the image while blocks are exchanged; what fails ends both.
+fn write_and_exchange(
+    shelved: &Shelved<'_>,
+    image: &[u8],
+    writing: &Writing<'_>,
+    links: Links,
+    exchange: impl FnOnce(Links) -> Result<Moved, ExchangeError>,
+) -> Result<Moved, ShelfError> {
+    let place = shelved.place;
     let breaker = links.breaker().map_err(|source| ExchangeError::Peer { place, source })?;
-    let moved = thread::scope(|scope| {
+    thread::scope(|scope| {
         let own = scope.spawn(|| {
             let written = writing.write_image(image);
             if written.is_err() {
@@ -126,7 +189,7 @@ pub fn save(
             }
             written
         });
-        let moved = exchange(schedule, place, &blocks, &writing, links, shelved.options);
+        let moved = exchange(links);
         if moved.is_err() {
             writing.stop();
         }
@@ -140,8 +203,7 @@ pub fn save(
             (Err(source), _) => Err(in_file(shelved, IMAGE)(source)),
             (Ok(()), moved) => Ok(moved?),
         }
-    })?;
-    finish(shelved, schedule, writing, moved)
+    })
 }
 
 /// Takes part in a rebuild: a host that was lost gets its image and parity back, and every other gives

@@ -189,6 +189,80 @@ fn a_step_is_saved_and_read_again_octet_for_octet() {
 }
 
 #[test]
+fn what_changed_is_all_that_is_sent_and_what_was_rebuilt_can_be_gone_on_from() {
+    let mut group = Group::start("ring", 4);
+    group.wait_for("all are members", |status| status.is_member);
+    let save = |group: &Group, step: u64| {
+        for host in 0..4 {
+            let image = group.home.path().join(format!("image{host}"));
+            fs::write(&image, changed(host, step)).unwrap();
+            let request = Request::Save { run: 1, step, image };
+            ask(&group.directory(host), &request).unwrap();
+        }
+        group.wait_for("the step is committed", |status| {
+            status.step == Some(step) && status.open.is_none()
+        });
+        for host in 0..4 {
+            let answer = group.restore(host, None);
+            assert!(
+                matches!(answer, Answer::Restored { step: is, .. } if is == step),
+                "{answer:?}"
+            );
+            let restored = fs::read(group.home.path().join("restored")).unwrap();
+            assert!(restored == changed(host, step), "host {host}, step {step}");
+        }
+    };
+    let costs = |group: &Group| -> Vec<daemon::Cost> {
+        (0..4).map(|host| group.status(host).unwrap().cost.unwrap()).collect()
+    };
+    save(&group, 1);
+    assert!(costs(&group).iter().all(|cost| cost.made_of.is_none() && cost.sent_bytes > 200_000));
+    for step in 2..5 {
+        save(&group, step);
+        for cost in costs(&group) {
+            assert_eq!((cost.generation, cost.made_of), (step, Some(step - 1)));
+            // A page of one block, and its mask.
+            assert_eq!((cost.changed_bytes, cost.sent_bytes), (4_096, 4_097));
+        }
+    }
+    // A daemon that was started anew has no hashes, and one that replaces another has what was rebuilt.
+    for host in [1, 2] {
+        group.kill(host);
+        if host == 2 {
+            fs::remove_dir_all(group.directory(host)).unwrap();
+        }
+        group.run(host, false);
+    }
+    group.wait_for("both have the newest", |status| {
+        status.is_member && status.version == 2 && status.whole.contains(&4)
+    });
+    save(&group, 5);
+    assert!(costs(&group).iter().all(|cost| (cost.made_of, cost.sent_bytes) == (Some(4), 4_097)));
+    // What is damaged is found when it is needed, the step is given up, and the next one is whole.
+    flip(&group.directory(3).join("generations/000000000005/parity"));
+    for host in 0..4 {
+        let image = group.home.path().join(format!("image{host}"));
+        fs::write(&image, changed(host, 6)).unwrap();
+        ask(&group.directory(host), &Request::Save { run: 1, step: 6, image }).unwrap();
+    }
+    group.wait_for("it is rebuilt", |status| {
+        status.open.is_none() && status.handed.is_none() && status.whole.contains(&5)
+    });
+    let verified = ask(&group.directory(3), &Request::Verify).unwrap();
+    assert!(matches!(verified, Answer::Verified { damaged_blocks: 0, .. }), "{verified:?}");
+    save(&group, 7);
+}
+
+/// An image of which one page is another at every step.
+fn changed(host: usize, step: u64) -> Vec<u8> {
+    let mut image = image_of(host, 0);
+    for step in 1..=step {
+        image[usize::try_from(step).unwrap() * 8_192 + host] ^= 0xff;
+    }
+    image
+}
+
+#[test]
 fn a_host_that_lost_its_disk_is_rebuilt_on_what_replaces_it() {
     let mut group = Group::start("ring", 4);
     group.wait_for("all are members", |status| status.is_member);

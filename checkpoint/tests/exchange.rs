@@ -12,10 +12,11 @@ use std::time::Duration;
 use meikyo_checkpoint::charter::Generation;
 use meikyo_checkpoint::exchange::ExchangeOptions;
 use meikyo_checkpoint::geometry::Geometry;
+use meikyo_checkpoint::increment::{Hash, mask_bytes};
 use meikyo_checkpoint::layout::{Layout, Scheme, Shard};
 use meikyo_checkpoint::link::{Greeting, Meeting, Purpose, STALL, meet};
 use meikyo_checkpoint::schedule::{Job, Schedule};
-use meikyo_checkpoint::shelf::{self, Done, Pace, ShelfError, Shelved, Stored};
+use meikyo_checkpoint::shelf::{self, Changes, Done, Pace, ShelfError, Shelved, Stored};
 use meikyo_checkpoint::tls::JobKey;
 use meikyo_units::BitsPerSecond;
 use meikyo_worlds::Random;
@@ -25,6 +26,10 @@ struct Group {
     directory: tempfile::TempDir,
     geometry: Geometry,
     images: Vec<Vec<u8>>,
+    /// The number of the generation that jobs are of; an update is made of the one before.
+    generation: u64,
+    /// What is known of the images of the one before.
+    hashes: Vec<Option<Vec<Hash>>>,
     key: JobKey,
     lanes: usize,
     stall: Duration,
@@ -42,6 +47,8 @@ impl Group {
             directory: tempfile::tempdir().unwrap(),
             geometry: Geometry::new(layout, block, lens.to_vec()).unwrap(),
             images: lens.iter().map(|&len| octets(len)).collect(),
+            generation: 1,
+            hashes: vec![None; hosts],
             key: JobKey::from_pkcs8(&JobKey::generate().unwrap()).unwrap(),
             lanes,
             stall: STALL,
@@ -54,12 +61,25 @@ impl Group {
     }
 
     fn home(&self, place: usize) -> PathBuf {
-        self.directory.path().join(format!("host{place}/1"))
+        self.home_of(place, self.generation)
+    }
+
+    fn home_of(&self, place: usize, generation: u64) -> PathBuf {
+        self.directory.path().join(format!("host{place}/{generation}"))
+    }
+
+    /// The next generation, of the images as they are now, by what changed in them.
+    fn update(&mut self) -> Vec<Result<Done, ShelfError>> {
+        self.generation += 1;
+        self.run(Job::Update)
     }
 
     /// Carries out a job on all hosts at once.
     fn run(&self, job: Job) -> Vec<Result<Done, ShelfError>> {
-        let purpose = if job == Job::Encode { Purpose::Save } else { Purpose::Rebuild };
+        let purpose = match job {
+            Job::Encode | Job::Update => Purpose::Save,
+            Job::Rebuild(_) | Job::RebuildOne { .. } => Purpose::Rebuild,
+        };
         let schedule = Schedule::new(self.geometry.clone(), job).unwrap();
         let listeners: Vec<Vec<TcpListener>> = (0..self.hosts())
             .map(|_| (0..self.lanes).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect())
@@ -68,7 +88,7 @@ impl Group {
             .iter()
             .map(|lanes| lanes.iter().map(|lane| lane.local_addr().unwrap()).collect())
             .collect();
-        let generation = Generation(1);
+        let generation = Generation(self.generation);
         let greeting = Greeting::new(purpose, 1, generation);
         let patience = Duration::from_secs(60);
         let (key, stall) = (&self.key, self.stall);
@@ -96,6 +116,15 @@ impl Group {
                         match schedule.job() {
                             Job::Encode => {
                                 shelf::save(&shelved, schedule, &self.images[place], links)
+                            }
+                            Job::Update => {
+                                let base = self.home_of(place, self.generation - 1);
+                                let base = Stored::open(&base).unwrap();
+                                let (known, image) = (&self.hashes[place], &self.images[place]);
+                                let changes = Changes::find(&base, known.as_deref(), image);
+                                let changes = changes.map_err(ShelfError::Base)?;
+                                let made_of = (&base, &changes);
+                                shelf::update(&shelved, schedule, image, made_of, links)
                             }
                             _ => shelf::rebuild(&shelved, schedule, links),
                         }
@@ -174,6 +203,133 @@ fn what_is_on_the_disks_is_the_images_and_their_parity() {
         group.save();
         group.check();
     }
+}
+
+/// Octets of pages of an image that are others than they were.
+fn changed_pages(old: &[u8], new: &[u8]) -> u64 {
+    let pages = old.chunks(4_096).zip(new.chunks(4_096));
+    pages.filter(|(old, new)| old != new).map(|(old, _)| old.len() as u64).sum()
+}
+
+/// Changes an octet of each of these pages of a host's image.
+fn change(image: &mut [u8], pages: impl Iterator<Item = usize>) {
+    for page in pages {
+        if let Some(octet) = image.get_mut(page * 4_096 + 77) {
+            *octet ^= 0x55;
+        }
+    }
+}
+
+#[test]
+fn what_is_made_of_the_one_before_is_what_is_written_whole_whatever_changed_and_whoever_is_lost() {
+    let mut random = Random::new(9);
+    let mut rebuilt = 0;
+    for (scheme, hosts, lanes) in [
+        (Scheme::Ring, 3, 1),
+        (Scheme::Ring, 4, 2),
+        (Scheme::Ring, 6, 1),
+        (Scheme::Partner, 2, 2),
+        (Scheme::Partner, 4, 1),
+        (Scheme::ReedSolomon(2), 4, 1),
+        (Scheme::ReedSolomon(2), 5, 2),
+        (Scheme::ReedSolomon(3), 6, 1),
+    ] {
+        let lens: Vec<u64> = (0..hosts as u64).map(|host| host * 70_001).collect();
+        let mut group = Group::new(scheme, hosts, 8_192, &lens, lanes);
+        group.save();
+        for share in [0, 1, 3, 100] {
+            for image in &mut group.images {
+                let pages = image.len().div_ceil(4_096);
+                change(image, (0..pages).filter(|_| random.below(100) < share * share));
+            }
+            // One that has lost its hashes reads what it had.
+            if share == 3 {
+                group.hashes[hosts - 1] = None;
+            }
+            let outcomes = group.update();
+            let updated: Vec<Done> = outcomes.into_iter().map(Result::unwrap).collect();
+            group.check();
+            for (place, image) in group.images.iter().enumerate() {
+                let base = Stored::open(&group.home(place)).unwrap();
+                let same = Changes::find(&base, None, image).unwrap();
+                assert_eq!(same.blocks(), 0);
+                group.hashes[place] = Some(same.into_hashes());
+            }
+            let (directory, generation) = (tempfile::tempdir().unwrap(), group.generation);
+            let updates = std::mem::replace(&mut group.directory, directory);
+            for (whole, updated) in group.save().iter().zip(&updated) {
+                assert_eq!(whole.manifest, updated.manifest, "{scheme} {hosts} {generation}");
+            }
+            group.directory = updates;
+        }
+        // The last one can be rebuilt like any other.
+        let manifests: Vec<u32> =
+            (0..hosts).map(|at| Stored::open(&group.home(at)).unwrap().checksum()).collect();
+        for pattern in 1_u32..1 << hosts {
+            let lost: BTreeSet<usize> = (0..hosts).filter(|at| pattern >> at & 1 == 1).collect();
+            if !group.geometry.layout().survives(&lost) || (hosts > 4 && pattern % 3 > 0) {
+                continue;
+            }
+            lost.iter().for_each(|place| fs::remove_dir_all(group.home(*place)).unwrap());
+            for (place, done) in group.run(Job::Rebuild(lost)).into_iter().enumerate() {
+                assert_eq!(done.unwrap().manifest, manifests[place]);
+            }
+            group.check();
+            rebuilt += 1;
+        }
+    }
+    assert!(rebuilt > 40, "{rebuilt}");
+}
+
+#[test]
+fn what_goes_over_the_network_is_what_changed_and_five_hundredths_at_most() {
+    for (scheme, hosts) in [(Scheme::Ring, 4), (Scheme::Partner, 3)] {
+        let block = 256 << 10;
+        let mut group = Group::new(scheme, hosts, block, &vec![5 << 20; hosts], 1);
+        group.save();
+        let mut random = Random::new(4);
+        for percent in [1, 10, 50] {
+            let before = group.images.clone();
+            for image in &mut group.images {
+                change(image, (0..(5 << 20) / 4_096).filter(|_| random.below(100) < percent));
+            }
+            let done: Vec<Done> = group.update().into_iter().map(Result::unwrap).collect();
+            group.check();
+            for ((done, old), new) in done.iter().zip(&before).zip(&group.images) {
+                let dirty = changed_pages(old, new);
+                let block = block as usize;
+                let blocks = old.chunks(block).zip(new.chunks(block));
+                let blocks = blocks.filter(|(old, new)| old != new).count();
+                // Nothing but changed pages and the masks that say which.
+                assert_eq!(done.moved.sent.get(), dirty + (blocks * mask_bytes(block)) as u64);
+                let with_heads = done.moved.sent.get() + 16 * (5 << 20) / block as u64;
+                assert!(with_heads * 100 <= dirty * 105, "{with_heads} for {dirty} at {percent} %");
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_of_the_one_before_is_found_and_gets_into_nothing_that_is_made_of_it() {
+    let is_base = |outcome: &Result<Done, ShelfError>| matches!(outcome, Err(ShelfError::Base(_)));
+    for file in ["image", "parity"] {
+        let mut group = Group::new(Scheme::Ring, 3, 1_024, &[50_000; 3], 1);
+        group.save();
+        for image in &mut group.images {
+            image.iter_mut().step_by(700).for_each(|octet| *octet ^= 1);
+        }
+        flip(&group.home(1).join(file), 20_000);
+        group.hashes = vec![Some(vec![[0; 16]; 49]); 3];
+        let outcomes = group.update();
+        assert!(is_base(&outcomes[1]), "{file}: {outcomes:?}");
+        assert!(!group.home(1).join("manifest").exists());
+    }
+    // Where nothing changed, damaged parity is not carried on either.
+    let mut group = Group::new(Scheme::Ring, 3, 1_024, &[50_000; 3], 1);
+    group.save();
+    flip(&group.home(1).join("parity"), 20_000);
+    let outcomes = group.update();
+    assert!(is_base(&outcomes[1]) && outcomes[0].is_ok(), "{outcomes:?}");
 }
 
 #[test]

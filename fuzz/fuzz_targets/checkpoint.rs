@@ -3,8 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use meikyo_checkpoint::frame::Head;
+use meikyo_checkpoint::frame::{Head, Kind};
 use meikyo_checkpoint::image::{HEAD_BYTES, Table, runs};
+use meikyo_checkpoint::increment::{mask_bytes, pack, unpack};
 use meikyo_checkpoint::journal::newest_vote;
 use meikyo_checkpoint::link::{Greeting, Wanted};
 use meikyo_checkpoint::manifest::Manifest;
@@ -12,7 +13,7 @@ use meikyo_checkpoint::member::Message;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, rest)) = bytes.split_first() else { return };
-    match kind % 7 {
+    match kind % 8 {
         0 => {
             // A checksum is not guessed: it is put behind what the fuzzer made.
             let mut octets = b"meikyoC1".to_vec();
@@ -35,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
             if let Some(octets) = rest.first_chunk()
                 && let Ok(head) = Head::read(octets, 1 << 20)
             {
-                assert!(head.len <= 1 << 20);
+                assert!(head.len <= 1 << 20 || head.kind == Kind::Same);
                 assert_eq!(&head.octets(), octets);
             }
         }
@@ -55,6 +56,16 @@ fuzz_target!(|bytes: &[u8]| {
                     let most = first.bytes().min(second.bytes());
                     assert!(Some(runs.iter().map(|run| run.bytes).sum()) <= most);
                 }
+            }
+        }
+        6 => {
+            let len = 64 + (usize::from(kind) << 8);
+            if let Some(difference) = unpack(rest, len) {
+                let mut packed = Vec::new();
+                pack(&difference, len, &mut packed);
+                // A grain of zeros may come, and is not packed.
+                assert!(packed.len() <= rest.len() && packed.len() >= mask_bytes(len));
+                assert_eq!(unpack(&packed, len), Some(difference));
             }
         }
         4 => {

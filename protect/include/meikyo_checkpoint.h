@@ -50,9 +50,19 @@ int meikyo_checkpoint_file(meikyo_checkpoint *, const char *path);
 int meikyo_checkpoint_due(meikyo_checkpoint *);
 
 /* Saves a step. Every rank calls it for the same step, with no message of its own under way. All threads of the process
- * stand still meanwhile, but those that block signals. It returns when the arrays have been read; the
- * daemons then make them safe, and a step that not all hosts can save is given up. Restore is called before the first. */
+ * stand still while the arrays are copied or read, but those that block signals. It returns when that is done; the
+ * daemons then make them safe, and a step that not all hosts can save is given up. Restore is called before the first.
+ *
+ * Where the kernel tells what a program writes (Linux 6.7 and later) and there is memory for it, the library keeps a copy of all arrays,
+ * and a thread of its own brings it up to date while the program runs, so that only what was written since then is copied in the
+ * stop. What the daemon refuses is then told by the next call. MEIKYO_CHECKPOINT_COPIES_AHEAD=no keeps no copy, and
+ * yes keeps one however much memory there is. */
 int meikyo_checkpoint_save(meikyo_checkpoint *, uint64_t step);
+
+/* What the last save cost: how long the threads stood still, and how many octets were copied since the save before and
+ * meanwhile. 1 if a copy is kept, 0 if the daemon has read the arrays where they are. Pointers may be NULL. */
+int meikyo_checkpoint_cost(const meikyo_checkpoint *, double *stop_seconds, uint64_t *ahead_bytes,
+                           uint64_t *residue_bytes);
 
 /* Fills all named arrays with what they were at the newest checkpoint, and says which step that was: 1. 0 where there is
  * none: begin from nothing. Every rank calls it once, after its arrays are named; it returns when all ranks of all hosts

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use meikyo_checkpoint::daemon::{Offered, Place};
 use meikyo_checkpoint::image::{Array, HEAD_BYTES, Rank, Table, runs};
 
 use crate::error::ClientError;
+use crate::shadow::Original;
 
 /// What a program says of an array.
 pub(crate) type Described = Array;
@@ -142,23 +144,51 @@ impl Arrays {
         Ok(data)
     }
 
-    /// What the daemon is told. The lengths of files are those of this moment.
-    pub(crate) fn offered(&mut self) -> Vec<Offered> {
-        let mut offered = Vec::with_capacity(self.arrays.len());
-        for (array, memory) in self.arrays.values_mut() {
+    /// What the daemon is told of arrays that it reads where they are.
+    pub(crate) fn offered(&self) -> Vec<Offered> {
+        let offered = self.arrays.values().map(|(array, memory)| {
             let place = match memory {
                 Memory::Own(address) => Place::Address(*address as u64),
                 Memory::Shared { file, .. } => Place::Descriptor(file.as_raw_fd()),
-                Memory::Length { path, octets } => {
-                    // A file that is not there yet will be cut to nothing.
-                    let len = fs::metadata(path).map_or(0, |state| state.len());
-                    **octets = len.to_le_bytes();
-                    Place::Address(octets.as_ptr().addr() as u64)
-                }
+                Memory::Length { octets, .. } => Place::Address(octets.as_ptr().addr() as u64),
             };
-            offered.push(Offered { array: array.clone(), place });
+            Offered { array: array.clone(), place }
+        });
+        offered.collect()
+    }
+
+    /// What the daemon is told of arrays that it reads out of their copy.
+    pub(crate) fn offered_of(&self, originals: &[Original]) -> Vec<Offered> {
+        let arrays = self.arrays.values().zip(originals);
+        let offered = arrays.map(|((array, _), original)| Offered {
+            array: array.clone(),
+            place: Place::Shadow(original.at as u64),
+        });
+        offered.collect()
+    }
+
+    /// Notes the lengths of output files as they are at this moment.
+    pub(crate) fn note_lengths(&mut self) {
+        for (_, memory) in self.arrays.values_mut() {
+            if let Memory::Length { path, octets } = memory {
+                // A file that is not there yet will be cut to nothing.
+                let len = fs::metadata(path).map_or(0, |state| state.len());
+                **octets = len.to_le_bytes();
+            }
         }
-        offered
+    }
+
+    /// Where the memory of all arrays lies, in the order in which they are offered.
+    pub(crate) fn memories(&self) -> impl Iterator<Item = Range<usize>> {
+        self.arrays.values().map(|(array, memory)| {
+            let bytes = array.bytes().and_then(|bytes| usize::try_from(bytes).ok());
+            let bytes = bytes.expect("it was looked at when it was named");
+            let begin = match memory {
+                Memory::Own(address) | Memory::Shared { address, .. } => *address,
+                Memory::Length { octets, .. } => octets.as_ptr().addr(),
+            };
+            begin..begin + bytes
+        })
     }
 
     /// Whether every array is a block of one that all ranks share, so that any number of ranks can go on.

@@ -10,6 +10,7 @@ use meikyo_checkpoint::daemon::{Answer, Begun, Request, socket_of};
 use crate::arrays::{Arrays, Image};
 use crate::error::ClientError;
 use crate::schedule::now;
+use crate::shadow::{Copied, Shadow, laid_out};
 use crate::standstill::{Standstill, let_daemon_read};
 
 /// Longest answer, all but those that name the images of 64 hosts are far shorter.
@@ -20,6 +21,9 @@ const RECONNECT_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Between two tries.
 const CONNECT_AGAIN: Duration = Duration::from_millis(200);
+
+/// The environment's name of whether arrays are copied ahead of saves: `yes`, `no`, or what memory there is decides.
+const COPIES_AHEAD: &str = "MEIKYO_CHECKPOINT_COPIES_AHEAD";
 
 /// A rank's connection.
 #[derive(Debug)]
@@ -32,6 +36,21 @@ pub(crate) struct Client {
     /// The program that this rank is of, once it has begun.
     program: Option<u64>,
     standstill: Standstill,
+    /// Whether arrays are copied ahead of saves; nothing where the memory that there is decides.
+    copies_ahead: Option<bool>,
+    shadow: Option<Shadow>,
+    /// The daemon reads the copy, and has not answered yet.
+    awaits_answer: bool,
+    last: Stop,
+}
+
+/// What the last save cost the program.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stop {
+    /// How long all its threads stood still.
+    pub(crate) stopped: Duration,
+    /// Octets that were copied before and meanwhile; nothing where the daemon has read all of it.
+    pub(crate) copied: Option<Copied>,
 }
 
 impl Client {
@@ -44,8 +63,23 @@ impl Client {
         let joining = (rank, ranks, here);
         let (socket, hosts) = connect(directory, joining, None)?;
         let directory = directory.to_owned();
-        let standstill = Standstill::new();
-        Ok(Self { directory, joining, hosts, socket, program: None, standstill })
+        let copies_ahead = match std::env::var(COPIES_AHEAD).as_deref() {
+            Ok("yes") => Some(true),
+            Ok("no") => Some(false),
+            _ => None,
+        };
+        Ok(Self {
+            directory,
+            joining,
+            hosts,
+            socket,
+            program: None,
+            standstill: Standstill::new(),
+            copies_ahead,
+            shadow: None,
+            awaits_answer: false,
+            last: Stop::default(),
+        })
     }
 
     /// How many hosts the group has.
@@ -53,26 +87,110 @@ impl Client {
         self.hosts
     }
 
-    /// Hands a step over; how long the program stood still.
+    /// What the last save cost.
+    pub(crate) const fn last(&self) -> Stop {
+        self.last
+    }
+
+    /// Hands a step over; how long that took.
     pub(crate) fn save(&mut self, step: u64, arrays: &mut Arrays) -> Result<Duration, ClientError> {
         let program = self.program.ok_or(ClientError::NotBegun)?;
         let begun = now();
-        let line = line_of(&Request::Take { step, arrays: arrays.offered() });
+        self.await_answer()?;
         if self.socket.peer_addr().is_err() || is_closed(&self.socket) {
             // The daemon was started anew; it has forgotten this connection, and nothing that is committed.
             (self.socket, self.hosts) = connect(&self.directory, self.joining, Some(program))?;
+            self.shadow = None;
         }
+        arrays.note_lengths();
+        self.last = match self.copied(step, arrays)? {
+            Some(stop) => stop,
+            None => self.read_by_daemon(step, arrays)?,
+        };
+        Ok(begun.elapsed())
+    }
+
+    /// Has the daemon read the arrays where they are, while the program stands still.
+    fn read_by_daemon(&mut self, step: u64, arrays: &Arrays) -> Result<Stop, ClientError> {
+        let line = line_of(&Request::Take { step, arrays: arrays.offered() });
         let mut answer = Vec::with_capacity(ANSWER_BYTES_MAX);
+        let begun = now();
         // From here until they go on no memory may be asked for: a thread can stand still with its lock.
         self.standstill.stop()?;
         let exchanged = exchange(&self.socket, &line, &mut answer);
         self.standstill.go_on();
-        let path = || socket_of(&self.directory);
-        exchanged.map_err(|source| ClientError::Unreachable { path: path(), source })?;
+        let stopped = begun.elapsed();
+        exchanged.map_err(|source| self.unreachable(source))?;
         match read_answer(&answer)? {
-            Answer::Snapped { .. } => Ok(begun.elapsed()),
+            Answer::Snapped { .. } => Ok(Stop { stopped, copied: None }),
             _ => Err(ClientError::Foreign),
         }
+    }
+
+    /// Copies what was written since the last save, and lets the daemon read the copy when the program goes on already.
+    /// Nothing where there is no copy, or none that can be trusted.
+    fn copied(&mut self, step: u64, arrays: &Arrays) -> Result<Option<Stop>, ClientError> {
+        let (originals, len) = laid_out(arrays.memories());
+        if self.shadow.as_ref().is_some_and(|shadow| !shadow.is_of(&originals)) {
+            self.shadow = None;
+        }
+        if self.shadow.is_none() && self.has_room(len) {
+            self.shadow = Shadow::new(originals.clone(), len).ok();
+            if let Some(shadow) = &self.shadow {
+                let descriptor = shadow.descriptor();
+                let Answer::Shadowed = self.ask(&Request::Shadow { descriptor })? else {
+                    return Err(ClientError::Foreign);
+                };
+            }
+        }
+        let Some(shadow) = &mut self.shadow else { return Ok(None) };
+        let answers = self.socket.try_clone();
+        let standstill = std::cell::RefCell::new(&mut self.standstill);
+        let (copied, stopped) = shadow.copy_in_standstill(
+            || standstill.borrow_mut().stop(),
+            || standstill.borrow_mut().go_on(),
+        )?;
+        let (Ok(copied), Ok(answers)) = (copied, answers) else {
+            // The program has put other memory there: it is watched from the next save on.
+            self.shadow = None;
+            return Ok(None);
+        };
+        shadow.is_handed(answers);
+        let line = line_of(&Request::Take { step, arrays: arrays.offered_of(&originals) });
+        let sent = (&self.socket).write_all(&line);
+        sent.map_err(|source| self.unreachable(source))?;
+        self.awaits_answer = true;
+        Ok(Some(Stop { stopped, copied: Some(copied) }))
+    }
+
+    /// Whether a copy of so many octets, and of as many for every other rank here, leaves half of the memory that is
+    /// left.
+    fn has_room(&self, len: usize) -> bool {
+        self.copies_ahead.unwrap_or_else(|| {
+            let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+            let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
+            let (_, _, here) = self.joining;
+            let all = (len as u64).saturating_mul(here.into());
+            kibibytes.is_some_and(|kibibytes: u64| all <= kibibytes * 1_024 / 2)
+        })
+    }
+
+    /// Waits until the daemon has read what was handed over last. That it refuses is told now; that it is gone is what
+    /// the next exchange finds.
+    pub(crate) fn await_answer(&mut self) -> Result<(), ClientError> {
+        if !std::mem::take(&mut self.awaits_answer) {
+            return Ok(());
+        }
+        let mut answer = Vec::with_capacity(ANSWER_BYTES_MAX);
+        match exchange(&self.socket, &[], &mut answer) {
+            Ok(()) => read_answer(&answer).map(|_| ()),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn unreachable(&self, source: io::Error) -> ClientError {
+        ClientError::Unreachable { path: socket_of(&self.directory), source }
     }
 
     /// Fills all arrays; the step that they are of, if there is one.

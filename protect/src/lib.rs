@@ -11,7 +11,9 @@ mod arrays;
 mod client;
 mod error;
 mod schedule;
+mod shadow;
 mod standstill;
+mod written;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -320,6 +322,37 @@ pub unsafe extern "C" fn meikyo_checkpoint_should_exit(checkpoint: *mut Checkpoi
     })
 }
 
+/// What the last save cost the program; see the header.
+///
+/// # Safety
+/// The handle is one of `meikyo_checkpoint_init`, and every pointer is null or can be written to.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code, reason = "a function for C")]
+pub unsafe extern "C" fn meikyo_checkpoint_cost(
+    checkpoint: *const Checkpoint,
+    stop_seconds: *mut f64,
+    ahead_bytes: *mut u64,
+    residue_bytes: *mut u64,
+) -> c_int {
+    called(|| {
+        // SAFETY: the caller says that it is one of ours, which nobody else uses now.
+        let checkpoint = unsafe { checkpoint.as_ref() }.ok_or(CallError::Null)?;
+        let last = checkpoint.client.last();
+        let copied = last.copied.unwrap_or_default();
+        // SAFETY: the caller says that it is null or can be written to.
+        if let Some(seconds) = unsafe { stop_seconds.as_mut() } {
+            *seconds = last.stopped.as_secs_f64();
+        }
+        for (bytes, copied) in [(ahead_bytes, copied.ahead), (residue_bytes, copied.residue)] {
+            // SAFETY: as above.
+            if let Some(bytes) = unsafe { bytes.as_mut() } {
+                *bytes = copied;
+            }
+        }
+        Ok(c_int::from(last.copied.is_some()))
+    })
+}
+
 /// Ends; see the header.
 ///
 /// # Safety
@@ -329,7 +362,10 @@ pub unsafe extern "C" fn meikyo_checkpoint_should_exit(checkpoint: *mut Checkpoi
 pub unsafe extern "C" fn meikyo_checkpoint_finalize(checkpoint: *mut Checkpoint) {
     if !checkpoint.is_null() {
         // SAFETY: it was made by `Box::into_raw`, and the caller gives it back.
-        drop(unsafe { Box::from_raw(checkpoint) });
+        let mut checkpoint = unsafe { Box::from_raw(checkpoint) };
+        // What was handed over last stays the daemon's; a refusal has nobody to be told to any more.
+        drop(checkpoint.client.await_answer());
+        drop(checkpoint);
     }
 }
 

@@ -25,8 +25,9 @@ use meikyo_checkpoint::daemon::{self, Answer, DaemonOptions, JobFile, Request, S
 use meikyo_checkpoint::image::{HEAD_BYTES, Table};
 use meikyo_checkpoint::tls::JobKey;
 use meikyo_protect::{
-    Checkpoint, meikyo_checkpoint_alloc, meikyo_checkpoint_finalize, meikyo_checkpoint_init,
-    meikyo_checkpoint_protect, meikyo_checkpoint_restore, meikyo_checkpoint_save,
+    Checkpoint, meikyo_checkpoint_alloc, meikyo_checkpoint_cost, meikyo_checkpoint_finalize,
+    meikyo_checkpoint_init, meikyo_checkpoint_protect, meikyo_checkpoint_restore,
+    meikyo_checkpoint_save,
 };
 use meikyo_worlds::Random;
 use rustix::process::{Pid, Signal, kill_process};
@@ -532,10 +533,38 @@ fn what_is_saved_is_the_memory_at_one_instant_though_a_thread_never_pauses() {
             assert_eq!(steps as u64, first - last, "several instants are mixed");
         }
     });
+    match std::env::var("MEIKYO_CHECKPOINT_COPIES_AHEAD").as_deref() {
+        Ok("no") => assert_eq!(cost(ranks[0]), (0, 0, 0)),
+        _ if cost(ranks[0]).0 == 0 => {
+            meikyo_testing::lacking("no copy is kept: the kernel does not tell what is written");
+        }
+        _ => {}
+    }
     for rank in ranks {
         // SAFETY: the handle is one of `init`, and not used any more.
         unsafe { meikyo_checkpoint_finalize(rank) };
     }
+}
+
+/// Whether a copy is kept, and octets that were copied ahead of the last save and in its stop.
+fn cost(rank: *mut Checkpoint) -> (i32, u64, u64) {
+    let (mut seconds, mut ahead, mut residue) = (-1.0, 0, 0);
+    // SAFETY: the handle is one of `init`, and all three can be written to.
+    let keeps_copy =
+        unsafe { meikyo_checkpoint_cost(rank, &raw mut seconds, &raw mut ahead, &raw mut residue) };
+    assert!(seconds > 0.0);
+    (keeps_copy, ahead, residue)
+}
+
+#[test]
+fn what_is_saved_is_of_one_instant_also_where_the_daemon_reads_the_arrays_themselves() {
+    let name = "what_is_saved_is_the_memory_at_one_instant_though_a_thread_never_pauses";
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name])
+        .env("MEIKYO_CHECKPOINT_COPIES_AHEAD", "no")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 /// Saves a step on both ranks, and reads the arrays of the first out of what its daemon has.

@@ -11,11 +11,12 @@ use meikyo_checkpoint::charter::Generation;
 use meikyo_checkpoint::coding;
 use meikyo_checkpoint::exchange::ExchangeOptions;
 use meikyo_checkpoint::geometry::{BLOCK_DEFAULT, Geometry};
+use meikyo_checkpoint::increment::{self, GRAIN_BYTES, Hash};
 use meikyo_checkpoint::layout::{Layout, Scheme, Shard};
 use meikyo_checkpoint::link::{Greeting, Meeting, Purpose, STALL, meet};
 use meikyo_checkpoint::model::{self, Load, Machine};
 use meikyo_checkpoint::schedule::{Job, Schedule};
-use meikyo_checkpoint::shelf::{self, Done, Pace, Shelved, Stored};
+use meikyo_checkpoint::shelf::{self, Changes, Done, Pace, Shelved, Stored};
 use meikyo_checkpoint::tls::JobKey;
 use meikyo_console::failure::Failure;
 use meikyo_console::output::real;
@@ -28,7 +29,12 @@ use super::line;
 /// The host that is lost.
 const LOST: usize = 1;
 
-const GENERATION: Generation = Generation(1);
+/// The generation that is written whole, and the one that is made of it.
+const WHOLE: Generation = Generation(1);
+const MADE_OF_IT: Generation = Generation(2);
+
+/// One page of so many changes between the two.
+const CHANGED_ONE_IN: usize = 10;
 
 /// Octets that a link carries beside a program's are part of what the line was measured with; what is
 /// left per block is waking four threads.
@@ -66,6 +72,10 @@ pub(super) struct Figures {
     pub(super) model_s: f64,
     pub(super) measured_s: f64,
     pub(super) rebuild_s: f64,
+    /// Octets of the pages that changed in the image of a host until the next checkpoint, and what it sent for them.
+    pub(super) dirty_bytes: u64,
+    pub(super) delta_sent_bytes: u64,
+    pub(super) delta_s: f64,
 }
 
 struct Group<'a> {
@@ -73,6 +83,9 @@ struct Group<'a> {
     hosts: Hosts,
     geometry: Geometry,
     images: Vec<Vec<u8>>,
+    /// The hashes of the blocks of the images that were written whole.
+    hashes: Vec<Vec<Hash>>,
+    generation: Generation,
     key: JobKey,
     home: tempfile::TempDir,
 }
@@ -82,16 +95,22 @@ pub(super) fn measure(case: &Case<'_>) -> Result<Figures, Failure> {
     let layout = Layout::new(case.scheme, case.hosts)?;
     let lens = vec![case.bytes.get(); case.hosts];
     let len = usize::try_from(case.bytes.get())?;
-    let group = Group {
+    let images: Vec<Vec<u8>> = (0..case.hosts).map(|host| image(host, len)).collect();
+    let blocks =
+        |image: &Vec<u8>| image.chunks(BLOCK_DEFAULT as usize).map(increment::hash_of).collect();
+    let mut group = Group {
         case,
+        generation: WHOLE,
+        hashes: images.iter().map(blocks).collect(),
         hosts: Hosts::make(case.hosts, case.links, case.rate)?,
         geometry: Geometry::new(layout, BLOCK_DEFAULT, lens)?,
-        images: (0..case.hosts).map(|host| image(host, len)).collect(),
+        images,
         key: JobKey::from_pkcs8(&JobKey::generate()?)?,
         home: tempfile::tempdir_in(case.directory)?,
     };
     let (mut lines, mut saves, mut rebuilds, mut cpus) = (vec![], vec![], vec![], vec![]);
-    let (mut sent, mut rebuilt) = (0, 0);
+    let (mut sent, mut rebuilt, mut dirty, mut delta_sent) = (0, 0, 0, 0);
+    let mut deltas = Vec::new();
     for _ in 0..case.rounds {
         lines.push(line::measure(&group.hosts, case.hosts, case.links, len)?);
         let cpu = cpu_seconds();
@@ -106,8 +125,16 @@ pub(super) fn measure(case: &Case<'_>) -> Result<Figures, Failure> {
         rebuilds.push(seconds);
         rebuilt = again[LOST].moved.received.get();
         group.check(&done)?;
+        dirty = group.change();
+        group.generation = MADE_OF_IT;
+        let (seconds, done) = group.run(&Job::Update)?;
+        deltas.push(seconds);
+        delta_sent = done.iter().map(|done| done.moved.sent.get()).max().unwrap_or(0);
+        group.check(&done)?;
+        group.change();
+        group.generation = WHOLE;
         for host in 0..case.hosts {
-            fs::remove_dir_all(group.directory(host))?;
+            fs::remove_dir_all(group.home.path().join(host.to_string()))?;
         }
     }
     let (line, measured_s, rebuild_s) = (median(lines), median(saves), median(rebuilds));
@@ -125,6 +152,9 @@ pub(super) fn measure(case: &Case<'_>) -> Result<Figures, Failure> {
         model_s: predicted(case, &layout, line).as_secs_f64(),
         measured_s,
         rebuild_s,
+        dirty_bytes: dirty,
+        delta_sent_bytes: delta_sent,
+        delta_s: median(deltas),
     })
 }
 
@@ -156,18 +186,37 @@ fn predicted(case: &Case<'_>, layout: &Layout, line: f64) -> Nanos {
 
 impl Group<'_> {
     fn directory(&self, host: usize) -> PathBuf {
-        self.home.path().join(host.to_string())
+        self.directory_of(host, self.generation)
+    }
+
+    fn directory_of(&self, host: usize, generation: Generation) -> PathBuf {
+        self.home.path().join(host.to_string()).join(generation.0.to_string())
+    }
+
+    /// Changes an octet in one page of [`CHANGED_ONE_IN`] of every image, not the same pages on all hosts, or changes it back;
+    /// octets of the pages of a host.
+    fn change(&mut self) -> u64 {
+        let mut most = 0;
+        for (host, image) in self.images.iter_mut().enumerate() {
+            let pages = image.chunks_mut(GRAIN_BYTES).skip(host).step_by(CHANGED_ONE_IN);
+            let changed = pages.map(|page| {
+                page[page.len() / 2] ^= 0x5a;
+                page.len() as u64
+            });
+            most = changed.sum::<u64>().max(most);
+        }
+        most
     }
 
     /// Carries out a job on all hosts at once; the seconds until the last is done.
     fn run(&self, job: &Job) -> Result<(f64, Vec<Done>), Failure> {
         let count = self.case.hosts;
         let (purpose, port) = match job {
-            Job::Encode => (Purpose::Save, 7_002),
+            Job::Encode | Job::Update => (Purpose::Save, 7_002),
             Job::Rebuild(_) | Job::RebuildOne { .. } => (Purpose::Rebuild, 7_003),
         };
         let schedule = Schedule::new(self.geometry.clone(), job.clone())?;
-        let greeting = Greeting::new(purpose, 1, GENERATION);
+        let greeting = Greeting::new(purpose, 1, self.generation);
         let addresses: Vec<Vec<SocketAddr>> = (0..count)
             .map(|host| {
                 (0..self.case.links).map(|link| self.hosts.address(host, link, port)).collect()
@@ -210,14 +259,20 @@ impl Group<'_> {
         let pace = self.case.disk.map_or_else(Pace::unlimited, Pace::new);
         let shelved = Shelved {
             directory: &self.directory(place),
-            generation: GENERATION,
+            generation: self.generation,
             version: 1,
             place,
             pace: &pace,
             options: ExchangeOptions::DEFAULT,
         };
+        let image = &self.images[place];
         let done = match schedule.job() {
-            Job::Encode => shelf::save(&shelved, schedule, &self.images[place], links)?,
+            Job::Encode => shelf::save(&shelved, schedule, image, links)?,
+            Job::Update => {
+                let base = Stored::open(&self.directory_of(place, WHOLE))?;
+                let changes = Changes::find(&base, Some(&self.hashes[place]), image)?;
+                shelf::update(&shelved, schedule, image, (&base, &changes), links)?
+            }
             Job::Rebuild(_) | Job::RebuildOne { .. } => shelf::rebuild(&shelved, schedule, links)?,
         };
         Ok((begin.elapsed().as_secs_f64(), done))

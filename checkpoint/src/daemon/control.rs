@@ -32,6 +32,8 @@ pub enum Place {
     Address(u64),
     /// In a memory file of its own with this descriptor, from its begin.
     Descriptor(i32),
+    /// In the file that it named by [`Request::Shadow`], from this octet on.
+    Shadow(u64),
 }
 
 /// An array that a rank hands over.
@@ -85,6 +87,12 @@ pub enum Request {
     },
     /// What does the program go on from? Answered when the ranks of all hosts have asked.
     Begin,
+    /// This rank copies its arrays into the memory file with this descriptor: it can be read though the rank has gone
+    /// on or ended.
+    Shadow {
+        /// The descriptor.
+        descriptor: i32,
+    },
     /// Take what this rank has. It has been read when the answer comes.
     Take {
         /// The program's own number.
@@ -97,7 +105,7 @@ pub enum Request {
 }
 
 /// What a daemon answers to a request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
     /// How the daemon stands.
@@ -130,6 +138,8 @@ pub enum Answer {
         /// How many hosts the group has.
         hosts: usize,
     },
+    /// The memory file is open.
+    Shadowed,
     /// The program has begun on all hosts.
     Begun {
         /// Its number, by which its ranks join again.
@@ -156,8 +166,27 @@ pub struct Begun {
     pub image: PathBuf,
 }
 
+/// What it cost a host to write a generation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// The number of the generation.
+    pub generation: u64,
+    /// The generation that it was made of by what changed.
+    pub made_of: Option<u64>,
+    /// Octets of the host's image.
+    pub bytes: u64,
+    /// Octets of the blocks that changed in it.
+    pub changed_bytes: u64,
+    /// Octets that went to other hosts.
+    pub sent_bytes: u64,
+    /// Octets that came from them.
+    pub received_bytes: u64,
+    /// From when all hosts had their images until all was on this host's disk.
+    pub seconds: f64,
+}
+
 /// How a daemon stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The place of its host in the group.
     pub place: usize,
@@ -180,6 +209,9 @@ pub struct Status {
     pub whole: Vec<u64>,
     /// By place: `alive`, `suspected` or `dead`.
     pub hosts: Vec<String>,
+    /// What the newest generation that was written here cost.
+    #[serde(default)]
+    pub cost: Option<Cost>,
     /// What was told last, or went wrong last.
     pub last: Option<String>,
 }
@@ -265,7 +297,11 @@ pub(super) fn answer(
         },
         Request::Restore { generation, .. } => Question::Restart { generation },
         Request::Verify => Question::Newest,
-        Request::Join { .. } | Request::Begin | Request::Take { .. } | Request::Images => {
+        Request::Join { .. }
+        | Request::Begin
+        | Request::Shadow { .. }
+        | Request::Take { .. }
+        | Request::Images => {
             return Ok(Err("a rank has to join first".to_owned()));
         }
     };
@@ -487,6 +523,7 @@ impl Daemon {
                 .map(|next| next.step),
             whole: self.member.prepared_generations().map(|(whole, _)| whole.0).collect(),
             hosts: (0..self.layout.hosts()).map(word).collect(),
+            cost: self.cost.clone(),
             last: self
                 .awaits_founders()
                 .or_else(|| self.awaits_starters())

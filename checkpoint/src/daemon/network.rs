@@ -27,8 +27,8 @@ const MESSAGES_MAX: usize = 256;
 /// How long a host that does not answer is left alone.
 const RECONNECT: Duration = Duration::from_millis(100);
 
-/// How long hosts wait for each other at the begin of a job.
-const MEETING: Duration = Duration::from_secs(10);
+/// How long hosts wait for each other at the begin of a job, beside what it takes them to prepare it.
+pub(super) const MEETING: Duration = Duration::from_secs(10);
 
 /// A wish that was not heard is said again after so long.
 const WANT_AGAIN: Duration = Duration::from_millis(300);
@@ -86,6 +86,8 @@ pub(super) struct Meet<'a> {
     pub(super) version: u64,
     pub(super) attempt: u64,
     pub(super) schedule: &'a Schedule,
+    /// How long the others are waited for.
+    pub(super) patience: Duration,
     /// What the others are asked for until they come.
     pub(super) wanted: Option<Wanted>,
 }
@@ -154,15 +156,15 @@ impl Network {
 
     /// All connections that this host needs for a job.
     pub(super) fn meet(&self, meet: &Meet<'_>) -> Result<Links, MeetError> {
-        let Meet { purpose, generation, version, attempt, schedule, .. } = *meet;
+        let Meet { purpose, generation, version, attempt, schedule, patience, .. } = *meet;
         let greeting = Greeting {
             attempt,
             job: self.job.digest(),
             ..Greeting::new(purpose, version, generation)
         };
         let (key, addresses) = (self.job.key(), self.job.addresses());
-        let meeting = Meeting { key, addresses, greeting, patience: MEETING, stall: STALL };
-        let deadline = now() + MEETING;
+        let meeting = Meeting { key, addresses, greeting, patience, stall: STALL };
+        let deadline = now() + patience;
         meet.wanted.iter().for_each(|wanted| self.want(wanted));
         let outbound = link::reach(&meeting, schedule, self.me, deadline)?;
         let lanes = u8::try_from(addresses[self.me].len()).expect("a job's file is checked for it");
@@ -184,7 +186,7 @@ impl Network {
             }
             if left.is_zero() {
                 waiting.remove(&key);
-                return Err(MeetError::Missing { missing, waited: MEETING });
+                return Err(MeetError::Missing { missing, waited: patience });
             }
             let (next, waited) = self
                 .came

@@ -104,6 +104,8 @@ struct Ranks {
 struct Said {
     joined: Option<Joining>,
     process: i32,
+    /// What it copies its arrays into.
+    shadow: Option<File>,
     found: Option<Found>,
 }
 
@@ -229,8 +231,18 @@ impl Ranks {
                 });
                 Ok(Answer::Begun { program, found })
             }
+            (Request::Shadow { descriptor }, Some(_)) => {
+                // It is opened before it is needed: the rank may have ended by then.
+                match File::open(format!("/proc/{}/fd/{descriptor}", said.process)) {
+                    Ok(file) => {
+                        said.shadow = Some(file);
+                        Ok(Answer::Shadowed)
+                    }
+                    Err(error) => Err(format!("cannot open descriptor {descriptor}: {error}")),
+                }
+            }
             (Request::Take { step, arrays }, Some(joining)) => {
-                let octets = match read_arrays(said.process, &arrays) {
+                let octets = match read_arrays(said.process, said.shadow.as_ref(), &arrays) {
                     Ok(octets) => octets,
                     Err(text) => return Ok(Err(text)),
                 };
@@ -496,7 +508,7 @@ impl Daemon {
     }
 }
 
-fn read_arrays(process: i32, arrays: &[Offered]) -> Result<Vec<u8>, String> {
+fn read_arrays(process: i32, shadow: Option<&File>, arrays: &[Offered]) -> Result<Vec<u8>, String> {
     let mut octets = Vec::new();
     let mut memory = None;
     for Offered { array, place } in arrays {
@@ -514,6 +526,10 @@ fn read_arrays(process: i32, arrays: &[Offered]) -> Result<Vec<u8>, String> {
                 }
                 let memory = memory.as_ref().expect("it was opened just now");
                 memory.read_exact_at(target, *address).map_err(failed)?;
+            }
+            Place::Shadow(at) => {
+                let shadow = shadow.ok_or_else(|| format!("no file has the array `{name}`"))?;
+                shadow.read_exact_at(target, *at).map_err(failed)?;
             }
             Place::Descriptor(descriptor) => {
                 let file = File::open(format!("/proc/{process}/fd/{descriptor}"));

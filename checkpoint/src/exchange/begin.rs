@@ -22,9 +22,16 @@ impl Exchange<'_> {
     /// Begins every block in its turn, then waits until everything has come that was to come, and until all that came is
     /// acknowledged: nothing more is sent after that.
     pub(super) fn begin_all(&self) -> Result<(), ExchangeError> {
-        let (mut expected, me) = (0, self.me);
+        let (mut expected, mut to_gather, me) = (0, 0, self.me);
         for (_, _, route) in self.schedule.routes_from(me) {
-            expected += arrivals(route, me);
+            let count = arrivals(route, me);
+            expected += count;
+            if matches!(route, Route::Gather { at, .. } if *at == me) {
+                to_gather += count;
+            }
+        }
+        if self.is_update() {
+            self.tell_same()?;
         }
         let layout = self.schedule.geometry().layout();
         for (stripe, word, route) in self.schedule.routes_from(me) {
@@ -38,7 +45,7 @@ impl Exchange<'_> {
                 }
                 Route::Gather { sources, at, .. } if *at != me => {
                     for &(host, shard) in sources {
-                        if host == me {
+                        if host == me && self.blocks.is_changed(stripe, shard) {
                             let number = number(layout, shard);
                             self.begin(*at, Kind::Part, (stripe, word, number), shard)?;
                         }
@@ -55,6 +62,9 @@ impl Exchange<'_> {
             if self.has_failed() {
                 return Ok(());
             }
+        }
+        if self.is_update() {
+            self.tell_same_results(to_gather)?;
         }
         let mut state = locked(&self.state);
         while (state.arrived < expected || state.owed > 0) && state.failure.is_none() {

@@ -6,6 +6,7 @@ use super::begin::{number, small};
 use super::{Exchange, ExchangeError, Gathering, Outgoing, Payload, locked};
 use crate::coding::{self, CodingError};
 use crate::frame::{HEAD_BYTES, Head, Kind};
+use crate::increment;
 use crate::layout::Shard;
 use crate::schedule::{Job, Route, Stop};
 use crate::tls::Inbound;
@@ -14,12 +15,14 @@ impl Exchange<'_> {
     /// One connection's receiving end, until the other says that nothing more comes.
     pub(super) fn receive_all(&self, place: usize, mut lane: Inbound) -> Result<(), ExchangeError> {
         let block = self.schedule.geometry().block();
+        let mask = increment::mask_bytes(block as usize) * usize::from(self.is_update());
+        let most = block + u32::try_from(mask).expect("a mask is shorter than its block");
         let broke = |source| ExchangeError::Peer { place, source };
         let mut received = 0;
         loop {
             let mut head = [0; HEAD_BYTES];
             lane.receive(&mut head).map_err(broke)?;
-            let head = Head::read(&head, block).map_err(|error| (place, error))?;
+            let head = Head::read(&head, most).map_err(|error| (place, error))?;
             match head.kind {
                 Kind::Credit => self.credited(),
                 Kind::Idle => {}
@@ -32,8 +35,9 @@ impl Exchange<'_> {
                     lane.receive(&mut octets).map_err(broke)?;
                     received += len as u64;
                     self.received(place, head, octets)?;
-                    self.arrived();
+                    self.arrived(head.kind, 1);
                 }
+                Kind::Same => self.same_came(place, head)?,
             }
             if self.has_failed() {
                 return Ok(());
@@ -43,9 +47,10 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    fn arrived(&self) {
+    pub(super) fn arrived(&self, kind: Kind, blocks: u32) {
         let mut state = locked(&self.state);
-        state.arrived += 1;
+        state.arrived += u64::from(blocks);
+        state.gathered += u64::from(blocks) * u64::from(kind == Kind::Part);
         drop(state);
         self.changed.notify_all();
     }
@@ -55,6 +60,9 @@ impl Exchange<'_> {
         let (stripe, word, stop) = (head.stripe, usize::from(head.word), usize::from(head.stop));
         let route = self.schedule.route(stripe, word).ok_or_else(foreign)?;
         let word_len = self.schedule.geometry().word_len(stripe, word);
+        if self.is_update() {
+            octets = increment::unpack(&octets, word_len).ok_or_else(foreign)?;
+        }
         if octets.len() > word_len {
             return Err(foreign());
         }
@@ -125,8 +133,10 @@ impl Exchange<'_> {
         if !sources.iter().any(is_it) {
             return Ok(None);
         }
-        let needed = sources.iter().filter(|(host, _)| *host != self.me).count();
         let mut state = locked(&self.state);
+        if state.is_same(stripe, word, place) {
+            return Ok(None);
+        }
         let gathering = state.gathering.entry((stripe, word)).or_insert_with(|| Gathering {
             parts: vec![None; layout.data() + layout.parity()],
             sources: Vec::new(),
@@ -135,7 +145,7 @@ impl Exchange<'_> {
             return Ok(None);
         }
         gathering.sources.push(place);
-        if gathering.sources.len() < needed {
+        if !state.is_gathered(stripe, word, sources, self.me) {
             return Ok(Some(()));
         }
         let whole = state.gathering.remove(&(stripe, word)).expect("it was there just now");
@@ -175,10 +185,20 @@ impl Exchange<'_> {
             if host == self.me {
                 self.keep(stripe, shard, octets)?;
             } else {
+                let octets = if self.is_update() {
+                    let mut packed = Vec::new();
+                    increment::pack(&octets, word_len, &mut packed);
+                    packed
+                } else {
+                    octets
+                };
                 let (kind, stop) = (Kind::Result, small(made));
                 let head = Head { kind, word: small(word), stripe, stop, len: 0 };
                 frames.push((host, head, octets));
             }
+        }
+        if self.is_update() {
+            *locked(&self.state).coded.entry(word).or_default() += 1;
         }
         if frames.is_empty() {
             return sources.into_iter().try_for_each(|place| self.credit(place));
@@ -200,6 +220,16 @@ impl Exchange<'_> {
         match self.schedule.job() {
             Job::Encode => {
                 let data: Vec<&[u8]> = parts.iter().flatten().map(Vec::as_slice).collect();
+                let parity = coding::encode(layout, &data)?;
+                Ok(parity.into_iter().zip(layout.data()..).map(|(made, at)| (at, made)).collect())
+            }
+            Job::Update => {
+                // What did not come has not changed.
+                let len = parts.iter().flatten().map(Vec::len).max().unwrap_or(0);
+                let same = vec![0; len];
+                let data = parts[..layout.data()].iter();
+                let data: Vec<&[u8]> =
+                    data.map(|part| part.as_ref().map_or(&same[..], Vec::as_slice)).collect();
                 let parity = coding::encode(layout, &data)?;
                 Ok(parity.into_iter().zip(layout.data()..).map(|(made, at)| (at, made)).collect())
             }

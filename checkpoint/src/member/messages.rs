@@ -119,6 +119,8 @@ pub enum Body {
         generation: Generation,
         /// Octets.
         len: u64,
+        /// The newest committed generation, if it is whole on my disk: I can tell what changed since.
+        base: Option<Generation>,
     },
     /// Write your image and parity.
     Write {
@@ -126,6 +128,8 @@ pub enum Body {
         generation: Generation,
         /// Octets of the image of each host.
         lens: Vec<u64>,
+        /// The generation that all make it of, by what changed since; else it is made of the images alone.
+        base: Option<Generation>,
     },
     /// It is on my disk.
     Prepared {

@@ -14,7 +14,10 @@ pub(super) struct Saving {
     begun: Option<Opened>,
     /// The life of each host's daemon when it was begun.
     lives: Vec<Option<u64>>,
-    lens: Vec<Option<u64>>,
+    /// How long each image is, and what its host can tell changes from.
+    snapped: Vec<Option<(u64, Option<Generation>)>>,
+    /// What all hosts are told to write: decided once, since all have to do the same.
+    write: Option<(Vec<u64>, Option<Generation>)>,
     prepared: Vec<Option<u32>>,
     deadline: SimTime,
     resend_at: SimTime,
@@ -27,7 +30,8 @@ impl Saving {
             reached,
             begun: None,
             lives: vec![None; hosts],
-            lens: vec![None; hosts],
+            snapped: vec![None; hosts],
+            write: None,
             prepared: vec![None; hosts],
             deadline,
             resend_at: SimTime::START,
@@ -48,11 +52,23 @@ impl Saving {
         }
         let manifests: Option<Vec<_>> =
             self.prepared.iter().map(|manifest| manifest.map(Some)).collect();
-        Some(Change::Commit(commit(begun, self.all_lens()?, manifests?)))
+        Some(Change::Commit(commit(begun, self.write.clone()?.0, manifests?)))
     }
 
-    fn all_lens(&self) -> Option<Vec<u64>> {
-        self.lens.iter().copied().collect()
+    /// What all are told to write, once all have said what they have.
+    fn decide(&mut self, newest: Option<&Commit>) {
+        let snapped: Option<Vec<_>> = self.snapped.iter().copied().collect();
+        if self.write.is_some() {
+            return;
+        }
+        let Some(snapped) = snapped else { return };
+        let lens: Vec<u64> = snapped.iter().map(|(len, _)| *len).collect();
+        let base = newest.filter(|newest| {
+            newest.lens == lens && snapped.iter().all(|(_, base)| *base == Some(newest.generation))
+        });
+        let base = base.map(|newest| newest.generation);
+        self.write = Some((lens, base));
+        self.resend_at = SimTime::START;
     }
 }
 
@@ -85,8 +101,15 @@ impl Member {
             && *held == Held::Snapping
         {
             *held = Held::Snapped(len);
-            self.answer_coordinator(generation, Body::Snapped { generation, len });
+            let base = self.base();
+            self.answer_coordinator(generation, Body::Snapped { generation, len, base });
         }
+    }
+
+    /// The newest committed generation, if it is whole here.
+    fn base(&self) -> Option<Generation> {
+        let newest = self.charter()?.newest_number()?;
+        matches!(self.held.get(&newest), Some(Held::Prepared(_))).then_some(newest)
     }
 
     /// Image, parity and manifest of this host are on its disk; the manifest has this checksum.
@@ -123,10 +146,12 @@ impl Member {
             Body::Snapshot { generation, reached } => {
                 self.asked_for_snapshot(from, generation, reached);
             }
-            Body::Write { generation, lens } => self.asked_to_write(from, generation, lens),
-            Body::Snapped { generation, len } => {
+            Body::Write { generation, lens, base } => {
+                self.asked_to_write(from, generation, lens, base);
+            }
+            Body::Snapped { generation, len, base } => {
                 if let Some(saving) = self.saving_of(generation) {
-                    saving.lens[from] = Some(len);
+                    saving.snapped[from] = Some((len, base));
                 }
             }
             Body::Prepared { generation, manifest } => {
@@ -179,14 +204,20 @@ impl Member {
                 self.tasks.push_back(Task::Snapshot { generation, reached });
                 return;
             }
-            Some(Held::Snapped(len)) => Body::Snapped { generation, len: *len },
+            Some(Held::Snapped(len)) => Body::Snapped { generation, len: *len, base: self.base() },
             Some(Held::Failed(reason)) => Body::Failed { generation, reason: reason.clone() },
             Some(_) => return,
         };
         self.send(from, answer);
     }
 
-    fn asked_to_write(&mut self, from: usize, generation: Generation, lens: Vec<u64>) {
+    fn asked_to_write(
+        &mut self,
+        from: usize,
+        generation: Generation,
+        lens: Vec<u64>,
+        base: Option<Generation>,
+    ) {
         if !self.is_open(generation) || lens.len() != self.hosts() {
             return;
         }
@@ -197,7 +228,7 @@ impl Member {
                 let open = self.charter().and_then(|charter| charter.open);
                 let version = open.map_or(0, |open| open.version);
                 self.held.insert(generation, Held::Writing { lens: lens.clone() });
-                self.tasks.push_back(Task::Write { generation, version, lens });
+                self.tasks.push_back(Task::Write { generation, version, lens, base });
                 return;
             }
             Some(Held::Prepared(whole)) => Body::Prepared { generation, manifest: whole.manifest },
@@ -212,7 +243,9 @@ impl Member {
     pub(super) fn advance_saving(&mut self, now: SimTime) {
         let hosts = self.hosts();
         let dead = (0..hosts).find(|&place| self.detection.is_dead(place));
+        let newest = self.known.as_ref().and_then(|(_, charter)| charter.newest());
         let Some(saving) = &mut self.saving else { return };
+        saving.decide(newest);
         let Some(begun) = saving.begun else {
             if now >= saving.deadline {
                 self.saving = None;
@@ -239,13 +272,15 @@ impl Member {
         }
         saving.resend_at = now + RESEND;
         let Opened { generation, reached, .. } = begun;
-        let lens = saving.all_lens();
+        let write = saving.write.clone();
         let behind: Vec<usize> =
             (0..hosts).filter(|&place| saving.prepared[place].is_none()).collect();
-        let unsnapped: Vec<bool> = saving.lens.iter().map(Option::is_none).collect();
+        let unsnapped: Vec<bool> = saving.snapped.iter().map(Option::is_none).collect();
         for place in behind {
-            match &lens {
-                Some(lens) => self.send(place, Body::Write { generation, lens: lens.clone() }),
+            match &write {
+                Some((lens, base)) => {
+                    self.send(place, Body::Write { generation, lens: lens.clone(), base: *base });
+                }
                 None if unsnapped[place] => {
                     self.send(place, Body::Snapshot { generation, reached })
                 }

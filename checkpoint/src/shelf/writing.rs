@@ -63,7 +63,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn write(&self, stripe: u32, shard: Shard, octets: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&self, stripe: u32, shard: Shard, octets: &[u8]) -> io::Result<()> {
         let (file, table) = match shard {
             Shard::Data(_) => (&self.image, &self.image_checksums),
             Shard::Parity(_) => (&self.parity, &self.parity_checksums),

@@ -29,7 +29,7 @@ pub(crate) const PATIENCE: Patience = Patience {
 #[derive(Debug, Clone)]
 pub(crate) enum Packet {
     Agreement(Message),
-    /// The image of the sender, for parity.
+    /// The image of the sender, or what changed in it, for parity.
     Image(Generation, Vec<u8>),
     /// What has the receiver of this generation?
     Want(Generation),
@@ -147,6 +147,9 @@ fn file(generation: Generation, part: &str) -> String {
     format!("{}/{part}", generation.0)
 }
 
+/// What a generation is written by: membership version, lengths of images, and what it is made of.
+type Written = (u64, Vec<u64>, Option<Generation>);
+
 /// Image and parity of hosts.
 type Parts = BTreeMap<usize, [Vec<u8>; 2]>;
 
@@ -159,7 +162,7 @@ pub(crate) struct Daemon {
     journal: Journal,
     /// Images of others that have come, by generation.
     images: BTreeMap<Generation, BTreeMap<usize, Vec<u8>>>,
-    writing: BTreeMap<Generation, (u64, Vec<u64>)>,
+    writing: BTreeMap<Generation, Written>,
     rebuilding: BTreeMap<Generation, (Commit, Parts)>,
 }
 
@@ -236,23 +239,32 @@ impl Host {
         }
     }
 
+    /// What other hosts are told of an image: all of it, or what changed since another one that is whole here.
+    pub(crate) fn told_of(&self, base: Option<Generation>, image: &[u8]) -> Option<Vec<u8>> {
+        let Some(base) = base else { return Some(image.to_vec()) };
+        self.storage.manifest(base)?;
+        let old = self.storage.part(base, "image");
+        assert_eq!(old.len(), image.len(), "a generation is made of one with the same lengths");
+        Some(old.iter().zip(image).map(|(old, new)| old ^ new).collect())
+    }
+
     /// Writes the image, and parity if all others' images are there.
     pub(crate) fn write(
         &mut self,
         generation: Generation,
-        version: u64,
-        lens: Vec<u64>,
-        image: Vec<u8>,
+        written_by: Written,
+        image: &[u8],
+        told: Vec<u8>,
     ) -> Result<(), Stopped> {
-        let written = self.storage.write(&file(generation, "image"), &image);
+        let written = self.storage.write(&file(generation, "image"), image);
         let daemon = self.daemon.as_mut().expect("a task is of a daemon that runs");
         if let Err(Stopped::Disk) = written {
             daemon.member.failed(generation, "it was written too slowly, or has no room");
             return Ok(());
         }
         written?;
-        daemon.writing.insert(generation, (version, lens));
-        daemon.images.entry(generation).or_default().insert(self.place, image);
+        daemon.writing.insert(generation, written_by);
+        daemon.images.entry(generation).or_default().insert(self.place, told);
         self.finish_writing(generation)
     }
 
@@ -269,7 +281,9 @@ impl Host {
 
     fn finish_writing(&mut self, generation: Generation) -> Result<(), Stopped> {
         let daemon = self.daemon.as_mut().expect("it was there just now");
-        let Some((version, lens)) = daemon.writing.get(&generation).cloned() else { return Ok(()) };
+        let Some((version, lens, base)) = daemon.writing.get(&generation).cloned() else {
+            return Ok(());
+        };
         let images = &daemon.images[&generation];
         if images.len() < lens.len() {
             return Ok(());
@@ -282,8 +296,17 @@ impl Host {
         daemon.writing.remove(&generation);
         daemon.images.remove(&generation);
         let geometry = Geometry::new(self.layout, BLOCK, lens).unwrap();
-        let parity = parity_of(&geometry, self.place, &images);
-        match self.store(generation, version, &geometry, &images[self.place], &parity, false) {
+        let mut parity = parity_of(&geometry, self.place, &images);
+        if let Some(base) = base {
+            let old = self.storage.part(base, "parity");
+            if self.storage.manifest(base).is_none() {
+                self.member().unwrap().failed(generation, "what it is made of is gone");
+                return Ok(());
+            }
+            parity.iter_mut().zip(old).for_each(|(new, old)| *new ^= old);
+        }
+        let image = self.storage.part(generation, "image").to_vec();
+        match self.store(generation, version, &geometry, &image, &parity, false) {
             Ok(prepared) => {
                 self.member().unwrap().prepared(generation, prepared.manifest);
                 Ok(())
@@ -405,7 +428,9 @@ impl Host {
 /// What a program has on a host when a generation is taken.
 pub(crate) fn image_of(seed: u64, place: usize, generation: Generation) -> Vec<u8> {
     let mut random = Random::of_stream(seed ^ generation.0 << 32, place as u64);
-    let len = random.index(300);
+    // Most programs have as much at every step.
+    let mut of_program = Random::of_stream(seed, place as u64);
+    let len = if seed % 3 > 0 { of_program.index(300) } else { random.index(300) };
     (0..len).map(|_| u8::try_from(random.below(256)).unwrap()).collect()
 }
 

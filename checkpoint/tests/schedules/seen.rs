@@ -4,6 +4,8 @@
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
     pub(super) committed: u64,
+    /// Parts of generations that were made of the one before.
+    pub(super) updates: u64,
     pub(super) aborted: u64,
     pub(super) taken_over: u64,
     pub(super) kills: u64,
@@ -36,6 +38,7 @@ impl Seen {
     pub(crate) fn add(&mut self, other: &Self) {
         let pairs = [
             (&mut self.committed, other.committed),
+            (&mut self.updates, other.updates),
             (&mut self.aborted, other.aborted),
             (&mut self.taken_over, other.taken_over),
             (&mut self.kills, other.kills),
@@ -67,10 +70,10 @@ impl Seen {
 
     /// Whether every kind of trouble came often enough to show something.
     pub(crate) fn is_rich(&self, histories: u64) -> bool {
-        let Self { committed, aborted, taken_over, kills_while_writing, .. } = *self;
+        let Self { committed, updates, aborted, taken_over, kills_while_writing, .. } = *self;
         let Self { power_cuts, replaced, rebuilt, stops, cuts, full, refused_saves, .. } = *self;
         let Self { restarts, unconfirmed, launches, killed_launches, begun_launches, .. } = *self;
-        let often = [committed, kills_while_writing, power_cuts, stops, cuts, restarts];
+        let often = [committed, updates, kills_while_writing, power_cuts, stops, cuts, restarts];
         let programs = [launches, killed_launches, begun_launches];
         let seldom =
             [aborted, 20 * taken_over, replaced, rebuilt, full, refused_saves, unconfirmed];

@@ -450,14 +450,20 @@ impl World {
                 let span = self.random.span(MS * 40);
                 self.after(span, Happening::Snapped { place, life, generation });
             }
-            Task::Write { generation, version, lens } => {
+            Task::Write { generation, version, lens, base } => {
                 let image = self.image_of(place, generation);
+                let Some(told) = self.hosts[place].told_of(base, &image) else {
+                    let member = self.hosts[place].member();
+                    member.expect("a task is of a daemon that runs").failed(generation, "no base");
+                    return Ok(());
+                };
+                self.seen.updates += u64::from(base.is_some());
                 for to in (0..self.hosts.len()).filter(|to| *to != place) {
-                    self.send(place, to, Packet::Image(generation, image.clone()));
+                    self.send(place, to, Packet::Image(generation, told.clone()));
                 }
                 let life = self.hosts[place].life;
                 self.after(GIVE_UP, Happening::GiveUp { place, life, generation });
-                self.hosts[place].write(generation, version, lens, image)?;
+                self.hosts[place].write(generation, (version, lens, base), &image, told)?;
             }
             Task::Rebuild { commit, lost } => {
                 let generation = commit.generation;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use meikyo_checkpoint::daemon::{Answer as Told, Request, Status};
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output::{self, TextTable};
+use meikyo_console::output::{self, TextTable, bytes_text};
 use serde_json::json;
 
 use super::program::asked;
@@ -42,10 +42,21 @@ fn text(status: &Status) -> String {
         let own = if place == status.place { " (this host)" } else { "" };
         table.row([place.to_string(), format!("{word}{own}")]);
     }
+    let cost = status.cost.as_ref().map_or_else(String::new, |cost| {
+        let made_of = cost.made_of.map_or_else(String::new, |base| format!(" out of {base}"));
+        format!(
+            "last save: generation {}{made_of} in {:.2} s: {} of {} changed, {} sent\n",
+            cost.generation,
+            cost.seconds,
+            bytes_text(cost.changed_bytes),
+            bytes_text(cost.bytes),
+            bytes_text(cost.sent_bytes),
+        )
+    });
     let whole: Vec<String> = status.whole.iter().map(u64::to_string).collect();
     format!(
         "committed generation {}, step {}; being written: {}\n\
-         whole on this host: {}\nmembership version {}{}\n{}\n{table}",
+         whole on this host: {}\nmembership version {}{}\n{}\n{cost}{table}",
         number(status.committed),
         number(status.step),
         number(status.open),
