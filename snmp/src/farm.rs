@@ -346,9 +346,9 @@ impl Farm {
         self.held.clear();
         let held = self.truth.is_some().then_some(&mut self.held);
         let machine = &mut agent.machine;
-        let refusal = agent.faults.refusal(machine.key, agent.sets + 1);
+        let set_fate = agent.faults.set_fate(machine.key, agent.sets + 1);
         let layout = &self.layouts[machine.layout];
-        let mut mib = MachineMib::new(machine, layout, &self.world, (fate.error, refusal), held);
+        let mut mib = MachineMib::new(machine, layout, &self.world, (fate.error, set_fate), held);
         let start = replies.open();
         self.responder.id_shift = i32::from(fate.wrong_id);
         let outcome = agent::respond(

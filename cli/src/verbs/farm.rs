@@ -54,9 +54,10 @@ pub(crate) struct FarmArgs {
     /// Share of requests or answers to lose: short for --fault "loss=5%".
     #[arg(long, value_name = "SHARE")]
     loss: Option<String>,
-    /// Faults of all agents or of some: "loss=5% delay=2ms", "late=5% node[001-010]". Known are
-    /// delay, jitter, loss, duplicate, reorder, late, `late_by`, truncate, `wrong_id`, error,
-    /// status.
+    /// Faults of all agents or of some: "loss=5% delay=2ms", "late=5% node[001-010]". Of answers:
+    /// delay, jitter, loss, `loss_each_way`, duplicate, reorder, late, `late_by`, truncate,
+    /// `wrong_id`, error, status. Of requests to set something: `refuse_sets`, `refuse_set`,
+    /// `lose_set`, `forget_set`, `reboot_at_set`, create.
     #[arg(long = "fault", value_name = "FAULT=VALUE ... [DEVICES]")]
     faults: Vec<String>,
     /// An action at a time: "at 5s restart node003". Actions: restart, reboot, replace, renumber,

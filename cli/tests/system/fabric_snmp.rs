@@ -199,6 +199,19 @@ fn a_set_that_is_refused_takes_its_step_back_and_the_next_run_goes_on() {
 }
 
 #[test]
+fn a_yes_that_was_not_kept_fails_the_step() {
+    if !has_snmpwalk() {
+        return;
+    }
+    let ring = Ring::start(COMMUNITIES, "", &["forget_set=35 switch02"]);
+    let told = ring.deploy(2);
+    assert!(told.contains("failed at `sw2`: "), "{told}");
+    assert!(told.contains("the switch said yes and did not do it"), "{told}");
+    ring.deploy(0);
+    ring.is_as_on_the_worksheets();
+}
+
+#[test]
 fn a_switch_that_lets_nothing_be_set_stays_as_it_is() {
     let ring = Ring::start(COMMUNITIES, "", &["refuse_sets=100% status=17"]);
     let before = ring.dry_run();

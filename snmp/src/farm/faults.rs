@@ -92,6 +92,8 @@ pub struct Faults {
     pub refuse_set: u64,
     /// What the request of this number sets is set, and the answer gets lost; 0: none does.
     pub lose_set: u64,
+    /// The request of this number to set something is answered as if it were done, and is not; 0: none is.
+    pub forget_set: u64,
     /// The machine restarts at the request of this number to set something, and does not answer it; what
     /// a switch was told is not saved. 0: at none.
     pub reboot_at_set: u64,
@@ -119,6 +121,7 @@ impl Default for Faults {
             refuse_sets: Share::NONE,
             refuse_set: 0,
             lose_set: 0,
+            forget_set: 0,
             reboot_at_set: 0,
             create: RowCreation::Both,
             dead: false,
@@ -134,7 +137,7 @@ pub enum ParseFaultError {
         "`{0}` is no fault; allowed are `delay=`, `jitter=`, `late_by=` with a span, `loss=`, \
          `loss_each_way=`, `duplicate=`, `reorder=`, `late=`, `truncate=`, `wrong_id=`, `error=`, \
          `refuse_sets=` with a share, `status=` with a number from 1 to 18, `refuse_set=`, \
-         `lose_set=`, `reboot_at_set=` with a number, `create=` with `go`, `wait` or `both`"
+         `lose_set=`, `forget_set=`, `reboot_at_set=` with a number, `create=` with `go`, `wait` or `both`"
     )]
     Key(String),
     /// A bad share.
@@ -164,11 +167,12 @@ impl Faults {
             "wrong_id" => &mut self.wrong_id,
             "error" => &mut self.error,
             "refuse_sets" => &mut self.refuse_sets,
-            "refuse_set" | "lose_set" | "reboot_at_set" => {
+            "refuse_set" | "lose_set" | "forget_set" | "reboot_at_set" => {
                 let number = value.parse().map_err(|_| unknown())?;
                 match key {
                     "refuse_set" => self.refuse_set = number,
                     "lose_set" => self.lose_set = number,
+                    "forget_set" => self.forget_set = number,
                     _ => self.reboot_at_set = number,
                 }
                 return Ok(());
@@ -239,11 +243,25 @@ impl Fate {
     }
 }
 
+/// What happens to a request to set something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SetFate {
+    Done,
+    Refused(ErrorStatus),
+    /// Answered like one that was done.
+    Forgotten,
+}
+
 impl Faults {
-    /// What the request of this number to set something is refused with, if it is.
-    pub(crate) fn refusal(&self, key: u64, set: u64) -> Option<ErrorStatus> {
-        let refused = self.refuse_sets.holds(draw(key ^ 0x5E7, set)) || self.refuse_set == set;
-        refused.then_some(self.error_status)
+    /// What happens to the request of this number to set something.
+    pub(crate) fn set_fate(&self, key: u64, set: u64) -> SetFate {
+        if self.refuse_sets.holds(draw(key ^ 0x5E7, set)) || self.refuse_set == set {
+            SetFate::Refused(self.error_status)
+        } else if self.forget_set == set {
+            SetFate::Forgotten
+        } else {
+            SetFate::Done
+        }
     }
 
     /// The fate of request number `count` of the agent with this key.

@@ -5,6 +5,7 @@ use meikyo_worlds::random::{below, draw};
 
 use super::bridge::Bridge;
 use super::cache::CacheClock;
+use super::faults::SetFate;
 use super::objects::{CacheGroup, DISK_TOTAL_KIB, Form, Layout, Moving, Source};
 use super::traffic::{Counter, Disk, Increments, Load};
 use crate::agent::{Instances, Mib};
@@ -207,8 +208,8 @@ pub(crate) struct MachineMib<'a> {
     world: &'a World,
     /// The status that the whole request is to be answered with, if it is to fail.
     error: Option<ErrorStatus>,
-    /// The status that a request to set something is to be answered with, if it is to fail.
-    refusal: Option<ErrorStatus>,
+    /// What happens to it if it is to set something.
+    set_fate: SetFate,
     /// What was answered, if that is to be kept.
     held: Option<&'a mut Vec<Held>>,
     now: Moment,
@@ -229,7 +230,7 @@ impl<'a> MachineMib<'a> {
         machine: &'a mut Machine,
         layout: &'a Layout,
         world: &'a World,
-        (error, refusal): (Option<ErrorStatus>, Option<ErrorStatus>),
+        (error, set_fate): (Option<ErrorStatus>, SetFate),
         held: Option<&'a mut Vec<Held>>,
     ) -> Self {
         let moment = Moment::default();
@@ -238,7 +239,7 @@ impl<'a> MachineMib<'a> {
             layout,
             world,
             error,
-            refusal,
+            set_fate,
             held,
             now: moment,
             interfaces: moment,
@@ -381,8 +382,8 @@ impl Mib for MachineMib<'_> {
     }
 
     fn check_set(&self, position: usize, value: ValueRef<'_>) -> Result<(), ErrorStatus> {
-        if let Some(refusal) = self.refusal {
-            return Err(refusal);
+        if let SetFate::Refused(status) = self.set_fate {
+            return Err(status);
         }
         match (&self.layout.sources[position], value) {
             (Source::Bridge(object), _) => {
@@ -403,20 +404,26 @@ impl Mib for MachineMib<'_> {
     }
 
     fn check_new(&self, oid: &[u8], value: ValueRef<'_>) -> Result<(), ErrorStatus> {
-        if let Some(refusal) = self.refusal {
-            return Err(refusal);
+        if let SetFate::Refused(status) = self.set_fate {
+            return Err(status);
         }
         let bridge = self.machine.bridge.as_deref();
         bridge.map_or(Err(ErrorStatus::NoCreation), |bridge| bridge.check_new(oid, value))
     }
 
     fn set_new(&mut self, oid: &[u8], value: ValueRef<'_>) {
+        if self.set_fate == SetFate::Forgotten {
+            return;
+        }
         if let Some(bridge) = &mut self.machine.bridge {
             bridge.set_new(oid, value);
         }
     }
 
     fn set(&mut self, position: usize, value: ValueRef<'_>) {
+        if self.set_fate == SetFate::Forgotten {
+            return;
+        }
         if let (Source::Bridge(object), Some(bridge)) =
             (&self.layout.sources[position], &mut self.machine.bridge)
         {

@@ -110,15 +110,17 @@ fn a_switch_that_wants_rows_to_wait_lets_them_be_made_so_only() {
 }
 
 #[test]
-fn numbered_sets_are_refused_lost_or_the_last_before_a_restart() {
+fn numbered_sets_are_refused_lost_forgotten_or_the_last_before_a_restart() {
     let pvid = format!("{PORT}.3.1");
-    with_switch("refuse_set=1 lose_set=2 reboot_at_set=4", |address| {
+    with_switch("refuse_set=1 lose_set=2 forget_set=4 reboot_at_set=5", |address| {
         let (done, said) = set(address, &[&pvid, "i", "1"]);
         assert!(!done && said.contains("genError"), "{said}");
         let (done, said) = set(address, &[&pvid, "i", "1"]);
         assert!(!done && said.contains("Timeout"), "{said}");
         assert_eq!(walked(address, &pvid), [format!(".{pvid} 1")], "set, and not answered");
         assert!(set(address, &[&pvid, "i", "1"]).0);
+        assert!(set(address, &[&pvid, "i", "2"]).0);
+        assert_eq!(walked(address, &pvid), [format!(".{pvid} 1")], "answered, and not set");
         assert!(!set(address, &[&pvid, "i", "1"]).0);
         assert_eq!(walked(address, &pvid), [format!(".{pvid} 2")], "as delivered");
     });

@@ -1,5 +1,7 @@
 //! A study as tables for people.
 
+use std::collections::BTreeMap;
+
 use meikyo_console::output::{self, TextTable};
 use meikyo_models::replications::{Estimate, StatisticEstimate};
 
@@ -98,14 +100,33 @@ fn table(study: &Study<'_>, points: &[Point]) -> TextTable {
             let found = point.figures.iter().find(|figure| figure.name == *name);
             found.map(|figure| with_interval(&figure.estimate)).unwrap_or_default()
         };
-        let (bottleneck, busy) = match &point.reports[0].bottleneck {
-            Some((name, busy)) => (name.clone(), format!("{:.1}", busy * 100.0)),
-            None => (String::new(), String::new()),
-        };
+        let (bottleneck, busy) =
+            bottleneck(point.reports.iter().map(|report| report.bottleneck.as_ref()));
         let values = point.values.iter().cloned().chain(warm_up);
         table.row(values.chain(names.iter().map(cell)).chain([busy, bottleneck]));
     }
     table
+}
+
+/// What was busiest in most of the runs, in how many of them if not in all, and how busy it was in those
+/// on the average.
+fn bottleneck<'a>(runs: impl Iterator<Item = Option<&'a (String, f64)>>) -> (String, String) {
+    let (mut found, mut all) = (BTreeMap::<&str, (u64, f64)>::new(), 0);
+    for run in runs {
+        all += 1;
+        if let Some((name, busy)) = run {
+            let (count, sum) = found.entry(name).or_default();
+            (*count, *sum) = (*count + 1, *sum + busy);
+        }
+    }
+    // Of several that are as frequent the first by name, so that the answer is always the same.
+    let Some((name, (count, sum))) = found.into_iter().rev().max_by_key(|(_, (count, _))| *count)
+    else {
+        return (String::new(), String::new());
+    };
+    let told =
+        if count == all { name.to_owned() } else { format!("{name} ({count} of {all} runs)") };
+    (told, format!("{:.1}", sum / output::real(count) * 100.0))
 }
 
 /// The mean with the half width of its interval, if that is wider than nothing.
@@ -116,5 +137,22 @@ fn with_interval(estimate: &Estimate) -> String {
             format!("{mean} ± {}", number(interval.half_width))
         }
         _ => mean,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bottleneck;
+
+    #[test]
+    fn the_bottleneck_of_several_runs_is_what_was_busiest_in_most_of_them() {
+        let run = |name: &str, busy| Some((name.to_owned(), busy));
+        let told = |runs: &[Option<(String, f64)>]| bottleneck(runs.iter().map(Option::as_ref));
+        let words = |name: &str, busy: &str| (name.to_owned(), busy.to_owned());
+        assert_eq!(told(&[run("disk", 0.5), run("disk", 0.7)]), words("disk", "60.0"));
+        let mixed = [run("line", 0.9), run("disk", 0.5), run("disk", 0.6), None];
+        assert_eq!(told(&mixed), words("disk (2 of 4 runs)", "55.0"));
+        assert_eq!(told(&[run("b", 0.1), run("a", 0.3)]), words("a (1 of 2 runs)", "30.0"));
+        assert_eq!(told(&[None]), words("", ""));
     }
 }
