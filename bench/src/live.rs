@@ -8,7 +8,7 @@ mod bad_days;
 mod browser;
 mod cells;
 mod history;
-mod http;
+pub(crate) mod http;
 mod line;
 mod measurement;
 mod memory;

@@ -9,6 +9,9 @@
 //! [`mod@transfer`] is the paper's experiment.
 
 mod agent;
+mod flames;
+mod latency;
+mod names;
 mod transfer;
 
 use std::path::Path;
@@ -27,6 +30,9 @@ use meikyo_units::Nanos;
 use serde::Serialize;
 
 use agent::AgentRow;
+use flames::FlameRow;
+use latency::LatencyRow;
+use names::NamesRow;
 use transfer::TransferRow;
 
 use crate::machine::Machine;
@@ -41,22 +47,21 @@ const MIX: &str = "mix, whole host";
 const STEADY_BYTES_MAX: f64 = 4.0;
 const MIX_BYTES_MAX: f64 = 5.7;
 
-/// What taking and packing samples of a core may take of another, %, in a release build.
-const AGENT_PERCENT_MAX: f64 = 0.02;
-
 #[derive(Debug, Serialize)]
 struct Report {
     schema: &'static str,
     machine: Machine,
     interrupt_ns: u64,
     programs: Vec<Row>,
-    agent: Option<AgentRow>,
+    agents: Vec<AgentRow>,
+    latencies: Vec<LatencyRow>,
+    flames: Vec<FlameRow>,
+    names: Option<NamesRow>,
     transfers: Vec<TransferRow>,
     /// Of one core, start included, for the steady loop.
     perf_cpu_with_start_percent: Option<f64>,
     reach_steady_bytes: f64,
     reach_mix_bytes: f64,
-    reach_agent_cpu_percent: f64,
 }
 
 /// One kind of program.
@@ -97,22 +102,42 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Answer, Failure> {
         true => perf(&steady, directory.path(), args.span)?,
         false => None,
     };
-    let agent = wanted(Part::Agent).then(|| agent::measured(&steady, directory.path(), args.span));
+    let agents = match wanted(Part::Agent) {
+        true => agent::measured(&steady, directory.path(), args.span)?,
+        false => Vec::new(),
+    };
+    let latencies = match wanted(Part::Latency) {
+        true => latency::measured(&steady, directory.path(), args.span)?,
+        false => Vec::new(),
+    };
+    let flames = match wanted(Part::Flames) {
+        true => flames::measured(directory.path())?,
+        false => Vec::new(),
+    };
+    let mix = kinds(&steady).into_iter().find(|(program, _)| *program == MIX);
+    let names = match mix {
+        Some((_, line)) if wanted(Part::Names) => {
+            names::measured(&line, directory.path(), args.span)?
+        }
+        _ => None,
+    };
     let transfers = match wanted(Part::Transfer) {
         true => transfer::measured(&mixed, directory.path())?,
         false => Vec::new(),
     };
     let report = Report {
-        schema: "meikyo.bench.profile/3",
+        schema: "meikyo.bench.profile/4",
         machine,
         interrupt_ns,
         programs,
-        agent: agent.transpose()?,
+        agents,
+        latencies,
+        flames,
+        names,
         transfers,
         perf_cpu_with_start_percent,
         reach_steady_bytes: STEADY_BYTES_MAX,
         reach_mix_bytes: MIX_BYTES_MAX,
-        reach_agent_cpu_percent: AGENT_PERCENT_MAX,
     };
     if args.json {
         output::print_json(&report)?;
@@ -130,18 +155,23 @@ fn is_reached(report: &Report) -> bool {
 }
 
 /// The programs, each as a line of a shell that runs until it is ended.
-fn kinds(steady: &str) -> [(&'static str, String); 5] {
+fn kinds(steady: &str) -> Vec<(&'static str, String)> {
     let build = format!("cc -O2 -c {steady}.c -o /dev/null");
     let python = "python3 -c 'import json\nwhile True: json.loads(json.dumps([{\"a\": i} for i in range(9999)]))'";
     let idle = "while :; do sleep 0.02; done";
     let forever = |line: &str| format!("while :; do {line}; done");
-    [
+    let mut kinds = vec![
         (STEADY, format!("exec {steady} 1000000000")),
         ("compiler", forever(&build)),
         ("Python", format!("exec {python}")),
         ("mostly idle", idle.to_owned()),
         (MIX, format!("{steady} 1000000000 & {python} & {}", forever(&build))),
-    ]
+    ];
+    let mpi = format!("{steady}.mpi");
+    if Path::new(&mpi).exists() {
+        kinds.insert(1, ("MPI, two ranks", format!("exec mpirun.mpich -n 2 {mpi}")));
+    }
+    kinds
 }
 
 /// Samples a program for a span: what it took, what a sample takes from the program, the blocks.
@@ -164,6 +194,7 @@ fn sampled(
         whole_microseconds: false,
         budget_ppm: None,
         retell_every: None,
+        flight: None,
     };
     let (target, pids) = match program {
         MIX => (Target::Everything, None),
@@ -303,10 +334,27 @@ fn compiled(directory: &Path) -> Result<String, Failure> {
     let compiler = Command::new("cc").args(["-O2", "-o", &path, &source]).output();
     let failed = |why: String| Failure::new(why).hint("apt-get install gcc libc6-dev");
     match compiler {
-        Ok(output) if output.status.success() => Ok(path),
+        Ok(output) if output.status.success() => {
+            compile_mpi(&path)?;
+            Ok(path)
+        }
         Ok(output) => Err(failed(String::from_utf8_lossy(&output.stderr).into_owned())),
         Err(error) => Err(failed(format!("there is no C compiler: {error}"))),
     }
+}
+
+/// Compiles the program of two ranks, where there is an MPI library.
+fn compile_mpi(steady: &str) -> Result<(), Failure> {
+    let source = format!("{steady}.mpi.c");
+    std::fs::write(&source, include_str!("profile/ranks.c"))?;
+    let program = format!("{steady}.mpi");
+    let mut compiler = Command::new("mpicc.mpich");
+    compiler.args(["-O2", "-o", &program, &source]);
+    match compiler.output() {
+        Ok(output) if output.status.success() => {}
+        _ => progress("there is no MPI (Debian packages mpich, libmpich-dev): no samples of it"),
+    }
+    Ok(())
 }
 
 fn text(report: &Report) -> String {
@@ -342,13 +390,7 @@ fn text(report: &Report) -> String {
             "steady loop, start included: this program {ours:.2} % of a core, perf record {percent:.2} %\n"
         )
     });
-    let agent = report.agent.as_ref().map_or_else(String::new, |agent| {
-        format!(
-            "agent, all CPUs busy, drained, packed and sent: {:.4} % of a core for each that is sampled (aim {} \
-             in a release build)\n",
-            agent.cpu_percent_of_a_sampled_core, report.reach_agent_cpu_percent,
-        )
-    });
+    let agents: String = report.agents.iter().map(agent::text).collect();
     let programs = if report.programs.is_empty() {
         String::new()
     } else {
@@ -365,5 +407,7 @@ fn text(report: &Report) -> String {
     } else {
         format!("\n{}", transfer::text(&report.transfers))
     };
-    format!("{}\n{programs}{agent}{perf}{transfers}", report.machine)
+    let more = latency::text(&report.latencies) + &flames::text(&report.flames);
+    let names = report.names.as_ref().map_or_else(String::new, names::text);
+    format!("{}\n{programs}{agents}{perf}{more}{names}{transfers}", report.machine)
 }

@@ -4,6 +4,7 @@
 //! files. Only the text keeps the time of each sample; pprof has none, and speedscope puts one sample behind
 //! the other.
 
+mod hashing;
 mod perf_script;
 mod pprof;
 mod protobuf;
@@ -20,6 +21,7 @@ use crate::reading::{Goes, Name, Reading, Seen};
 use crate::report::wider;
 use crate::symbols::Symbols;
 use crate::wanted::Wanted;
+pub use hashing::{Hashing, Named};
 
 /// What samples are written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +57,17 @@ impl Format {
     }
 }
 
+/// What is written.
+#[derive(Debug, Clone)]
+pub struct ExportOptions {
+    /// Which samples.
+    pub wanted: Wanted,
+    /// As what.
+    pub format: Format,
+    /// Which names are hashed.
+    pub hashing: Hashing,
+}
+
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
@@ -88,19 +101,18 @@ pub enum ExportError {
 /// one, or when they cannot be written.
 pub fn export(
     recording: &Recording,
-    wanted: &Wanted,
-    format: Format,
+    ExportOptions { wanted, format, hashing }: &ExportOptions,
     out: &mut dyn io::Write,
 ) -> Result<Exported, ExportError> {
     let mut symbols = Symbols::of_this_host();
     let mut reading = Reading::new(recording, &mut symbols, &wanted.hosts)?;
-    let met = Met::read(&mut reading, wanted, format)?;
-    reading.look_up(met.stacks.places().iter());
+    let met = Met::read(&mut reading, wanted, (*format, hashing))?;
+    reading.look_up(met.stacks.places().iter())?;
     let samples = met.samples;
     match format {
-        Format::PerfScript => perf_script::write(&mut reading, wanted, met, out)?,
-        Format::Pprof => pprof::write(&reading, &met, out)?,
-        Format::Speedscope => speedscope::write(&reading, &met, out)?,
+        Format::PerfScript => perf_script::write(&mut reading, (wanted, hashing), met, out)?,
+        Format::Pprof => pprof::write(&reading, hashing, &met, out)?,
+        Format::Speedscope => speedscope::write(&reading, hashing, &met, out)?,
     }
     out.flush()?;
     Ok(Exported { samples, problems: reading.problems })
@@ -131,7 +143,8 @@ struct Met {
     /// Samples, and the time that they stand for, by what ran and stack.
     counts: BTreeMap<(u32, u32), [u64; 2]>,
     in_time: Vec<Placed>,
-    hosts: BTreeMap<usize, Name>,
+    /// Each host as it is written, and as it is called.
+    hosts: BTreeMap<usize, [Name; 2]>,
     samples: u64,
     span: Option<(i64, i64)>,
     /// Whether it is known of every sample how much time it stands for.
@@ -142,7 +155,7 @@ impl Met {
     fn read(
         reading: &mut Reading<'_>,
         wanted: &Wanted,
-        format: Format,
+        (format, hashing): (Format, &Hashing),
     ) -> Result<Self, ExportError> {
         let mut met = Self {
             stacks: Stacks::new(Callers::Kept),
@@ -159,7 +172,10 @@ impl Met {
             let stack = met.stacks.of(reading, seen);
             met.samples += 1;
             met.span = wider(met.span, seen.time);
-            met.hosts.entry(seen.host).or_insert_with(|| reading.host_name(seen.host));
+            met.hosts.entry(seen.host).or_insert_with(|| {
+                let name = reading.host_name(seen.host);
+                [hashing.name(Named::Host, &name), name]
+            });
             let period = periods.at(seen);
             met.is_timed &= period.is_some();
             let period_ns = period.unwrap_or(0);
@@ -167,21 +183,21 @@ impl Met {
                 Format::PerfScript => {}
                 Format::Pprof => {
                     let called = reading.called(seen.time, seen.process());
-                    let ran = met.ran_by(seen, called, seen.pid);
+                    let ran = met.ran_by(seen, hashing.name(Named::Process, &called), seen.pid);
                     let [samples, time_ns] = met.counts.entry((ran, stack)).or_default();
                     *samples += 1;
                     *time_ns += period_ns;
                 }
                 Format::Speedscope => {
                     let called = reading.called(seen.time, seen.thread());
-                    let ran = met.ran_by(seen, called, seen.tid);
+                    let ran = met.ran_by(seen, hashing.name(Named::Process, &called), seen.tid);
                     met.in_time.push(Placed { ran, time: seen.time, stack, period_ns });
                 }
             }
             Goes::On
         })?;
         if format == Format::PerfScript && met.hosts.len() > 1 {
-            let hosts = met.hosts.values().map(ToString::to_string).collect();
+            let hosts = met.hosts.values().map(|[_, name]| name.to_string()).collect();
             return Err(ExportError::ManyHosts { hosts });
         }
         met.in_time.sort_unstable();
@@ -189,7 +205,7 @@ impl Met {
     }
 
     fn ran_by(&mut self, seen: &Seen<'_>, called: Name, id: u64) -> u32 {
-        let host = self.hosts[&seen.host].clone();
+        let [host, _] = self.hosts[&seen.host].clone();
         self.ran.number(&Ran { host, called, id })
     }
 }

@@ -187,7 +187,7 @@ pub fn flame(
         let losses = losses(&mut reading, wanted)?;
         read.push(Side { samples, span: span.map(walls), losses });
     }
-    reading.look_up(met.stacks.places().iter());
+    reading.look_up(met.stacks.places().iter())?;
     let unnamed = met.unnamed(&reading);
     let tree = met.tree(&reading);
     let (nodes, left_out) = tree.in_order(&options.shape, options.nodes_max);

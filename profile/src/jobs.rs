@@ -26,6 +26,18 @@ pub fn job_of(path: &str) -> Option<String> {
         .or_else(|| parts().filter_map(unit).next_back())
 }
 
+/// The user whose control group it is, as `user:1000`: of systemd's slice of a user, or of Slurm's directory of
+/// one; `None` where the path names none.
+pub fn user_of(path: &str) -> Option<String> {
+    let number = |part: &str| {
+        let of_systemd = part.strip_prefix("user-").and_then(|rest| rest.strip_suffix(".slice"));
+        let number = of_systemd.or_else(|| part.strip_prefix("uid_"))?;
+        let is_number = !number.is_empty() && number.bytes().all(|octet| octet.is_ascii_digit());
+        is_number.then(|| format!("user:{number}"))
+    };
+    path.split('/').find_map(number)
+}
+
 /// `kubepods-burstable-pod1234_5678.slice` (systemd's driver) or `pod1234-5678` (cgroupfs).
 fn pod(part: &str) -> Option<String> {
     let bare = part.strip_suffix(".slice").unwrap_or(part);
@@ -102,6 +114,19 @@ mod tests {
         }
         for path in ["/", "", "/system.slice", "/job_12/x", "/pod12", "/slurm/uid_1/job_/x"] {
             assert_eq!(job_of(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn paths_say_whose_user_they_are() {
+        for (path, user) in [
+            ("/user.slice/user-1000.slice/session-3.scope", Some("user:1000")),
+            ("/slurm/uid_1001/job_12/step_batch", Some("user:1001")),
+            ("/system.slice/user-.slice", None),
+            ("/user.slice/user-root.slice", None),
+            ("/system.slice/nginx.service", None),
+        ] {
+            assert_eq!(user_of(path).as_deref(), user, "{path}");
         }
     }
 }

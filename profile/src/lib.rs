@@ -14,26 +14,36 @@
 //! | [`sampler`] | events, rings, the thin layer of system calls |
 //! | [`disturbance`] | what a sample takes from the thread that it interrupts |
 //! | [`governor`] | how often may be sampled within a budget |
+//! | [`analysis`] | seconds summed up on the host, and those that are unlike the ones before |
+//! | [`flight`] | samples that stay on the host until somebody wants them |
 //! | [`recorder`] | the loop that joins them |
 //! | [`symbols`] | files and functions of addresses |
+//! | [`perf_data`] | `perf.data` files, taken apart |
+//! | [`import`] | `perf.data` files as profiles |
 //! | [`jobs`] | jobs by their control groups |
 //! | [`wanted`] | which samples of a recording are meant |
+//! | [`moments`] | when and where samples were taken |
 //! | [`report`] | samples by function, for people |
 //! | [`export`] | samples for other programs |
 //! | [`flame`] | samples as trees of callers |
 //!
-//! `block`, `records` and `governor` read no clock and call no system.
+//! `block`, `records`, `governor`, `analysis` and `flight` read no clock and call no system.
 
+pub mod analysis;
 pub mod block;
 mod clock;
 pub mod disturbance;
 mod existing;
 pub mod export;
 pub mod flame;
+pub mod flight;
 pub mod governor;
+pub mod import;
 pub mod jobs;
 mod kernel;
 mod mapping;
+pub mod moments;
+pub mod perf_data;
 mod perf_event;
 mod program;
 mod reading;

@@ -12,11 +12,25 @@ use meikyo_recording::read::Problem;
 use meikyo_recording::schema::{Cell, Values};
 use meikyo_recording::{ReadError, Recording, Selection};
 
-use crate::jobs::job_of;
+use crate::jobs::{job_of, user_of};
 use crate::kernel::{KERNEL, KERNEL_BEGIN, KernelFacts};
-use crate::symbols::{AddressSpaces, Function, MappedFile, Place, Process, Symbols, Unnamed};
-use crate::tables::{cgroups, jit_symbols, losses, mappings, rates, samples, threads};
+use crate::symbols::{
+    AddressSpaces, FileFunction, Function, MappedFile, Place, Process, Symbols, ToldFunctions,
+    Unnamed,
+};
+use crate::tables::{
+    cgroups, file_symbols, jit_symbols, losses, mappings, rates, samples, summaries, threads,
+};
 use crate::wanted::{Wanted, fits};
+
+/// Where an address lies in a kernel's own text.
+fn in_kernel(kernel: &KernelFacts, address: u64) -> Option<Place> {
+    let (begin, size) = kernel.text?;
+    let offset = address.checked_sub(begin).filter(|offset| *offset < size)?;
+    let build_id = Some(kernel.build_id.as_deref()?.into());
+    let file = MappedFile { path: KERNEL.into(), build_id, inode: None, since: 0 };
+    Some(Place { file, offset })
+}
 
 /// A word that many rows share.
 pub(crate) type Name = Rc<str>;
@@ -39,6 +53,13 @@ pub(crate) struct Seen<'a> {
 }
 
 impl Seen<'_> {
+    /// Something at the end of a second, of which the process is not known.
+    fn in_second(time: i64, host: usize, cpu: u64) -> Self {
+        const TO_ITS_END: i64 = 999_999_999;
+        let time = time.saturating_add(TO_ITS_END);
+        Self { time, host, cpu, pid: 0, tid: 0, address: 0, cgroup: None, stack: "" }
+    }
+
     pub(crate) fn process(&self) -> Process {
         Process { host: self.host, pid: self.pid }
     }
@@ -86,11 +107,26 @@ pub(crate) struct Reading<'a> {
     made: BTreeMap<(Process, Option<i64>), Made>,
     /// By thread, what it was called from when on.
     names: BTreeMap<Process, Vec<(i64, Name)>>,
-    /// The path of each control group, and the job that it belongs to.
-    cgroups: BTreeMap<(usize, u64), (Name, Option<Name>)>,
+    /// Control groups by host and number, in the order in which they were met: after a boot a number can
+    /// belong to another one.
+    cgroups: BTreeMap<(usize, u64), Vec<Group>>,
     words: BTreeSet<Name>,
     pub(crate) problems: Vec<Problem>,
 }
+
+/// A control group.
+#[derive(Debug)]
+struct Group {
+    /// When a sample of it was first met, as far as its CPU had been read.
+    from: i64,
+    path: Name,
+    job: Option<Name>,
+    user: Option<Name>,
+}
+
+/// How long before a control group was met it can have had samples: other CPUs are read later, at the latest
+/// after a turn of the sampler.
+const MET_LATE_NS: i64 = 2_000_000_000;
 
 /// What happened to a process.
 enum Event {
@@ -112,6 +148,21 @@ impl<'a> Reading<'a> {
         symbols: &'a mut Symbols,
         hosts: &[String],
     ) -> Result<Self, ReadError> {
+        let mut reading = Self::of_cgroups(recording, symbols, hosts)?;
+        let mut events = Events::new();
+        reading.read_mappings(hosts, &mut events)?;
+        reading.read_threads(hosts, &mut events)?;
+        reading.tell(events);
+        reading.read_made(hosts)?;
+        Ok(reading)
+    }
+
+    /// Reads of what explains samples only which jobs there are: enough to count samples, not to name them.
+    pub(crate) fn of_cgroups(
+        recording: &'a Recording,
+        symbols: &'a mut Symbols,
+        hosts: &[String],
+    ) -> Result<Self, ReadError> {
         symbols.refresh();
         let mut reading = Self {
             recording,
@@ -125,11 +176,6 @@ impl<'a> Reading<'a> {
             words: BTreeSet::new(),
             problems: Vec::new(),
         };
-        let mut events = Events::new();
-        reading.read_mappings(hosts, &mut events)?;
-        reading.read_threads(hosts, &mut events)?;
-        reading.tell(events);
-        reading.read_made(hosts)?;
         reading.read_cgroups(hosts)?;
         Ok(reading)
     }
@@ -260,23 +306,94 @@ impl<'a> Reading<'a> {
         self.each(&of_hosts(cgroups::NAME, hosts), |reading, rows| {
             let (numbers, paths) = (cgroups::CGROUP.of(rows), cgroups::PATH.of(rows));
             let hosts = cgroups::HOST.of(rows);
-            for row in 0..rows.num_rows() {
+            for (row, &from) in times(rows).iter().enumerate() {
                 if let (Some(number), Some(path)) = (get(&numbers, row), get(&paths, row)) {
                     let key = (reading.host(get(&hosts, row)), number);
                     let job = job_of(path).map(|job| reading.word(&job));
-                    let path = reading.word(path);
-                    reading.cgroups.insert(key, (path, job));
+                    let user = user_of(path).map(|user| reading.word(&user));
+                    let group = Group { from, path: reading.word(path), job, user };
+                    reading.cgroups.entry(key).or_default().push(group);
                 }
             }
-        })
+        })?;
+        self.cgroups.values_mut().for_each(|groups| groups.sort_by_key(|group| group.from));
+        Ok(())
     }
 
     /// Whether process, thread and job of a sample are called as is wanted.
     fn is_named(&mut self, seen: &Seen<'_>, wanted: &Wanted) -> bool {
-        let Wanted { processes, threads, jobs, .. } = wanted;
+        let Wanted { processes, threads, jobs, visible, .. } = wanted;
         (processes.is_empty() || fits(processes, &self.called(seen.time, seen.process())))
             && (threads.is_empty() || fits(threads, &self.called(seen.time, seen.thread())))
             && (jobs.is_empty() || self.job(seen).is_some_and(|job| fits(jobs, &job)))
+            && (visible.is_empty() || self.is_visible(seen, visible))
+    }
+
+    /// Goes through what hosts summed up of the wanted seconds: places of code as if they were samples at the
+    /// end of their second, with how many there were; those in none of the places stand at address 0 of no
+    /// process.
+    pub(crate) fn summaries(
+        &mut self,
+        wanted: &Wanted,
+        mut take: impl FnMut(&mut Self, &Seen<'_>, u64),
+    ) -> Result<(), ReadError> {
+        let selection = Selection {
+            from: wanted.from,
+            to: wanted.until,
+            ..of_hosts(summaries::NAME, &wanted.hosts)
+        };
+        // By second, host and CPU: all samples, less those in places.
+        let mut others: BTreeMap<(i64, usize, u64), u64> = BTreeMap::new();
+        self.each(&selection, |reading, rows| {
+            let numbers = [summaries::CPU, summaries::SAMPLES].map(|column| column.of(rows));
+            let place = [summaries::PID, summaries::ADDRESS].map(|column| column.of(rows));
+            let hosts = summaries::HOST.of(rows);
+            for (row, &time) in times(rows).iter().enumerate() {
+                let [cpu, samples] = numbers.each_ref().map(|of| get(of, row).unwrap_or(0));
+                let host = reading.host(get(&hosts, row));
+                let other = others.entry((time, host, cpu)).or_default();
+                let [Some(pid), Some(address)] = place.each_ref().map(|of| get(of, row)) else {
+                    *other = other.wrapping_add(samples);
+                    continue;
+                };
+                *other = other.wrapping_sub(samples);
+                let seen = Seen { pid, tid: pid, address, ..Seen::in_second(time, host, cpu) };
+                if wanted.has(cpu, pid) && reading.is_named(&seen, wanted) {
+                    take(reading, &seen, samples);
+                }
+            }
+        })?;
+        let is_of_all = wanted.pids.is_empty()
+            && [&wanted.processes, &wanted.threads, &wanted.jobs, &wanted.visible]
+                .iter()
+                .all(|of| of.is_empty());
+        for ((time, host, cpu), samples) in others {
+            if is_of_all && samples > 0 && wanted.has(cpu, 0) {
+                take(self, &Seen::in_second(time, host, cpu), samples);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a sample is of one of these jobs or users. What is of none that is known is nobody's, and so is
+    /// what can be of several.
+    fn is_visible(&self, seen: &Seen<'_>, to: &[String]) -> bool {
+        let groups = seen.cgroup.and_then(|number| self.cgroups.get(&(seen.host, number)));
+        let groups = groups.map(Vec::as_slice).unwrap_or_default();
+        let met = groups.partition_point(|group| group.from <= seen.time);
+        let latest = seen.time.saturating_add(MET_LATE_NS);
+        let until = groups.partition_point(|group| group.from <= latest);
+        let possible = &groups[met.saturating_sub(1).min(until)..until];
+        let is_theirs = |name: &Option<Name>| name.as_ref().is_some_and(|name| fits(to, name));
+        !possible.is_empty()
+            && possible.iter().all(|group| is_theirs(&group.job) || is_theirs(&group.user))
+    }
+
+    /// The control group of a sample, where it is known.
+    fn group(&self, seen: &Seen<'_>) -> Option<&Group> {
+        let groups = self.cgroups.get(&(seen.host, seen.cgroup?))?;
+        let met = groups.partition_point(|group| group.from <= seen.time);
+        groups.get(met.saturating_sub(1))
     }
 
     /// When the meaning of a process's addresses changed, in the order of time.
@@ -313,24 +430,63 @@ impl<'a> Reading<'a> {
 
     /// The path of a sample's control group, where it is known.
     pub(crate) fn cgroup(&self, seen: &Seen<'_>) -> Option<Name> {
-        self.cgroups.get(&(seen.host, seen.cgroup?)).map(|(path, _)| Rc::clone(path))
+        self.group(seen).map(|group| Rc::clone(&group.path))
     }
 
     /// The job that a sample belongs to, where its control group says so.
     pub(crate) fn job(&self, seen: &Seen<'_>) -> Option<Name> {
-        self.cgroups.get(&(seen.host, seen.cgroup?)).and_then(|(_, job)| job.clone())
+        self.group(seen).and_then(|group| group.job.clone())
     }
 
-    /// Looks the functions of places up.
-    pub(crate) fn look_up<'b>(&mut self, places: impl Iterator<Item = &'b Where> + Clone) {
-        self.symbols.look_up(places.clone().filter_map(|place| match place {
-            Where::File(place) => Some(place.clone()),
+    /// Looks the functions of places up: in files of this host, then in what other hosts told of theirs.
+    pub(crate) fn look_up<'b>(
+        &mut self,
+        places: impl Iterator<Item = &'b Where> + Clone,
+    ) -> Result<(), ReadError> {
+        let in_files = places.clone().filter_map(|place| match place {
+            Where::File(place) => Some(place),
             _ => None,
-        }));
+        });
+        self.symbols.look_up(in_files.clone().cloned());
+        let nameless: Vec<Place> = self.symbols.nameless(in_files).cloned().collect();
+        if !nameless.is_empty() {
+            let told = self.told_functions(&nameless)?;
+            self.symbols.take_names(&nameless, |build_id, offset| told.name(build_id, offset));
+        }
         self.symbols.look_up_kernel(places.filter_map(|place| match place {
             Where::Kernel(address) => address.ok(),
             _ => None,
         }));
+        Ok(())
+    }
+
+    /// What hosts told of the files of some places.
+    fn told_functions(&mut self, places: &[Place]) -> Result<ToldFunctions, ReadError> {
+        let mut told = ToldFunctions::default();
+        if self.recording.table(file_symbols::NAME).is_err() {
+            // It was recorded when hosts told nothing.
+            return Ok(told);
+        }
+        let build_ids: BTreeSet<&Name> =
+            places.iter().filter_map(|place| place.file.build_id.as_ref()).collect();
+        let build_ids: Vec<String> = build_ids.iter().map(|id| id.to_string()).collect();
+        let labels = vec![(file_symbols::BUILD_ID.name().to_owned(), build_ids)];
+        self.each(&Selection { labels, ..Selection::all(file_symbols::NAME) }, |reading, rows| {
+            let numbers = [file_symbols::OFFSET_BYTES, file_symbols::SIZE_BYTES];
+            let numbers = numbers.map(|column| column.of(rows));
+            let (build_ids, names) =
+                (file_symbols::BUILD_ID.of(rows), file_symbols::FUNCTION.of(rows));
+            for row in 0..rows.num_rows() {
+                if let (Some(build_id), Some(name)) = (get(&build_ids, row), get(&names, row)) {
+                    let [offset, size] =
+                        numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
+                    let build_id = reading.word(build_id);
+                    told.take(&build_id, FileFunction { offset, size, name: name.into() });
+                }
+            }
+        })?;
+        told.finish();
+        Ok(told)
     }
 
     pub(crate) fn place(&self, time: i64, process: Process, address: u64) -> Where {
@@ -340,8 +496,17 @@ impl<'a> Reading<'a> {
             let sampled = kernels.and_then(|kernels| {
                 kernels.range(..=time).next_back().or_else(|| kernels.iter().next())
             });
-            let in_this = sampled.map(|(_, sampled)| self.symbols.in_this_kernel(sampled, address));
-            return Where::Kernel(in_this.unwrap_or(Err(Unnamed::OtherKernel)));
+            let Some((_, sampled)) = sampled else {
+                return Where::Kernel(Err(Unnamed::OtherKernel));
+            };
+            let in_this = self.symbols.in_this_kernel(sampled, address);
+            if in_this == Err(Unnamed::OtherKernel)
+                && let Some(place) = in_kernel(sampled, address)
+            {
+                // Its host may have told its functions.
+                return Where::File(place);
+            }
+            return Where::Kernel(in_this);
         }
         if !self.made.is_empty() {
             let made = self.made.get(&(process, self.spaces.since(time, process)));

@@ -5,25 +5,38 @@
 //! them. Where they go (a recording, another host) is not its business.
 
 mod cgroup_names;
+mod mapped_files;
+mod of_cpu;
 mod perf_maps;
-mod side_band;
+pub(crate) mod side_band;
 
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::io;
 
 use meikyo_recording::{PackError, PackedRows};
 use meikyo_units::Nanos;
 
-use crate::block::{BlockOptions, BlockWriter, Sample};
+use crate::analysis::Summary;
+use crate::block::{BlockOptions, Sample};
+use crate::flight::{FlightOptions, FlightRecorder, Grabbed};
 use crate::governor::{Change, Governor, Observation};
+use crate::jobs::job_of;
 use crate::records::Record;
 use crate::sampler::{OpenSamplerError, STACK_MAX, Sampler, SamplerOptions, Target};
+use crate::wanted::fits;
 use crate::{clock, disturbance, existing};
 use cgroup_names::CgroupNames;
+pub use mapped_files::MappedAt;
+use of_cpu::OfCpu;
 use perf_maps::Which;
 use side_band::SideBand;
 
 /// Of a comparison of clocks that differs by more than this from the last, the clock was set.
 const CLOCK_STEP: u64 = 1_000_000;
+
+/// The shortest span that blocks are of.
+const PACE_MIN: Nanos = Nanos::from_millis(50);
 
 /// How often the perf maps of processes that run are read.
 const MAPS_EVERY: Nanos = Nanos::from_secs(60);
@@ -42,6 +55,8 @@ pub struct RecorderOptions {
     /// How often everything that is there is written down anew, so that what is left of a long recording
     /// explains itself when its begin is gone; `None` for once.
     pub retell_every: Option<Nanos>,
+    /// Seconds are summed up, and samples stay here until they are wanted; `None` to hand on all samples.
+    pub flight: Option<FlightOptions>,
 }
 
 /// Why profiling ends.
@@ -66,11 +81,13 @@ pub enum RecordError {
 /// What was counted so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Samples that were kept.
+    /// Samples that were taken.
     pub samples: u64,
-    /// Blocks of samples.
+    /// Samples in blocks that were handed on: all of them, but where they stay here until they are wanted.
+    pub handed_on: u64,
+    /// Blocks of samples that were handed on.
     pub blocks: u64,
-    /// Octets of the blocks of samples.
+    /// Octets of these blocks.
     pub sample_bytes: u64,
     /// Octets of the blocks of everything else.
     pub other_bytes: u64,
@@ -93,12 +110,20 @@ pub struct Recorder {
     /// The processes whose threads and mappings are read; `None` for all.
     pids: Option<Vec<u32>>,
     cpus: Vec<OfCpu>,
+    flight: Option<FlightRecorder>,
+    /// Patterns of jobs whose samples are handed on in any case, and the control groups of those that were met.
+    jobs: Vec<String>,
+    wanted_cgroups: BTreeSet<u64>,
+    /// The second in which the rate changed last, and the span between samples before.
+    rate_changed: (i64, Nanos),
     side: SideBand,
     cgroup_names: CgroupNames,
     governor: Governor,
     /// What a sample takes.
     interrupt: Nanos,
     offset: clock::Offset,
+    /// The span that blocks are of while somebody watches; `None` for whole seconds.
+    pace: Option<Nanos>,
     next_turn: u64,
     retell_every: Option<Nanos>,
     retell_at: u64,
@@ -106,14 +131,6 @@ pub struct Recorder {
     observed: Observed,
     counts: Counts,
     disturbance_ppm: u64,
-}
-
-#[derive(Debug)]
-struct OfCpu {
-    cpu: u32,
-    writer: BlockWriter,
-    /// The second that the block is of.
-    second: i64,
 }
 
 /// Where the observation of a second began.
@@ -153,13 +170,14 @@ impl Recorder {
             cgroups: sampling.cgroups,
             whole_microseconds: options.whole_microseconds,
         };
-        let of_cpu = |cpu| OfCpu {
-            cpu,
-            writer: BlockWriter::new(&options.host, cpu, block),
-            second: i64::MIN,
-        };
+        let flight = options.flight.as_ref();
+        let of_cpu = |cpu| OfCpu::new(&options.host, cpu, block, flight.is_some());
         let mut recorder = Self {
             cpus: sampler.cpus().map(of_cpu).collect(),
+            flight: flight.map(FlightRecorder::new),
+            jobs: flight.map(|flight| flight.jobs.clone()).unwrap_or_default(),
+            wanted_cgroups: BTreeSet::new(),
+            rate_changed: (i64::MIN, sampling.period),
             sampler,
             pids: pids.map(<[u32]>::to_vec),
             side: SideBand::new(&options.host),
@@ -167,6 +185,7 @@ impl Recorder {
             governor,
             interrupt,
             offset: clock::offset(),
+            pace: None,
             next_turn: clock::monotonic(),
             retell_every: options.retell_every,
             retell_at: u64::MAX,
@@ -197,6 +216,7 @@ impl Recorder {
             self.side.mapping(now, mapping);
         }
         self.side.forget_told();
+        self.cgroup_names.forget_met();
         if let Some(every) = self.retell_every {
             self.retell_at = clock::monotonic() + every.get();
         }
@@ -215,6 +235,11 @@ impl Recorder {
     /// The share of the host's CPUs that sampling took in the second that was observed last, millionths.
     pub fn disturbance_ppm(&self) -> u64 {
         self.disturbance_ppm
+    }
+
+    /// Where the file with a build ID was mapped last, if this recorder has told of it.
+    pub fn file(&self, build_id: &str) -> Option<MappedAt> {
+        self.side.file(build_id)
     }
 
     /// What was counted so far.
@@ -239,7 +264,8 @@ impl Recorder {
         }
         self.write_rate("start", None);
         let at = clock::monotonic();
-        self.next_turn = at + self.sampler.drain_every().get();
+        self.rate_changed.0 = second_of(self.wall(at));
+        self.next_turn = at + self.turn_every();
         self.observed = Observed { at, own: clock::process_cpu(), samples: 0 };
         Ok(())
     }
@@ -263,13 +289,13 @@ impl Recorder {
     pub fn turn(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
         self.drain(sink)?;
         let now = clock::monotonic();
-        self.next_turn = now + self.sampler.drain_every().get();
+        // From turn to turn, so that none comes later than the one before.
+        self.next_turn = (self.next_turn + self.turn_every()).max(now);
         // A CPU on which nothing ran since has no later sample that ends its block.
-        let over = self.wall(now.saturating_sub(self.sampler.drain_every().get()));
-        for at in 0..self.cpus.len() {
-            if self.cpus[at].second < over.div_euclid(1_000_000_000) {
-                self.finish_block(at, sink)?;
-            }
+        let over = self.wall(now.saturating_sub(self.turn_every()));
+        self.end_seconds(second_of(over), sink)?;
+        if self.pace.is_some() {
+            self.end_blocks(sink)?;
         }
         if now - self.observed.at >= Nanos::SECOND.get() {
             self.compare_clocks();
@@ -295,9 +321,9 @@ impl Recorder {
         let refused = |source| RecordError::System { doing: "stop sampling", source };
         self.sampler.disable().map_err(refused)?;
         self.drain(sink)?;
-        for at in 0..self.cpus.len() {
-            self.finish_block(at, sink)?;
-        }
+        // The last second is not whole.
+        self.rate_changed = (second_of(self.wall(clock::monotonic())), self.period());
+        self.end_seconds(i64::MAX, sink)?;
         let observed = self.observe(clock::monotonic()).map(|it| it.disturbance_ppm());
         if let Some(disturbance) = observed.filter(|_| self.disturbance_ppm == 0) {
             self.disturbance_ppm = disturbance;
@@ -319,21 +345,13 @@ impl Recorder {
 
     fn drain(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
         let offset = self.offset.ns;
+        let period_of = self.period_of();
         let (cpus, side, counts) = (&mut self.cpus, &mut self.side, &mut self.counts);
-        let names = &mut self.cgroup_names;
-        let mut failed = None;
+        let (names, jobs, wanted) = (&mut self.cgroup_names, &self.jobs, &mut self.wanted_cgroups);
+        let mut over = Over::default();
         let mut sample = Sample::default();
         // Records come CPU by CPU.
         let mut at = 0;
-        let mut finished =
-            |packed: Result<Option<PackedRows>, PackError>, counts: &mut Counts| match packed {
-                Ok(Some(block)) => {
-                    count_block(counts, &block);
-                    sink(block);
-                }
-                Ok(None) => {}
-                Err(error) => failed = Some(error),
-            };
         let wall = |time: u64| time.cast_signed().wrapping_add(offset);
         self.sampler.drain(|cpu, record| match record {
             Record::Sample { time, ids, address, chain, cgroup, .. } => {
@@ -342,24 +360,23 @@ impl Recorder {
                 }
                 let of = &mut cpus[at];
                 let time = wall(time);
-                let second = time.div_euclid(1_000_000_000);
-                if second != of.second || of.writer.is_full() {
-                    finished(of.writer.finish(), counts);
-                    of.second = second;
+                of.go_on_to(second_of(time), &period_of, &mut over);
+                if let Some((cgroup, path)) = cgroup.and_then(|cgroup| names.met(cgroup)) {
+                    side.cgroup(time, cgroup, &path);
+                    if !jobs.is_empty() && job_of(&path).is_some_and(|job| fits(jobs, &job)) {
+                        wanted.insert(cgroup);
+                    }
                 }
                 sample.time = time;
                 (sample.tid, sample.pid) = (ids.tid, ids.pid);
                 (sample.address, sample.cgroup) = (address, cgroup);
                 sample.callers.clear();
                 sample.callers.extend(chain.callers());
-                of.writer.push(&sample);
+                of.push(&sample, cgroup.is_some_and(|cgroup| wanted.contains(&cgroup)));
                 counts.samples += 1;
                 if chain.addresses() >= STACK_MAX.into() {
                     counts.cut += 1;
                     side.lost(time, "cut", Some(cpu), 1);
-                }
-                if let Some((cgroup, path)) = cgroup.and_then(|cgroup| names.met(cgroup)) {
-                    side.cgroup(time, cgroup, &path);
                 }
             }
             Record::Lost { count } => {
@@ -376,19 +393,117 @@ impl Recorder {
         if unread > 0 {
             self.side.lost(self.wall(clock::monotonic()), "unread", None, unread);
         }
-        failed.map_or(Ok(()), |error| Err(error.into()))
+        self.hand_on(over, sink)
     }
 
-    fn finish_block(
+    fn turn_every(&self) -> u64 {
+        let longest = self.sampler.drain_every();
+        self.pace.map_or(longest, |pace| pace.clamp(PACE_MIN, longest.max(PACE_MIN))).get()
+    }
+
+    /// Hands on blocks of this span from now on, for whoever watches, or of whole seconds again. Each sample is
+    /// in one block all the same. Where samples stay here until they are wanted, nothing changes.
+    pub fn set_pace(&mut self, pace: Option<Nanos>) {
+        if self.flight.is_none() && pace != self.pace {
+            self.pace = pace;
+            self.next_turn = self.next_turn.min(clock::monotonic() + self.turn_every());
+        }
+    }
+
+    /// Ends the block of each CPU, whether its second is over or not.
+    fn end_blocks(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
+        let mut over = Over::default();
+        for of in &mut self.cpus {
+            of.end_block(&mut over);
+        }
+        self.hand_on(over, sink)
+    }
+
+    /// Ends what is over of each CPU before a second.
+    fn end_seconds(
         &mut self,
-        at: usize,
+        before: i64,
         sink: &mut impl FnMut(PackedRows),
     ) -> Result<(), RecordError> {
-        if let Some(block) = self.cpus[at].writer.finish()? {
-            count_block(&mut self.counts, &block);
-            sink(block);
+        let (period_of, mut over) = (self.period_of(), Over::default());
+        for of in &mut self.cpus {
+            of.end_before(before, &period_of, &mut over);
+        }
+        self.hand_on(over, sink)
+    }
+
+    /// The span between two samples in a second; `None` where it changed.
+    fn period_of(&self) -> impl Fn(i64) -> Option<u64> + use<> {
+        let ((changed, before), now) = (self.rate_changed, self.period());
+        move |second| match second.cmp(&changed) {
+            Ordering::Less => Some(before.get()),
+            Ordering::Equal => None,
+            Ordering::Greater => Some(now.get()),
+        }
+    }
+
+    /// Hands on what is over, or keeps it until it is wanted.
+    fn hand_on(
+        &mut self,
+        over: Over,
+        sink: &mut impl FnMut(PackedRows),
+    ) -> Result<(), RecordError> {
+        let counts = &mut self.counts;
+        let mut counted = |rows: PackedRows| {
+            count_block(counts, &rows);
+            sink(rows);
+        };
+        for (block, is_wanted) in over.blocks {
+            match (block?, &mut self.flight) {
+                (None, _) => {}
+                (Some(rows), Some(flight)) => flight.take(rows, is_wanted, &mut counted),
+                (Some(rows), None) => counted(rows),
+            }
+        }
+        for (second, cpu, summary) in over.summaries {
+            let begin = second.saturating_mul(1_000_000_000);
+            self.side.summary(begin, cpu, &summary);
+            if let (false, Some(flight)) = (summary.findings.is_empty(), &mut self.flight) {
+                flight.found(begin, &mut counted);
+            }
+        }
+        if let Some(flight) = &mut self.flight {
+            flight.forget(clock::monotonic().cast_signed().wrapping_add(self.offset.ns));
         }
         Ok(())
+    }
+
+    /// Hands on the samples of a span until now that have stayed here; `None` where all are handed on
+    /// anyway.
+    ///
+    /// # Errors
+    /// As [`Recorder::turn`].
+    pub fn grab(
+        &mut self,
+        last: Nanos,
+        sink: &mut impl FnMut(PackedRows),
+    ) -> Result<Option<Grabbed>, RecordError> {
+        if self.flight.is_none() {
+            return Ok(None);
+        }
+        // What is in the rings is of the span, too.
+        self.drain(sink)?;
+        self.end_blocks(sink)?;
+        let now = self.wall(clock::monotonic());
+        let from = now.saturating_sub(i64::try_from(last.get()).unwrap_or(i64::MAX));
+        let counts = &mut self.counts;
+        let grabbed = self.flight.as_mut().map(|flight| {
+            flight.grab(from, &mut |rows| {
+                count_block(counts, &rows);
+                sink(rows);
+            })
+        });
+        Ok(grabbed)
+    }
+
+    /// Samples that stayed here until they were forgotten, and those that wait here.
+    pub fn not_handed_on(&self) -> (u64, u64) {
+        self.flight.as_ref().map_or((0, 0), |flight| (flight.forgotten(), flight.waiting()))
     }
 
     fn flush_side_band(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
@@ -409,9 +524,11 @@ impl Recorder {
     fn govern(&mut self, now: u64) -> Result<(), RecordError> {
         let Some(observed) = self.observe(now) else { return Ok(()) };
         self.disturbance_ppm = observed.disturbance_ppm();
+        let before = self.period();
         let Some(change) = self.governor.observe(&observed) else { return Ok(()) };
         let refused = |source| RecordError::System { doing: "change the rate", source };
         self.sampler.set_period(self.governor.period()).map_err(refused)?;
+        self.rate_changed = (second_of(self.wall(now)), before);
         self.counts.rate_changes += 1;
         let reason = match change {
             Change::Slower => "budget",
@@ -455,8 +572,21 @@ impl Recorder {
     }
 }
 
+/// What is over of CPUs: blocks, and whether they are handed on in any case; seconds, summed up.
+#[derive(Default)]
+struct Over {
+    blocks: Vec<(Result<Option<PackedRows>, PackError>, bool)>,
+    summaries: Vec<(i64, u32, Summary)>,
+}
+
+/// The second that an instant is of.
+fn second_of(ns: i64) -> i64 {
+    ns.div_euclid(1_000_000_000)
+}
+
 fn count_block(counts: &mut Counts, block: &PackedRows) {
     counts.blocks += 1;
+    counts.handed_on += block.rows() as u64;
     counts.sample_bytes += block.payload().len() as u64;
 }
 

@@ -102,6 +102,13 @@ pub struct Chain<'a>(&'a [u8]);
 /// Marks in chains of what follows are at this value and above (`PERF_CONTEXT_MAX`).
 const CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
 
+impl<'a> Chain<'a> {
+    /// The chain in octets of whole words.
+    pub(crate) fn of(octets: &'a [u8]) -> Self {
+        Self(octets)
+    }
+}
+
 impl Chain<'_> {
     /// The callers, innermost first: the chain without marks and without the instruction itself.
     pub fn callers(&self) -> impl Iterator<Item = u64> {
@@ -225,29 +232,29 @@ fn sample(mut octets: Octets<'_>, carried: Carried) -> Option<Record<'_>> {
 }
 
 /// Octets that are taken from their begin.
-struct Octets<'a>(&'a [u8]);
+pub(crate) struct Octets<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Octets<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
-    fn u32(&mut self) -> Option<u32> {
+    pub(crate) fn u32(&mut self) -> Option<u32> {
         self.take(4)?.try_into().ok().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Option<u64> {
+    pub(crate) fn u64(&mut self) -> Option<u64> {
         self.take(8)?.try_into().ok().map(u64::from_le_bytes)
     }
 
-    fn ids(&mut self) -> Option<Ids> {
+    pub(crate) fn ids(&mut self) -> Option<Ids> {
         Some(Ids { pid: self.u32()?, tid: self.u32()? })
     }
 
     /// What is before the first zero, or all.
-    fn until_zero(&mut self) -> &'a [u8] {
+    pub(crate) fn until_zero(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|&octet| octet == 0).unwrap_or(self.0.len());
         &self.0[..end]
     }

@@ -81,6 +81,18 @@ pub struct ReportOptions {
     pub by: By,
     /// Which samples are counted.
     pub wanted: Wanted,
+    /// What is counted.
+    pub of: Of,
+}
+
+/// What a report counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// Samples, one by one.
+    Samples,
+    /// What hosts summed up: of each second the places of code with most samples, and how many there were in
+    /// all.
+    Summaries,
 }
 
 /// A line of a report.
@@ -207,13 +219,19 @@ fn count<'a>(
     let mut stacks = Stacks::new(callers);
     let mut counts: BTreeMap<(u32, Name), u64> = BTreeMap::new();
     let mut span = None;
-    reading.samples(&options.wanted, |reading, seen| {
+    let mut take = |reading: &mut Reading<'_>, seen: &Seen<'_>, samples: u64| {
         span = wider(span, seen.time);
         let other = name_of(reading, seen, options.by);
-        *counts.entry((stacks.of(reading, seen), other)).or_default() += 1;
-        Goes::On
-    })?;
-    reading.look_up(stacks.places().iter());
+        *counts.entry((stacks.of(reading, seen), other)).or_default() += samples;
+    };
+    match options.of {
+        Of::Samples => reading.samples(&options.wanted, |reading, seen| {
+            take(reading, seen, 1);
+            Goes::On
+        })?,
+        Of::Summaries => reading.summaries(&options.wanted, take)?,
+    }
+    reading.look_up(stacks.places().iter())?;
     Ok(Counted { reading, stacks, counts, span: span.map(walls) })
 }
 

@@ -7,6 +7,8 @@
 mod address_spaces;
 mod files;
 pub mod perf_map;
+mod told;
 
 pub use address_spaces::{AddressSpaces, MappedFile, Place, Process};
-pub use files::{Function, Symbols, Unnamed};
+pub use files::{Function, Symbols, Unnamed, is_file_here};
+pub use told::{FileFunction, ToldFunctions, functions_of_file, functions_of_kernel, told};

@@ -71,6 +71,20 @@ meikyo_recording::table! {
 }
 
 meikyo_recording::table! {
+    /// Functions of files that only the host has.
+    pub file_symbols: Context, "file_symbols",
+        "functions of files that the server does not have, told by one of the hosts that have them",
+        titled("Functions of files"), timed("when they were read");
+    HOST: Symbol, Label, "host", "the host that told them";
+    BUILD_ID: Symbol, Label, "build_id", "build ID of the file, hexadecimal, or that of a kernel";
+    OFFSET_BYTES: u64, Detail, "offset_bytes",
+        "where in the file the function begins; of a kernel, how far behind the begin of its text",
+        in_unit(Unit::Bytes);
+    SIZE_BYTES: u64, Detail, "size_bytes", "how far it goes; 0 for up to the next one", in_unit(Unit::Bytes);
+    FUNCTION: Text, Detail, "name", "the function; null in the only row of a file without functions";
+}
+
+meikyo_recording::table! {
     /// How often was sampled, and what it cost.
     pub rates: Context, "rates", "how often each CPU was sampled, and what that took from the host",
         titled("Rates"), timed("from when on");
@@ -97,6 +111,30 @@ meikyo_recording::table! {
     COUNT: u64, Detail, "count", "how many";
 }
 
+meikyo_recording::table! {
+    /// Seconds summed up where they were sampled.
+    pub summaries: Context, "summaries",
+        "seconds of CPUs summed up on their host: the places of code with most samples, and the number of all",
+        titled("Summaries"), timed("when the second begins");
+    HOST: Symbol, Label, "host", "name of the host";
+    CPU: u64, Detail, "cpu", "number of the CPU on its host";
+    PID: u64, Detail, "pid", "process; null in the row of all samples";
+    ADDRESS: u64, Detail, "address",
+        "the instruction met most in 64 octets of code; null in the row of all samples";
+    SAMPLES: u64, Detail, "samples", "samples in these 64 octets, or all of the second";
+}
+
+meikyo_recording::table! {
+    /// Seconds that are unlike those before.
+    pub findings: Context, "findings", "seconds of CPUs that are unlike those before, as their host saw them",
+        titled("Findings"), timed("when the second begins");
+    HOST: Symbol, Label, "host", "name of the host";
+    CPU: u64, Detail, "cpu", "number of the CPU on its host";
+    FINDING: Symbol, Detail, "finding", "phase (other code runs), or outlier (the CPU ran for another share of the second)";
+    BEFORE: f64, Detail, "before", "median of the shares before, 0 to 1, for outlier";
+    FOUND: f64, Detail, "found", "distance of what ran from what ran before, 0 to 1, for phase; share of the second for outlier";
+}
+
 pub use meikyo_recording::tables::clocks;
 
 /// Every table of a profile, in the order in which a stream has them.
@@ -110,6 +148,9 @@ pub fn all() -> Vec<TableSchema> {
         rates::schema(),
         losses::schema(),
         clocks::schema(),
+        summaries::schema(),
+        findings::schema(),
+        file_symbols::schema(),
     ]
 }
 

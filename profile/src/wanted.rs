@@ -27,6 +27,9 @@ pub struct Wanted {
     pub threads: Vec<String>,
     /// Jobs, in the words of [`crate::jobs::job_of`].
     pub jobs: Vec<String>,
+    /// Whose samples may be seen at all: jobs, and users in the words of [`crate::jobs::user_of`]; everybody's
+    /// when there are none.
+    pub visible: Vec<String>,
 }
 
 impl Wanted {
@@ -40,6 +43,7 @@ impl Wanted {
         processes: Vec::new(),
         threads: Vec::new(),
         jobs: Vec::new(),
+        visible: Vec::new(),
     };
 
     /// The rows of the table of samples among which the wanted ones are.

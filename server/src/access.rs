@@ -54,6 +54,16 @@ pub(crate) struct Access {
 #[derive(Debug, Clone)]
 pub(crate) struct Proof(pub(crate) Hash);
 
+impl Proof {
+    /// The jobs and users whose samples may be seen, and no other rows; everything when there are none.
+    pub(crate) fn visible(&self) -> Vec<String> {
+        match &self.0.role {
+            Role::Jobs(patterns) => patterns.clone(),
+            Role::View | Role::Ingest(_) => Vec::new(),
+        }
+    }
+}
+
 /// What becomes of a request.
 pub(crate) enum Verdict {
     /// It goes on, with the hash of the token that its session began with.
@@ -102,13 +112,20 @@ impl Access {
     /// rows, and those for sending rows show nothing.
     pub(crate) fn allow(&self, request: &Request, proof: Option<&Hash>) -> Result<(), ApiError> {
         let path = request.uri().path().strip_prefix(self.prefix.as_str()).unwrap_or_default();
+        if let Some(Role::Jobs(_)) = proof.map(|taken| &taken.role)
+            && !is_of_own_samples(request.method(), path)
+        {
+            let text = "the token is for the samples of some jobs: of the API it opens the list of \
+                        recordings, `heat`, `cores` and `profile/flame`";
+            return Err(ApiError::new(StatusCode::FORBIDDEN, text, "authorization"));
+        }
         self.allow_role(path == INGEST_PATH, proof)
     }
 
     /// As [`Access::allow`], of somebody who sends rows or does not.
     pub(crate) fn allow_role(&self, ingests: bool, proof: Option<&Hash>) -> Result<(), ApiError> {
         let text = match proof.map(|taken| &taken.role) {
-            Some(Role::View) if ingests => {
+            Some(Role::View | Role::Jobs(_)) if ingests => {
                 "the token is for viewing: sending rows needs one made with \
                  `meikyo serve --new-token=ingest:PATTERN`"
             }
@@ -187,6 +204,26 @@ impl Access {
             (name == COOKIE).then(|| self.sessions.holder(session))?
         })
     }
+}
+
+/// Whether what is asked is answered to a token for the samples of some jobs: the page's own files, the list of
+/// recordings, and what looks at samples one by one.
+fn is_of_own_samples(method: &Method, path: &str) -> bool {
+    if path == "/login" {
+        return method == Method::POST;
+    }
+    if method != Method::GET && method != Method::HEAD {
+        return false;
+    }
+    if !path.starts_with("/api") {
+        return path != "/metrics";
+    }
+    let Some(below) = path.strip_prefix("/api/v1/recordings") else { return false };
+    let of_recording = below.strip_prefix('/').and_then(|rest| rest.split_once('/'));
+    below.is_empty()
+        || of_recording.is_some_and(|(id, what)| {
+            !id.is_empty() && ["heat", "cores", "profile/flame"].contains(&what)
+        })
 }
 
 /// Whose connection a request came by.

@@ -22,6 +22,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
+use crate::watching::Watching;
 use follow::Follower;
 use sums::read;
 pub(crate) use sums::{CoreSums, Selection, Sums, SumsError};
@@ -34,11 +35,19 @@ const TILE_NS: i64 = 20_000_000;
 
 /// What is known of a recording's heat, shared with who asks for it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Heat(Arc<Mutex<follow::Known>>);
+pub(crate) struct Heat {
+    known: Arc<Mutex<follow::Known>>,
+    watching: Watching,
+}
 
 impl Heat {
     fn known(&self) -> MutexGuard<'_, follow::Known> {
-        self.0.lock().expect("what is known is changed in whole steps that cannot panic")
+        self.known.lock().expect("what is known is changed in whole steps that cannot panic")
+    }
+
+    /// Who watches it as it comes.
+    pub(crate) fn watching(&self) -> &Watching {
+        &self.watching
     }
 
     /// The sums of what is selected. Blocks while files are read.
@@ -72,8 +81,8 @@ impl HeatKeeper {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub(crate) fn start(dir: &Path) -> std::io::Result<Self> {
-        let heat = Heat::default();
+    pub(crate) fn start(dir: &Path, watching: Watching) -> std::io::Result<Self> {
+        let heat = Heat { watching, ..Heat::default() };
         let (stop, stopped) = channel();
         let (dir, kept): (PathBuf, Heat) = (dir.into(), heat.clone());
         let thread = std::thread::Builder::new().name("heat".into()).spawn(move || {

@@ -6,6 +6,7 @@
 //! of the log; nothing of it is decoded.
 
 pub(crate) mod conversation;
+mod files;
 mod keeper;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,8 @@ pub(crate) enum Event {
     Octets { session: SessionId, octets: Vec<u8> },
     /// The connection has ended, for whatever reason.
     Gone(SessionId),
+    /// A sender is to be asked for something of a stream.
+    Ask { sender: String, stream: String, words: String },
     /// Time has passed.
     Tick,
     /// The server ends.

@@ -36,6 +36,7 @@ mod socket;
 mod state;
 mod states;
 mod turns;
+mod watching;
 mod wire;
 
 pub use access::{HostError, REQUESTS_PER_S, TokenError, hash_token, make_token, patterns_of};

@@ -27,6 +27,7 @@ use crate::listen::{self, Certificates, Door, Doorkeeper, Listener, Tls};
 use crate::openapi;
 use crate::routes;
 use crate::state::{Server, Shared};
+use crate::watching::Watching;
 
 /// Threads for conversations; reading has threads of its own.
 const WORKERS: usize = 2;
@@ -255,8 +256,9 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
     let mut opening = Opening::begin(&options.doors)?;
     let addresses = opening.addresses()?;
     // Before the catalogue: it makes the recording that may be served, too.
-    let keeper = options.ingest.as_deref().map(Keeper::start).transpose()?;
-    let heat = options.ingest.as_deref().map(HeatKeeper::start).transpose();
+    let (ingest, watching) = (options.ingest.as_deref(), Watching::default());
+    let keeper = ingest.map(|dir| Keeper::start(dir, watching.clone())).transpose()?;
+    let heat = ingest.map(|dir| HeatKeeper::start(dir, watching.clone())).transpose();
     let heat = heat.map_err(|source| StartError::Threads { source })?;
     let kept = options.ingest.clone().zip(heat.as_ref().map(HeatKeeper::heat));
     let catalog = Catalog::open(&options.recordings)?;

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use meikyo_live::{Bins, FileProblem, Opened};
+use meikyo_profile::tables::samples;
 use meikyo_recording::{ReadError, TableSchema, series};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -60,6 +61,13 @@ impl RecordingBody {
             devices: devices.collect(),
             tables: opened.tables()?.values().map(TableBody::new).collect(),
         })
+    }
+
+    /// What of it whoever sees only some samples may know.
+    pub(crate) fn of_samples(mut self) -> Self {
+        self.devices.clear();
+        self.tables.retain(|table| table.name == samples::NAME);
+        self
     }
 }
 

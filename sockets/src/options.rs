@@ -106,6 +106,16 @@ fn set(
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Whether root or the user of this process is at the other end of a Unix socket, as it was when it was
+/// connected.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn is_of_own_user(socket: &std::os::unix::net::UnixStream) -> io::Result<bool> {
+    let user = rustix::net::sockopt::socket_peercred(socket)?.uid;
+    Ok(user.is_root() || user == rustix::process::geteuid())
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;

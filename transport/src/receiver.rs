@@ -25,8 +25,8 @@ use crate::limits::{
 };
 use crate::now::Now;
 use crate::wire::{
-    Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Pong, Reason, Refusal,
-    VERSION, Welcome,
+    Ask, Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Pace, Pong, Reason,
+    Refusal, VERSION, Welcome,
 };
 pub(crate) use greeting::check_greeting;
 pub use permit::Permit;
@@ -128,6 +128,8 @@ struct Party {
     boot: u64,
     /// What it declared, by stream: nothing else is taken of it.
     tables: BTreeMap<String, Vec<TableSchema>>,
+    /// How often it was told that blocks are wanted, ms; `None` where it does not understand that.
+    pace_ms: Option<u32>,
 }
 
 impl Session {
@@ -418,13 +420,14 @@ impl Receiver {
             let octets = Message::Welcome(welcome).encoded();
             self.outputs.push_back(Output::Send { session: id, octets });
             self.end_earlier_lives(now, &hello);
-            let Hello { sender, boot, streams, .. } = hello;
+            let Hello { sender, boot, streams, hears, .. } = hello;
+            let pace_ms = hears.then_some(0);
             let mut tables: BTreeMap<String, Vec<TableSchema>> = BTreeMap::new();
             for declared in streams {
                 tables.entry(declared.stream).or_default().extend(declared.tables);
             }
             if let Some(session) = self.sessions.get_mut(&id) {
-                session.state = State::Open(Party { sender, boot, tables });
+                session.state = State::Open(Party { sender, boot, tables, pace_ms });
             }
             // What it sent in the meantime.
             self.listen(now, id);
@@ -722,6 +725,37 @@ impl Receiver {
             let text = format!("nothing came for {SILENCE_MAX}");
             self.refuse(id, Refusal { code: Code::Silent, text });
         }
+    }
+
+    /// Tells senders how often blocks of what is newest are wanted, where that has changed: `pace_of` says it by
+    /// a sender's name, ms, 0 for what the sender finds best.
+    pub fn set_pace(&mut self, pace_of: impl Fn(&str) -> u32) {
+        for (&id, session) in &mut self.sessions {
+            let State::Open(Party { sender, pace_ms: Some(told), .. }) = &mut session.state else {
+                continue;
+            };
+            let every_ms = pace_of(sender);
+            if std::mem::replace(told, every_ms) != every_ms {
+                let octets = Message::Pace(Pace { every_ms }).encoded();
+                self.outputs.push_back(Output::Send { session: id, octets });
+            }
+        }
+    }
+
+    /// Asks a sender for something that belongs to a stream. Whether it was asked: it must have a session, have
+    /// declared the stream, and understand questions.
+    pub fn ask(&mut self, sender: &str, stream: &str, words: &str) -> bool {
+        let Some(&id) = self.senders.get(sender) else { return false };
+        let Some(Session { state: State::Open(party), .. }) = self.sessions.get(&id) else {
+            return false;
+        };
+        let can = party.pace_ms.is_some() && party.tables.contains_key(stream);
+        if can {
+            let ask = Ask { stream: stream.to_owned(), words: words.to_owned() };
+            let octets = Message::Ask(ask).encoded();
+            self.outputs.push_back(Output::Send { session: id, octets });
+        }
+        can
     }
 
     /// Ends all sessions, since the receiver ends.

@@ -9,7 +9,7 @@
 //! [`SenderOptions::catch_up`] and half of the window allow. Every block stays in the spool until the
 //! receiver says that it is on its disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
 use meikyo_recording::{Origin, PackError, PackedRows, Source, TableSchema};
@@ -17,15 +17,15 @@ use meikyo_units::{Bytes, Nanos};
 
 use crate::clock::ClockFilter;
 use crate::limits::{
-    BLOCK_BYTES_MAX, DECLARED_BYTES_MAX, GAPS_UNDER_WAY_MAX, HOLDS_MAX, LATE_AFTER, PING_EVERY,
-    RECONNECT_AFTER, SILENCE_MAX, SpoolLimits, WINDOW_BYTES,
+    ASKED_MAX, BLOCK_BYTES_MAX, DECLARED_BYTES_MAX, GAPS_UNDER_WAY_MAX, HOLDS_MAX, LATE_AFTER,
+    PING_EVERY, RECONNECT_AFTER, SILENCE_MAX, SpoolLimits, WINDOW_BYTES,
 };
 use crate::now::Now;
 use crate::receiver::check_greeting;
 use crate::spool::{Files, Spool, SpoolCounts, Taken};
 use crate::wire::{
-    Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Ping, Reason, Refusal,
-    SpoolHead, VERSION, WireError,
+    Ask, Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Pace, Ping, Reason,
+    Refusal, SpoolHead, VERSION, WireError,
 };
 
 /// Who sends, and how.
@@ -163,6 +163,9 @@ pub struct SenderStatus {
     pub sessions: u64,
     /// How the receiver's clock stands against this one's, when it was measured.
     pub clock: Option<Offset>,
+    /// The span that the receiver wants blocks to be of while this session lasts; `None` for what the
+    /// sender finds best.
+    pub pace: Option<Nanos>,
 }
 
 #[derive(Debug, Default)]
@@ -180,6 +183,7 @@ struct Session {
     last_heard: Nanos,
     next_ping: Nanos,
     answers: Vec<Message>,
+    pace: Option<Nanos>,
     /// Whether the receiver has stored anything of what was sent in it.
     was_acknowledged: bool,
 }
@@ -209,6 +213,8 @@ pub struct Sender<F> {
     allowance: (u64, Nanos),
     sync_at: Nanos,
     is_finished: bool,
+    /// What the receiver wants to be told, and nobody has looked at yet.
+    asked: VecDeque<Ask>,
 }
 
 /// How often what the spool accepted is forced to the disk: what a sender's power cut takes.
@@ -249,6 +255,7 @@ impl<F: Files> Sender<F> {
             allowance: (0, Nanos::ZERO),
             sync_at: Nanos::ZERO,
             is_finished: false,
+            asked: VecDeque::new(),
         })
     }
 
@@ -353,7 +360,13 @@ impl<F: Files> Sender<F> {
             sent_bytes: self.sent_bytes,
             sessions: self.sessions,
             clock: self.offset,
+            pace: self.session.as_ref().and_then(|session| session.pace),
         }
+    }
+
+    /// The next thing that the receiver wants to be told.
+    pub fn next_asked(&mut self) -> Option<Ask> {
+        self.asked.pop_front()
     }
 
     /// Whether a connection should be tried now.
@@ -428,6 +441,15 @@ impl<F: Files> Sender<F> {
                 if let Some(offset) = self.clock.answer(now.wall, &pong) {
                     self.offset = Some(offset);
                     session.answers.push(Message::Offset(offset));
+                }
+            }
+            Message::Pace(Pace { every_ms }) => {
+                session.pace = (every_ms > 0).then(|| Nanos::from_millis(every_ms.into()));
+            }
+            // Who asks for more than is looked at asks again.
+            Message::Ask(ask) => {
+                if self.asked.len() < ASKED_MAX {
+                    self.asked.push_back(ask);
                 }
             }
             Message::Welcome(_) => return Err(SessionError::Unexpected("a second welcome")),
@@ -622,5 +644,6 @@ impl Session {
 fn greeting(options: &SenderOptions) -> Hello {
     let SenderOptions { name, boot, streams, .. } = options;
     let (sender, boot, streams, holds) = (name.clone(), *boot, streams.clone(), Vec::new());
-    Hello { version: VERSION, sender, boot, streams, holds, tells_all: true }
+    let (version, tells_all, hears) = (VERSION, true, true);
+    Hello { version, sender, boot, streams, holds, tells_all, hears }
 }

@@ -7,7 +7,7 @@
 
 mod connect;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -23,11 +23,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 pub use connect::{ConnectError, Target, vouched};
 use connect::{Connecting, Line};
 
-use crate::limits::{QUEUE_BLOCKS_MAX, UNWRITTEN_BYTES_MAX};
+use crate::limits::{ASKED_MAX, QUEUE_BLOCKS_MAX, UNWRITTEN_BYTES_MAX};
 use crate::now::Now;
 use crate::sender::{OfferError, OpenSenderError, Sender, SenderOptions, SenderStatus, Skipped};
 use crate::spool::Directory;
-use crate::wire::Declared;
+use crate::wire::{Ask, Declared};
 
 /// Octets that are read at once.
 const READ_BYTES: usize = 16 << 10;
@@ -78,6 +78,8 @@ enum Order {
 struct Shared {
     status: Mutex<Option<UplinkStatus>>,
     changed: Condvar,
+    /// What the receiver wants to be told.
+    asked: Mutex<VecDeque<Ask>>,
     /// What found no room in the queue, by stream.
     skipped: Mutex<BTreeMap<String, Skipped>>,
     /// The tables of each stream; nothing else is taken.
@@ -127,6 +129,7 @@ impl Uplink {
         let shared = Arc::new(Shared {
             status: Mutex::new(None),
             changed: Condvar::new(),
+            asked: Mutex::default(),
             skipped: Mutex::default(),
             declared,
         });
@@ -183,6 +186,11 @@ impl Uplink {
         }
         wake(&self.waker);
         Ok(())
+    }
+
+    /// The next thing that the receiver wants to be told.
+    pub fn next_asked(&self) -> Option<Ask> {
+        locked(&self.shared.asked).pop_front()
     }
 
     /// How it stands.
@@ -398,6 +406,12 @@ impl Thread {
         let now = self.now();
         if let Err(error) = self.sender.handle(now, octets) {
             self.close(&error.to_string());
+        }
+        let mut asked = locked(&self.shared.asked);
+        while asked.len() < ASKED_MAX
+            && let Some(ask) = self.sender.next_asked()
+        {
+            asked.push_back(ask);
         }
     }
 

@@ -56,6 +56,25 @@ pub struct Hello {
     pub holds: Vec<Numbers>,
     /// Whether `holds` is everything: lives that are not named are then over.
     pub tells_all: bool,
+    /// Whether it understands [`Pace`] and [`Ask`].
+    #[serde(default)]
+    pub hears: bool,
+}
+
+/// Something that a stream's receiver wants to be told, in words that both ends of the stream know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// The stream that the answer belongs to.
+    pub stream: String,
+    /// What is asked.
+    pub words: String,
+}
+
+/// How often the receiver wants blocks of what is newest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    /// The span that a block is to be of, ms; 0 for what the sender finds best.
+    pub every_ms: u32,
 }
 
 /// The answer to [`Hello`].
@@ -216,6 +235,10 @@ pub enum Message {
     Refusal(Refusal),
     /// The head of a file of the spool.
     SpoolHead(SpoolHead),
+    /// How often blocks are wanted.
+    Pace(Pace),
+    /// What the receiver wants to be told.
+    Ask(Ask),
 }
 
 /// What stands at the beginning of a file of a sender's spool.
@@ -242,6 +265,8 @@ const OFFSET: u8 = 8;
 const REFUSAL: u8 = 9;
 const SPOOL_HEAD: u8 = 10;
 const OVER: u8 = 11;
+const PACE: u8 = 12;
+const ASK: u8 = 13;
 
 /// Why octets are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -314,6 +339,8 @@ impl Message {
             Self::Refusal(body) => json(REFUSAL, body, out),
             Self::SpoolHead(body) => json(SPOOL_HEAD, body, out),
             Self::Over(body) => json(OVER, body, out),
+            Self::Pace(body) => json(PACE, body, out),
+            Self::Ask(body) => json(ASK, body, out),
         }
     }
 
@@ -347,6 +374,8 @@ impl Message {
             REFUSAL => Self::Refusal(parse(body)?),
             SPOOL_HEAD => Self::SpoolHead(parse(body)?),
             OVER => Self::Over(parse(body)?),
+            PACE => Self::Pace(parse(body)?),
+            ASK => Self::Ask(parse(body)?),
             other => return Err(WireError::Kind(other)),
         })
     }
@@ -366,7 +395,8 @@ fn hello(body: &[u8]) -> Result<Hello, WireError> {
     let Wanted { version } = parse(body)?;
     if version > VERSION {
         let (sender, boot, streams, holds) = (String::new(), 0, Vec::new(), Vec::new());
-        return Ok(Hello { version, sender, boot, streams, holds, tells_all: false });
+        let (tells_all, hears) = (false, false);
+        return Ok(Hello { version, sender, boot, streams, holds, tells_all, hears });
     }
     parse(body)
 }
@@ -491,7 +521,10 @@ mod tests {
                 streams: vec![Declared { stream: "s".into(), tables: Vec::new() }],
                 holds: vec![numbers.clone()],
                 tells_all: true,
+                hears: true,
             }),
+            Message::Pace(Pace { every_ms: 100 }),
+            Message::Ask(Ask { stream: "s".into(), words: "functions abcd".into() }),
             Message::Welcome(Welcome { version: 1, window_bytes: 9, has: vec![numbers.clone()] }),
             Message::Ack(vec![numbers]),
             Message::Ping(Ping { sent_ns: -5 }),
@@ -518,7 +551,7 @@ mod tests {
 
     #[test]
     fn every_changed_bit_is_seen() {
-        let octets = messages()[4].encoded();
+        let octets = Message::Ping(Ping { sent_ns: -5 }).encoded();
         for bit in 0..octets.len() * 8 {
             let mut changed = octets.clone();
             changed[bit / 8] ^= 1 << (bit % 8);

@@ -9,7 +9,8 @@ use meikyo_transport::limits::{
     HOLDS_MAX, RANGES_MAX, STREAMS_MAX, STREAMS_OF_RECORDING_MAX, SpoolLimits,
 };
 use meikyo_transport::wire::{
-    Code, Declared, Decoder, Gap, HEADER_LEN, Hello, Message, Numbers, Reason, Refusal, Welcome,
+    Ask, Code, Declared, Decoder, Gap, HEADER_LEN, Hello, Message, Numbers, Pace, Reason, Refusal,
+    Welcome,
 };
 use meikyo_transport::{
     Directory, Now, OfferError, Output, Permit, Receiver, Sender, SenderOptions, SessionError,
@@ -29,7 +30,8 @@ fn hello(sender: &str) -> Hello {
     let tables = vec![table(ColumnKind::U64)];
     let streams = vec![Declared { stream: "s".into(), tables }];
     let holds = Vec::new();
-    Hello { version: 1, sender: sender.into(), boot: 7, streams, holds, tells_all: true }
+    let (sender, tells_all, hears) = (sender.into(), true, true);
+    Hello { version: 1, sender, boot: 7, streams, holds, tells_all, hears }
 }
 
 fn rows() -> PackedRows {
@@ -556,4 +558,65 @@ fn rows_are_of_hosts_that_the_token_names() {
             assert!(heard.refusal().text.contains(&format!("rows of host `{host}`")));
         }
     }
+}
+
+/// Whoever watches wants blocks more often; an earlier sender, which does not know that, is told nothing.
+#[test]
+fn senders_are_told_how_often_blocks_are_wanted_when_that_changes_and_only_if_they_understand() {
+    let mut receiver = greeted(1, "node001");
+    receiver.connected(at(1), 2, Permit::anybody());
+    // As a sender of version 0.1 greets, which names no such field.
+    let earlier = Message::Hello(Hello { hears: false, ..hello("node002") });
+    say(&mut receiver, 2, &[earlier]);
+    let fast = |sender: &str| if sender.starts_with("node00") { 100 } else { 0 };
+    receiver.set_pace(|_| 0);
+    assert!(hear(&mut receiver).said.is_empty());
+    receiver.set_pace(fast);
+    assert_eq!(hear(&mut receiver).said, [Message::Pace(Pace { every_ms: 100 })]);
+    receiver.set_pace(fast);
+    assert!(hear(&mut receiver).said.is_empty());
+    assert!(receiver.ask("node001", "s", "functions abcd"));
+    let ask = Ask { stream: "s".into(), words: "functions abcd".into() };
+    assert_eq!(hear(&mut receiver).said, [Message::Ask(ask)]);
+    for (sender, stream) in [("node001", "other"), ("node002", "s"), ("node003", "s")] {
+        assert!(!receiver.ask(sender, stream, "functions abcd"), "{sender} {stream}");
+    }
+    assert!(hear(&mut receiver).said.is_empty());
+    receiver.set_pace(|_| 0);
+    assert_eq!(hear(&mut receiver).said, [Message::Pace(Pace { every_ms: 0 })]);
+}
+
+#[test]
+fn a_sender_follows_the_pace_while_its_session_lasts_and_keeps_some_questions() {
+    let streams = hello("node001").streams;
+    let mut sender = Sender::<Directory>::open(options("node001", streams), None).unwrap();
+    let tell = |sender: &mut Sender<Directory>, message: Message| {
+        sender.handle(at(1), &message.encoded()).unwrap();
+    };
+    sender.connected(at(1));
+    let welcome = Welcome { version: 1, window_bytes: 9, has: Vec::new() };
+    tell(&mut sender, Message::Welcome(welcome));
+    assert_eq!(sender.status().pace, None);
+    tell(&mut sender, Message::Pace(Pace { every_ms: 100 }));
+    assert_eq!(sender.status().pace, Some(Nanos::from_millis(100)));
+    for number in 0..1_000 {
+        let words = format!("functions {number}");
+        tell(&mut sender, Message::Ask(Ask { stream: "s".into(), words }));
+    }
+    let asked: Vec<_> = std::iter::from_fn(|| sender.next_asked()).collect();
+    assert_eq!((asked.len(), &*asked[63].words), (64, "functions 63"));
+    tell(&mut sender, Message::Pace(Pace { every_ms: 0 }));
+    assert_eq!(sender.status().pace, None);
+    tell(&mut sender, Message::Pace(Pace { every_ms: 50 }));
+    sender.disconnected(at(2), 0);
+    assert_eq!(sender.status().pace, None);
+}
+
+#[test]
+fn a_greeting_of_an_earlier_sender_hears_nothing() {
+    let text = serde_json::to_string(&hello("node001")).unwrap();
+    let earlier = text.replace(",\"hears\":true", "");
+    assert_ne!(text, earlier);
+    let found: Hello = serde_json::from_str(&earlier).unwrap();
+    assert_eq!(found, Hello { hears: false, ..hello("node001") });
 }

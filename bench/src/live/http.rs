@@ -10,7 +10,11 @@ use crate::live::server_process::ServerProcess;
 
 /// The body of what the server has at a path below its own.
 pub(super) fn get(server: &ServerProcess, path: &str) -> Result<Vec<u8>, Failure> {
-    let authority = server.authority();
+    get_from(server.authority(), path)
+}
+
+/// The body of what whoever listens at `authority` has at a path.
+pub(crate) fn get_from(authority: &str, path: &str) -> Result<Vec<u8>, Failure> {
     let mut stream = TcpStream::connect(authority)?;
     // HTTP/1.0 asks for the body as it is and for the end of the connection behind it.
     write!(stream, "GET /{path} HTTP/1.0\r\nHost: {authority}\r\n\r\n")?;

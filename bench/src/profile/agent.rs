@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 
 use meikyo_console::failure::Failure;
 use meikyo_console::output::real;
@@ -18,6 +20,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::collector::product;
+use crate::live::http::get_from;
 use crate::placement::{Placed, Placement, Usage, spawn};
 use crate::progress;
 
@@ -25,25 +28,59 @@ use crate::progress;
 const SHORT: Nanos = Nanos::from_secs(4);
 pub(super) const PATIENCE: Nanos = Nanos::from_secs(60);
 
+/// How an agent is tried.
+#[derive(Debug, Clone, Copy)]
+struct Variant {
+    name: &'static str,
+    options: &'static [&'static str],
+    /// Whether somebody watches meanwhile, so that it sends ten times a second.
+    is_watched: bool,
+    /// What it may take of a core for each that is sampled, %, in a release build.
+    reach_percent: f64,
+}
+
+const VARIANTS: [Variant; 3] = [
+    Variant { name: "plain", options: &[], is_watched: false, reach_percent: 0.02 },
+    Variant { name: "watched", options: &[], is_watched: true, reach_percent: 0.04 },
+    Variant {
+        name: "with callers",
+        options: &["--stacks"],
+        is_watched: false,
+        reach_percent: 0.03,
+    },
+];
+
 /// What the longer agent used more than the shorter one.
 #[derive(Debug, Serialize)]
 pub(super) struct AgentRow {
+    variant: &'static str,
     cpus: usize,
     samples: u64,
     lost: u64,
     bytes_per_sample: f64,
     other_bytes: u64,
-    pub(super) cpu_percent_of_a_sampled_core: f64,
+    cpu_percent_of_a_sampled_core: f64,
+    reach_cpu_percent: f64,
     start_cpu_ms: f64,
     peak_rss_bytes: u64,
 }
 
-/// Profiles this host with all CPUs busy, for a span.
-pub(super) fn measured(steady: &str, directory: &Path, span: Nanos) -> Result<AgentRow, Failure> {
+/// Profiles this host with all CPUs busy, for a span, in each way.
+pub(super) fn measured(
+    steady: &str,
+    directory: &Path,
+    span: Nanos,
+) -> Result<Vec<AgentRow>, Failure> {
+    VARIANTS.iter().map(|variant| one(steady, directory, span, *variant)).collect()
+}
+
+fn one(steady: &str, directory: &Path, span: Nanos, variant: Variant) -> Result<AgentRow, Failure> {
     let cpus = std::thread::available_parallelism()?.get();
-    progress(&format!("agent, {cpus} busy CPUs, {SHORT} and {}", SHORT + span));
-    let dir = directory.join("received");
+    let name = variant.name;
+    progress(&format!("agent, {name}, {cpus} busy CPUs, {SHORT} and {}", SHORT + span));
+    let dir = directory.join(format!("received-{}", name.replace(' ', "-")));
     let (server, url) = server(&dir)?;
+    let watcher = variant.is_watched.then(|| Watcher::start(&url, &dir));
     let busy = (0..cpus).map(|_| {
         let mut program = Command::new(steady);
         program.arg("1000000000").stdout(Stdio::null());
@@ -52,9 +89,9 @@ pub(super) fn measured(steady: &str, directory: &Path, span: Nanos) -> Result<Ag
     let busy: Vec<Placed> = busy.collect::<Result<_, _>>()?;
     let mut ends = Vec::new();
     for (at, span) in [SHORT, SHORT + span].into_iter().enumerate() {
-        ends.push(sent(&url, &directory.join(format!("agent {at}")), span)?);
+        ends.push(sent(&url, &directory.join(format!("agent {at}")), span, variant.options)?);
     }
-    drop(busy);
+    drop((busy, watcher));
     server.terminate()?;
     let (status, _) = server.wait(PATIENCE)?;
     if !status.success() {
@@ -73,6 +110,8 @@ pub(super) fn measured(steady: &str, directory: &Path, span: Nanos) -> Result<Ag
     // Both have started once; going on is taken off the shorter one.
     let going_on = of_sampling / 100.0 * real(SHORT.get()) * real(cpus as u64);
     Ok(AgentRow {
+        variant: name,
+        reach_cpu_percent: variant.reach_percent,
         cpus,
         samples: count(1, "samples"),
         lost: count(0, "lost") + count(1, "lost"),
@@ -82,6 +121,48 @@ pub(super) fn measured(steady: &str, directory: &Path, span: Nanos) -> Result<Ag
         start_cpu_ms: (real(short.get()) - going_on) / 1e6,
         peak_rss_bytes: ends[1].1.peak_rss.get(),
     })
+}
+
+/// The row for people.
+pub(super) fn text(row: &AgentRow) -> String {
+    let AgentRow { variant, cpu_percent_of_a_sampled_core, reach_cpu_percent, .. } = row;
+    format!(
+        "agent, {variant}, all CPUs busy, drained, packed and sent: {cpu_percent_of_a_sampled_core:.4} % of a core \
+         for each that is sampled (aim {reach_cpu_percent} in a release build)\n"
+    )
+}
+
+/// Somebody who looks at the newest samples once a second, until this is dropped.
+struct Watcher {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watcher {
+    fn start(url: &str, dir: &Path) -> Self {
+        let (stop, stopped) = channel::<()>();
+        let authority = url.split('/').nth(2).unwrap_or_default().to_owned();
+        let name = dir.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let path = format!("api/v1/recordings/{name}/heat?from=-1s&watch=true");
+        let thread = std::thread::spawn(move || {
+            let every = Nanos::SECOND.to_std();
+            while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                // Before there are samples there is no map.
+                drop(get_from(&authority, &path));
+            }
+        });
+        Self { stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
 }
 
 /// A server that takes rows, and its address.
@@ -103,10 +184,15 @@ pub(super) fn server(dir: &Path) -> Result<(Placed, String), Failure> {
 }
 
 /// Samples and sends for a span: the agent's summary, and what it used.
-fn sent(url: &str, summary: &Path, span: Nanos) -> Result<(Value, Usage), Failure> {
+fn sent(
+    url: &str,
+    summary: &Path,
+    span: Nanos,
+    options: &[&str],
+) -> Result<(Value, Usage), Failure> {
     let mut command = product()?;
     command.args(["profile", "agent", "--budget", "none", "--json", "--server", url]);
-    command.args(["--for", &format!("{}s", span.as_secs_f64())]);
+    command.args(["--for", &format!("{}s", span.as_secs_f64())]).args(options);
     command.stdin(Stdio::null()).stdout(File::create(summary)?).stderr(Stdio::null());
     let (status, usage) = spawn(command, Placement::default())?.wait(span + PATIENCE)?;
     let text = std::fs::read_to_string(summary)?;

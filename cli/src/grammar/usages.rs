@@ -40,6 +40,12 @@ pub(crate) const USAGES: &[Usage] = &[
         "not everything was delivered",
         &["meikyo profile agent --server https://mon.example:8420 --token-file token"],
     ),
+    done("profile grab", &["meikyo profile grab --last 30s"]),
+    asks(
+        "profile import",
+        "it has no samples, or records in it could not be read",
+        &["meikyo profile import perf.data --out prof"],
+    ),
     asks(
         "profile report",
         "there are no samples in that span, or files are damaged",

@@ -2,10 +2,14 @@
 
 mod agent;
 mod chosen;
+mod door;
 mod export;
+mod grab;
+mod import;
 mod record;
 mod report;
 mod sampling;
+mod teller;
 
 pub(crate) use agent::ROOTS;
 use clap::{Args, Subcommand};
@@ -24,6 +28,10 @@ enum What {
     Record(record::RecordArgs),
     /// Sample everything on this host, and send the samples to a server immediately
     Agent(agent::AgentArgs),
+    /// Have the agent on this host send the newest samples, which it only sums up
+    Grab(grab::GrabArgs),
+    /// Make a recording of a file that `perf record` wrote
+    Import(import::ImportArgs),
     /// Count the samples of a recording by function, file, process, thread, CPU or control group
     Report(report::ReportArgs),
     /// Count the newest samples of a recording, even while it is being written
@@ -42,6 +50,8 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Answer, Failure> {
     match &args.what {
         What::Record(args) => record::run(args),
         What::Agent(args) => agent::run(args),
+        What::Grab(args) => grab::run(args),
+        What::Import(args) => import::run(args),
         What::Report(args) => report::run(args),
         What::Top(args) => report::top(args),
         What::Diff(args) => report::diff(args),

@@ -49,8 +49,9 @@ pub(crate) struct ServeArgs {
     protection: Protection,
     #[command(flatten)]
     influx: InfluxArgs,
-    /// Print a new token and its line for --token-file, and exit: a token for viewing, or with
-    /// `=ingest:PATTERN,...` one that only lets senders of these names send rows
+    /// Print a new token and its line for --token-file, and exit: a token for viewing, with
+    /// `=ingest:PATTERN,...` one that only lets senders of these names send rows, or with
+    /// `=jobs:PATTERN,...` one that only shows samples of these jobs (slurm:123) and users (user:1000)
     #[arg(
         long,
         value_name = "ROLE",
@@ -74,11 +75,15 @@ impl FromStr for TokenRole {
         if text == "view" {
             return Ok(Self { words: String::new() });
         }
-        let patterns = text.strip_prefix("ingest:").and_then(meikyo_server::patterns_of);
-        if let Some(patterns) = patterns {
-            return Ok(Self { words: format!("ingest {} ", patterns.join(",")) });
+        for role in ["ingest", "jobs"] {
+            let patterns = text.strip_prefix(role).and_then(|rest| rest.strip_prefix(':'));
+            if let Some(patterns) = patterns.and_then(meikyo_server::patterns_of) {
+                return Ok(Self { words: format!("{role} {} ", patterns.join(",")) });
+            }
         }
-        Err("write `view`, or `ingest:PATTERN,...` as in `--new-token='ingest:node*'`".into())
+        Err("write `view`, `jobs:PATTERN,...` as in `--new-token='jobs:slurm:12*,user:1000'`, or \
+             `ingest:PATTERN,...` as in `--new-token='ingest:node*'`"
+            .into())
     }
 }
 
@@ -96,7 +101,8 @@ impl ServeArgs {
 #[derive(Debug, Clone, Args)]
 struct Protection {
     /// Require a token; the file holds Argon2 hashes, one per line, as --new-token prints them:
-    /// alone for viewing, or after `ingest PATTERN,...` for sending rows
+    /// alone for viewing, after `ingest PATTERN,...` for sending rows, or after `jobs PATTERN,...`
+    /// for viewing samples of jobs
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Certificate chain in PEM

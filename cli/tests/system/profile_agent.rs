@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use meikyo_profile::tables::file_symbols;
 use meikyo_recording::{Recording, Selection};
+use meikyo_testing::http;
 use serde_json::Value;
 
 use crate::running::{meikyo, text};
@@ -182,4 +184,164 @@ fn what_found_no_room_while_the_server_was_away_is_a_gap_with_its_rows() {
     // never not at all.
     let made = summary["rows"].as_u64().unwrap();
     assert!(there < made && there + missing >= made, "{there} there, {missing} told: {summary}");
+}
+
+/// What a verb prints as JSON, and its exit code.
+fn said(words: &[&str], dir: Option<&Path>) -> (Value, Option<i32>) {
+    let output = meikyo().args(words).args(dir).output().unwrap();
+    (serde_json::from_slice(&output.stdout).unwrap_or_default(), output.status.code())
+}
+
+#[test]
+fn an_agent_that_sums_up_keeps_samples_until_somebody_grabs_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()).filter(|_| may_sample()) else { return };
+    let (dir, port) = (directory.path().join("rec"), free_port());
+    let mut server = server(&dir, port);
+    let name = format!("summing {}", std::process::id());
+    let mut command = meikyo();
+    command.args(["profile", "agent", "--budget", "none", "--json", "--summary", "--name", &name]);
+    command.args(["--server", &format!("http://127.0.0.1:{port}")]);
+    let agent = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+    wait_until("the agent being there", || rows(&dir, "rates", None).0 > 0);
+    let mut busy = Command::new(&program).arg("2500").stdout(Stdio::null()).spawn().unwrap();
+    let pid = busy.id().to_string();
+    busy.wait().unwrap();
+    // What it did is summed up, by places of its functions.
+    let report = ["profile", "report", "--json", "--pid", &pid];
+    let hot = |more: &[&str]| {
+        let (report, _) = said(&[&report[..], more].concat(), Some(&dir));
+        let lines = report["lines"].as_array().cloned().unwrap_or_default();
+        let is_hot = |line: &&Value| line["name"] == "longer" || line["name"] == "shorter";
+        lines.iter().filter(is_hot).map(|line| line["samples"].as_u64().unwrap()).sum::<u64>()
+    };
+    wait_until("most of it being summed up", || hot(&["--summary"]) > 500);
+    // Its samples stay there but around findings; then they are sent.
+    let (grabbed, code) =
+        said(&["profile", "grab", "--last", "60s", "--json", "--name", &name], None);
+    assert_eq!((code, &grabbed["schema"]), (Some(0), &"meikyo.profile.grab/1".into()), "{grabbed}");
+    assert!(grabbed["samples"].as_u64() > Some(0), "{grabbed}");
+    let summed_up = hot(&["--summary"]);
+    wait_until("its samples arriving", || hot(&[]) >= summed_up && hot(&[]) > 500);
+    let (nobody, code) = said(&["profile", "grab", "--name", "nobody of that name"], None);
+    assert_eq!((nobody, code), (Value::Null, Some(2)));
+    let (summary, code) = ended(agent);
+    assert_eq!(code, Some(0), "{summary}");
+    interrupt(&server);
+    assert!(server.wait().unwrap().success());
+    // Nothing is there twice, and what was not sent is counted.
+    let count = |name: &str| summary[name].as_u64().unwrap();
+    assert_eq!(count("samples_sent"), samples(&dir), "{summary}");
+    assert_eq!(count("samples"), count("samples_sent") + count("samples_forgotten"), "{summary}");
+    // Every sample stands in the row of all of its second.
+    assert!(rows(&dir, "summaries", None).0 > 0);
+}
+
+/// Functions by their samples, of a process, without those that have no name.
+fn functions(dir: &Path, pid: u32) -> Vec<(String, u64)> {
+    let report = ["profile", "report", "--json", "--pid", &pid.to_string()];
+    let (report, _) = said(&report, Some(dir));
+    let lines = report["lines"].as_array().cloned().unwrap_or_default();
+    let line = |line: Value| Some((line["name"].as_str()?.to_owned(), line["samples"].as_u64()?));
+    lines.into_iter().filter_map(line).filter(|(name, _)| name != "[unknown]").collect()
+}
+
+/// A container: its file system goes with it, and nobody else has its program.
+#[test]
+fn functions_of_a_program_that_only_its_host_had_are_named_after_it_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()).filter(|_| may_sample()) else { return };
+    let inside = directory.path().join("inside");
+    std::fs::create_dir(&inside).unwrap();
+    let (dir, port) = (directory.path().join("rec"), free_port());
+    let mut server = server(&dir, port);
+    let agent = agent(port, &[]);
+    wait_until("the agent being there", || rows(&dir, "rates", None).0 > 0);
+    let script = "mount -t tmpfs none \"$1\" && cp \"$0\" \"$1/only\" && exec \"$1/only\" 6000";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script]).arg(&program).arg(&inside);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let pid = child.id();
+    let told = || rows(&dir, "file_symbols", None).0;
+    wait_until("its functions being told, or it being refused", || {
+        told() > 0 || child.try_wait().unwrap().is_some_and(|end| !end.success())
+    });
+    if told() == 0 {
+        meikyo_testing::skipped("a mount namespace needs root");
+        ended(agent);
+        server.kill().unwrap();
+        server.wait().unwrap();
+        return;
+    }
+    assert!(child.wait().unwrap().success());
+    assert!(!inside.join("only").exists());
+    wait_until("its functions being named", || {
+        let found = functions(&dir, pid);
+        let of = |name: &str| found.iter().find(|(found, _)| found == name).map_or(0, |of| of.1);
+        of("longer") > of("shorter") && of("shorter") > 100
+    });
+    let (summary, code) = ended(agent);
+    assert_eq!(code, Some(0), "{summary}");
+    interrupt(&server);
+    assert!(server.wait().unwrap().success());
+    // Each of its functions is there once, and none of a file that this machine has, too.
+    let recording = Recording::open(&dir).unwrap();
+    let mut offsets = Vec::new();
+    let mut files = std::collections::BTreeSet::new();
+    for rows in recording.scan(&Selection::all("file_symbols")).unwrap() {
+        let rows = rows.unwrap();
+        let (build_ids, begins) = (
+            file_symbols::BUILD_ID.of(&rows).unwrap(),
+            file_symbols::OFFSET_BYTES.of(&rows).unwrap(),
+        );
+        for row in 0..rows.num_rows() {
+            files.insert(build_ids.get(row).unwrap().to_owned());
+            offsets.push(begins.get(row).unwrap());
+        }
+    }
+    assert_eq!(files.len(), 1, "{files:?}");
+    let count = offsets.len();
+    offsets.sort_unstable();
+    offsets.dedup();
+    assert_eq!(offsets.len(), count);
+}
+
+#[test]
+fn while_somebody_watches_samples_come_in_tenths_of_a_second_and_each_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()).filter(|_| may_sample()) else { return };
+    let (dir, port) = (directory.path().join("rec"), free_port());
+    let mut server = server(&dir, port);
+    let mut busy = Command::new(&program).arg("600000").stdout(Stdio::null()).spawn().unwrap();
+    let agent = agent(port, &[]);
+    wait_until("samples arriving", || samples(&dir) > 1_000);
+    let address = format!("127.0.0.1:{port}");
+    let heat = |query: &str| {
+        let path = format!("/api/v1/recordings/rec/heat?from=-5s&{query}");
+        let answer = http::ask(&address, "GET", &path, "").unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        serde_json::from_slice::<Value>(&answer.body).unwrap()
+    };
+    // When samples of another tenth of a second have come, several times within one second.
+    let newest = |heat: &Value| {
+        let tiles = heat["tiles"].as_array().unwrap();
+        let last = tiles.iter().rposition(|count| count.as_u64() > Some(0)).unwrap() as u64;
+        heat["from_us"].as_u64().unwrap() + last * 20_000
+    };
+    let mut ends = std::collections::BTreeSet::new();
+    wait_until("samples coming in tenths of a second", || {
+        ends.insert(newest(&heat("watch=true")));
+        // Five ends of what had come within one second, for two seconds.
+        let within = |second: u64| ends.iter().filter(|us| *us / 1_000_000 == second).count();
+        ends.iter().any(|us| within(us / 1_000_000) >= 5 && within(us / 1_000_000 + 1) >= 5)
+    });
+    let wrong = http::ask(&address, "GET", "/api/v1/recordings/rec/heat?watch=soon", "").unwrap();
+    assert_eq!(wrong.status, 400, "{}", wrong.text());
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    let (summary, code) = ended(agent);
+    assert_eq!(code, Some(0), "{summary}");
+    interrupt(&server);
+    assert!(server.wait().unwrap().success());
+    assert_eq!(summary["samples"].as_u64(), Some(samples(&dir)), "{summary}");
 }

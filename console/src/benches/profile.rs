@@ -25,6 +25,12 @@ pub enum Part {
     Programs,
     /// The CPU time of the agent
     Agent,
+    /// From a sample to whoever watches
+    Latency,
+    /// Flame graphs of one and ten million samples
+    Flames,
+    /// Names of functions beside those of perf
+    Names,
     /// Samples through Influx and through this system, as the paper sent them
     Transfer,
 }

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write as _};
 
-use super::{ExportError, Met};
+use super::{ExportError, Hashing, Met, Named};
 use crate::block::read_stack;
 use crate::reading::stacks::index;
 use crate::reading::{Goes, Reading};
@@ -11,20 +11,21 @@ use crate::wanted::Wanted;
 
 pub(super) fn write(
     reading: &mut Reading<'_>,
-    wanted: &Wanted,
+    (wanted, hashing): (&Wanted, &Hashing),
     mut met: Met,
     out: &mut dyn io::Write,
 ) -> Result<(), ExportError> {
     const SECOND_NS: i64 = 1_000_000_000;
     let mut out = io::BufWriter::new(out);
-    let frames: Vec<_> = met.stacks.places().iter().map(|place| reading.frame(place)).collect();
+    let frame = |place| hashing.frame(reading.frame(place));
+    let frames: Vec<_> = met.stacks.places().iter().map(frame).collect();
     let periods = reading.periods(&wanted.hosts)?;
     let mut failed = None;
     reading.samples(wanted, |reading, seen| {
         let stack = met.stacks.of(reading, seen);
         // It came since the first pass; the next export has it.
         let Some(places) = met.stacks.known(stack, frames.len()) else { return Goes::On };
-        let called = reading.called(seen.time, seen.thread());
+        let called = hashing.name(Named::Process, &reading.called(seen.time, seen.thread()));
         let (seconds, nanos) = (seen.time.div_euclid(SECOND_NS), seen.time.rem_euclid(SECOND_NS));
         let (pid, tid, cpu) = (seen.pid, seen.tid, seen.cpu);
         let period = periods.at(seen).unwrap_or(1);

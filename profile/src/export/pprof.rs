@@ -8,8 +8,8 @@ use std::io;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::Met;
 use super::protobuf::Message;
+use super::{Hashing, Met};
 use crate::reading::stacks::{Numbered, index};
 use crate::reading::{Name, Reading, Where};
 
@@ -43,7 +43,12 @@ impl Texts {
     }
 }
 
-pub(super) fn write(reading: &Reading<'_>, met: &Met, out: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn write(
+    reading: &Reading<'_>,
+    hashing: &Hashing,
+    met: &Met,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let mut texts = Texts(Numbered::new());
     texts.number("");
     let mut message = Message::default();
@@ -67,7 +72,7 @@ pub(super) fn write(reading: &Reading<'_>, met: &Met, out: &mut dyn io::Write) -
         sample.message(3, &label);
         message.message(profile::SAMPLE, &sample);
     }
-    places(reading, met.stacks.places(), &mut texts, &mut message);
+    places((reading, hashing), met.stacks.places(), &mut texts, &mut message);
     let (first, last) = met.span.unwrap_or((0, 0));
     message.number(profile::TIME_NANOS, first.cast_unsigned());
     message.number(profile::DURATION_NANOS, (last - first).cast_unsigned());
@@ -85,17 +90,22 @@ pub(super) fn write(reading: &Reading<'_>, met: &Met, out: &mut dyn io::Write) -
 }
 
 /// Where samples were: a location a place, in a mapping for each file.
-fn places(reading: &Reading<'_>, places: &[Where], texts: &mut Texts, message: &mut Message) {
+fn places(
+    (reading, hashing): (&Reading<'_>, &Hashing),
+    places: &[Where],
+    texts: &mut Texts,
+    message: &mut Message,
+) {
     let mut functions: Numbered<(Name, Name)> = Numbered::new();
     let mut files: Numbered<(Name, Option<Name>)> = Numbered::new();
     for (at, place) in places.iter().enumerate() {
-        let (name, file) = reading.frame(place);
+        let (name, file) = hashing.frame(reading.frame(place));
         let (address, build_id) = match place {
             Where::File(place) => (place.offset, place.file.build_id.clone()),
             Where::Kernel(Ok(address)) => (*address, None),
             Where::Kernel(Err(_)) | Where::Made(_) | Where::Nowhere => (0, None),
         };
-        let mapping = files.number(&(file.clone(), build_id));
+        let mapping = files.number(&(file.clone(), hashing.build_id(build_id)));
         let mut line = Message::default();
         line.number(1, u64::from(functions.number(&(name, file))) + 1);
         let mut location = Message::default();

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use serde_json::json;
 
-use super::{Met, Placed};
+use super::{Hashing, Met, Placed};
 use crate::reading::Reading;
 use crate::reading::stacks::{Numbered, index};
 
@@ -12,10 +12,15 @@ const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
 /// Writes a profile for each thread, whose samples follow each other; what lies between them is left out,
 /// since the thread did not run.
-pub(super) fn write(reading: &Reading<'_>, met: &Met, out: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn write(
+    reading: &Reading<'_>,
+    hashing: &Hashing,
+    met: &Met,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let mut frames = Numbered::new();
-    let of_places: Vec<u32> =
-        met.stacks.places().iter().map(|place| frames.number(&reading.frame(place))).collect();
+    let mut frame = |place| frames.number(&hashing.frame(reading.frame(place)));
+    let of_places: Vec<u32> = met.stacks.places().iter().map(&mut frame).collect();
     let frames: Vec<_> = frames
         .all()
         .iter()

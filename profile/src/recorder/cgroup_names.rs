@@ -1,6 +1,6 @@
 //! Control groups by their numbers, which are the inodes of their directories.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,24 @@ const DIRECTORIES_MAX: usize = 20_000;
 #[derive(Debug, Default)]
 pub(super) struct CgroupNames {
     paths: BTreeMap<u64, String>,
-    met: BTreeMap<u64, ()>,
+    met: BTreeSet<u64>,
 }
 
 impl CgroupNames {
     /// The number and path of a control group that was not met before; one that is gone has no path.
     pub(super) fn met(&mut self, cgroup: u64) -> Option<(u64, String)> {
-        if self.met.insert(cgroup, ()).is_some() {
+        if !self.met.insert(cgroup) {
             return None;
         }
         if !self.paths.contains_key(&cgroup) {
             self.paths = root().map(|root| paths_below(&root)).unwrap_or_default();
         }
         self.paths.get(&cgroup).map(|path| (cgroup, path.clone()))
+    }
+
+    /// Meets all of them anew.
+    pub(super) fn forget_met(&mut self) {
+        self.met.clear();
     }
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use meikyo_recording::{Batch, PackError, PackedRows, Packer, Symbol, TableSchema};
 use meikyo_units::Nanos;
 
+use super::mapped_files::{MappedAt, MappedFiles};
 use super::perf_maps::{self, PerfMaps};
+use crate::analysis::{Finding, Summary};
 use crate::block::FILLED;
 use crate::clock::Offset;
 use crate::existing::Thread;
@@ -13,7 +15,9 @@ use crate::governor::percent;
 use crate::mapping::{Mapping, hexadecimal};
 use crate::records::{Ids, Record};
 use crate::symbols::perf_map;
-use crate::tables::{cgroups, clocks, jit_symbols, losses, mappings, rates, threads};
+use crate::tables::{
+    cgroups, clocks, findings, jit_symbols, losses, mappings, rates, summaries, threads,
+};
 
 /// Rows at which a block is handed on before its second is over, and octets that each takes at most
 /// without its names.
@@ -34,7 +38,7 @@ type Losses = BTreeMap<(i64, &'static str, Option<u32>), (i64, u64)>;
 
 /// Rows of every table but samples.
 #[derive(Debug)]
-pub(super) struct SideBand {
+pub(crate) struct SideBand {
     host: String,
     mappings: Table,
     threads: Table,
@@ -43,10 +47,13 @@ pub(super) struct SideBand {
     rates: Table,
     losses: Table,
     clocks: Table,
+    summaries: Table,
+    findings: Table,
     full: Vec<Result<PackedRows, PackError>>,
     lost: Losses,
     /// Of processes with code that is of no file that names it.
     maps: PerfMaps,
+    files: MappedFiles,
 }
 
 /// Rows of a table.
@@ -83,7 +90,7 @@ impl Table {
 }
 
 impl SideBand {
-    pub(super) fn new(host: &str) -> Self {
+    pub(crate) fn new(host: &str) -> Self {
         Self {
             host: host.to_owned(),
             mappings: Table::new(mappings::schema()),
@@ -93,14 +100,22 @@ impl SideBand {
             rates: Table::new(rates::schema()),
             losses: Table::new(losses::schema()),
             clocks: Table::new(clocks::schema()),
+            summaries: Table::new(summaries::schema()),
+            findings: Table::new(findings::schema()),
             full: Vec::new(),
             lost: Losses::new(),
             maps: PerfMaps::default(),
+            files: MappedFiles::default(),
         }
     }
 
+    /// Where the file with a build ID was mapped last.
+    pub(super) fn file(&self, build_id: &str) -> Option<MappedAt> {
+        self.files.at(build_id)
+    }
+
     /// What the kernel tells beside samples.
-    pub(super) fn told(&mut self, record: &Record<'_>, wall: impl Fn(u64) -> i64) {
+    pub(crate) fn told(&mut self, record: &Record<'_>, wall: impl Fn(u64) -> i64) {
         let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
         match *record {
             Record::Mapping { time, ids, range, build_id, inode, path } => {
@@ -130,7 +145,10 @@ impl SideBand {
         }
     }
 
-    pub(super) fn mapping(&mut self, time: i64, mapping: &Mapping) {
+    pub(crate) fn mapping(&mut self, time: i64, mapping: &Mapping) {
+        if let Some(build_id) = &mapping.build_id {
+            self.files.note(build_id, &mapping.path, mapping.pid);
+        }
         if mapping.build_id.is_none()
             && !MAPPED_BY_KERNEL.contains(&&*mapping.path)
             && let Some(pid) = mapping.pid
@@ -156,7 +174,7 @@ impl SideBand {
         }
     }
 
-    pub(super) fn thread_there(&mut self, time: i64, thread: &Thread) {
+    pub(crate) fn thread_there(&mut self, time: i64, thread: &Thread) {
         let ids = Ids { pid: thread.pid, tid: thread.tid };
         self.thread(time, "there", ids, None, Some(&thread.name));
     }
@@ -196,7 +214,7 @@ impl SideBand {
     }
 
     /// Something was lost: what of a second, a kind and a CPU is lost becomes one row.
-    pub(super) fn lost(&mut self, time: i64, loss: &'static str, cpu: Option<u32>, count: u64) {
+    pub(crate) fn lost(&mut self, time: i64, loss: &'static str, cpu: Option<u32>, count: u64) {
         let key = (time.div_euclid(Nanos::SECOND.get().cast_signed()), loss, cpu);
         self.lost.entry(key).or_insert((time, 0)).1 += count;
     }
@@ -225,7 +243,7 @@ impl SideBand {
     }
 
     /// A row of `rates`: period and interrupt, disturbance and budget in millionths.
-    pub(super) fn rate(
+    pub(crate) fn rate(
         &mut self,
         time: i64,
         reason: &str,
@@ -244,6 +262,40 @@ impl SideBand {
         }
         if let Some(budget) = budget {
             batch.put(rates::BUDGET_PERCENT, percent(budget));
+        }
+    }
+
+    /// What a CPU did in the second that begins at a time.
+    pub(super) fn summary(&mut self, time: i64, cpu: u32, summary: &Summary) {
+        let all = (summary.samples > 0).then_some((None, summary.samples));
+        let places =
+            summary.places.iter().map(|place| (Some((place.pid, place.address)), place.samples));
+        for (place, samples) in all.into_iter().chain(places) {
+            self.summaries.make_room(0, &mut self.full);
+            let (batch, host) = self.summaries.row(&self.host, time);
+            batch.put(summaries::HOST, host);
+            batch.put(summaries::CPU, cpu.into());
+            if let Some((pid, address)) = place {
+                batch.put(summaries::PID, pid.into());
+                batch.put(summaries::ADDRESS, address);
+            }
+            batch.put(summaries::SAMPLES, samples);
+        }
+        for finding in &summary.findings {
+            let (word, before, found) = match *finding {
+                Finding::Phase { distance } => ("phase", None, distance),
+                Finding::Outlier { busy, median } => ("outlier", Some(median), busy),
+            };
+            self.findings.make_room(0, &mut self.full);
+            let word = self.findings.packer.symbol(word);
+            let (batch, host) = self.findings.row(&self.host, time);
+            batch.put(findings::HOST, host);
+            batch.put(findings::CPU, cpu.into());
+            batch.put(findings::FINDING, word);
+            if let Some(before) = before {
+                batch.put(findings::BEFORE, before);
+            }
+            batch.put(findings::FOUND, found);
         }
     }
 
@@ -297,7 +349,7 @@ impl SideBand {
     }
 
     /// Hands on the rows so far.
-    pub(super) fn flush(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), PackError> {
+    pub(crate) fn flush(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), PackError> {
         self.write_losses();
         self.flush_full(sink)?;
         for table in [
@@ -308,6 +360,8 @@ impl SideBand {
             &mut self.rates,
             &mut self.losses,
             &mut self.clocks,
+            &mut self.summaries,
+            &mut self.findings,
         ] {
             table.names = 0;
             match table.packer.pack() {

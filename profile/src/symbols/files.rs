@@ -141,7 +141,10 @@ impl Symbols {
         for (file, mut offsets) in of_files {
             offsets.sort_unstable();
             offsets.dedup();
-            let path = self.files.entry(file.clone()).or_insert_with(|| found(&file));
+            let path = self.files.entry(file.clone()).or_insert_with(|| match &*file.path {
+                KERNEL => Err(Unnamed::OtherKernel),
+                _ => found(&file),
+            });
             let names = match path {
                 Ok(path) => names_in(&self.symbolizer, path, &offsets),
                 Err(unnamed) => vec![Err(*unnamed); offsets.len()],
@@ -149,6 +152,32 @@ impl Symbols {
             for (offset, name) in offsets.into_iter().zip(names) {
                 let function = Function { name, file: Rc::clone(&file.path) };
                 self.known.insert(Place { file: file.clone(), offset }, function);
+            }
+        }
+    }
+
+    /// Those of some places that have no name although their file is known by its build ID.
+    pub(crate) fn nameless<'a>(
+        &'a self,
+        places: impl Iterator<Item = &'a Place>,
+    ) -> impl Iterator<Item = &'a Place> {
+        places.filter(|place| {
+            let is_nameless = self.known.get(place).is_none_or(|function| function.name.is_err());
+            is_nameless && place.file.build_id.is_some()
+        })
+    }
+
+    /// Takes the names of some places that are known from elsewhere, by build ID and offset.
+    pub(crate) fn take_names(
+        &mut self,
+        places: &[Place],
+        name: impl Fn(&str, u64) -> Option<Result<Rc<str>, Unnamed>>,
+    ) {
+        for place in places {
+            let build_id = place.file.build_id.as_deref();
+            if let Some(name) = build_id.and_then(|build_id| name(build_id, place.offset)) {
+                let function = Function { name, file: Rc::clone(&place.file.path) };
+                self.known.insert(place.clone(), function);
             }
         }
     }
@@ -185,6 +214,19 @@ impl Symbols {
     }
 }
 
+/// Whether the file with a build ID is on this machine, at the path by which a host mapped it; for `[kernel]`, whether
+/// that kernel runs here. What is no file of anybody (`[vdso]`) is nowhere else either.
+pub fn is_file_here(build_id: &str, path: &str) -> bool {
+    if path == KERNEL {
+        return KernelFacts::of_this_host().build_id.as_deref() == Some(build_id);
+    }
+    if !path.starts_with('/') || path.starts_with("//") {
+        return true;
+    }
+    let (path, build_id) = (path.into(), Some(build_id.into()));
+    found(&MappedFile { path, build_id, inode: None, since: 0 }).is_ok()
+}
+
 /// The path of the very file that a process had mapped.
 fn found(mapped: &MappedFile) -> Result<PathBuf, Unnamed> {
     if !mapped.path.starts_with('/') || mapped.path.starts_with("//") {
@@ -205,7 +247,7 @@ fn found(mapped: &MappedFile) -> Result<PathBuf, Unnamed> {
 }
 
 /// The names of the functions at some offsets of a file.
-fn names_in(
+pub(super) fn names_in(
     symbolizer: &Symbolizer,
     file: &Path,
     offsets: &[u64],

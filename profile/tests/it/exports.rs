@@ -1,9 +1,10 @@
 //! Exports of samples that are written by hand, read by rules of those who read them.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::process::Command;
 
-use meikyo_profile::export::{ExportError, Format, export};
+use meikyo_profile::export::{ExportError, ExportOptions, Format, Hashing, Named, export};
 use meikyo_profile::tables::{rates, samples};
 use meikyo_profile::wanted::Wanted;
 use meikyo_recording::Recording;
@@ -44,9 +45,13 @@ fn written(hosts: &[&str]) -> (Written, Recording, Folded) {
     (written, recording, folded)
 }
 
+fn plain(format: Format) -> ExportOptions {
+    ExportOptions { wanted: Wanted::EVERYTHING, format, hashing: Hashing::default() }
+}
+
 fn exported(recording: &Recording, format: Format) -> Vec<u8> {
     let mut out = Vec::new();
-    let told = export(recording, &Wanted::EVERYTHING, format, &mut out).unwrap();
+    let told = export(recording, &plain(format), &mut out).unwrap();
     assert!(told.problems.is_empty(), "{:?}", told.problems);
     out
 }
@@ -86,11 +91,12 @@ fn the_text_of_perf_script_folds_to_the_stacks_that_were_sampled() {
 #[test]
 fn the_text_of_perf_script_is_of_one_host_and_a_host_can_be_chosen() {
     let (_written, recording, _) = written(&["a", "b"]);
-    let all = export(&recording, &Wanted::EVERYTHING, Format::PerfScript, &mut Vec::new());
+    let all = export(&recording, &plain(Format::PerfScript), &mut Vec::new());
     let error = all.unwrap_err();
     assert!(matches!(&error, ExportError::ManyHosts { hosts } if *hosts == ["a", "b"]), "{error}");
     let wanted = Wanted { hosts: vec!["b".to_owned()], ..Wanted::EVERYTHING };
-    let told = export(&recording, &wanted, Format::PerfScript, &mut Vec::new()).unwrap();
+    let options = ExportOptions { wanted, ..plain(Format::PerfScript) };
+    let told = export(&recording, &options, &mut Vec::new()).unwrap();
     assert_eq!(told.samples, 100);
 }
 
@@ -173,4 +179,47 @@ fn pprof_of_go_reads_the_samples_that_were_taken() {
     }
     assert_eq!(found, folded);
     assert_eq!(time_ns, 200 * PERIOD_NS);
+}
+
+#[test]
+fn hashed_names_are_nowhere_in_the_file_and_stacks_stay_as_different_as_they_were() {
+    let (mut written, ..) = written(&["hostess"]);
+    written.mapping("hostess", 10, 7, "/home/anna/secret");
+    written.sample("hostess", 12, [7, 7, 0x1001]);
+    let recording = written.recording();
+    let hashing = Hashing::new(&Named::ALL, b"key");
+    let names = ["hostess", "solver", "f0()", "f3()", "anna", "secret"];
+    for format in Format::ALL {
+        let text = |hashing: &Hashing| {
+            let options = ExportOptions { hashing: hashing.clone(), ..plain(format) };
+            let mut out = Vec::new();
+            export(&recording, &options, &mut out).unwrap();
+            if format == Format::Pprof {
+                let mut text = Vec::new();
+                flate2::read::GzDecoder::new(&*out).read_to_end(&mut text).unwrap();
+                out = text;
+            }
+            String::from_utf8_lossy(&out).into_owned()
+        };
+        let (as_it_is, hashed) = (text(&Hashing::default()), text(&hashing));
+        let has = |text: &str, name: &str| text.contains(name);
+        // The text is of one host and does not name it; only pprof names build IDs (here `ab`).
+        for name in names.iter().skip(usize::from(format == Format::PerfScript)) {
+            assert!(has(&as_it_is, name), "{format:?}: {name}");
+            assert!(!has(&hashed, name), "{format:?}: {name}");
+        }
+        let functions = |text: &str, begin: &str| {
+            let parts = text.split(begin).skip(1);
+            let digits = parts.map(|rest| rest.chars().take(16).collect::<String>());
+            // The schema of speedscope is called `file-format-schema`.
+            digits
+                .filter(|digits| digits.chars().all(|digit| digit.is_ascii_hexdigit()))
+                .collect::<std::collections::BTreeSet<_>>()
+                .len()
+        };
+        assert_eq!(functions(&hashed, "function-"), 4, "{format:?}");
+        assert_eq!(functions(&hashed, "process-"), 1, "{format:?}");
+        assert_eq!(functions(&hashed, "file-"), 1, "{format:?}");
+        assert!(has(&hashed, "[made at run time]"), "{format:?}");
+    }
 }

@@ -6,6 +6,7 @@
 mod blocks;
 mod exports;
 mod flames;
+mod imports;
 mod programs;
 mod recordings;
 mod reports;

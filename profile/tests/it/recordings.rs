@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use meikyo_profile::recorder::{Counts, Recorder, RecorderOptions};
-use meikyo_profile::report::{self, By, Report, ReportOptions};
+use meikyo_profile::report::{self, By, Of, Report, ReportOptions};
 use meikyo_profile::sampler::{SamplerOptions, Target};
 use meikyo_profile::tables::{all, rates};
 use meikyo_profile::wanted::Wanted;
@@ -18,7 +18,8 @@ use tempfile::TempDir;
 use crate::programs::{Program, compiled};
 use crate::{PLAIN, may_sample};
 
-const BY_FUNCTION: ReportOptions = ReportOptions { by: By::Function, wanted: Wanted::EVERYTHING };
+const BY_FUNCTION: ReportOptions =
+    ReportOptions { by: By::Function, wanted: Wanted::EVERYTHING, of: Of::Samples };
 
 struct Recorded {
     directory: TempDir,
@@ -40,7 +41,14 @@ impl Recorded {
 
 fn options(sampling: SamplerOptions, budget_ppm: Option<u64>) -> RecorderOptions {
     let host = "node001".to_owned();
-    RecorderOptions { host, sampling, whole_microseconds: false, budget_ppm, retell_every: None }
+    RecorderOptions {
+        host,
+        sampling,
+        whole_microseconds: false,
+        budget_ppm,
+        retell_every: None,
+        flight: None,
+    }
 }
 
 /// Records a program from its begin to its end; `beside` is called once it waits to be released.

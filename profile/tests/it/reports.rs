@@ -1,8 +1,8 @@
 //! Reports of recordings whose rows are written by hand: what they must say is known.
 
-use meikyo_profile::report::{self, By, Report, ReportOptions};
+use meikyo_profile::report::{self, By, Of, Report, ReportOptions};
 use meikyo_profile::symbols::Unnamed;
-use meikyo_profile::tables::{cgroups, mappings, samples, threads};
+use meikyo_profile::tables::{cgroups, file_symbols, mappings, samples, summaries, threads};
 use meikyo_profile::wanted::Wanted;
 
 use crate::written::Written;
@@ -13,7 +13,9 @@ fn report(written: Written, by: By) -> (Report, Vec<(String, u64)>) {
 }
 
 fn report_of(mut written: Written, by: By, wanted: Wanted) -> (Report, Vec<(String, u64)>) {
-    let report = report::report(&written.recording(), &ReportOptions { by, wanted }).unwrap();
+    let report =
+        report::report(&written.recording(), &ReportOptions { by, wanted, of: Of::Samples })
+            .unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     let lines = report.lines.iter().map(|line| (line.name.clone(), line.own)).collect();
     (report, lines)
@@ -149,4 +151,111 @@ fn samples_are_chosen_by_what_ran_and_counted_by_job() {
     assert_eq!(report_of(both(), By::Process, of_cpu).1, lines(&[("bash", 4)]));
     let both_names = Wanted { pids: [7].into(), ..of_name };
     assert_eq!(report_of(both(), By::Process, both_names).1, lines(&[]));
+}
+
+/// After a boot the number of a control group is that of another one.
+#[test]
+fn a_number_of_a_control_group_means_what_it_meant_then_and_only_what_is_surely_seen_is_shown() {
+    let mut written = Written::new();
+    for (time, job) in [(10, "job_1"), (100, "job_2")] {
+        let path = format!("/slurm/uid_1000/{job}/step_0");
+        let words = [("host", "a"), ("path", path.as_str())];
+        written.row(cgroups::NAME, time, &words, &[("cgroup", 5)]);
+    }
+    // Two of the first job, one that another CPU took when the second was met, four of the second, and
+    // eight that nobody wrote a control group down of.
+    for (time, cgroup, count) in [(9, 5, 1), (50, 5, 1), (99, 5, 1), (101, 5, 4), (50, 6, 8)] {
+        for _ in 0..count {
+            let numbers = [("cpu", 0), ("pid", 7), ("tid", 7), ("address", 1), ("cgroup", cgroup)];
+            written.row(samples::NAME, time, &[("host", "a")], &numbers);
+        }
+    }
+    let recording = written.recording();
+    let options = |wanted| ReportOptions { by: By::Job, wanted, of: Of::Samples };
+    let seen = |visible: &[&str]| {
+        let visible: Vec<_> = visible.iter().map(|name| (*name).to_owned()).collect();
+        let wanted = Wanted { visible, ..Wanted::EVERYTHING };
+        let mut moments = 0;
+        meikyo_profile::moments::moments(&recording, &wanted, |moment| {
+            assert_eq!((moment.host, moment.cpu), ("a", 0));
+            moments += 1;
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+        let report = report::report(&recording, &options(wanted)).unwrap();
+        assert_eq!(moments, report.samples);
+        report.lines.into_iter().map(|line| (line.name, line.own)).collect::<Vec<_>>()
+    };
+    let all = lines(&[("[unknown]", 8), ("slurm:2", 4), ("slurm:1", 3)]);
+    assert_eq!(seen(&[]), all);
+    assert_eq!(seen(&["slurm:1"]), lines(&[("slurm:1", 2)]));
+    assert_eq!(seen(&["slurm:2"]), lines(&[("slurm:2", 4)]));
+    assert_eq!(seen(&["slurm:1", "slurm:2"]), lines(&[("slurm:2", 4), ("slurm:1", 3)]));
+    assert_eq!(seen(&["user:1000"]), lines(&[("slurm:2", 4), ("slurm:1", 3)]));
+    assert_eq!(seen(&["user:100"]), lines(&[]));
+}
+
+#[test]
+fn summaries_are_counted_by_function_and_what_is_in_no_place_is_unknown() {
+    let mut written = Written::new();
+    written.thread("a", 1, ("there", "solver"), [7, 7]);
+    written.made("a", 1, 7, (0x5000, "hot"));
+    written.made("a", 1, 7, (0x6000, "warm"));
+    for (time, all, places) in
+        [(10, 1_000, [(0x5001, 700), (0x6001, 200)]), (11, 500, [(0x5002, 300), (0x6001, 200)])]
+    {
+        written.row(summaries::NAME, time, &[("host", "a")], &[("cpu", 3), ("samples", all)]);
+        for (address, samples) in places {
+            let numbers = [("cpu", 3), ("pid", 7), ("address", address), ("samples", samples)];
+            written.row(summaries::NAME, time, &[("host", "a")], &numbers);
+        }
+    }
+    written.sample("a", 10, [7, 7, 0x5001]);
+    let recording = written.recording();
+    let counted = |wanted: Wanted| {
+        let options = ReportOptions { by: By::Function, wanted, of: Of::Summaries };
+        let report = report::report(&recording, &options).unwrap();
+        report.lines.into_iter().map(|line| (line.name, line.own)).collect::<Vec<_>>()
+    };
+    let all = lines(&[("hot", 1_000), ("warm", 400), ("[unknown]", 100)]);
+    assert_eq!(counted(Wanted::EVERYTHING), all);
+    let of_pid = Wanted { pids: [7].into(), ..Wanted::EVERYTHING };
+    assert_eq!(counted(of_pid), lines(&[("hot", 1_000), ("warm", 400)]));
+    let of_cpu = Wanted { cpus: [2].into(), ..Wanted::EVERYTHING };
+    assert_eq!(counted(of_cpu), lines(&[]));
+}
+
+/// Functions of a file that this host does not have, and of a kernel that it does not run.
+#[test]
+fn functions_are_named_as_a_host_told_them_where_the_file_is_not_here() {
+    let mut written = Written::new();
+    written.thread("a", 1, ("there", "solver"), [7, 7]);
+    written.mapping("a", 1, 7, "/none/solver");
+    let begin = 0xffff_ffff_8100_0000;
+    let numbers = [("address", begin), ("size_bytes", 0x1000)];
+    let words = [("host", "a"), ("path", "[kernel]"), ("build_id", "cd")];
+    written.row(mappings::NAME, 1, &words, &numbers);
+    for (build_id, offset, size, name) in [
+        ("ab", 0x100, 0x10, "outer"),
+        ("ab", 0x200, 0, "inner"),
+        ("ef", 0x100, 0x10, "of another file"),
+        ("cd", 0x300, 0, "do_idle"),
+    ] {
+        let numbers = [("offset_bytes", offset), ("size_bytes", size)];
+        let words = [("host", "b"), ("build_id", build_id), ("name", name)];
+        written.row(file_symbols::NAME, 50, &words, &numbers);
+    }
+    let addresses = [0x1108, 0x1108, 0x1208, 0x1110, 0x1008, begin + 0x3f0, begin + 0x10];
+    addresses.into_iter().for_each(|address| written.sample("a", 2, [7, 7, address]));
+    let (report, found) = report(written, By::Function);
+    let expected = [("[unknown]", 3), ("outer", 2), ("do_idle", 1), ("inner", 1)];
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by_key(|(name, own)| (std::cmp::Reverse(*own), name.clone()));
+    // Two of the program and one of the kernel lie before or behind every function that was told.
+    let unknown: u64 =
+        found.iter().filter(|(name, _)| name == "[unknown]").map(|(_, own)| own).sum();
+    let named: Vec<_> = found.into_iter().filter(|(name, _)| name != "[unknown]").collect();
+    assert_eq!(unknown, expected[0].1);
+    assert_eq!(named, lines(&expected[1..]));
+    assert_eq!(report.unnamed, [(Unnamed::NoSymbol, 3)]);
 }

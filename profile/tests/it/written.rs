@@ -4,7 +4,9 @@ use std::path::Path;
 
 use meikyo_profile::STREAM;
 use meikyo_profile::tables::{all, jit_symbols, mappings, samples, threads};
-use meikyo_recording::{Kind, Packer, Recording, StreamOptions, StreamWriter, WhenFull};
+use meikyo_recording::{
+    ColumnKind, Kind, Packer, Recording, StreamOptions, StreamWriter, WhenFull,
+};
 use tempfile::TempDir;
 
 pub(crate) const SECOND: i64 = 1_000_000_000;
@@ -34,15 +36,16 @@ impl Written {
         let packer = &mut self.packers[at];
         let position =
             |name: &str| schema.columns.iter().position(|column| column.name == name).unwrap();
+        let is_symbol = |column: &str| schema.columns[position(column)].kind == ColumnKind::Symbol;
         let symbols: Vec<_> = words
             .iter()
-            .filter(|(column, _)| ["host", "event"].contains(column))
+            .filter(|(column, _)| is_symbol(column))
             .map(|(column, word)| (position(column), packer.symbol(word)))
             .collect();
         let batch = packer.batch();
         batch.begin_row(time * SECOND);
         symbols.into_iter().for_each(|(column, symbol)| batch.put_symbol(column, symbol));
-        for (column, word) in words.iter().filter(|word| !["host", "event"].contains(&word.0)) {
+        for (column, word) in words.iter().filter(|word| !is_symbol(word.0)) {
             batch.put_text(position(column), word);
         }
         numbers.iter().for_each(|(column, number)| batch.put_u64(position(column), *number));

@@ -2,8 +2,8 @@
 //!
 //! The file holds Argon2id hashes (RFC 9106) in PHC form, one a line, so that reading it gives
 //! nobody access. A hash may stand behind what its token is for: `view`, which is meant without a
-//! word, or `ingest PATTERN,...`, which lets senders of these names send rows and nothing else.
-//! Checking one takes tens of milliseconds on purpose; a token that was right is
+//! word, `jobs PATTERN,...`, which shows the samples of these jobs and users only, or
+//! `ingest PATTERN,...`, which lets senders of these names send rows and nothing else. Checking one takes tens of milliseconds on purpose; a token that was right is
 //! remembered by its SHA-256, and wrong ones are limited in number for each client, so that nobody
 //! guesses at the cost of others. One token is checked at a time, beside the threads that read.
 
@@ -58,6 +58,8 @@ pub(crate) struct Taken {
 pub(crate) enum Role {
     /// Everything that the page and the API show and do.
     View,
+    /// The samples of these jobs and users, patterns, and no other rows.
+    Jobs(Vec<String>),
     /// Sending rows, by senders whose names fit one of these patterns.
     Ingest(Vec<String>),
 }
@@ -68,6 +70,7 @@ impl Taken {
         let words: Vec<_> = line.split_whitespace().collect();
         let (hash, role) = match words[..] {
             [hash] | ["view", hash] => (hash, Role::View),
+            ["jobs", patterns, hash] => (hash, Role::Jobs(patterns_of(patterns)?)),
             ["ingest", patterns, hash] => (hash, Role::Ingest(patterns_of(patterns)?)),
             _ => return None,
         };
@@ -106,8 +109,8 @@ pub enum TokenError {
     },
     /// A line is no hash.
     #[error(
-        "`{path}`:{line}: this is no Argon2 hash, nor one behind `view` or `ingest PATTERN,...`; a \
-         pattern has letters, digits, `-_.:@`, `*` and `?`"
+        "`{path}`:{line}: this is no Argon2 hash, nor one behind `view`, `jobs PATTERN,...` or \
+         `ingest PATTERN,...`; a pattern has letters, digits, `-_.:@`, `*` and `?`"
     )]
     NoHash {
         /// The file.
@@ -340,6 +343,9 @@ mod tests {
         assert_eq!(role(""), Some(Role::View));
         assert_eq!(role("view "), Some(Role::View));
         assert_eq!(role("ingest node*,west:*  "), Some(ingest));
+        let jobs = Role::Jobs(vec!["slurm:12*".into(), "user:1000".into()]);
+        assert_eq!(role("jobs slurm:12*,user:1000 "), Some(jobs));
+        assert_eq!(role("jobs "), None);
         for wrong in ["ingest ", "ingest , ", "write ", "ingest a b ", "ingest a/b ", "ingest a$ "]
         {
             assert_eq!(role(wrong), None, "{wrong}");

@@ -96,14 +96,16 @@ impl From<Frame> for FrameBody {
     }
 }
 
-/// Answers a request for a flame graph. Blocks while files are read.
+/// Answers a request for a flame graph, of the jobs and users that are `visible` (everybody's when there are
+/// none). Blocks while files are read.
 pub(crate) fn tree(
     flames: &Flames,
     opened: &Opened,
     query: Option<&str>,
+    visible: Vec<String>,
 ) -> Result<FlameBody, ApiError> {
     let recording = &opened.recording;
-    let options = options_of(recording, Parameters::parse(query)?)?;
+    let options = options_of(recording, Parameters::parse(query)?, visible)?;
     let mut asked = vec![span_of(&options.wanted)];
     if let Shape::Merged { than: Some(than) } = &options.shape {
         asked.push(span_of(than));
@@ -153,7 +155,11 @@ fn span_of(wanted: &Wanted) -> (i64, i64) {
     (us(wanted.from), us(wanted.until))
 }
 
-fn options_of(recording: &Recording, mut parameters: Parameters) -> Result<FlameOptions, ApiError> {
+fn options_of(
+    recording: &Recording,
+    mut parameters: Parameters,
+    visible: Vec<String>,
+) -> Result<FlameOptions, ApiError> {
     let there = recording.span(samples::NAME)?.ok_or_else(|| {
         ApiError::unknown("the recording has no samples: `meikyo profile record`", "id")
     })?;
@@ -169,6 +175,7 @@ fn options_of(recording: &Recording, mut parameters: Parameters) -> Result<Flame
         processes: parameters.take_all("process"),
         threads: parameters.take_all("thread"),
         jobs: parameters.take_all("job"),
+        visible,
     };
     let than = than(&wanted, &mut parameters)?;
     let words = Grouped::ALL.map(Grouped::word);

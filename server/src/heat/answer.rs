@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use super::{CoreSums, Heat, Selection, Sums, SumsError, TILE_NS, counted};
 use crate::errors::ApiError;
 use crate::parameters::Parameters;
+use crate::watching;
 
 /// Seconds of one answer at most.
 const SECONDS_MAX: i64 = 7_200;
@@ -66,7 +67,20 @@ impl From<CoreSums> for CoreBody {
 
 /// Answers a request for a heat map. Blocks while files are read.
 pub(crate) fn map(heat: &Source<'_>, query: Option<&str>) -> Result<HeatBody, ApiError> {
-    let (from_us, Sums { seconds, tiles, cores }) = sums(heat, query, false)?;
+    let mut parameters = Parameters::parse(query)?;
+    let is_watched = match parameters.optional("watch").as_deref() {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(other) => {
+            let text = format!("`watch` is `true` or `false`, not `{other}`");
+            return Err(ApiError::bad(text, "watch"));
+        }
+    };
+    let (from_us, selection) = selection(heat, parameters, false)?;
+    if let (true, Source::Kept(heat)) = (is_watched, heat) {
+        heat.watching().note(watching::now(), &selection.hosts);
+    }
+    let Sums { seconds, tiles, cores } = heat.sums(&selection).map_err(refused)?;
     Ok(HeatBody {
         from_us,
         tile_us: TILE_NS / 1_000,
@@ -79,12 +93,17 @@ pub(crate) fn map(heat: &Source<'_>, query: Option<&str>) -> Result<HeatBody, Ap
 
 /// Answers a request for the seconds of each CPU. Blocks while files are read.
 pub(crate) fn cores(heat: &Source<'_>, query: Option<&str>) -> Result<CoresBody, ApiError> {
-    let (from_us, sums) = sums(heat, query, true)?;
+    let (from_us, selection) = selection(heat, Parameters::parse(query)?, true)?;
+    let sums = heat.sums(&selection).map_err(refused)?;
     Ok(CoresBody { from_us, cores: sums.cores.into_iter().map(CoreBody::from).collect() })
 }
 
-fn sums(heat: &Source<'_>, query: Option<&str>, by_core: bool) -> Result<(i64, Sums), ApiError> {
-    let mut parameters = Parameters::parse(query)?;
+/// What is asked for, and where it begins.
+fn selection(
+    heat: &Source<'_>,
+    mut parameters: Parameters,
+    by_core: bool,
+) -> Result<(i64, Selection), ApiError> {
     let (first, last) = heat.span()?.unwrap_or((0, 0));
     let at = |second: i64| WallTime::from_nanos(second.saturating_mul(SECOND_NS));
     let (from, to) = parameters.span(Span { from: at(first), now: at(last.saturating_add(1)) })?;
@@ -105,15 +124,18 @@ fn sums(heat: &Source<'_>, query: Option<&str>, by_core: bool) -> Result<(i64, S
     let cpus = parameters.take_all("cpu").into_iter().map(cpu);
     let cpus = cpus.collect::<Result<BTreeSet<u32>, _>>()?;
     parameters.finish()?;
-    let sums = heat.sums(&Selection { from_s, until_s, hosts, cpus, by_core });
-    let sums = sums.map_err(|error| match error {
+    let selection = Selection { from_s, until_s, hosts, cpus, by_core };
+    Ok((from_s * (SECOND_NS / 1_000), selection))
+}
+
+fn refused(error: SumsError) -> ApiError {
+    match error {
         SumsError::TooMany { .. } | SumsError::TooManySamples { .. } => {
             ApiError::bad(error.to_string(), "from")
         }
         SumsError::Recording(error) => error.into(),
         SumsError::System { .. } => ApiError::internal(&error),
-    })?;
-    Ok((from_s * (SECOND_NS / 1_000), sums))
+    }
 }
 
 /// Where the heat of a recording is from.
@@ -123,6 +145,8 @@ pub(crate) enum Source<'a> {
     Kept(&'a Heat),
     /// Samples are counted.
     Counted(&'a Recording),
+    /// The samples of these jobs and users are.
+    Visible(&'a Recording, Vec<String>),
 }
 
 impl<'a> Source<'a> {
@@ -130,22 +154,27 @@ impl<'a> Source<'a> {
     pub(crate) fn of(
         kept: Option<&'a (PathBuf, Heat)>,
         opened: &'a Opened,
+        visible: Vec<String>,
     ) -> Result<Self, ApiError> {
         let is_it = |(dir, _): &&(PathBuf, Heat)| dir == opened.recording.dir();
-        if let Some((_, heat)) = kept.filter(is_it) {
+        if let Some((_, heat)) = kept.filter(is_it).filter(|_| visible.is_empty()) {
             return Ok(Self::Kept(heat));
         }
         if opened.recording.tables_for(Role::Samples)?.is_empty() {
             let text = format!("`{}` holds no profile: `meikyo profile record`", opened.id);
             return Err(ApiError::unknown(text, "id"));
         }
-        Ok(Self::Counted(&opened.recording))
+        Ok(if visible.is_empty() {
+            Self::Counted(&opened.recording)
+        } else {
+            Self::Visible(&opened.recording, visible)
+        })
     }
 
     fn span(&self) -> Result<Option<(i64, i64)>, ApiError> {
         Ok(match self {
             Self::Kept(heat) => heat.span(),
-            Self::Counted(recording) => counted::span(recording)?,
+            Self::Counted(recording) | Self::Visible(recording, _) => counted::span(recording)?,
         })
     }
 
@@ -153,6 +182,7 @@ impl<'a> Source<'a> {
         match self {
             Self::Kept(heat) => heat.sums(selection),
             Self::Counted(recording) => counted::count(recording, selection),
+            Self::Visible(recording, to) => counted::count_visible(recording, selection, to),
         }
     }
 }

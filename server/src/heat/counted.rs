@@ -4,10 +4,13 @@
 //! rows that are quicker to add up.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::TimestampNanosecondType;
+use meikyo_profile::moments::{Moment, moments};
 use meikyo_profile::tables::samples;
+use meikyo_profile::wanted::Wanted;
 use meikyo_recording::{ReadError, Recording};
 use meikyo_units::WallTime;
 
@@ -33,10 +36,8 @@ pub(super) fn span(recording: &Recording) -> Result<Option<(i64, i64)>, ReadErro
 /// # Panics
 /// When the selection ends before it begins.
 pub(super) fn count(recording: &Recording, selection: &Selection) -> Result<Sums, SumsError> {
-    let Selection { from_s, until_s, hosts, by_core, .. } = selection;
-    let span = usize::try_from(until_s - from_s).expect("it does not end before it begins");
-    let at = |second: i64| WallTime::from_nanos(second.saturating_mul(SECOND_NS));
-    let labels = match hosts.as_slice() {
+    let [from, until] = ends(selection);
+    let labels = match selection.hosts.as_slice() {
         [] => Vec::new(),
         hosts => vec![(samples::HOST.name().to_owned(), hosts.to_vec())],
     };
@@ -45,69 +46,130 @@ pub(super) fn count(recording: &Recording, selection: &Selection) -> Result<Sums
         table: samples::NAME.to_owned(),
         columns: Some(columns.map(str::to_owned).to_vec()),
         labels,
-        from: Some(at(*from_s)),
-        to: Some(at(*until_s)),
+        from: Some(from),
+        to: Some(until),
     });
-    let mut sums = Sums { seconds: vec![0; span], tiles: vec![0; span * TILES], cores: Vec::new() };
-    let mut cores: BTreeMap<(String, u32), CoreSums> = BTreeMap::new();
-    let mut read = 0;
+    let mut counter = Counter::new(selection);
     for rows in rows.map_err(SumsError::Recording)? {
-        let rows = rows.map_err(SumsError::Recording)?;
-        read += rows.num_rows();
-        if read > SAMPLES_MAX {
-            return Err(SumsError::TooManySamples { most: SAMPLES_MAX });
-        }
-        count_rows(&rows, selection, &mut sums, &mut cores);
-        if *by_core && cores.len() * span > CELLS_MAX {
-            return Err(SumsError::TooMany { found: cores.len() * span });
-        }
+        count_rows(&rows.map_err(SumsError::Recording)?, &mut counter)?;
     }
-    sums.cores = cores.into_values().collect();
-    Ok(sums)
+    Ok(counter.sums())
 }
 
-fn count_rows(
-    rows: &RecordBatch,
-    Selection { from_s, until_s, cpus, by_core, .. }: &Selection,
-    sums: &mut Sums,
-    cores: &mut BTreeMap<(String, u32), CoreSums>,
-) {
+/// Counts the samples of some jobs and users among those that are selected.
+///
+/// # Errors
+/// As [`count`].
+///
+/// # Panics
+/// When the selection ends before it begins.
+pub(super) fn count_visible(
+    recording: &Recording,
+    selection: &Selection,
+    to: &[String],
+) -> Result<Sums, SumsError> {
+    let [from, until] = ends(selection).map(Some);
+    let cpus = selection.cpus.iter().copied().map(u64::from).collect();
+    let (hosts, visible) = (selection.hosts.clone(), to.to_vec());
+    let wanted = Wanted { from, until, hosts, cpus, visible, ..Wanted::EVERYTHING };
+    let mut counter = Counter::new(selection);
+    let mut failed = None;
+    let done = moments(recording, &wanted, |Moment { time, host, cpu }| {
+        match counter.take(time, host, cpu) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    done.map_err(SumsError::Recording)?;
+    failed.map_or_else(|| Ok(counter.sums()), Err)
+}
+
+fn ends(selection: &Selection) -> [WallTime; 2] {
+    [selection.from_s, selection.until_s]
+        .map(|second| WallTime::from_nanos(second.saturating_mul(SECOND_NS)))
+}
+
+fn count_rows(rows: &RecordBatch, counter: &mut Counter<'_>) -> Result<(), SumsError> {
     let times = rows.column_by_name("time");
     let times = times.and_then(|times| times.as_primitive_opt::<TimestampNanosecondType>());
     let times: &[i64] = times.map(|times| &**times.values()).unwrap_or_default();
     let (Some(hosts), Some(numbers)) = (samples::HOST.of(rows), samples::CPU.of(rows)) else {
-        return;
+        return Ok(());
     };
-    let mut last: Option<(&str, u32)> = None;
-    let mut key = (String::new(), 0);
     for (row, &time) in times.iter().enumerate() {
-        let (Some(host), Some(cpu)) = (hosts.get(row), numbers.get(row)) else { continue };
-        let Ok(cpu) = u32::try_from(cpu) else { continue };
+        if let (Some(host), Some(cpu)) = (hosts.get(row), numbers.get(row)) {
+            counter.take(time, host, cpu)?;
+        }
+    }
+    Ok(())
+}
+
+/// Samples while they are counted.
+struct Counter<'a> {
+    selection: &'a Selection,
+    /// Seconds that are selected.
+    span: usize,
+    sums: Sums,
+    cores: BTreeMap<(String, u32), CoreSums>,
+    /// Whose samples were taken last; most often the next one is of the same.
+    last: (String, u32),
+    read: usize,
+}
+
+impl<'a> Counter<'a> {
+    fn new(selection: &'a Selection) -> Self {
+        let span = usize::try_from(selection.until_s - selection.from_s);
+        let span = span.expect("it does not end before it begins");
+        let sums = Sums { seconds: vec![0; span], tiles: vec![0; span * TILES], cores: Vec::new() };
+        let last = (String::new(), u32::MAX);
+        Self { selection, span, sums, cores: BTreeMap::new(), last, read: 0 }
+    }
+
+    fn take(&mut self, time: i64, host: &str, cpu: u64) -> Result<(), SumsError> {
+        let Selection { from_s, cpus, by_core, .. } = self.selection;
+        self.read += 1;
+        if self.read > SAMPLES_MAX {
+            return Err(SumsError::TooManySamples { most: SAMPLES_MAX });
+        }
+        let Ok(cpu) = u32::try_from(cpu) else { return Ok(()) };
         if !cpus.is_empty() && !cpus.contains(&cpu) {
-            continue;
+            return Ok(());
         }
         let second = usize::try_from(time.div_euclid(SECOND_NS) - from_s);
         let second = second.expect("rows before it are not selected");
         let tile = usize::try_from(time.rem_euclid(SECOND_NS) / TILE_NS);
         let tile = tile.expect("it is below 50");
-        sums.seconds[second] = sums.seconds[second].saturating_add(1);
-        let of_tile = &mut sums.tiles[second * TILES + tile];
+        let of_second = &mut self.sums.seconds[second];
+        *of_second = of_second.saturating_add(1);
+        let of_tile = &mut self.sums.tiles[second * TILES + tile];
         *of_tile = of_tile.saturating_add(1);
-        if last != Some((host, cpu)) {
-            last = Some((host, cpu));
-            key = (host.to_owned(), cpu);
-            let span = usize::try_from(until_s - from_s).expect("it does not end before it begins");
-            cores.entry(key.clone()).or_insert_with(|| CoreSums {
+        if (self.last.0.as_str(), self.last.1) != (host, cpu) {
+            self.last = (host.to_owned(), cpu);
+            let seconds = if *by_core { self.span } else { 0 };
+            self.cores.entry(self.last.clone()).or_insert_with(|| CoreSums {
                 host: host.to_owned(),
                 cpu,
                 samples: 0,
-                seconds: vec![0; if *by_core { span } else { 0 }],
+                seconds: vec![0; seconds],
             });
+            let found = self.cores.len() * seconds;
+            if found > CELLS_MAX {
+                return Err(SumsError::TooMany { found });
+            }
         }
-        let core = cores.get_mut(&key).expect("it was put in with the first of its samples");
+        let core = self.cores.get_mut(&self.last);
+        let core = core.expect("it was put in with the first of its samples");
         core.samples += 1;
         if *by_core {
             core.seconds[second] = core.seconds[second].saturating_add(1);
         }
+        Ok(())
+    }
+
+    fn sums(self) -> Sums {
+        Sums { cores: self.cores.into_values().collect(), ..self.sums }
     }
 }

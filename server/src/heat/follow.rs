@@ -16,9 +16,13 @@ use super::Heat;
 use super::core_seconds::of_block;
 use super::file::{Chunk, HeatFile};
 use super::sums::Place;
+use crate::watching;
 
 /// How often it is looked what was written.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How often while somebody watches.
+const WATCHED_EVERY: Duration = Duration::from_millis(40);
 
 /// Octets of rows after which a chunk is appended although there is more to read.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -129,7 +133,9 @@ impl Follower {
                 }
                 Err(_) => {}
             }
-            if stopped.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout) {
+            let is_watched = self.heat.watching().is_any(watching::now());
+            let wait = if is_watched { WATCHED_EVERY } else { LOOK_EVERY };
+            if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
         }

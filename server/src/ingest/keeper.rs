@@ -18,7 +18,9 @@ use meikyo_transport::{Now, Output, Receiver, ReceiverCounts, SessionId, Ticket}
 use meikyo_units::{Nanos, WallTime, in_one_line};
 use tokio::sync::mpsc;
 
+use super::files::Files;
 use super::{Event, Inbox};
+use crate::watching::{self, Watching};
 
 /// How often the recording is forced to the disk, which is what senders are acknowledged by.
 const SYNC_EVERY: Nanos = Nanos::from_millis(250);
@@ -130,7 +132,7 @@ impl Drop for Told {
 
 impl Keeper {
     /// Takes rows into the recording in `dir`, which is made where there is none.
-    pub(crate) fn start(dir: &Path) -> Result<Self, KeeperError> {
+    pub(crate) fn start(dir: &Path, watching: Watching) -> Result<Self, KeeperError> {
         refuse_foreign(dir)?;
         format::create(dir, Kind::Measured)
             .map_err(|source| KeeperError::Recording { path: dir.into(), source })?;
@@ -138,6 +140,8 @@ impl Keeper {
         let (inbox, events) = Inbox::new();
         let (taken, fate) = (Arc::default(), Fate::default());
         let told = Told(fate.clone());
+        let files = Files::start(dir, inbox.clone());
+        let files = files.map_err(|source| KeeperError::Thread { source })?;
         let mut work = Work {
             dir: dir.into(),
             receiver: Receiver::new(),
@@ -145,6 +149,8 @@ impl Keeper {
             distrusted: BTreeSet::new(),
             outboxes: BTreeMap::new(),
             begun: monotonic(),
+            watching,
+            files,
             taken: Arc::clone(&taken),
         };
         let thread = std::thread::Builder::new()
@@ -231,6 +237,8 @@ struct Work {
     distrusted: BTreeSet<String>,
     outboxes: BTreeMap<SessionId, mpsc::Sender<Vec<u8>>>,
     begun: Instant,
+    watching: Watching,
+    files: Files,
     taken: Arc<Mutex<Taken>>,
 }
 
@@ -251,7 +259,14 @@ impl Work {
                 }
                 Event::Octets { session, octets } => self.receiver.handle(now, session, &octets),
                 Event::Gone(session) => self.leave(session),
-                Event::Tick => self.receiver.tick(now),
+                Event::Tick => {
+                    self.receiver.tick(now);
+                    self.receiver.set_pace(self.watching.paces(watching::now()));
+                }
+                Event::Ask { sender, stream, words } => {
+                    // One that is gone is not told; whoever maps the file next is.
+                    self.receiver.ask(&sender, &stream, &words);
+                }
                 Event::Stop => break,
                 #[cfg(test)]
                 Event::Panic => panic!("a test asked for it"),
@@ -280,6 +295,7 @@ impl Work {
             match output {
                 Output::Open { stream, tables, after } => self.open(&stream, &tables, after),
                 Output::Store { ticket, stream, rows } => {
+                    self.files.pass(monotonic(), &stream, &rows);
                     let Some(known) = self.writers.get_mut(&stream) else {
                         self.receiver.lost(&stream, ticket);
                         continue;

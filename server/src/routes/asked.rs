@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use meikyo_live::Opened;
 use utoipa::{IntoParams, IntoResponses};
 
+use crate::access::Proof;
 use crate::errors::{ApiError, ErrorBody};
 use crate::state::{Server, Shared};
 
@@ -17,6 +18,8 @@ pub(crate) struct Asked {
     server: Shared,
     id: String,
     query: Option<String>,
+    /// Whose samples may be seen, jobs and users; everybody's when there are none.
+    visible: Vec<String>,
 }
 
 impl FromRequestParts<Shared> for Asked {
@@ -26,7 +29,8 @@ impl FromRequestParts<Shared> for Asked {
         let id = Path::<String>::from_request_parts(parts, server).await;
         let Path(id) = id.map_err(|error| ApiError::unknown(error.body_text(), "id"))?;
         let query = parts.uri.query().map(str::to_owned);
-        Ok(Self { server: server.clone(), id, query })
+        let visible = parts.extensions.get().map(Proof::visible).unwrap_or_default();
+        Ok(Self { server: server.clone(), id, query, visible })
     }
 }
 
@@ -36,10 +40,21 @@ impl Asked {
         self,
         read: impl FnOnce(&Server, &Arc<Opened>, Option<&str>) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let Self { server, id, query } = self;
+        self.answer_visible(|server, opened, query, _| read(server, opened, query)).await
+    }
+
+    /// As [`Asked::answer`], of requests that tokens for the samples of some jobs open: `read` is told whose
+    /// samples may be seen.
+    pub(crate) async fn answer_visible<T: Send + 'static>(
+        self,
+        read: impl FnOnce(&Server, &Arc<Opened>, Option<&str>, Vec<String>) -> Result<T, ApiError>
+        + Send
+        + 'static,
+    ) -> Result<T, ApiError> {
+        let Self { server, id, query, visible } = self;
         let read = move |server: &Server| {
             let opened = server.recording(&id)?;
-            read(server, opened, query.as_deref())
+            read(server, opened, query.as_deref(), visible)
         };
         server.blocking(read).await
     }

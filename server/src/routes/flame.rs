@@ -38,6 +38,8 @@ use crate::routes::asked::{Asked, Cpus, Id, Refused, Span};
     responses((status = 200, body = FlameBody), Refused),
 )]
 pub(crate) async fn flame(asked: Asked) -> Result<Json<FlameBody>, ApiError> {
-    let answer = asked.answer(|server, opened, query| answer::tree(&server.flames, opened, query));
+    let answer = asked.answer_visible(|server, opened, query, visible| {
+        answer::tree(&server.flames, opened, query, visible)
+    });
     answer.await.map(Json)
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use meikyo_live::{Opened, label_names, rules};
 
+use crate::access::Proof;
 use crate::alerts::{self, AlertBody, AlertRulesBody, SilenceRequest};
 use crate::errors::{ApiError, ErrorBody};
 use crate::export::{self, Export};
@@ -20,7 +21,8 @@ use crate::rows::{self, EventsBody, RowsBody};
 use crate::state::{Server, Shared};
 use crate::wire::{RecordingBody, SeriesBody};
 
-/// The recordings that are served.
+/// The recordings that are served; for a token for the samples of some jobs, without devices and without other
+/// tables.
 #[utoipa::path(
     get,
     path = "/api/v1/recordings",
@@ -29,10 +31,16 @@ use crate::wire::{RecordingBody, SeriesBody};
 )]
 pub(crate) async fn recordings(
     State(server): State<Shared>,
+    proof: Option<Extension<Proof>>,
 ) -> Result<Json<Vec<RecordingBody>>, ApiError> {
-    let bodies = server.blocking(|server| {
+    let is_limited = proof.is_some_and(|Extension(proof)| !proof.visible().is_empty());
+    let bodies = server.blocking(move |server| {
         let opened = server.catalog.all().iter();
-        Ok(opened.map(|opened| RecordingBody::new(opened)).collect::<Result<Vec<_>, _>>()?)
+        let body = |opened| match RecordingBody::new(opened) {
+            Ok(body) if is_limited => Ok(body.of_samples()),
+            body => body,
+        };
+        Ok(opened.map(|opened| body(opened)).collect::<Result<Vec<_>, _>>()?)
     });
     Ok(Json(bodies.await?))
 }

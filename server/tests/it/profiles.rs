@@ -6,9 +6,10 @@ use std::path::Path;
 use meikyo_profile::STREAM;
 use meikyo_profile::tables::{all, cgroups, jit_symbols, samples, threads};
 use meikyo_recording::{Kind, Packer, StreamOptions, StreamWriter, WhenFull};
+use meikyo_server::hash_token;
 use serde_json::Value;
 
-use crate::client::{Served, serve};
+use crate::client::{Served, serve, serve_with};
 use crate::recorded::recording;
 
 /// 2026-11-21T20:59:59Z.
@@ -196,4 +197,114 @@ fn heat_is_counted_where_none_is_kept() {
     let each: Vec<u64> = (1..=30).collect();
     assert_eq!(found, [("a", each.clone()), ("b", each)]);
     assert_eq!(served.json("recordings/prof/cores?cpu=4")["cores"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_token_for_a_job_shows_samples_of_that_job_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, file) = (dir.path().join("prof"), dir.path().join("tokens"));
+    profile(&path, 4);
+    let roles = ["", "jobs slurm:9 ", "jobs slurm:1,user:1000 "];
+    let tokens = roles.map(|_| meikyo_server::make_token());
+    let lines = roles.iter().zip(&tokens);
+    let lines = lines.map(|(role, token)| format!("{role}{}\n", hash_token(token).unwrap()));
+    std::fs::write(&file, lines.collect::<String>()).unwrap();
+    let served = serve_with(&path, |options| {
+        options.token_file = Some(file.clone());
+        options.requests_per_s = std::num::NonZeroU32::new(100_000).unwrap();
+    });
+    let ask = |token: &str, method: &str, path: &str| {
+        served.ask(method, path, &format!("Authorization: Bearer {token}\r\n"), "")
+    };
+    let tree = |token: &str, query: &str| {
+        let path = format!("/api/v1/recordings/prof/profile/flame?{query}");
+        let answer = ask(token, "GET", &path);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        serde_json::from_slice::<Value>(&answer.body).unwrap()
+    };
+    let [view, of_job, of_others] = &tokens;
+    // 10 samples of the job on host a; as many of nobody's on host b.
+    assert_eq!(tree(view, "")["sides"][0]["samples"], 20);
+    for query in ["", "job=*", "host=*", "job=slurm:9", "than_from=0&than_host=b"] {
+        let body = tree(of_job, query);
+        assert_eq!(body["sides"][0]["samples"], 10, "{query}");
+        assert!(body["sides"][1]["samples"].as_u64().unwrap_or(0) == 0, "{query}: {body}");
+    }
+    let by_host = tree(of_job, "by=host");
+    let mut frames = by_host["frames"].as_array().unwrap().iter();
+    assert!(frames.all(|frame| frame["name"] != "b"), "{by_host}");
+    assert_eq!(tree(of_job, "host=b")["sides"][0]["samples"], 0);
+    assert_eq!(tree(of_others, "")["sides"][0]["samples"], 0);
+    // Maps count the same samples: 1 to 4 a second, of host a alone.
+    let map = |token: &str, of: &str| {
+        let answer = ask(token, "GET", &format!("/api/v1/recordings/prof/{of}"));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        serde_json::from_slice::<Value>(&answer.body).unwrap()
+    };
+    assert_eq!(numbers(&map(view, "heat")["samples"]), [2, 4, 6, 8]);
+    let heat = map(of_job, "heat");
+    assert_eq!(numbers(&heat["samples"]), [1, 2, 3, 4]);
+    assert_eq!(numbers(&heat["tiles"]).iter().sum::<u64>(), 10);
+    let cores = map(of_job, "cores");
+    assert_eq!(cores["cores"].as_array().unwrap().len(), 1, "{cores}");
+    let core = &cores["cores"][0];
+    assert_eq!((&core["host"], &core["samples"]), (&"a".into(), &10.into()));
+    assert_eq!(numbers(&map(of_job, "heat?host=b")["samples"]), [0, 0, 0, 0]);
+    assert_eq!(numbers(&map(of_others, "heat")["samples"]), [0, 0, 0, 0]);
+    // The list of recordings names no other table and no device.
+    let list = |token: &str| {
+        let answer = ask(token, "GET", "/api/v1/recordings");
+        serde_json::from_slice::<Value>(&answer.body).unwrap()[0].clone()
+    };
+    assert!(list(view)["tables"].as_array().unwrap().len() > 3);
+    let list = list(of_job);
+    assert_eq!(list["devices"], Value::Array(Vec::new()));
+    assert_eq!(list["tables"].as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(list["tables"][0]["name"], "samples");
+    // Nothing else is opened but the page itself.
+    let opened =
+        ["heat", "cores", "profile/flame"].map(|what| format!("/api/v1/recordings/prof/{what}"));
+    let opened = [&["/".to_owned(), "/api/v1/recordings".to_owned()], &opened[..]].concat();
+    let document = ask(view, "GET", "/api/v1/openapi.json");
+    let document: Value = serde_json::from_slice(&document.body).unwrap();
+    let paths =
+        document["paths"].as_object().unwrap().keys().map(|path| path.replace("{id}", "prof"));
+    let others = [
+        "/",
+        "/metrics",
+        "/api/v1/openapi.json",
+        "/api/v1/ingest",
+        "/api/v1/recordings/a/b/profile/flame",
+        "/api/v1/recordings//heat",
+    ];
+    let all: Vec<_> = paths.chain(others.map(str::to_owned)).collect();
+    assert!(all.len() > 20, "{all:?}");
+    for path in all {
+        for method in ["GET", "POST"] {
+            let is_opened = method == "GET" && opened.contains(&path);
+            let answer = ask(of_job, method, &path);
+            assert_eq!(answer.status == 403, !is_opened, "{method} {path}: {}", answer.status);
+        }
+    }
+}
+
+/// A browser shows the token once, and has a session that sees no more than the token.
+#[test]
+fn a_session_that_began_with_a_token_for_a_job_sees_no_more_than_the_token() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, file) = (dir.path().join("prof"), dir.path().join("tokens"));
+    profile(&path, 2);
+    let token = meikyo_server::make_token();
+    std::fs::write(&file, format!("jobs slurm:* {}\n", hash_token(&token).unwrap())).unwrap();
+    let served = serve_with(&path, |options| options.token_file = Some(file.clone()));
+    let welcome = served.ask("GET", &format!("/?token={token}"), "", "");
+    assert_eq!(welcome.status, 303, "{}", welcome.text());
+    let cookie = welcome.head.lines().find_map(|line| line.strip_prefix("set-cookie: "));
+    let cookie = cookie.and_then(|cookie| cookie.split(';').next()).unwrap();
+    let ask = |path: &str| served.ask("GET", path, &format!("Cookie: {cookie}\r\n"), "");
+    assert_eq!(ask("/").status, 200);
+    let heat = ask("/api/v1/recordings/prof/heat");
+    let heat: Value = serde_json::from_slice(&heat.body).unwrap();
+    assert_eq!(numbers(&heat["samples"]), [1, 2]);
+    assert_eq!(ask("/api/v1/recordings/prof/export?table=samples").status, 403);
 }

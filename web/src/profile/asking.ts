@@ -13,6 +13,9 @@ export const SECONDS_MAX = 7200;
 
 /** How often maps of a recording that grows are asked for. */
 export const MAP_MS = 2000;
+/** How often its newest seconds are, and how many they are: hosts send what they sample at once while somebody does. */
+export const NEWEST_MS = 100;
+const NEWEST_S = 5;
 /** How often its flame graph is, which costs the server more. */
 export const FLAME_MS = 5000;
 
@@ -73,6 +76,14 @@ const span = ({ fromUs, toUs }: Bounds): { from: number; to: number } => ({
 
 export function getHeat(id: string, of: ProfileView, bounds: Bounds, stop: AbortSignal): Promise<HeatBody> {
   return getJson<HeatBody>(apiPath(recordingPath(id, "heat"), { ...span(mapBounds(bounds)), ...hostAndCpu(of) }), stop);
+}
+
+/** The newest seconds, which the hosts' samples of the last tenth of a second are in as long as this is asked for. */
+export function getNewest(id: string, of: ProfileView, stop: AbortSignal): Promise<HeatBody> {
+  return getJson<HeatBody>(
+    apiPath(recordingPath(id, "heat"), { from: `-${NEWEST_S}s`, ...hostAndCpu(of), watch: "true" }),
+    stop,
+  );
 }
 
 export function getCores(id: string, of: ProfileView, bounds: Bounds, stop: AbortSignal): Promise<CoresBody> {

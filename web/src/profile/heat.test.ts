@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { HeatBody } from "../api/types.ts";
-import { brushed, cellAt, cellBegin, heatPicture, samplesBetween } from "./heat.ts";
+import { brushed, cellAt, cellBegin, heatPicture, newestSampleUs, renewed, samplesBetween } from "./heat.ts";
 
 const FROM_US = 1_795_294_799_000_000;
 
@@ -49,4 +49,25 @@ it("a moment lies in the cell that begins with it", () => {
     expect(cellAt(picture, cellBegin(picture, cell) + 19_999)).toEqual(cell);
   }
   expect(cellAt(picture, FROM_US - 1)).toEqual({ column: -1, row: 49 });
+});
+
+it("the newest seconds replace those of a map, which stays as long and loses no count", () => {
+  const map = body(6);
+  const later: HeatBody = {
+    ...body(3),
+    from_us: FROM_US + 4_000_000,
+    samples: [1, 900, 7],
+    tiles: [...Array<number>(50).fill(0), ...Array<number>(50).fill(18), 7, ...Array<number>(49).fill(0)],
+  };
+  const shown = renewed(map, later);
+  expect([shown.from_us, shown.samples.length, shown.tiles.length]).toEqual([FROM_US + 1_000_000, 6, 300]);
+  // An older answer about a second has fewer of its samples.
+  expect(shown.samples).toEqual([...map.samples.slice(1, 5), 900, 7]);
+  expect(shown.tiles.slice(150, 200)).toEqual(map.tiles.slice(200, 250));
+  expect(shown.tiles.slice(200, 251)).toEqual([...Array<number>(50).fill(18), 7]);
+  expect(newestSampleUs(shown)).toBe(FROM_US + 6_020_000);
+  expect(newestSampleUs({ ...later, tiles: [0, 0] })).toBeNull();
+  // A map that ends before the newest seconds cannot be put together with them.
+  expect(renewed(map, { ...later, from_us: FROM_US + 7_000_000 })).toBe(map);
+  expect(renewed(map, { ...later, from_us: FROM_US - 1_000_000 })).toBe(map);
 });

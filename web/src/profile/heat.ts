@@ -48,6 +48,36 @@ export function heatPicture(body: HeatBody, columnsMax: number): HeatPicture {
   };
 }
 
+/**
+ * A map with a later answer about its newest seconds, and as long as before: what is now before its begin goes. Counts
+ * of a second only grow, so the greater one is the later one. A map that ends before the newest seconds stays as it is.
+ */
+export function renewed(map: HeatBody, newest: HeatBody): HeatBody {
+  const rows = map.tiles_per_second;
+  const at = Math.round((newest.from_us - map.from_us) / SECOND_US);
+  if (at < 0 || at > map.samples.length || newest.tiles_per_second !== rows) return map;
+  const samples = later(map.samples, newest.samples, at);
+  const tiles = later(map.tiles, newest.tiles, at * rows);
+  const gone = samples.length - map.samples.length;
+  return {
+    ...map,
+    from_us: map.from_us + gone * SECOND_US,
+    samples: samples.slice(gone),
+    tiles: tiles.slice(gone * rows),
+  };
+}
+
+function later(all: readonly number[], newest: readonly number[], at: number): number[] {
+  const length = Math.max(all.length, at + newest.length);
+  return Array.from({ length }, (_, index) => Math.max(all[index] ?? 0, newest[index - at] ?? 0));
+}
+
+/** The end of the newest part of a second that has samples, µs; null: there are none. */
+export function newestSampleUs(body: HeatBody): number | null {
+  const last = body.tiles.findLastIndex((count) => count > 0);
+  return last < 0 ? null : body.from_us + (last + 1) * body.tile_us;
+}
+
 /** A cell of the picture. */
 export interface Cell {
   readonly column: number;

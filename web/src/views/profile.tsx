@@ -1,5 +1,7 @@
 /** Profile: where the cluster's CPUs spent any tenth of a second, from the map of all samples to the functions that ran. */
 
+import { computed } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { FlameBody, HeatBody, RecordingBody } from "../api/types.ts";
 import { useSize } from "../paint/size.ts";
@@ -9,8 +11,10 @@ import {
   getCores,
   getFlame,
   getHeat,
+  getNewest,
   MAP_MS,
   mapBounds,
+  NEWEST_MS,
   SECONDS_MAX,
   useAnswer,
 } from "../profile/asking.ts";
@@ -27,10 +31,10 @@ import {
   sandwich,
   treeOf,
 } from "../profile/flame_tree.ts";
-import { heatPicture } from "../profile/heat.ts";
+import { heatPicture, newestSampleUs, renewed } from "../profile/heat.ts";
 import { HeatMap } from "../profile/heat_map.tsx";
 import { DEFAULT_PROFILE, GROUPINGS, type Grouping, type ProfileView, type Shape } from "../profile/profile_address.ts";
-import { newestUs } from "../session/now.ts";
+import { advanceTo, newestUs } from "../session/now.ts";
 import { recording, tableFor } from "../session/recordings.ts";
 import { boundsNow, otherScale, pan, show, view, zoom } from "../session/view.ts";
 import { clock, dayAndClock } from "../time/moment.ts";
@@ -73,12 +77,15 @@ function shownBounds(): Bounds {
   return { fromUs: Math.round(fromUs), toUs: Math.max(Math.round(fromUs) + 1, endUs) };
 }
 
+/** Whether it is known when the recording ends; what is newest changes often, and nothing else is to be drawn anew then. */
+const isPlaced = computed(() => newestUs.value > 0);
+
 function Profiled({ current }: { current: RecordingBody }) {
   const { window: window_, selected, profile: of, scale } = view.value;
   const [middle, width] = useSize();
   const live = window_.live && current.running;
   // A finished recording is asked for where its end is known.
-  const placed = newestUs.value > 0;
+  const placed = isPlaced.value;
   const time = window_.live
     ? `live ${window_.spanUs} ${live ? "" : newestUs.value}`
     : `${window_.fromUs} ${window_.toUs}`;
@@ -98,10 +105,6 @@ function Profiled({ current }: { current: RecordingBody }) {
     getFlame(current.id, of, selected ?? shownBounds(), stop),
   );
   const tree = useMemo(() => (flame.told.value === null ? null : treeOf(flame.told.value)), [flame.told.value]);
-  const picture = useMemo(
-    () => (map.told.value === null ? null : heatPicture(map.told.value.heat, Math.max(60, width - 100))),
-    [map.told.value, width],
-  );
   const [told, setTold] = useState("");
   // The answer says which time it is of; a live picture moves on only with the next one.
   const bounds = useRef<Bounds>(shownBounds());
@@ -134,26 +137,19 @@ function Profiled({ current }: { current: RecordingBody }) {
           </p>
         )}
         {tooLong && <p class="quiet">The map shows the last two hours of this time.</p>}
-        <HeatMap
-          label={`Samples by second and part of the second, ${placeWords(of)}`}
-          picture={picture}
+        <Heat
+          id={current.id}
+          of={of}
+          heat={map.told.value?.heat ?? null}
+          live={live && placed}
+          width={width}
           words={unreadWords(map.told) ?? LOADING}
           stale={map.stale}
-          height={MAP_PX}
           log={scale === "log"}
           selected={selected}
-          than={of.than}
           onSelect={select}
           onTold={setTold}
-          onZoom={zoom}
-          onPan={pan}
-        />
-        <div class="row">
-          <span class="quiet" data-told="heat">
-            {picture === null
-              ? ""
-              : `${count(picture.samples)} ${picture.samples === 1 ? "sample" : "samples"}, at most ${count(picture.greatest)} in ${picture.secondsPerColumn > 1 ? `20 ms of ${picture.secondsPerColumn} s` : "20 ms"}`}
-          </span>
+        >
           <button
             type="button"
             class="tag"
@@ -173,7 +169,7 @@ function Profiled({ current }: { current: RecordingBody }) {
               all of the shown time
             </button>
           )}
-        </div>
+        </Heat>
         <FlamePart of={of} flame={flame} tree={tree} />
         <h2>
           CPUs <small>samples of each in a second; a click shows that CPU alone</small>
@@ -197,6 +193,62 @@ function Profiled({ current }: { current: RecordingBody }) {
         {tree !== null && <Functions tree={tree} search={of.search} />}
       </section>
     </main>
+  );
+}
+
+interface HeatProps {
+  readonly id: string;
+  readonly of: ProfileView;
+  readonly heat: HeatBody | null;
+  readonly live: boolean;
+  readonly width: number;
+  readonly words: string;
+  readonly stale: boolean;
+  readonly log: boolean;
+  readonly selected: Bounds | null;
+  readonly onSelect: (chosen: Bounds, compare: boolean) => void;
+  readonly onTold: (words: string) => void;
+  readonly children: ComponentChildren;
+}
+
+/** The map, whose newest seconds are asked for more often than the rest while it is live. */
+function Heat({ id, of, heat, live, width, words, stale, log, selected, onSelect, onTold, children }: HeatProps) {
+  const newest = useAnswer(live ? `${id} ${of.host} ${of.cpu}` : null, NEWEST_MS, async (stop) => {
+    const body = await getNewest(id, of, stop);
+    advanceTo(newestSampleUs(body) ?? 0);
+    return body;
+  });
+  const fresh = live && !newest.stale && !stale ? newest.told.value : null;
+  const shown = useMemo(() => (heat === null || fresh === null ? heat : renewed(heat, fresh)), [heat, fresh]);
+  const picture = useMemo(
+    () => (shown === null ? null : heatPicture(shown, Math.max(60, width - 100))),
+    [shown, width],
+  );
+  return (
+    <>
+      <HeatMap
+        label={`Samples by second and part of the second, ${placeWords(of)}`}
+        picture={picture}
+        words={words}
+        stale={stale}
+        height={MAP_PX}
+        log={log}
+        selected={selected}
+        than={of.than}
+        onSelect={onSelect}
+        onTold={onTold}
+        onZoom={zoom}
+        onPan={pan}
+      />
+      <div class="row">
+        <span class="quiet" data-told="heat">
+          {picture === null
+            ? ""
+            : `${count(picture.samples)} ${picture.samples === 1 ? "sample" : "samples"}, at most ${count(picture.greatest)} in ${picture.secondsPerColumn > 1 ? `20 ms of ${picture.secondsPerColumn} s` : "20 ms"}`}
+        </span>
+        {children}
+      </div>
+    </>
   );
 }
 

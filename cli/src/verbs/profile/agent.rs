@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, real};
+use meikyo_profile::flight::FlightOptions;
 use meikyo_profile::governor::percent;
-use meikyo_profile::recorder::Recorder;
+use meikyo_profile::recorder::{Recorder, RecorderOptions};
 use meikyo_profile::sampler;
 use meikyo_profile::{BLOCK_OCTETS_MAX, STREAM, tables};
 use meikyo_recording::PackedRows;
@@ -19,7 +20,9 @@ use meikyo_transport::wire::Declared;
 use meikyo_units::{Bytes, Nanos, WallTime};
 use serde::Serialize;
 
+use super::door::{Door, Reply};
 use super::sampling::{SamplingArgs, explained, tell_what_is_missing};
+use super::teller::{Teller, build_id_in};
 use crate::verbs::measure::{host_name, stop_on_signals};
 
 // What finds no room in a block of the transport would be refused there.
@@ -66,9 +69,30 @@ pub(crate) struct AgentArgs {
     span: Option<Nanos>,
     #[command(flatten)]
     sampling: SamplingArgs,
+    #[command(flatten)]
+    summing: SummingArgs,
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Samples that stay on the host until they are wanted.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Summing up")]
+struct SummingArgs {
+    /// Send a summary of each second of each CPU, and samples only around findings, of --raw-job and when
+    /// `meikyo profile grab` asks for them
+    #[arg(long)]
+    summary: bool,
+    /// Send all samples of seconds and CPUs with that job (slurm:123, unit:*), too; can be repeated
+    #[arg(long = "raw-job", value_name = "JOB", requires = "summary")]
+    raw_jobs: Vec<String>,
+    /// How long samples stay here
+    #[arg(long, value_name = "SPAN", default_value = "60s")]
+    ring: Nanos,
+    /// What may stay here; beyond it the oldest go
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    ring_max: Bytes,
 }
 
 /// What was sent.
@@ -76,6 +100,8 @@ pub(crate) struct AgentArgs {
 struct Summary {
     schema: &'static str,
     samples: u64,
+    samples_sent: u64,
+    samples_forgotten: u64,
     blocks: u64,
     bytes_per_sample: f64,
     other_bytes: u64,
@@ -99,10 +125,12 @@ pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
     let stop = stop_on_signals()?;
     let target = target(&args.server, &args.tls_roots, token(args.token_file.as_deref())?)?;
     let everything = sampler::Target::Everything;
-    let options = args.sampling.options(false, Some(RETELL_EVERY));
+    let options = args.recorder_options();
     let mut recorder = Recorder::open(&everything, None, &options).map_err(explained)?;
     tell_what_is_missing(recorder.counts().unreadable);
+    let door = options.flight.as_ref().map(|_| Door::open(&args.sender_name())).transpose()?;
     let uplink = args.uplink(target)?;
+    let teller = Teller::start(&options.host)?;
     let (mut offered, mut rows) = (0, 0);
     let mut sink = |block: PackedRows| {
         offered += 1;
@@ -110,7 +138,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
         uplink.offer(STREAM, block).expect("all tables of a profile are declared");
     };
     recorder.begin()?;
-    attend(args, &mut recorder, &uplink, &stop, &mut sink)?;
+    attend(args, &mut recorder, (&uplink, &teller, door.as_ref()), &stop, &mut sink)?;
     recorder.finish(&mut sink)?;
     let is_told = |status: &UplinkStatus| status.sender.is_welcome || status.trouble.is_some();
     uplink.wait(LAST_PATIENCE, is_told);
@@ -143,7 +171,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
 fn attend(
     args: &AgentArgs,
     recorder: &mut Recorder,
-    uplink: &Uplink,
+    (uplink, teller, door): (&Uplink, &Teller, Option<&Door>),
     stop: &Arc<AtomicBool>,
     sink: &mut impl FnMut(PackedRows),
 ) -> Result<(), Failure> {
@@ -154,9 +182,25 @@ fn attend(
         if recorder.wait(left.map_or(LOOK, |left| left.min(LOOK))) {
             recorder.turn(sink)?;
         }
+        while let Some(asked) = door.and_then(Door::next) {
+            let grabbed = recorder.grab(asked.last, sink)?;
+            let nothing = || Reply::Refused("it sends all samples as they are taken".into());
+            asked.answer(&grabbed.map_or_else(nothing, Reply::from));
+        }
+        while let Some(ask) = uplink.next_asked() {
+            // Of other files than it has mapped itself the host tells nothing.
+            if let Some(build_id) = build_id_in(&ask.words)
+                && let Some(at) = recorder.file(build_id)
+            {
+                teller.tell(build_id, at);
+            }
+        }
+        std::iter::from_fn(|| teller.next()).for_each(&mut *sink);
+        let status = uplink.status();
+        recorder.set_pace(status.sender.pace);
         let now = recorder.now();
         if now >= say_at {
-            let text = state(&uplink.status(), &args.server);
+            let text = state(&status, &args.server);
             if text != said {
                 output::say(&format!("meikyo: {text}"));
                 (said, say_at) = (text, now + SAY_EVERY);
@@ -178,10 +222,27 @@ fn state(status: &UplinkStatus, to: &str) -> String {
 }
 
 impl AgentArgs {
+    fn sender_name(&self) -> String {
+        self.name.clone().unwrap_or_else(host_name)
+    }
+
+    fn recorder_options(&self) -> RecorderOptions {
+        let mut options = self.sampling.options(false, Some(RETELL_EVERY));
+        let SummingArgs { summary, raw_jobs, ring, ring_max } = &self.summing;
+        options.flight = summary.then(|| FlightOptions {
+            span: *ring,
+            bytes: *ring_max,
+            jobs: raw_jobs.clone(),
+        });
+        // The job of a sample is known by its control group.
+        options.sampling.cgroups |= !raw_jobs.is_empty();
+        options
+    }
+
     fn uplink(&self, target: Target) -> Result<Uplink, Failure> {
         let machine = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
         let options = SenderOptions {
-            name: self.name.clone().unwrap_or_else(host_name),
+            name: self.sender_name(),
             boot: WallTime::now().as_nanos().cast_unsigned(),
             machine: machine.trim().to_owned(),
             streams: vec![Declared { stream: STREAM.to_owned(), tables: tables::all() }],
@@ -201,12 +262,15 @@ impl AgentArgs {
 
     fn summary(&self, recorder: &Recorder, status: &UplinkStatus, rows: u64) -> Summary {
         let counts = recorder.counts();
+        let (forgotten, waiting) = recorder.not_handed_on();
         let spool = status.sender.spool;
         Summary {
             schema: "meikyo.profile.agent/1",
             samples: counts.samples,
+            samples_sent: counts.handed_on,
+            samples_forgotten: forgotten + waiting,
             blocks: counts.blocks,
-            bytes_per_sample: real(counts.sample_bytes) / real(counts.samples.max(1)),
+            bytes_per_sample: real(counts.sample_bytes) / real(counts.handed_on.max(1)),
             other_bytes: counts.other_bytes,
             rows,
             blocks_acknowledged: status.sender.acknowledged_blocks,
@@ -227,15 +291,16 @@ impl AgentArgs {
 impl Summary {
     fn text(&self) -> String {
         let mut text = format!(
-            "{} samples in {} blocks, {:.2} bytes a sample; the server has {} blocks; {:.2} % of the \
+            "{} samples sent in {} blocks, {:.2} bytes a sample; the server has {} blocks; {:.2} % of the \
              host\n",
-            self.samples,
+            self.samples_sent,
             self.blocks,
             self.bytes_per_sample,
             self.blocks_acknowledged,
             self.disturbance_percent,
         );
         for (count, what) in [
+            (self.samples_forgotten, "samples were only summed up"),
             (self.lost, "records found no room in a ring"),
             (self.throttled, "times the kernel stopped sampling for a while"),
             (self.blocks_waiting, "blocks wait for the server"),

@@ -40,6 +40,7 @@ impl ChosenArgs {
             processes: self.processes.clone(),
             threads: self.threads.clone(),
             jobs: self.jobs.clone(),
+            visible: Vec::new(),
         }
     }
 

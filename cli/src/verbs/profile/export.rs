@@ -1,14 +1,14 @@
 //! `meikyo profile export`: samples for other programs.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, PrintError};
-use meikyo_profile::export::{ExportError, Format, export};
+use meikyo_profile::export::{ExportError, ExportOptions, Format, Hashing, Named, export};
 use meikyo_profile::tables::samples;
 
 use super::chosen::ChosenArgs;
@@ -21,6 +21,14 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
     let values = Format::ALL.map(|of| PossibleValue::new(of.name()).help(of.words()));
     PossibleValuesParser::new(values).map(|name| {
         let found = Format::ALL.into_iter().find(|of| of.name() == name);
+        found.expect("only possible values are let through")
+    })
+}
+
+/// Takes a kind of names in the words of the engine.
+fn named_parser() -> impl TypedValueParser<Value = Named> {
+    PossibleValuesParser::new(Named::ALL.map(Named::word)).map(|word| {
+        let found = Named::ALL.into_iter().find(|of| of.word() == word);
         found.expect("only possible values are let through")
     })
 }
@@ -44,17 +52,68 @@ pub(crate) struct ExportArgs {
     /// The file to write; `-` is standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
+    /// Hash names, so that the file shows where time goes and not whose it is: of all kinds, or with
+    /// `=KIND,...` of these. Functions of the kernel keep their names
+    #[arg(
+        long,
+        value_name = "KIND",
+        num_args = 0..,
+        require_equals = true,
+        value_delimiter = ',',
+        value_parser = named_parser(),
+    )]
+    hash_names: Option<Vec<Named>>,
+    /// The key of the hashes, in a file, so that several exports have the same names; without it the
+    /// key is random and forgotten
+    #[arg(long, value_name = "FILE", requires = "hash_names")]
+    hash_key: Option<PathBuf>,
     #[command(flatten)]
     chosen: ChosenArgs,
     #[command(flatten)]
     times: TimeArguments,
 }
 
+/// A key of hashes that cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum NoKey {
+    #[error("cannot read the key `{path}`")]
+    System { path: PathBuf, source: io::Error },
+    #[error(
+        "the key `{path}` has {found} octets, and names could be found by trying: it needs {KEY_OCTETS}"
+    )]
+    Short { path: PathBuf, found: usize },
+}
+
+/// Octets of a key at least.
+const KEY_OCTETS: usize = 16;
+
+/// Octets of it that are used.
+const KEY_MAX: u64 = 64;
+
+impl ExportArgs {
+    fn hashing(&self) -> Result<Hashing, NoKey> {
+        let Some(of) = &self.hash_names else { return Ok(Hashing::default()) };
+        let of = if of.is_empty() { &Named::ALL[..] } else { of };
+        let path = self.hash_key.clone().unwrap_or_else(|| "/dev/urandom".into());
+        let mut key = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(KEY_MAX).read_to_end(&mut key));
+        match read {
+            Err(source) => Err(NoKey::System { path, source }),
+            Ok(found) if found < KEY_OCTETS => Err(NoKey::Short { path, found }),
+            Ok(_) => Ok(Hashing::new(of, &key)),
+        }
+    }
+}
+
 /// Carries out `meikyo profile export`.
 pub(super) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
     let recording = opened(&args.recording.dir)?;
     let (from, to) = args.times.instants(&recording, samples::NAME)?;
-    let wanted = args.chosen.wanted([from, to]);
+    let options = ExportOptions {
+        wanted: args.chosen.wanted([from, to]),
+        format: args.format,
+        hashing: args.hashing()?,
+    };
     let path = &args.out;
     let to_stdout = path.as_os_str() == "-";
     let mut out: Box<dyn Write> = if to_stdout {
@@ -66,19 +125,18 @@ pub(super) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
             Failure::new(NotCreated { path, source })
         })?)
     };
-    let exported =
-        export(&recording, &wanted, args.format, &mut *out).map_err(|error| match error {
-            ExportError::ManyHosts { ref hosts } => {
-                let host = hosts.first().map_or("HOST", String::as_str).to_owned();
-                let (dir, format) = (args.recording.dir.display(), args.format.name());
-                Failure::new(error)
-                    .hint(format!("meikyo profile export {dir} --format {format} --host {host}"))
-            }
-            ExportError::Write(source) if source.kind() == io::ErrorKind::BrokenPipe => {
-                Failure::new(PrintError::Closed)
-            }
-            ExportError::Write(_) | ExportError::Read(_) => Failure::new(error),
-        })?;
+    let exported = export(&recording, &options, &mut *out).map_err(|error| match error {
+        ExportError::ManyHosts { ref hosts } => {
+            let host = hosts.first().map_or("HOST", String::as_str).to_owned();
+            let (dir, format) = (args.recording.dir.display(), args.format.name());
+            Failure::new(error)
+                .hint(format!("meikyo profile export {dir} --format {format} --host {host}"))
+        }
+        ExportError::Write(source) if source.kind() == io::ErrorKind::BrokenPipe => {
+            Failure::new(PrintError::Closed)
+        }
+        ExportError::Write(_) | ExportError::Read(_) => Failure::new(error),
+    })?;
     if exported.samples == 0 {
         output::say(&format!("meikyo: there are no samples{} in that span", args.chosen.words()));
         return Ok(Answer::No);

@@ -229,7 +229,8 @@ impl Summary {
     }
 }
 
-fn writer(out: &Path) -> Result<StreamWriter, Failure> {
+/// The writer of a recording of profiles.
+pub(super) fn writer(out: &Path) -> Result<StreamWriter, Failure> {
     // Blocks are smaller than Parquet files of the same rows: they stay as they are.
     let options = StreamOptions { compact: false, ..StreamOptions::COLLECTOR };
     StreamWriter::open(out, Kind::Measured, STREAM, tables::all(), options).map_err(|error| {

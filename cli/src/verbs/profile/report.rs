@@ -7,8 +7,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, real};
 use meikyo_profile::governor::percent;
-use meikyo_profile::report::{self, By, Report, ReportOptions};
-use meikyo_profile::tables::samples;
+use meikyo_profile::report::{self, By, Of, Report, ReportOptions};
+use meikyo_profile::tables::{samples, summaries};
 use meikyo_recording::Recording;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::{Value, json};
@@ -37,6 +37,9 @@ struct CountArgs {
     /// Maximum number of lines
     #[arg(long, value_name = "N", default_value_t = 30)]
     lines: usize,
+    /// Count what hosts have summed up (`meikyo profile agent --summary`) in place of samples
+    #[arg(long)]
+    summary: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -80,21 +83,27 @@ pub(crate) struct DiffArgs {
 
 impl CountArgs {
     fn options(&self, span: [Option<WallTime>; 2]) -> ReportOptions {
-        ReportOptions { by: self.by, wanted: self.chosen.wanted(span) }
+        let of = if self.summary { Of::Summaries } else { Of::Samples };
+        ReportOptions { by: self.by, wanted: self.chosen.wanted(span), of }
+    }
+
+    /// The table that is counted.
+    fn table(&self) -> &'static str {
+        if self.summary { summaries::NAME } else { samples::NAME }
     }
 }
 
 /// Carries out `meikyo profile report`.
 pub(super) fn run(args: &ReportArgs) -> Result<Answer, Failure> {
     let recording = opened(&args.recording.dir)?;
-    let (from, to) = args.times.instants(&recording, samples::NAME)?;
+    let (from, to) = args.times.instants(&recording, args.count.table())?;
     print(&report::report(&recording, &args.count.options([from, to]))?, &args.count)
 }
 
 /// Carries out `meikyo profile top`.
 pub(super) fn top(args: &TopArgs) -> Result<Answer, Failure> {
     let recording = opened(&args.recording.dir)?;
-    let end = recording.span(samples::NAME)?.map(|(_, end)| end);
+    let end = recording.span(args.count.table())?.map(|(_, end)| end);
     let from = end.map(|end| end.before(args.last));
     print(&report::report(&recording, &args.count.options([from, None]))?, &args.count)
 }

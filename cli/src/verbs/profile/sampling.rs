@@ -97,6 +97,7 @@ impl SamplingArgs {
             whole_microseconds: self.microseconds,
             budget_ppm: self.budget.0,
             retell_every,
+            flight: None,
         }
     }
 

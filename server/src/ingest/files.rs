@@ -1,0 +1,152 @@
+//! Files that only the hosts have: their functions are asked for as soon as code of them is mapped anywhere.
+//!
+//! Blocks of `mappings` are looked through as they pass. A thread finds out which of their files are not here,
+//! and has one of the hosts that have it tell its functions, once for all hosts. What is on the disk of this machine
+//! is not asked for, nor is what the recording has already.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
+
+use meikyo_profile::symbols::is_file_here;
+use meikyo_profile::tables::{file_symbols, mappings};
+use meikyo_recording::{
+    Column, ColumnKind, Meaning, PackedRows, ReadError, Recording, Selection, TableSchema,
+};
+
+use super::{Event, Inbox};
+
+/// Files that wait to be looked for; of more the next mapping is waited for.
+const WAITING_MAX: usize = 1_024;
+
+/// Build IDs that are remembered; then it begins anew, and the recording says what it has.
+const KNOWN_MAX: usize = 200_000;
+
+/// A host that has not told by then is not waited for any longer: the next one that maps the file is asked.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// What a host is asked, before the build ID.
+const QUESTION: &str = "functions";
+
+/// A file whose code a host has mapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mapped {
+    sender: String,
+    stream: String,
+    build_id: String,
+    path: String,
+}
+
+/// What is known of files by their build IDs.
+#[derive(Debug)]
+pub(super) struct Files {
+    known: BTreeMap<String, Known>,
+    to: SyncSender<Mapped>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// It was handed on to be looked for.
+    Since(Instant),
+    /// Its functions were told.
+    Told,
+}
+
+impl Files {
+    /// Looks for files of the recording in a directory; hosts are asked by way of the inbox.
+    pub(super) fn start(dir: &Path, inbox: Inbox) -> std::io::Result<Self> {
+        let (to, mapped) = sync_channel(WAITING_MAX);
+        let dir: PathBuf = dir.into();
+        std::thread::Builder::new().name("files".into()).spawn(move || {
+            meikyo_recording::lower_priority();
+            look_for(&dir, &mapped, |of, words| {
+                let Mapped { sender, stream, .. } = of;
+                inbox.tell_blocking(Event::Ask { sender, stream, words });
+            });
+        })?;
+        Ok(Self { known: BTreeMap::new(), to })
+    }
+
+    /// Looks a block through that is stored.
+    pub(super) fn pass(&mut self, now: Instant, stream: &str, rows: &PackedRows) {
+        if rows.table() == file_symbols::NAME {
+            for build_id in told_in(rows) {
+                self.known.insert(build_id, Known::Told);
+            }
+        } else if rows.table() == mappings::NAME
+            && let Some(origin) = rows.origin()
+        {
+            for (build_id, path) in mapped_in(rows) {
+                let sender = origin.source.sender.clone();
+                let stream = stream.to_owned();
+                self.met(now, Mapped { sender, stream, build_id, path });
+            }
+        }
+    }
+
+    fn met(&mut self, now: Instant, mapped: Mapped) {
+        match self.known.get(&mapped.build_id) {
+            Some(Known::Told) => return,
+            Some(Known::Since(at)) if now.saturating_duration_since(*at) < PATIENCE => return,
+            _ => {}
+        }
+        if self.known.len() >= KNOWN_MAX {
+            self.known.clear();
+        }
+        let build_id = mapped.build_id.clone();
+        // Without room, or when the thread has ended, nothing is remembered.
+        match self.to.try_send(mapped) {
+            Ok(()) => drop(self.known.insert(build_id, Known::Since(now))),
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+    }
+}
+
+/// Build IDs and paths of files in a block of mappings; the kernel's own text is one of them.
+fn mapped_in(rows: &PackedRows) -> BTreeSet<(String, String)> {
+    let columns = [mappings::PATH.name(), mappings::BUILD_ID.name()]
+        .map(|name| Column::new(name, ColumnKind::Text, Meaning::Detail, ""));
+    let schema = TableSchema::new(rows.table(), "", columns.to_vec());
+    let Ok((batch, _)) = rows.unpack(&schema) else { return BTreeSet::new() };
+    let file = |row| Some((batch.text(2, row)?.to_owned(), batch.text(1, row)?.to_owned()));
+    (0..batch.rows()).filter_map(file).collect()
+}
+
+/// The files that a block tells functions of.
+fn told_in(rows: &PackedRows) -> BTreeSet<String> {
+    let build_id = file_symbols::BUILD_ID.name();
+    let column = Column::new(build_id, ColumnKind::Symbol, Meaning::Label, "");
+    let schema = TableSchema::new(rows.table(), "", vec![column]);
+    let Ok((batch, words)) = rows.unpack(&schema) else { return BTreeSet::new() };
+    let word = |row| words.get(usize::try_from(batch.bits(1, row)?).ok()?).cloned();
+    (0..batch.rows()).filter_map(word).collect()
+}
+
+/// The files whose functions a recording has.
+fn told_of(dir: &Path) -> Result<BTreeSet<String>, ReadError> {
+    let recording = Recording::open(dir)?;
+    let build_id = file_symbols::BUILD_ID.name();
+    let columns = Some(vec![build_id.to_owned()]);
+    let mut told = BTreeSet::new();
+    for rows in recording.scan(&Selection { columns, ..Selection::all(file_symbols::NAME) })? {
+        let rows = rows?;
+        let words = file_symbols::BUILD_ID.of(&rows);
+        for row in 0..rows.num_rows() {
+            told.extend(words.as_ref().and_then(|words| words.get(row)).map(str::to_owned));
+        }
+    }
+    Ok(told)
+}
+
+/// Looks for files until nobody hands any on; `ask` has a host tell.
+fn look_for(dir: &Path, mapped: &Receiver<Mapped>, ask: impl Fn(Mapped, String)) {
+    // A recording that has no such table yet has nothing.
+    let told = told_of(dir).unwrap_or_default();
+    while let Ok(of) = mapped.recv() {
+        if !told.contains(&of.build_id) && !is_file_here(&of.build_id, &of.path) {
+            let words = format!("{QUESTION} {}", of.build_id);
+            ask(of, words);
+        }
+    }
+}
