@@ -2,6 +2,7 @@
 //
 //   npm run screenshots -- FOLDER     for the documentation: ../docs/pictures (needs the program, MEIKYO_BIN)
 //   MEIKYO_URL=http://127.0.0.1:8420/ npm run screenshots -- FOLDER     of a running `meikyo serve`, in both themes
+//       and at three widths, to be looked at; names of views behind FOLDER take only those
 //
 // Without an address the script measures 32 hosts and 8 switches that answer SNMP on the loopback network, has one
 // host go silent and another lose requests, samples a program of its own, and takes the pictures while the measurement
@@ -21,9 +22,15 @@ const program = process.env.MEIKYO_BIN ?? resolve(import.meta.dirname, "../../ta
 const BYTES_MAX = 200_000;
 /** How long the cluster has been measured when the first picture is taken. */
 const MEASURED_MS = 75_000;
-/** How long a view is left to fill. */
-const SETTLE_MS = 4000;
-const SIZE = given === undefined ? { width: 1200, height: 750 } : { width: 1440, height: 900 };
+/** How long a view may take to fill. */
+const PATIENCE_MS = 120_000;
+const SIZE = { width: 1200, height: 750 };
+const SIZES = [
+  { width: 1000, height: 800 },
+  { width: 1440, height: 900 },
+  { width: 2560, height: 1300 },
+];
+const wanted = process.argv.slice(3);
 const VIEWS = {
   cluster: { hash: "cluster?t=-1m" },
   paused: { hash: "cluster?t=-1m", prepare: selectInStrip },
@@ -31,6 +38,7 @@ const VIEWS = {
   then: { hash: "then?t=-20s", prepare: (page) => page.getByRole("button", { name: "1 min before" }).click() },
   device: { hash: "device?t=-1m" },
   fabric: { hash: "fabric?t=-1m" },
+  load: { hash: "fabric?t=-1m&colour=load" },
   profile: { hash: "profile?rec=profile" },
   data: { hash: "data" },
   alerts: { hash: "cluster?t=-1m", prepare: (page) => page.keyboard.press("a") },
@@ -90,8 +98,10 @@ try {
   });
   for (const theme of given === undefined ? ["light"] : ["dark", "light"]) {
     for (const [name, view] of Object.entries(VIEWS)) {
-      if (given === undefined && !DOCUMENTED.includes(name)) continue;
-      await picture(browser, stage.address, theme, name, view);
+      if (given === undefined ? !DOCUMENTED.includes(name) : wanted.length > 0 && !wanted.includes(name)) continue;
+      for (const size of given === undefined ? [SIZE] : SIZES) {
+        await picture(browser, stage.address, { theme, size, name }, view);
+      }
     }
   }
   await browser.close();
@@ -100,20 +110,43 @@ try {
 }
 
 /** Takes one picture. */
-async function picture(browser, address, theme, name, { hash, prepare }) {
-  const page = await browser.newPage({ viewport: SIZE, colorScheme: theme, timezoneId: "UTC" });
+async function picture(browser, address, { theme, size, name }, { hash, prepare }) {
+  const page = await browser.newPage({ viewport: size, colorScheme: theme, timezoneId: "UTC" });
   page.on("pageerror", (error) => console.error(`${name}: ${error}`));
   await page.goto(`${address}#${hash}`);
-  await page.waitForTimeout(SETTLE_MS);
-  await prepare?.(page);
-  await page.waitForTimeout(SETTLE_MS / 2);
-  const file = join(folder, given === undefined ? `${name}.png` : `${name}-${theme}.png`);
+  await settled(page, name);
+  if (prepare !== undefined) {
+    await prepare(page);
+    await settled(page, name);
+  }
+  const file = join(folder, given === undefined ? `${name}.png` : `${name}-${theme}-${size.width}.png`);
   const shot = await page.screenshot();
   await page.close();
   const small = given === undefined ? indexedPng(await pixels(browser, shot)) : shot;
   writeFileSync(file, small);
   console.log(`${file}  ${small.length} bytes`);
   if (given === undefined && small.length > BYTES_MAX) throw new Error(`${file} has more than ${BYTES_MAX} bytes`);
+}
+
+/** Waits until all was read that the view shows, strips are painted whole, and nothing has moved for a second. */
+async function settled(page, name) {
+  await page.locator("main h1, main h2").first().waitFor();
+  const end = Date.now() + PATIENCE_MS;
+  let [seen, since] = ["", Date.now()];
+  while (Date.now() - since < 1000) {
+    if (Date.now() > end) throw new Error(`${name}: the view did not come to rest`);
+    await new Promise((resume) => setTimeout(resume, 100));
+    const now = await page.evaluate(() => {
+      const boxes = [...document.querySelectorAll("main section, main canvas, main h2, main .chart, main table")];
+      return JSON.stringify({
+        reading: /Loading|\u2026/.test(document.querySelector("main")?.textContent ?? ""),
+        painted: document.querySelector("canvas[aria-busy=true]") === null,
+        boxes: boxes.map((box) => box.getBoundingClientRect()).map(({ x, y, width, height }) => [x, y, width, height]),
+      });
+    });
+    const { reading, painted } = JSON.parse(now);
+    if (now !== seen || reading || !painted) [seen, since] = [now, Date.now()];
+  }
 }
 
 /** A picture's pixels as red, green, blue and opacity, decoded by the browser. */
@@ -184,7 +217,7 @@ function indexedPng(rgba) {
 /** Pauses, selects a rectangle and rests the pointer on it, as a person would. */
 async function selectInStrip(page) {
   await page.keyboard.press("Space");
-  const box = await page.locator("canvas.strip").boundingBox();
+  const box = await page.locator("canvas.strip").first().boundingBox();
   await page.mouse.move(box.x + box.width * 0.45, box.y + box.height * 0.3);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.75, box.y + box.height * 0.36, { steps: 5 });

@@ -3,8 +3,9 @@
 import { useMemo } from "preact/hooks";
 import type { Quantity } from "../address/address.ts";
 import type { DeviceBody, FabricBody, SeriesBody } from "../api/types.ts";
+import type { Watch } from "../live/watch.ts";
 import { unreadOf, useRows, useWatch } from "../live/watching.ts";
-import { intervalUs, recording } from "../session/recordings.ts";
+import { columnOf, intervalUs, recording } from "../session/recordings.ts";
 import { pan, show, view, zoom } from "../session/view.ts";
 import { Legend } from "../strip/legend.tsx";
 import { AXIS_PX, Strip } from "../strip/strip.tsx";
@@ -14,6 +15,8 @@ import { quantityTitle } from "../words/names.ts";
 import { portsOf } from "./ports.ts";
 
 const ROW_PX = 14;
+/** Rows grow no higher than this where there is more room. */
+const ROW_MAX_PX = 28;
 /** Its title and its legend. */
 const AROUND_PX = 84;
 /** Lower than this it would tell nothing. */
@@ -42,47 +45,62 @@ export function LinkStrip({ fabric, traffic, series, width, room }: LinkStripPro
   }, [current, own]);
   const names = useMemo(() => devices.map(({ name }) => name), [devices]);
   const model = useRows(devices, own, kind, "");
-  const fits = room - AROUND_PX >= LEAST_PX && model.rows.length > 0;
-  const watch = useWatch({
-    recording: fits ? current : null,
-    ...traffic,
+  const rows = model.rows.length;
+  // The other direction, too, where both have room.
+  const other = columnOf(current, traffic.table, traffic.column)?.beside ?? null;
+  const least = Math.max(LEAST_PX, rows * ROW_PX + AXIS_PX);
+  const both = other !== null && room >= 2 * (AROUND_PX + least);
+  const each = (both ? room / 2 : room) - AROUND_PX;
+  const fits = each >= LEAST_PX && rows > 0;
+  const spec = {
+    table: traffic.table,
     model,
     window: view.value.window,
     play: view.value.play,
     width: fits ? Math.max(100, width - 100) : 0,
     intervalUs: intervalUs.value,
     devices: names,
-    leads: true,
-  });
+  };
+  const watch = useWatch({ ...spec, recording: fits ? current : null, column: traffic.column, leads: true });
+  const otherWatch = useWatch({ ...spec, recording: fits && both ? current : null, column: other ?? traffic.column });
   const bounds = useBounds(watch);
-  const scale = useScale(`${current?.id} fabric ${kind}`, watch);
+  const scale = useScale(`${current?.id} fabric ${kind}`, watch, both ? otherWatch : null);
   if (!fits) return null;
-  const title =
-    kind === "series" ? `${quantityTitle(traffic, "series")} of a trunk` : quantityTitle(traffic, "devices");
+  const row = Math.min(ROW_MAX_PX, Math.max(ROW_PX, (each - AXIS_PX) / rows));
+  const open = (at: number): void => show({ name: "device", device: model.rows[at]?.device ?? null }, true);
+  const strip = (column: string, shown: Watch | null) => {
+    const quantity = { table: traffic.table, column };
+    const title =
+      kind === "series" ? `${quantityTitle(quantity, "series")} of a trunk` : quantityTitle(quantity, "devices");
+    return (
+      <>
+        <h2>
+          {title} <small>in the shown time; click to see the switch</small>
+        </h2>
+        <Strip
+          label={title}
+          bins={shown?.bins ?? null}
+          model={model}
+          height={Math.min(each, rows * row + AXIS_PX)}
+          scale={scale}
+          bounds={bounds}
+          live={view.value.window.live && current?.running === true}
+          unread={unreadOf(shown)}
+          selectedRows={NO_ROWS}
+          selected={view.value.selected}
+          onSelect={({ fromUs, toUs }) => show({ selected: { fromUs: Math.round(fromUs), toUs: Math.round(toUs) } })}
+          onPick={open}
+          onZoom={zoom}
+          onPan={pan}
+          onKey={stripKeys(model, bounds, open)}
+        />
+      </>
+    );
+  };
   return (
     <>
-      <h2>
-        {title} <small>in the shown time; click to see the switch</small>
-      </h2>
-      <Strip
-        label={title}
-        bins={watch?.bins ?? null}
-        model={model}
-        height={Math.min(room - AROUND_PX, model.rows.length * ROW_PX + AXIS_PX)}
-        scale={scale}
-        bounds={bounds}
-        live={view.value.window.live && current?.running === true}
-        unread={unreadOf(watch)}
-        selectedRows={NO_ROWS}
-        selected={view.value.selected}
-        onSelect={({ fromUs, toUs }) => show({ selected: { fromUs: Math.round(fromUs), toUs: Math.round(toUs) } })}
-        onPick={(row) => show({ name: "device", device: model.rows[row]?.device ?? null }, true)}
-        onZoom={zoom}
-        onPan={pan}
-        onKey={stripKeys(model, bounds, (row) =>
-          show({ name: "device", device: model.rows[row]?.device ?? null }, true),
-        )}
-      />
+      {strip(traffic.column, watch)}
+      {both && other !== null && strip(other, otherWatch)}
       <Legend scale={scale} watch={watch} />
     </>
   );

@@ -28,6 +28,21 @@ describe("a scale", () => {
     expect(scale.greatest).toBe(1e9);
   });
 
+  it("is found at once when readings come that were not there at the first look, and knows what it has not seen", () => {
+    const shown = new Bins(225, 1e6, 600);
+    const scale = new Scale();
+    expect(scale.endFor([shown], "", 0)).toBe(1);
+    const come = usual(225, 300);
+    for (let bin = 0; bin < 300; bin += 1)
+      for (let row = 0; row < 225; row += 1) shown.put(bin, row, come.value(bin, row), NO_STATE);
+    expect(scale.endFor([shown], "", 10)).toBe(20);
+    expect(scale.isBehind).toBe(false);
+    for (let row = 0; row < 225; row += 1) for (let bin = 300; bin < 600; bin += 1) shown.put(bin, row, 100, NO_STATE);
+    expect(scale.endFor([shown], "", 20)).toBe(20);
+    expect(scale.isBehind).toBe(true);
+    expect(scale.endFor([shown], "", 20 + 2001)).toBe(100);
+  });
+
   it("does not take what a row does all the time for a spike", () => {
     const shown = usual(225, 600);
     for (let bin = 0; bin < 600; bin += 1) shown.put(bin, 7, 900, NO_STATE);

@@ -12,7 +12,7 @@ import type { Bins } from "./bins.ts";
 export type ScaleKind = "linear" | "log";
 
 /** How often the whole window is looked through. */
-const LOOK_MS = 2000;
+export const LOOK_MS = 2000;
 /** How often at most, where the newest interval is beyond the scale in many rows. */
 const HURRY_MS = 250;
 /** A value beyond the scale is a spike in fewer rows than this share, and a change of load in more. */
@@ -36,18 +36,22 @@ export class Scale {
   private newest = -1;
   private kind: ScaleKind = "linear";
   private lookedMs = 0;
+  private lookedRevision = -1;
 
   /** The end of the scale for what is shown now; equal scales of two strips come from one `Scale`. */
   endFor(all: readonly (Bins | null)[], unit: string, nowMs: number, kind: ScaleKind = "linear"): number {
     const [first] = all;
     if (first == null) return this.end || 1;
-    const fresh = this.of !== first || this.kind !== kind;
+    // While nothing was found, whatever comes is looked at: it may be all that ever comes.
+    const found = this.most > 0 || first.revision === this.lookedRevision;
+    const fresh = this.of !== first || this.kind !== kind || !found;
     const hurry = first.newestBin !== this.newest && nowMs - this.lookedMs > HURRY_MS && beyondInMany(first, this.end);
     this.newest = first.newestBin;
     if (fresh || hurry || nowMs - this.lookedMs > LOOK_MS) {
       this.of = first;
       this.kind = kind;
       this.lookedMs = nowMs;
+      this.lookedRevision = first.revision;
       const shown = all.filter((bins): bins is Bins => bins !== null);
       const greatest = Math.max(
         0,
@@ -59,6 +63,11 @@ export class Scale {
       if (wanted > this.end || endOf(usual * SHRINK_MARGIN, greatest, unit) <= this.end * SHRINK) this.end = wanted;
     }
     return this.end || 1;
+  }
+
+  /** Whether values came since the last look, so that the scale may change without further ones. */
+  get isBehind(): boolean {
+    return this.of !== null && this.of.revision !== this.lookedRevision;
   }
 
   /** The greatest value of the last look; beyond the scale where there was a spike. */

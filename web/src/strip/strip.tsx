@@ -127,6 +127,7 @@ export function Strip(props: StripProps) {
     ].join();
     if (!fresh && key === drawn.current && props.bins === lastBins.current) return;
     drawn.current = key;
+    context.canvas.ariaBusy = String(gaps.length > 0);
     lastBins.current = props.bins;
     const area = place(width, height);
     context.clearRect(0, 0, width, height);

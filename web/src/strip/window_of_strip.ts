@@ -2,10 +2,11 @@
 
 import { useCallback, useMemo, useRef } from "preact/hooks";
 import type { Watch } from "../live/watch.ts";
+import { requestPaintIn } from "../paint/painter.ts";
 import { beginUs, newestUs } from "../session/now.ts";
 import { view } from "../session/view.ts";
 import { type Bounds, boundsOf } from "../time/window.ts";
-import { Scale } from "./scale.ts";
+import { LOOK_MS, Scale } from "./scale.ts";
 
 /** The bounds of a strip: a live one ends with its newest bin, so that columns never straddle its edges. */
 export function useBounds(watch: Watch | null): () => Bounds {
@@ -30,13 +31,17 @@ export function useScale(key: string, ...watches: readonly (Watch | null)[]): Sc
   if (made.current.key !== key) made.current = { key, scale: new Scale() };
   const { scale } = made.current;
   return useMemo(() => {
-    const end = (): number =>
-      scale.endFor(
+    const end = (): number => {
+      const found = scale.endFor(
         watches.map((watch) => watch?.bins ?? null),
         watches[0]?.unit.peek() ?? "",
         performance.now(),
         view.peek().scale,
       );
+      // Of a finished recording no further readings come that would have it looked at again.
+      if (scale.isBehind) requestPaintIn(LOOK_MS);
+      return found;
+    };
     return Object.assign(end, { greatest: () => scale.greatest });
   }, [scale, ...watches]);
 }

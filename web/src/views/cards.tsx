@@ -72,6 +72,8 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
   // Not yet read, and not recorded, are different things.
   const missing = markOf(unread);
   const { table, column, also } = watch.request;
+  // Further columns come live only: of a moment of the past they are not known here.
+  const columns = us === null ? [column, ...also] : [column];
   return (
     <section class="card" aria-label="Reading">
       <h2>
@@ -81,7 +83,7 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
         {raw?.fresh != null && <span class="tag">{raw.fresh}</span>}
       </h2>
       <dl ref={list}>
-        {[column, ...also].map((name) => [
+        {columns.map((name) => [
           <dt key={`${name} name`}>{columnWords(table, name)}</dt>,
           <dd key={name} data-column={name}>
             …
@@ -164,7 +166,7 @@ function valueText(watch: Watch, device: string, part: string, column: string, u
     return unreadAt(watch, us) ? "…" : MISSING;
   }
   const newest = watch.newest.get(column);
-  if (newest === undefined || us !== null) return MISSING;
+  if (newest === undefined) return MISSING;
   const told = (watch.request.model.seriesOfRow[row] ?? []).filter(
     (series) => !Number.isNaN(newest[series] ?? Number.NaN),
   );
@@ -456,6 +458,7 @@ function EventLine({ group: { event, fromUs, toUs, times } }: { group: EventGrou
   const gravity = eventGravity(event.event);
   const ink = { broken: "shu", doubtful: "kin", calm: "" }[gravity];
   const once = event.text === null ? eventWords(event.event) : textBehindName(event.text);
+  const words = times > 1 ? `${once}, ${count(times)} times since ${clock(fromUs)}` : once;
   return (
     <li>
       <time>{clock(event.time_us, 1)}</time>
@@ -474,11 +477,10 @@ function EventLine({ group: { event, fromUs, toUs, times } }: { group: EventGrou
         }
       >
         {event.device === null && event.text !== null ? (
-          <span class={ink}>{event.text}</span>
+          <span class={ink}>{words}</span>
         ) : (
           <>
-            <span class={ink}>{event.device ?? "collector"}</span>{" "}
-            {times > 1 ? `${eventWords("flapping")}, ${count(times)} times since ${clock(fromUs)}` : once}
+            <span class={ink}>{event.device ?? "collector"}</span> {words}
           </>
         )}
         {event.object !== null && event.text === null ? ` (${event.object})` : ""}

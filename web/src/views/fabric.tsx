@@ -291,7 +291,7 @@ function TrunkTable({
                 </th>
               </>
             )}
-            <th scope="col">VLANs</th>
+            {loads === null && <th scope="col">VLANs</th>}
           </tr>
         </thead>
         <tbody>
@@ -319,7 +319,7 @@ function TrunkTable({
                     </td>
                   </>
                 )}
-                <td>{vlansWords(trunk.vlans)}</td>
+                {loads === null && <td>{vlansWords(trunk.vlans)}</td>}
               </tr>
             );
           })}

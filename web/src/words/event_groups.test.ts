@@ -46,6 +46,23 @@ it("one or two outages are told one by one", () => {
   );
 });
 
+it("what the collector did repeatedly is one line of the newest, with its count", () => {
+  const slept = [1, 3, 5, 8].map((time) => at(time, null, "overrun"));
+  const events = [
+    ...slept.slice(0, 3),
+    at(6, null, "mark"),
+    at(7, null, "mark"),
+    at(7, null, "mark"),
+    ...slept.slice(3),
+  ];
+  expect(groupedEvents(events).map(({ event, fromUs, toUs, times }) => [event.event, fromUs, toUs, times])).toEqual([
+    ["mark", 6, 6, 1],
+    ["mark", 7, 7, 1],
+    ["mark", 7, 7, 1],
+    ["overrun", 1, 8, 4],
+  ]);
+});
+
 it("loses no outage, whatever the order of devices is", () => {
   for (let round = 0; round < 200; round += 1) {
     const events = Array.from({ length: 60 }, (_, time) =>

@@ -1,4 +1,4 @@
-/** Events as a person reads them: a device that fails and answers again and again is one line with a count. */
+/** Events as a person reads them: what happens again and again is one line with a count. */
 
 import type { EventBody } from "../api/types.ts";
 
@@ -13,7 +13,9 @@ export interface EventGroup {
 
 /** Kinds that come in turn while a device flaps. */
 const TURNS = new Set(["failing", "answering", "flapping"]);
-/** So many outages are told one by one. */
+/** What the collector itself may do again and again on a loaded machine. */
+const REPEATED = new Set(["overrun", "socket_drops", "queue_full", "in_flight_capped"]);
+/** So many outages or repetitions are told one by one. */
 const SINGLE_MAX = 2;
 
 /**
@@ -25,9 +27,21 @@ function failures({ event, count }: EventBody): number {
   return event === "failing" ? 1 : 0;
 }
 
+/** Events of the collector by kind, where there are more of a kind than are told one by one. */
+function repeatedByKind(events: readonly EventBody[]): ReadonlyMap<string, readonly EventBody[]> {
+  const kinds = new Map<string, EventBody[]>();
+  for (const event of events) {
+    if (event.device !== null || !REPEATED.has(event.event)) continue;
+    const own = kinds.get(event.event) ?? [];
+    own.push(event);
+    kinds.set(event.event, own);
+  }
+  return new Map([...kinds].filter(([, own]) => own.length > SINGLE_MAX));
+}
+
 /**
  * The events in the order of time, newest last, with all outages of a device as one where there are more than two of
- * them. What it did last stands as itself behind them if it does not answer now: a death is not lost among the turns.
+ * them, and what the collector did repeatedly likewise. What a device did last stands as itself behind them if it does not answer now: a death is not lost among the turns.
  */
 export function groupedEvents(events: readonly EventBody[]): EventGroup[] {
   const turns = new Map<string, EventBody[]>();
@@ -42,8 +56,15 @@ export function groupedEvents(events: readonly EventBody[]): EventGroup[] {
       .filter(([, own]) => own.reduce((sum, one) => sum + failures(one), 0) > SINGLE_MAX)
       .map(([device]) => device),
   );
+  const repeated = repeatedByKind(events);
   const groups: EventGroup[] = [];
+  for (const own of repeated.values()) {
+    const [first, newest] = [own[0], own.at(-1)];
+    if (first === undefined || newest === undefined) continue;
+    groups.push({ event: newest, fromUs: first.time_us, toUs: newest.time_us, times: own.length });
+  }
   for (const event of events) {
+    if (event.device === null && repeated.has(event.event)) continue;
     if (!TURNS.has(event.event) || event.device === null || !many.has(event.device))
       groups.push({ event, fromUs: event.time_us, toUs: event.time_us, times: 1 });
   }

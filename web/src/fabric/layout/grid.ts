@@ -9,8 +9,9 @@ import { boxLabels, boxSize, CLEAR, type Drawn, type Point, pitchOf, rounded, ty
 /** Between boxes, and between blocks of further dimensions. */
 const GAP = 24;
 const BLOCK_GAP = 16;
-/** Boxes stand no farther apart than this, however much room there is. */
+/** Boxes stand no farther apart than this, on wide screens no farther than a share of the room. */
 const GAP_MAX = 110;
+const gapMax = (room: number): number => Math.max(GAP_MAX, room / 8 - 32);
 const CORNER = 12;
 
 /** A trunk along a row (or column) that passes others: from one column (row) to another. */
@@ -134,7 +135,7 @@ function axisOf(
     Math.max(GAP, (lanes[at] ?? 0) > 0 ? (lanes[at] ?? 0) + 2 * CLEAR + 10 : 0),
   );
   const fixed = count * size + least.reduce((sum, gap) => sum + gap, 0) + (blocks.at(-1) ?? 0) * BLOCK_GAP + GAP;
-  const wider = Math.max(0, Math.min(GAP_MAX - GAP, (room - fixed) / Math.max(1, count)));
+  const wider = Math.max(0, Math.min(gapMax(room) - GAP, (room - fixed) / Math.max(1, count)));
   let end = 0;
   const middle = least.map((gap, at) => {
     const first = (lanes[0] ?? 0) > 0 ? 0 : -GAP / 2;
