@@ -232,10 +232,23 @@ impl<L: Lp> World<L> {
                     all.join(own);
                 }
                 for (all, own) in world.tallies.iter_mut().zip(tallies) {
-                    all.extend(own);
+                    if all.is_empty() {
+                        *all = own;
+                    } else {
+                        all.extend(own);
+                    }
                 }
-                (share.slots.into_iter(), trace.into_iter())
+                (share.slots, trace)
             })
+            .collect();
+        if let [(slots, trace)] = rest.as_mut_slice() {
+            // Copying the only part would take the memory of all LPs once more.
+            (world.slots, world.trace) = (std::mem::take(slots), std::mem::take(trace));
+            return world;
+        }
+        let mut rest: Vec<_> = rest
+            .into_iter()
+            .map(|(slots, trace)| (slots.into_iter(), trace.into_iter()))
             .collect();
         for group in 0..rules.groups() {
             for (part, (slots, trace)) in rest.iter_mut().enumerate() {
