@@ -1,6 +1,6 @@
 //! The real collector as a child process: `meikyo measure`, its CPU time and memory its own.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -20,6 +20,13 @@ pub(crate) struct CollectorPlan<'a> {
     pub(crate) placement: Placement,
     pub(crate) realtime: bool,
     pub(crate) freshen: bool,
+}
+
+/// To whom a collector sends what it measures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sending<'a> {
+    pub(crate) to: &'a str,
+    pub(crate) spool: &'a Path,
 }
 
 /// A running collector.
@@ -46,6 +53,28 @@ pub(crate) enum CollectorError {
 impl Collector {
     /// Starts `meikyo measure` by a plan.
     pub(crate) fn start(plan: &CollectorPlan<'_>) -> Result<Self, CollectorError> {
+        Self::start_as(plan, |command| {
+            command.stdout(Stdio::null());
+        })
+    }
+
+    /// Starts one that prints its summary, and sends if that is said. What it measured stays in the log.
+    pub(crate) fn start_sending(
+        plan: &CollectorPlan<'_>,
+        sending: Option<Sending<'_>>,
+    ) -> Result<Self, CollectorError> {
+        Self::start_as(plan, |command| {
+            command.args(["--json", "--no-compact"]).stdout(Stdio::piped());
+            if let Some(Sending { to, spool }) = sending {
+                command.args(["--to", to, "--spool"]).arg(spool);
+            }
+        })
+    }
+
+    fn start_as(
+        plan: &CollectorPlan<'_>,
+        more: impl FnOnce(&mut Command),
+    ) -> Result<Self, CollectorError> {
         let mut command = product().map_err(CollectorError::Run)?;
         command.args(["measure", "--quiet", "--cluster"]).arg(plan.cluster_file);
         command.arg("--out").arg(plan.recording).args(["--for", &plan.span.to_string()]);
@@ -55,7 +84,8 @@ impl Collector {
         if plan.freshen {
             command.arg("--freshen");
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stdin(Stdio::null());
+        more(&mut command);
         let process = spawn(command, plan.placement).map_err(CollectorError::Run)?;
         Ok(Self { process, span: plan.span })
     }
@@ -63,6 +93,20 @@ impl Collector {
     /// The process.
     pub(crate) fn pid(&mut self) -> u32 {
         self.process.child().id()
+    }
+
+    /// Waits for the end of one that prints its summary; what the whole process used, and the summary.
+    pub(crate) fn finish_with_summary(
+        mut self,
+    ) -> Result<(Usage, serde_json::Value), CollectorError> {
+        let mut text = String::new();
+        if let Some(mut stdout) = self.process.child().stdout.take() {
+            // It prints when it ends, and nothing before.
+            stdout.read_to_string(&mut text).map_err(CollectorError::Run)?;
+        }
+        let usage = self.finish()?;
+        let said = serde_json::from_str(&text);
+        Ok((usage, said.map_err(|error| CollectorError::Run(error.into()))?))
     }
 
     /// Waits for its end; what the whole process used.

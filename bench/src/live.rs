@@ -15,7 +15,7 @@ mod memory;
 mod paint;
 mod replay;
 mod requests;
-mod server_process;
+pub(crate) mod server_process;
 mod viewers;
 
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@
 //! program, each pinned to its core; what is reported of the collector is what the kernel says of the whole process.
 #![expect(clippy::disallowed_methods, reason = "benches start the programs that they measure")]
 
+mod afar;
 mod agent_cost;
 mod bare;
 mod checkpoint;
@@ -57,6 +58,7 @@ fn run(args: &BenchArgs) -> Result<Answer, Failure> {
         Bench::Scan(args) => scan::run(args),
         Bench::Profile(args) => profile::run(args),
         Bench::Live(args) => live::run(args),
+        Bench::Afar(args) => afar::run(args),
         Bench::Phold(args) => ranks::over(|| phold::run(args)),
         Bench::Metadata(args) => ranks::over(|| metadata::run(args)),
         Bench::Fabric(args) => fabric::run(args),

@@ -21,6 +21,11 @@ impl Observations {
         self.sorted.len()
     }
 
+    /// All of them, in the order of their size.
+    pub(crate) fn all(&self) -> &[f64] {
+        &self.sorted
+    }
+
     /// The least; `None` where nothing was observed.
     pub(crate) fn least(&self) -> Option<f64> {
         self.sorted.first().copied()

@@ -8,6 +8,7 @@ mod known_devices;
 mod log;
 mod missing_rows;
 mod overview;
+mod receiver;
 mod row_arguments;
 mod rows;
 mod top;

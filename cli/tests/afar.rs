@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod afar {
+    pub(crate) mod collectors;
     pub(crate) mod relay;
     pub(crate) mod rows;
     pub(crate) mod sender;

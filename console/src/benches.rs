@@ -2,6 +2,7 @@
 //! `meikyo-bench`, which carries what only they need; `meikyo` knows their arguments, so that help,
 //! manual pages and completions are whole, and starts it.
 
+pub mod afar;
 pub mod agent;
 pub mod checkpoint;
 pub mod collect;
@@ -16,6 +17,7 @@ pub mod scan;
 
 use clap::{Args, Subcommand};
 
+use crate::benches::afar::AfarBenchArgs;
 use crate::benches::agent::AgentCostArgs;
 use crate::benches::checkpoint::CheckpointBenchArgs;
 use crate::benches::collect::CollectArgs;
@@ -46,6 +48,7 @@ pub enum Bench {
     Scan(ScanArgs),
     Profile(ProfileArgs),
     Live(LiveArgs),
+    Afar(AfarBenchArgs),
     Phold(PholdArgs),
     Metadata(MetadataArgs),
     Fabric(FabricArgs),

@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     decoder.push(&octets);
     while let Ok(Some(message)) = decoder.next_message() {
         // A greeting of a later version is read only as far as its version.
-        if matches!(&message, Message::Hello(hello) if hello.version > 1) {
+        if matches!(&message, Message::Hello(hello) if hello.version > 2) {
             break;
         }
         let mut again = Decoder::new();
@@ -36,8 +36,8 @@ fn receive(octets: &[u8]) {
     for piece in octets.chunks(1_000) {
         receiver.handle(now, 1, piece);
         while let Some(output) = receiver.poll_output() {
-            if let Output::Open { stream, tables, after } = output {
-                receiver.opened(now, (&stream, &tables), after, &Received::default());
+            if let Output::Open { place, tables, after } = output {
+                receiver.opened(now, (&place, &tables), after, &Received::default());
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The recordings that are looked at together, each with a name of its own.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use meikyo_recording::ReadError;
 
@@ -10,7 +10,7 @@ use crate::opened::{Opened, name_of};
 /// The recordings, in the order in which they were named.
 #[derive(Debug)]
 pub struct Catalog {
-    recordings: Vec<Arc<Opened>>,
+    recordings: RwLock<Vec<Arc<Opened>>>,
 }
 
 impl Catalog {
@@ -20,27 +20,38 @@ impl Catalog {
     /// # Errors
     /// When one of them is none, or of a newer format.
     pub fn open(dirs: &[PathBuf]) -> Result<Self, ReadError> {
-        let mut recordings: Vec<Arc<Opened>> = Vec::new();
-        for dir in dirs {
+        let catalog = Self { recordings: RwLock::default() };
+        dirs.iter().try_for_each(|dir| catalog.add(dir))?;
+        Ok(catalog)
+    }
+
+    /// Adds the recording in a directory behind the others; nothing happens if it is there.
+    ///
+    /// # Errors
+    /// When it is none, or of a newer format.
+    pub fn add(&self, dir: &Path) -> Result<(), ReadError> {
+        // A list to which one is pushed at the end is right also behind a panic.
+        let mut recordings = self.recordings.write().unwrap_or_else(PoisonError::into_inner);
+        if recordings.iter().all(|opened| opened.recording.dir() != dir) {
             let id = free_id(&name_of(dir), &recordings);
             recordings.push(Arc::new(Opened::open(dir, id)?));
         }
-        Ok(Self { recordings })
+        Ok(())
     }
 
-    /// All recordings, in the order in which they were named.
-    pub fn all(&self) -> &[Arc<Opened>] {
-        &self.recordings
+    /// All recordings, in the order in which they were named and added.
+    pub fn all(&self) -> Vec<Arc<Opened>> {
+        self.recordings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The recording of that id.
-    pub fn get(&self, id: &str) -> Option<&Arc<Opened>> {
-        self.recordings.iter().find(|opened| opened.id == id)
+    pub fn get(&self, id: &str) -> Option<Arc<Opened>> {
+        self.all().into_iter().find(|opened| opened.id == id)
     }
 
     /// Looks up the series of all tables, so that the first view need not wait for it.
     pub fn warm(&self) {
-        for opened in &self.recordings {
+        for opened in self.all() {
             let unknown = |error: ReadError| {
                 tracing::warn!(%error, recording = opened.id, "series are not known yet");
             };
@@ -76,9 +87,19 @@ mod tests {
             dirs.push(recording);
         }
         let catalog = Catalog::open(&dirs).unwrap();
-        let ids: Vec<_> = catalog.all().iter().map(|opened| opened.id.as_str()).collect();
+        let ids: Vec<_> = catalog.all().iter().map(|opened| opened.id.clone()).collect();
         assert_eq!(ids, ["run-1", "run-1-2", "x"]);
-        assert_eq!(catalog.get("run-1-2").map(|opened| opened.recording.dir()), Some(&*dirs[1]));
+        let found = catalog.get("run-1-2");
+        assert_eq!(found.as_ref().map(|opened| opened.recording.dir()), Some(&*dirs[1]));
+        catalog.add(&dirs[0]).unwrap();
+        let later = dir.path().join("c/run 1");
+        meikyo_recording::format::create(&later, meikyo_recording::Kind::Measured).unwrap();
+        catalog.add(&later).unwrap();
+        assert_eq!(
+            catalog.all().last().map(|opened| opened.id.clone()).as_deref(),
+            Some("run-1-3")
+        );
+        assert_eq!(catalog.all().len(), 4, "one that is there is not added again");
         assert!(catalog.get("..").is_none());
     }
 }

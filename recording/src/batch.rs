@@ -10,6 +10,13 @@ use crate::schema::{Cell, ColumnKind, Handle, TableSchema};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Symbol(pub(crate) u32);
 
+impl Symbol {
+    /// Which of the stream's symbols it is; they count up from zero.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// Rows of one table, column by column.
 #[derive(Debug, Clone)]
 pub struct Batch {
@@ -109,6 +116,22 @@ impl Batch {
         let before =
             row.checked_sub(1).map_or(Some(0), |before| usize::try_from(column.bits[before]).ok());
         std::str::from_utf8(column.octets.get(before?..end)?).ok()
+    }
+
+    /// The least and the greatest time of the rows, ns since the epoch; 0 without rows.
+    pub fn times(&self) -> (i64, i64) {
+        let times = self.columns[0].bits.iter().map(|bits| bits.cast_signed());
+        (times.clone().min().unwrap_or(0), times.max().unwrap_or(0))
+    }
+
+    /// Becomes a copy of another batch of the same table, in the buffers that it has.
+    pub fn copy_from(&mut self, other: &Self) {
+        (self.table, self.rows) = (other.table, other.rows);
+        for (own, from) in self.columns.iter_mut().zip(&other.columns) {
+            own.bits.clone_from(&from.bits);
+            own.nulls.clone_from(&from.nulls);
+            own.octets.clone_from(&from.octets);
+        }
     }
 
     /// Empties the batch and keeps its buffers.

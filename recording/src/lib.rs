@@ -69,13 +69,14 @@ mod writer;
 pub use batch::{Batch, Symbol};
 pub use format::Kind;
 pub use origin::{Origin, Received, Source};
-pub use packed::{PackError, PackedRows, Packer, UnpackError};
+pub use packed::{DeltaDecoder, DeltaEncoder, Gather, PackError, PackedRows, Packer, UnpackError};
 pub use read::{ReadCost, ReadError, Recording, Scan, Selection};
 pub use retention::Keep;
 pub use schema::{Column, ColumnKind, Meaning, SchemaError, TableSchema};
 pub use symbols::Symbols;
 pub use system_calls::{lower_priority, room_bytes};
 pub use writer::{
-    CloseError, CloseReport, Incident, IncidentKind, Kept, OpenStreamError, StreamOptions,
-    StreamWriter, Synced, UnknownTableError, Watermark, WhenFull, WhenRemoved, WriterCounters,
+    CloseError, CloseReport, Incident, IncidentKind, Kept, OpenStreamError, SegmentsBy,
+    StreamOptions, StreamWriter, Synced, UnknownTableError, Watermark, WhenFull, WhenRemoved,
+    WriterCounters,
 };

@@ -171,7 +171,7 @@ impl FrameHeader {
     }
 }
 
-fn narrow_u32(value: usize) -> u32 {
+pub(crate) fn narrow_u32(value: usize) -> u32 {
     u32::try_from(value).expect("frames are bounded by PAYLOAD_MAX")
 }
 

@@ -9,14 +9,18 @@
 //! A block names its table and the columns that it was written with, so that a reader whose table
 //! has other columns finds those that both know by their names.
 
+mod gather;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::batch::{Batch, Symbol};
 use crate::log::packed;
+pub use crate::log::packed::delta::{DeltaDecoder, DeltaEncoder};
 pub use crate::log::packed::{PackError, UnpackError};
 use crate::log::{Codec, FrameHeader, Ordinal, decode_rows};
 use crate::origin::Origin;
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
+pub use gather::Gather;
 
 /// A block of rows of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -230,8 +234,7 @@ impl Packer {
     pub fn pack(&mut self) -> Result<PackedRows, PackError> {
         let payload = packed::pack(&self.schema, &mut self.batch, &self.texts, &mut self.sections);
         let rows = self.batch.rows();
-        let times = self.batch.columns[0].bits.iter().map(|bits| bits.cast_signed());
-        let times = times.clone().min().zip(times.max()).unwrap_or((0, 0));
+        let times = self.batch.times();
         self.batch.clear();
         self.texts.clear();
         self.symbols.clear();

@@ -52,6 +52,8 @@ pub struct StreamOptions {
     pub segment_rows: usize,
     /// Segments end at multiples of this span since the epoch.
     pub segment_span: Nanos,
+    /// Whose time says to which span rows belong.
+    pub segments_by: SegmentsBy,
     /// Batches that may wait for the writer thread.
     pub queue_batches: usize,
     /// How long rows are kept, by table.
@@ -71,12 +73,23 @@ impl StreamOptions {
         sync_every: Nanos::SECOND,
         segment_rows: 8_000_000,
         segment_span: Nanos::from_secs(600),
+        segments_by: SegmentsBy::Rows,
         queue_batches: 4_096,
         keep: Keep::FOREVER,
         when_full: WhenFull::Drop,
         when_removed: WhenRemoved::Renew,
         compact: true,
     };
+}
+
+/// Which instant decides in which span of time a segment lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SegmentsBy {
+    /// The greatest `time` of the rows: a segment holds one span of them.
+    Rows,
+    /// The clock when they are written. Rows that are caught up with stand between new ones, and must
+    /// not end a segment with every block.
+    Arrival,
 }
 
 /// What [`StreamWriter::submit`] does when the queue is full.

@@ -199,6 +199,7 @@ fn ingest(program: Program, seconds: i64) -> Value {
 fn send(target: Target, name: &str, blocks: Vec<PackedRows>) {
     let options = SenderOptions {
         name: name.into(),
+        cluster: None,
         boot: 1,
         machine: String::new(),
         streams: vec![Declared { stream: STREAM.into(), tables: vec![samples::schema()] }],
@@ -211,7 +212,7 @@ fn send(target: Target, name: &str, blocks: Vec<PackedRows>) {
         uplink.wait(PATIENCE, |status| status.accepted_blocks + 500 > made);
         uplink.offer(STREAM, rows).unwrap();
     }
-    assert!(uplink.finish(PATIENCE), "not everything was delivered");
+    assert!(uplink.finish(PATIENCE).is_delivered(), "not everything was delivered");
 }
 
 /// A heat map of 64 CPUs; its rows are made when the server begins, of blocks with few samples.

@@ -132,7 +132,9 @@ pub(crate) fn say(
     let (rule, device, object) = (alert.rule, alert.device, alert.object);
     let request = Request::Alert(AlertRequest { action, rule, device, object, for_us, by: None });
     control::ask(opened.recording.dir(), &request).map_err(|error| {
-        let text = format!("only a running measurement can note that: {error}");
+        let text = format!(
+            "only a running measurement can note that, on the machine that measures: {error}"
+        );
         ApiError::new(StatusCode::CONFLICT, text, "recording")
     })
 }

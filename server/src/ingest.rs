@@ -3,8 +3,10 @@
 //! Each connection is a task that reads and writes octets. What they mean is up to
 //! [`meikyo_transport::Receiver`], which one thread drives: it alone has the recording's writers, so
 //! that a slow disk makes senders wait and nobody else. A block is written as it came, behind a header
-//! of the log; nothing of it is decoded.
+//! of the log; nothing of it is decoded. Rows of a collector go to the recording of its cluster
+//! ([`clusters`]), those of all other senders to the one that they share.
 
+pub(crate) mod clusters;
 pub(crate) mod conversation;
 mod files;
 mod keeper;
@@ -17,7 +19,7 @@ use meikyo_transport::{Permit, SessionId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 pub use keeper::KeeperError;
-pub(crate) use keeper::{Fate, Keeper, Taken};
+pub(crate) use keeper::{Fate, Keeper, Taken, Taking};
 
 use crate::access::Hash;
 

@@ -24,6 +24,7 @@ use crate::counts::Closed;
 use crate::errors::ApiError;
 use crate::influx::InfluxCounts;
 use crate::ingest::Taken;
+use crate::routes::senders::{self, SenderBody};
 use crate::state::Server;
 use metric::{Metric, escaped, own, real};
 
@@ -35,7 +36,7 @@ pub(crate) fn text_of(server: &Server) -> Result<String, ApiError> {
     let now = WallTime::now();
     let mut metrics: BTreeMap<String, Metric> = BTreeMap::new();
     let mut all = server.newest.lock();
-    for opened in server.catalog.all() {
+    for opened in &server.catalog.all() {
         let running = opened.is_running();
         let id = format!("recording=\"{}\"", escaped(&opened.id));
         own(
@@ -124,8 +125,9 @@ fn of_server(metrics: &mut BTreeMap<String, Metric>, server: &Server) {
     let help = "steps that viewers who were too slow did not get";
     own(metrics, "server_lost_steps_total", help, "", real(server.counts.lost_steps()));
     if let Some(taken) = &server.taken {
-        let taken = *taken.lock().expect("whoever holds the counts only copies them");
+        let taken = taken.lock().expect("whoever holds the counts only copies them").clone();
         of_ingest(metrics, &taken);
+        of_senders(metrics, &senders::known(server));
     }
     if let Some(counts) = &server.influx {
         let counts = *counts.lock().expect("whoever holds the counts only copies or adds");
@@ -148,6 +150,28 @@ fn of_ingest(metrics: &mut BTreeMap<String, Metric>, taken: &Taken) {
         ("missing_rows", "rows that were told to be missing", counts.missing_rows),
     ] {
         own(metrics, &format!("ingest_{name}_total"), help, "", real(count));
+    }
+}
+
+/// How each sender stands.
+fn of_senders(metrics: &mut BTreeMap<String, Metric>, senders: &[SenderBody]) {
+    for sender in senders {
+        let cluster = sender.cluster.as_deref().unwrap_or_default();
+        let labels =
+            format!("cluster=\"{}\",sender=\"{}\"", escaped(cluster), escaped(&sender.sender));
+        let connected = f64::from(u8::from(sender.connected));
+        own(metrics, "ingest_sender_connected", "1 while it is connected", &labels, connected);
+        for (name, help, us) in [
+            ("lag", "how old its newest row is, its clock set right", sender.lag_us),
+            ("clock_offset", "how far its clock is behind the server's", sender.clock_offset_us),
+        ] {
+            if let Some(us) = us {
+                let seconds = real(us.unsigned_abs()) / 1e6 * if us < 0 { -1.0 } else { 1.0 };
+                own(metrics, &format!("ingest_sender_{name}_seconds"), help, &labels, seconds);
+            }
+        }
+        let help = "rows that it told to be missing";
+        own(metrics, "ingest_sender_missing_rows_total", help, &labels, real(sender.missing_rows));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use utoipa::OpenApi;
 
-use crate::routes::{flame, heat, ranges, recordings};
+use crate::routes::{flame, heat, ranges, recordings, senders};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -31,6 +31,7 @@ use crate::routes::{flame, heat, ranges, recordings};
         recordings::acknowledge,
         recordings::silence,
         recordings::fabric,
+        senders::senders,
         recordings::metrics,
     )
 )]

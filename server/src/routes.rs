@@ -8,6 +8,7 @@ pub(crate) mod heat;
 pub(crate) mod ranges;
 pub(crate) mod recordings;
 mod rows_from_afar;
+pub(crate) mod senders;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
@@ -26,6 +27,7 @@ use recordings::{
     readings, recordings, series, silence,
 };
 use rows_from_afar::ingest;
+use senders::senders;
 
 /// Everything that is served; `document` describes it, as OpenAPI.
 pub(crate) fn router(server: Shared, document: String) -> Router {
@@ -49,6 +51,7 @@ pub(crate) fn router(server: Shared, document: String) -> Router {
         .route("/recordings/{id}/alert-rules", get(alert_rules))
         .route("/fabric", get(fabric))
         .route("/ingest", get(ingest))
+        .route("/senders", get(senders))
         .route("/alerts", get(alerts))
         .route("/alerts/{alert}/acknowledge", post(acknowledge))
         .route("/alerts/{alert}/silence", post(silence))

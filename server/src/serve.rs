@@ -21,7 +21,7 @@ use crate::access::{
 use crate::fabric::FabricBody;
 use crate::heat::HeatKeeper;
 use crate::influx::{InfluxOptions, Sink};
-use crate::ingest::{Event, Fate, Keeper, KeeperError};
+use crate::ingest::{Event, Fate, Keeper, KeeperError, Taking};
 use crate::limits::{FAREWELL, Limits};
 use crate::listen::{self, Certificates, Door, Doorkeeper, Listener, Tls};
 use crate::openapi;
@@ -256,12 +256,15 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
     let mut opening = Opening::begin(&options.doors)?;
     let addresses = opening.addresses()?;
     // Before the catalogue: it makes the recording that may be served, too.
-    let (ingest, watching) = (options.ingest.as_deref(), Watching::default());
-    let keeper = ingest.map(|dir| Keeper::start(dir, watching.clone())).transpose()?;
-    let heat = ingest.map(|dir| HeatKeeper::start(dir, watching.clone())).transpose();
+    let watching = Watching::default();
+    let taken = options.ingest.as_deref().map(Taking::prepare).transpose()?;
+    let heat = options.ingest.as_deref();
+    let heat = heat.map(|dir| HeatKeeper::start(dir, watching.clone())).transpose();
     let heat = heat.map_err(|source| StartError::Threads { source })?;
     let kept = options.ingest.clone().zip(heat.as_ref().map(HeatKeeper::heat));
-    let catalog = Catalog::open(&options.recordings)?;
+    let catalog = Arc::new(Catalog::open(&options.recordings)?);
+    let keeper =
+        taken.map(|taken| taken.start(Arc::clone(&catalog), watching.clone())).transpose()?;
     let sink = options.influx.as_ref().map(|influx| sink(options, influx)).transpose()?;
     let limits = Limits {
         connections: options.limits.connections.min(listen::connections_possible()),

@@ -1,5 +1,6 @@
 //! What all conversations share.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -28,12 +29,15 @@ const CACHE_BYTES: usize = 96 << 20;
 /// Exports at once; each has a thread as long as the client takes.
 const EXPORTS_MAX: usize = 3;
 
+/// Why the lock of the audiences is never poisoned.
+const AUDIENCES: &str = "nothing that holds the audiences can panic";
+
 /// The recordings, and everything that answers are made of.
 #[derive(Debug)]
 pub(crate) struct Server {
-    pub(crate) catalog: Catalog,
-    /// The viewers of each recording, in the order of the catalogue.
-    audiences: Vec<Arc<Audience>>,
+    pub(crate) catalog: Arc<Catalog>,
+    /// The viewers of each recording that has had any, by its id.
+    audiences: Mutex<BTreeMap<String, Arc<Audience>>>,
     pub(crate) blocks: BlockCache,
     pub(crate) health: HealthCache,
     pub(crate) newest: Newest,
@@ -54,6 +58,8 @@ pub(crate) struct Server {
     pub(crate) flames: Flames,
     /// Where rows from afar are handed over, if they are taken.
     pub(crate) ingest: Option<Inbox>,
+    /// The directory that they are written below.
+    pub(crate) ingest_dir: Option<PathBuf>,
     /// What of them was taken.
     pub(crate) taken: Option<Arc<Mutex<Taken>>>,
     /// What was sent on to a database, if anything is.
@@ -70,7 +76,7 @@ pub(crate) type Shared = Arc<Server>;
 
 impl Server {
     pub(crate) fn new(
-        catalog: Catalog,
+        catalog: Arc<Catalog>,
         access: Access,
         fabric: Option<FabricBody>,
         limits: Limits,
@@ -84,9 +90,8 @@ impl Server {
         };
         let viewers =
             Rules { places: limits.viewers, per_client: limits.viewers, only_for_poorer: true };
-        let audience = |opened: &Arc<Opened>| Arc::new(Audience::new(Arc::clone(opened)));
         Self {
-            audiences: catalog.all().iter().map(audience).collect(),
+            audiences: Mutex::default(),
             catalog,
             blocks: BlockCache::new(CACHE_BYTES),
             health: HealthCache::default(),
@@ -101,6 +106,7 @@ impl Server {
             heat,
             flames: Flames::default(),
             ingest: keeper.map(Keeper::inbox),
+            ingest_dir: keeper.map(|keeper| keeper.dir().to_path_buf()),
             taken: keeper.map(Keeper::taken),
             influx,
             senders: Seats::new(),
@@ -110,26 +116,32 @@ impl Server {
     }
 
     /// The recording of that id.
-    pub(crate) fn recording(&self, id: &str) -> Result<&Arc<Opened>, ApiError> {
+    pub(crate) fn recording(&self, id: &str) -> Result<Arc<Opened>, ApiError> {
         self.catalog.get(id).ok_or_else(|| self.no_recording(id))
     }
 
     /// The viewers of the recording of that id.
-    pub(crate) fn audience(&self, id: &str) -> Result<&Arc<Audience>, ApiError> {
-        let mut audiences = self.audiences.iter();
-        let found = audiences.find(|audience| audience.opened().id == id);
-        found.ok_or_else(|| self.no_recording(id))
+    pub(crate) fn audience(&self, id: &str) -> Result<Arc<Audience>, ApiError> {
+        let opened = self.recording(id)?;
+        let mut audiences = self.audiences.lock().expect(AUDIENCES);
+        let new = || Arc::new(Audience::new(opened));
+        let audience = Arc::clone(audiences.entry(id.to_owned()).or_insert_with(new));
+        if *self.stop.borrow() {
+            audience.follower.stop();
+        }
+        Ok(audience)
     }
 
     fn no_recording(&self, id: &str) -> ApiError {
-        let known: Vec<_> = self.catalog.all().iter().map(|opened| opened.id.as_str()).collect();
+        let known: Vec<_> = self.catalog.all().iter().map(|opened| opened.id.clone()).collect();
         let text = format!("there is no recording `{id}`; there are {}", known.join(", "));
         ApiError::unknown(text, "id")
     }
 
     /// Ends everything that follows a recording.
     pub(crate) fn stop_following(&self) {
-        self.audiences.iter().for_each(|audience| audience.follower.stop());
+        let audiences = self.audiences.lock().expect(AUDIENCES);
+        audiences.values().for_each(|audience| audience.follower.stop());
     }
 
     /// Does something that reads files, on a thread that may block, when it is its turn.

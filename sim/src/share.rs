@@ -246,10 +246,8 @@ impl<L: Lp> World<L> {
             (world.slots, world.trace) = (std::mem::take(slots), std::mem::take(trace));
             return world;
         }
-        let mut rest: Vec<_> = rest
-            .into_iter()
-            .map(|(slots, trace)| (slots.into_iter(), trace.into_iter()))
-            .collect();
+        let mut rest: Vec<_> =
+            rest.into_iter().map(|(slots, trace)| (slots.into_iter(), trace.into_iter())).collect();
         for group in 0..rules.groups() {
             for (part, (slots, trace)) in rest.iter_mut().enumerate() {
                 let (first, end) = partition.block(group, part);

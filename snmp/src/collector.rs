@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError};
 
 use meikyo_cluster::AlertRule;
-use meikyo_recording::{Incident, StreamWriter, WriterCounters};
+use meikyo_recording::{Incident, WriterCounters};
 use meikyo_sockets::{BATCH, ReceiveBatch, SendBatch, readable, wait};
 use meikyo_units::{Bytes, Nanos, WallTime};
 use rustix::io::Errno;
@@ -28,7 +28,8 @@ use clock::{Clock, Reading};
 
 use crate::plan::DevicePlan;
 use crate::poll::{
-    AlertAnswer, AlertAnswerError, Counts, DeviceSpec, Event, Outage, Pace, PollOptions, Poller,
+    AlertAnswer, AlertAnswerError, Counts, DeviceSpec, Event, Outage, Outlet, Pace, PollOptions,
+    Poller,
 };
 use crate::socket::{DATAGRAM, Socket, SocketError, charged};
 use crate::system::{self, RealtimeError, Waker};
@@ -192,9 +193,9 @@ pub struct Ends {
 
 /// A collector before its thread starts.
 #[derive(Debug)]
-pub struct Collector {
+pub struct Collector<O> {
     poller: Poller,
-    writer: StreamWriter,
+    writer: O,
     sockets: Vec<Socket>,
     ends: Ends,
     realtime: bool,
@@ -217,14 +218,14 @@ struct Clocks {
     host: String,
 }
 
-impl Collector {
+impl<O: Outlet> Collector<O> {
     /// A collector for about `devices` devices that writes into `writer`, whose tables are
     /// [`crate::tables::schemas`].
     ///
     /// # Errors
     /// [`StartError::Socket`] when the system gives no socket.
     pub fn new(
-        writer: StreamWriter,
+        writer: O,
         devices: &[DeviceSpec],
         options: CollectorOptions,
         host: &str,
@@ -285,7 +286,7 @@ impl Collector {
     ///
     /// # Errors
     /// [`StartError`] when real-time priority was asked for and refused, or no thread can be had.
-    pub fn start(self) -> Result<std::thread::JoinHandle<StreamWriter>, StartError> {
+    pub fn start(self) -> Result<std::thread::JoinHandle<O>, StartError> {
         let (ready, started) = std::sync::mpsc::channel();
         let realtime = self.realtime;
         let thread = std::thread::Builder::new().name("collector".into()).spawn(move || {
@@ -308,7 +309,7 @@ impl Collector {
         }
     }
 
-    fn run(mut self) -> StreamWriter {
+    fn run(mut self) -> O {
         let (mut sends, mut receives) = (SendBatch::default(), ReceiveBatch::new(DATAGRAM));
         loop {
             self.look_at_clocks();
@@ -332,7 +333,7 @@ impl Collector {
         }
     }
 
-    fn finish(mut self) -> StreamWriter {
+    fn finish(mut self) -> O {
         let now = self.now();
         self.poller.finish(now, &mut self.writer);
         self.writer

@@ -46,7 +46,7 @@ pub use self::alerts::{AlertAction, AlertAnswer, AlertAnswerError};
 pub use self::device::DeviceSpec;
 pub use self::failing::Outage;
 pub use self::rows::{Event, Reason, Rows};
-pub use self::sink::RowSink;
+pub use self::sink::{Outlet, RowSink};
 
 use self::closing::Closed;
 use self::device::{Device, Phase};

@@ -21,8 +21,11 @@ mod spool;
 pub mod wire;
 
 pub use now::Now;
-pub use receiver::{Output, Permit, Receiver, ReceiverCounts, SessionId, Ticket};
+pub use receiver::{
+    Output, Permit, Place, Receiver, ReceiverCounts, SenderState, SessionId, Ticket,
+};
 pub use sender::{
-    OfferError, OpenSenderError, Sender, SenderOptions, SenderStatus, SessionError, Skipped,
+    FactsError, OfferError, OpenSenderError, Sender, SenderOptions, SenderStatus, SessionError,
+    Skipped,
 };
 pub use spool::{Directory, Files, SpoolCounts};

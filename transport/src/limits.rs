@@ -5,6 +5,10 @@ use meikyo_units::{Bytes, Nanos};
 /// The longest block; the sender refuses a longer one when it is offered.
 pub const BLOCK_BYTES_MAX: usize = 1 << 20;
 
+/// The longest that is told of a block by its changes: what changes in no foreseeable way takes more
+/// octets than the block itself.
+pub const CHANGES_BYTES_MAX: usize = 2 * BLOCK_BYTES_MAX;
+
 /// The longest other message; a session that announces a longer one is ended.
 pub const CONTROL_BYTES_MAX: usize = 256 << 10;
 
@@ -26,7 +30,14 @@ pub const STREAMS_OF_RECORDING_MAX: usize = 64;
 /// Tables of a stream, of all senders together; a session that declares more is refused.
 pub const TABLES_MAX: usize = 64;
 
-/// Streams that the product writes by itself; a session that declares one is refused.
+/// Clusters whose recordings a receiver writes; a sender of one more is refused.
+pub const CLUSTERS_MAX: usize = 256;
+
+/// Senders that a receiver tells people of, those among them that are gone.
+pub const SENDERS_KNOWN_MAX: usize = 4_096;
+
+/// Streams that the product writes by itself into the recording that senders without a cluster share;
+/// a session that declares one for it is refused.
 pub const OWN_STREAMS: [&str; 2] = ["snmp", "simulate"];
 
 /// Lives and streams whose blocks a sender tells of when it greets; more are told of the next time.
@@ -35,6 +46,9 @@ pub const HOLDS_MAX: usize = 256;
 /// Ranges of numbers in one answer, of all lives and streams together. What a welcome leaves out is
 /// sent again and recognised; acknowledgements are split.
 pub const RANGES_MAX: usize = 1_024;
+
+/// Octets of what a sender says of its devices; of about 30,000 devices.
+pub const FACTS_BYTES_MAX: usize = 4 << 20;
 
 /// Octets of blocks of one sender that may be under way without an acknowledgement. The receiver
 /// ends a session that sends more than twice that.
@@ -59,6 +73,9 @@ pub const RECONNECT_AFTER: (Nanos, Nanos) = (Nanos::from_millis(250), Nanos::fro
 
 /// Blocks that wait for the sender's thread; of more the numbers are lost, which is told as a gap.
 pub const QUEUE_BLOCKS_MAX: usize = 1_024;
+
+/// Rows that wait to be made blocks of; what finds no room is told as a gap.
+pub const QUEUE_ROWS_MAX: usize = 1 << 19;
 
 /// Octets that the sender's thread hands to its socket ahead of what the system takes.
 pub const UNWRITTEN_BYTES_MAX: usize = 64 << 10;

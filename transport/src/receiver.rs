@@ -10,27 +10,34 @@
 //! ([`meikyo_recording::origin`]), in the blocks that are stored.
 
 mod greeting;
+mod known;
 mod permit;
+mod place;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use meikyo_recording::devices::Device;
 use meikyo_recording::origin::Ranges;
-use meikyo_recording::{Origin, PackedRows, Received, Source, TableSchema};
+use meikyo_recording::{DeltaDecoder, Origin, PackedRows, Received, Source, TableSchema};
 use meikyo_units::Nanos;
 
 use crate::gaps;
 use crate::limits::{
-    CONTROL_BYTES_MAX, RANGES_MAX, SILENCE_MAX, STREAMS_OF_RECORDING_MAX, WINDOW_BYTES,
+    CLUSTERS_MAX, CONTROL_BYTES_MAX, RANGES_MAX, SILENCE_MAX, STREAMS_OF_RECORDING_MAX,
+    WINDOW_BYTES,
 };
 use crate::now::Now;
 use crate::wire::{
     Ask, Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Pace, Pong, Reason,
-    Refusal, VERSION, Welcome,
+    Refusal, Welcome,
 };
 pub(crate) use greeting::check_greeting;
+use known::Known;
+pub use known::SenderState;
 pub use permit::Permit;
 use permit::check_hosts;
+pub use place::Place;
 use store::{Store, accounted, in_parts};
 
 /// A receiver whose shell has not let time pass for so long was kept from listening: what senders
@@ -48,8 +55,8 @@ pub type Ticket = u64;
 pub enum Output {
     /// Open a stream with these tables, anew if it is open; say so by [`Receiver::opened`].
     Open {
-        /// Its name, which is that of its directory in the log.
-        stream: String,
+        /// Where it is.
+        place: Place,
         /// Every table that a sender declared for it.
         tables: Vec<TableSchema>,
         /// The last block that was handed over before; later ones go to the stream as it is then.
@@ -60,9 +67,16 @@ pub enum Output {
         /// What it is called by when it is stored or lost.
         ticket: Ticket,
         /// The stream that it belongs to.
-        stream: String,
+        place: Place,
         /// The block.
         rows: PackedRows,
+    },
+    /// Put what is known of a cluster's devices beside its rows.
+    Facts {
+        /// The cluster.
+        cluster: String,
+        /// Its devices, in place of those that were told before.
+        devices: Vec<Device>,
     },
     /// Send octets.
     Send {
@@ -105,6 +119,8 @@ pub struct ReceiverCounts {
 struct Session {
     permit: Permit,
     decoder: Decoder,
+    /// What was told of blocks that came live, and of those that were caught up with.
+    changes: [DeltaDecoder; 2],
     last_heard: Nanos,
     state: State,
 }
@@ -125,11 +141,18 @@ enum State {
 #[derive(Debug)]
 struct Party {
     sender: String,
+    cluster: Option<String>,
     boot: u64,
     /// What it declared, by stream: nothing else is taken of it.
     tables: BTreeMap<String, Vec<TableSchema>>,
     /// How often it was told that blocks are wanted, ms; `None` where it does not understand that.
     pace_ms: Option<u32>,
+}
+
+impl Party {
+    fn place(&self, stream: &str) -> Place {
+        Place::new(self.cluster.as_deref(), stream)
+    }
 }
 
 impl Session {
@@ -149,7 +172,8 @@ pub struct Receiver {
     sessions: BTreeMap<SessionId, Session>,
     /// The open session of each sender.
     senders: BTreeMap<String, SessionId>,
-    stores: BTreeMap<String, Store>,
+    known: Known,
+    stores: BTreeMap<Place, Store>,
     /// Octets of each sender that are not on the disk.
     unsynced: BTreeMap<String, u64>,
     next_ticket: Ticket,
@@ -174,15 +198,31 @@ impl Receiver {
         self.senders.keys().map(String::as_str)
     }
 
+    /// How the senders stand that were heard since the receiver began.
+    pub fn known(&self) -> impl Iterator<Item = &SenderState> {
+        self.known.all()
+    }
+
     /// A session begins.
     pub fn connected(&mut self, now: Now, id: SessionId, permit: Permit) {
         let (decoder, last_heard, state) = (Decoder::of_stranger(), now.monotonic, State::New);
-        self.sessions.insert(id, Session { permit, decoder, last_heard, state });
+        let changes = Default::default();
+        self.sessions.insert(id, Session { permit, decoder, changes, last_heard, state });
     }
 
     /// A session is gone.
     pub fn disconnected(&mut self, id: SessionId) {
+        self.part(id);
         self.sessions.remove(&id);
+    }
+
+    /// A sender has no session any more.
+    fn part(&mut self, id: SessionId) {
+        if let Some(Session { state: State::Open(party), .. }) = self.sessions.get(&id)
+            && self.senders.get(&party.sender) == Some(&id)
+        {
+            self.known.gone(party.cluster.as_ref(), &party.sender);
+        }
         self.senders.retain(|_, session| *session != id);
     }
 
@@ -198,7 +238,11 @@ impl Receiver {
             State::Closed => return,
             // Who has not greeted has so long for it as others may be silent.
             State::New => {}
-            State::Greeted(_) | State::Open(_) => session.last_heard = now.monotonic,
+            State::Greeted(_) => session.last_heard = now.monotonic,
+            State::Open(ref party) => {
+                session.last_heard = now.monotonic;
+                self.known.heard(party.cluster.as_ref(), &party.sender, now.wall);
+            }
         }
         session.decoder.push(octets);
         let waits = matches!(session.state, State::Greeted(_));
@@ -237,9 +281,9 @@ impl Receiver {
     }
 
     fn refuse(&mut self, id: SessionId, refusal: Refusal) {
+        self.part(id);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.state = State::Closed;
-        self.senders.retain(|_, session| *session != id);
         self.counts.refused += 1;
         let code = refusal.code;
         let octets = Message::Refusal(refusal).encoded();
@@ -252,6 +296,10 @@ impl Receiver {
         match (&session.state, message) {
             (State::New, Message::Hello(hello)) => self.hello(now, id, hello),
             (State::Open(_), Message::Block(rows)) => self.block(id, rows),
+            (State::Open(_), Message::Changes { is_late, octets }) => {
+                let told = session.changes[usize::from(is_late)].decode(&octets);
+                self.block(id, told.map_err(|error| damaged(&error.to_string()))?)
+            }
             (State::Open(_), Message::Gap(gap)) => self.gap(id, &gap),
             (State::Open(_), Message::Over(over)) => self.end_life(now, id, &over),
             (State::Open(_), Message::Ping(ping)) => {
@@ -262,6 +310,11 @@ impl Receiver {
                 Ok(())
             }
             (State::Open(_), Message::Offset(offset)) => self.clock(now, id, offset),
+            (State::Open(Party { cluster: Some(cluster), .. }), Message::Facts(devices)) => {
+                let cluster = cluster.clone();
+                self.outputs.push_back(Output::Facts { cluster, devices });
+                Ok(())
+            }
             _ => Err(damaged("a message came where it does not belong")),
         }
     }
@@ -297,7 +350,7 @@ impl Receiver {
             let text = format!("`{}` has begun another session", hello.sender);
             self.refuse(before, Refusal { code: Code::Displaced, text });
         }
-        self.declare_all(&hello.streams)?;
+        self.declare_all(&hello)?;
         self.counts.sessions += 1;
         self.senders.insert(hello.sender.clone(), id);
         if let Some(session) = self.sessions.get_mut(&id) {
@@ -309,33 +362,50 @@ impl Receiver {
     }
 
     /// Has streams opened with all tables that their senders declared; none when one cannot be.
-    fn declare_all(&mut self, streams: &[Declared]) -> Result<(), Refusal> {
-        let mut joined: BTreeMap<&str, Vec<TableSchema>> = BTreeMap::new();
-        for Declared { stream, tables } in streams {
-            let known = || match self.stores.get(stream) {
+    fn declare_all(&mut self, hello: &Hello) -> Result<(), Refusal> {
+        let mut joined: BTreeMap<Place, Vec<TableSchema>> = BTreeMap::new();
+        for (place, Declared { tables, .. }) in Place::all_of(hello).zip(&hello.streams) {
+            let known = match self.stores.get(&place) {
                 Some(store) if !store.tables.is_empty() => store.tables.clone(),
                 _ => gaps::tables(),
             };
-            greeting::join(joined.entry(stream).or_insert_with(known), tables)?;
+            greeting::join(joined.entry(place).or_insert(known), tables)?;
         }
-        let new = joined.keys().filter(|stream| !self.stores.contains_key(**stream)).count();
-        if self.stores.len() + new > STREAMS_OF_RECORDING_MAX {
+        let new = joined.keys().filter(|place| !self.stores.contains_key(place)).count();
+        let is_beside = |place: &&Place| place.cluster == hello.cluster;
+        if self.stores.keys().filter(is_beside).count() + new > STREAMS_OF_RECORDING_MAX {
             let text = format!(
                 "a recording has at most {STREAMS_OF_RECORDING_MAX} streams of senders; name them as \
                  other senders do"
             );
             return Err(Refusal { code: Code::TooLarge, text });
         }
-        for (stream, tables) in joined {
-            let store = self.stores.entry(stream.to_owned()).or_default();
+        self.check_clusters(hello)?;
+        for (place, tables) in joined {
+            let store = self.stores.entry(place.clone()).or_default();
             if tables != store.tables {
                 store.tables.clone_from(&tables);
                 store.is_open = false;
-                let (stream, after) = (stream.to_owned(), self.next_ticket);
-                self.outputs.push_back(Output::Open { stream, tables, after });
+                let after = self.next_ticket;
+                self.outputs.push_back(Output::Open { place, tables, after });
             }
         }
         Ok(())
+    }
+
+    /// A receiver has room for so many clusters.
+    fn check_clusters(&self, hello: &Hello) -> Result<(), Refusal> {
+        let known: BTreeSet<_> = self.stores.keys().filter_map(|at| at.cluster.as_ref()).collect();
+        match &hello.cluster {
+            Some(new) if !known.contains(new) && known.len() >= CLUSTERS_MAX => {
+                let text = format!(
+                    "this receiver has the recordings of {CLUSTERS_MAX} clusters open, and no room \
+                     for `{new}`"
+                );
+                Err(Refusal { code: Code::TooLarge, text })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A stream was opened as it was asked for: what it has on the disk. What was handed over before
@@ -343,11 +413,11 @@ impl Receiver {
     pub fn opened(
         &mut self,
         now: Now,
-        (stream, tables): (&str, &[TableSchema]),
+        (place, tables): (&Place, &[TableSchema]),
         after: Ticket,
         received: &Received,
     ) {
-        let Some(store) = self.stores.get_mut(stream) else { return };
+        let Some(store) = self.stores.get_mut(place) else { return };
         let found = std::mem::take(&mut store.found);
         let later = store.pending.split_off(&(after + 1));
         let earlier = std::mem::replace(&mut store.pending, later);
@@ -377,21 +447,22 @@ impl Receiver {
     }
 
     /// A stream cannot be opened.
-    pub fn not_opened(&mut self, stream: &str, why: &str) {
-        if let Some(store) = self.stores.remove(stream) {
+    pub fn not_opened(&mut self, place: &Place, why: &str) {
+        if let Some(store) = self.stores.remove(place) {
             for (origin, bytes) in store.pending.into_values() {
                 release(&mut self.unsynced, &origin.source.sender, bytes);
             }
         }
-        let wants = |hello: &Hello| hello.streams.iter().any(|of| of.stream == stream);
         let of_stream = |session: &Session| match &session.state {
-            State::Greeted(hello) => wants(hello),
-            State::Open(party) => party.tables.contains_key(stream),
+            State::Greeted(hello) => Place::all_of(hello).any(|of| of == *place),
+            State::Open(party) => {
+                party.cluster == place.cluster && party.tables.contains_key(&place.stream)
+            }
             State::New | State::Closed => false,
         };
         let ids = self.sessions_where(of_stream);
         for id in ids {
-            let text = format!("the receiver cannot write stream `{stream}`: {why}");
+            let text = format!("the receiver cannot write stream {place}: {why}");
             self.refuse(id, Refusal { code: Code::Unable, text });
         }
     }
@@ -399,10 +470,8 @@ impl Receiver {
     /// Greets those whose streams are open by now.
     fn welcome_whom_it_may(&mut self, now: Now) {
         let is_ready = |session: &Session| match &session.state {
-            State::Greeted(hello) => hello
-                .streams
-                .iter()
-                .all(|of| self.stores.get(&of.stream).is_some_and(|store| store.is_open)),
+            State::Greeted(hello) => Place::all_of(hello)
+                .all(|place| self.stores.get(&place).is_some_and(|store| store.is_open)),
             _ => false,
         };
         let ready = self.sessions_where(is_ready);
@@ -415,19 +484,23 @@ impl Receiver {
                 self.refuse(id, refusal);
                 continue;
             }
-            let welcome =
-                Welcome { version: VERSION, window_bytes: WINDOW_BYTES, has: self.has(&hello) };
+            let welcome = Welcome {
+                version: hello.version,
+                window_bytes: WINDOW_BYTES,
+                has: self.has(&hello),
+            };
             let octets = Message::Welcome(welcome).encoded();
             self.outputs.push_back(Output::Send { session: id, octets });
             self.end_earlier_lives(now, &hello);
-            let Hello { sender, boot, streams, hears, .. } = hello;
+            self.known.greeted(&hello, now.wall);
+            let Hello { sender, cluster, boot, streams, hears, .. } = hello;
             let pace_ms = hears.then_some(0);
             let mut tables: BTreeMap<String, Vec<TableSchema>> = BTreeMap::new();
             for declared in streams {
                 tables.entry(declared.stream).or_default().extend(declared.tables);
             }
             if let Some(session) = self.sessions.get_mut(&id) {
-                session.state = State::Open(Party { sender, boot, tables, pace_ms });
+                session.state = State::Open(Party { sender, cluster, boot, tables, pace_ms });
             }
             // What it sent in the meantime.
             self.listen(now, id);
@@ -440,8 +513,8 @@ impl Receiver {
         let is_over = |declared: &Declared| {
             let stream = declared.stream.clone();
             let source = Source { sender: sender.clone(), boot: *boot, stream };
-            let store = self.stores.get(&declared.stream);
-            store.is_some_and(|store| store.gave_up(&source, u64::MAX))
+            let place = Place::new(hello.cluster.as_deref(), &declared.stream);
+            self.stores.get(&place).is_some_and(|store| store.gave_up(&source, u64::MAX))
         };
         if hello.streams.iter().any(is_over) { Err(given_up(sender)) } else { Ok(()) }
     }
@@ -453,7 +526,8 @@ impl Receiver {
         for Numbers { boot, stream, ranges } in &hello.holds {
             let (boot, stream) = (*boot, stream.clone());
             let source = Source { sender: hello.sender.clone(), boot, stream: stream.clone() };
-            let durable = self.stores.get(&stream).and_then(|store| store.durable.of(&source));
+            let place = Place::new(hello.cluster.as_deref(), &stream);
+            let durable = self.stores.get(&place).and_then(|store| store.durable.of(&source));
             let spans = ranges.iter().filter(|(first, last)| first <= last);
             let within = durable.into_iter().flat_map(|durable| {
                 spans.clone().flat_map(|&(first, last)| durable.within(first, last))
@@ -474,42 +548,42 @@ impl Receiver {
             return;
         }
         let mut over = Vec::new();
-        for declared in &hello.streams {
-            let Some(store) = self.stores.get(&declared.stream) else { continue };
+        for place in Place::all_of(hello) {
+            let Some(store) = self.stores.get(&place) else { continue };
             for source in store.lives_of(&hello.sender) {
                 let is_held = hello
                     .holds
                     .iter()
                     .any(|held| held.boot == source.boot && held.stream == source.stream);
-                if source.boot != hello.boot && source.stream == declared.stream && !is_held {
-                    over.push(source);
+                if source.boot != hello.boot && source.stream == place.stream && !is_held {
+                    over.push((place.clone(), source));
                 }
             }
         }
-        for source in over {
-            self.tell_holes(now, &source);
+        for (place, source) in over {
+            self.tell_holes(now, &place, &source);
         }
     }
 
     /// Tells that the numbers of a life which are not accounted for will not come.
-    fn tell_holes(&mut self, now: Now, source: &Source) {
-        let Some(store) = self.stores.get(&source.stream) else { return };
+    fn tell_holes(&mut self, now: Now, place: &Place, source: &Source) {
+        let Some(store) = self.stores.get(place) else { return };
         let holes: Vec<_> = accounted(&store.held, source).holes(1, u64::MAX).collect();
         for hole in holes {
-            self.tell_hole(now, source.clone(), hole);
+            self.tell_hole(now, place, source.clone(), hole);
         }
     }
 
     /// Tells that numbers will not come which nobody else knows anything of.
-    fn tell_hole(&mut self, now: Now, source: Source, (first, last): (u64, u64)) {
+    fn tell_hole(&mut self, now: Now, place: &Place, source: Source, (first, last): (u64, u64)) {
         let at = now.wall.as_nanos();
         let Source { sender, boot, stream } = source;
         let (rows, from_ns, until_ns, reason) = (None, at, at, Reason::Restarted);
         let gap = Gap { boot, stream, first, last, rows, from_ns, until_ns, reason };
         let before = self.next_ticket;
         // One that cannot be stored now is told when the sender greets again.
-        drop(self.take_gap(&sender, &gap));
-        if let Some(store) = self.stores.get_mut(&gap.stream) {
+        drop(self.take_gap(&sender, place, &gap));
+        if let Some(store) = self.stores.get_mut(place) {
             store.found.extend(before + 1..=self.next_ticket);
         }
     }
@@ -523,11 +597,12 @@ impl Receiver {
         if boot == party.boot {
             return Err(damaged("a sender's own life is over when it says nothing more"));
         }
+        let place = party.place(&stream);
         let source = Source { sender: party.sender.clone(), boot, stream };
-        let store = self.stores.get(&source.stream);
+        let store = self.stores.get(&place);
         let store = store.filter(|_| party.tables.contains_key(&source.stream));
         if store.is_some_and(|store| store.lives_of(&source.sender).contains(&source)) {
-            self.tell_holes(now, &source);
+            self.tell_holes(now, &place, &source);
         }
         Ok(())
     }
@@ -548,12 +623,15 @@ impl Receiver {
             damaged(&format!("`{}` did not declare table `{table}` of `{stream}`", party.sender))
         })?;
         rows.fits(table).map_err(|error| damaged(&error.to_string()))?;
-        check_hosts(permit, &party.sender, &rows)?;
+        if party.cluster.is_none() {
+            check_hosts(permit, &party.sender, &rows)?;
+        }
         if first != last || *first == u64::MAX || *first == 0 {
             let text = format!("a block has one number, from 1 on, and not {first} to {last}");
             return Err(damaged(&text));
         }
-        let Some(store) = self.stores.get(&source.stream) else { return Ok(()) };
+        let place = party.place(&source.stream);
+        let Some(store) = self.stores.get(&place) else { return Ok(()) };
         if store.has(source, *first) {
             self.counts.repeated += 1;
             let durable = store.durable.of(source).cloned().unwrap_or_default();
@@ -563,29 +641,32 @@ impl Receiver {
         if store.gave_up(source, *first) {
             return Err(given_up(&party.sender));
         }
-        self.store(&source.stream.clone(), rows, origin)
+        self.store(place, rows, origin)
     }
 
     fn clock(&mut self, now: Now, id: SessionId, offset: Offset) -> Result<(), Refusal> {
         let Some(Session { state: State::Open(party), .. }) = self.sessions.get(&id) else {
             return Ok(());
         };
-        let Some(stream) = party.tables.keys().next().cloned() else { return Ok(()) };
+        let Some(stream) = party.tables.keys().next() else { return Ok(()) };
+        let place = party.place(stream);
+        self.known.clock(party.cluster.as_ref(), &party.sender, offset);
         let rows = gaps::clock_block(&party.sender, now.wall, offset);
         let rows = rows.map_err(|error| damaged(&error.to_string()))?;
         let ticket = self.ticket();
-        self.outputs.push_back(Output::Store { ticket, stream, rows });
+        self.outputs.push_back(Output::Store { ticket, place, rows });
         Ok(())
     }
 
-    fn store(&mut self, stream: &str, rows: PackedRows, origin: Origin) -> Result<(), Refusal> {
+    fn store(&mut self, place: Place, rows: PackedRows, origin: Origin) -> Result<(), Refusal> {
         let bytes = rows.payload().len() as u64;
         let ticket = self.next_ticket + 1;
-        let Some(store) = self.stores.get_mut(stream) else {
-            let text = format!("the receiver does not write stream `{stream}` any more");
+        let Some(store) = self.stores.get_mut(&place) else {
+            let text = format!("the receiver does not write stream {place} any more");
             return Err(Refusal { code: Code::Unable, text });
         };
-        let unsynced = self.unsynced.entry(origin.source.sender.clone()).or_default();
+        let sender = origin.source.sender.clone();
+        let unsynced = self.unsynced.entry(sender.clone()).or_default();
         if *unsynced + bytes > 2 * WINDOW_BYTES {
             let text = format!(
                 "more than {} octets were sent without an acknowledgement",
@@ -597,10 +678,11 @@ impl Receiver {
         store.held.add(&origin);
         store.pending.insert(ticket, (origin, bytes));
         self.next_ticket = ticket;
+        self.known.stored(place.cluster.as_ref(), &sender, &rows);
         self.counts.blocks += 1;
         self.counts.rows += rows.rows() as u64;
         self.counts.bytes += bytes;
-        self.outputs.push_back(Output::Store { ticket, stream: stream.to_owned(), rows });
+        self.outputs.push_back(Output::Store { ticket, place, rows });
         Ok(())
     }
 
@@ -619,19 +701,19 @@ impl Receiver {
                 format!("the numbers of a gap rise from 1 on, and not from {first} to {last}");
             return Err(damaged(&text));
         }
-        let sender = party.sender.clone();
-        self.take_gap(&sender, gap)
+        let (sender, place) = (party.sender.clone(), party.place(stream));
+        self.take_gap(&sender, &place, gap)
     }
 
-    fn take_gap(&mut self, sender: &str, gap: &Gap) -> Result<(), Refusal> {
+    fn take_gap(&mut self, sender: &str, place: &Place, gap: &Gap) -> Result<(), Refusal> {
         let source = Source { sender: sender.into(), boot: gap.boot, stream: gap.stream.clone() };
-        let Some(store) = self.stores.get(&gap.stream) else { return Ok(()) };
+        let Some(store) = self.stores.get(place) else { return Ok(()) };
         let missing = accounted(&store.held, &source).missing(gap.first, gap.last);
         if missing == 0 {
-            if let Some(store) = self.stores.get_mut(&gap.stream) {
+            if let Some(store) = self.stores.get_mut(place) {
                 store.is_told_too(&gaps::origin_of(sender, gap));
             }
-            let Some(store) = self.stores.get(&gap.stream) else { return Ok(()) };
+            let Some(store) = self.stores.get(place) else { return Ok(()) };
             let durable = accounted(&store.durable, &source);
             self.acknowledge_if_synced(gaps::origin_of(sender, gap), &durable);
             return Ok(());
@@ -639,7 +721,8 @@ impl Receiver {
         let rows = gaps::gap_block(sender, gap, missing);
         let rows = rows.map_err(|error| damaged(&error.to_string()))?;
         let origin = gaps::origin_of(sender, gap);
-        self.store(&gap.stream, rows, origin)?;
+        self.store(place.clone(), rows, origin)?;
+        self.known.missing(place.cluster.as_ref(), sender, gap);
         self.counts.gaps += 1;
         // Saturates: a sender may say any number.
         self.counts.missing_rows = self.counts.missing_rows.saturating_add(gap.rows.unwrap_or(0));
@@ -647,8 +730,8 @@ impl Receiver {
     }
 
     /// Every block up to a ticket is on the disk.
-    pub fn synced(&mut self, stream: &str, ticket: Ticket) {
-        let Some(store) = self.stores.get_mut(stream) else { return };
+    pub fn synced(&mut self, place: &Place, ticket: Ticket) {
+        let Some(store) = self.stores.get_mut(place) else { return };
         let left = store.pending.split_off(&(ticket + 1));
         let done = std::mem::replace(&mut store.pending, left);
         let mut origins = Vec::new();
@@ -663,8 +746,8 @@ impl Receiver {
     }
 
     /// A block could not be stored: its session is ended, so that it comes again.
-    pub fn lost(&mut self, stream: &str, ticket: Ticket) {
-        let Some(store) = self.stores.get_mut(stream) else { return };
+    pub fn lost(&mut self, place: &Place, ticket: Ticket) {
+        let Some(store) = self.stores.get_mut(place) else { return };
         let Some((origin, bytes)) = store.pending.remove(&ticket) else { return };
         store.found.remove(&ticket);
         store.forget(&origin);

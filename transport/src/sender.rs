@@ -12,20 +12,21 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
-use meikyo_recording::{Origin, PackError, PackedRows, Source, TableSchema};
+use meikyo_recording::devices::Device;
+use meikyo_recording::{DeltaEncoder, Origin, PackError, PackedRows, Source, TableSchema};
 use meikyo_units::{Bytes, Nanos};
 
 use crate::clock::ClockFilter;
 use crate::limits::{
-    ASKED_MAX, BLOCK_BYTES_MAX, DECLARED_BYTES_MAX, GAPS_UNDER_WAY_MAX, HOLDS_MAX, LATE_AFTER,
-    PING_EVERY, RECONNECT_AFTER, SILENCE_MAX, SpoolLimits, WINDOW_BYTES,
+    ASKED_MAX, BLOCK_BYTES_MAX, DECLARED_BYTES_MAX, FACTS_BYTES_MAX, GAPS_UNDER_WAY_MAX, HOLDS_MAX,
+    LATE_AFTER, PING_EVERY, RECONNECT_AFTER, SILENCE_MAX, SpoolLimits, WINDOW_BYTES,
 };
 use crate::now::Now;
 use crate::receiver::check_greeting;
 use crate::spool::{Files, Spool, SpoolCounts, Taken};
 use crate::wire::{
-    Ask, Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Pace, Ping, Reason,
-    Refusal, SpoolHead, VERSION, WireError,
+    Ask, Code, Declared, Decoder, Gap, HEADER_LEN, Hello, Message, Numbers, Offset, Over, Pace,
+    Ping, Reason, Refusal, SpoolHead, VERSION, VERSION_WITHOUT_CLUSTER, WireError, message_at,
 };
 
 /// Who sends, and how.
@@ -33,6 +34,9 @@ use crate::wire::{
 pub struct SenderOptions {
     /// The sender's name, which the receiver's token must allow.
     pub name: String,
+    /// The cluster that it measures, which has a recording of its own at the receiver; it stands before
+    /// the last colon of the name. `None` for rows of the recording that all other senders share.
+    pub cluster: Option<String>,
     /// What tells this life of the sender from every other, for example its start in nanoseconds.
     pub boot: u64,
     /// What tells this life of the machine from every other: the kernel's boot id.
@@ -105,6 +109,20 @@ impl OfferError {
     }
 }
 
+/// Why a receiver cannot be told of devices.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FactsError {
+    /// Only the recording of a cluster has devices.
+    #[error("the sender measures no cluster")]
+    NoCluster,
+    /// They take more octets than a receiver takes.
+    #[error("what is known of the devices takes {found} octets; {FACTS_BYTES_MAX} can be sent")]
+    TooLarge {
+        /// How many they take.
+        found: usize,
+    },
+}
+
 /// Why a session ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
@@ -146,6 +164,16 @@ pub struct Skipped {
     pub until_ns: i64,
 }
 
+impl Skipped {
+    /// Adds others of the same stream.
+    pub fn add(&mut self, other: Self) {
+        self.blocks += other.blocks;
+        self.rows += other.rows;
+        self.from_ns = self.from_ns.min(other.from_ns);
+        self.until_ns = self.until_ns.max(other.until_ns);
+    }
+}
+
 /// How a sender stands, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SenderStatus {
@@ -184,6 +212,9 @@ struct Session {
     next_ping: Nanos,
     answers: Vec<Message>,
     pace: Option<Nanos>,
+    facts_sent: bool,
+    /// What was told of blocks that went live, and of those that were caught up with.
+    changes: [DeltaEncoder; 2],
     /// Whether the receiver has stored anything of what was sent in it.
     was_acknowledged: bool,
 }
@@ -199,6 +230,8 @@ enum Kind {
 #[derive(Debug)]
 pub struct Sender<F> {
     options: SenderOptions,
+    /// What is known of the devices, as it is sent.
+    facts: Option<Vec<u8>>,
     spool: Spool<F>,
     next: BTreeMap<String, u64>,
     session: Option<Session>,
@@ -207,6 +240,8 @@ pub struct Sender<F> {
     acknowledged_blocks: u64,
     sent_bytes: u64,
     sessions: u64,
+    /// A receiver could not make a block of what was told of it: blocks are sent whole from then on.
+    sends_whole: bool,
     failures: u32,
     connect_at: Nanos,
     /// What may be caught up with now, and when that was worked out.
@@ -242,6 +277,7 @@ impl<F: Files> Sender<F> {
             .map_err(|source| OpenSenderError::Spool { source })?;
         Ok(Self {
             options,
+            facts: None,
             spool,
             next,
             session: None,
@@ -250,6 +286,7 @@ impl<F: Files> Sender<F> {
             acknowledged_blocks: 0,
             sent_bytes: 0,
             sessions: 0,
+            sends_whole: false,
             failures: 0,
             connect_at: Nanos::ZERO,
             allowance: (0, Nanos::ZERO),
@@ -320,6 +357,27 @@ impl<F: Files> Sender<F> {
         let (rows, reason) = (Some(rows), Reason::QueueFull);
         let gap = Gap { boot, stream, first, last, rows, from_ns, until_ns, reason };
         self.spool.tell_gap(source, gap);
+    }
+
+    /// Says what is known of the devices, in every session from now on. It is no row: nobody is told
+    /// when it is not delivered, and the next session begins with it.
+    ///
+    /// # Errors
+    /// When the sender measures no cluster, or there are more devices than can be told.
+    pub fn tell_devices(&mut self, devices: Vec<Device>) -> Result<(), FactsError> {
+        if self.options.cluster.is_none() {
+            return Err(FactsError::NoCluster);
+        }
+        let facts = Message::Facts(devices).encoded();
+        let found = facts.len() - HEADER_LEN;
+        if found > FACTS_BYTES_MAX {
+            return Err(FactsError::TooLarge { found });
+        }
+        self.facts = Some(facts);
+        if let Some(session) = &mut self.session {
+            session.facts_sent = false;
+        }
+        Ok(())
     }
 
     /// Says that this life ends: once everything else is delivered the receiver knows that nothing
@@ -424,10 +482,11 @@ impl<F: Files> Sender<F> {
         let Some(session) = &mut self.session else { return Ok(()) };
         match message {
             Message::Refusal(Refusal { code, text }) => {
+                self.sends_whole |= code == Code::Damaged;
                 return Err(SessionError::Refused { code, text });
             }
             Message::Welcome(welcome) if session.window.is_none() => {
-                if welcome.version != VERSION {
+                if welcome.version != version_of(&self.options) {
                     return Err(SessionError::Version { found: welcome.version });
                 }
                 session.window = Some(welcome.window_bytes.min(WINDOW_BYTES));
@@ -505,11 +564,17 @@ impl<F: Files> Sender<F> {
         if let Some(answer) = session.answers.pop() {
             return Some(answer.encoded());
         }
+        if !std::mem::replace(&mut session.facts_sent, true)
+            && let Some(facts) = &self.facts
+        {
+            return Some(facts.clone());
+        }
         while let Some((ordinal, kind)) = self.choose(now) {
             let bytes = self.spool.bytes_of(ordinal);
             match self.spool.send(ordinal) {
                 Taken::Octets(octets) => {
-                    self.note_sent(ordinal, bytes, kind);
+                    let octets = self.shortened(octets, kind);
+                    self.note_sent(ordinal, (bytes, octets.len() as u64), kind);
                     return Some(octets);
                 }
                 // A gap tells of it, or it is tried again later: the next one is looked for.
@@ -567,16 +632,34 @@ impl<F: Files> Sender<F> {
         self.allowance.0 >= bytes
     }
 
-    fn note_sent(&mut self, ordinal: u64, bytes: u64, kind: Kind) {
+    /// The frame of a block as it differs from those that went before, where the receiver understands
+    /// that; other frames as they are.
+    fn shortened(&mut self, octets: Vec<u8>, kind: Kind) -> Vec<u8> {
+        let Some(session) = &mut self.session else { return octets };
+        if version_of(&self.options) == VERSION_WITHOUT_CLUSTER || self.sends_whole {
+            return octets;
+        }
+        let Some((Message::Block(rows), _)) = message_at(&octets) else { return octets };
+        let mut tables = self.options.streams.iter().flat_map(|declared| &declared.tables);
+        let Some(table) = tables.find(|table| table.name == rows.table()) else { return octets };
+        let is_late = kind == Kind::Late;
+        match session.changes[usize::from(is_late)].encode(&rows, table) {
+            Some(changes) => Message::Changes { is_late, octets: changes }.encoded(),
+            None => octets,
+        }
+    }
+
+    /// Notes that a block is under way, which takes so many octets of the window and of the line.
+    fn note_sent(&mut self, ordinal: u64, (bytes, on_line): (u64, u64), kind: Kind) {
         let Some(session) = &mut self.session else { return };
         session.under_way.insert(ordinal, (bytes, kind));
         session.bytes_under_way += bytes;
-        self.sent_bytes += bytes;
+        self.sent_bytes += on_line;
         match kind {
             Kind::Live => {}
             Kind::Late => {
                 session.late_under_way += bytes;
-                self.allowance.0 = self.allowance.0.saturating_sub(bytes);
+                self.allowance.0 = self.allowance.0.saturating_sub(on_line);
             }
             Kind::Gap => session.gaps_under_way += 1,
         }
@@ -642,8 +725,13 @@ impl Session {
 
 /// What a sender says of itself whatever it holds.
 fn greeting(options: &SenderOptions) -> Hello {
-    let SenderOptions { name, boot, streams, .. } = options;
-    let (sender, boot, streams, holds) = (name.clone(), *boot, streams.clone(), Vec::new());
-    let (version, tells_all, hears) = (VERSION, true, true);
-    Hello { version, sender, boot, streams, holds, tells_all, hears }
+    let SenderOptions { name, cluster, boot, streams, .. } = options;
+    let (sender, cluster, boot) = (name.clone(), cluster.clone(), *boot);
+    let (version, streams, holds) = (version_of(options), streams.clone(), Vec::new());
+    Hello { version, sender, cluster, boot, streams, holds, tells_all: true, hears: true }
+}
+
+/// The version that a sender speaks.
+fn version_of(options: &SenderOptions) -> u16 {
+    if options.cluster.is_some() { VERSION } else { VERSION_WITHOUT_CLUSTER }
 }

@@ -6,6 +6,7 @@
 //! meanwhile.
 
 mod connect;
+mod forward;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Read as _, Write as _};
@@ -17,11 +18,13 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use meikyo_recording::PackedRows;
+use meikyo_recording::devices::Device;
 use meikyo_units::{Nanos, WallTime, in_one_line};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use connect::{ConnectError, Target, vouched};
 use connect::{Connecting, Line};
+pub use forward::{Forward, ForwardError, Handle, Panicked};
 
 use crate::limits::{ASKED_MAX, QUEUE_BLOCKS_MAX, UNWRITTEN_BYTES_MAX};
 use crate::now::Now;
@@ -67,6 +70,14 @@ pub struct UplinkStatus {
     pub trouble: Option<String>,
 }
 
+impl UplinkStatus {
+    /// Whether it was said that nothing more comes, and the receiver has everything on its disk.
+    pub fn is_delivered(&self) -> bool {
+        let spool = self.sender.spool;
+        self.sender.is_finished && spool.blocks + spool.gaps == 0
+    }
+}
+
 #[derive(Debug)]
 enum Order {
     Rows(String, PackedRows),
@@ -82,6 +93,8 @@ struct Shared {
     asked: Mutex<VecDeque<Ask>>,
     /// What found no room in the queue, by stream.
     skipped: Mutex<BTreeMap<String, Skipped>>,
+    /// What is to be told of the devices.
+    facts: Mutex<Option<Vec<Device>>>,
     /// The tables of each stream; nothing else is taken.
     declared: BTreeMap<String, BTreeSet<String>>,
 }
@@ -131,6 +144,7 @@ impl Uplink {
             changed: Condvar::new(),
             asked: Mutex::default(),
             skipped: Mutex::default(),
+            facts: Mutex::default(),
             declared,
         });
         let mut uplink = Thread {
@@ -171,17 +185,8 @@ impl Uplink {
         match self.orders.try_send(Order::Rows(stream.to_owned(), rows)) {
             Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                let mut skipped = locked(&self.shared.skipped);
-                let own = skipped.entry(stream.to_owned()).or_insert(Skipped {
-                    blocks: 0,
-                    rows: 0,
-                    from_ns: times.0,
-                    until_ns: times.1,
-                });
-                own.blocks += 1;
-                own.rows += count;
-                own.from_ns = own.from_ns.min(times.0);
-                own.until_ns = own.until_ns.max(times.1);
+                let (from_ns, until_ns) = times;
+                self.note_skipped(stream, Skipped { blocks: 1, rows: count, from_ns, until_ns });
             }
         }
         wake(&self.waker);
@@ -191,6 +196,24 @@ impl Uplink {
     /// The next thing that the receiver wants to be told.
     pub fn next_asked(&self) -> Option<Ask> {
         locked(&self.shared.asked).pop_front()
+    }
+
+    /// Tells of rows of a stream that were dropped before they were offered, as if they had found no
+    /// room in the queue.
+    pub fn skip(&self, stream: &str, skipped: Skipped) {
+        self.note_skipped(stream, skipped);
+        wake(&self.waker);
+    }
+
+    fn note_skipped(&self, stream: &str, new: Skipped) {
+        let mut skipped = locked(&self.shared.skipped);
+        skipped.entry(stream.to_owned()).and_modify(|all| all.add(new)).or_insert(new);
+    }
+
+    /// Says what is known of the devices of the cluster, in this session and in later ones.
+    pub fn tell_devices(&self, devices: Vec<Device>) {
+        *locked(&self.shared.facts) = Some(devices);
+        wake(&self.waker);
     }
 
     /// How it stands.
@@ -219,19 +242,16 @@ impl Uplink {
     }
 
     /// Says that nothing more comes, and waits until the receiver has everything on its disk, or
-    /// `patience` is over. Whether it has.
-    pub fn finish(mut self, patience: Nanos) -> bool {
-        // A full queue is emptied by the thread: this waits for it.
-        if self.orders.send(Order::Finish).is_err() {
-            return false;
+    /// `patience` is over. How the uplink stands then, see [`UplinkStatus::is_delivered`].
+    pub fn finish(mut self, patience: Nanos) -> UplinkStatus {
+        // A full queue is emptied by the thread: this waits for it. Where that has ended, nothing more
+        // is delivered.
+        if self.orders.send(Order::Finish).is_ok() {
+            wake(&self.waker);
+            self.wait(patience, UplinkStatus::is_delivered);
         }
-        wake(&self.waker);
-        let is_done = |status: &UplinkStatus| {
-            status.sender.is_finished && status.sender.spool.blocks + status.sender.spool.gaps == 0
-        };
-        let status = self.wait(patience, is_done);
         self.end();
-        is_done(&status)
+        self.status()
     }
 
     fn end(&mut self) {
@@ -293,6 +313,7 @@ impl Thread {
             if !self.take_orders() {
                 return;
             }
+            self.tell_devices();
             let now = self.now();
             if let Err(error) = self.sender.tick(now) {
                 self.close(&error.to_string());
@@ -335,6 +356,13 @@ impl Thread {
         let skipped = std::mem::take(&mut *locked(&self.shared.skipped));
         for (stream, skipped) in skipped {
             self.sender.skip(&stream, skipped);
+        }
+    }
+
+    fn tell_devices(&mut self) {
+        let devices = locked(&self.shared.facts).take();
+        if let Some(Err(error)) = devices.map(|devices| self.sender.tell_devices(devices)) {
+            self.trouble = Some(in_one_line(&error));
         }
     }
 

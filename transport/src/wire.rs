@@ -7,14 +7,18 @@
 //!
 //! A decoder takes any octets and never more memory than the limit that its side gave it.
 
+use meikyo_recording::devices::Device;
 use meikyo_recording::{PackedRows, TableSchema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{BLOCK_BYTES_MAX, CONTROL_BYTES_MAX};
+use crate::limits::{BLOCK_BYTES_MAX, CHANGES_BYTES_MAX, CONTROL_BYTES_MAX, FACTS_BYTES_MAX};
 
 /// The version of the protocol that is spoken, and the greatest that is understood.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
+
+/// The version that a sender without a cluster speaks, which earlier receivers understand.
+pub(crate) const VERSION_WITHOUT_CLUSTER: u16 = 1;
 
 /// Octets of a frame's header.
 pub const HEADER_LEN: usize = 16;
@@ -48,6 +52,10 @@ pub struct Hello {
     pub version: u16,
     /// The name that its token must be good for.
     pub sender: String,
+    /// The cluster that it measures, whose recording its rows go to; `None` for the recording that all
+    /// other senders share. It stands before the last colon of the sender's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// Which of its lives it is.
     pub boot: u64,
     /// The streams that it may send blocks of.
@@ -177,6 +185,16 @@ pub struct Offset {
     pub error_ns: u64,
 }
 
+/// A clock that differs by more than that puts rows at the wrong time among those of others.
+const CLOCK_WRONG_FROM_NS: u64 = 1_000_000_000;
+
+impl Offset {
+    /// Whether one of the two clocks is wrong: they differ by more than a second, whatever the error.
+    pub fn is_wrong(&self) -> bool {
+        self.offset_ns.unsigned_abs().saturating_sub(self.error_ns) > CLOCK_WRONG_FROM_NS
+    }
+}
+
 /// Why a session is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -219,6 +237,13 @@ pub enum Message {
     Welcome(Welcome),
     /// A block of packed rows with its origin.
     Block(PackedRows),
+    /// A block as it differs from those that were told before in the session.
+    Changes {
+        /// Whether it is caught up with: such blocks differ from others of their kind.
+        is_late: bool,
+        /// What a [`DeltaEncoder`](meikyo_recording::DeltaEncoder) told.
+        octets: Vec<u8>,
+    },
     /// Rows that will not come.
     Gap(Gap),
     /// An earlier life that everything was delivered of.
@@ -233,6 +258,8 @@ pub enum Message {
     Offset(Offset),
     /// The end.
     Refusal(Refusal),
+    /// The devices of a sender's cluster, which its recording has beside its rows.
+    Facts(Vec<Device>),
     /// The head of a file of the spool.
     SpoolHead(SpoolHead),
     /// How often blocks are wanted.
@@ -267,6 +294,9 @@ const SPOOL_HEAD: u8 = 10;
 const OVER: u8 = 11;
 const PACE: u8 = 12;
 const ASK: u8 = 13;
+const FACTS: u8 = 14;
+const CHANGES: u8 = 15;
+const LATE_CHANGES: u8 = 16;
 
 /// Why octets are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -309,7 +339,8 @@ impl WireError {
 /// Appends a frame of a kind.
 fn frame(kind: u8, body: &[u8], crc: u32, out: &mut Vec<u8>) {
     let begin = out.len();
-    let length = u32::try_from(body.len()).expect("bodies are bounded by BLOCK_BYTES_MAX");
+    let length = u32::try_from(body.len())
+        .expect("bodies are bounded by CHANGES_BYTES_MAX and FACTS_BYTES_MAX");
     out.extend_from_slice(&[MAGIC, kind, 0, 0]);
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&crc.to_le_bytes());
@@ -331,6 +362,10 @@ impl Message {
             Self::Hello(body) => json(HELLO, body, out),
             Self::Welcome(body) => json(WELCOME, body, out),
             Self::Block(rows) => frame(BLOCK, rows.payload(), rows.checksum(), out),
+            Self::Changes { is_late, octets } => {
+                let kind = if *is_late { LATE_CHANGES } else { CHANGES };
+                frame(kind, octets, crc32fast::hash(octets), out);
+            }
             Self::Gap(body) => json(GAP, body, out),
             Self::Ack(body) => json(ACK, body, out),
             Self::Ping(body) => json(PING, body, out),
@@ -341,6 +376,7 @@ impl Message {
             Self::Over(body) => json(OVER, body, out),
             Self::Pace(body) => json(PACE, body, out),
             Self::Ask(body) => json(ASK, body, out),
+            Self::Facts(body) => json(FACTS, body, out),
         }
     }
 
@@ -366,6 +402,9 @@ impl Message {
         Ok(match kind {
             HELLO => Self::Hello(hello(body)?),
             WELCOME => Self::Welcome(parse(body)?),
+            CHANGES | LATE_CHANGES => {
+                Self::Changes { is_late: kind == LATE_CHANGES, octets: body.to_vec() }
+            }
             GAP => Self::Gap(parse(body)?),
             ACK => Self::Ack(parse(body)?),
             PING => Self::Ping(parse(body)?),
@@ -376,6 +415,7 @@ impl Message {
             OVER => Self::Over(parse(body)?),
             PACE => Self::Pace(parse(body)?),
             ASK => Self::Ask(parse(body)?),
+            FACTS => Self::Facts(parse(body)?),
             other => return Err(WireError::Kind(other)),
         })
     }
@@ -395,8 +435,8 @@ fn hello(body: &[u8]) -> Result<Hello, WireError> {
     let Wanted { version } = parse(body)?;
     if version > VERSION {
         let (sender, boot, streams, holds) = (String::new(), 0, Vec::new(), Vec::new());
-        let (tells_all, hears) = (false, false);
-        return Ok(Hello { version, sender, boot, streams, holds, tells_all, hears });
+        let (cluster, tells_all, hears) = (None, false, false);
+        return Ok(Hello { version, sender, cluster, boot, streams, holds, tells_all, hears });
     }
     parse(body)
 }
@@ -477,7 +517,12 @@ impl Header {
             return Some(Err(WireError::Header));
         }
         let kind = header[1];
-        let limit = if kind == BLOCK { BLOCK_BYTES_MAX } else { CONTROL_BYTES_MAX };
+        let limit = match kind {
+            BLOCK => BLOCK_BYTES_MAX,
+            CHANGES | LATE_CHANGES => CHANGES_BYTES_MAX,
+            FACTS => FACTS_BYTES_MAX,
+            _ => CONTROL_BYTES_MAX,
+        };
         let Ok(length) = usize::try_from(word(4)) else { return Some(Err(WireError::Header)) };
         if length > limit {
             return Some(Err(WireError::TooLarge { found: length, limit }));
@@ -516,7 +561,8 @@ mod tests {
         vec![
             Message::Hello(Hello {
                 version: 1,
-                sender: "node001".into(),
+                sender: "west:c".into(),
+                cluster: Some("west".into()),
                 boot: 7,
                 streams: vec![Declared { stream: "s".into(), tables: Vec::new() }],
                 holds: vec![numbers.clone()],
@@ -527,6 +573,8 @@ mod tests {
             Message::Ask(Ask { stream: "s".into(), words: "functions abcd".into() }),
             Message::Welcome(Welcome { version: 1, window_bytes: 9, has: vec![numbers.clone()] }),
             Message::Ack(vec![numbers]),
+            Message::Changes { is_late: false, octets: vec![1, 2] },
+            Message::Changes { is_late: true, octets: Vec::new() },
             Message::Ping(Ping { sent_ns: -5 }),
             Message::Offset(Offset { offset_ns: i64::MIN, error_ns: u64::MAX }),
             Message::Refusal(Refusal { code: Code::Forbidden, text: "no".into() }),

@@ -6,14 +6,15 @@ use meikyo_recording::{
     Column, ColumnKind, Meaning, Origin, PackedRows, Packer, Received, Source, TableSchema,
 };
 use meikyo_transport::limits::{
-    HOLDS_MAX, RANGES_MAX, STREAMS_MAX, STREAMS_OF_RECORDING_MAX, SpoolLimits,
+    CLUSTERS_MAX, HOLDS_MAX, RANGES_MAX, STREAMS_MAX, STREAMS_OF_RECORDING_MAX, SpoolLimits,
 };
 use meikyo_transport::wire::{
     Ask, Code, Declared, Decoder, Gap, HEADER_LEN, Hello, Message, Numbers, Pace, Reason, Refusal,
     Welcome,
 };
 use meikyo_transport::{
-    Directory, Now, OfferError, Output, Permit, Receiver, Sender, SenderOptions, SessionError,
+    Directory, Now, OfferError, Output, Permit, Place, Receiver, Sender, SenderOptions,
+    SessionError,
 };
 use meikyo_units::{Nanos, WallTime};
 
@@ -30,8 +31,8 @@ fn hello(sender: &str) -> Hello {
     let tables = vec![table(ColumnKind::U64)];
     let streams = vec![Declared { stream: "s".into(), tables }];
     let holds = Vec::new();
-    let (sender, tells_all, hears) = (sender.into(), true, true);
-    Hello { version: 1, sender, boot: 7, streams, holds, tells_all, hears }
+    let (sender, cluster, tells_all, hears) = (sender.into(), None, true, true);
+    Hello { version: 1, sender, cluster, boot: 7, streams, holds, tells_all, hears }
 }
 
 fn rows() -> PackedRows {
@@ -68,10 +69,11 @@ fn hear(receiver: &mut Receiver) -> Heard {
     let mut heard = Heard::default();
     while let Some(output) = receiver.poll_output() {
         match output {
-            Output::Open { stream, tables, after } => {
-                receiver.opened(at(1), (&stream, &tables), after, &Received::default());
+            Output::Open { place, tables, after } => {
+                receiver.opened(at(1), (&place, &tables), after, &Received::default());
             }
             Output::Store { ticket, .. } => heard.stored.push(ticket),
+            Output::Facts { .. } => {}
             Output::Send { octets, .. } => {
                 let mut decoder = Decoder::new();
                 decoder.push(&octets);
@@ -103,7 +105,7 @@ fn a_greeting_that_cannot_be_taken_is_refused_with_what_to_do() {
     let of_kind = |kind| vec![Declared { stream: "s".into(), tables: vec![table(kind)] }];
     let taken = vec![Declared { stream: "log".into(), tables: Vec::new() }];
     for (greeting, code, text) in [
-        (Hello { version: 2, ..hello("node001") }, Code::Version, "update the receiver first"),
+        (Hello { version: 3, ..hello("node001") }, Code::Version, "update the receiver first"),
         (hello("other"), Code::Forbidden, "the token is for node*, not for `other`"),
         (hello("node 1"), Code::Damaged, "a sender's name has"),
         (Hello { streams: Vec::new(), ..hello("node1") }, Code::TooLarge, "1 to 16 streams"),
@@ -158,7 +160,7 @@ fn a_block_is_stored_once_and_acknowledged_when_it_is_on_the_disk() {
     let mut receiver = greeted(1, "node001");
     let first = say(&mut receiver, 1, &[block("node001", 1), block("node001", 1)]);
     assert_eq!((first.stored.len(), first.said.len()), (1, 0));
-    receiver.synced("s", first.stored[0]);
+    receiver.synced(&Place::new(None, "s"), first.stored[0]);
     assert!(matches!(hear(&mut receiver).said[..], [Message::Ack(_)]));
     let again = say(&mut receiver, 1, &[block("node001", 1)]);
     assert!(again.stored.is_empty() && matches!(again.said[..], [Message::Ack(_)]));
@@ -185,6 +187,7 @@ fn who_says_nothing_for_long_is_sent_away() {
 fn options(name: &str, streams: Vec<Declared>) -> SenderOptions {
     SenderOptions {
         name: name.into(),
+        cluster: None,
         boot: 7,
         machine: String::new(),
         streams,
@@ -291,13 +294,13 @@ fn a_second_sender_of_one_name_is_refused_as_long_as_the_first_is_heard() {
 fn a_number_that_was_only_given_up_is_never_acknowledged() {
     let mut receiver = greeted(1, "node001");
     let first = say(&mut receiver, 1, &[block("node001", 1)]);
-    receiver.synced("s", first.stored[0]);
+    receiver.synced(&Place::new(None, "s"), first.stored[0]);
     receiver.disconnected(1);
     // A later life of that name knows nothing of it.
     receiver.connected(at(1), 2, Permit::anybody());
     let later = Hello { boot: 8, ..hello("node001") };
     let heard = say(&mut receiver, 2, &[Message::Hello(later.clone())]);
-    receiver.synced("s", *heard.stored.last().unwrap());
+    receiver.synced(&Place::new(None, "s"), *heard.stored.last().unwrap());
     // Nobody is told that these numbers need not be kept.
     assert!(hear(&mut receiver).said.is_empty());
     // What the earlier one had stored is acknowledged; what nobody knew of is refused, and stays
@@ -354,7 +357,7 @@ fn what_a_stream_that_cannot_be_opened_held_does_not_count_against_its_sender() 
     let mut receiver = greeted(1, "node001");
     let blocks: Vec<_> = (1..=12).map(|number| long_block("node001", 7, number)).collect();
     assert_eq!(say(&mut receiver, 1, &blocks).stored.len(), 12);
-    receiver.not_opened("s", "its disk is full");
+    receiver.not_opened(&Place::new(None, "s"), "its disk is full");
     assert_eq!(hear(&mut receiver).closed, [(1, Code::Unable)]);
     receiver.connected(at(1), 2, Permit::anybody());
     say(&mut receiver, 2, &[Message::Hello(hello("node001"))]);
@@ -408,7 +411,7 @@ fn answers_keep_to_the_limits_of_messages() {
     for number in (1..6_000).step_by(2) {
         odd.extend(say(&mut receiver, 1, &[block("node001", number)]).stored);
     }
-    receiver.synced("s", *odd.last().unwrap());
+    receiver.synced(&Place::new(None, "s"), *odd.last().unwrap());
     let count = |numbers: &[Numbers]| numbers.iter().map(|of| of.ranges.len()).sum::<usize>();
     let acknowledged: Vec<_> = hear(&mut receiver)
         .said
@@ -619,4 +622,84 @@ fn a_greeting_of_an_earlier_sender_hears_nothing() {
     assert_ne!(text, earlier);
     let found: Hello = serde_json::from_str(&earlier).unwrap();
     assert_eq!(found, Hello { hears: false, ..hello("node001") });
+}
+
+/// A greeting of a collector, with a stream that Meikyo itself writes elsewhere.
+fn collector(sender: &str, cluster: &str) -> Hello {
+    let streams = vec![Declared { stream: "snmp".into(), tables: vec![table(ColumnKind::U64)] }];
+    Hello { version: 2, cluster: Some(cluster.into()), streams, ..hello(sender) }
+}
+
+#[test]
+fn a_collector_writes_into_the_recording_of_the_cluster_in_its_name_and_into_no_other() {
+    for (greeting, code, text) in [
+        (collector("east:c", "east"), Code::Forbidden, "the token is for west:*, not for `east:c`"),
+        (
+            collector("west:c", "east"),
+            Code::Forbidden,
+            "may not write into the recording of cluster `east`",
+        ),
+        (collector("west:c:d", "west"), Code::Forbidden, "for senders called `west:...`"),
+        (collector("west:c", ""), Code::Damaged, "`` cannot name a cluster"),
+        (collector("west:c", "../west"), Code::Damaged, "cannot name a cluster"),
+        (
+            Hello { cluster: None, ..collector("west:c", "west") },
+            Code::Damaged,
+            "`snmp` cannot name",
+        ),
+    ] {
+        let mut receiver = Receiver::new();
+        receiver.connected(at(1), 1, Permit { senders: vec!["west:*".into()] });
+        let heard = say(&mut receiver, 1, &[Message::Hello(greeting)]);
+        assert_eq!((heard.closed.as_slice(), heard.refusal().code), (&[(1, code)][..], code));
+        assert!(heard.refusal().text.contains(text), "{}", heard.refusal().text);
+        assert_eq!(receiver.known().count(), 0);
+    }
+    let mut receiver = Receiver::new();
+    receiver.connected(at(1), 1, Permit { senders: vec!["west:*".into()] });
+    receiver.handle(at(1), 1, &Message::Hello(collector("west:c", "west")).encoded());
+    let Some(Output::Open { place, tables, after }) = receiver.poll_output() else {
+        panic!("no stream is opened");
+    };
+    assert_eq!(place, Place::new(Some("west"), "snmp"));
+    receiver.opened(at(1), (&place, &tables), after, &Received::default());
+    let heard = hear(&mut receiver);
+    assert!(matches!(&heard.said[..], [Message::Welcome(welcome)] if welcome.version == 2));
+    let known: Vec<_> = receiver.known().collect();
+    assert!(known[0].is_connected && known[0].cluster.as_deref() == Some("west"), "{known:?}");
+    // Its rows are of whatever device; another's rows it cannot send.
+    let foreign = say(&mut receiver, 1, &[block("east:c", 1)]);
+    assert_eq!(foreign.closed, [(1, Code::Forbidden)]);
+    assert!(receiver.known().all(|state| !state.is_connected));
+}
+
+#[test]
+fn changes_of_blocks_that_were_never_told_end_the_session() {
+    for octets in [vec![], vec![0, 0], vec![9; 40]] {
+        let mut receiver = greeted(1, "node001");
+        let changes = Message::Changes { is_late: false, octets };
+        let heard = say(&mut receiver, 1, &[changes]);
+        assert_eq!(heard.closed, [(1, Code::Damaged)]);
+        assert!(heard.refusal().text.contains("what changed is not told whole"));
+    }
+    // Facts are of a cluster's devices.
+    let mut receiver = greeted(1, "node001");
+    assert_eq!(say(&mut receiver, 1, &[Message::Facts(Vec::new())]).closed, [(1, Code::Damaged)]);
+}
+
+#[test]
+fn a_receiver_has_room_for_so_many_clusters() {
+    let mut receiver = Receiver::new();
+    for number in 0..=CLUSTERS_MAX as u64 {
+        let cluster = format!("c{number}");
+        receiver.connected(at(1), number, Permit::anybody());
+        let greeting = collector(&format!("{cluster}:c"), &cluster);
+        let heard = say(&mut receiver, number, &[Message::Hello(greeting)]);
+        if number < CLUSTERS_MAX as u64 {
+            assert!(matches!(heard.said[..], [Message::Welcome(_)]), "{heard:?}");
+        } else {
+            assert_eq!(heard.closed, [(number, Code::TooLarge)]);
+            assert!(heard.refusal().text.contains("no room for `c256`"));
+        }
+    }
 }

@@ -111,6 +111,7 @@ fn options(boot: u64, streams: &[&str]) -> SenderOptions {
     let declared = |stream: &&str| Declared { stream: (*stream).into(), tables: vec![table()] };
     SenderOptions {
         name: "node001".into(),
+        cluster: None,
         boot,
         machine: "m".into(),
         streams: streams.iter().map(declared).collect(),

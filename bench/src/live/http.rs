@@ -9,7 +9,7 @@ use meikyo_console::failure::Failure;
 use crate::live::server_process::ServerProcess;
 
 /// The body of what the server has at a path below its own.
-pub(super) fn get(server: &ServerProcess, path: &str) -> Result<Vec<u8>, Failure> {
+pub(crate) fn get(server: &ServerProcess, path: &str) -> Result<Vec<u8>, Failure> {
     get_from(server.authority(), path)
 }
 

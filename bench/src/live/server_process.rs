@@ -26,6 +26,13 @@ impl ServerProcess {
         Self::start_at(recording, Placement::default())
     }
 
+    /// One that takes rows from afar into recordings below `dir`.
+    pub(crate) fn start_ingesting(dir: &Path, placement: Placement) -> Result<Self, Failure> {
+        let mut command = product()?;
+        command.arg("serve").args(["--listen", "127.0.0.1:0", "--ingest"]).arg(dir);
+        Self::spawn(command, placement)
+    }
+
     /// One at its place.
     pub(crate) fn start_at(recording: &Path, placement: Placement) -> Result<Self, Failure> {
         Self::start_with(recording, placement, |command| {
@@ -42,6 +49,10 @@ impl ServerProcess {
         let mut command = product()?;
         command.arg("serve").arg(recording);
         door(&mut command);
+        Self::spawn(command, placement)
+    }
+
+    fn spawn(mut command: Command, placement: Placement) -> Result<Self, Failure> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = spawn(command, placement)?;
         let stderr = process.child().stderr.take().expect("standard error is piped");

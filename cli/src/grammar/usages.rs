@@ -25,6 +25,7 @@ pub(crate) const USAGES: &[Usage] = &[
         &[
             "meikyo measure --cluster cluster.toml --out recording --serve",
             "meikyo measure --for 30s --quiet --json",
+            "meikyo measure --to https://mon.example:8420 --token-file token --spool spool",
         ],
     ),
     asks(

@@ -25,7 +25,8 @@ pub(crate) fn run(args: &MarkArgs) -> Result<Answer, Failure> {
     }
     control::ask(&args.recording.dir, &Request::Mark(said.to_owned())).map_err(|error| {
         Failure::from(error).hint(
-            "marks are written by a running `meikyo measure`; name its `--out` with --recording",
+            "marks are written by a running `meikyo measure`, on the machine that measures; name its \
+             `--out` with --recording",
         )
     })?;
     output::print(&format!("marked in {}: {said}\n", args.recording.dir.display()))?;

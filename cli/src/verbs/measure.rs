@@ -5,9 +5,11 @@
 //! watches the cluster file and tells the person how it goes. The collector's and the writer's
 //! threads never wait for it.
 
+mod afar;
 mod control;
 pub(crate) mod devices;
 mod freshening;
+mod outlet;
 mod report;
 mod setup;
 mod troubles;
@@ -35,7 +37,7 @@ use meikyo_server::Running;
 use meikyo_snmp::collector::{
     Collector, CollectorOptions, Command, Ends, Notice, StartError, Status,
 };
-use meikyo_snmp::poll::Pace;
+use meikyo_snmp::poll::{Outlet as _, Pace};
 use meikyo_snmp::system::{Waker, lock_memory};
 use meikyo_snmp::{resolver, tables};
 use meikyo_units::{Nanos, WallTime};
@@ -44,8 +46,10 @@ use crate::hangup::{Hangup, Reason};
 use crate::row_arguments::ClusterArgument;
 use crate::verbs::config::{explained, unknown_tables};
 use crate::verbs::serve;
+use afar::{AfarArgs, Line};
 use devices::Devices;
 use freshening::Freshening;
+use outlet::Outlet;
 use troubles::Troubles;
 
 /// How long the main thread waits for news before it looks at everything else: while names are
@@ -61,6 +65,8 @@ pub(crate) struct MeasureArgs {
     /// The recording to write; an existing one is continued
     #[arg(long, value_name = "RECORDING", default_value = "recording", env = "MEIKYO_RECORDING")]
     out: PathBuf,
+    #[command(flatten)]
+    afar: AfarArgs,
     /// End after this span, for example 30s; by default at SIGINT or SIGTERM
     #[arg(long = "for", value_name = "SPAN")]
     span: Option<Nanos>,
@@ -111,6 +117,13 @@ enum IfRemoved {
 }
 
 impl MeasureArgs {
+    /// The directory in which the measurement can be spoken to, and leaves what it must not forget: the
+    /// recording, or the spool of one that writes none.
+    fn home(&self) -> &Path {
+        let spool = self.afar.spool().filter(|_| self.afar.no_recording);
+        spool.unwrap_or(&self.out)
+    }
+
     fn stream_options(&self, cluster: &Cluster) -> StreamOptions {
         let tables = cluster.keep_tables.iter().map(|of| (of.table.clone(), of.keep));
         StreamOptions {
@@ -141,17 +154,19 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let described = cluster.clone();
     let devices = Devices::new(cluster)?;
     if args.dry_run {
-        return freshening::dry_run(&devices, &args.out);
+        return freshening::dry_run(&devices, args.home());
     }
     if args.restore {
-        return freshening::restore(&devices, &args.out);
+        return freshening::restore(&devices, args.home());
     }
-    let left = alerts_left(&args.out);
+    let left = alerts_left(args.home());
     if args.realtime {
         lock_memory().map_err(|source| StartError::Realtime { source })?;
     }
-    let writer = writer(&args.out, options)?;
-    devices.note(&args.out);
+    let is_recorded = !args.afar.no_recording;
+    let writer = is_recorded.then(|| writer(&args.out, options)).transpose()?;
+    let forward = args.afar.start(devices.cluster())?;
+    let line = Line::new(&args.afar, forward.as_ref());
     // It reads what the writer has written, at a lower priority, and shares nothing with it.
     let server =
         args.serve.map(|address| serve::beside(&args.out, address, &described)).transpose()?;
@@ -160,7 +175,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     let (status_in, status) = sync_channel(8);
     let waker = Arc::new(Waker::new()?);
     let mut collector = Collector::new(
-        writer,
+        Outlet::new(writer, forward),
         &devices.specs(),
         CollectorOptions {
             pace: if args.spread { Pace::Spread } else { Pace::AtOnce },
@@ -173,7 +188,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
     collector.poller().clear_left(started, &left);
     collector.poller().set_alerts(devices.cluster().rules());
     let thread = collector.start()?;
-    control::open(&args.out, commands.clone(), Arc::clone(&waker))?;
+    control::open(args.home(), commands.clone(), Arc::clone(&waker))?;
     let freshening = start_freshening(args, &devices, commands.clone(), Arc::clone(&waker))?;
     let mut measurement = Measurement {
         args,
@@ -186,10 +201,12 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
         is_removed: false,
         freshening,
         freshened: BTreeSet::new(),
+        line,
         troubles: Troubles::default(),
         server,
         hangup,
     };
+    measurement.note_devices();
     measurement.note_rules();
     let attended = measurement.attend(&stop, &notices, &status);
     if let Some(freshening) = measurement.freshening.take() {
@@ -241,6 +258,8 @@ struct Measurement<'a> {
     freshening: Option<Freshening>,
     /// Devices whose cache was seen to since they were new or restarted.
     freshened: BTreeSet<u32>,
+    /// The connection to a receiver.
+    line: Option<Line>,
     troubles: Troubles,
     server: Option<Running>,
     hangup: Hangup,
@@ -259,8 +278,19 @@ impl Measurement<'_> {
     /// may have had no rules before.
     fn note_rules(&self) {
         let set = self.devices.cluster().rules();
-        if set.is_empty() || !had_rules(&self.args.out) {
+        // A receiver may have no rows of before.
+        if set.is_empty() || self.line.is_some() || !had_rules(&self.args.out) {
             self.send(rules_note(&set));
+        }
+    }
+
+    /// Leaves what the cluster file says of the devices beside their rows.
+    fn note_devices(&self) {
+        if !self.args.afar.no_recording {
+            self.devices.note(&self.args.out);
+        }
+        if let Some(line) = &self.line {
+            line.tell_devices(self.devices.facts());
         }
     }
 
@@ -347,6 +377,9 @@ impl Measurement<'_> {
                 self.status = Some(status);
             }
             self.troubles.tell(WallTime::now(), &self.devices, &mut say);
+            if let Some(line) = &mut self.line {
+                line.tell(WallTime::now());
+            }
             self.follow_file(&jobs);
         }
     }
@@ -372,30 +405,32 @@ impl Measurement<'_> {
     /// Waits for the collector, closes the recording and tells how it went.
     fn finish(
         mut self,
-        thread: JoinHandle<StreamWriter>,
+        thread: JoinHandle<Outlet>,
         notices: &Receiver<Notice>,
         status: &Receiver<Status>,
     ) -> Result<Answer, Failure> {
         let ended = thread.join();
         let mut writer = ended.map_err(|_| Failure::new("the collector's thread has panicked"))?;
         self.hear(notices, &writer.take_incidents());
-        control::close(&self.args.out);
+        control::close(self.args.home());
         while let Ok(last) = status.try_recv() {
             self.status = Some(last);
         }
-        let report = writer.close()?;
+        let (counters, forward) = writer.close()?;
+        let sent = forward.map(|forward| afar::finish(&self.args.afar, forward)).transpose()?;
         let passed = monotonic().duration_since(self.started).as_nanos();
         let span = Nanos::new(u64::try_from(passed).expect("it ends within 584 years"));
         let Some(status) = &self.status else {
             return Err(Failure::new("the collector has ended without a result"));
         };
         let summary = report::Summary::new(
-            &self.args.out,
+            (!self.args.afar.no_recording).then_some(&*self.args.out),
             self.devices.count(),
             span,
             status,
-            &report.counters,
+            &counters,
             self.troubles.failing(&self.devices),
+            sent,
         );
         print_summary(self.args.json, &summary)
     }
@@ -406,7 +441,7 @@ impl Measurement<'_> {
         match incident.kind {
             IncidentKind::Removed => self.is_removed = true,
             IncidentKind::Renewed => {
-                self.devices.note(&self.args.out);
+                self.note_devices();
                 let (commands, waker) = (self.commands.clone(), Arc::clone(&self.waker));
                 if let Err(error) = control::open(&self.args.out, commands, waker) {
                     say(&format!("{error}: marks and acknowledgements of alerts are not possible"));
@@ -437,7 +472,7 @@ impl Measurement<'_> {
             Ok(None) => {}
             Ok(Some(changes)) => {
                 say(&changes.text);
-                self.devices.note(&self.args.out);
+                self.note_devices();
                 let note = Command::Note { kind: "reload", ordinal: None, text: changes.text };
                 self.send(note);
                 let (done, ordinals) = channel();
@@ -520,7 +555,7 @@ fn start_freshening(
     waker: Arc<Waker>,
 ) -> Result<Option<Freshening>, Failure> {
     if !args.freshen {
-        tell_left_behind(&args.out)?;
+        tell_left_behind(args.home())?;
         return Ok(None);
     }
     let tell = move |ordinal, text: String| {
@@ -529,7 +564,7 @@ fn start_freshening(
             waker.wake();
         }
     };
-    Freshening::start(devices, &args.out, tell).map(Some)
+    Freshening::start(devices, args.home(), tell).map(Some)
 }
 
 /// Tells of caches that a run with `--freshen` left at 0 because it was killed.

@@ -11,7 +11,6 @@ mod report;
 mod sampling;
 mod teller;
 
-pub(crate) use agent::ROOTS;
 use clap::{Args, Subcommand};
 use meikyo_console::failure::{Answer, Failure};
 

@@ -21,10 +21,10 @@ use meikyo_server::{
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::hangup::{Hangup, Reason};
+use crate::receiver::ROOTS;
 use crate::row_arguments::check_there;
 use crate::verbs::config;
 use crate::verbs::fabric::shown::shown;
-use crate::verbs::profile::ROOTS;
 
 /// Serve recordings, finished or still being written, as a page and an API
 #[derive(Debug, Args)]

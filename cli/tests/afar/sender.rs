@@ -29,6 +29,7 @@ pub(crate) fn send_until_killed() {
     let machine = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let options = SenderOptions {
         name: name.clone(),
+        cluster: None,
         boot: WallTime::now().as_nanos().cast_unsigned(),
         machine,
         streams: vec![Declared { stream: rows::STREAM.into(), tables: vec![rows::table()] }],
@@ -51,7 +52,7 @@ pub(crate) fn send_until_killed() {
     }
     uplink.wait(Nanos::from_secs(60), |status| status.accepted_blocks == made);
     say(&uplink.status(), &mut said, &mut out);
-    assert!(uplink.finish(Nanos::from_secs(60)), "not everything was delivered");
+    assert!(uplink.finish(Nanos::from_secs(60)).is_delivered(), "not everything was delivered");
 }
 
 fn say(status: &UplinkStatus, said: &mut String, out: &mut impl std::io::Write) {

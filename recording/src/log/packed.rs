@@ -10,6 +10,7 @@
 //! Every size that a payload claims is compared with a limit before memory is taken for it.
 
 mod columns;
+pub(crate) mod delta;
 mod error;
 mod magnitudes;
 mod sections;
@@ -175,6 +176,17 @@ fn origin_of(octets: &mut Octets<'_>) -> Result<Origin, UnpackError> {
 /// When a name does not fit, or the numbers go back.
 pub(crate) fn with_origin(payload: &[u8], origin: &Origin) -> Result<Vec<u8>, PackError> {
     let prefix = Prefix::read(payload).expect("a block that was made or received has its prefix");
+    let Source { sender, stream, .. } = &origin.source;
+    let mut out = Vec::with_capacity(payload.len() + sender.len() + stream.len() + 26);
+    out.extend_from_slice(&payload[..prefix.names_end]);
+    out[HAS_ORIGIN_AT] = 1;
+    put_origin(origin, &mut out)?;
+    out.extend_from_slice(prefix.body);
+    Ok(out)
+}
+
+/// Appends an origin as it stands in a payload.
+fn put_origin(origin: &Origin, out: &mut Vec<u8>) -> Result<(), PackError> {
     let Source { sender, boot, stream } = &origin.source;
     let length = |name: &String| {
         let fits = u8::try_from(name.len()).ok().filter(|_| name.len() <= NAME_MAX);
@@ -183,9 +195,6 @@ pub(crate) fn with_origin(payload: &[u8], origin: &Origin) -> Result<Vec<u8>, Pa
     if origin.first > origin.last {
         return Err(PackError::Origin { first: origin.first, last: origin.last });
     }
-    let mut out = Vec::with_capacity(payload.len() + sender.len() + stream.len() + 26);
-    out.extend_from_slice(&payload[..prefix.names_end]);
-    out[HAS_ORIGIN_AT] = 1;
     for name in [sender, stream] {
         out.push(length(name)?);
         out.extend_from_slice(name.as_bytes());
@@ -193,8 +202,7 @@ pub(crate) fn with_origin(payload: &[u8], origin: &Origin) -> Result<Vec<u8>, Pa
     for number in [*boot, origin.first, origin.last] {
         out.extend_from_slice(&number.to_le_bytes());
     }
-    out.extend_from_slice(prefix.body);
-    Ok(out)
+    Ok(())
 }
 
 fn text(octets: &[u8]) -> Result<&str, UnpackError> {
@@ -249,18 +257,65 @@ pub(crate) fn pack(
     if !texts.is_empty() {
         sections.put(&words, &mut body);
     }
-    let times = batch.columns[0].bits.iter().map(|bits| bits.cast_signed());
-    let (least, greatest) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
+    let times = batch.times();
     columns::put(batch, sections, &mut body);
     limited("octets", sections.plain_len, BODY_MAX)?;
-    let mut out = vec![VERSION, STORED];
-    let columns =
-        u16::try_from(count).map_err(|_| PackError::Name { name: schema.name.clone() })?;
+    let mut out = prefix(VERSION, schema, rows, times, sections.plain_len)?;
+    out.extend_from_slice(&body);
+    Ok(out)
+}
+
+/// As [`pack`], in a body of version 1 that is stored: the columns as in the codec of rows. That takes
+/// a fraction of the time, and more octets.
+pub(crate) fn pack_plain(
+    schema: &TableSchema,
+    batch: &mut Batch,
+    texts: &[&str],
+) -> Result<Vec<u8>, PackError> {
+    let limited = |what, found, limit| {
+        if found > limit { Err(PackError::TooLarge { what, found, limit }) } else { Ok(()) }
+    };
+    let rows = batch.rows;
+    if rows == 0 {
+        return Err(PackError::Empty);
+    }
+    limited("values", rows.saturating_mul(schema.columns.len()), CELLS_MAX)?;
+    limited("texts", texts.len(), CELLS_MAX)?;
+    let columns_octets: usize = batch.columns.iter().map(|column| column.octets.len()).sum();
+    let texts_octets: usize = texts.iter().map(|text| text.len()).sum();
+    limited("octets of texts", columns_octets.saturating_add(texts_octets), BODY_MAX)?;
+    let mut body = narrow_u32(texts.len()).to_le_bytes().to_vec();
+    for text in texts {
+        body.extend_from_slice(&narrow_u32(text.len()).to_le_bytes());
+        body.extend_from_slice(text.as_bytes());
+    }
+    let times = batch.times();
+    for column in &mut batch.columns {
+        body.push(VALUES);
+        encode_column(column, rows, &mut body);
+    }
+    limited("octets", body.len(), BODY_MAX)?;
+    let mut out = prefix(VERSION_1, schema, rows, times, body.len())?;
+    out.extend_from_slice(&body);
+    Ok(out)
+}
+
+/// What stands before a stored body of so many octets, without an origin.
+fn prefix(
+    version: u8,
+    schema: &TableSchema,
+    rows: usize,
+    (least, greatest): (i64, i64),
+    plain_len: usize,
+) -> Result<Vec<u8>, PackError> {
+    let mut out = vec![version, STORED];
+    let columns = u16::try_from(schema.columns.len())
+        .map_err(|_| PackError::Name { name: schema.name.clone() })?;
     out.extend_from_slice(&columns.to_le_bytes());
     out.extend_from_slice(&narrow_u32(rows).to_le_bytes());
     out.extend_from_slice(&least.to_le_bytes());
     out.extend_from_slice(&greatest.to_le_bytes());
-    out.extend_from_slice(&narrow_u32(sections.plain_len).to_le_bytes());
+    out.extend_from_slice(&narrow_u32(plain_len).to_le_bytes());
     let length = |name: &str| {
         u8::try_from(name.len()).map_err(|_| PackError::Name { name: name.to_owned() })
     };
@@ -270,7 +325,6 @@ pub(crate) fn pack(
         out.extend_from_slice(&[number_of(column.kind), length(&column.name)?]);
         out.extend_from_slice(column.name.as_bytes());
     }
-    out.extend_from_slice(&body);
     Ok(out)
 }
 

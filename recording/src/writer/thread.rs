@@ -16,7 +16,7 @@ use super::home::{self, Found, Home};
 use super::queue::{Message, Shared};
 use super::recovery;
 use super::sync::{Confirmed, Ended, Request, SyncData, Syncer};
-use super::{Incident, IncidentKind, Kept, StreamOptions, WhenFull, WhenRemoved};
+use super::{Incident, IncidentKind, Kept, SegmentsBy, StreamOptions, WhenFull, WhenRemoved};
 use crate::batch::Batch;
 use crate::compact::CompactError;
 use crate::format::Kind;
@@ -325,7 +325,11 @@ impl Writer {
     /// Ends the segment if rows of a table do not belong into it, the last of them at `greatest`;
     /// begins one where there is none.
     fn make_room(&mut self, table: usize, rows: usize, greatest: i64) {
-        let slot = greatest.div_euclid(span_ns(self.options.segment_span));
+        let at = match self.options.segments_by {
+            SegmentsBy::Rows => greatest,
+            SegmentsBy::Arrival => WallTime::now().as_nanos(),
+        };
+        let slot = at.div_euclid(span_ns(self.options.segment_span));
         let limit = self.options.segment_rows;
         if let Some(segment) = &self.segment {
             let full = segment.rows[table].saturating_add(rows) > limit && segment.rows[table] > 0;

@@ -9,24 +9,27 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use meikyo_live::Catalog;
 use meikyo_recording::format::IdentityError;
 use meikyo_recording::schema::Role;
 use meikyo_recording::{
-    Kind, StreamOptions, StreamWriter, TableSchema, WhenFull, WhenRemoved, format,
+    Kind, SegmentsBy, StreamOptions, StreamWriter, TableSchema, WhenFull, WhenRemoved, devices,
+    format,
 };
-use meikyo_transport::{Now, Output, Receiver, ReceiverCounts, SessionId, Ticket};
+use meikyo_transport::{
+    Now, Output, Place, Receiver, ReceiverCounts, SenderState, SessionId, Ticket,
+};
 use meikyo_units::{Nanos, WallTime, in_one_line};
 use tokio::sync::mpsc;
 
 use super::files::Files;
-use super::{Event, Inbox};
+use super::{Event, Inbox, clusters};
 use crate::watching::{self, Watching};
 
 /// How often the recording is forced to the disk, which is what senders are acknowledged by.
 const SYNC_EVERY: Nanos = Nanos::from_millis(250);
 
-/// Segments end by their rows, or after a day: what is caught up with is of other hours than what
-/// comes live, and must not end a segment with every block.
+/// How long rows are written to a segment of a stream that is not compacted.
 const SEGMENT_SPAN: Nanos = Nanos::from_secs(86_400);
 
 /// Why rows cannot be taken.
@@ -71,15 +74,22 @@ pub enum KeeperError {
 }
 
 /// What was taken so far.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Taken {
     pub(crate) counts: ReceiverCounts,
+    /// Senders that have a session.
     pub(crate) senders: usize,
+    /// All that were heard of.
+    pub(crate) known: Vec<SenderState>,
 }
+
+/// How often what is known of senders is told anew.
+const KNOWN_EVERY: Nanos = Nanos::from_millis(250);
 
 /// The thread; it ends, and the recording is closed, when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Keeper {
+    dir: PathBuf,
     inbox: Inbox,
     taken: Arc<Mutex<Taken>>,
     fate: Fate,
@@ -130,20 +140,44 @@ impl Drop for Told {
     }
 }
 
-impl Keeper {
-    /// Takes rows into the recording in `dir`, which is made where there is none.
-    pub(crate) fn start(dir: &Path, watching: Watching) -> Result<Self, KeeperError> {
+/// The recording that rows are taken into, before they are.
+#[derive(Debug)]
+pub(crate) struct Taking {
+    dir: PathBuf,
+    lock: File,
+}
+
+impl Taking {
+    /// Makes sure of the recording in `dir`, which is made where there is none.
+    pub(crate) fn prepare(dir: &Path) -> Result<Self, KeeperError> {
         refuse_foreign(dir)?;
-        format::create(dir, Kind::Measured)
-            .map_err(|source| KeeperError::Recording { path: dir.into(), source })?;
-        let lock = lock(dir)?;
+        make(dir)?;
+        Ok(Self { dir: dir.into(), lock: lock(dir)? })
+    }
+
+    /// Takes rows; recordings of clusters are added to `catalog`, those that are there and those that
+    /// are made.
+    pub(crate) fn start(
+        self,
+        catalog: Arc<Catalog>,
+        watching: Watching,
+    ) -> Result<Keeper, KeeperError> {
+        let Self { dir, lock } = self;
+        let clusters = clusters::found(&dir).map_err(|source| KeeperError::System {
+            doing: "list the clusters in",
+            path: dir.clone(),
+            source,
+        })?;
+        clusters.iter().for_each(|cluster| show(&catalog, cluster));
         let (inbox, events) = Inbox::new();
         let (taken, fate) = (Arc::default(), Fate::default());
         let told = Told(fate.clone());
-        let files = Files::start(dir, inbox.clone());
+        let files = Files::start(&dir, inbox.clone());
         let files = files.map_err(|source| KeeperError::Thread { source })?;
+        let own_dir = dir.clone();
         let mut work = Work {
-            dir: dir.into(),
+            dir,
+            catalog,
             receiver: Receiver::new(),
             writers: BTreeMap::new(),
             distrusted: BTreeSet::new(),
@@ -152,6 +186,7 @@ impl Keeper {
             watching,
             files,
             taken: Arc::clone(&taken),
+            known_at: Nanos::ZERO,
         };
         let thread = std::thread::Builder::new()
             .name("ingest".into())
@@ -160,9 +195,11 @@ impl Keeper {
                 work.run(events);
             })
             .map_err(|source| KeeperError::Thread { source })?;
-        Ok(Self { inbox, taken, fate, thread: Some(thread), _lock: lock })
+        Ok(Keeper { dir: own_dir, inbox, taken, fate, thread: Some(thread), _lock: lock })
     }
+}
 
+impl Keeper {
     /// What becomes of the thread.
     pub(crate) fn fate(&self) -> Fate {
         self.fate.clone()
@@ -170,6 +207,11 @@ impl Keeper {
 
     pub(crate) fn inbox(&self) -> Inbox {
         self.inbox.clone()
+    }
+
+    /// The directory that the recordings are below.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Where what was taken can be read.
@@ -186,6 +228,19 @@ impl Drop for Keeper {
         {
             tracing::error!("the thread that takes rows has panicked");
         }
+    }
+}
+
+fn make(dir: &Path) -> Result<(), KeeperError> {
+    let refused = |source| KeeperError::Recording { path: dir.into(), source };
+    format::create(dir, Kind::Measured).map_err(refused).map(drop)
+}
+
+/// Adds a recording to those that are served. One that cannot be read is written nevertheless.
+fn show(catalog: &Catalog, dir: &Path) {
+    if let Err(error) = catalog.add(dir) {
+        let error = in_one_line(&error);
+        tracing::warn!(error, dir = %dir.display(), "a recording of a cluster is not served");
     }
 }
 
@@ -231,15 +286,17 @@ struct Stream {
 
 struct Work {
     dir: PathBuf,
+    catalog: Arc<Catalog>,
     receiver: Receiver,
-    writers: BTreeMap<String, Stream>,
+    writers: BTreeMap<Place, Stream>,
     /// Streams that the disk refused to sync, until that is noted beside them.
-    distrusted: BTreeSet<String>,
+    distrusted: BTreeSet<Place>,
     outboxes: BTreeMap<SessionId, mpsc::Sender<Vec<u8>>>,
     begun: Instant,
     watching: Watching,
     files: Files,
     taken: Arc<Mutex<Taken>>,
+    known_at: Nanos,
 }
 
 impl Work {
@@ -279,10 +336,16 @@ impl Work {
         self.end();
     }
 
-    fn publish(&self) {
+    fn publish(&mut self) {
         let (counts, senders) = (self.receiver.counts(), self.receiver.senders().count());
+        let now = self.now().monotonic;
+        let known = (now >= self.known_at).then(|| self.receiver.known().cloned().collect());
         let mut told = self.taken.lock().expect("whoever holds the counts only copies them");
-        *told = Taken { counts, senders };
+        (told.counts, told.senders) = (counts, senders);
+        if let Some(known) = known {
+            told.known = known;
+            self.known_at = now + KNOWN_EVERY;
+        }
     }
 
     fn leave(&mut self, session: SessionId) {
@@ -293,17 +356,26 @@ impl Work {
     fn do_what_is_asked(&mut self) {
         while let Some(output) = self.receiver.poll_output() {
             match output {
-                Output::Open { stream, tables, after } => self.open(&stream, &tables, after),
-                Output::Store { ticket, stream, rows } => {
-                    self.files.pass(monotonic(), &stream, &rows);
-                    let Some(known) = self.writers.get_mut(&stream) else {
-                        self.receiver.lost(&stream, ticket);
+                Output::Open { place, tables, after } => self.open(&place, &tables, after),
+                Output::Store { ticket, place, rows } => {
+                    if place.cluster.is_none() {
+                        self.files.pass(monotonic(), &place.stream, &rows);
+                    }
+                    let Some(known) = self.writers.get_mut(&place) else {
+                        self.receiver.lost(&place, ticket);
                         continue;
                     };
                     match known.writer.packed(rows) {
                         Ok(()) => known.writer.mark(ticket),
                         // The receiver compared the table; a block that cannot be stored is lost.
-                        Err(_) => self.receiver.lost(&stream, ticket),
+                        Err(_) => self.receiver.lost(&place, ticket),
+                    }
+                }
+                Output::Facts { cluster, devices } => {
+                    let dir = clusters::dir_of(&self.dir, Some(&cluster));
+                    if let Err(error) = devices::write(&dir, &devices) {
+                        let error = in_one_line(&error);
+                        tracing::warn!(error, cluster, "its devices are known by their rows only");
                     }
                 }
                 Output::Send { session, octets } => {
@@ -322,42 +394,49 @@ impl Work {
         }
     }
 
-    fn open(&mut self, stream: &str, tables: &[TableSchema], after: Ticket) {
+    fn open(&mut self, place: &Place, tables: &[TableSchema], after: Ticket) {
         // What was handed over goes to the kernel first.
-        self.writers.remove(stream);
+        self.writers.remove(place);
+        let (dir, stream) = (clusters::dir_of(&self.dir, place.cluster.as_deref()), &place.stream);
+        if let Err(error) = make(&dir) {
+            return self.receiver.not_opened(place, &in_one_line(&error));
+        }
         // The writer has noted it, if the disk let it.
-        if self.distrusted.contains(stream)
-            && let Err(error) = StreamWriter::distrust(&self.dir, stream)
+        if self.distrusted.contains(place)
+            && let Err(error) = StreamWriter::distrust(&dir, stream)
         {
             let text = format!("its disk refused to sync it, and cannot note that: {error}");
-            return self.receiver.not_opened(stream, &text);
+            return self.receiver.not_opened(place, &text);
         }
-        self.distrusted.remove(stream);
+        self.distrusted.remove(place);
+        // Parquet files of samples are larger than their blocks.
+        let compact = !tables.iter().any(|table| table.role() == Role::Samples);
+        let usual = StreamOptions::COLLECTOR;
         let options = StreamOptions {
             sync_every: SYNC_EVERY,
-            segment_span: SEGMENT_SPAN,
+            segment_span: if compact { usual.segment_span } else { SEGMENT_SPAN },
+            segments_by: SegmentsBy::Arrival,
             when_full: WhenFull::Wait,
             when_removed: WhenRemoved::Drop,
-            // Parquet files of samples are larger than their blocks.
-            compact: !tables.iter().any(|table| table.role() == Role::Samples),
-            ..StreamOptions::COLLECTOR
+            compact,
+            ..usual
         };
         let now = self.now();
-        let opened =
-            StreamWriter::open(&self.dir, Kind::Measured, stream, tables.to_vec(), options);
+        let opened = StreamWriter::open(&dir, Kind::Measured, stream, tables.to_vec(), options);
         match opened {
             Ok(writer) if writer.synced().is_stopped => {
-                self.receiver.not_opened(stream, "its disk refuses to sync what it has");
+                self.receiver.not_opened(place, "its disk refuses to sync what it has");
             }
             Ok(writer) => {
-                self.receiver.opened(now, (stream, tables), after, writer.received());
+                self.receiver.opened(now, (place, tables), after, writer.received());
                 let (tables, written) = (tables.to_vec(), VecDeque::new());
-                self.writers.insert(stream.to_owned(), Stream { writer, tables, written });
+                self.writers.insert(place.clone(), Stream { writer, tables, written });
+                show(&self.catalog, &dir);
             }
             Err(error) => {
                 let text = in_one_line(&error);
-                tracing::warn!(stream, error = text, "rows that are sent cannot be written");
-                self.receiver.not_opened(stream, &text);
+                tracing::warn!(%place, error = text, "rows that are sent cannot be written");
+                self.receiver.not_opened(place, &text);
             }
         }
     }
@@ -365,13 +444,13 @@ impl Work {
     /// Tells the receiver what is on the disk by now, and what never will be.
     fn acknowledge(&mut self) {
         let mut to_open = Vec::new();
-        for (name, stream) in &mut self.writers {
+        for (place, stream) in &mut self.writers {
             for incident in stream.writer.take_incidents() {
-                tracing::warn!(stream = name, text = incident.text, "the recording of sent rows");
+                tracing::warn!(%place, text = incident.text, "the recording of sent rows");
             }
             for kept in stream.writer.take_kept() {
                 if kept.lost_rows > 0 {
-                    self.receiver.lost(name, kept.token);
+                    self.receiver.lost(place, kept.token);
                 } else {
                     stream.written.push_back((kept.sequence, kept.token));
                 }
@@ -384,17 +463,17 @@ impl Work {
                 last = Some(ticket);
             }
             if let Some(ticket) = last {
-                self.receiver.synced(name, ticket);
+                self.receiver.synced(place, ticket);
             }
             if synced.is_stopped {
-                to_open.push((name.clone(), stream.tables.clone()));
+                to_open.push((place.clone(), stream.tables.clone()));
             }
         }
         // Nobody knows what the disk has behind the watermark: the stream is read again.
-        for (name, tables) in to_open {
-            self.distrusted.insert(name.clone());
+        for (place, tables) in to_open {
+            self.distrusted.insert(place.clone());
             let after = self.receiver.last_ticket();
-            self.open(&name, &tables, after);
+            self.open(&place, &tables, after);
         }
     }
 
@@ -402,9 +481,9 @@ impl Work {
     fn end(&mut self) {
         self.receiver.end();
         self.do_what_is_asked();
-        for (name, stream) in std::mem::take(&mut self.writers) {
+        for (place, stream) in std::mem::take(&mut self.writers) {
             if let Err(error) = stream.writer.close() {
-                tracing::warn!(stream = name, %error, "the recording of sent rows was not closed");
+                tracing::warn!(%place, %error, "the recording of sent rows was not closed");
             }
         }
     }

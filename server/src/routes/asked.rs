@@ -54,7 +54,7 @@ impl Asked {
         let Self { server, id, query, visible } = self;
         let read = move |server: &Server| {
             let opened = server.recording(&id)?;
-            read(server, opened, query.as_deref(), visible)
+            read(server, &opened, query.as_deref(), visible)
         };
         server.blocking(read).await
     }

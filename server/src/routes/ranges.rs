@@ -1,7 +1,5 @@
 //! Ranges, health and live frames.
 
-use std::sync::Arc;
-
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -89,7 +87,7 @@ pub(crate) async fn live(
     proof: Option<Extension<Proof>>,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, ApiError> {
-    let audience = Arc::clone(server.audience(&id)?);
+    let audience = server.audience(&id)?;
     let seat = server.viewers.enter(client).ok_or_else(|| {
         let text = "too many viewers; close some, or ask again later";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text, "")

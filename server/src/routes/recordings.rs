@@ -35,12 +35,12 @@ pub(crate) async fn recordings(
 ) -> Result<Json<Vec<RecordingBody>>, ApiError> {
     let is_limited = proof.is_some_and(|Extension(proof)| !proof.visible().is_empty());
     let bodies = server.blocking(move |server| {
-        let opened = server.catalog.all().iter();
+        let opened = server.catalog.all();
         let body = |opened| match RecordingBody::new(opened) {
             Ok(body) if is_limited => Ok(body.of_samples()),
             body => body,
         };
-        Ok(opened.map(|opened| body(opened)).collect::<Result<Vec<_>, _>>()?)
+        Ok(opened.iter().map(|opened| body(opened)).collect::<Result<Vec<_>, _>>()?)
     });
     Ok(Json(bodies.await?))
 }
@@ -238,8 +238,8 @@ pub(crate) async fn alerts(
         let id = parameters.optional("id");
         parameters.finish()?;
         let recordings = match id {
-            Some(id) => vec![Arc::clone(server.recording(&id)?)],
-            None => server.catalog.all().to_vec(),
+            Some(id) => vec![server.recording(&id)?],
+            None => server.catalog.all(),
         };
         let (mut all, mut problems) = (Vec::new(), 0);
         for opened in recordings {
@@ -317,11 +317,11 @@ pub(crate) async fn silence(
 fn raised(server: &Server, alert: &str) -> Result<Arc<Opened>, ApiError> {
     let mut found = None;
     for opened in server.catalog.all() {
-        if alerts::read(opened)?.0.iter().any(|known| known.id == alert) {
+        if alerts::read(&opened)?.0.iter().any(|known| known.id == alert) {
             if opened.is_running() {
-                return Ok(opened.clone());
+                return Ok(opened);
             }
-            found = Some(opened.clone());
+            found = Some(opened);
         }
     }
     found.ok_or_else(|| ApiError::unknown(format!("there is no alert `{alert}`"), "alert"))

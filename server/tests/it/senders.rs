@@ -40,6 +40,7 @@ fn uplink(name: &str, target: Target) -> Uplink {
 fn uplink_of(name: &str, target: Target, table: TableSchema) -> Uplink {
     let options = SenderOptions {
         name: name.into(),
+        cluster: None,
         boot: 1,
         machine: String::new(),
         streams: vec![Declared { stream: "s".into(), tables: vec![table] }],
@@ -88,7 +89,7 @@ fn rows_come_over_tls_from_whom_the_token_names() {
     for value in 0..100 {
         sender.offer("s", rows(value)).unwrap();
     }
-    assert!(sender.finish(PATIENCE), "not everything was delivered");
+    assert!(sender.finish(PATIENCE).is_delivered(), "not everything was delivered");
     // Another sender, without TLS, and with certificates that vouch for somebody else.
     let other = trouble(&uplink("other", target(&running, Some(&roots), &token)));
     assert!(other.contains("the token is for node*, not for `other`"), "{other}");
@@ -146,7 +147,7 @@ fn a_heat_map_shows_the_samples_that_were_sent() {
         }
         sender.offer("s", packer.pack().unwrap()).unwrap();
     }
-    assert!(sender.finish(PATIENCE), "not everything was delivered");
+    assert!(sender.finish(PATIENCE).is_delivered(), "not everything was delivered");
     let served = Served { running, address };
     let ask = |query: &str| served.json(&format!("recordings/rec/{query}"));
     let whole = format!("from={START_S}000000&to={}000000", START_S + 50);

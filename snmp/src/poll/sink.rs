@@ -1,6 +1,6 @@
 //! Where the rows of a measurement go.
 
-use meikyo_recording::{Batch, Kept, StreamWriter, Symbol};
+use meikyo_recording::{Batch, Incident, Kept, StreamWriter, Symbol, WriterCounters};
 
 use crate::tables::Table;
 
@@ -25,6 +25,15 @@ pub trait RowSink {
     fn take_kept(&mut self) -> impl Iterator<Item = Kept>;
 }
 
+/// Where a collector's rows go: a sink that tells what became of them.
+pub trait Outlet: RowSink + Send + 'static {
+    /// What was kept and dropped so far.
+    fn counters(&self) -> WriterCounters;
+
+    /// What happened since the last call that a person should know.
+    fn take_incidents(&mut self) -> Vec<Incident>;
+}
+
 /// A stream of a recording whose tables are [`crate::tables::schemas`], and which nobody else
 /// writes to.
 impl RowSink for StreamWriter {
@@ -47,5 +56,15 @@ impl RowSink for StreamWriter {
 
     fn take_kept(&mut self) -> impl Iterator<Item = Kept> {
         Self::take_kept(self)
+    }
+}
+
+impl Outlet for StreamWriter {
+    fn counters(&self) -> WriterCounters {
+        Self::counters(self)
+    }
+
+    fn take_incidents(&mut self) -> Vec<Incident> {
+        Self::take_incidents(self)
     }
 }

@@ -23,7 +23,7 @@ fn is_sender(text: &str) -> bool {
 }
 
 pub(super) fn check(permit: &Permit, hello: &Hello) -> Result<(), Refusal> {
-    let Hello { version, sender, streams, holds, .. } = hello;
+    let Hello { version, sender, cluster, streams, holds, .. } = hello;
     if *version > VERSION {
         let text = format!(
             "the sender speaks version {version}, and this receiver understands versions up to \
@@ -42,6 +42,9 @@ pub(super) fn check(permit: &Permit, hello: &Hello) -> Result<(), Refusal> {
         let text = format!("the token is for {allowed}, not for `{sender}`");
         return Err(Refusal { code: Code::Forbidden, text });
     }
+    if let Some(cluster) = cluster {
+        check_cluster(sender, cluster)?;
+    }
     if streams.is_empty() || streams.len() > STREAMS_MAX {
         let text = format!("a sender declares 1 to {STREAMS_MAX} streams, not {}", streams.len());
         return Err(Refusal { code: Code::TooLarge, text });
@@ -53,12 +56,32 @@ pub(super) fn check(permit: &Permit, hello: &Hello) -> Result<(), Refusal> {
         );
         return Err(Refusal { code: Code::TooLarge, text });
     }
-    streams.iter().try_for_each(check_stream)
+    streams.iter().try_for_each(|declared| check_stream(declared, cluster.is_some()))
 }
 
-fn check_stream(declared: &Declared) -> Result<(), Refusal> {
+/// A sender writes into the recording of the cluster that stands in its name, so that a token for
+/// `west:*` opens no recording but that of `west`.
+fn check_cluster(sender: &str, cluster: &str) -> Result<(), Refusal> {
+    if !layout::is_name(cluster) {
+        return Err(damaged(&format!(
+            "`{cluster}` cannot name a cluster: letters, digits, `_`, `-` and `.` are allowed, a letter \
+             or digit first, and at most 100 of them"
+        )));
+    }
+    if sender.rsplit_once(':').is_none_or(|(own, _)| own != cluster) {
+        let text = format!(
+            "`{sender}` may not write into the recording of cluster `{cluster}`: that is for senders \
+             called `{cluster}:...`"
+        );
+        return Err(Refusal { code: Code::Forbidden, text });
+    }
+    Ok(())
+}
+
+fn check_stream(declared: &Declared, has_cluster: bool) -> Result<(), Refusal> {
     let Declared { stream, tables } = declared;
-    if !layout::is_name(stream) || stream == layout::LOG || OWN_STREAMS.contains(&stream.as_str()) {
+    let is_taken = !has_cluster && OWN_STREAMS.contains(&stream.as_str());
+    if !layout::is_name(stream) || stream == layout::LOG || is_taken {
         return Err(damaged(&format!(
             "`{stream}` cannot name a sender's stream: letters, digits, `_`, `-` and `.` are \
              allowed, a letter or digit first, and some names are taken"

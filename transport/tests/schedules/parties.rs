@@ -117,6 +117,7 @@ impl Machine {
         let declared = Declared { stream: STREAM.into(), tables: vec![table()] };
         let options = SenderOptions {
             name: self.name.clone(),
+            cluster: None,
             boot: self.boot,
             machine: format!("machine {}", self.machine),
             streams: vec![declared],

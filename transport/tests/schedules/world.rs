@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use meikyo_recording::Received;
 use meikyo_recording::origin::Ranges;
 use meikyo_transport::wire::{Decoder, Message, Numbers};
-use meikyo_transport::{Now, Output, Permit, Receiver};
+use meikyo_transport::{Now, Output, Permit, Place, Receiver};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime, WallTime};
 use meikyo_worlds::{Agenda, Line, LineOptions, Random};
 
@@ -249,7 +249,7 @@ impl World {
             Event::Write => {
                 for ticket in self.store.write() {
                     if let Some(receiver) = &mut self.receiver {
-                        receiver.lost(STREAM, ticket);
+                        receiver.lost(&Place::new(None, STREAM), ticket);
                     }
                 }
                 self.pump_receiver();
@@ -258,7 +258,7 @@ impl World {
             }
             Event::Sync => {
                 if let (Some(ticket), Some(receiver)) = (self.store.sync(), &mut self.receiver) {
-                    receiver.synced(STREAM, ticket);
+                    receiver.synced(&Place::new(None, STREAM), ticket);
                 }
                 self.pump_receiver();
                 self.later(Nanos::from_millis(250), Event::Sync);
@@ -436,16 +436,17 @@ impl World {
     fn pump_receiver(&mut self) {
         while let Some(output) = self.receiver.as_mut().and_then(Receiver::poll_output) {
             match output {
-                Output::Open { stream, tables, after } => {
+                Output::Open { place, tables, after } => {
                     let (received, now) = (self.store.open(), self.at_receiver());
                     if let Some(receiver) = &mut self.receiver {
-                        receiver.opened(now, (&stream, &tables), after, &received);
+                        receiver.opened(now, (&place, &tables), after, &received);
                     }
                 }
                 Output::Store { ticket, rows, .. } => {
                     self.note_arrival(&rows);
                     self.store.queue(ticket, rows);
                 }
+                Output::Facts { .. } => {}
                 Output::Send { session, octets } => self.send_down(session, octets),
                 Output::Close { session, .. } => {
                     if let Some(connection) = self.connections.get_mut(&session) {

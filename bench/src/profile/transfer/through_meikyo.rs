@@ -62,6 +62,7 @@ fn uplink(url: &str) -> Result<Uplink, Failure> {
     let target = Target { authority, prefix: String::new(), roots: None, token: None };
     let options = SenderOptions {
         name: "bench".to_owned(),
+        cluster: None,
         boot: WallTime::now().as_nanos().cast_unsigned(),
         machine: String::new(),
         streams: vec![Declared { stream: STREAM.to_owned(), tables: tables::all() }],

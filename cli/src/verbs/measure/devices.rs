@@ -47,6 +47,13 @@ pub(super) struct Changes {
 /// Leaves in a recording what the cluster file says of the devices, and who answers for them if
 /// they are really asked. It can be done without: names stand in the rows.
 pub(crate) fn note(cluster: &Cluster, recording: &Path, asked: bool) {
+    if let Err(error) = meikyo_recording::devices::write(recording, &facts(cluster, asked)) {
+        tracing::warn!(%error, "what the cluster file says of the devices is not kept");
+    }
+}
+
+/// What the cluster file says of the devices.
+fn facts(cluster: &Cluster, asked: bool) -> Vec<meikyo_recording::devices::Device> {
     let agent = |device: &meikyo_cluster::Device| Agent {
         address: device.address.to_string(),
         version: device.snmp.access.version().to_owned(),
@@ -60,10 +67,7 @@ pub(crate) fn note(cluster: &Cluster, recording: &Path, asked: bool) {
         group: device.group.clone(),
         agent: asked.then(|| agent(device)),
     };
-    let facts: Vec<_> = cluster.devices.iter().map(fact).collect();
-    if let Err(error) = meikyo_recording::devices::write(recording, &facts) {
-        tracing::warn!(%error, "what the cluster file says of the devices is not kept");
-    }
+    cluster.devices.iter().map(fact).collect()
 }
 
 impl Devices {
@@ -82,6 +86,11 @@ impl Devices {
     /// Leaves a copy of what is known of the devices in the recording, for those who look at it.
     pub(super) fn note(&self, recording: &Path) {
         note(&self.cluster, recording, true);
+    }
+
+    /// What the cluster file says of the devices, for a receiver.
+    pub(super) fn facts(&self) -> Vec<meikyo_recording::devices::Device> {
+        facts(&self.cluster, true)
     }
 
     /// The cluster file as it was read last.

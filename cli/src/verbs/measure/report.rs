@@ -10,6 +10,8 @@ use meikyo_snmp::tables::State;
 use meikyo_units::Nanos;
 use serde::Serialize;
 
+use super::afar::Sent;
+
 /// Names of failing devices that the summary holds.
 const NAMES_MAX: usize = 10;
 
@@ -47,7 +49,8 @@ fn names(all: &[String]) -> String {
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
     schema: &'static str,
-    recording: String,
+    /// None with `--no-recording`.
+    recording: Option<String>,
     devices: usize,
     seconds: f64,
     ok: u64,
@@ -65,21 +68,25 @@ pub(super) struct Summary {
     bytes_logged: u64,
     /// Devices that failed at the end.
     failing: Vec<String>,
+    /// What was sent to a receiver, with `--to`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent: Option<Sent>,
 }
 
 impl Summary {
     pub(super) fn new(
-        recording: &Path,
+        recording: Option<&Path>,
         devices: usize,
         span: Nanos,
         status: &Status,
         writer: &WriterCounters,
         failing: Vec<String>,
+        sent: Option<Sent>,
     ) -> Self {
         let ended = |state: State| status.states[state as usize];
         Self {
             schema: "meikyo.measure/1",
-            recording: recording.display().to_string(),
+            recording: recording.map(|dir| dir.display().to_string()),
             devices,
             seconds: span.as_secs_f64(),
             ok: ended(State::Ok),
@@ -96,12 +103,13 @@ impl Summary {
             rows_dropped: writer.rows_dropped,
             bytes_logged: writer.bytes_kept,
             failing,
+            sent,
         }
     }
 
     /// Whether every reading that came is kept.
     pub(super) fn is_whole(&self) -> bool {
-        self.rows_dropped == 0
+        self.rows_dropped == 0 && self.sent.as_ref().is_none_or(Sent::is_whole)
     }
 
     /// The summary for people.
@@ -137,7 +145,12 @@ impl Summary {
             writeln!(text, "no valid answer at the end from {}", names(&self.failing))
                 .expect("writing to a string cannot fail");
         }
-        writeln!(text, "recording: {}", self.recording).expect("writing to a string cannot fail");
+        if let Some(sent) = &self.sent {
+            text += &sent.text();
+        }
+        if let Some(recording) = &self.recording {
+            writeln!(text, "recording: {recording}").expect("writing to a string cannot fail");
+        }
         text
     }
 }

@@ -1,6 +1,6 @@
 //! `meikyo profile agent`: samples of this host to a server, while they are taken.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,6 +23,7 @@ use serde::Serialize;
 use super::door::{Door, Reply};
 use super::sampling::{SamplingArgs, explained, tell_what_is_missing};
 use super::teller::{Teller, build_id_in};
+use crate::receiver::{self, ROOTS};
 use crate::verbs::measure::{host_name, stop_on_signals};
 
 // What finds no room in a block of the transport would be refused there.
@@ -39,9 +40,6 @@ const SAY_EVERY: Nanos = Nanos::from_secs(10);
 
 /// How long the end waits for the server to have everything.
 const LAST_PATIENCE: Nanos = Nanos::from_secs(10);
-
-/// Who vouches for servers where no other file is named: where Debian has its certificates.
-pub(crate) const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// Sample everything on this host, and send the samples to a server immediately
 #[derive(Debug, Args)]
@@ -123,7 +121,10 @@ struct Summary {
 /// Samples and sends until the span is over or the person ends it.
 pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
     let stop = stop_on_signals()?;
-    let target = target(&args.server, &args.tls_roots, token(args.token_file.as_deref())?)?;
+    let target = {
+        let token = receiver::token(args.token_file.as_deref())?;
+        receiver::target("--server", &args.server, &args.tls_roots, token)?
+    };
     let everything = sampler::Target::Everything;
     let options = args.recorder_options();
     let mut recorder = Recorder::open(&everything, None, &options).map_err(explained)?;
@@ -149,7 +150,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
             || status.trouble.is_some()
     };
     let status = uplink.wait(LAST_PATIENCE, has_all);
-    let is_delivered = status.trouble.is_none() && uplink.finish(LAST_PATIENCE);
+    let is_delivered = status.trouble.is_none() && uplink.finish(LAST_PATIENCE).is_delivered();
     let summary = args.summary(&recorder, &status, rows);
     if args.json {
         output::print_json(&summary)?;
@@ -200,7 +201,7 @@ fn attend(
         recorder.set_pace(status.sender.pace);
         let now = recorder.now();
         if now >= say_at {
-            let text = state(&status, &args.server);
+            let text = receiver::state(&status, &args.server);
             if text != said {
                 output::say(&format!("meikyo: {text}"));
                 (said, say_at) = (text, now + SAY_EVERY);
@@ -209,15 +210,6 @@ fn attend(
         if args.span.is_some_and(|span| now >= begin + span) || stop.load(Ordering::Relaxed) {
             return Ok(());
         }
-    }
-}
-
-/// How a connection stands, without numbers that always change.
-fn state(status: &UplinkStatus, to: &str) -> String {
-    match &status.trouble {
-        Some(trouble) => format!("not sending to {to}, blocks wait: {trouble}"),
-        None if status.sender.is_welcome => format!("sending to {to}"),
-        None => format!("connecting to {to}"),
     }
 }
 
@@ -240,11 +232,11 @@ impl AgentArgs {
     }
 
     fn uplink(&self, target: Target) -> Result<Uplink, Failure> {
-        let machine = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
         let options = SenderOptions {
             name: self.sender_name(),
+            cluster: None,
             boot: WallTime::now().as_nanos().cast_unsigned(),
-            machine: machine.trim().to_owned(),
+            machine: receiver::machine()?,
             streams: vec![Declared { stream: STREAM.to_owned(), tables: tables::all() }],
             spool: SpoolLimits { bytes: self.spool_max, ..SpoolLimits::STANDARD },
             catch_up: None,
@@ -311,97 +303,5 @@ impl Summary {
             }
         }
         text
-    }
-}
-
-/// The token in a file.
-fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
-    let Some(file) = file else { return Ok(None) };
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", file.display())))?;
-    let token = text.trim();
-    if token.is_empty() || !token.bytes().all(|octet| octet.is_ascii_graphic()) {
-        let failure = Failure::new(format!("`{}` is no token", file.display()));
-        return Err(
-            failure.hint("it contains only the token that `meikyo serve --new-token` printed")
-        );
-    }
-    Ok(Some(token.to_owned()))
-}
-
-/// The receiver at a URL.
-fn target(url: &str, roots: &Path, token: Option<String>) -> Result<Target, Failure> {
-    let refused = || {
-        Failure::new(format!("`{url}` is no address of a server"))
-            .hint("write for example `--server https://mon.example:8420`")
-    };
-    let (roots, rest, port) = match url.split_once("://") {
-        Some(("https", rest)) => (Some(roots.to_owned()), rest, 443),
-        Some(("http", rest)) => (None, rest, 80),
-        _ => return Err(refused()),
-    };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let is_plain = |text: &str| {
-        text.bytes().all(|octet| octet.is_ascii_graphic() && !b"?#@\\".contains(&octet))
-    };
-    if authority.is_empty() || !is_plain(rest) {
-        return Err(refused());
-    }
-    // The colons of an address of version 6 are in brackets.
-    let behind = authority.rsplit(']').next().unwrap_or(authority);
-    let authority = match behind.rsplit_once(':') {
-        Some((_, digits)) if digits.parse::<u16>().is_ok() => authority.to_owned(),
-        Some(_) => return Err(refused()),
-        None => format!("{authority}:{port}"),
-    };
-    Ok(Target { authority, prefix: path.trim_end_matches('/').to_owned(), roots, token })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_names_the_server_its_port_and_the_path_before_everything() {
-        let roots = Path::new("/roots");
-        for (url, authority, prefix, is_tls) in [
-            ("http://127.0.0.1:8420", "127.0.0.1:8420", "", false),
-            ("https://mon.example", "mon.example:443", "", true),
-            ("https://mon.example:8420/a/b/", "mon.example:8420", "/a/b", true),
-            ("http://[::1]/", "[::1]:80", "", false),
-            ("http://[::1]:9", "[::1]:9", "", false),
-        ] {
-            let found = target(url, roots, None).unwrap();
-            assert_eq!((&*found.authority, &*found.prefix), (authority, prefix), "{url}");
-            assert_eq!(found.roots.is_some(), is_tls, "{url}");
-        }
-        for wrong in [
-            "",
-            "mon.example",
-            "ftp://x",
-            "http://",
-            "http://x:port",
-            "http://x:70000",
-            "https://user@x",
-            "http://x/ y",
-            "http://x/\r\nHost: y",
-            "http://x?a",
-        ] {
-            assert!(target(wrong, roots, None).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_token_is_one_word() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("token");
-        std::fs::write(&path, "abc-1\n").unwrap();
-        assert_eq!(token(Some(&path)).unwrap().as_deref(), Some("abc-1"));
-        assert_eq!(token(None).unwrap(), None);
-        for wrong in ["", "two words", "a\r\nHost: x"] {
-            std::fs::write(&path, wrong).unwrap();
-            assert!(token(Some(&path)).is_err(), "{wrong}");
-        }
-        assert!(token(Some(directory.path())).is_err());
     }
 }

@@ -130,6 +130,12 @@ pub(super) struct SectionReader {
     frame: Vec<u8>,
 }
 
+impl fmt::Debug for SectionReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SectionReader").finish_non_exhaustive()
+    }
+}
+
 impl SectionReader {
     fn decompress(&mut self, stored: &[u8], len: usize) -> Option<Vec<u8>> {
         if self.zstd.is_none() {

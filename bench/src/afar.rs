@@ -1,0 +1,140 @@
+//! `meikyo bench afar`: what it takes to send readings to another machine.
+//!
+//! Octets and the sender's CPU time are those of real collectors that measure a farm, once with `--to` and
+//! once without; the recordings at both ends must have the same rows. The receiver's share of a core is
+//! that of a real server, which many senders in this process send the rows of an interval to every 100 ms
+//! ([`made`]). Catching up goes over a relay that lets 20 Mbit/s through ([`line`]).
+
+mod catch_up;
+mod line;
+mod made;
+mod measured;
+mod receiver;
+
+use meikyo_console::benches::afar::{AfarBenchArgs, Part};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable};
+use serde::Serialize;
+
+use crate::machine::Machine;
+use crate::progress;
+
+/// What a number is to reach.
+const BYTES_MOVING_MAX: f64 = 2.5;
+const BYTES_CACHED_MAX: f64 = 1.0;
+const SENDER_US_MAX: f64 = 0.5;
+const RECEIVER_PERCENT_MAX: f64 = 30.0;
+const CAUGHT_UP_S_MAX: f64 = 60.0;
+const LIVE_DELAY_S_MAX: f64 = 1.0;
+
+/// What was measured; what was not asked for is absent.
+#[derive(Debug, Serialize)]
+struct Report {
+    schema: &'static str,
+    machine: Machine,
+    devices: u32,
+    senders: u32,
+    #[serde(flatten)]
+    numbers: Numbers,
+    load_average_1min_after: f64,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Numbers {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_value_moving: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_value_cached_3s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values_kept: Option<u64>,
+    /// By pair of runs, what a poll cost more with sending.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sender_us_per_poll_pairs: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sender_us_per_poll_median: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receiver_percent_of_core: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receiver_polls_per_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receiver_lag_s_max: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caught_up_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live_delay_s_p99: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backlog_bytes: Option<u64>,
+}
+
+/// Runs the parts; the answer is whether every number is within reach.
+pub(crate) fn run(args: &AfarBenchArgs) -> Result<Answer, Failure> {
+    let machine = Machine::observe();
+    let wanted = |part| args.only.is_empty() || args.only.contains(&part);
+    let mut numbers = Numbers::default();
+    if wanted(Part::Bytes) {
+        progress("afar: octets a value, every reading fresh");
+        let moving = measured::bytes(args, "0s")?;
+        progress("afar: octets a value, with caches of 3 s");
+        let cached = measured::bytes(args, "3s")?;
+        numbers.bytes_per_value_moving = Some(moving.per_value());
+        numbers.bytes_per_value_cached_3s = Some(cached.per_value());
+        numbers.values_kept = Some(moving.values + cached.values);
+    }
+    if wanted(Part::Sender) {
+        let pairs = measured::sender(args)?;
+        numbers.sender_us_per_poll_median = pairs.median();
+        numbers.sender_us_per_poll_pairs = pairs.all().to_vec();
+    }
+    if wanted(Part::Receiver) {
+        progress("afar: a receiver of many senders");
+        let receiver = receiver::run(args)?;
+        numbers.receiver_percent_of_core = Some(receiver.percent_of_core);
+        numbers.receiver_polls_per_s = Some(receiver.polls_per_s);
+        numbers.receiver_lag_s_max = Some(receiver.lag_s_max);
+    }
+    if wanted(Part::CatchUp) {
+        progress("afar: catching up after a cut");
+        let caught_up = catch_up::run(args)?;
+        numbers.caught_up_s = Some(caught_up.seconds);
+        numbers.live_delay_s_p99 = caught_up.live_delay_s.percentile(99);
+        numbers.backlog_bytes = Some(caught_up.backlog_bytes);
+    }
+    let report = Report {
+        schema: "meikyo.bench.afar/1",
+        machine,
+        devices: args.devices,
+        senders: args.senders,
+        numbers,
+        load_average_1min_after: crate::machine::load_average(),
+    };
+    let lines = lines(&report.numbers);
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&text(&report, &lines))?;
+    }
+    let is_reached = lines.iter().all(|(_, value, most)| value <= most);
+    Ok(if is_reached { Answer::Yes } else { Answer::No })
+}
+
+/// What was measured, and the most that it may be.
+fn lines(numbers: &Numbers) -> Vec<(&'static str, f64, f64)> {
+    let all = [
+        ("octets a value, moving", numbers.bytes_per_value_moving, BYTES_MOVING_MAX),
+        ("octets a value, caches of 3 s", numbers.bytes_per_value_cached_3s, BYTES_CACHED_MAX),
+        ("CPU of the sender, µs a poll", numbers.sender_us_per_poll_median, SENDER_US_MAX),
+        ("receiver, % of a core", numbers.receiver_percent_of_core, RECEIVER_PERCENT_MAX),
+        ("lag of the receiver, s", numbers.receiver_lag_s_max, LIVE_DELAY_S_MAX),
+        ("caught up, s", numbers.caught_up_s, CAUGHT_UP_S_MAX),
+        ("live delay meanwhile, p99, s", numbers.live_delay_s_p99, LIVE_DELAY_S_MAX),
+    ];
+    all.into_iter().filter_map(|(what, value, most)| Some((what, value?, most))).collect()
+}
+
+fn text(report: &Report, lines: &[(&'static str, f64, f64)]) -> String {
+    let mut table = TextTable::new(&["", "measured", "reach"]);
+    for (what, value, most) in lines {
+        table.row([(*what).into(), format!("{value:.2}"), format!("<= {most}")]);
+    }
+    format!("{}\n{table}\n", report.machine)
+}

@@ -1,0 +1,142 @@
+//! Octets and CPU time of a real collector that sends what it measures.
+
+use meikyo_console::benches::afar::AfarBenchArgs;
+use meikyo_console::benches::collect::Speech;
+use meikyo_console::failure::Failure;
+use meikyo_console::output::real;
+use meikyo_recording::{Recording, Selection};
+use meikyo_units::Nanos;
+
+use crate::cluster_text::ClusterText;
+use crate::collector::{Collector, CollectorPlan, Sending};
+use crate::farm_process::{FarmPlan, FarmProcess};
+use crate::live::server_process::ServerProcess;
+use crate::placement::{Placement, Usage};
+use crate::progress;
+use crate::statistics::Observations;
+use crate::values::Values;
+
+/// How often each device is asked.
+const EVERY: Nanos = Nanos::from_millis(100);
+
+/// What was sent of what was kept.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) bytes: u64,
+    pub(super) values: u64,
+}
+
+impl Sent {
+    pub(super) fn per_value(&self) -> f64 {
+        real(self.bytes) / real(self.values.max(1))
+    }
+}
+
+/// A run of a collector: what it used, the polls it made, and what it sent.
+struct Run {
+    usage: Usage,
+    polls: u64,
+    sent: Option<Sent>,
+}
+
+/// Measures and sends for a while, with agents whose caches are as old as that.
+pub(super) fn bytes(args: &AfarBenchArgs, cache: &str) -> Result<Sent, Failure> {
+    let run = run(args, cache, true)?;
+    run.sent.ok_or_else(|| Failure::new("the collector did not say what it sent"))
+}
+
+/// What a poll costs more when its rows are sent, by pair of runs.
+pub(super) fn sender(args: &AfarBenchArgs) -> Result<Observations, Failure> {
+    let mut pairs = Vec::new();
+    for pair in 0..args.pairs {
+        progress(&format!("afar: the sender's CPU time, pair {} of {}", pair + 1, args.pairs));
+        // Who is first changes with the pair.
+        let first = run(args, "0s", pair % 2 == 0)?;
+        let second = run(args, "0s", pair % 2 == 1)?;
+        let [with, without] = if pair % 2 == 0 { [first, second] } else { [second, first] };
+        let each = |run: &Run| run.usage.cpu.as_secs_f64() * 1e6 / real(run.polls.max(1));
+        pairs.push(each(&with) - each(&without));
+    }
+    Ok(Observations::new(pairs))
+}
+
+fn run(args: &AfarBenchArgs, cache: &str, sends: bool) -> Result<Run, Failure> {
+    let scratch = tempfile::tempdir()?;
+    let farm = FarmProcess::start(&FarmPlan {
+        agents: args.devices,
+        cache,
+        step: EVERY,
+        truth: &scratch.path().join("truth"),
+        speech: Speech::V2c,
+        placement: Placement::elsewhere(false),
+    })?;
+    let devices = farm.devices(0..args.devices);
+    let measure = Values::Five.measure();
+    let text = ClusterText { devices: &devices, speech: Speech::V2c, every: EVERY, measure };
+    let cluster_file = text.write(scratch.path())?;
+    let received = scratch.path().join("received");
+    let server = sends
+        .then(|| ServerProcess::start_ingesting(&received, Placement::elsewhere(false)))
+        .transpose()?;
+    let (own, spool) = (scratch.path().join("own"), scratch.path().join("spool"));
+    let url = server.as_ref().map(|server| server.url.trim_end_matches('/').to_owned());
+    let collector = Collector::start_sending(
+        &CollectorPlan {
+            cluster_file: &cluster_file,
+            recording: &own,
+            span: args.span,
+            placement: Placement::default(),
+            realtime: false,
+            freshen: false,
+        },
+        url.as_deref().map(|to| Sending { to, spool: &spool }),
+    )?;
+    let (usage, said) = collector.finish_with_summary()?;
+    drop(server);
+    farm.finish()?;
+    let polls = said["requests"].as_u64().unwrap_or(0);
+    let sent = match sends {
+        false => None,
+        true => Some(compared(&own, &received.join("clusters/bench"), &said)?),
+    };
+    Ok(Run { usage, polls, sent })
+}
+
+/// What was sent, once the receiver's recording is found to have what the collector's own has.
+fn compared(
+    own: &std::path::Path,
+    received: &std::path::Path,
+    said: &serde_json::Value,
+) -> Result<Sent, Failure> {
+    if said["sent"]["blocks_waiting"] != 0 {
+        return Err(Failure::new(format!("not everything was delivered: {said}")));
+    }
+    let (kept, there) = (values(own)?, values(received)?);
+    if kept != there || kept == 0 {
+        return Err(Failure::new(format!(
+            "the collector kept {kept} values, and the receiver has {there}"
+        )));
+    }
+    let bytes = said["sent"]["bytes_written"].as_u64().unwrap_or(u64::MAX);
+    Ok(Sent { bytes, values: kept })
+}
+
+/// The values of the paper's five that a recording has.
+fn values(dir: &std::path::Path) -> Result<u64, Failure> {
+    let recording = Recording::open(dir)?;
+    let mut count = 0;
+    for measured in Values::Five.list() {
+        let table = meikyo_snmp::tables::schema(measured.table);
+        let selection = Selection {
+            columns: Some(vec![measured.column.to_owned()]),
+            ..Selection::all(&table.name)
+        };
+        for batch in recording.scan(&selection)? {
+            let batch = batch?;
+            let column = batch.column_by_name(measured.column);
+            let there = column.map_or(0, |column| column.len() - column.null_count());
+            count += there as u64;
+        }
+    }
+    Ok(count)
+}

@@ -1,0 +1,121 @@
+//! A server that takes rows from other hosts, as those that send name it.
+
+use std::path::Path;
+
+use meikyo_console::failure::Failure;
+use meikyo_transport::shell::{Target, UplinkStatus};
+
+/// Who vouches for servers where no other file is named: where Debian has its certificates.
+pub(crate) const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+/// What tells this life of the machine from every other.
+pub(crate) fn machine() -> Result<String, std::io::Error> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(id.trim().to_owned())
+}
+
+/// How a connection stands, without numbers that always change.
+pub(crate) fn state(status: &UplinkStatus, to: &str) -> String {
+    match &status.trouble {
+        Some(trouble) => format!("not sending to {to}, blocks wait: {trouble}"),
+        None if status.sender.is_welcome => format!("sending to {to}"),
+        None => format!("connecting to {to}"),
+    }
+}
+
+/// The token in a file.
+pub(crate) fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
+    let Some(file) = file else { return Ok(None) };
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", file.display())))?;
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|octet| octet.is_ascii_graphic()) {
+        let failure = Failure::new(format!("`{}` is no token", file.display()));
+        return Err(
+            failure.hint("it contains only the token that `meikyo serve --new-token` printed")
+        );
+    }
+    Ok(Some(token.to_owned()))
+}
+
+/// The receiver at a URL.
+pub(crate) fn target(
+    option: &str,
+    url: &str,
+    roots: &Path,
+    token: Option<String>,
+) -> Result<Target, Failure> {
+    let refused = || {
+        Failure::new(format!("`{url}` is no address of a server"))
+            .hint(format!("write for example `{option} https://mon.example:8420`"))
+    };
+    let (roots, rest, port) = match url.split_once("://") {
+        Some(("https", rest)) => (Some(roots.to_owned()), rest, 443),
+        Some(("http", rest)) => (None, rest, 80),
+        _ => return Err(refused()),
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let is_plain = |text: &str| {
+        text.bytes().all(|octet| octet.is_ascii_graphic() && !b"?#@\\".contains(&octet))
+    };
+    if authority.is_empty() || !is_plain(rest) {
+        return Err(refused());
+    }
+    // The colons of an address of version 6 are in brackets.
+    let behind = authority.rsplit(']').next().unwrap_or(authority);
+    let authority = match behind.rsplit_once(':') {
+        Some((_, digits)) if digits.parse::<u16>().is_ok() => authority.to_owned(),
+        Some(_) => return Err(refused()),
+        None => format!("{authority}:{port}"),
+    };
+    Ok(Target { authority, prefix: path.trim_end_matches('/').to_owned(), roots, token })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_the_server_its_port_and_the_path_before_everything() {
+        let roots = Path::new("/roots");
+        for (url, authority, prefix, is_tls) in [
+            ("http://127.0.0.1:8420", "127.0.0.1:8420", "", false),
+            ("https://mon.example", "mon.example:443", "", true),
+            ("https://mon.example:8420/a/b/", "mon.example:8420", "/a/b", true),
+            ("http://[::1]/", "[::1]:80", "", false),
+            ("http://[::1]:9", "[::1]:9", "", false),
+        ] {
+            let found = target("--server", url, roots, None).unwrap();
+            assert_eq!((&*found.authority, &*found.prefix), (authority, prefix), "{url}");
+            assert_eq!(found.roots.is_some(), is_tls, "{url}");
+        }
+        for wrong in [
+            "",
+            "mon.example",
+            "ftp://x",
+            "http://",
+            "http://x:port",
+            "http://x:70000",
+            "https://user@x",
+            "http://x/ y",
+            "http://x/\r\nHost: y",
+            "http://x?a",
+        ] {
+            assert!(target("--server", wrong, roots, None).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_one_word() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("token");
+        std::fs::write(&path, "abc-1\n").unwrap();
+        assert_eq!(token(Some(&path)).unwrap().as_deref(), Some("abc-1"));
+        assert_eq!(token(None).unwrap(), None);
+        for wrong in ["", "two words", "a\r\nHost: x"] {
+            std::fs::write(&path, wrong).unwrap();
+            assert!(token(Some(&path)).is_err(), "{wrong}");
+        }
+        assert!(token(Some(directory.path())).is_err());
+    }
+}

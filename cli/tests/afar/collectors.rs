@@ -1,0 +1,370 @@
+//! Collectors from afar: `meikyo measure --to`, whose recordings the receiver must have, too.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use arrow::array::AsArray as _;
+use arrow::datatypes::TimestampNanosecondType;
+use arrow::util::display::array_value_to_string;
+use meikyo_recording::{Recording, Selection};
+use meikyo_testing::http;
+use meikyo_units::{Nanos, WallTime};
+use serde_json::Value;
+
+use super::relay::Relay;
+use crate::{PATIENCE, Receiver, free_port, next, scratch};
+
+/// Kills and cuts of the short form.
+const FAULTS: u64 = 10;
+
+/// How far before and behind a kill rows may be missing: what was on its way to the spool of a machine
+/// that others use, too.
+const AROUND_A_KILL: Nanos = Nanos::from_secs(3);
+
+/// Simulated agents, and the cluster file that names their cluster.
+struct Farm {
+    child: Child,
+    cluster: PathBuf,
+}
+
+impl Farm {
+    fn start(dir: &Path, name: &str, hosts: u32, first: &str) -> Self {
+        let dir = dir.join(name);
+        std::fs::create_dir(&dir).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+            .args(["farm", "--port", "0", "--count", &hosts.to_string(), "--first", first])
+            .arg("--write-cluster")
+            .arg(&dir)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().starts_with("ready: ")));
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        let cluster = dir.join("cluster.toml");
+        let text = std::fs::read_to_string(&cluster).unwrap();
+        let named = text.replace("name = \"simulated\"", &format!("name = \"{name}\""));
+        assert_ne!(text, named);
+        std::fs::write(&cluster, named).unwrap();
+        Self { child, cluster }
+    }
+}
+
+impl Drop for Farm {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// `meikyo measure --to`.
+struct Collector {
+    command: Vec<String>,
+    own: PathBuf,
+    child: Option<Child>,
+    /// When it was killed.
+    killed: Vec<WallTime>,
+}
+
+impl Collector {
+    fn start(dir: &Path, farm: &Farm, name: &str, port: u16) -> Self {
+        let own = dir.join(format!("{name}-own"));
+        let path = |path: &Path| path.to_str().unwrap().to_owned();
+        let command = [
+            "measure",
+            "--quiet",
+            "--json",
+            "--cluster",
+            &path(&farm.cluster),
+            "--out",
+            &path(&own),
+            "--to",
+            &format!("http://127.0.0.1:{port}"),
+            "--spool",
+            &path(&dir.join(format!("{name}-spool"))),
+        ];
+        let command = command.map(str::to_owned).into();
+        let mut collector = Self { command, own, child: None, killed: Vec::new() };
+        collector.spawn();
+        collector
+    }
+
+    fn spawn(&mut self) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_meikyo"));
+        command.args(&self.command).stderr(Stdio::null()).stdout(Stdio::piped());
+        self.child = Some(command.spawn().unwrap());
+    }
+
+    fn restart(&mut self) {
+        let mut child = self.child.take().unwrap();
+        self.killed.push(WallTime::now());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        self.spawn();
+    }
+
+    /// Ends it; what it says of itself.
+    fn end(&mut self) -> Value {
+        let child = self.child.take().unwrap();
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let said = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(output.status.success(), "{said}");
+        said
+    }
+
+    /// Whether rows of that time may be missing on one side.
+    fn was_killed_about(&self, time: WallTime) -> bool {
+        self.killed.iter().any(|&at| time >= at.before(AROUND_A_KILL) && time <= at + AROUND_A_KILL)
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // A test that fails leaves nothing behind.
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+/// The newest answer that a recording has; the epoch while it has none.
+fn newest(dir: &Path) -> WallTime {
+    let span = Recording::open(dir).and_then(|recording| recording.span("polls"));
+    span.ok().flatten().map(|(_, newest)| newest).unwrap_or_default()
+}
+
+/// Waits until a recording has answers of an instant.
+fn wait_until(dir: &Path, at: WallTime) {
+    let begin = Instant::now();
+    while newest(dir) < at {
+        assert!(begin.elapsed() < PATIENCE, "{} has nothing of {at}", dir.display());
+    }
+}
+
+/// The rows of a table, counted, by their time.
+type Rows = BTreeMap<(i64, String), i64>;
+
+fn rows(dir: &Path, table: &str) -> Rows {
+    let recording = Recording::open(dir).unwrap();
+    let mut scan = recording.scan(&Selection::all(table)).unwrap();
+    let mut rows = Rows::new();
+    for batch in scan.by_ref() {
+        let batch = batch.unwrap();
+        // In the order of the names: the two recordings may have them in another order.
+        let schema = batch.schema();
+        let mut names: Vec<&str> = schema.fields().iter().map(|field| &**field.name()).collect();
+        names.sort_unstable();
+        let times = batch.column_by_name("time").unwrap();
+        let times = times.as_primitive::<TimestampNanosecondType>();
+        for row in 0..batch.num_rows() {
+            let value = |name: &&str| {
+                let column = batch.column_by_name(name).unwrap();
+                format!("{name}={}", array_value_to_string(column, row).unwrap())
+            };
+            let text = names.iter().map(value).collect::<Vec<_>>().join(" ");
+            *rows.entry((times.value(row), text)).or_default() += 1;
+        }
+    }
+    assert_eq!(scan.problems(), []);
+    rows
+}
+
+/// Tables of measurements that both recordings have.
+const TABLES: [&str; 8] =
+    ["polls", "intervals", "batches", "interfaces", "storage", "load", "events", "clocks"];
+
+/// How many rows differ, all of them about kills; panics when others do.
+fn compare(collector: &Collector, received: &Path, seed: u64) -> (usize, usize) {
+    let (mut all, mut differing) = (0, 0);
+    for table in TABLES {
+        let (own, mut left) = (rows(&collector.own, table), rows(received, table));
+        all += own.len();
+        assert!(!own.is_empty(), "{table} of the collector's own recording is empty");
+        for (row, count) in own {
+            *left.entry(row).or_default() -= count;
+        }
+        left.retain(|_, count| *count != 0);
+        differing += left.len();
+        for ((time, text), count) in left {
+            assert!(
+                collector.was_killed_about(WallTime::from_nanos(time)),
+                "SEED={seed}: {table} differs by {count}: {text}"
+            );
+        }
+    }
+    (all, differing)
+}
+
+/// The reasons of gaps that stand in a recording.
+fn gaps(dir: &Path) -> Vec<String> {
+    let all = rows(dir, "transport_gaps");
+    let reason = |(_, text): &(i64, String)| {
+        text.split(' ').find_map(|word| word.strip_prefix("reason=")).unwrap().to_owned()
+    };
+    all.keys().map(reason).collect()
+}
+
+#[test]
+fn what_collectors_measure_is_row_by_row_at_the_receiver_whatever_breaks() {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let seed = number("MEIKYO_SOAK_SEED").unwrap_or(20_261_126);
+    let (seconds, begin) = (number("MEIKYO_SOAK_SECONDS"), Instant::now());
+    let mut random = seed | 1;
+    let dir = scratch();
+    let (recording, port) = (dir.path().join("rec"), free_port());
+    let received = |name: &str| recording.join("clusters").join(name);
+    let farms = [("west", 20, "127.1.0.1"), ("east", 5, "127.2.0.1")]
+        .map(|(name, hosts, first)| (name, Farm::start(dir.path(), name, hosts, first)));
+    let mut receiver = Receiver::start(&recording, port, &[]);
+    let relay = Relay::start(port);
+    let mut collectors = farms
+        .each_ref()
+        .map(|(name, farm)| (*name, Collector::start(dir.path(), farm, name, relay.port())));
+    for fault in 0_u64.. {
+        let goes_on = seconds.map_or(fault < FAULTS, |most| begin.elapsed().as_secs() < most);
+        if !goes_on {
+            break;
+        }
+        // Only one of the two is killed: the rows of the other are equal to the last one.
+        match next(&mut random, 4) {
+            0 => collectors[0].1.restart(),
+            1 => {
+                receiver.kill();
+                receiver = Receiver::start(&recording, port, &[]);
+            }
+            _ => relay.cut(),
+        }
+        // Sometimes the next fault comes before anything is well again.
+        if next(&mut random, 3) > 0 {
+            let (name, _) = collectors[usize::try_from(next(&mut random, 2)).unwrap()];
+            wait_until(&received(name), WallTime::now());
+        }
+    }
+    for (name, collector) in &mut collectors {
+        wait_until(&received(name), WallTime::now());
+        let said = collector.end();
+        assert_eq!(said["sent"]["blocks_waiting"], 0, "SEED={seed}: {said}");
+        assert!(said["sent"]["clock_error_ns"].as_u64().is_some(), "{said}");
+    }
+    receiver.end();
+    for (name, collector) in &collectors {
+        let (all, differing) = compare(collector, &received(name), seed);
+        let gaps = gaps(&received(name));
+        let restarts = gaps.iter().filter(|reason| *reason == "restarted").count();
+        assert!(restarts <= collector.killed.len(), "SEED={seed}: {name}: {gaps:?}");
+        assert!(differing == 0 || restarts > 0, "SEED={seed}: {name}: nobody told of a kill");
+        let is_harmless = |reason: &String| ["restarted", "ended"].contains(&&**reason);
+        assert!(gaps.iter().all(is_harmless), "SEED={seed}: {name}: {gaps:?}");
+        crate::tell(&format!(
+            "SEED={seed}: {name}: {all} rows, {} kills, {differing} rows about them differ",
+            collector.killed.len()
+        ));
+    }
+}
+
+#[test]
+fn a_receiver_shows_clusters_beside_each_other_while_they_are_measured() {
+    let dir = scratch();
+    let (recording, port) = (dir.path().join("rec"), free_port());
+    let receiver = Receiver::start(&recording, port, &[]);
+    let farms = [("west", "127.3.0.1"), ("east", "127.4.0.1")];
+    let farms = farms.map(|(name, first)| (name, Farm::start(dir.path(), name, 2, first)));
+    let mut collectors =
+        farms.each_ref().map(|(name, farm)| Collector::start(dir.path(), farm, name, port));
+    let address = format!("127.0.0.1:{port}");
+    let get = |path: &str| -> Value {
+        let answer = http::ask(&address, "GET", path, "").unwrap();
+        serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{path}: {answer:?}"))
+    };
+    let begin = Instant::now();
+    let clusters = ["east", "west"];
+    let listed = loop {
+        let all = get("/api/v1/recordings");
+        let of = |id: &str| all.as_array().unwrap().iter().find(|one| one["id"] == *id).cloned();
+        let both = clusters.map(of);
+        if let [Some(east), Some(west)] = both
+            && [&east, &west].iter().all(|of| of["devices"].as_array().unwrap().len() == 2)
+        {
+            break [east, west];
+        }
+        assert!(begin.elapsed() < PATIENCE, "{all}");
+    };
+    for of in &listed {
+        assert_eq!(of["running"], true, "{of}");
+        // What the cluster file says of a device is known, too.
+        assert_eq!(of["devices"][0]["role"], "host", "{of}");
+    }
+    for name in clusters {
+        let own = recording.join("clusters").join(name);
+        wait_until(&own, WallTime::now());
+        let range = get(&format!(
+            "/api/v1/recordings/{name}/range?table=interfaces&column=in_octets&from=-10s&width=10"
+        ));
+        assert!(range["series"].as_array().is_some_and(|all| !all.is_empty()), "{range}");
+        let query = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+            .args(["query", own.to_str().unwrap(), "transport_clocks", "--json"])
+            .output()
+            .unwrap();
+        let line = String::from_utf8(query.stdout).unwrap();
+        let clock: Value = serde_json::from_str(line.lines().next().unwrap()).unwrap();
+        // Both clocks are this machine's.
+        let offset = clock["offset_ns"].as_i64().unwrap().unsigned_abs();
+        assert!(offset <= clock["error_ns"].as_u64().unwrap(), "{clock}");
+        // What a person says goes to the collector only.
+        let mark = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+            .args(["mark", "x", "--recording", own.to_str().unwrap()])
+            .output()
+            .unwrap();
+        let told = String::from_utf8(mark.stderr).unwrap();
+        assert!(!mark.status.success() && told.contains("on the machine that measures"), "{told}");
+    }
+    let mark = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+        .args(["mark", "said at the collector", "--recording"])
+        .arg(&collectors[0].own)
+        .status();
+    assert!(mark.unwrap().success());
+    let has_mark = |dir: &Path| {
+        rows(dir, "events").keys().any(|(_, text)| text.contains("said at the collector"))
+    };
+    let begin = Instant::now();
+    while !has_mark(&recording.join("clusters/west")) {
+        assert!(begin.elapsed() < PATIENCE, "the mark never came");
+    }
+    collectors.iter_mut().for_each(|collector| drop(collector.end()));
+    receiver.end();
+}
+
+#[test]
+fn without_a_recording_of_its_own_a_collector_measures_for_the_receiver_alone() {
+    let dir = scratch();
+    let (recording, port) = (dir.path().join("rec"), free_port());
+    let receiver = Receiver::start(&recording, port, &[]);
+    let farm = Farm::start(dir.path(), "lone", 2, "127.5.0.1");
+    let spool = dir.path().join("spool");
+    let to = format!("http://127.0.0.1:{port}");
+    let measured = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+        .args(["measure", "--quiet", "--json", "--for", "3s", "--no-recording", "--to", &to])
+        .arg("--cluster")
+        .arg(&farm.cluster)
+        .arg("--spool")
+        .arg(&spool)
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let said: Value = serde_json::from_slice(&measured.stdout).unwrap();
+    assert!(measured.status.success(), "{said}");
+    assert!(!dir.path().join("recording").exists());
+    assert_eq!((&said["recording"], &said["sent"]["blocks_waiting"]), (&Value::Null, &0.into()));
+    receiver.end();
+    let polls: i64 = rows(&recording.join("clusters/lone"), "polls").values().sum();
+    let ended = ["ok", "late", "missed", "errors", "skipped"].map(|of| said[of].as_i64().unwrap());
+    // A device has one PDU here.
+    assert_eq!(polls, ended.iter().sum::<i64>(), "{said}");
+    assert_eq!(said["rows_kept"].as_u64().map(|rows| rows > 100), Some(true), "{said}");
+}

@@ -1,0 +1,307 @@
+//! Blocks of rows that an engine writes batch by batch.
+//!
+//! A collector hands its batches to its own recording, and what is sent elsewhere is made of copies of
+//! them beside it: a [`Gather`] takes batches of one table and makes packed rows of what has come. It
+//! spends little time, so the columns stay as wide as the codec of rows has them, uncompressed; who sends
+//! them makes them short.
+//!
+//! The rows of a block are in the order of their labels, then as they came: the blocks of two intervals
+//! then differ in their readings and in little else, whatever order the answers came in.
+
+use super::{PackError, PackedRows};
+use crate::batch::{Batch, ColumnBuffer};
+use crate::log::{narrow_u32, packed};
+use crate::schema::{ColumnKind, Meaning, TableSchema};
+
+/// Labels that rows are ordered by, at most; those behind are hardly ever there.
+const ORDERED_BY_MAX: usize = 3;
+
+/// What stands for a text that the block does not have yet.
+const UNSEEN: u32 = u32::MAX;
+
+/// Rows of one table that wait to become blocks.
+#[derive(Debug)]
+pub struct Gather {
+    schema: TableSchema,
+    /// Labels that are symbols, as far as rows are ordered by them.
+    labels: Vec<usize>,
+    waiting: Batch,
+    block: Batch,
+    order: Vec<(u128, u32)>,
+    /// By symbol of the stream, its place among the texts of the block that is being made.
+    places: Vec<u32>,
+    /// The symbols of the stream in the block, by their places.
+    used: Vec<u32>,
+}
+
+impl Gather {
+    /// Nothing of a table yet.
+    pub fn new(schema: TableSchema) -> Self {
+        let is_label = |at: &usize| {
+            let column = &schema.columns[*at];
+            column.kind == ColumnKind::Symbol && column.meaning == Meaning::Label
+        };
+        let labels = (0..schema.columns.len()).filter(is_label).take(ORDERED_BY_MAX).collect();
+        let (waiting, block) = (Batch::new(0, &schema), Batch::new(0, &schema));
+        let (order, places, used) = (Vec::new(), Vec::new(), Vec::new());
+        Self { schema, labels, waiting, block, order, places, used }
+    }
+
+    /// The rows that wait.
+    pub fn rows(&self) -> usize {
+        self.waiting.rows()
+    }
+
+    /// The least and the greatest time of the rows that wait; 0 without any.
+    pub fn times(&self) -> (i64, i64) {
+        self.waiting.times()
+    }
+
+    /// Takes copies of rows of the table; their symbols are those of their stream.
+    ///
+    /// # Panics
+    /// If the batch is of another table.
+    pub fn append(&mut self, rows: &Batch) {
+        assert_eq!(rows.columns.len(), self.waiting.columns.len(), "rows are of the table");
+        let before = self.waiting.rows;
+        for (own, new) in self.waiting.columns.iter_mut().zip(&rows.columns) {
+            append_column(own, before, new, rows.rows);
+        }
+        self.waiting.rows += rows.rows;
+    }
+
+    /// Blocks of all rows that wait, none with more than `rows_max` of them; `words` are the texts of the
+    /// stream's symbols. Nothing waits any more, also after an error.
+    ///
+    /// # Errors
+    /// When texts are longer than a block may be.
+    pub fn pack(
+        &mut self,
+        words: &[String],
+        rows_max: usize,
+    ) -> Result<Vec<PackedRows>, PackError> {
+        self.sort();
+        let order = std::mem::take(&mut self.order);
+        let blocks = order.chunks(rows_max.max(1)).map(|part| self.block_of(part, words)).collect();
+        self.order = order;
+        self.waiting.clear();
+        blocks
+    }
+
+    fn sort(&mut self) {
+        let rows = self.waiting.rows;
+        self.order.clear();
+        self.order.extend((0..rows).map(|row| {
+            let key = self.labels.iter().fold(0, |key, &at| {
+                let column = &self.waiting.columns[at];
+                let bits = if column.is_null(row) { 0 } else { column.bits[row] + 1 };
+                key << 32 | u128::from(bits)
+            });
+            (key, narrow_u32(row))
+        }));
+        if !self.order.is_sorted() {
+            self.order.sort_unstable();
+        }
+    }
+
+    fn block_of(
+        &mut self,
+        part: &[(u128, u32)],
+        words: &[String],
+    ) -> Result<PackedRows, PackError> {
+        self.block.clear();
+        self.block.rows = part.len();
+        self.used.clear();
+        self.places.resize(words.len(), UNSEEN);
+        for (from, to) in self.waiting.columns.iter().zip(&mut self.block.columns) {
+            if from.kind == ColumnKind::Text {
+                copy_texts(from, part, to);
+            } else {
+                copy_bits(from, part, to);
+            }
+            if from.kind == ColumnKind::Symbol {
+                number(to, &mut self.places, &mut self.used);
+            }
+        }
+        let texts: Vec<&str> = self.used.iter().map(|&symbol| &*words[symbol as usize]).collect();
+        self.used.iter().for_each(|&symbol| self.places[symbol as usize] = UNSEEN);
+        let times = self.block.times();
+        let payload = packed::pack_plain(&self.schema, &mut self.block, &texts)?;
+        let (table, rows) = (self.schema.name.clone(), part.len());
+        let checksum = crc32fast::hash(&payload);
+        Ok(PackedRows { table, rows, times, payload, checksum, origin: None })
+    }
+}
+
+/// Appends the `rows` rows of a column to one that has `before` of them.
+fn append_column(own: &mut ColumnBuffer, before: usize, new: &ColumnBuffer, rows: usize) {
+    if new.bits.is_empty() {
+        return;
+    }
+    own.pad(before);
+    let octets = own.octets.len() as u64;
+    if new.kind == ColumnKind::Text {
+        own.bits.extend(new.bits.iter().map(|end| end + octets));
+        own.octets.extend_from_slice(&new.octets);
+    } else {
+        own.bits.extend_from_slice(&new.bits);
+    }
+    for row in (0..new.bits.len()).filter(|&row| new.is_null(row)) {
+        set_null(own, before + row);
+    }
+    own.pad(before + rows);
+}
+
+fn set_null(column: &mut ColumnBuffer, row: usize) {
+    if column.nulls.len() <= row / 64 {
+        column.nulls.resize(row / 64 + 1, 0);
+    }
+    column.nulls[row / 64] |= 1 << (row % 64);
+}
+
+fn copy_bits(from: &ColumnBuffer, part: &[(u128, u32)], to: &mut ColumnBuffer) {
+    if from.bits.is_empty() {
+        return;
+    }
+    let is_full = from.nulls.iter().all(|&word| word == 0);
+    for (at, &(_, row)) in part.iter().enumerate() {
+        let row = row as usize;
+        if !is_full && from.is_null(row) || row >= from.bits.len() {
+            set_null(to, at);
+            to.bits.push(0);
+        } else {
+            to.bits.push(from.bits[row]);
+        }
+    }
+}
+
+fn copy_texts(from: &ColumnBuffer, part: &[(u128, u32)], to: &mut ColumnBuffer) {
+    for (at, &(_, row)) in part.iter().enumerate() {
+        let row = row as usize;
+        if from.is_null(row) {
+            continue;
+        }
+        let begin = row.checked_sub(1).map_or(0, |before| from.bits[before]);
+        let ends = [begin, from.bits[row]].map(|end| usize::try_from(end).expect("64 bits"));
+        to.pad(at);
+        to.octets.extend_from_slice(&from.octets[ends[0]..ends[1]]);
+        to.bits.push(to.octets.len() as u64);
+    }
+}
+
+/// Puts places among the texts of the block where symbols of the stream are.
+fn number(column: &mut ColumnBuffer, places: &mut [u32], used: &mut Vec<u32>) {
+    for row in 0..column.bits.len() {
+        if column.is_null(row) {
+            continue;
+        }
+        let symbol = usize::try_from(column.bits[row]).expect("a symbol has 32 bits");
+        if places[symbol] == UNSEEN {
+            places[symbol] = narrow_u32(used.len());
+            used.push(narrow_u32(symbol));
+        }
+        column.bits[row] = u64::from(places[symbol]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::batch::Symbol;
+    use crate::schema::Column;
+
+    const WORDS: [&str; 5] = ["node003", "ok", "node001", "eth0", "node002"];
+
+    fn schema() -> TableSchema {
+        let column = |name, kind, meaning| Column::new(name, kind, meaning, "");
+        TableSchema::new(
+            "t",
+            "",
+            vec![
+                column("device", ColumnKind::Symbol, Meaning::Label),
+                column("value", ColumnKind::U64, Meaning::Gauge),
+                column("text", ColumnKind::Text, Meaning::Detail),
+                column("state", ColumnKind::Symbol, Meaning::State),
+            ],
+        )
+    }
+
+    type Row = (i64, Option<u8>, Option<u64>, Option<String>, Option<u8>);
+
+    fn batch_of(rows: &[Row]) -> Batch {
+        let mut batch = Batch::new(3, &schema());
+        for (time, device, value, text, state) in rows {
+            batch.begin_row(*time);
+            if let Some(device) = device {
+                batch.put_symbol(1, Symbol(u32::from(device % 5)));
+            }
+            if let Some(value) = value {
+                batch.put_u64(2, *value);
+            }
+            if let Some(text) = text {
+                batch.put_text(3, text);
+            }
+            if let Some(state) = state {
+                batch.put_symbol(4, Symbol(u32::from(state % 5)));
+            }
+        }
+        batch
+    }
+
+    type Read = (Option<String>, i64, Option<u64>, Option<String>, Option<String>);
+
+    fn read(block: &PackedRows) -> Vec<Read> {
+        let (batch, texts) = block.unpack(&schema()).unwrap();
+        let word = |column, row| {
+            let place = usize::try_from(batch.bits(column, row)?).unwrap();
+            Some(texts[place].clone())
+        };
+        let row = |row| {
+            let time = batch.bits(0, row).unwrap().cast_signed();
+            let text = batch.text(3, row).map(str::to_owned);
+            (word(1, row), time, batch.bits(2, row), text, word(4, row))
+        };
+        (0..batch.rows()).map(row).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_hold_the_rows_that_came_in_the_order_of_their_labels(
+            batches: Vec<Vec<Row>>, rows_max in 1_usize..9
+        ) {
+            let words: Vec<String> = WORDS.map(str::to_owned).into();
+            let mut gather = Gather::new(schema());
+            batches.iter().for_each(|rows| gather.append(&batch_of(rows)));
+            prop_assert_eq!(gather.rows(), batches.iter().map(Vec::len).sum::<usize>());
+            let blocks = gather.pack(&words, rows_max).unwrap();
+            prop_assert_eq!(gather.rows(), 0);
+            prop_assert!(blocks.iter().all(|block| block.rows() <= rows_max));
+            let found: Vec<Read> = blocks.iter().flat_map(read).collect();
+            // By device, in the order in which they came.
+            let mut expected: BTreeMap<Option<u32>, Vec<Read>> = BTreeMap::new();
+            for (time, device, value, text, state) in batches.into_iter().flatten() {
+                let word = |symbol: u8| words[usize::from(symbol % 5)].clone();
+                let row = (device.map(word), time, value, text, state.map(word));
+                expected.entry(device.map(|of| u32::from(of % 5))).or_default().push(row);
+            }
+            prop_assert_eq!(found, expected.into_values().flatten().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_times_of_a_block_are_those_of_its_rows() {
+        let row = |time, device| (time, Some(device), None, None, None);
+        let mut gather = Gather::new(schema());
+        gather.append(&batch_of(&[row(7, 2), row(5, 0), row(9, 4)]));
+        let words: Vec<String> = WORDS.map(str::to_owned).into();
+        let blocks = gather.pack(&words, 2).unwrap();
+        let times: Vec<_> = blocks.iter().map(PackedRows::times).collect();
+        assert_eq!(times, [(5, 7), (9, 9)]);
+        let again = PackedRows::received(blocks[0].payload().to_vec(), blocks[0].checksum());
+        assert_eq!(again.as_ref(), Ok(&blocks[0]));
+    }
+}

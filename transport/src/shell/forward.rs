@@ -1,0 +1,307 @@
+//! Rows that an engine writes batch by batch, on their way to an uplink.
+//!
+//! [`Forward::submit`] copies a batch into a bounded queue and never waits; a thread of low priority
+//! makes blocks of what has come, and offers them. It waits until nothing has come for a moment, so
+//! that the rows of an interval of many devices share a block, and never for longer than a viewer may
+//! wait. What finds no room in the queue is told to the receiver as a gap.
+//!
+//! The queue is a mutex and a vector: an engine may run at real-time priority on the thread's core,
+//! where spinning for it would never end.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use meikyo_recording::devices::Device;
+use meikyo_recording::{Batch, Gather, Symbol, TableSchema, lower_priority};
+
+use super::{Uplink, UplinkStatus, monotonic};
+use crate::limits::{BLOCK_BYTES_MAX, QUEUE_ROWS_MAX};
+use crate::sender::Skipped;
+
+/// A block is made when nothing has come for so long ...
+const QUIET: Duration = Duration::from_millis(10);
+
+/// ... or its first rows have waited for so long.
+const HOLD: Duration = Duration::from_millis(100);
+
+/// The same while nobody is sent to: blocks of many intervals are fewer for the spool.
+const HOLD_AWAY: Duration = Duration::from_secs(1);
+
+/// Batches that are kept for their buffers, at most.
+const FREE_MAX: usize = 64;
+
+/// Octets of a value, and of a text that a row names, at most and as a rule.
+const CELL_BYTES: usize = 8;
+const TEXT_BYTES: usize = 64;
+
+/// The rows of a stream cannot be forwarded.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start the thread that forwards rows")]
+pub struct ForwardError(#[source] std::io::Error);
+
+/// Forwards the rows of one stream.
+#[derive(Debug)]
+pub struct Forward {
+    shared: Arc<Shared>,
+    symbols: u32,
+    thread: Option<JoinHandle<Uplink>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Mutex<Queue>,
+    work: Condvar,
+    status: Mutex<UplinkStatus>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    words: Vec<String>,
+    batches: Vec<Batch>,
+    rows: usize,
+    /// Rows that found no room.
+    skipped: Option<Skipped>,
+    rows_dropped: u64,
+    /// Batches whose rows are in blocks, for their buffers.
+    free: Vec<Batch>,
+    devices: Option<Vec<Device>>,
+    is_over: bool,
+}
+
+impl Shared {
+    /// A panic elsewhere leaves the queue whole: it is only pushed to and emptied.
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Forward {
+    /// Forwards rows of `tables` as the stream `stream` of an uplink that declares it.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(
+        uplink: Uplink,
+        stream: &str,
+        tables: Vec<TableSchema>,
+    ) -> Result<Self, ForwardError> {
+        let status = Mutex::new(uplink.status());
+        let shared = Arc::new(Shared { queue: Mutex::default(), work: Condvar::new(), status });
+        let rows_max = |table: &TableSchema| {
+            BLOCK_BYTES_MAX / 2 / (CELL_BYTES * table.columns.len() + TEXT_BYTES)
+        };
+        let work = Work {
+            shared: Arc::clone(&shared),
+            uplink,
+            stream: stream.to_owned(),
+            words: Vec::new(),
+            tables: tables.into_iter().map(|of| (rows_max(&of), Gather::new(of))).collect(),
+            first: None,
+            is_connected: false,
+        };
+        let thread = std::thread::Builder::new()
+            .name("forward".into())
+            .spawn(move || {
+                lower_priority();
+                work.run()
+            })
+            .map_err(ForwardError)?;
+        Ok(Self { shared, symbols: 0, thread: Some(thread) })
+    }
+
+    /// Learns the text of the next symbol; they count up from zero.
+    ///
+    /// # Panics
+    /// If one was left out.
+    pub fn define(&mut self, symbol: Symbol, text: &str) {
+        assert_eq!(symbol.number(), self.symbols, "symbols come in their order");
+        self.symbols += 1;
+        self.shared.queue().words.push(text.to_owned());
+    }
+
+    /// Takes a copy of rows whose table stands at that position among the stream's. Never waits; whether
+    /// there was room.
+    pub fn submit(&self, rows: &Batch) -> bool {
+        let mut queue = self.shared.queue();
+        if queue.rows + rows.rows() > QUEUE_ROWS_MAX {
+            queue.rows_dropped += rows.rows() as u64;
+            let (from_ns, until_ns) = rows.times();
+            let new = Skipped { blocks: 1, rows: rows.rows() as u64, from_ns, until_ns };
+            match &mut queue.skipped {
+                Some(skipped) => skipped.add(new),
+                none => *none = Some(new),
+            }
+            return false;
+        }
+        queue.rows += rows.rows();
+        let free = queue.free.iter().position(|free| free.table() == rows.table());
+        let copy = match free {
+            Some(at) => {
+                let mut copy = queue.free.swap_remove(at);
+                copy.copy_from(rows);
+                copy
+            }
+            None => rows.clone(),
+        };
+        queue.batches.push(copy);
+        let wakes = queue.batches.len() == 1;
+        drop(queue);
+        if wakes {
+            self.shared.work.notify_one();
+        }
+        true
+    }
+
+    /// Rows that found no room so far.
+    pub fn rows_dropped(&self) -> u64 {
+        self.shared.queue().rows_dropped
+    }
+
+    /// What others than the engine may do with it.
+    pub fn handle(&self) -> Handle {
+        Handle(Arc::clone(&self.shared))
+    }
+
+    /// Makes blocks of everything that was taken, and gives the uplink back.
+    ///
+    /// # Errors
+    /// When the thread has panicked, which has told of itself.
+    pub fn end(mut self) -> Result<Uplink, Panicked> {
+        self.stop();
+        let thread = self.thread.take().ok_or(Panicked)?;
+        thread.join().map_err(|_| Panicked)
+    }
+
+    fn stop(&self) {
+        self.shared.queue().is_over = true;
+        self.shared.work.notify_one();
+    }
+}
+
+/// The outside's end of a [`Forward`], which an engine's thread has.
+#[derive(Debug, Clone)]
+pub struct Handle(Arc<Shared>);
+
+impl Handle {
+    /// Says what is known of the devices of the cluster.
+    pub fn tell_devices(&self, devices: Vec<Device>) {
+        self.0.queue().devices = Some(devices);
+        self.0.work.notify_one();
+    }
+
+    /// How the uplink stands.
+    pub fn status(&self) -> UplinkStatus {
+        // It is replaced as a whole.
+        self.0.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The thread that forwards rows has panicked.
+#[derive(Debug, thiserror::Error)]
+#[error("the thread that forwards rows has panicked")]
+pub struct Panicked;
+
+impl Drop for Forward {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.stop();
+            // A panic there has told of itself.
+            drop(thread.join());
+        }
+    }
+}
+
+struct Work {
+    shared: Arc<Shared>,
+    uplink: Uplink,
+    stream: String,
+    words: Vec<String>,
+    /// The rows of each table, and how many go into a block at most.
+    tables: Vec<(usize, Gather)>,
+    /// When the oldest row that is in no block came, and the newest.
+    first: Option<(Instant, Instant)>,
+    is_connected: bool,
+}
+
+impl Work {
+    fn run(mut self) -> Uplink {
+        loop {
+            let is_over = self.take();
+            let now = monotonic();
+            let is_due = self.due().is_some_and(|due| due <= now);
+            if is_due || is_over {
+                self.offer();
+            }
+            let status = self.uplink.status();
+            self.is_connected = status.sender.is_welcome;
+            *self.shared.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
+            if is_over {
+                return self.uplink;
+            }
+        }
+    }
+
+    /// Waits for rows, or until a block is due, and takes what there is; whether nothing more comes.
+    fn take(&mut self) -> bool {
+        let mut queue = self.shared.queue();
+        let now = monotonic();
+        let wait = self.due().map_or(HOLD_AWAY, |due| due.saturating_duration_since(now));
+        let is_idle = |queue: &mut Queue| {
+            queue.batches.is_empty() && queue.devices.is_none() && !queue.is_over
+        };
+        let waited = self.shared.work.wait_timeout_while(queue, wait, is_idle);
+        queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let batches = std::mem::take(&mut queue.batches);
+        self.words.append(&mut queue.words);
+        queue.rows = 0;
+        let (skipped, devices) = (queue.skipped.take(), queue.devices.take());
+        let is_over = queue.is_over;
+        drop(queue);
+        if let Some(skipped) = skipped {
+            self.uplink.skip(&self.stream, skipped);
+        }
+        if let Some(devices) = devices {
+            self.uplink.tell_devices(devices);
+        }
+        if !batches.is_empty() {
+            let now = monotonic();
+            self.first = Some((self.first.map_or(now, |(first, _)| first), now));
+            batches.iter().for_each(|batch| self.tables[batch.table()].1.append(batch));
+            let mut queue = self.shared.queue();
+            let room = FREE_MAX.saturating_sub(queue.free.len());
+            queue.free.extend(batches.into_iter().take(room));
+        }
+        is_over
+    }
+
+    /// When blocks are made of what has come; `None` when nothing has.
+    fn due(&self) -> Option<Instant> {
+        let (first, last) = self.first?;
+        Some(if self.is_connected { (first + HOLD).min(last + QUIET) } else { first + HOLD_AWAY })
+    }
+
+    /// Makes blocks of what has come and offers them.
+    fn offer(&mut self) {
+        self.first = None;
+        for (rows_max, table) in &mut self.tables {
+            if table.rows() == 0 {
+                continue;
+            }
+            let (rows, (from_ns, until_ns)) = (table.rows() as u64, table.times());
+            match table.pack(&self.words, *rows_max) {
+                Ok(blocks) => {
+                    for block in blocks {
+                        let offered = self.uplink.offer(&self.stream, block);
+                        offered.expect("every table of the stream is declared");
+                    }
+                }
+                // Texts that no block takes.
+                Err(_) => {
+                    let skipped = Skipped { blocks: 1, rows, from_ns, until_ns };
+                    self.uplink.skip(&self.stream, skipped);
+                }
+            }
+        }
+    }
+}
