@@ -148,12 +148,12 @@ impl<'a> PerfData<'a> {
             return Err(PerfDataError::Foreign);
         }
         let mut words = [0; 8];
-        let size = octets.u64().ok_or(damaged("the header"))?;
+        let size = octets.u64().ok_or_else(|| damaged("the header"))?;
         if size == 16 {
             return Err(PerfDataError::Piped);
         }
         for word in &mut words {
-            *word = octets.u64().ok_or(damaged("the header"))?;
+            *word = octets.u64().ok_or_else(|| damaged("the header"))?;
         }
         // The size of an event, events, records, and event types, which are not written any more.
         let [event_size, events_at, events_size, records_at, records_size, _, _, features] = words;
@@ -331,7 +331,7 @@ fn events(file: &[u8], list: &[u8], size: u64) -> Result<Vec<Event>, PerfDataErr
     const WHAT: &str = "the list of events";
     let damaged = PerfDataError::Damaged { what: WHAT };
     // A section of numbers stands behind each.
-    let size = usize::try_from(size).ok().filter(|size| *size >= 64 + 16).ok_or(damaged.clone())?;
+    let size = usize::try_from(size).ok().filter(|size| *size >= 64 + 16).ok_or_else(|| damaged.clone())?;
     let mut events = Vec::new();
     for one in list.chunks_exact(size) {
         let word = |at: usize| {

@@ -430,7 +430,7 @@ pub(crate) fn image_of(seed: u64, place: usize, generation: Generation) -> Vec<u
     let mut random = Random::of_stream(seed ^ generation.0 << 32, place as u64);
     // Most programs have as much at every step.
     let mut of_program = Random::of_stream(seed, place as u64);
-    let len = if seed % 3 > 0 { of_program.index(300) } else { random.index(300) };
+    let len = if !seed.is_multiple_of(3) { of_program.index(300) } else { random.index(300) };
     (0..len).map(|_| u8::try_from(random.below(256)).unwrap()).collect()
 }
 

@@ -159,7 +159,7 @@ fn interval(number: u64) -> Vec<Row> {
     let row = |device: u64| Row {
         time: (number * 100_000_000).cast_signed(),
         labels: (u8::try_from(device % 6).ok(), None),
-        octets: Some(device << 40 | number * 12_500_000),
+        octets: Some((device << 40) | (number * 12_500_000)),
         offset: Some(below(200).cast_signed()),
         load: Some(0.25),
         state: Some(1),
