@@ -12,6 +12,8 @@ mod usages;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod program;
+#[cfg(test)]
 mod walk;
 
 use clap::Command;

@@ -11,6 +11,7 @@ mod overview;
 mod receiver;
 mod row_arguments;
 mod rows;
+mod this_host;
 mod top;
 mod verbs;
 

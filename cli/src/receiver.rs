@@ -5,9 +5,6 @@ use std::path::Path;
 use meikyo_console::failure::Failure;
 use meikyo_transport::shell::{Target, UplinkStatus};
 
-/// Who vouches for servers where no other file is named: where Debian has its certificates.
-pub(crate) const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
-
 /// What tells this life of the machine from every other.
 pub(crate) fn machine() -> Result<String, std::io::Error> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;

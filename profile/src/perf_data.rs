@@ -331,7 +331,10 @@ fn events(file: &[u8], list: &[u8], size: u64) -> Result<Vec<Event>, PerfDataErr
     const WHAT: &str = "the list of events";
     let damaged = PerfDataError::Damaged { what: WHAT };
     // A section of numbers stands behind each.
-    let size = usize::try_from(size).ok().filter(|size| *size >= 64 + 16).ok_or_else(|| damaged.clone())?;
+    let size = usize::try_from(size)
+        .ok()
+        .filter(|size| *size >= 64 + 16)
+        .ok_or_else(|| damaged.clone())?;
     let mut events = Vec::new();
     for one in list.chunks_exact(size) {
         let word = |at: usize| {

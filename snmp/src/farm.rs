@@ -9,6 +9,7 @@
 mod bridge;
 mod cache;
 mod faults;
+mod layout;
 mod machine;
 mod objects;
 mod replies;
@@ -26,8 +27,9 @@ use meikyo_worlds::random::{below, draw, stream_key};
 
 use self::cache::CacheClock;
 use self::faults::Fate;
+use self::layout::Layout;
 use self::machine::{Held, Machine, MachineMib, World};
-use self::objects::{Layout, Shape};
+use self::objects::Shape;
 use self::traffic::Increments;
 use self::truth::{Seen, TruthEventKind, TruthLog};
 use crate::agent::{self, Access, Engine, Exchange, Find, Outcome, Responder};
@@ -145,7 +147,6 @@ impl FarmOptions {
     }
 }
 
-/// One simulated agent.
 #[derive(Debug)]
 struct Agent {
     engine: Engine,

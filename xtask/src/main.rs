@@ -26,14 +26,13 @@ usage: ./x WORD [ARGUMENTS]
 
   demo           measure this machine and a simulated cluster, and show the page
   install [--prefix DIR]
-                 install the program, manual pages, completions and services
+                 install the program, manual pages, completions, services and libmeikyo_checkpoint
   package        build a Debian package, target/package/meikyo.deb
   test [FILTER]  check formatting and lints, run every test; ends with `N passed, N failed, N skipped`
   bench [NAME]   run all benches, or one: `./x bench collect --agents 1000`
   soak [FILTER] [--for TIME] [--seed N]
                  run the random tests for longer, 10min each by default: `./x soak damage --for 60min`
-  tidy           check what lints cannot (layers, names, links, licences), and lint the page
-  circles        list modules that need each other in a circle
+  tidy           check what lints cannot (layers, circles of modules, names, links, licences), and lint the page
   fmt            format the sources, those of the page included
 ";
 
@@ -67,7 +66,6 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
             let is_tidy = tidy::run(&root)?;
             Ok(with_npm(&root, "the page was not linted", web::lint)? && is_tidy)
         }
-        "circles" => tidy::circles(&root),
         "fmt" => {
             let formatted = program::cargo(&root, &["fmt", "--all"]).run()?;
             Ok(with_npm(&root, "the page was not formatted", web::format)? && formatted)

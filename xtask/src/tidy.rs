@@ -54,6 +54,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
     faults.extend(names::check(&files, &rules));
     faults.extend(text::check(&files, &rules));
     faults.extend(habits::check(&files));
+    faults.extend(circles::check(&files, &rules));
     faults.extend(links::check(&files));
     faults.extend(map::check(&files));
     faults.extend(promises::check(&files));
@@ -62,11 +63,6 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
     faults.extend(rules.dead_exceptions(&files));
     eprintln!("tidy: {} files, {} faults", files.len(), faults.len());
     Ok(told(faults))
-}
-
-/// Looks for modules that need each other in a circle; whether none was found that is not excepted.
-pub(crate) fn circles(root: &Path) -> anyhow::Result<bool> {
-    Ok(told(circles::check(&sources::read(root)?, &Rules::read(root)?)))
 }
 
 /// Prints faults; whether there are none.

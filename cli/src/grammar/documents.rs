@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Parser as _;
 use clap::error::ErrorKind;
 
+use super::program::program;
 use super::verbs;
-use super::walk::program;
 use crate::args::Args;
 
 /// Options that documents name without the program that has them, which is not ours.

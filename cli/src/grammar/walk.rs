@@ -2,19 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Arg, ArgAction, Command, CommandFactory as _};
+use clap::{Arg, ArgAction, CommandFactory as _};
 
 use super::documents::parses;
+use super::program::program;
 use super::reference;
 use super::renamed::{Old, RENAMED};
-use super::{USAGES, usage_of, verbs, without_help};
+use super::{USAGES, usage_of, verbs};
 use crate::args::Args;
-
-pub(super) fn program() -> Command {
-    let mut program = without_help(Args::command());
-    program.build();
-    program
-}
 
 /// Holds every argument of every verb against a rule, and names all that depart.
 fn none_departs(departs: impl Fn(&str, &Arg) -> bool) {
@@ -228,6 +223,20 @@ fn every_verb_and_every_argument_says_what_it_is_for() {
         let begins = help.starts_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit());
         !begins || help.ends_with('.')
     });
+}
+
+/// Sentences are wrapped; synopses, examples and words without a blank stay in one piece.
+#[test]
+fn help_is_wrapped_at_100_columns() {
+    let program = program();
+    for (verb, command) in verbs(&program) {
+        let help = command.clone().render_long_help().to_string();
+        let long = help.lines().filter(|line| line.chars().count() > 100);
+        let sentences: Vec<_> = long
+            .filter(|line| !line.contains("meikyo ") && line.split_whitespace().count() > 2)
+            .collect();
+        assert!(sentences.is_empty(), "{verb}: {sentences:#?}");
+    }
 }
 
 #[test]

@@ -44,6 +44,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::hangup::{Hangup, Reason};
 use crate::row_arguments::ClusterArgument;
+use crate::this_host::{host_name, stop_on_signals};
 use crate::verbs::config::{explained, unknown_tables};
 use crate::verbs::serve;
 use afar::{AfarArgs, Line};
@@ -586,24 +587,7 @@ fn say(line: &str) {
     output::say(line);
 }
 
-/// A flag that SIGINT and SIGTERM set.
-pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>, std::io::Error> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // The second signal ends the process at once: what is kept is kept.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
-}
-
 #[expect(clippy::disallowed_methods, reason = "spans follow the clock that nobody sets")]
 fn monotonic() -> Instant {
     Instant::now()
-}
-
-/// The name of this host, for the table `clocks`.
-pub(crate) fn host_name() -> String {
-    let path = Path::new("/proc/sys/kernel/hostname");
-    std::fs::read_to_string(path).map_or_else(|_| "localhost".into(), |name| name.trim().into())
 }

@@ -21,8 +21,8 @@ use meikyo_server::{
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::hangup::{Hangup, Reason};
-use crate::receiver::ROOTS;
 use crate::row_arguments::check_there;
+use crate::this_host::ROOTS;
 use crate::verbs::config;
 use crate::verbs::fabric::shown::shown;
 

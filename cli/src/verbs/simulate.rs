@@ -3,6 +3,7 @@
 mod plot;
 mod progress;
 mod record;
+mod results;
 mod study;
 mod sweep;
 

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::objects::{Shape, Source, Tree};
+use super::objects::{BridgeObject, Shape, Source, Tree};
 use crate::{ErrorStatus, Oid, Value, ValueRef};
 
 /// dot1dBase (RFC 4188).
@@ -35,37 +35,6 @@ const IF_ENTRY: &[u32] = &[1, 3, 6, 1, 2, 1, 2, 2, 1];
 const VLANS_MAX: usize = 512;
 /// The VLANs that there can be (IEEE 802.1Q).
 const IDS: std::ops::RangeInclusive<u32> = 1..=4094;
-
-/// Something of a bridge that is read or written; ports count from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BridgeObject {
-    /// `dot1qVlanStaticName`.
-    Name(u16),
-    /// `dot1qVlanStaticEgressPorts`.
-    Egress(u16),
-    /// `dot1qVlanForbiddenEgressPorts`.
-    Forbidden(u16),
-    /// `dot1qVlanStaticUntaggedPorts`.
-    Untagged(u16),
-    /// `dot1qVlanStaticRowStatus`.
-    Row(u16),
-    /// `dot1qPvid`.
-    Pvid(u16),
-    /// `dot1qPortAcceptableFrameTypes`.
-    Frames(u16),
-    /// `dot1qPortIngressFiltering`.
-    Filtering(u16),
-    /// `dot1dStpPortEnable`.
-    Stp(u16),
-    /// `dot3PauseAdminMode`.
-    Pause(u16),
-    /// `ifAdminStatus`.
-    Admin(u16),
-    /// `dot1dTpAgingTime`.
-    Ageing,
-    /// `dot1qNumVlans`.
-    Count,
-}
 
 /// How rows come to be (RFC 2579, `RowStatus`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

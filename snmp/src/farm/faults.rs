@@ -15,9 +15,9 @@ use crate::ErrorStatus;
 pub struct Share(u64);
 
 impl Share {
-    /// Never.
+    /// No case at all.
     pub const NONE: Self = Self(0);
-    /// Always.
+    /// Every case.
     pub const ALL: Self = Self(1 << 32);
 
     /// Whether a case with these random bits is one of the share.

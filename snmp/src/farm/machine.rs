@@ -6,7 +6,8 @@ use meikyo_worlds::random::{below, draw};
 use super::bridge::Bridge;
 use super::cache::CacheClock;
 use super::faults::SetFate;
-use super::objects::{CacheGroup, DISK_TOTAL_KIB, Form, Layout, Moving, Source};
+use super::layout::Layout;
+use super::objects::{CacheGroup, DISK_TOTAL_KIB, Form, Moving, Source};
 use super::traffic::{Counter, Disk, Increments, Load};
 use crate::agent::{Instances, Mib};
 use crate::{ErrorStatus, Value, ValueRef};
@@ -25,7 +26,6 @@ const GAUGE_STREAM: u64 = 4 << 32;
 pub(crate) struct World {
     /// The instant of step 0.
     pub(crate) origin: WallTime,
-    /// Length of a step.
     pub(crate) step: Nanos,
     pub(crate) increments: Increments,
 }
@@ -54,7 +54,6 @@ pub(crate) struct Machine {
     pub(crate) key: u64,
     /// Which layout it has.
     pub(crate) layout: usize,
-    /// When the agent started.
     pub(crate) started: WallTime,
     /// How often it has started.
     pub(crate) boots: u32,

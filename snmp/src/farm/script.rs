@@ -13,7 +13,7 @@ use crate::{Oid, ParseOidError};
 pub struct Event {
     /// Time since the farm's start.
     pub at: Nanos,
-    /// What is done.
+    /// The action of the line.
     pub action: Action,
     /// Ordinals of the agents that it is done to.
     pub agents: Vec<u32>,

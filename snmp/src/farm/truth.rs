@@ -110,7 +110,7 @@ pub enum TruthRecord {
     Event {
         /// The agent's ordinal.
         agent: u32,
-        /// When.
+        /// Instant at which it was done.
         at: WallTime,
         /// What happened to the agent.
         kind: TruthEventKind,

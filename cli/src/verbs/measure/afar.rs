@@ -15,7 +15,8 @@ use meikyo_units::{BitsPerSecond, Bytes, Nanos, WallTime};
 use serde::Serialize;
 
 use super::{host_name, say};
-use crate::receiver::{self, ROOTS};
+use crate::receiver;
+use crate::this_host::ROOTS;
 
 /// How often the state of the connection is said, at most.
 const SAY_EVERY: Nanos = Nanos::from_secs(10);

@@ -23,8 +23,8 @@ use serde::Serialize;
 use super::door::{Door, Reply};
 use super::sampling::{SamplingArgs, explained, tell_what_is_missing};
 use super::teller::{Teller, build_id_in};
-use crate::receiver::{self, ROOTS};
-use crate::verbs::measure::{host_name, stop_on_signals};
+use crate::receiver;
+use crate::this_host::{ROOTS, host_name, stop_on_signals};
 
 // What finds no room in a block of the transport would be refused there.
 const _: () = assert!(BLOCK_OCTETS_MAX <= BLOCK_BYTES_MAX, "blocks of samples can be sent");

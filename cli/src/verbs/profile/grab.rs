@@ -7,7 +7,7 @@ use meikyo_units::Nanos;
 use serde_json::json;
 
 use super::door::{self, Reply};
-use crate::verbs::measure::host_name;
+use crate::this_host::host_name;
 
 /// Have the agent on this host send the newest samples, which it only sums up
 #[derive(Debug, Args)]

@@ -19,7 +19,7 @@ use meikyo_units::Nanos;
 use serde::Serialize;
 
 use super::sampling::{SamplingArgs, explained, tell_what_is_missing};
-use crate::verbs::measure::stop_on_signals;
+use crate::this_host::stop_on_signals;
 
 /// How long the end of the span and of processes is not looked at, at most; the end of the program that
 /// was started and other signals end the wait. Who wakes more often costs more than sampling itself.

@@ -9,7 +9,7 @@ use meikyo_profile::recorder::{RecordError, RecorderOptions};
 use meikyo_profile::sampler::{Clock, OpenSamplerError, Phase, SamplerOptions};
 use meikyo_units::Nanos;
 
-use crate::verbs::measure::host_name;
+use crate::this_host::host_name;
 
 /// How samples are taken.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use meikyo_console::failure::Failure;
 use meikyo_models::plot::{self, Curve, Mark, Titles};
 use meikyo_models::replications::Estimate;
 
-use super::study::{Point, Study};
+use super::results::{Point, Study};
 
 /// Draws `name` of the study, or the model's first figure, into `file`.
 ///

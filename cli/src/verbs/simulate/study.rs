@@ -12,43 +12,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_models::Report;
-use meikyo_models::replications::{
-    self, FigureEstimate, StatisticEstimate, WarmUp, figures, statistics, warm_up,
-};
+use meikyo_models::replications::{self, WarmUp, figures, statistics, warm_up};
 use meikyo_models::scenario::{RunError, Scenario};
 use meikyo_sim::{Confidence, Options, Scheduler, Unobserved};
 use meikyo_units::{Nanos, SimTime};
 
+use super::results::{Point, Study};
 use super::sweep::{RUNS_MAX, points};
 use super::{SimulateArgs, WarmUpArg, plot};
-
-/// All runs of one combination of values, and what they say together.
-pub(super) struct Point {
-    /// The values of the swept keys, in their order.
-    pub(super) values: Vec<String>,
-    pub(super) reports: Vec<Report>,
-    pub(super) figures: Vec<FigureEstimate>,
-    pub(super) statistics: Vec<StatisticEstimate>,
-    /// What statistics leave out at the beginning.
-    pub(super) warm_up: Option<WarmUp>,
-}
-
-/// What was studied.
-pub(super) struct Study<'a> {
-    pub(super) args: &'a SimulateArgs,
-    pub(super) model: &'static str,
-    /// The swept keys.
-    pub(super) keys: Vec<&'a str>,
-    pub(super) confidence: Confidence,
-    pub(super) points: Vec<Point>,
-}
-
-impl Study<'_> {
-    /// Whether there are several runs of each point.
-    pub(super) fn is_replicated(&self) -> bool {
-        self.args.replications > 1
-    }
-}
 
 /// One run that is to be done.
 struct Run {
