@@ -39,7 +39,13 @@ use meikyo_console::{output, ranks};
 
 /// The benches of Meikyo; `meikyo bench` starts this program.
 #[derive(Debug, Parser)]
-#[command(name = "meikyo bench", bin_name = "meikyo bench", version, propagate_version = true)]
+#[command(
+    name = "meikyo bench",
+    bin_name = "meikyo bench",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
 struct Arguments {
     #[command(flatten)]
     bench: BenchArgs,

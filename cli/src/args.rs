@@ -30,7 +30,13 @@ and keeps their long runs alive.";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
-#[command(name = "meikyo", about = ABOUT, version, propagate_version = true)]
+#[command(
+    name = "meikyo",
+    about = ABOUT,
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) verb: Verb,

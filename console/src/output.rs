@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use meikyo_units::Nanos;
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::printable;
 use crate::ranks::joined::joined;
@@ -127,18 +127,36 @@ pub fn real(count: u64) -> f64 {
     count as f64
 }
 
+/// How wide the terminal is that standard output goes to; `None` where it goes elsewhere.
+pub fn terminal_width() -> Option<usize> {
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return None;
+    }
+    let columns = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| size.ws_col);
+    // A serial line does not say how wide its terminal is.
+    Some(if columns == 0 { 80 } else { columns.into() })
+}
+
 /// A table for people: columns as wide as their widest cell, numbers to the right. Cells are one line
 /// each, whatever they hold.
 #[derive(Debug, Default)]
 pub struct TextTable {
     rows: Vec<Vec<String>>,
+    width_max: Option<usize>,
 }
 
 impl TextTable {
     /// A table with these headings.
     pub fn new(headings: &[&str]) -> Self {
         let headings = headings.iter().map(|heading| printable::line(heading).into_owned());
-        Self { rows: vec![headings.collect()] }
+        Self { rows: vec![headings.collect()], width_max: None }
+    }
+
+    /// Cuts texts in the middle where lines would be longer than so many columns; numbers stay whole.
+    #[must_use]
+    pub fn fitted(self, width_max: Option<usize>) -> Self {
+        Self { width_max, ..self }
     }
 
     /// Adds a row.
@@ -156,15 +174,22 @@ impl fmt::Display for TextTable {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cell = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
         let width = |column| self.rows.iter().map(|row| width_of(&cell(row, column))).max();
-        let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        let mut widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
         let numeric: Vec<_> = (0..columns)
             .map(|column| self.rows.iter().skip(1).all(|row| is_number(&cell(row, column))))
             .collect();
+        if let Some(width_max) = self.width_max {
+            narrow(
+                &mut widths,
+                &numeric,
+                width_max.saturating_sub(GAP.len() * (columns.max(1) - 1)),
+            );
+        }
         for row in &self.rows {
             let mut line = String::new();
             for column in 0..columns {
-                let (text, width) = (cell(row, column), widths[column]);
-                let gap = if column == 0 { "" } else { "  " };
+                let (text, width) = (shortened(cell(row, column), widths[column]), widths[column]);
+                let gap = if column == 0 { "" } else { GAP };
                 let blanks = " ".repeat(width - width_of(&text));
                 let (before, behind) =
                     if numeric[column] { (&*blanks, "") } else { ("", &*blanks) };
@@ -176,6 +201,45 @@ impl fmt::Display for TextTable {
         }
         Ok(())
     }
+}
+
+/// Stands between two columns.
+const GAP: &str = "  ";
+/// A column of texts is not made narrower than this: less of a name tells nothing.
+const NARROWEST: usize = 12;
+
+/// Narrows the widest columns of texts until all together are no wider than `width_max`.
+fn narrow(widths: &mut [usize], numeric: &[bool], width_max: usize) {
+    while widths.iter().sum::<usize>() > width_max {
+        let texts = widths.iter_mut().zip(numeric).filter(|(_, numeric)| !**numeric);
+        let Some((widest, _)) = texts.max_by_key(|(width, _)| **width) else { return };
+        if *widest <= NARROWEST {
+            return;
+        }
+        *widest -= 1;
+    }
+}
+
+/// The text, or its beginning and its end where it is wider than that.
+fn shortened(text: String, width: usize) -> String {
+    if width_of(&text) <= width {
+        return text;
+    }
+    let kept = width.saturating_sub(1);
+    let (head, tail) =
+        (prefix(text.chars(), kept - kept / 2), prefix(text.chars().rev(), kept / 2));
+    head.into_iter().chain(['…']).chain(tail.into_iter().rev()).collect()
+}
+
+/// The characters from the beginning that take at most so many columns.
+fn prefix(characters: impl Iterator<Item = char>, width: usize) -> Vec<char> {
+    let mut left = width;
+    let fits = |c: &char| {
+        let rest = left.checked_sub(c.width().unwrap_or(0));
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    characters.take_while(fits).collect()
 }
 
 /// How many columns of a terminal a text takes: two for a wide character.
@@ -222,6 +286,26 @@ mod tests {
         table.row(["node1".into(), "12".into()]);
         table.row(["switch-7".into(), "3".into()]);
         assert_eq!(table.to_string(), "device    polls\nnode1        12\nswitch-7      3\n");
+    }
+
+    #[test]
+    fn long_names_are_cut_in_the_middle_to_fit_and_numbers_are_not() {
+        let mut table = TextTable::new(&["samples", "file", "name"]);
+        let name = format!("begin{}end", "<core::option::Option<T>>".repeat(14));
+        table.row(["123456789".into(), "/usr/lib/libc.so.6".into(), name.clone()]);
+        table.row(["1".into(), "a".into(), format!("首{}尾", "长".repeat(200))]);
+        assert!(table.to_string().contains(&name), "whole where nothing limits it");
+        let text = table.fitted(Some(60)).to_string();
+        for line in text.lines() {
+            assert!(width_of(line) <= 60, "{line}");
+        }
+        let rows: Vec<_> = text.lines().collect();
+        assert!(rows[1].starts_with("123456789  /usr/lib/libc.so.6  begin"), "{text}");
+        assert!(rows[1].contains('…') && rows[1].ends_with("end"), "{text}");
+        assert!(
+            rows[2].contains('首') && rows[2].contains('…') && rows[2].ends_with('尾'),
+            "{text}"
+        );
     }
 
     #[test]

@@ -135,14 +135,14 @@ pub(super) fn diff(args: &DiffArgs) -> Result<Answer, Failure> {
             "samples_after": samples[1], "lines": lines,
         }))?;
     } else {
-        let mut table = TextTable::new(&["before", "after", "change", "name", "file"]);
+        let mut table = TextTable::new(&["before", "after", "change", "file", "name"]);
         for it in shown {
             let [one, other] = it.share_ppm.map(percent);
             let cells =
                 [format!("{one:.2}%"), format!("{other:.2}%"), format!("{:+.2}%", other - one)];
-            table.row(cells.into_iter().chain([it.name.clone(), it.file.clone()]));
+            table.row(cells.into_iter().chain([it.file.clone(), it.name.clone()]));
         }
-        output::print(&table.to_string())?;
+        output::print(&table.fitted(output::terminal_width()).to_string())?;
     }
     let mut answer = Answer::Yes;
     for (report, dir) in [(&before, &args.before), (&after, &args.after)] {
@@ -208,17 +208,17 @@ fn document(report: &Report, lines: usize) -> Value {
 }
 
 fn text(report: &Report, lines: usize) -> String {
-    let mut table = TextTable::new(&["own", "with callees", "samples", "name", "file"]);
+    let mut table = TextTable::new(&["own", "with callees", "samples", "file", "name"]);
     for line in report.lines.iter().take(lines) {
         table.row([
             format!("{:.2}%", share(line.own, report)),
             format!("{:.2}%", share(line.total, report)),
             line.own.to_string(),
-            line.name.clone(),
             line.file.clone(),
+            line.name.clone(),
         ]);
     }
-    let mut text = table.to_string();
+    let mut text = table.fitted(output::terminal_width()).to_string();
     let unnamed: u64 = report.unnamed.iter().map(|(_, count)| count).sum();
     text += &format!("{} samples, {unnamed} without a name", report.samples);
     let reasons: Vec<_> =
