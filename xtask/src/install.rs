@@ -1,4 +1,5 @@
-//! `./x install`: the program, its manual pages, completions and services, where the system looks for them.
+//! `./x install`: the program, its manual pages, completions and services, and `libmeikyo_checkpoint` for
+//! programs in C, Fortran and Python, where the system looks for them.
 //!
 //! [`lay_out`] does the same for the Debian package, below a directory of its own.
 
@@ -16,6 +17,8 @@ use crate::{room, web};
 pub(crate) const BYTES_MAX: u64 = 30_000_000;
 /// Where the units of `packaging/` expect the program.
 const IN_UNITS: &str = "/usr/bin/meikyo";
+/// The library as cargo names it.
+const LIBRARY: &str = "libmeikyo_protect.so";
 const UNITS: [&str; 2] = ["meikyo-measure.service", "meikyo-profile-agent.service"];
 
 const USAGE: &str = "usage: ./x install [--prefix DIR] [--program FILE]
@@ -90,6 +93,9 @@ pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<bool> {
     } else {
         println!("the services are left out: systemd looks for them below /usr and /usr/local");
     }
+    for hint in library_hints(root, &files, &place) {
+        println!("{hint}");
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&path).any(|directory| directory == place.at("bin")) {
         println!("hint: export PATH=\"{}:$PATH\"", place.at("bin").display());
@@ -106,6 +112,28 @@ fn usual_prefix(root: &Path) -> anyhow::Result<PathBuf> {
     Ok(PathBuf::from(home).join(".local"))
 }
 
+/// What to do so that programs find the library and the module for Python.
+fn library_hints(root: &Path, files: &[PathBuf], place: &Place) -> Vec<String> {
+    let installed = |name: &str| files.iter().find(|file| file.ends_with(name));
+    if installed("libmeikyo_checkpoint.so").is_none() {
+        return vec![format!("libmeikyo_checkpoint is left out: no {LIBRARY} beside the program")];
+    }
+    let mut hints = Vec::new();
+    if place.prefix == Path::new("/usr/local") {
+        hints.push("hint: ldconfig    # so that programs find libmeikyo_checkpoint".to_owned());
+    } else if place.prefix != Path::new("/usr") {
+        let path = place.at("lib").display().to_string();
+        hints.push(format!("hint: export LD_LIBRARY_PATH=\"{path}:$LD_LIBRARY_PATH\""));
+    }
+    if let Some(module) = installed("meikyo_checkpoint.py")
+        && module.parent() != modules_of_python(root, place).as_deref()
+    {
+        let directory = module.parent().unwrap_or(module).display();
+        hints.push(format!("hint: export PYTHONPATH=\"{directory}:$PYTHONPATH\""));
+    }
+    hints
+}
+
 /// The program that was named, or one that is optimised as a whole, with the page in it.
 pub(crate) fn built(root: &Path, named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(named) = named {
@@ -114,7 +142,8 @@ pub(crate) fn built(root: &Path, named: Option<PathBuf>) -> anyhow::Result<PathB
     if let Page::Lacking(what) = web::build(root)? {
         println!("the page is left out, the server will say so: {what}");
     }
-    let build = ["build", "--profile", "dist", "--locked", "--package", "meikyo-cli"];
+    let packages = ["--package", "meikyo-cli", "--package", "meikyo-protect"];
+    let build = [&["build", "--profile", "dist", "--locked"][..], &packages].concat();
     anyhow::ensure!(cargo(root, &build).run()?, "the program cannot be built");
     Ok(root.join("target/dist/meikyo"))
 }
@@ -152,17 +181,59 @@ pub(crate) fn lay_out(root: &Path, built: &Path, place: &Place) -> anyhow::Resul
         };
         files.push(write(&place.at(&path), &of(&["completions", shell])?)?);
     }
-    for example in names_in(&root.join("examples"))? {
-        let from = root.join("examples").join(&example);
-        if from.is_file() {
-            let path = place.at("share/doc/meikyo/examples").join(&example);
-            files.push(write(&path, &read(&from)?)?);
+    for directory in ["", "checkpoint"] {
+        let from = root.join("examples").join(directory);
+        let to = place.at("share/doc/meikyo/examples").join(directory);
+        for example in names_in(&from)?.iter().filter(|name| from.join(name).is_file()) {
+            files.push(write(&to.join(example), &read(&from.join(example))?)?);
         }
     }
+    files.extend(checkpoint_library(root, built, place)?);
     if place.has_services() {
         files.extend(services(root, place)?);
     }
     Ok(files)
+}
+
+/// `libmeikyo_checkpoint` with what programs in C, Fortran and Python need of it; nothing where it was not
+/// built with the program.
+fn checkpoint_library(root: &Path, built: &Path, place: &Place) -> anyhow::Result<Vec<PathBuf>> {
+    let beside =
+        [LIBRARY.into(), Path::new("deps").join(LIBRARY)].map(|it| built.with_file_name(it));
+    let Some(built) = beside.into_iter().find(|path| path.is_file()) else { return Ok(Vec::new()) };
+    let library = place.at("lib/libmeikyo_checkpoint.so");
+    make_parent(&library)?;
+    strip(root, &built, &library)?;
+    fs::set_permissions(&library, fs::Permissions::from_mode(0o644))?;
+    let source = |path: &str| read(&root.join(path));
+    // The compiler's own `.mod` files fit no other compiler, so the source of the module is what is shared.
+    let python = modules_of_python(root, place).unwrap_or_else(|| place.at("share/meikyo"));
+    let texts = [
+        (place.at("include/meikyo_checkpoint.h"), source("protect/include/meikyo_checkpoint.h")?),
+        (
+            place.at("share/meikyo/meikyo_checkpoint.f90"),
+            source("examples/checkpoint/meikyo_checkpoint.f90")?,
+        ),
+        (python.join("meikyo_checkpoint.py"), source("examples/checkpoint/meikyo_checkpoint.py")?),
+    ];
+    let mut files = vec![library];
+    for (path, text) in texts {
+        files.push(write(&path, &text)?);
+    }
+    Ok(files)
+}
+
+/// Where Debian's Python looks for modules below the prefix; `None` where it does not look there.
+fn modules_of_python(root: &Path, place: &Place) -> Option<PathBuf> {
+    if place.prefix == Path::new("/usr") {
+        return Some(place.at("lib/python3/dist-packages"));
+    }
+    let asked =
+        "import site; print(*site.getsitepackages(), site.getusersitepackages(), sep='\\n')";
+    let told = program(root, "/usr/bin/python3", &["-c", asked]).output().ok()?;
+    let mut looked =
+        told.lines().filter_map(|line| Path::new(line).strip_prefix(&place.prefix).ok());
+    looked.next().and_then(Path::to_str).map(|below| place.at(below))
 }
 
 /// The units, the user that they run as, and the room for answers that they ask the kernel for.

@@ -1,4 +1,4 @@
-//! `./x package`: a Debian package of the program. It enables and starts nothing; `packaging/debian`
+//! `./x package`: a Debian package of what `./x install` installs. It enables and starts nothing; `packaging/debian`
 //! says what becomes of configuration and recordings.
 
 use std::fs;
@@ -60,7 +60,7 @@ fn build(
             program(root, "dpkg", &["--print-architecture"]).output()?.trim(),
         )
         .replace("@INSTALLED_SIZE@", &kibibytes(root, &tree)?)
-        .replace("@GLIBC@", &glibc_needed(root, &tree.join("usr/bin/meikyo"))?);
+        .replace("@GLIBC@", &glibc_needed(root, &tree)?);
     write(&tree.join("DEBIAN/control"), &text)?;
     for script in SCRIPTS {
         let path =
@@ -88,11 +88,17 @@ fn kibibytes(root: &Path, tree: &Path) -> anyhow::Result<String> {
     Ok(counted.split_whitespace().next().context("`du` prints a number")?.to_owned())
 }
 
-/// The newest version of glibc that a program needs, from the versions of the symbols that it imports.
-fn glibc_needed(root: &Path, meikyo: &Path) -> anyhow::Result<String> {
-    let versions =
-        program(root, "readelf", &["--version-info", "--wide", &meikyo.to_string_lossy()]);
-    newest_glibc(&versions.output()?).context("the program imports nothing from glibc")
+/// The newest version of glibc that the program and the library need, from the versions of the symbols
+/// that they import.
+fn glibc_needed(root: &Path, tree: &Path) -> anyhow::Result<String> {
+    let mut versions = String::new();
+    for file in ["usr/bin/meikyo", "usr/lib/libmeikyo_checkpoint.so"].map(|file| tree.join(file)) {
+        if file.exists() {
+            let arguments = ["--version-info", "--wide", &file.to_string_lossy()];
+            versions += &program(root, "readelf", &arguments).output()?;
+        }
+    }
+    newest_glibc(&versions).context("the program imports nothing from glibc")
 }
 
 /// The greatest `GLIBC_X.Y` in what `readelf` prints.

@@ -115,6 +115,11 @@ fn dpkg_installs_removes_and_purges_and_never_touches_a_recording() {
         "usr/lib/systemd/system/meikyo-profile-agent.service",
         "usr/share/doc/meikyo/copyright",
         "usr/share/doc/meikyo/examples/cluster.toml",
+        "usr/share/doc/meikyo/examples/checkpoint/heat.c",
+        "usr/lib/libmeikyo_checkpoint.so",
+        "usr/include/meikyo_checkpoint.h",
+        "usr/share/meikyo/meikyo_checkpoint.f90",
+        "usr/lib/python3/dist-packages/meikyo_checkpoint.py",
     ] {
         assert!(root.at(file).is_file(), "{file} is missing");
     }
@@ -177,6 +182,34 @@ fn an_installation_names_its_own_program_in_its_services() {
     let files = laid_out("/opt/meikyo");
     assert!(files.contains(&directory.path().join("opt/meikyo/bin/meikyo")));
     assert!(files.iter().all(|file| file.extension().is_none_or(|kind| kind != "service")));
+}
+
+#[test]
+fn programs_in_c_and_python_find_an_installed_library() {
+    let Some(meikyo) = program_of_the_tests() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let place = Place { root: "/".into(), prefix: directory.path().join("prefix") };
+    let files = lay_out(&workspace(), &meikyo, &place).unwrap();
+    let at = |below: &str| place.prefix.join(below).to_string_lossy().into_owned();
+    assert!(files.contains(&at("share/meikyo/meikyo_checkpoint.f90").into()), "{files:?}");
+    let (lib, include) = (at("lib"), at("include"));
+    let source = directory.path().join("asks.c");
+    let text =
+        "#include <meikyo_checkpoint.h>\nint main(void) { meikyo_checkpoint_error(); return 0; }\n";
+    write(&source, text).unwrap();
+    let asks = directory.path().join("asks").to_string_lossy().into_owned();
+    let arguments = ["-I", &include, &source.to_string_lossy(), "-L", &lib, "-o", &asks];
+    let link = [&arguments[..], &["-lmeikyo_checkpoint"]].concat();
+    program(&workspace(), "cc", &link).output().unwrap();
+    let linked = program(&workspace(), &asks, &[]).env("LD_LIBRARY_PATH", &lib).output();
+    linked.unwrap();
+    // No Python looks below a directory of this test, so the module lies with the other sources.
+    let python = program(
+        &workspace(),
+        "/usr/bin/python3",
+        &["-c", "import meikyo_checkpoint, ctypes; ctypes.CDLL('libmeikyo_checkpoint.so')"],
+    );
+    python.env("LD_LIBRARY_PATH", &lib).env("PYTHONPATH", &at("share/meikyo")).output().unwrap();
 }
 
 #[test]
