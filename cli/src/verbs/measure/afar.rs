@@ -14,9 +14,9 @@ use meikyo_transport::wire::Declared;
 use meikyo_units::{BitsPerSecond, Bytes, Nanos, WallTime};
 use serde::Serialize;
 
-use super::{host_name, say};
+use super::say;
 use crate::receiver;
-use crate::this_host::ROOTS;
+use crate::this_host::{ROOTS, host_name};
 
 /// How often the state of the connection is said, at most.
 const SAY_EVERY: Nanos = Nanos::from_secs(10);
