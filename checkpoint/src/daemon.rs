@@ -5,6 +5,7 @@
 //! checkpoint that was begun is ended though the program dies.
 
 mod control;
+mod happened;
 mod job;
 mod network;
 mod ranks;
@@ -21,7 +22,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Instant;
 
-use meikyo_units::{Nanos, SimTime, in_one_line};
+use meikyo_units::{BitsPerSecond, Nanos, SimTime, in_one_line};
 
 use crate::charter::Generation;
 use crate::detection::Patience;
@@ -32,13 +33,17 @@ use crate::journal::Journal;
 use crate::layout::Layout;
 use crate::link::Wanted;
 use crate::member::{Event, Member, MemberOptions, Message, SaveError, Task};
+use crate::pace::Pace;
 use crate::program::{Connection, Program, RankError, Snapshot};
+use crate::progress::Progress;
 use crate::recovery::Prepared;
 use crate::schedule::Job;
 
 pub use control::{
     Answer, AskError, Begun, Cost, LINE_BYTES_MAX, Offered, Place, Request, Status, ask, socket_of,
 };
+use happened::Watched;
+pub use happened::{Happened, Observer, What};
 pub use job::{JobFile, JobFileError};
 use network::Network;
 use ranks::{FromRank, Part, Waiting};
@@ -66,6 +71,13 @@ pub struct DaemonOptions {
     /// Whether the group begins now. A host that comes later, or comes back without its directory, asks the
     /// others to be admitted instead.
     pub is_founding: bool,
+    /// A program that runs and has saved nothing for so long is told to be stalled; nothing to judge it by what it did
+    /// before.
+    pub stalled_after: Option<Nanos>,
+    /// The most that is written to the disk.
+    pub disk_rate: Option<BitsPerSecond>,
+    /// The most that is sent to other hosts, over all links together.
+    pub network_rate: Option<BitsPerSecond>,
 }
 
 /// Why a daemon does not run.
@@ -120,7 +132,7 @@ enum Input {
     /// The connections of a job of this host are there.
     Met(Generation, Breaker),
     Saved(Generation, Result<Carried, String>),
-    Rebuilt(Generation, Result<Prepared, String>),
+    Rebuilt(Generation, Result<(Prepared, Cost), String>),
     /// A host was given what it wanted, in this attempt, or why not.
     Given(usize, u64, Option<String>),
     /// A block of this host is not what was stored.
@@ -143,6 +155,8 @@ struct Daemon {
     journal: Journal,
     storage: Storage,
     network: Arc<Network>,
+    /// How fast may be written.
+    disk: Arc<Pace>,
     inputs: SyncSender<Input>,
     /// What the program has handed over.
     program: Program<Part, Arc<Vec<u8>>>,
@@ -153,6 +167,11 @@ struct Daemon {
     hashes: Option<(Generation, Arc<Vec<Hash>>)>,
     /// What the newest generation that was written here cost.
     cost: Option<Cost>,
+    /// The step that was handed over last, and how long the program stood still for it.
+    stopped: Option<(u64, Nanos)>,
+    progress: Progress,
+    observer: Observer,
+    watched: Watched,
     /// Programs without the library that begin anew, and the generation that they insist on.
     restarts: Vec<(Option<u64>, SyncSender<control::Reply>)>,
     /// Jobs of this host, and how to break them off once they have met the others.
@@ -161,14 +180,14 @@ struct Daemon {
     trouble: Option<String>,
 }
 
-/// Runs a daemon until the process ends.
+/// Runs a daemon until the process ends, and tells what happens.
 ///
 /// # Errors
 /// When its directory cannot be used, or it cannot listen.
 ///
 /// # Panics
 /// If the place is none of the job's.
-pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
+pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError> {
     let layout = options.job.layout();
     let me = options.place;
     assert!(me < layout.hosts(), "the place is one of the job's");
@@ -187,7 +206,8 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
     let prepared = storage.whole_generations(&layout, options.job.block())?;
     let (inputs, incoming) = sync_channel(INPUTS_MAX);
     let listeners = listen(&options.job, me)?;
-    let network = Network::start(&options.job, me, listeners, &inputs);
+    let pace = Pace::of(options.network_rate);
+    let network = Network::start(&options.job, me, pace, listeners, &inputs);
     ranks::forget_fetched(&options.directory).map_err(unusable)?;
     ranks::listen(&options.directory, &inputs, &network)?;
     let life = storage::random();
@@ -209,12 +229,17 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
         journal,
         storage,
         network,
+        disk: Arc::new(Pace::of(options.disk_rate)),
         inputs,
         program: Program::default(),
         waiting: BTreeMap::new(),
         images: BTreeMap::new(),
         hashes: None,
         cost: None,
+        stopped: None,
+        progress: Progress::new(options.stalled_after),
+        observer,
+        watched: Watched::default(),
         restarts: Vec::new(),
         running: BTreeMap::new(),
         giving: BTreeSet::new(),
@@ -254,6 +279,8 @@ impl Daemon {
                 let Some(task) = self.member.poll(now) else { break };
                 self.carry_out(task)?;
             }
+            self.watch();
+            self.watch_progress();
         }
     }
 
@@ -274,7 +301,7 @@ impl Daemon {
                 match outcome {
                     Ok(carried) => {
                         self.hashes = carried.hashes.map(|hashes| (generation, Arc::new(hashes)));
-                        self.cost = Some(carried.cost);
+                        self.saved(generation, carried.cost);
                         self.member.prepared(generation, carried.prepared.manifest);
                     }
                     Err(trouble) => {
@@ -286,7 +313,10 @@ impl Daemon {
             Input::Rebuilt(generation, outcome) => {
                 self.running.remove(&generation);
                 match outcome {
-                    Ok(prepared) => self.member.rebuilt(generation, prepared),
+                    Ok((prepared, cost)) => {
+                        self.member.rebuilt(generation, prepared);
+                        self.observe_job(What::Rebuilt, cost);
+                    }
                     Err(trouble) => {
                         self.trouble = Some(trouble);
                         self.member.rebuild_failed(now, generation);
@@ -314,6 +344,16 @@ impl Daemon {
             }
             Input::Rank(connection, said) => self.rank_says(now, connection, said),
         }
+    }
+
+    /// This host's part of a generation is on its disk.
+    fn saved(&mut self, generation: Generation, mut cost: Cost) {
+        let open = self.member.charter().and_then(|charter| charter.open);
+        let step = open.filter(|open| open.generation == generation).map(|open| open.reached.step);
+        let stopped = self.stopped.filter(|(of, _)| Some(*of) == step);
+        cost.stop_seconds = stopped.map(|(_, stopped)| stopped.as_secs_f64());
+        self.cost = Some(cost.clone());
+        self.observe_job(What::Prepared, cost);
     }
 
     /// Of the hosts that live, the first coordinates.
@@ -387,7 +427,10 @@ impl Daemon {
                 self.storage.remove(generation);
             }
             Task::Tell(Event::FoundedBefore) => return Err(DaemonError::Lives),
-            Task::Tell(event) => self.trouble = Some(event.to_string()),
+            Task::Tell(event) => {
+                self.observe(&event);
+                self.trouble = Some(event.to_string());
+            }
         }
         Ok(())
     }
@@ -482,6 +525,7 @@ impl Daemon {
         let working = Working {
             me,
             network: Arc::clone(&self.network),
+            disk: Arc::clone(&self.disk),
             inputs: self.inputs.clone(),
             stored: self.storage.generation(generation),
             rebuilt: self.storage.rebuilt(generation),
@@ -500,7 +544,8 @@ impl Daemon {
             let input = match rebuilds {
                 None => Input::Saved(generation, outcome),
                 Some(place) if place == me => {
-                    Input::Rebuilt(generation, outcome.map(|carried| carried.prepared))
+                    let rebuilt = outcome.map(|carried| (carried.prepared, carried.cost));
+                    Input::Rebuilt(generation, rebuilt)
                 }
                 Some(place) => Input::Given(place, attempt, outcome.err()),
             };

@@ -14,7 +14,7 @@ mod update;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use crate::coding::CodingError;
 use crate::frame::{Head, HeadError, Kind};
 use crate::increment;
 use crate::layout::Shard;
+use crate::pace::Pace;
 use crate::schedule::Schedule;
 use crate::tls::{Inbound, Outbound};
 
@@ -69,6 +70,8 @@ pub struct Links {
     pub outbound: BTreeMap<usize, Vec<Outbound>>,
     /// From hosts that send to it.
     pub inbound: Vec<(usize, Inbound)>,
+    /// How fast may be sent, where that is limited.
+    pub pace: Option<Arc<Pace>>,
 }
 
 impl Links {
@@ -216,6 +219,7 @@ struct Exchange<'a> {
     state: Mutex<State>,
     changed: Condvar,
     breaker: Breaker,
+    pace: Option<Arc<Pace>>,
     window: usize,
     idle: Duration,
 }
@@ -256,6 +260,7 @@ pub fn exchange(
         state: Mutex::default(),
         changed: Condvar::new(),
         breaker,
+        pace: links.pace.clone(),
         idle: options.idle,
         // Gathering needs a stripe of its own under way, or two hosts wait for each other's block.
         window: options
@@ -378,6 +383,9 @@ impl Exchange<'_> {
             };
             if head.kind != Kind::Same {
                 head.len = u32::try_from(octets.len()).expect("a block's length fits 32 bits");
+            }
+            if let Some(pace) = &self.pace {
+                pace.wait_for(octets.len());
             }
             lane.send(&head.octets(), octets).map_err(broke)?;
             sent += octets.len() as u64;

@@ -31,9 +31,10 @@
 //! - [`geometry`], [`schedule`]: the blocks of a generation, and the ways that they go.
 //! - [`increment`]: what changed in an image, so that nothing else has to go.
 //! - [`tls`], [`frame`], [`exchange`]: connections, what goes over them, and a job carried out.
+//! - [`pace`]: how much of disk and network the program is left.
 //! - [`manifest`], [`shelf`], [`link`]: a generation on a disk, written and rebuilt, and how hosts meet for it.
 //! - [`image`]: what a host's image holds when its program names arrays.
-//! - [`program`]: what a host keeps of its program until it is saved.
+//! - [`program`], [`progress`]: what a host keeps of its program until it is saved, and whether it still saves.
 //! - [`daemon`]: all of it on one host, with a control socket.
 
 pub mod charter;
@@ -52,8 +53,10 @@ pub mod link;
 pub mod manifest;
 pub mod member;
 pub mod model;
+pub mod pace;
 pub mod plan;
 pub mod program;
+pub mod progress;
 pub mod recovery;
 pub mod register;
 pub mod schedule;

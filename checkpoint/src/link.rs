@@ -262,7 +262,7 @@ pub fn meet(
         let inbound = scope.spawn(|| accept_all(meeting, listeners, me, expected, deadline));
         let outbound = reach(meeting, schedule, me, deadline)?;
         let inbound = inbound.join().expect("accepting does not panic")?;
-        Ok(Links { outbound, inbound })
+        Ok(Links { outbound, inbound, pace: None })
     })
 }
 

@@ -4,7 +4,6 @@
 //! readable by their owner only.
 
 mod changes;
-mod pace;
 mod stored;
 mod update;
 mod writing;
@@ -19,10 +18,10 @@ use crate::charter::Generation;
 use crate::exchange::{Blocks, ExchangeError, ExchangeOptions, Links, Moved, exchange};
 use crate::layout::Shard;
 use crate::manifest::Manifest;
+use crate::pace::Pace;
 use crate::schedule::Schedule;
 
 pub use changes::Changes;
-pub use pace::Pace;
 pub use stored::{Damage, OpenStoredError, Stored};
 use update::{Differences, Updating};
 use writing::{NothingToKeep, Writing};

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use meikyo_checkpoint::charter::Generation;
@@ -15,8 +16,9 @@ use meikyo_checkpoint::geometry::Geometry;
 use meikyo_checkpoint::increment::{Hash, mask_bytes};
 use meikyo_checkpoint::layout::{Layout, Scheme, Shard};
 use meikyo_checkpoint::link::{Greeting, Meeting, Purpose, STALL, meet};
+use meikyo_checkpoint::pace::Pace;
 use meikyo_checkpoint::schedule::{Job, Schedule};
-use meikyo_checkpoint::shelf::{self, Changes, Done, Pace, ShelfError, Shelved, Stored};
+use meikyo_checkpoint::shelf::{self, Changes, Done, ShelfError, Shelved, Stored};
 use meikyo_checkpoint::tls::JobKey;
 use meikyo_units::BitsPerSecond;
 use meikyo_worlds::Random;
@@ -34,6 +36,8 @@ struct Group {
     lanes: usize,
     stall: Duration,
     pace: Pace,
+    /// How fast each host may send.
+    network: Option<BitsPerSecond>,
 }
 
 impl Group {
@@ -53,6 +57,7 @@ impl Group {
             lanes,
             stall: STALL,
             pace: Pace::unlimited(),
+            network: None,
         }
     }
 
@@ -100,7 +105,8 @@ impl Group {
                 .enumerate()
                 .map(|(place, listeners)| {
                     scope.spawn(move || {
-                        let links = meet(meeting, listeners, schedule, place).unwrap();
+                        let mut links = meet(meeting, listeners, schedule, place).unwrap();
+                        links.pace = self.network.map(|rate| Arc::new(Pace::new(rate)));
                         let directory = self.home(place);
                         let shelved = Shelved {
                             directory: &directory,
@@ -340,6 +346,28 @@ fn a_connection_that_has_nothing_to_carry_for_long_is_not_taken_for_broken() {
     group.pace = Pace::new(BitsPerSecond::new(4_000_000));
     group.save();
     group.check();
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a rate is measured by the clock")]
+fn a_host_sends_and_writes_no_faster_than_it_may() {
+    // 400,000 octets at 16 Mbit/s take 0.2 s; what may be caught up on is a tenth of that.
+    let rate = BitsPerSecond::new(16_000_000);
+    let least = Duration::from_millis(180);
+    for of_disk in [false, true] {
+        let mut group = Group::new(Scheme::Partner, 2, 4_096, &[400_000; 2], 2);
+        if of_disk {
+            group.pace = Pace::new(rate);
+        } else {
+            group.network = Some(rate);
+        }
+        let begun = std::time::Instant::now();
+        group.save();
+        // One pace is shared by all hosts of this test that write, each image and its copy.
+        let times = if of_disk { 4 } else { 1 };
+        assert!(begun.elapsed() >= least * times, "{:?}", begun.elapsed());
+        group.check();
+    }
 }
 
 #[test]

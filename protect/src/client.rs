@@ -112,7 +112,7 @@ impl Client {
 
     /// Has the daemon read the arrays where they are, while the program stands still.
     fn read_by_daemon(&mut self, step: u64, arrays: &Arrays) -> Result<Stop, ClientError> {
-        let line = line_of(&Request::Take { step, arrays: arrays.offered() });
+        let line = line_of(&Request::Take { step, arrays: arrays.offered(), stopped_ns: None });
         let mut answer = Vec::with_capacity(ANSWER_BYTES_MAX);
         let begun = now();
         // From here until they go on no memory may be asked for: a thread can stand still with its lock.
@@ -135,13 +135,7 @@ impl Client {
             self.shadow = None;
         }
         if self.shadow.is_none() && self.has_room(len) {
-            self.shadow = Shadow::new(originals.clone(), len).ok();
-            if let Some(shadow) = &self.shadow {
-                let descriptor = shadow.descriptor();
-                let Answer::Shadowed = self.ask(&Request::Shadow { descriptor })? else {
-                    return Err(ClientError::Foreign);
-                };
-            }
+            self.shadow = self.announced(Shadow::new(originals.clone(), len).ok())?;
         }
         let Some(shadow) = &mut self.shadow else { return Ok(None) };
         let answers = self.socket.try_clone();
@@ -156,11 +150,29 @@ impl Client {
             return Ok(None);
         };
         shadow.is_handed(answers);
-        let line = line_of(&Request::Take { step, arrays: arrays.offered_of(&originals) });
+        let line = line_of(&Request::Take {
+            step,
+            arrays: arrays.offered_of(&originals),
+            stopped_ns: u64::try_from(stopped.as_nanos()).ok(),
+        });
         let sent = (&self.socket).write_all(&line);
         sent.map_err(|source| self.unreachable(source))?;
         self.awaits_answer = true;
         Ok(Some(Stop { stopped, copied: Some(copied) }))
+    }
+
+    /// A copy that the daemon has opened; nothing where it cannot, now and later.
+    fn announced(&mut self, shadow: Option<Shadow>) -> Result<Option<Shadow>, ClientError> {
+        let Some(shadow) = shadow else { return Ok(None) };
+        match self.ask(&Request::Shadow { descriptor: shadow.descriptor() }) {
+            Ok(Answer::Shadowed) => Ok(Some(shadow)),
+            Err(ClientError::Refused(_)) => {
+                self.copies_ahead = Some(false);
+                Ok(None)
+            }
+            Ok(_) => Err(ClientError::Foreign),
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether a copy of so many octets, and of as many for every other rank here, leaves half of the memory that is

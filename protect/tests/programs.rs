@@ -44,8 +44,11 @@ fn a_daemon() {
         place: read("MEIKYO_TEST_PLACE").parse().unwrap(),
         directory: PathBuf::from(read("MEIKYO_TEST_DIRECTORY")),
         is_founding: read("MEIKYO_TEST_FOUNDING") == "yes",
+        stalled_after: None,
+        disk_rate: None,
+        network_rate: None,
     };
-    daemon::run(options).unwrap();
+    daemon::run(options, Box::new(|_| {})).unwrap();
 }
 
 fn pause() {

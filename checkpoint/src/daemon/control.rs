@@ -99,6 +99,9 @@ pub enum Request {
         step: u64,
         /// The arrays, and where they are.
         arrays: Vec<Offered>,
+        /// How long the rank stood still to copy them; nothing where it stands still until they have been read.
+        #[serde(default)]
+        stopped_ns: Option<u64>,
     },
     /// Get the images of all hosts, for a program whose ranks are not those that have saved.
     Images,
@@ -183,6 +186,12 @@ pub struct Cost {
     pub received_bytes: u64,
     /// From when all hosts had their images until all was on this host's disk.
     pub seconds: f64,
+    /// Processor time of the daemon meanwhile.
+    #[serde(default)]
+    pub cpu_seconds: f64,
+    /// How long the program stood still here for it, where that is known.
+    #[serde(default)]
+    pub stop_seconds: Option<f64>,
 }
 
 /// How a daemon stands.
@@ -543,7 +552,7 @@ impl Daemon {
         (!awaited.is_empty()).then_some(text)
     }
 
-    fn names_of(&self, places: &[usize]) -> String {
+    pub(super) fn names_of(&self, places: &[usize]) -> String {
         let names = self.options.job.names();
         places.iter().map(|&place| names[place].as_str()).collect::<Vec<_>>().join(", ")
     }

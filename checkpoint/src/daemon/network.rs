@@ -17,6 +17,7 @@ use crate::charter::Generation;
 use crate::exchange::Links;
 use crate::link::{self, Greeting, MeetError, Meeting, Purpose, STALL, Wanted};
 use crate::member::{MESSAGE_BYTES_MAX, Message};
+use crate::pace::Pace;
 use crate::schedule::Schedule;
 use crate::shelf::Stored;
 use crate::tls::{Inbound, Outbound};
@@ -95,6 +96,8 @@ pub(super) struct Meet<'a> {
 pub(super) struct Network {
     job: JobFile,
     me: usize,
+    /// How fast blocks and images may be sent.
+    pace: Arc<Pace>,
     queues: BTreeMap<usize, SyncSender<Vec<u8>>>,
     waiting: Mutex<BTreeMap<For, Lanes>>,
     came: Condvar,
@@ -106,6 +109,7 @@ impl Network {
     pub(super) fn start(
         job: &JobFile,
         me: usize,
+        pace: Pace,
         listeners: Vec<TcpListener>,
         inputs: &SyncSender<Input>,
     ) -> Arc<Self> {
@@ -119,6 +123,7 @@ impl Network {
         let network = Arc::new(Self {
             job: job.clone(),
             me,
+            pace: Arc::new(pace),
             queues,
             waiting: Mutex::default(),
             came: Condvar::new(),
@@ -182,7 +187,7 @@ impl Network {
                 let there = waiting.remove(&key).unwrap_or_default().into_iter();
                 let wanted = there.filter(|(slot, _)| expected.contains(slot));
                 let inbound = wanted.map(|((from, _), (_, lane))| (from, lane)).collect();
-                return Ok(Links { outbound, inbound });
+                return Ok(Links { outbound, inbound, pace: Some(Arc::clone(&self.pace)) });
             }
             if left.is_zero() {
                 waiting.remove(&key);
@@ -263,7 +268,10 @@ impl Network {
         let lane = link::dial(&meeting, (self.me, to, 0), &addresses[to], now() + MEETING);
         let mut lane = lane.map_err(io::Error::other)?;
         // Whoever does not get all of it asks again.
-        let given = give_image(directory, |octets| lane.send(&[], octets));
+        let given = give_image(directory, |octets| {
+            self.pace.wait_for(octets.len());
+            lane.send(&[], octets)
+        });
         lane.close();
         given
     }

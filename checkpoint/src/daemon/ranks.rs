@@ -25,7 +25,7 @@ use super::control::{
     Answer, Begun, LINE_BYTES_MAX, Offered, Place, Request, answer, asked_of, socket_of,
 };
 use super::network::{ACCEPT_AGAIN, Network};
-use super::{Daemon, DaemonError, Input, storage, told};
+use super::{Daemon, DaemonError, Input, now, storage, told};
 use crate::charter::{Generation, Reached};
 use crate::image::{ImageError, Rank, Table, padded};
 use crate::program::{Connection, Joining};
@@ -48,7 +48,12 @@ const START_PATIENCE: Nanos = Nanos::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// What one rank has handed over.
-pub(super) type Part = (Rank, Vec<u8>);
+pub(super) struct Part {
+    rank: Rank,
+    octets: Vec<u8>,
+    /// How long it stood still.
+    stopped: Nanos,
+}
 
 /// What a rank says to the daemon's thread.
 pub(super) enum FromRank {
@@ -57,8 +62,8 @@ pub(super) enum FromRank {
     Begin(SyncSender<Told>),
     /// What it has of a step.
     Took(u64, Part, SyncSender<Told>),
-    /// What all ranks of the host have of a program's step.
-    Handed(u64, u64, Vec<u8>, SyncSender<Told>),
+    /// What all ranks of the host have of a program's step, and how long one of them stood still at most.
+    Handed(u64, u64, Vec<u8>, Nanos, SyncSender<Told>),
     Left,
 }
 
@@ -241,14 +246,18 @@ impl Ranks {
                     Err(error) => Err(format!("cannot open descriptor {descriptor}: {error}")),
                 }
             }
-            (Request::Take { step, arrays }, Some(joining)) => {
+            (Request::Take { step, arrays, stopped_ns }, Some(joining)) => {
+                let begun = now();
                 let octets = match read_arrays(said.process, said.shadow.as_ref(), &arrays) {
                     Ok(octets) => octets,
                     Err(text) => return Ok(Err(text)),
                 };
                 let arrays = arrays.into_iter().map(|offered| offered.array).collect();
                 let Joining { rank, ranks, .. } = joining;
-                self.took(connection, step, (Rank { rank, ranks, arrays }, octets))?
+                let read = Nanos::from_secs_f64(begun.elapsed().as_secs_f64());
+                let stopped = stopped_ns.map_or(read, Nanos::new);
+                let part = Part { rank: Rank { rank, ranks, arrays }, octets, stopped };
+                self.took(connection, step, part)?
             }
             (Request::Images, Some(_)) => match &said.found {
                 None => Err("there is no generation to look into".to_owned()),
@@ -345,18 +354,19 @@ impl Ranks {
         step: u64,
         part: Part,
     ) -> io::Result<Result<Answer, String>> {
-        let bytes = part.1.len() as u64;
+        let bytes = part.octets.len() as u64;
         let (program, parts) =
             match self.ask(connection, |reply| FromRank::Took(step, part, reply))? {
                 Told::Refused(text) => return Ok(Err(text)),
                 Told::Gathered(program, parts) => (program, parts),
                 Told::Fine | Told::Begun(..) => return Ok(Ok(Answer::Snapped { bytes })),
             };
+        let stopped = parts.values().map(|part| part.stopped).max().unwrap_or(Nanos::ZERO);
         let image = match assembled(parts) {
             Ok(image) => image,
             Err(error) => return Ok(Err(told(error))),
         };
-        let handed = |reply| FromRank::Handed(program, step, image, reply);
+        let handed = |reply| FromRank::Handed(program, step, image, stopped, reply);
         Ok(match self.ask(connection, handed)? {
             Told::Refused(text) => Err(text),
             _ => Ok(Answer::Snapped { bytes }),
@@ -438,14 +448,19 @@ impl Daemon {
                 };
                 (reply, told)
             }
-            FromRank::Handed(program, step, image, reply) => {
+            FromRank::Handed(program, step, image, stopped, reply) => {
                 let is_taken = self.program.handed(program, step, Arc::new(image));
+                if is_taken {
+                    self.stopped = Some((step, stopped));
+                    self.progress.saved(now);
+                }
                 let over = || refused(crate::program::RankError::Over);
                 (reply, if is_taken { Told::Fine } else { over() })
             }
             FromRank::Left => {
                 self.waiting.remove(&connection);
                 if self.program.left(connection) {
+                    self.progress.forget();
                     self.member.end_program();
                 }
                 return;
@@ -465,6 +480,9 @@ impl Daemon {
                 reached: origin.reached,
                 directory: self.storage.generation(generation),
             });
+            self.progress.forget();
+            let now = self.now();
+            self.progress.saved(now);
             for connection in self.program.tell() {
                 if let Some(Waiting { reply, .. }) = self.waiting.remove(&connection) {
                     // It may be gone.
@@ -541,7 +559,8 @@ fn read_arrays(process: i32, shadow: Option<&File>, arrays: &[Offered]) -> Resul
 }
 
 fn assembled(parts: BTreeMap<u32, Part>) -> Result<Vec<u8>, ImageError> {
-    let (ranks, octets): (Vec<Rank>, Vec<Vec<u8>>) = parts.into_values().unzip();
+    let parts = parts.into_values().map(|part| (part.rank, part.octets));
+    let (ranks, octets): (Vec<Rank>, Vec<Vec<u8>>) = parts.unzip();
     let mut image = Table { ranks }.octets()?;
     image.reserve_exact(octets.iter().map(Vec::len).sum());
     octets.into_iter().for_each(|octets| image.extend_from_slice(&octets));

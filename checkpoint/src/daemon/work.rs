@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use meikyo_units::{BitsPerSecond, Bytes, in_one_line};
+use meikyo_units::{BitsPerSecond, Bytes, Nanos, in_one_line};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::network::{MEETING, Meet, Network};
 use super::storage::Storage;
@@ -16,9 +17,10 @@ use crate::exchange::{ExchangeError, ExchangeOptions};
 use crate::geometry::Geometry;
 use crate::increment::Hash;
 use crate::link::{Purpose, Wanted};
+use crate::pace::Pace;
 use crate::recovery::Prepared;
 use crate::schedule::{Job, Schedule};
-use crate::shelf::{self, Changes, OpenStoredError, Pace, ShelfError, Shelved, Stored};
+use crate::shelf::{self, Changes, OpenStoredError, ShelfError, Shelved, Stored};
 
 /// An image is compared with an earlier one at this rate at least, also on a busy host.
 const COMPARING: BitsPerSecond = BitsPerSecond::new(800_000_000);
@@ -57,6 +59,7 @@ pub(super) struct Started {
 pub(super) struct Working {
     pub(super) me: usize,
     pub(super) network: Arc<Network>,
+    pub(super) disk: Arc<Pace>,
     pub(super) inputs: SyncSender<Input>,
     /// Where the generation lies.
     pub(super) stored: PathBuf,
@@ -69,7 +72,7 @@ pub(super) struct Working {
 impl Working {
     pub(super) fn carry_out(&self, started: Started) -> Result<Carried, String> {
         let Started { generation, version, met, geometry, job, image, base, wanted } = started;
-        let begun = now();
+        let (begun, cpu) = (now(), cpu_seconds());
         let is_saved = image.is_some();
         let purpose = if is_saved { Purpose::Save } else { Purpose::Rebuild };
         let schedule = Schedule::new(geometry?, job).map_err(|error| error.to_string())?;
@@ -104,7 +107,7 @@ impl Working {
             generation,
             version,
             place: self.me,
-            pace: &Pace::unlimited(),
+            pace: &self.disk,
             options: ExchangeOptions::DEFAULT,
         };
         let done = match (&image, &compared) {
@@ -136,6 +139,8 @@ impl Working {
                 sent_bytes: done.moved.sent.get(),
                 received_bytes: done.moved.received.get(),
                 seconds,
+                stop_seconds: None,
+                cpu_seconds: cpu_seconds() - cpu,
             },
         })
     }
@@ -214,4 +219,13 @@ impl Working {
         }
         Ok(())
     }
+}
+
+/// Processor seconds of this process so far, the kernel's for it included.
+fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let nanos = u64::try_from(time.tv_nsec).ok().zip(u64::try_from(time.tv_sec).ok());
+    nanos.map_or(0.0, |(nanos, seconds)| {
+        (Nanos::from_secs(seconds) + Nanos::new(nanos)).as_secs_f64()
+    })
 }

@@ -6,10 +6,11 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use super::{IMAGE, PARITY, Pace, ShelfError, Shelved, create, create_directory, in_file};
+use super::{IMAGE, PARITY, ShelfError, Shelved, create, create_directory, in_file};
 use crate::exchange::Keep;
 use crate::geometry::Geometry;
 use crate::layout::Shard;
+use crate::pace::Pace;
 use crate::schedule::Schedule;
 
 /// Blocks whose memory is kept for others.

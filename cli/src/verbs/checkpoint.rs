@@ -4,6 +4,7 @@ mod daemon;
 mod key;
 mod plan;
 mod program;
+mod recorded;
 mod status;
 
 use clap::{Args, Subcommand};

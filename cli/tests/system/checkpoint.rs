@@ -60,6 +60,10 @@ struct Daemons {
 
 impl Daemons {
     fn start(hosts: usize) -> Self {
+        Self::start_with(hosts, &[])
+    }
+
+    fn start_with(hosts: usize, more: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap();
         assert!(checkpoint(home.path(), &["key", "--out", "job.key"]).status.success());
         let free: Vec<TcpListener> =
@@ -73,7 +77,7 @@ impl Daemons {
         drop(free);
         let mut daemons = Self { home, running: (0..hosts).map(|_| None).collect() };
         for host in 0..hosts {
-            daemons.run(host, &["--found"]);
+            daemons.run(host, &[&["--found"], more].concat());
         }
         daemons
     }
@@ -166,6 +170,76 @@ fn a_host_is_lost_with_its_disk_and_its_image_is_given_back() {
         (verified.status.code(), printed(&verified)),
         (Some(1), "generation 1: 1 damaged blocks\n".into())
     );
+}
+
+/// Rows of a table of a host's recording that are there by now.
+fn recorded(home: &Path, recording: &str, table: &str) -> Vec<Value> {
+    let mut query = meikyo();
+    let output = query.current_dir(home).args(["query", recording, table, "--json"]).output();
+    let output = output.unwrap();
+    // The file is made when the first row comes.
+    let lines = printed(&output);
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn what_happens_to_checkpoints_stands_in_a_recording_with_what_it_cost() {
+    let mut daemons = Daemons::start_with(3, &["--recording", "recording"]);
+    let home = daemons.home.path().to_owned();
+    daemons.wait_for("all are members", |status| status["is_member"] == true);
+    for step in [42, 43] {
+        for host in 0..3 {
+            let mut image = daemons.image(host);
+            image[5_000] = u8::try_from(step).unwrap();
+            fs::write(home.join("image"), image).unwrap();
+            let step = step.to_string();
+            let saved = daemons.on(host, &["save", "--step", &step, "--image", "image"]);
+            assert!(saved.status.success(), "{}", text(&saved));
+        }
+        daemons.wait_for("it is committed", |status| status["step"] == step);
+    }
+    daemons.kill(1);
+    fs::remove_dir_all(home.join("disk1")).unwrap();
+    daemons.run(1, &["--recording", "recording"]);
+    daemons.wait_for("it is rebuilt", |status| {
+        status["is_member"] == true && status["whole"] == serde_json::json!([1, 2])
+    });
+    let of = |rows: &[Value], event: &str, host: &str| -> Vec<Value> {
+        let is_it = |row: &&Value| {
+            row["event"] == format!("checkpoint_{event}")
+                && (row["host"] == host || row["device"] == host)
+        };
+        rows.iter().filter(is_it).cloned().collect()
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let rows = loop {
+        let rows = recorded(&home, "recording", "checkpoints");
+        if of(&rows, "rebuilt", "node1").len() == 2 && of(&rows, "committed", "node0").len() == 2 {
+            break rows;
+        }
+        assert!(Instant::now() < deadline, "{rows:#?}");
+    };
+    let numbers = |rows: Vec<Value>, column: &str| -> Vec<Value> {
+        rows.into_iter().map(|row| row[column].clone()).collect()
+    };
+    // The first host coordinates while it lives, and says what concerns all.
+    for event in ["opened", "committed"] {
+        assert_eq!(numbers(of(&rows, event, "node0"), "step"), [42, 43], "{rows:#?}");
+        assert_eq!(of(&rows, event, "node2").len(), 0);
+    }
+    let prepared = of(&rows, "prepared", "node2");
+    let bytes = daemons.image(2).len() as u64;
+    assert_eq!(numbers(prepared.clone(), "bytes"), [bytes, bytes]);
+    // All of it, with the padding of the last stripe left out; then a page and its mask.
+    assert!(prepared[0]["sent_bytes"].as_u64() >= Some(bytes), "{prepared:#?}");
+    assert_eq!((&prepared[1]["sent_bytes"], &prepared[1]["made_of"]), (&4_097.into(), &1.into()));
+    assert!(prepared[1]["duration_ns"].as_u64() > Some(0));
+    // The bar of time has what concerns all, in words.
+    let events = recorded(&home, "recording", "events");
+    let committed = of(&events, "committed", "node0");
+    let said = committed[1]["text"].as_str().unwrap();
+    assert!(said.starts_with("checkpoint 2: step 43 is safe; "), "{said}");
+    assert_eq!(of(&events, "prepared", "node2").len(), 0);
 }
 
 #[test]

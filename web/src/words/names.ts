@@ -44,6 +44,15 @@ const EVENTS: Readonly<Record<string, string>> = {
   clock_step: "the clock was set",
   socket_drops: "datagrams were dropped here",
   in_flight_capped: "fewer requests at once than wished",
+  checkpoint_opened: "a checkpoint is being written",
+  checkpoint_prepared: "a host has its part of a checkpoint",
+  checkpoint_committed: "a checkpoint is whole",
+  checkpoint_aborted: "a checkpoint was given up",
+  checkpoint_host_lost: "a host of a checkpointed program is lost",
+  checkpoint_rebuilt: "a host's part of a checkpoint was rebuilt",
+  checkpoint_damaged: "a stored checkpoint is damaged",
+  checkpoint_lost: "a checkpoint cannot be rebuilt",
+  checkpoint_stalled: "a program no longer saves",
   alert_raised: "alert raised",
   alert_cleared: "alert over",
   alert_acknowledged: "alert acknowledged",
@@ -55,8 +64,20 @@ export function eventWords(kind: string): string {
   return EVENTS[kind] ?? kind.replaceAll("_", " ");
 }
 
-const BROKEN = new Set(["alert_raised", "disk_refused", "failing", "queue_full", "removed", "socket_drops"]);
+const BROKEN = new Set([
+  "alert_raised",
+  "checkpoint_host_lost",
+  "checkpoint_lost",
+  "checkpoint_stalled",
+  "disk_refused",
+  "failing",
+  "queue_full",
+  "removed",
+  "socket_drops",
+]);
 const DOUBTFUL = new Set([
+  "checkpoint_aborted",
+  "checkpoint_damaged",
   "reset",
   "flapping",
   "restart",

@@ -44,10 +44,13 @@ fn text(status: &Status) -> String {
     }
     let cost = status.cost.as_ref().map_or_else(String::new, |cost| {
         let made_of = cost.made_of.map_or_else(String::new, |base| format!(" out of {base}"));
+        let stop = cost.stop_seconds.map(|stop| format!(", the program stood still for {:.1} ms", stop * 1e3));
+        let stop = stop.unwrap_or_default();
         format!(
-            "last save: generation {}{made_of} in {:.2} s: {} of {} changed, {} sent\n",
+            "last save: generation {}{made_of} in {:.2} s ({:.2} s of a processor{stop}): {} of {} changed, {} sent\n",
             cost.generation,
             cost.seconds,
+            cost.cpu_seconds,
             bytes_text(cost.changed_bytes),
             bytes_text(cost.bytes),
             bytes_text(cost.sent_bytes),

@@ -1,4 +1,4 @@
-//! How fast may be written: a share of the disk that leaves the rest to the program.
+//! How fast may be written or sent: a share of the disk or the network that leaves the rest to the program.
 
 use std::sync::Mutex;
 use std::thread;
@@ -9,7 +9,7 @@ use meikyo_units::{BitsPerSecond, Bytes};
 /// Time that may be caught up on at once, so that a late thread does not lose its share.
 const CATCH_UP: Duration = Duration::from_millis(20);
 
-/// A rate that all writers of a host share.
+/// A rate that all writers, or all senders, of a host share.
 #[derive(Debug)]
 pub struct Pace {
     rate: Option<BitsPerSecond>,
@@ -17,7 +17,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// As fast as the disk.
+    /// As fast as disk or network.
     pub const fn unlimited() -> Self {
         Self { rate: None, next: Mutex::new(None) }
     }
@@ -27,9 +27,14 @@ impl Pace {
         Self { rate: Some(rate), next: Mutex::new(None) }
     }
 
-    /// Waits until so many octets more may be written.
+    /// At most so fast, where there is a limit.
+    pub fn of(rate: Option<BitsPerSecond>) -> Self {
+        rate.map_or_else(Self::unlimited, Self::new)
+    }
+
+    /// Waits until so many octets more may be written or sent.
     #[expect(clippy::disallowed_methods, reason = "a rate is kept by the clock")]
-    pub(super) fn wait_for(&self, octets: usize) {
+    pub(crate) fn wait_for(&self, octets: usize) {
         let Some(rate) = self.rate else { return };
         let span = rate.serialization_delay(Bytes::new(octets as u64)).to_std();
         let now = Instant::now();
