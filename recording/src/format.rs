@@ -15,13 +15,15 @@ pub const FORMAT_VERSION: u32 = 1;
 /// The file in a recording's directory that makes it one.
 pub const FILE_NAME: &str = "recording.toml";
 
+const UNIX_EPOCH: &str = "1970-01-01T00:00:00Z";
+
 /// Where the values of a recording come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// From real devices; `time` is wall-clock time.
     Measured,
-    /// From simulated devices; `time` is that of the simulation, which nobody's clock showed.
+    /// From a simulation; `time` is simulated, and its 0 is no date unless the epoch says so.
     Simulated,
 }
 
@@ -57,7 +59,7 @@ pub enum IdentityError {
     /// There is no `recording.toml`.
     #[error("`{path}` is not a recording: it has no `recording.toml`")]
     Missing {
-        /// The directory.
+        /// Directory without the file.
         path: PathBuf,
     },
     /// The recording was written by a newer version.
@@ -66,7 +68,7 @@ pub enum IdentityError {
          {FORMAT_VERSION}: use the version of meikyo that wrote it, or a newer one"
     )]
     Newer {
-        /// The directory.
+        /// Directory of the newer recording.
         path: PathBuf,
         /// Its format version.
         found: u32,
@@ -76,17 +78,17 @@ pub enum IdentityError {
         "recording `{path}` is {found}, what is to be written is {wanted}: one recording has one source"
     )]
     OtherKind {
-        /// The directory.
+        /// Directory of the recording.
         path: PathBuf,
         /// What the file says.
         found: &'static str,
-        /// What was asked for.
+        /// The kind that was to be written.
         wanted: &'static str,
     },
     /// The file is not what it should be.
     #[error("`{path}` cannot be understood")]
     Syntax {
-        /// The file.
+        /// Path of the `recording.toml`.
         path: PathBuf,
         /// What the TOML parser says.
         source: Box<toml::de::Error>,
@@ -137,6 +139,22 @@ struct Version {
 /// # Errors
 /// When the directory cannot be made or holds a recording of another kind or a newer format.
 pub fn create(dir: &Path, kind: Kind) -> Result<Identity, IdentityError> {
+    let epoch = match kind {
+        Kind::Measured => UNIX_EPOCH,
+        Kind::Simulated => "start of the simulation",
+    };
+    create_from(dir, kind, epoch)
+}
+
+/// The same for simulated devices that count time as real ones do, by dates.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_simulated_by_dates(dir: &Path) -> Result<Identity, IdentityError> {
+    create_from(dir, Kind::Simulated, UNIX_EPOCH)
+}
+
+fn create_from(dir: &Path, kind: Kind, epoch: &str) -> Result<Identity, IdentityError> {
     let refused = |doing, path: &Path| {
         let path = path.to_path_buf();
         move |source| IdentityError::System { doing, path, source }
@@ -146,7 +164,7 @@ pub fn create(dir: &Path, kind: Kind) -> Result<Identity, IdentityError> {
     if !path.exists() {
         // Several streams may do this at once: the first one's file stays.
         let mut file = Unfinished::create(&path).map_err(refused("create", &path))?;
-        file.write_all(text_of(kind).as_bytes()).map_err(refused("write", &path))?;
+        file.write_all(text_of(kind, epoch).as_bytes()).map_err(refused("write", &path))?;
         file.finish_if_absent().map_err(refused("create", &path))?;
     }
     let identity = read(dir)?;
@@ -160,7 +178,7 @@ pub fn create(dir: &Path, kind: Kind) -> Result<Identity, IdentityError> {
     Ok(identity)
 }
 
-fn text_of(kind: Kind) -> String {
+fn text_of(kind: Kind, epoch: &str) -> String {
     let clock = match kind {
         Kind::Measured => "CLOCK_REALTIME",
         Kind::Simulated => "simulated",
@@ -169,7 +187,7 @@ fn text_of(kind: Kind) -> String {
         "# A recording of Meikyo; docs/recording-format.md describes it.\n\
          format = {FORMAT_VERSION}\n\
          kind = \"{}\"\n\
-         epoch = \"1970-01-01T00:00:00Z\"\n\
+         epoch = \"{epoch}\"\n\
          clock = \"{clock}\"\n\
          created_by = \"meikyo {}\"\n",
         kind.word(),
@@ -190,6 +208,17 @@ mod tests {
         let error = create(dir.path(), Kind::Simulated).unwrap_err();
         assert!(matches!(error, IdentityError::OtherKind { .. }), "{error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn simulated_time_counts_from_the_start_or_by_dates() {
+        let [one, other] = [(), ()].map(|()| tempfile::tempdir().unwrap());
+        create_simulated_by_dates(one.path()).unwrap();
+        let by_dates = create(one.path(), Kind::Simulated).unwrap();
+        assert_eq!((by_dates.kind, &*by_dates.epoch), (Kind::Simulated, UNIX_EPOCH));
+        let from_start = create(other.path(), Kind::Simulated).unwrap();
+        assert_ne!(from_start.epoch, by_dates.epoch);
+        assert_eq!(from_start.clock, by_dates.clock);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use meikyo_cluster::{AuthProtocol, PrivProtocol};
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_recording::{Kind, StreamOptions, StreamWriter, WhenFull};
+use meikyo_recording::{Kind, StreamOptions, StreamWriter, WhenFull, format};
 use meikyo_snmp::farm::truth::TruthWriter;
 use meikyo_snmp::farm::{self, Farm};
 use meikyo_snmp::poll::{Event, Pace, PollOptions, Poller};
@@ -53,6 +53,7 @@ pub(super) fn run(
         truth = Some(TruthWriter::create(path)?);
     }
     let options = StreamOptions { when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
+    format::create_simulated_by_dates(out)?;
     let writer = StreamWriter::open(out, Kind::Simulated, "snmp", tables::schemas(), options)?;
     crate::verbs::measure::devices::note(&cluster, out, false);
     let poll_options =
